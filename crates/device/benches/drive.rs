@@ -31,7 +31,7 @@ impl Source for RandomWrites {
         }
         self.left -= 1;
         let lba = self.prng.below(self.pages) * 16;
-        Ok(Some(Request { arrival_ns: 0, lba, sectors: 16, task: 0, recorded_latency_ns: 0, op: Op::Write, flags: 0 }))
+        Ok(Some(Request::new(Op::Write, lba, 16)))
     }
 }
 

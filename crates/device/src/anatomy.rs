@@ -217,7 +217,7 @@ impl Anatomy {
             Op::Read => Cause::Link,
             Op::Flush => Cause::Flush,
             Op::Write if flags & Request::PREFLUSH != 0 => Cause::Flush,
-            Op::Write | Op::Discard => Cause::Slot,
+            _ => Cause::Slot,
         };
         if let Some(held) = self.held(command) {
             held.go_on(now, stage);
@@ -305,10 +305,10 @@ impl Anatomy {
             ));
         }
         match op {
-            _ if served.status != Status::Done => {}
+            _ if !served.status.is_done() => {}
             Op::Read => self.reads.record(latency_ns, &served.parts),
             Op::Write => self.writes.record(latency_ns, &served.parts),
-            Op::Discard | Op::Flush => {}
+            _ => {}
         }
     }
 }

@@ -9,16 +9,21 @@
 //! background collection       the drive has been idle for long enough
 //! ```
 //!
-//! so that requests can still be submitted at a moment that the engine was advanced to.
+//! so that requests can still be submitted at a moment that the engine was advanced to. An engine is a
+//! [`Target`](crate::Target) of a run (`engine/target.rs`).
 
 mod account;
+mod ending;
 mod looking;
 mod state;
+mod target;
 
-use flashloom_host::{BlockLayer, Completed, Decision, Dispatched};
+use std::collections::VecDeque;
+
+use flashloom_host::{BlockLayer, Decision, Dispatched, RequestId};
 use flashloom_nand::{Nand, NandParams};
 use flashloom_units::{Interrupt, Ns};
-use flashloom_workload::{Op, Request};
+use flashloom_workload::Request;
 use serde::{Deserialize, Serialize};
 
 use crate::drive::Drive;
@@ -28,6 +33,8 @@ use crate::misuse::Misuse;
 use crate::outcome::HostReport;
 use crate::precondition::{Ageing, Preconditioned, precondition};
 use crate::status::{Reason, Status};
+use crate::target::Client;
+use ending::Ending;
 use looking::Looking;
 
 /// A drive under its host, stepped from outside: requests go in, time is advanced, completions come out.
@@ -47,15 +54,7 @@ use looking::Looking;
 /// engine.start_timing(&nand);
 ///
 /// for cookie in 0..16 {
-///     let request = Request {
-///         arrival_ns: 0,
-///         lba: u64::from(cookie) * 16,
-///         sectors: 16,
-///         task: 0,
-///         recorded_latency_ns: 0,
-///         op: Op::Read,
-///         flags: Request::SYNC,
-///     };
+///     let request = Request::new(Op::Read, u64::from(cookie) * 16, 16).with_flags(Request::SYNC);
 ///     assert_eq!(engine.submit(0, &request, cookie)?, Submitted::Accepted);
 /// }
 /// let mut served = Vec::new();
@@ -65,7 +64,7 @@ use looking::Looking;
 ///     served.extend(engine.completions());
 /// }
 /// assert_eq!(served.len(), 16);
-/// assert!(served.iter().all(|completion| completion.status == Status::Done));
+/// assert!(served.iter().all(|completion| completion.status == Status::DONE));
 /// assert!(served[0].time_ns >= nand.read_ns, "a read takes tR at least");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -84,9 +83,7 @@ pub struct Engine {
     preconditioned: Option<Preconditioned>,
     /// Erases of each block before the workload.
     erased_before: Vec<u32>,
-    /// Whether the drive is left as it is when its life ends, for [`Self::abandon`].
-    stops: bool,
-    has_stopped: bool,
+    ending: Ending,
     /// When the drive's life ended.
     ended_ns: Option<Ns>,
     handed: Handed,
@@ -118,40 +115,40 @@ pub enum Submitted {
     Full,
 }
 
-/// A request that the engine has done, or failed.
+/// A request that has come back, done or failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Completion {
     /// What was given along when it was submitted.
     pub cookie: u32,
     /// When.
     pub time_ns: Ns,
-    /// How it ended.
+    /// How it ended, and with which value.
     pub status: Status,
 }
 
-/// Who drives an engine, and is called in the middle of a moment.
-pub(crate) trait Client {
-    /// A request has come back.
-    fn completed(&mut self, now: Ns, cookie: u32, status: Status);
-
-    /// There may be room for requests that found none.
-    fn resubmit(&mut self, _engine: &mut Engine) {}
+impl Completion {
+    /// The request that was submitted with `cookie` ends at that time.
+    #[inline]
+    pub const fn new(cookie: u32, time_ns: Ns, status: Status) -> Self {
+        Self { cookie, time_ns, status }
+    }
 }
 
 /// What goes in and comes out at the public calls.
 #[derive(Default)]
 struct Handed {
-    completions: Vec<Completion>,
+    completions: VecDeque<Completion>,
     /// Cookies of requests that have not come back, in order.
     cookies: Vec<u32>,
 }
 
-impl Client for Handed {
-    fn completed(&mut self, now: Ns, cookie: u32, status: Status) {
-        if let Ok(at) = self.cookies.binary_search(&cookie) {
+impl Client<Engine> for Handed {
+    fn completed(&mut self, completion: &Completion) {
+        if let Ok(at) = self.cookies.binary_search(&completion.cookie) {
             self.cookies.remove(at);
         }
-        self.completions.push(Completion { cookie, time_ns: now, status });
+        self.completions.push_back(*completion);
     }
 }
 
@@ -186,8 +183,7 @@ impl Engine {
             idle: Idle::No,
             report: HostReport::default(),
             preconditioned: None,
-            stops: false,
-            has_stopped: false,
+            ending: Ending::default(),
             ended_ns: None,
             handed: Handed::default(),
             sampled: None,
@@ -198,11 +194,6 @@ impl Engine {
     /// The flag that ends ageing and runs of this engine early. Steps from outside do not ask for it.
     pub fn interrupted_by(&mut self, interrupt: Interrupt) {
         self.interrupt = interrupt;
-    }
-
-    /// The flag of [`Self::interrupted_by`].
-    pub(crate) fn interrupt(&self) -> &Interrupt {
-        &self.interrupt
     }
 
     /// Fills and ages the drive in counting mode; its counters start again at zero. `progress` is told pages written.
@@ -242,7 +233,7 @@ impl Engine {
             self.act(host_acts);
         }
         self.now = now_ns;
-        if !self.offer(request, cookie) {
+        if !self.enter(request, cookie) {
             self.look();
             return Ok(Submitted::Full);
         }
@@ -260,32 +251,18 @@ impl Engine {
     }
 
     fn check_submission(&mut self, now_ns: Ns, request: &Request, cookie: u32) -> Result<(), Misuse> {
-        self.check_time(now_ns)?;
+        Misuse::check_time(now_ns, self.now)?;
         if let Some(due_ns) = self.next_event_ns().filter(|&due_ns| due_ns < now_ns) {
             return Err(Misuse::Skipped { now_ns, due_ns });
         }
-        let Request { arrival_ns, lba, sectors, op, .. } = *request;
+        let arrival_ns = request.arrival_ns;
         if arrival_ns > now_ns {
             return Err(Misuse::NotArrived { arrival_ns, now_ns });
         }
-        if sectors == 0 && op != Op::Flush {
-            return Err(Misuse::NoSectors(op));
-        }
-        let capacity_sectors = self.drive.capacity_sectors();
-        if lba.checked_add(u64::from(sectors)).is_none_or(|end| end > capacity_sectors) {
-            return Err(Misuse::BeyondEnd { lba, sectors, capacity_sectors });
-        }
+        Misuse::check_sectors(request, self.drive.capacity_sectors())?;
         match self.handed.cookies.binary_search(&cookie) {
             Ok(_) => Err(Misuse::CookieInUse(cookie)),
             Err(_) => Ok(()),
-        }
-    }
-
-    fn check_time(&self, now_ns: Ns) -> Result<(), Misuse> {
-        match now_ns {
-            _ if now_ns < self.now => Err(Misuse::Past { now_ns, engine_ns: self.now }),
-            _ if now_ns > Self::LAST_NS => Err(Misuse::TooLate { now_ns }),
-            _ => Ok(()),
         }
     }
 
@@ -305,7 +282,7 @@ impl Engine {
     /// # Errors
     /// A time that has passed.
     pub fn advance_to(&mut self, to_ns: Ns) -> Result<(), Misuse> {
-        self.check_time(to_ns)?;
+        Misuse::check_time(to_ns, self.now)?;
         let mut is_last = to_ns == self.now;
         if std::mem::take(&mut self.plugged) {
             is_last = false;
@@ -347,11 +324,11 @@ impl Engine {
     }
 }
 
-/// The order of a moment, for whoever drives the engine.
+/// The order of a moment.
 impl Engine {
     /// When something ends in the drive, and when the scheduler or background work is due; each [`Ns::MAX`] for never.
     #[inline]
-    pub(crate) fn due(&mut self) -> (Ns, Ns) {
+    fn due(&mut self) -> (Ns, Ns) {
         let idle_ns = if let Idle::From(at) = self.idle { at } else { Ns::MAX };
         let drive_ns = self.drive_due();
         (drive_ns.unwrap_or(Ns::MAX), self.scheduler_wakes_ns.min(idle_ns))
@@ -369,7 +346,7 @@ impl Engine {
     /// nothing for the host: most events are the array's own. Whether the host has to act, by [`Self::settle`];
     /// otherwise [`Self::note_idleness`] follows.
     #[inline(never)] // One copy, so that all that an event sets off in the drive can be inlined into it.
-    pub(crate) fn step(&mut self, mut at: Ns, until_ns: Ns) -> bool {
+    fn step(&mut self, mut at: Ns, until_ns: Ns) -> bool {
         loop {
             self.now = self.drive.step(at, until_ns);
             self.follow_life();
@@ -377,7 +354,7 @@ impl Engine {
                 return true;
             }
             // What an idle drive is given at this moment belongs to it, and its dies are not to be asked before.
-            if self.drive.is_idle() || self.has_stopped || self.has_much_to_show() {
+            if self.drive.is_idle() || self.has_stopped() || self.has_much_to_show() {
                 return false;
             }
             match self.drive_due() {
@@ -388,7 +365,7 @@ impl Engine {
     }
 
     /// What the scheduler waited for, or else background work, is due; returns as [`Self::step`].
-    pub(crate) fn wake(&mut self, at: Ns) -> bool {
+    fn wake(&mut self, at: Ns) -> bool {
         self.now = at;
         if self.scheduler_wakes_ns == at {
             return true;
@@ -398,15 +375,9 @@ impl Engine {
         self.drive.has_completed()
     }
 
-    /// Something that the engine does not know of happens at a time before which nothing is due.
-    #[inline]
-    pub(crate) fn come_to(&mut self, now: Ns) {
-        self.now = now;
-    }
-
     /// A request arrives at the host, or is offered again; false if there is no room for it.
     #[inline(never)] // As `step`.
-    pub(crate) fn offer(&mut self, request: &Request, cookie: u32) -> bool {
+    fn enter(&mut self, request: &Request, cookie: u32) -> bool {
         match self.host.submit(self.now, request, cookie) {
             Entry::Queued => {
                 self.tell_admission(request);
@@ -437,7 +408,7 @@ impl Engine {
     /// Hands completions to the host and requests to the drive until neither has anything for the other; returns as
     /// [`Self::note_idleness`].
     #[inline]
-    pub(crate) fn settle(&mut self, client: &mut impl Client) -> bool {
+    fn settle(&mut self, client: &mut impl Client<Self>) -> bool {
         loop {
             self.complete(client);
             client.resubmit(self);
@@ -463,38 +434,47 @@ impl Engine {
     }
 
     #[inline]
-    fn complete(&mut self, client: &mut impl Client) {
+    fn complete(&mut self, client: &mut impl Client<Self>) {
         while let Some((id, status)) = self.drive.take_completed() {
             self.tell(|_| Event::Returned { id, status });
-            let is_watched = self.drive.is_watched();
-            let (now, report, looking) = (self.now, &mut self.report, &mut self.looking);
-            let sampled = &mut self.sampled;
-            let mut end = |request: &Completed| {
-                if is_watched {
-                    looking.see(now, &Event::Ended { member: request.member });
-                }
-                client.completed(now, request.cookie, status);
-            };
-            match status {
-                Status::Done => self.host.complete(now, id, |completed| {
-                    report.add(now, completed);
-                    if let Some(sampled) = sampled {
-                        sampled.add(now, completed);
-                    }
-                    end(completed);
-                }),
-                Status::Failed(reason) => self.host.fail(now, id, |failed| {
-                    report.fail(now, reason);
-                    end(failed);
-                }),
+            if let Status::Failed(reason) = status {
+                self.fail(id, reason, client);
+                continue;
             }
+            let Self { host, drive, now, report, looking, sampled, .. } = self;
+            let mut looking = drive.is_watched().then_some(looking);
+            let mut completion = Completion::new(0, *now, status);
+            host.complete(*now, id, |completed| {
+                report.add(completion.time_ns, completed);
+                if let Some(sampled) = sampled {
+                    sampled.add(completion.time_ns, completed);
+                }
+                if let Some(looking) = &mut looking {
+                    looking.see(completion.time_ns, &Event::Ended { member: completed.member });
+                }
+                completion.cookie = completed.cookie;
+                client.completed(&completion);
+            });
         }
+    }
+
+    #[cold]
+    fn fail(&mut self, id: RequestId, reason: Reason, client: &mut impl Client<Self>) {
+        let (now, is_watched) = (self.now, self.drive.is_watched());
+        let Self { host, report, looking, .. } = self;
+        host.fail(now, id, |failed| {
+            report.fail(now, reason);
+            if is_watched {
+                looking.see(now, &Event::Ended { member: failed.member });
+            }
+            client.completed(&Completion::new(failed.cookie, now, Status::Failed(reason)));
+        });
     }
 
     /// If the drive is idle, it waits for the idle delay, or goes on at once after a background step. Returns whether
     /// it is.
     #[inline]
-    pub(crate) fn note_idleness(&mut self) -> bool {
+    fn note_idleness(&mut self) -> bool {
         let is_idle = self.drive.is_idle();
         if is_idle {
             self.idle = match self.idle {
@@ -505,64 +485,6 @@ impl Engine {
             };
         }
         is_idle
-    }
-
-    /// Writes what only the buffer holds, in place of background work; returns how many pages that is.
-    pub(crate) fn drain_buffer(&mut self) -> u64 {
-        self.idle = Idle::No;
-        let pages = self.drive.drain_buffer(self.now);
-        self.follow_life();
-        pages
-    }
-}
-
-/// The end of the drive's life.
-impl Engine {
-    /// Whether the engine is to stand still when the drive's life ends: then nothing fails before [`Self::abandon`].
-    pub(crate) fn stop_at_end_of_life(&mut self, stops: bool) {
-        self.stops = stops;
-        self.has_stopped = stops && self.ended_ns.is_some();
-    }
-
-    /// Whether the drive's life has ended in an engine that stands still then.
-    #[inline]
-    pub(crate) fn has_stopped(&self) -> bool {
-        self.has_stopped
-    }
-
-    #[inline]
-    fn follow_life(&mut self) {
-        if self.drive.is_worn_out() && self.ended_ns.is_none() {
-            self.end_life();
-        }
-    }
-
-    #[cold]
-    fn end_life(&mut self) {
-        self.ended_ns = Some(self.now);
-        self.has_stopped = self.stops;
-        if !self.stops {
-            self.drive.end_life(self.now);
-            self.look();
-        }
-    }
-
-    /// What has arrived and is not done counts as failed, with the drive.
-    pub(crate) fn fail_outstanding(&mut self) {
-        self.report.failed[Reason::EndOfLife.at()] += self.report.outstanding();
-    }
-
-    /// Brings a drive that has stopped to rest: it ends or fails what it is at, and nobody is told.
-    #[cold]
-    pub(crate) fn abandon(&mut self) {
-        self.drive.end_life(self.now);
-        loop {
-            while let Some((id, _)) = self.drive.take_completed() {
-                self.host.fail(self.now, id, |_| {});
-            }
-            let Some(at) = self.drive_due() else { break };
-            self.step(at, at);
-        }
     }
 }
 
@@ -606,16 +528,5 @@ impl Engine {
     /// Sectors of 512 bytes that the drive offers.
     pub fn capacity_sectors(&self) -> u64 {
         self.drive.capacity_sectors()
-    }
-
-    /// Whether the drive holds no command and no flash operation.
-    #[inline]
-    pub(crate) fn is_at_rest(&self) -> bool {
-        self.drive.is_idle()
-    }
-
-    /// The counters of the host side so far.
-    pub(crate) fn report(&mut self) -> &mut HostReport {
-        &mut self.report
     }
 }

@@ -8,12 +8,13 @@ use flashloom_workload::Request;
 
 use crate::anatomy::Served;
 use crate::drive::CommandId;
-use crate::engine::Engine;
 use crate::outcome::Sample;
 use crate::status::Status;
+use crate::target::Target;
 
 /// Something that happened in a stack.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Event {
     /// A request is in the block layer, or with a drive that has none.
     Admitted {
@@ -45,6 +46,7 @@ pub enum Event {
 /// Something that happened in a drive. Commands are named by the number that the drive gives them, which is the tag of
 /// the flash operations that they wait for, and is used again when the drive is done with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DriveEvent {
     /// The drive takes a command.
     Accepted {
@@ -150,25 +152,25 @@ pub enum DriveEvent {
 
 /// Who looks at a run, and is told in order of time.
 pub trait Observer {
-    /// What it is told. Asked before the run begins.
+    /// What it is told. Asked once, before the run begins.
     fn interest(&self) -> Interest {
         Interest::default()
     }
 
-    /// The run is about to begin: the drive is aged, and no request was submitted.
-    fn begin(&mut self, _engine: &Engine) {}
+    /// The run is about to begin: drives are aged, and no request was submitted. [`Target::engines`] has them.
+    fn begin(&mut self, _target: &dyn Target) {}
 
     /// The state after an interval of simulated time or of pages, for those with [`Interest::samples`], and at the end.
     fn sample(&mut self, _sample: &Sample) {}
 
-    /// When it wants to look at the engine next; asked before the run begins, and after every [`Self::look`].
+    /// When it wants to look at the target next; asked before the run begins, and after every [`Self::look`].
     fn next_look_ns(&self) -> Ns {
         Ns::MAX
     }
 
-    /// The engine at the time that was asked for, at which nothing has happened yet, and at the end of the run; for
+    /// The target at the time that was asked for, at which nothing has happened yet, and at the end of the run; for
     /// those with [`Self::next_look_ns`].
-    fn look(&mut self, _time_ns: Ns, _engine: &Engine) {}
+    fn look(&mut self, _time_ns: Ns, _target: &dyn Target) {}
 
     /// Something happened; for those with [`Interest::events`].
     fn event(&mut self, _now: Ns, _event: &Event) {}
@@ -186,7 +188,8 @@ pub struct Interest {
     pub samples: bool,
     /// Everything that happens.
     pub events: bool,
-    /// Requests that have ended, with their anatomy: of an engine that takes time and is watched from its first request
-    /// on, none of others.
+    /// Requests that have ended. Those of an engine come with their anatomy, if it takes time and is watched from its
+    /// first request on, and otherwise not at all. Of a target that tells nothing, all time from the acceptance of a
+    /// request on is [`Cause::Served`](crate::Cause::Served).
     pub served: bool,
 }

@@ -53,11 +53,11 @@ impl Bare {
         self.requests.start(id, now);
         self.stats.inserted += 1;
         self.stats.dispatched += 1;
-        let Request { lba, sectors, task, op, flags, .. } = *request;
-        Some(Dispatched { lba, id, sectors, task, op, flags })
+        Some(Dispatched::new(id, request))
     }
 
-    fn finish(&mut self, id: RequestId, each: impl FnMut(&Completed)) {
+    #[inline(never)]
+    fn finish(&mut self, id: RequestId, each: &mut dyn FnMut(&Completed)) {
         self.stats.completed += 1;
         self.requests.finish(id, each);
     }
@@ -94,18 +94,19 @@ impl Host {
 
     /// The drive has done a command: `each` gets every original request in it.
     #[inline]
-    pub(crate) fn complete(&mut self, now: Ns, id: RequestId, each: impl FnMut(&Completed)) {
+    pub(crate) fn complete(&mut self, now: Ns, id: RequestId, mut each: impl FnMut(&Completed)) {
         match self {
             Self::Layer(layer) => layer.complete(now, id, each),
-            Self::Bare(bare) => bare.finish(id, each),
+            // By reference, so that `each` has one place where it can be inlined.
+            Self::Bare(bare) => bare.finish(id, &mut each),
         }
     }
 
     /// The drive has failed a command: `each` gets every original request in it.
-    pub(crate) fn fail(&mut self, now: Ns, id: RequestId, each: impl FnMut(&Completed)) {
+    pub(crate) fn fail(&mut self, now: Ns, id: RequestId, mut each: impl FnMut(&Completed)) {
         match self {
             Self::Layer(layer) => layer.fail(now, id, each),
-            Self::Bare(bare) => bare.finish(id, each),
+            Self::Bare(bare) => bare.finish(id, &mut each),
         }
     }
 

@@ -1,7 +1,8 @@
 //! The path of one request: arrival, block layer, link, write buffer, FTL, NAND, completion.
 //!
 //! An [`Engine`] is a [`Drive`] under its host, stepped from outside: requests are submitted, time is advanced, what
-//! completed is collected, and what was measured is an [`Outcome`]. [`Simulation`] drives one by a workload.
+//! completed is collected, and what was measured is an [`Outcome`]. An engine is a [`Target`], and so is whatever else
+//! serves requests in time: [`Simulation`] drives one by a workload, or by several at once.
 
 mod anatomy;
 mod drive;
@@ -13,8 +14,11 @@ mod outcome;
 mod params;
 mod precondition;
 mod preset;
+mod queues;
 mod simulation;
 mod status;
+mod target;
+mod watchers;
 
 pub use anatomy::{AnatomyReport, Cause, LastOperation, Parts, Served, Sums, Tail};
 pub use drive::{CommandId, Drive, DriveSetup, InterfaceParams, Waiter};
@@ -25,5 +29,8 @@ pub use outcome::{EndOfLife, Figures, HostReport, Outcome, Sample, SampledLatenc
 pub use params::DeviceParams;
 pub use precondition::{Ageing, Overwrite, Preconditioned};
 pub use preset::{Figure, PRESETS, Preset, PresetParams, preset};
-pub use simulation::Simulation;
+pub use queues::Queues;
+pub use simulation::{Run, Simulation, Tenant};
 pub use status::{Reason, Status};
+pub use target::{Client, Target, Terms};
+pub use watchers::Watchers;

@@ -9,7 +9,7 @@ use flashloom_workload::{Op, Pace, Replayed, Request};
 
 /// A write with these flags.
 fn write(arrival_ns: Ns, lpn: u64, flags: u8) -> Request {
-    Request { flags, ..request(arrival_ns, Op::Write, 8 * lpn, 8) }
+    request(arrival_ns, Op::Write, 8 * lpn, 8).with_flags(flags)
 }
 
 /// Each request comes when the one before it has long ended.

@@ -15,4 +15,5 @@ mod streams;
 mod suits;
 mod superblocks;
 mod support;
+mod targets;
 mod write_buffer;

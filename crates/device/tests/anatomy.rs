@@ -50,7 +50,7 @@ fn read(page: u64) -> Request {
 }
 
 fn write(at: Ns, page: u64, flags: u8) -> Request {
-    Request { flags, ..request(at, Op::Write, 8 * page, 8) }
+    request(at, Op::Write, 8 * page, 8).with_flags(flags)
 }
 
 /// A page over the link and over a channel.
@@ -126,12 +126,11 @@ fn a_full_drive_holds_requests_for_a_tag() {
 
 #[test]
 fn a_scheduler_that_waits_is_told_from_a_drive_that_is_full() {
-    let other = |task, request| Request { task, ..request };
     let run = Run { scheduler: "anticipatory", queue_depth: 1, ..Run::new(unbuffered(plain_device())) };
     // A task that reads page after page, each a while after the one before: its next read is worth waiting for.
-    let sequence = (0..8).map(|page| other(1, Request { arrival_ns: MS + page * 300 * US, ..read(page) }));
+    let sequence = (0..8).map(|page| read(page).arriving_at(MS + page * 300 * US).of_task(1));
     let last_ns = MS + 7 * 300 * US;
-    let far = other(2, Request { arrival_ns: last_ns, ..read(20_000) });
+    let far = read(20_000).arriving_at(last_ns).of_task(2);
     let served = served(&run, sequence.chain([far]));
     let device_ns = served[7].latency_ns();
     let held_ns = served[8].dispatched_ns - last_ns;
@@ -214,7 +213,7 @@ fn a_read_whose_map_entry_is_on_flash_waits_for_the_map() {
     let set = [("cache", Value::Size(64))];
     setup.ftl.mapping = mapping::builtin().choose("dftl", &set).unwrap();
     let run = Run::new(setup);
-    let again = Request { arrival_ns: 20 * MS, ..read(5) };
+    let again = read(5).arriving_at(20 * MS);
     let served = served(&run, [read(5), again]);
     let own = [(Cause::Served, device.nand.read_ns + channel(&device)), (Cause::Link, link(&device))];
     assert_eq!(served[1].parts, parts(&own));

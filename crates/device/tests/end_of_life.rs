@@ -116,7 +116,7 @@ impl Lab {
     fn submit(&mut self, op: Op, flags: u8, lba: u64, sectors: u32) -> u32 {
         let now = self.engine.now_ns();
         self.cookie += 1;
-        let request = Request { flags, ..request(now, op, lba, sectors) };
+        let request = request(now, op, lba, sectors).with_flags(flags);
         assert_eq!(self.engine.submit(now, &request, self.cookie), Ok(Submitted::Accepted));
         self.cookie
     }
@@ -146,14 +146,14 @@ const READ_ONLY: Status = Status::Failed(Reason::ReadOnly);
 #[test]
 fn the_write_that_cannot_be_stored_fails_and_the_drive_can_only_be_read_from_then_on() {
     let mut lab = Lab::new(unbuffered(device(1.0, 0.0)));
-    assert_eq!(lab.one(Op::Read, 0, 0, 8), Status::Done);
+    assert_eq!(lab.one(Op::Read, 0, 0, 8), Status::DONE);
     assert!(!lab.engine.is_worn_out());
     assert_eq!(lab.one(Op::Write, 0, 0, 20), END);
     assert!(lab.engine.is_worn_out());
-    assert_eq!(lab.one(Op::Read, 0, 0, 64), Status::Done);
+    assert_eq!(lab.one(Op::Read, 0, 0, 64), Status::DONE);
     assert_eq!(lab.one(Op::Write, 0, 8, 8), READ_ONLY);
     assert_eq!(lab.one(Op::Discard, 0, 8, 8), READ_ONLY);
-    assert_eq!(lab.one(Op::Flush, 0, 0, 0), Status::Done, "there is nothing that it would have to store");
+    assert_eq!(lab.one(Op::Flush, 0, 0, 0), Status::DONE, "there is nothing that it would have to store");
     let host = lab.engine.outcome().host;
     assert_eq!((host.failed, host.total_completed()), ([1, 2], 3));
 }
@@ -161,11 +161,11 @@ fn the_write_that_cannot_be_stored_fails_and_the_drive_can_only_be_read_from_the
 #[test]
 fn what_the_buffer_holds_is_read_when_it_cannot_be_stored_and_no_flush_completes() {
     let mut lab = Lab::new(buffered(device(1.0, 0.0), 16, "page-lru", "single"));
-    assert_eq!(lab.one(Op::Write, 0, 0, 32), Status::Done, "the buffer has it");
+    assert_eq!(lab.one(Op::Write, 0, 0, 32), Status::DONE, "the buffer has it");
     let cookies = [lab.submit(Op::Flush, 0, 0, 0), lab.submit(Op::Write, Request::FUA, 64, 8)];
     assert_eq!(lab.finish(), [(cookies[0], END), (cookies[1], READ_ONLY)], "the data of the write came later");
     assert_eq!(lab.one(Op::Flush, 0, 0, 0), READ_ONLY);
-    assert_eq!(lab.one(Op::Read, 0, 0, 32), Status::Done);
+    assert_eq!(lab.one(Op::Read, 0, 0, 32), Status::DONE);
     let outcome = lab.engine.outcome();
     assert_eq!(outcome.end_of_life.map(|end| end.unwritten_pages), Some(4));
     assert_eq!(outcome.buffer.map(|buffer| buffer.read_hits), Some(4));
@@ -182,7 +182,7 @@ fn durable_writes_and_writes_that_wait_for_room_fail_with_the_life_of_the_drive(
     ];
     let ended = lab.finish();
     assert_eq!(ended.iter().map(|&(cookie, _)| cookie).collect::<Vec<_>>(), cookies);
-    assert_eq!((ended[0].1, ended[1].1), (Status::Done, END), "the second one waits for room");
+    assert_eq!((ended[0].1, ended[1].1), (Status::DONE, END), "the second one waits for room");
     assert!(ended[2..].iter().all(|(_, status)| *status == READ_ONLY), "{ended:?}");
 }
 
@@ -190,7 +190,7 @@ fn durable_writes_and_writes_that_wait_for_room_fail_with_the_life_of_the_drive(
 fn a_durable_write_fails_if_one_of_its_pages_cannot_be_stored_and_is_read_from_the_buffer() {
     let mut lab = Lab::new(buffered(device(1.0, 0.0), 16, "page-lru", "single"));
     assert_eq!(lab.one(Op::Write, Request::FUA, 4, 24), END);
-    assert_eq!(lab.one(Op::Read, 0, 0, 32), Status::Done);
+    assert_eq!(lab.one(Op::Read, 0, 0, 32), Status::DONE);
     assert_eq!(lab.engine.outcome().end_of_life.map(|end| end.unwritten_pages), Some(4));
 }
 

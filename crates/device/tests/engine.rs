@@ -1,6 +1,6 @@
 //! The engine as its callers see it: what it refuses, the order of a moment, and a drive without a block layer.
 
-use crate::support::{Run, buffered, plain_device, plain_nand, plain_with, request, unbuffered};
+use crate::support::{Run, buffered, plain, plain_device, plain_nand, plain_with, request, unbuffered};
 use flashloom_device::{Ageing, Completion, DeviceParams, Drive, Engine, InterfaceParams, Misuse, Status, Submitted};
 use flashloom_ftl::{CapacityParams, mapping};
 use flashloom_nand::{NandParams, Suspend};
@@ -29,8 +29,8 @@ fn a_submission_in_the_past_or_beyond_what_is_due_is_refused() {
     engine.advance_to(10 * US).unwrap();
     let read = |arrival_ns| request(arrival_ns, Op::Read, 0, 8);
     let past = refused(&mut engine, 10 * US - 1, &read(0), 1);
-    assert_eq!(past, Misuse::Past { now_ns: 9_999, engine_ns: 10_000 });
-    assert_eq!(past.to_string(), "9999 ns has passed: the engine has come to 10000 ns");
+    assert_eq!(past, Misuse::Past { now_ns: 9_999, target_ns: 10_000 });
+    assert_eq!(past.to_string(), "9999 ns has passed: the target has come to 10000 ns");
     assert_eq!(engine.submit(10 * US, &read(5 * US), 1), Ok(Submitted::Accepted), "a request may have waited outside");
     let skipped = refused(&mut engine, 10 * US + 1, &read(0), 2);
     assert_eq!(skipped, Misuse::Skipped { now_ns: 10_001, due_ns: 10_000 }, "the scheduler was not asked yet");
@@ -50,7 +50,7 @@ fn time_goes_forward_and_not_for_ever() {
     let mut engine = engine();
     engine.advance_to(7).unwrap();
     assert_eq!(engine.advance_to(7), Ok(()));
-    assert_eq!(engine.advance_to(6), Err(Misuse::Past { now_ns: 6, engine_ns: 7 }));
+    assert_eq!(engine.advance_to(6), Err(Misuse::Past { now_ns: 6, target_ns: 7 }));
     for late in [Engine::LAST_NS + 1, Ns::MAX] {
         assert_eq!(engine.advance_to(late), Err(Misuse::TooLate { now_ns: late }));
         assert_eq!(refused(&mut engine, late, &request(0, Op::Read, 0, 8), 0), Misuse::TooLate { now_ns: late });
@@ -77,7 +77,7 @@ fn a_request_that_has_not_arrived_or_does_not_fit_the_drive_is_refused() {
         for op in [Op::Read, Op::Write, Op::Discard] {
             let beyond = refused(&mut engine, 0, &request(0, op, lba, sectors), 0);
             assert_eq!(beyond, Misuse::BeyondEnd { lba, sectors, capacity_sectors });
-            assert!(beyond.to_string().contains(&format!("end after the {capacity_sectors} of the drive")));
+            assert!(beyond.to_string().contains(&format!("end after the {capacity_sectors} of the target")));
         }
     }
     for op in [Op::Read, Op::Write, Op::Discard] {
@@ -180,7 +180,7 @@ fn what_ends_at_a_moment_has_ended_before_a_request_of_that_moment_arrives() {
     let ends_ns = engine.next_event_ns().unwrap();
     assert_eq!(engine.submit(ends_ns - 1, &request(0, Op::Read, 0, 8), 1), Ok(Submitted::Full));
     assert_eq!(engine.submit(ends_ns, &request(0, Op::Read, 0, 8), 1), Ok(Submitted::Accepted), "there is room now");
-    let first = Completion { cookie: 0, time_ns: ends_ns, status: Status::Done };
+    let first = Completion::new(0, ends_ns, Status::DONE);
     assert_eq!(engine.completions().collect::<Vec<_>>(), [first]);
 }
 
@@ -204,6 +204,25 @@ fn a_drive_alone_gets_every_request_as_it_is_and_in_order() {
     engine.check().unwrap();
 }
 
+/// Pages of one die: the first is programmed as soon as its data is there, and the others together after it, so that
+/// their commands end in one event.
+#[test]
+fn commands_that_end_together_come_back_in_the_order_in_which_they_were_sent() {
+    let device = plain(NandParams { channels: 1, ways: 1, planes: 4, ..plain_nand() });
+    let mut engine = Engine::bare(Drive::new(&unbuffered(device.clone())).unwrap(), 8, 0);
+    engine.start_timing(&device.nand);
+    for cookie in 0..4 {
+        engine.submit(0, &request(0, Op::Write, u64::from(cookie) * 8, 8), cookie).unwrap();
+    }
+    while let Some(next_ns) = engine.next_event_ns().filter(|_| !engine.is_idle()) {
+        engine.advance_to(next_ns).unwrap();
+    }
+    let ended: Vec<Completion> = engine.completions().collect();
+    assert_eq!(engine.outcome().utilization.unwrap().programs.commands, 2, "one page, and then three");
+    assert_eq!(ended.iter().map(|completion| completion.cookie).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    assert!(ended[1..].windows(2).all(|pair| pair[0].time_ns == pair[1].time_ns));
+}
+
 #[test]
 fn a_drive_without_time_does_everything_at_the_next_advance() {
     let mut engine = Engine::bare(Drive::new(&unbuffered(plain_device())).unwrap(), 4, 0);
@@ -214,7 +233,7 @@ fn a_drive_without_time_does_everything_at_the_next_advance() {
         assert_eq!(engine.submit(0, &request(0, op, lba, 32), cookie), Ok(Submitted::Accepted));
         engine.advance_to(0).unwrap();
         let ended: Vec<Completion> = engine.completions().collect();
-        assert_eq!(ended, [Completion { cookie, time_ns: 0, status: Status::Done }]);
+        assert_eq!(ended, [Completion::new(cookie, 0, Status::DONE)]);
     }
     assert_eq!((engine.next_event_ns(), engine.is_idle()), (None, true));
     engine.check().unwrap();

@@ -98,7 +98,7 @@ mod tests {
         let mut parts = Parts::default();
         causes.iter().for_each(|&(cause, ns)| parts[cause] = ns);
         Served {
-            request: Request { arrival_ns, lba, sectors, task: 7, recorded_latency_ns: 0, op, flags },
+            request: Request::new(op, lba, sectors).arriving_at(arrival_ns).of_task(7).with_flags(flags),
             admitted_ns: arrival_ns,
             dispatched_ns: arrival_ns,
             ended_ns: arrival_ns + parts.total(),
@@ -112,8 +112,8 @@ mod tests {
     fn some() -> Vec<Served> {
         let failed = Status::Failed(Reason::EndOfLife);
         vec![
-            served(5, Op::Read, Request::SYNC, Status::Done, &[(Cause::Collection, 70), (Cause::Served, 30)]),
-            served(2, Op::Write, Request::FUA | Request::PREFLUSH, Status::Done, &[(Cause::Flush, 5_000_000_000)]),
+            served(5, Op::Read, Request::SYNC, Status::DONE, &[(Cause::Collection, 70), (Cause::Served, 30)]),
+            served(2, Op::Write, Request::FUA | Request::PREFLUSH, Status::DONE, &[(Cause::Flush, 5_000_000_000)]),
             served(9, Op::Flush, 0, failed, &[(Cause::Flush, 1)]),
             served(9, Op::Discard, 0, Status::Failed(Reason::ReadOnly), &[]),
         ]
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn parquet_holds_what_csv_holds_in_bounded_row_groups() {
         let mut requests = some();
-        requests.extend((0..70_000).map(|at| served(at, Op::Read, 0, Status::Done, &[(Cause::Served, at % 977)])));
+        requests.extend((0..70_000).map(|at| served(at, Op::Read, 0, Status::DONE, &[(Cause::Served, at % 977)])));
         let parquet = logged(&requests, LogFormat::Parquet);
         assert_eq!(reader(&parquet).metadata().num_row_groups(), 2);
         assert_eq!(logged(&requests, LogFormat::Parquet), parquet, "the same run gives the same bytes");
@@ -198,10 +198,9 @@ mod tests {
         let read: Vec<_> = std::iter::from_fn(|| trace.next_request().unwrap()).collect();
         let mut expected: Vec<_> = some().iter().map(|served| (served.request, served.latency_ns())).collect();
         expected.sort_by_key(|(request, _)| request.arrival_ns);
-        let of_trace = |(request, latency_ns): (Request, Ns)| Request {
-            arrival_ns: request.arrival_ns - 2,
-            recorded_latency_ns: u32::try_from(latency_ns).unwrap_or(u32::MAX),
-            ..request
+        let of_trace = |(request, latency_ns): (Request, Ns)| {
+            let latency_ns = u32::try_from(latency_ns).unwrap_or(u32::MAX);
+            request.arriving_at(request.arrival_ns - 2).with_recorded_latency(latency_ns)
         };
         assert_eq!(read, expected.into_iter().map(of_trace).collect::<Vec<_>>());
     }

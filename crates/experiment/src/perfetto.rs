@@ -24,11 +24,11 @@ mod track;
 
 use std::io::{self, Write};
 
-use flashloom_device::{CommandId, DriveEvent, Engine, Event, Interest, Observer, Waiter};
+use flashloom_device::{CommandId, DriveEvent, Event, Interest, Observer, Target, Waiter};
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::{BlockId, Origin};
 use flashloom_units::Ns;
-use flashloom_workload::{Op, Request};
+use flashloom_workload::Request;
 
 use array::Array;
 use track::{Flow, Lanes, Trace, Track};
@@ -88,15 +88,6 @@ fn entry<T: Clone + Default>(table: &mut Vec<T>, number: u32) -> &mut T {
     &mut table[at]
 }
 
-const fn name_of(op: Op) -> &'static str {
-    match op {
-        Op::Read => "read",
-        Op::Write => "write",
-        Op::Discard => "discard",
-        Op::Flush => "flush",
-    }
-}
-
 impl<W: Write> Perfetto<W> {
     /// Starts a trace on an output.
     pub fn new(output: W) -> Self {
@@ -149,7 +140,7 @@ impl<W: Write> Perfetto<W> {
         let lane = self.commands.take(&mut self.trace);
         *entry(&mut self.sent, command.id.0) = Some(Sent { lane, flow });
         let notes = [("lba", command.lba), ("sectors", command.sectors.into())];
-        self.trace.begin(now, self.commands.track(lane), name_of(command.op), &[flow], &notes);
+        self.trace.begin(now, self.commands.track(lane), command.op.name(), &[flow], &notes);
     }
 
     fn returned(&mut self, now: Ns, id: RequestId) {
@@ -170,7 +161,7 @@ impl<W: Write> Perfetto<W> {
             ("task", request.task.into()),
             ("held_ns", at - request.arrival_ns),
         ];
-        self.trace.begin(at, track, name_of(request.op), &[self.returned], &notes);
+        self.trace.begin(at, track, request.op.name(), &[self.returned], &notes);
         self.trace.end(now, track);
     }
 
@@ -265,8 +256,10 @@ impl<W: Write> Observer for Perfetto<W> {
         Interest { events: true, ..Interest::default() }
     }
 
-    fn begin(&mut self, engine: &Engine) {
-        self.array = Array::new(engine.nand().geometry(), &mut self.trace);
+    fn begin(&mut self, target: &dyn Target) {
+        if let Some(engine) = target.engines().first() {
+            self.array = Array::new(engine.nand().geometry(), &mut self.trace);
+        }
     }
 
     fn event(&mut self, now: Ns, event: &Event) {
@@ -277,6 +270,7 @@ impl<W: Write> Observer for Perfetto<W> {
             Event::Ended { member } => self.ended(now, *member),
             Event::Drive(event) => self.drive(now, event),
             Event::Flash(event) => self.flash(now, event),
+            _ => {}
         }
     }
 }

@@ -9,7 +9,7 @@
 //! Marks hold counters since the start, so that dropping one joins its two intervals exactly, percentiles included. The
 //! intervals of a run depend on its simulated time alone. Nothing is recorded between two marks: see decision 0067.
 
-use flashloom_device::{Engine, Observer, Outcome, Sample};
+use flashloom_device::{Engine, Observer, Outcome, Sample, Target};
 use flashloom_nand::Geometry;
 use flashloom_units::{Histogram, Ns};
 
@@ -43,7 +43,7 @@ impl Mark {
     }
 }
 
-/// Observer that keeps the course of a run.
+/// Observer that keeps the course of a run, of the first engine of its target.
 pub struct Series {
     interval_ns: Ns,
     marks: Vec<Mark>,
@@ -120,16 +120,18 @@ impl Series {
 }
 
 impl Observer for Series {
-    fn begin(&mut self, engine: &Engine) {
-        self.marks.push(Mark::of(engine, 0));
+    fn begin(&mut self, target: &dyn Target) {
+        self.marks.extend(target.engines().first().map(|engine| Mark::of(engine, 0)));
     }
 
     fn next_look_ns(&self) -> Ns {
-        self.marks.last().map_or(0, |mark| mark.sample.time_ns).saturating_add(self.interval_ns)
+        self.marks.last().map_or(Ns::MAX, |mark| mark.sample.time_ns.saturating_add(self.interval_ns))
     }
 
     /// Adds a mark; at the end of a run there may be one at the same time, before which less had happened.
-    fn look(&mut self, time_ns: Ns, engine: &Engine) {
+    fn look(&mut self, time_ns: Ns, target: &dyn Target) {
+        let engines = target.engines();
+        let Some(engine) = engines.first() else { return };
         if self.marks.len() > 1 && self.marks.last().is_some_and(|mark| mark.sample.time_ns == time_ns) {
             self.marks.pop();
         }

@@ -49,7 +49,7 @@ fn drive(engine: &mut Engine, mut requests: VecDeque<Request>) -> Vec<Completion
         while engine.outstanding() < OUTSTANDING
             && let Some(request) = requests.pop_front()
         {
-            let request = Request { arrival_ns: now, ..request };
+            let request = request.arriving_at(now);
             assert_eq!(engine.submit(now, &request, cookie), Ok(Submitted::Accepted));
             cookie += 1;
         }
@@ -107,15 +107,7 @@ fn an_engine_driven_by_hand_gives_the_result_of_a_run_beyond_the_end_of_life_too
 fn a_drive_alone_takes_as_many_commands_as_it_holds() {
     let experiment = experiment(&["host.queue_depth=4"]);
     let mut engine = Prepared::new(&experiment).expect("sound").bare_engine(0, true).expect("it ages");
-    let request = |lba| Request {
-        arrival_ns: 0,
-        lba,
-        sectors: 16,
-        task: 0,
-        recorded_latency_ns: 0,
-        op: Op::Write,
-        flags: Request::FUA,
-    };
+    let request = |lba| Request::new(Op::Write, lba, 16).with_flags(Request::FUA);
     let answers = (0..5).map(|cookie| engine.submit(0, &request(16 * u64::from(cookie)), cookie).expect("sound"));
     let answers: Vec<Submitted> = answers.collect();
     assert_eq!(answers[..4], [Submitted::Accepted; 4]);
@@ -123,7 +115,7 @@ fn a_drive_alone_takes_as_many_commands_as_it_holds() {
     let requests = (0..400).map(|at| request(16 * (at * 37 % 800))).collect();
     let completions = drive_bare(&mut engine, requests);
     assert_eq!(completions.len(), 404);
-    assert!(completions.iter().all(|completion| completion.status == Status::Done));
+    assert!(completions.iter().all(|completion| completion.status == Status::DONE));
     assert!(completions.is_sorted_by_key(|completion| completion.time_ns));
     engine.check().expect("everything adds up");
 }

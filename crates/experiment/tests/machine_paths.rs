@@ -74,7 +74,8 @@ fn content(path: &Path) -> Vec<u8> {
     text
 }
 
-/// Everything of a Parquet file that is text, a line each. A fuzzer's input may end within a row: what is before counts.
+/// Everything of a Parquet file that is text, a line each. A fuzzer's input may end within a row: what is before it
+/// counts.
 fn cells(path: &Path) -> Vec<u8> {
     let file = SerializedFileReader::new(fs::File::open(path).expect("it is a file")).expect("it is Parquet");
     let metadata = file.metadata().file_metadata().key_value_metadata().into_iter().flatten();

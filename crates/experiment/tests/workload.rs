@@ -108,7 +108,7 @@ impl<R: Arrivals> Running for Counted<R> {
 }
 
 fn write(lba: u64) -> Request {
-    Request { arrival_ns: 0, lba, sectors: 8, task: 0, recorded_latency_ns: 0, op: Op::Write, flags: 0 }
+    Request::new(Op::Write, lba, 8)
 }
 
 struct List<I>(I);

@@ -18,4 +18,4 @@ pub use flashloom_units::{
     Capability, Chosen, Figure, GIB, KIB, Kind, MIB, MS, Ns, Param, ParamSet, Policy, PolicySpec, Prng, Refusal, S,
     Slot, Statistic, US, Unit, Value, choice, params,
 };
-pub use flashloom_workload::{Op, Request, TASK_IDS};
+pub use flashloom_workload::{Op, Priority, PriorityClass, Request, TASK_IDS};

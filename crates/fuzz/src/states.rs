@@ -126,7 +126,7 @@ impl Setup {
                 _ => Op::Write,
             };
             let sectors = (sectors as u32).min((engine.capacity_sectors() - lba) as u32);
-            let request = Request { op, lba, sectors, task: number % 3, ..request(engine.now_ns()) };
+            let request = Request::new(op, lba, sectors).arriving_at(engine.now_ns()).of_task(number % 3);
             loop {
                 let submitted =
                     engine.submit(engine.now_ns(), &request, number).map_err(|misuse| misuse.to_string())?;
@@ -147,10 +147,6 @@ impl Setup {
         debug_assert!(self.is_verified || engine.outstanding() == 0, "all requests came back");
         engine.check()
     }
-}
-
-fn request(arrival_ns: u64) -> Request {
-    Request { arrival_ns, lba: 0, sectors: 1, task: 0, recorded_latency_ns: 0, op: Op::Read, flags: 0 }
 }
 
 /// Goes on to the next event; false if none is left.

@@ -39,7 +39,7 @@ fn churn(layer: &mut BlockLayer, capacity_bytes: u64) -> u64 {
         while layer.queued() < WAITING {
             let op = if prng.chance(0.7) { Op::Read } else { Op::Write };
             let (lba, task) = (prng.below(capacity_bytes / 4_096) * 8, prng.below(16) as u32);
-            let request = Request { arrival_ns: now, lba, sectors: 8, task, recorded_latency_ns: 0, op, flags: 0 };
+            let request = Request::new(op, lba, 8).arriving_at(now).of_task(task);
             layer.submit(now, &request, cookie);
             cookie += 1;
         }

@@ -2,7 +2,8 @@
 //!
 //! Requests that merge: two that are adjacent, have the same operation (a discard counts as a write everywhere else)
 //! and together are not larger than `max_request`. A write with FUA or PREFLUSH never merges, because its durability
-//! would spread to its neighbours, and a flush has no address. Synchronous and asynchronous writes merge, and the
+//! would spread to its neighbours, and a flush has no address. Requests of different queues, placement handles or
+//! priorities do not merge, because the result has one of each. Synchronous and asynchronous writes merge, and the
 //! result keeps the flags and the task of the first, as in Linux; a scheduler that keeps them apart (cfq) refuses.
 //!
 //! Order of attempts, as in Linux (`elv_merge`, `attempt_back_merge`, `attempt_front_merge`): first a back merge with a
@@ -30,7 +31,7 @@ use flashloom_workload::{Op, Request};
 use crate::end_index::EndIndex;
 use crate::id::RequestId;
 use crate::params::HostParams;
-use crate::requests::{Class, Completed, Direction, Requests, Stage};
+use crate::requests::{Class, Completed, Direction, Queued, Requests, Stage};
 use crate::scheduler::{Choice, Scheduler, Setup};
 use crate::stats::SchedulerStats;
 
@@ -58,6 +59,7 @@ pub enum Decision {
 
 /// A request on its way to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Dispatched {
     /// First sector; zero for a flush.
     pub lba: u64,
@@ -69,15 +71,27 @@ pub struct Dispatched {
     pub task: u32,
     /// Operation.
     pub op: Op,
-    /// Flags of the first original request in it, as [`Request`] defines them.
+    /// Flags and priority of the first original request in it, as [`Request`] defines them.
     pub flags: u8,
+    /// Queue that all of its original requests were submitted to.
+    pub queue: u8,
+    /// Placement handle of all of its original requests.
+    pub handle: u8,
 }
 
 impl Dispatched {
+    /// A request as it is, under the identifier that is passed back at its completion.
+    #[inline]
+    pub fn new(id: RequestId, request: &Request) -> Self {
+        let Request { lba, sectors, task, op, flags, queue, handle, .. } = *request;
+        Self { lba, id, sectors, task, op, flags, queue, handle }
+    }
+
     /// Converts it to a request of a recording that arrives at the device at `now`.
     pub fn issued(&self, now: Ns) -> Request {
-        let Self { lba, sectors, task, op, flags, .. } = *self;
-        Request { arrival_ns: now, lba, sectors, task, recorded_latency_ns: 0, op, flags }
+        let Self { lba, sectors, task, op, flags, queue, handle, .. } = *self;
+        let request = Request::new(op, lba, sectors).arriving_at(now).of_task(task).with_flags(flags);
+        request.on_queue(queue).with_handle(handle)
     }
 }
 
@@ -198,15 +212,8 @@ impl BlockLayer {
         self.requests.start(id, now);
         self.in_flight += 1;
         self.stats.dispatched += 1;
-        let request = &self.requests[id];
-        Decision::Dispatch(Dispatched {
-            lba: request.lba,
-            id,
-            sectors: request.sectors,
-            task: request.task,
-            op: request.op,
-            flags: request.flags,
-        })
+        let Queued { lba, sectors, task, op, flags, queue, handle, .. } = self.requests[id];
+        Decision::Dispatch(Dispatched { lba, id, sectors, task, op, flags, queue, handle })
     }
 
     #[cold]
@@ -290,7 +297,9 @@ impl BlockLayer {
     }
 
     fn accepts(&self, id: RequestId, request: &Request) -> bool {
-        self.fits(request.op, request.sectors, id) && self.scheduler.allows_merge(&self.requests, id, request)
+        self.fits(request.op, request.sectors, id)
+            && self.requests[id].goes_with(request.queue, request.handle, request.flags)
+            && self.scheduler.allows_merge(&self.requests, id, request)
     }
 
     fn merge_back(&mut self, request: &Request, cookie: u32) -> bool {
@@ -324,8 +333,8 @@ impl BlockLayer {
     /// adjacent.
     fn join_if_touching(&mut self, kept: RequestId, gone: RequestId) {
         let (first, second) = (self.requests[kept], self.requests[gone]);
-        if first.end() != second.lba || !self.merges(first.op, first.flags) || !self.fits(first.op, first.sectors, gone)
-        {
+        let fits = self.merges(first.op, first.flags) && self.fits(first.op, first.sectors, gone);
+        if first.end() != second.lba || !fits || !second.goes_with(first.queue, first.handle, first.flags) {
             return;
         }
         self.scheduler.absorb(&self.requests, kept, gone);
@@ -413,6 +422,7 @@ mod tests {
     use super::*;
     use crate::lab::Lab;
     use crate::scheduler::deadline;
+    use flashloom_workload::{Priority, PriorityClass};
 
     fn lab() -> Lab {
         Lab::new(deadline::Deadline::new, |_| {})
@@ -430,6 +440,33 @@ mod tests {
         }
         assert_eq!(lab.layer.queued(), 3);
         assert_eq!((lab.layer.stats().inserted, lab.layer.stats().merged), (9, 6));
+    }
+
+    #[test]
+    fn requests_of_different_queues_handles_or_priorities_do_not_merge_and_reach_the_device_with_theirs() {
+        let at = |lba| Request::new(Op::Write, lba, 8);
+        let urgent = Priority::new(PriorityClass::RealTime, 0);
+        let kinds: [fn(Request, Priority) -> Request; 3] = [
+            |request, _| request.on_queue(1),
+            |request, _| request.with_handle(7),
+            |request, priority| request.with_priority(priority),
+        ];
+        for kind in kinds {
+            let mut lab = lab();
+            let of_kind = |lba| kind(at(lba), urgent);
+            for request in [at(100), of_kind(108), at(124), of_kind(132)] {
+                assert_eq!(lab.layer.submit(0, &request, 0), Admission::Queued, "it touches only others");
+            }
+            assert_eq!(lab.layer.submit(0, &of_kind(116), 0), Admission::Merged, "behind 108, and 124 stays another");
+            assert_eq!(lab.layer.submit(0, &of_kind(140), 0), Admission::Merged);
+            let sent = std::iter::from_fn(|| match lab.start() {
+                Decision::Dispatch(dispatched) => Some(dispatched.issued(0)),
+                _ => None,
+            });
+            let of = |request: Request| (request.lba, request.sectors, request.queue, request.handle, request.flags);
+            let kept = |lba, sectors| of(kind(Request::new(Op::Write, lba, sectors), urgent));
+            assert_eq!(sent.map(of).collect::<Vec<_>>(), [of(at(100)), kept(108, 16), of(at(124)), kept(132, 16)]);
+        }
     }
 
     #[test]

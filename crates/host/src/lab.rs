@@ -38,7 +38,7 @@ impl Lab {
 
     /// Submits a request; its cookie is its first sector.
     pub fn submit(&mut self, op: Op, task: u32, flags: u8, lba: u64, sectors: u32) -> Admission {
-        let request = Request { arrival_ns: self.now, lba, sectors, task, recorded_latency_ns: 0, op, flags };
+        let request = Request::new(op, lba, sectors).arriving_at(self.now).of_task(task).with_flags(flags);
         self.layer.submit(self.now, &request, lba as u32)
     }
 

@@ -101,8 +101,7 @@ mod tests {
     fn run(orders: &Orders) -> Vec<u64> {
         let params = HostParams { merging: false, queue_depth: 1, ..HostParams::defaults() };
         let mut layer = BlockLayer::new(&params, orders.scheduler());
-        let read =
-            |lba| Request { arrival_ns: 0, lba, sectors: 8, task: 0, recorded_latency_ns: 0, op: Op::Read, flags: 0 };
+        let read = |lba| Request::new(Op::Read, lba, 8);
         let mut sectors = Vec::new();
         [10, 20, 30].into_iter().for_each(|lba| assert_eq!(layer.submit(0, &read(lba), 0), Admission::Queued));
         while let Decision::Dispatch(request) = layer.dispatch(0) {

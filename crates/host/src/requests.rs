@@ -7,7 +7,7 @@
 use std::ops::Index;
 
 use flashloom_units::{NO_INDEX, Ns};
-use flashloom_workload::{Op, Request};
+use flashloom_workload::{Op, Priority, Request};
 use serde::{Deserialize, Serialize};
 
 use crate::id::RequestId;
@@ -25,6 +25,7 @@ pub enum Stage {
 
 /// A request of the block layer, grown by merging.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Queued {
     /// First sector.
     pub lba: u64,
@@ -38,8 +39,12 @@ pub struct Queued {
     pub task: u32,
     /// Operation, the same for all of its members.
     pub op: Op,
-    /// Flags of the first original request in it, as [`Request`] defines them.
+    /// Flags and priority of the first original request in it, as [`Request`] defines them.
     pub flags: u8,
+    /// Queue of all of its original requests.
+    pub queue: u8,
+    /// Placement handle of all of its original requests.
+    pub handle: u8,
     /// Stage.
     pub stage: Stage,
     first_member: u32,
@@ -69,6 +74,12 @@ impl Queued {
     #[inline]
     pub fn is_sync(&self) -> bool {
         self.op == Op::Read || self.flags & Request::SYNC != 0
+    }
+
+    /// Whether a request of that queue, placement handle and priority can be part of this one.
+    #[inline]
+    pub(crate) fn goes_with(&self, queue: u8, handle: u8, flags: u8) -> bool {
+        (self.queue, self.handle, self.flags & Priority::MASK) == (queue, handle, flags & Priority::MASK)
     }
 }
 
@@ -191,6 +202,8 @@ impl Requests {
             task: 0,
             op: Op::Flush,
             flags: 0,
+            queue: 0,
+            handle: 0,
             stage: Stage::Free,
             first_member: NO_INDEX,
             last_member: NO_INDEX,
@@ -242,6 +255,8 @@ impl Requests {
             task: request.task,
             op: request.op,
             flags: request.flags,
+            queue: request.queue,
+            handle: request.handle,
             stage: Stage::Queued,
             first_member: member,
             last_member: member,

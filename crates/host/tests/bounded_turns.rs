@@ -110,8 +110,7 @@ impl Observer {
             return;
         }
         let op = if read { Op::Read } else { Op::Write };
-        let request =
-            Request { arrival_ns: self.now, lba, sectors: LENGTH, task: 0, recorded_latency_ns: 0, op, flags };
+        let request = Request::new(op, lba, LENGTH).arriving_at(self.now).with_flags(flags);
         match self.layer.submit(self.now, &request, 0) {
             Admission::Queued => {}
             Admission::Full => return,

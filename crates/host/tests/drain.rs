@@ -17,15 +17,11 @@ fn scheduler(name: &str, host: &HostParams, set: &[(&str, Value)]) -> Box<dyn Sc
 fn request() -> impl Strategy<Value = Request> {
     let op = prop_oneof![5 => Just(Op::Read), 5 => Just(Op::Write), 1 => Just(Op::Discard), 1 => Just(Op::Flush)];
     let lba = prop_oneof![3 => 0..600u64, 1 => 0..CAPACITY - 64];
-    (op, lba, 1..64u32, 0..6u32, 0..8u8, 0..3 * MS).prop_map(|(op, lba, sectors, task, flags, gap_ns)| Request {
+    (op, lba, 1..64u32, 0..6u32, 0..8u8, 0..3 * MS).prop_map(|(op, lba, sectors, task, flags, gap_ns)| {
+        let request = if op == Op::Flush { Request::flush() } else { Request::new(op, lba, sectors) };
+        let request = request.of_task(task).with_flags(if op == Op::Write { flags } else { 0 });
         // The gap to the request before, until the trace is put together.
-        arrival_ns: gap_ns,
-        lba: if op == Op::Flush { 0 } else { lba },
-        sectors: if op == Op::Flush { 0 } else { sectors },
-        task,
-        recorded_latency_ns: 0,
-        op,
-        flags: if op == Op::Write { flags } else { 0 },
+        request.arriving_at(gap_ns)
     })
 }
 
@@ -160,7 +156,7 @@ fn check_waits(
 fn reads_and_writes() -> impl Strategy<Value = Vec<Request>> {
     let request = (any::<bool>(), 0..CAPACITY - 8).prop_map(|(read, lba)| {
         let op = if read { Op::Read } else { Op::Write };
-        Request { arrival_ns: 0, lba, sectors: 8, task: 0, recorded_latency_ns: 0, op, flags: 0 }
+        Request::new(op, lba, 8)
     });
     prop::collection::vec(request, 200..600)
 }
@@ -203,7 +199,7 @@ proptest! {
         let requests: Vec<Request> = requests
             .into_iter()
             .enumerate()
-            .map(|(at, request)| Request { task: at as u32 % tasks, ..request })
+            .map(|(at, request)| request.of_task(at as u32 % tasks))
             .collect();
         let mut layer = BlockLayer::new(&host, scheduler("fios", &host, &[
             ("timeslice", Value::Time(timeslice_ms * MS)),

@@ -79,7 +79,7 @@ fn compare(scheduler: Box<dyn Scheduler>, rule: Rule, steps: &[Step]) -> Result<
     for (cookie, step) in steps.iter().enumerate() {
         match *step {
             Step::Submit { op, lba, sectors, flags, task } => {
-                let request = Request { arrival_ns: now, lba, sectors, task, recorded_latency_ns: 0, op, flags };
+                let request = Request::new(op, lba, sectors).arriving_at(now).of_task(task).with_flags(flags);
                 let admission = match layer.submit(now, &request, cookie as u32) {
                     Admission::Queued => "Queued",
                     Admission::Merged => "Merged",

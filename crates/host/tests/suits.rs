@@ -73,15 +73,8 @@ fn run(layer: &mut BlockLayer, service: Service, until_ns: Ns, tasks: &mut [Task
         while due.first().is_some_and(|(at, _)| *at <= now) {
             let index = due[0].1;
             let task = &mut tasks[index];
-            let request = Request {
-                arrival_ns: now,
-                lba: task.lba,
-                sectors: SECTORS,
-                task: index as u32 + 1,
-                recorded_latency_ns: 0,
-                op: task.op,
-                flags: task.flags,
-            };
+            let request = Request::new(task.op, task.lba, SECTORS).with_flags(task.flags);
+            let request = request.arriving_at(now).of_task(index as u32 + 1);
             assert_ne!(layer.submit(now, &request, index as u32), Admission::Full, "the tasks fit in the queue");
             task.lba = (task.lba + task.stride) % (CAPACITY - u64::from(SECTORS));
             due.remove(0);
@@ -113,7 +106,7 @@ fn run(layer: &mut BlockLayer, service: Service, until_ns: Ns, tasks: &mut [Task
 
 fn submit_all(layer: &mut BlockLayer, op: Op, sectors: impl IntoIterator<Item = u64>) {
     for lba in sectors {
-        let request = Request { arrival_ns: 0, lba, sectors: SECTORS, task: 0, recorded_latency_ns: 0, op, flags: 0 };
+        let request = Request::new(op, lba, SECTORS);
         assert_ne!(layer.submit(0, &request, 0), Admission::Full);
     }
 }

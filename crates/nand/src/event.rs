@@ -52,6 +52,7 @@ pub struct Command {
 
 /// Something that happened in the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Event {
     /// The FTL asks for an operation, which begins after the one of the given number, if any.
     Issued(Command, Option<u32>),

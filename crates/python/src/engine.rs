@@ -3,7 +3,7 @@
 use std::sync::{Mutex, TryLockError};
 
 use flashloom::device;
-use flashloom::device::{Completion, Misuse, Reason, Status, Submitted};
+use flashloom::device::{Completion, Misuse, Submitted};
 use flashloom::experiment::config::Config;
 use flashloom::experiment::run;
 use flashloom::workload::{Op, Request};
@@ -76,12 +76,7 @@ fn misuse(py: Python<'_>, misuse: Misuse) -> PyErr {
 type Ended = (u32, u64, &'static str);
 
 fn ended(completion: Completion) -> Ended {
-    let status = match completion.status {
-        Status::Done => "done",
-        Status::Failed(Reason::EndOfLife) => "end_of_life",
-        Status::Failed(Reason::ReadOnly) => "read_only",
-    };
-    (completion.cookie, completion.time_ns, status)
+    (completion.cookie, completion.time_ns, completion.status.name())
 }
 
 #[pymethods]
@@ -108,7 +103,7 @@ impl Engine {
         let flags = set.iter().filter(|(is_set, _)| *is_set).fold(0, |flags, (_, flag)| flags | flag);
         self.with(py, |inner| {
             let now_ns = inner.engine.now_ns();
-            let request = Request { arrival_ns: now_ns, lba, sectors, task, recorded_latency_ns: 0, op, flags };
+            let request = Request::new(op, lba, sectors).arriving_at(now_ns).of_task(task).with_flags(flags);
             let id = inner.next_id;
             match inner.engine.submit(now_ns, &request, id).map_err(|error| misuse(py, error))? {
                 Submitted::Full => Ok(None),

@@ -58,15 +58,18 @@ pub fn load_state(state: &mut dyn State, bytes: &[u8]) -> Result<(), StateError>
     load_with(bytes, |from| state.load(from))
 }
 
-/// Calls `load` with a reader of `bytes`, which [`save_with`] returned.
+/// Calls `load` with a reader of `bytes`, which [`save_with`] returned, and returns what it does.
 ///
 /// # Errors
 /// `load` fails, or leaves some bytes over. The values that it loads have to be dropped then.
-pub fn load_with(bytes: &[u8], load: impl FnOnce(&mut Reader<'_>) -> Result<(), StateError>) -> Result<(), StateError> {
+pub fn load_with<T>(
+    bytes: &[u8],
+    load: impl FnOnce(&mut Reader<'_>) -> Result<T, StateError>,
+) -> Result<T, StateError> {
     let mut from = Reader { bytes, at: 0 };
-    load(&mut from)?;
+    let loaded = load(&mut from)?;
     match bytes.len() - from.at {
-        0 => Ok(()),
+        0 => Ok(loaded),
         left => Err(from.error("the end of the state".to_owned(), format!("{left} more bytes"))),
     }
 }

@@ -133,14 +133,14 @@ mod tests {
     }
 
     fn fitted(lba: u64, sectors: u32, capacity: u64, addresses: Addresses, span: u64) -> Result<u64, Problem> {
-        let request = Request { arrival_ns: 0, lba, sectors, task: 0, recorded_latency_ns: 0, op: Op::Read, flags: 0 };
+        let request = Request::new(Op::Read, lba, sectors);
         Ok(fit(One(Some(request)), capacity, addresses, span).next_request()?.expect("one request").lba)
     }
 
     #[test]
     fn addresses_count_from_the_first_sector_and_none_lies_before_it() {
         let one = |lba, op| {
-            let request = Request { arrival_ns: 0, lba, sectors: 8, task: 0, recorded_latency_ns: 0, op, flags: 0 };
+            let request = Request::new(op, lba, 8);
             let mut source = rebase(One(Some(request)), 63);
             source.next_request().map(|request| request.expect("one request").lba)
         };

@@ -252,7 +252,7 @@ mod tests {
     }
 
     fn request(arrival_ns: Ns, task: u32, recorded_latency_ns: u32) -> Request {
-        Request { arrival_ns, lba: 0, sectors: 8, task, recorded_latency_ns, op: Op::Read, flags: 0 }
+        Request::new(Op::Read, 0, 8).arriving_at(arrival_ns).of_task(task).with_recorded_latency(recorded_latency_ns)
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One request of the host's block layer.
+//! One request of the host's block layer: the command that every layer below sees.
 
 use flashloom_units::{Capability, Ns};
 use serde::{Deserialize, Serialize};
@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 pub const TASK_IDS: Capability = Capability::new("requests that carry task ids");
 
 /// Operation that a request asks of the device.
+// Not `#[non_exhaustive]`: who serves operations has to decide about a new one, and the compiler is to name the places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Op {
@@ -20,8 +21,34 @@ pub enum Op {
     Flush,
 }
 
+impl Op {
+    /// All of them, in order.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Discard, Self::Flush];
+
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Discard => "discard",
+            Self::Flush => "flush",
+        }
+    }
+}
+
 /// A request as it arrives at the host's block layer. 32 bytes, because millions of them pass through.
+///
+/// [`Self::new`] makes one, and the methods behind it set what only some requests have:
+///
+/// ```
+/// use flashloom_workload::{Op, Priority, PriorityClass, Request};
+///
+/// let commit = Request::new(Op::Write, 4_096, 8).of_task(7).with_flags(Request::SYNC | Request::FUA);
+/// let urgent = commit.with_priority(Priority::new(PriorityClass::RealTime, 0)).on_queue(1);
+/// assert!(urgent.has(Request::FUA) && urgent.priority().class() == PriorityClass::RealTime);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Request {
     /// Arrival time, in nanoseconds from the start of the workload.
     pub arrival_ns: Ns,
@@ -35,8 +62,79 @@ pub struct Request {
     pub recorded_latency_ns: u32,
     /// Operation.
     pub op: Op,
-    /// [`Request::SYNC`], [`Request::FUA`] and [`Request::PREFLUSH`], or-ed together.
+    /// [`Request::SYNC`], [`Request::FUA`] and [`Request::PREFLUSH`], or-ed together; the other five bits are the
+    /// priority.
     pub flags: u8,
+    /// Queue of the host that it is submitted to: zero where there is one.
+    pub queue: u8,
+    /// Placement handle: data of one handle is expected to die together. Zero if the host says nothing of it.
+    pub handle: u8,
+}
+
+const _: () = assert!(size_of::<Request>() == 32);
+
+/// Making a request.
+impl Request {
+    /// A request of no task, without flags and priority, that arrives at time zero.
+    #[inline]
+    pub const fn new(op: Op, lba: u64, sectors: u32) -> Self {
+        Self { arrival_ns: 0, lba, sectors, task: 0, recorded_latency_ns: 0, op, flags: 0, queue: 0, handle: 0 }
+    }
+
+    /// A flush, which has neither address nor length.
+    #[inline]
+    pub const fn flush() -> Self {
+        Self::new(Op::Flush, 0, 0)
+    }
+
+    /// The same request, arriving at that time.
+    #[inline]
+    #[must_use]
+    pub const fn arriving_at(self, arrival_ns: Ns) -> Self {
+        Self { arrival_ns, ..self }
+    }
+
+    /// The same request, issued by that task.
+    #[inline]
+    #[must_use]
+    pub const fn of_task(self, task: u32) -> Self {
+        Self { task, ..self }
+    }
+
+    /// The same request with these flags beside those that it has.
+    #[inline]
+    #[must_use]
+    pub const fn with_flags(self, flags: u8) -> Self {
+        Self { flags: self.flags | flags, ..self }
+    }
+
+    /// The same request with the latency that a trace records for it.
+    #[inline]
+    #[must_use]
+    pub const fn with_recorded_latency(self, recorded_latency_ns: u32) -> Self {
+        Self { recorded_latency_ns, ..self }
+    }
+
+    /// The same request, submitted to that queue of the host.
+    #[inline]
+    #[must_use]
+    pub const fn on_queue(self, queue: u8) -> Self {
+        Self { queue, ..self }
+    }
+
+    /// The same request with that placement handle.
+    #[inline]
+    #[must_use]
+    pub const fn with_handle(self, handle: u8) -> Self {
+        Self { handle, ..self }
+    }
+
+    /// The same request with that priority in place of its own.
+    #[inline]
+    #[must_use]
+    pub const fn with_priority(self, priority: Priority) -> Self {
+        Self { flags: self.flags & !Priority::MASK | priority.bits(), ..self }
+    }
 }
 
 impl Request {
@@ -51,8 +149,14 @@ impl Request {
 
     /// True if a flag is set.
     #[inline]
-    pub fn has(&self, flag: u8) -> bool {
+    pub const fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
+    }
+
+    /// The I/O priority.
+    #[inline]
+    pub const fn priority(&self) -> Priority {
+        Priority::of_flags(self.flags)
     }
 
     /// The sector after the last.
@@ -68,4 +172,104 @@ impl Request {
     }
 }
 
-const _: () = assert!(size_of::<Request>() == 32);
+/// An I/O priority as Linux has it (`ioprio`): a class, and in it a level from 0, the most urgent, to 7. It takes the
+/// five bits of a request's flags that no flag has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Priority {
+    class: PriorityClass,
+    level: u8,
+}
+
+/// Class of an I/O priority.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum PriorityClass {
+    /// None was given. Linux then takes best effort, at a level that follows from the task's niceness.
+    #[default]
+    None,
+    /// Before all others.
+    RealTime,
+    /// After real time, before idle.
+    BestEffort,
+    /// Only while nobody else has requests.
+    Idle,
+}
+
+impl Priority {
+    /// Levels of a class.
+    pub const LEVELS: u8 = 8;
+    /// The bits of a request's flags that hold its priority.
+    pub const MASK: u8 = !(Request::SYNC | Request::FUA | Request::PREFLUSH);
+    const CLASS_SHIFT: u32 = 6;
+    const LEVEL_SHIFT: u32 = 3;
+
+    /// That level of a class.
+    ///
+    /// # Panics
+    /// A level beyond the last: there are [`Self::LEVELS`].
+    #[inline]
+    pub const fn new(class: PriorityClass, level: u8) -> Self {
+        assert!(level < Self::LEVELS, "a class has eight levels");
+        Self { class, level }
+    }
+
+    /// The class.
+    #[inline]
+    pub const fn class(self) -> PriorityClass {
+        self.class
+    }
+
+    /// The level in it, 0 for the most urgent.
+    #[inline]
+    pub const fn level(self) -> u8 {
+        self.level
+    }
+
+    #[inline]
+    const fn bits(self) -> u8 {
+        (self.class as u8) << Self::CLASS_SHIFT | self.level << Self::LEVEL_SHIFT
+    }
+
+    /// The priority in the flags of a request.
+    #[inline]
+    pub const fn of_flags(flags: u8) -> Self {
+        let class = match flags >> Self::CLASS_SHIFT {
+            0 => PriorityClass::None,
+            1 => PriorityClass::RealTime,
+            2 => PriorityClass::BestEffort,
+            _ => PriorityClass::Idle,
+        };
+        Self { class, level: flags >> Self::LEVEL_SHIFT & (Self::LEVELS - 1) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLASSES: [PriorityClass; 4] =
+        [PriorityClass::None, PriorityClass::RealTime, PriorityClass::BestEffort, PriorityClass::Idle];
+
+    #[test]
+    fn every_priority_is_kept_beside_every_flag() {
+        for flags in 0..8 {
+            for class in CLASSES {
+                for level in 0..Priority::LEVELS {
+                    let priority = Priority::new(class, level);
+                    let request = Request::new(Op::Write, 0, 8).with_priority(priority).with_flags(flags);
+                    assert_eq!((request.priority(), request.flags & !Priority::MASK), (priority, flags));
+                    let plain = request.with_priority(Priority::default());
+                    assert_eq!(plain, Request::new(Op::Write, 0, 8).with_flags(flags));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_request_has_what_it_was_made_with_and_nothing_else() {
+        let request = Request::new(Op::Read, 64, 8).arriving_at(5).of_task(3).on_queue(2).with_handle(9);
+        assert_eq!((request.arrival_ns, request.lba, request.sectors, request.task), (5, 64, 8, 3));
+        assert_eq!((request.queue, request.handle, request.flags, request.recorded_latency_ns), (2, 9, 0, 0));
+        assert_eq!(Request::flush().end(), 0);
+    }
+}

@@ -106,7 +106,7 @@ fn reference(format: Format, text: &str) -> (Vec<Request>, Option<String>) {
         };
         let arrival_ns = time_ns - *start.get_or_insert(time_ns);
         let sectors = sectors as u32;
-        requests.push(Request { arrival_ns, lba, sectors, task, recorded_latency_ns: 0, op, flags });
+        requests.push(Request::new(op, lba, sectors).arriving_at(arrival_ns).of_task(task).with_flags(flags));
     }
     (requests, None)
 }

@@ -164,8 +164,7 @@ fn real_recordings_survive_the_way_to_own_csv_and_to_ssdsim() {
         assert_eq!(folder.requests("own.csv"), before, "{name}");
         if before.iter().all(|request| matches!(request.op, Op::Read | Op::Write)) {
             folder.convert("own.csv", "back.trace", OutFormat::Ssdsim);
-            let kept = |r: &Request| Request { recorded_latency_ns: 0, ..*r };
-            let before: Vec<_> = before.iter().map(kept).collect();
+            let before: Vec<_> = before.iter().map(|request| request.with_recorded_latency(0)).collect();
             assert_eq!(folder.requests("back.trace"), before, "{name}");
         }
         if name.contains("ssdsim") {

@@ -1,12 +1,15 @@
 //! Five policies from outside Flashloom, each in a file of its own, and the registry that holds them.
 //!
-//! `docs/tutorial.md` walks through them.
+//! `docs/tutorial.md` walks through them. Beside them are two workloads on one drive ([`tenants`]) and
+//! an array of drives ([`raid0`]).
 
 pub mod block_map;
 pub mod ctp;
+pub mod raid0;
 pub mod rested;
 pub mod shortest;
 pub mod slc_region;
+pub mod tenants;
 
 use flashloom::experiment::registry::Registry;
 use flashloom::units::Refusal;

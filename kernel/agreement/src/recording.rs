@@ -69,7 +69,7 @@ pub fn issued(events: &[Event]) -> Vec<Issued> {
 /// A request for the simulator.
 pub fn request((read, lba, sectors): Issued, arrival_ns: Ns) -> Request {
     let op = if read { Op::Read } else { Op::Write };
-    Request { arrival_ns, lba, sectors, task: 0, recorded_latency_ns: 0, op, flags: 0 }
+    Request::new(op, lba, sectors).arriving_at(arrival_ns)
 }
 
 /// A block layer with that scheduler, every parameter at its default, for a device that takes so many requests.

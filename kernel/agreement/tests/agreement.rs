@@ -108,7 +108,7 @@ impl Run {
         let sectors = if flush { 0 } else { 4 * (1 + random.below(4) as u32) };
         let flags = [0, 0, 0, Request::SYNC, Request::FUA, Request::PREFLUSH][random.below(6) as usize];
         let flags = if op == Op::Write { flags } else { 0 };
-        let request = Request { arrival_ns: self.now, lba, sectors, task: 0, recorded_latency_ns: 0, op, flags };
+        let request = Request::new(op, lba, sectors).arriving_at(self.now).with_flags(flags);
         let answers = [&mut self.real, &mut self.core].map(|layer| layer.submit(self.now, &request, cookie));
         assert_eq!(answers[0], answers[1], "seed {}: {request:?}", self.seed);
     }

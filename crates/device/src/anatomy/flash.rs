@@ -141,7 +141,7 @@ impl Flash {
                 read.cross(now, ends, transfer_ns);
             }
             Event::Ended { command, .. } => return Some(self.end(now, &command)),
-            Event::JobBegan { .. } | Event::JobEnded { .. } => {}
+            _ => {}
         }
         None
     }

@@ -236,8 +236,8 @@ impl Buffered {
         if let Some(writer) = self.take_waiter(slot) {
             let commands = &mut interface.commands;
             let is_last = commands.page_ended(writer);
-            let Command { moved, failed, .. } = commands[writer];
-            if is_last && (moved == commands.page_count(writer) || failed.is_some()) {
+            let Command { moved, status, .. } = commands[writer];
+            if is_last && (moved == commands.page_count(writer) || !status.is_done()) {
                 interface.finish(now, writer, flash);
             }
         }

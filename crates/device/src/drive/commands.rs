@@ -9,7 +9,7 @@ use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};
 
 use super::paging::Paging;
-use crate::status::Reason;
+use crate::status::Status;
 
 flashloom_units::ids! {
     /// A command in the drive's table. The number is free again when the drive is done with the command.
@@ -24,8 +24,8 @@ pub(super) struct Command {
     pub(super) op: Op,
     flags: u8,
     pub(super) stage: Stage,
-    /// Set as soon as it is known that it fails; it ends when nothing is under way for it.
-    pub(super) failed: Option<Reason>,
+    /// How it ends, as far as is known: a command that fails ends when nothing is under way for it.
+    pub(super) status: Status,
     pub(super) lba: u64,
     pub(super) sectors: u32,
     /// Pages of a write that have a slot already, or sectors of a read that are on the link.
@@ -89,7 +89,7 @@ impl Commands {
             op: request.op,
             flags: request.flags,
             stage: Stage::Commanded,
-            failed: None,
+            status: Status::DONE,
             lba: request.lba,
             sectors: request.sectors,
             moved: 0,
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     fn dispatched(op: Op, lba: u64, sectors: u32) -> Dispatched {
-        Dispatched { lba, id: RequestId(7), sectors, task: 0, op, flags: 0 }
+        Dispatched::new(RequestId(7), &Request::new(op, lba, sectors))
     }
 
     #[test]

@@ -53,8 +53,8 @@ impl Drive {
     pub(super) fn refuses(&self, op: Op) -> bool {
         match op {
             Op::Read => false,
-            Op::Write | Op::Discard => true,
             Op::Flush => self.path.buffered().is_some_and(Buffered::holds_unstorable),
+            _ => true,
         }
     }
 

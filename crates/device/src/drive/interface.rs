@@ -141,14 +141,14 @@ impl HostInterface {
 
     /// Ends a command that nothing is under way for.
     pub(super) fn fail(&mut self, now: Ns, id: CommandId, reason: Reason, flash: &mut Flash) {
-        self.commands[id].failed = Some(reason);
+        self.commands[id].status = Status::Failed(reason);
         self.finish(now, id, flash);
     }
 
     /// A page that a write waits for will never be in flash. The write fails when nothing is under way for it any more;
     /// one that also stalls (`is_stalled`) fails with the others that do.
     pub(super) fn page_refused(&mut self, now: Ns, id: CommandId, is_stalled: bool, flash: &mut Flash) {
-        self.commands[id].failed = Some(Reason::EndOfLife);
+        self.commands[id].status = Status::Failed(Reason::EndOfLife);
         if self.commands.page_ended(id) && !is_stalled {
             self.finish(now, id, flash);
         }
@@ -159,7 +159,7 @@ impl HostInterface {
     pub(super) fn complete(&mut self, id: CommandId, flash: &mut Flash) {
         flash.tell(|| DriveEvent::Completed { command: id });
         let command = &self.commands[id];
-        self.completed.push((command.id, command.failed.map_or(Status::Done, Status::Failed)));
+        self.completed.push((command.id, command.status));
         self.commands.remove(id);
     }
 

@@ -41,7 +41,7 @@ impl Sampled {
 
 impl Engine {
     /// From now on samples say what requests waited for.
-    pub(crate) fn keep_samples(&mut self) {
+    pub(super) fn keep_samples(&mut self) {
         if self.timed {
             self.sampled.get_or_insert_default();
         }
@@ -55,7 +55,7 @@ impl Engine {
 
     /// The state at a time at which nothing has happened since the engine's own, with the latencies since the sample
     /// before.
-    pub(crate) fn sample(&mut self, time_ns: Ns) -> Sample {
+    pub(super) fn sample(&mut self, time_ns: Ns) -> Sample {
         let latency = self.sampled.as_deref_mut().and_then(Sampled::take);
         Sample { latency, ..self.sample_at(time_ns) }
     }
@@ -82,8 +82,11 @@ impl Engine {
         }
     }
 
-    /// What was measured so far.
+    /// What was measured so far, or until a run was cut at the end of the drive's life.
     pub fn outcome(&self) -> Outcome {
+        if let Some(outcome) = self.outcome_at_cut() {
+            return outcome;
+        }
         let buffer = self.drive.buffer_report(self.now);
         let padding = buffer.map_or(0, |buffer| buffer.padding_pages);
         let aged_pages = self.preconditioned.map_or(0, |aged| aged.pages);
@@ -97,7 +100,7 @@ impl Engine {
             },
             buffer,
             stall_ns: buffer.map_or(0, |buffer| buffer.stall_ns),
-            drained_pages: None,
+            drained_pages: self.drained_pages(),
             ftl: self.drive.ftl().report(),
             counts: *self.drive.nand().counts(),
             utilization: self.drive.nand().utilization(),
@@ -150,20 +153,32 @@ impl Engine {
 }
 
 impl HostReport {
-    #[inline]
+    #[inline(never)] // So that what is around it is inlined where it is called from.
     pub(super) fn add(&mut self, now: Ns, request: &Completed) {
-        let latency_ns = now - request.arrival_ns;
-        let bytes = u64::from(request.sectors) * SECTOR_BYTES;
-        self.completed[request.op as usize] += 1;
-        let latency = match request.op {
+        let Completed { op, flags, sectors, arrival_ns, dispatched_ns, .. } = *request;
+        self.count(now, op, flags, sectors, now - arrival_ns);
+        self.device_latency.record(now - dispatched_ns);
+    }
+
+    /// A request is done of which only its host knows.
+    pub(crate) fn served(&mut self, now: Ns, request: &Request) {
+        let Request { op, flags, sectors, arrival_ns, .. } = *request;
+        self.count(now, op, flags, sectors, now - arrival_ns);
+    }
+
+    #[inline(always)] // Its own call would cost every request of an engine.
+    fn count(&mut self, now: Ns, op: Op, flags: u8, sectors: u32, latency_ns: Ns) {
+        let bytes = u64::from(sectors) * SECTOR_BYTES;
+        self.completed[op as usize] += 1;
+        let latency = match op {
             Op::Read => {
                 self.read_bytes += bytes;
                 &mut self.read_latency
             }
             Op::Write => {
                 self.write_bytes += bytes;
-                if request.flags & (Request::FUA | Request::PREFLUSH) != 0 {
-                    self.add_durable(request.flags, latency_ns);
+                if flags & (Request::FUA | Request::PREFLUSH) != 0 {
+                    self.add_durable(flags, latency_ns);
                 }
                 &mut self.write_latency
             }
@@ -171,7 +186,6 @@ impl HostReport {
             Op::Flush => &mut self.flush_latency,
         };
         latency.record(latency_ns);
-        self.device_latency.record(now - request.dispatched_ns);
         self.duration_ns = now;
     }
 
@@ -186,7 +200,7 @@ impl HostReport {
         }
     }
 
-    pub(super) fn fail(&mut self, now: Ns, reason: Reason) {
+    pub(crate) fn fail(&mut self, now: Ns, reason: Reason) {
         self.failed[reason.at()] += 1;
         self.duration_ns = now;
     }

@@ -8,14 +8,13 @@ use super::{Engine, Handed};
 use crate::outcome::HostReport;
 use crate::precondition::Preconditioned;
 
-// Whoever runs an engine to the end of the drive's life sets `stops`, after the engine was restored; `has_stopped`
-// follows from it and from `ended_ns`. What is `sampled` belongs to those who look,
-// and `interrupt` to those who may end the run.
+// A run agrees on its `ending` when it begins, after the engine was restored. What is `sampled` belongs to those who
+// look, and `interrupt` to those who may end the run.
 flashloom_units::state! {
     Engine {
         nested host, drive, looking, report, handed, erased_before;
         value now, plugged, scheduler_wakes_ns, idle, preconditioned, ended_ns;
-        fixed timed, idle_delay_ns, stops, has_stopped, sampled, interrupt;
+        fixed timed, idle_delay_ns, ending, sampled, interrupt;
     }
 }
 

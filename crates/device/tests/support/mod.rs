@@ -23,7 +23,7 @@ impl Source for List {
 }
 
 pub fn request(arrival_ns: Ns, op: Op, lba: u64, sectors: u32) -> Request {
-    Request { arrival_ns, lba, sectors, task: 0, recorded_latency_ns: 0, op, flags: 0 }
+    Request::new(op, lba, sectors).arriving_at(arrival_ns)
 }
 
 /// An array of one plane a die, whose parts are easy to reckon with.

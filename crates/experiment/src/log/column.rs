@@ -23,7 +23,15 @@ pub enum Content {
 const OPS: [&str; 4] = ["R", "W", "D", "F"];
 
 /// Done, then the failures by [`Reason`], as in `host.failed` of a result.
-const STATUSES: [&str; 1 + Reason::COUNT] = ["done", "end_of_life", "read_only"];
+const STATUSES: [&str; 1 + Reason::COUNT] = {
+    let mut names = [Status::DONE.name(); 1 + Reason::COUNT];
+    let mut at = 0;
+    while at < Reason::COUNT {
+        names[1 + at] = Reason::ALL[at].name();
+        at += 1;
+    }
+    names
+};
 
 /// Number of columns before those of the causes.
 const LEADING: usize = LOG_COLUMNS.len() - Cause::COUNT;
@@ -56,7 +64,7 @@ pub fn row(served: &Served) -> Row {
         served.dispatched_ns,
         served.ended_ns,
         match served.status {
-            Status::Done => 0,
+            Status::Done(_) => 0,
             Status::Failed(reason) => 1 + reason.at() as u64,
         },
     ];

@@ -79,12 +79,7 @@ impl Array {
                 transfer(trace, die.channel, ends, transfer_ns, "data of a read");
             }
             Event::Ended { command, .. } => self.end(now, command.die, trace),
-            Event::Started { .. }
-            | Event::Held { .. }
-            | Event::Suspended { .. }
-            | Event::Resumed { .. }
-            | Event::JobBegan { .. }
-            | Event::JobEnded { .. } => {}
+            _ => {}
         }
     }
 

@@ -101,16 +101,10 @@ impl Arrivals for Loaded<'_> {
             let requests = self.completed - u64::from(self.load.outstanding);
             self.until = Some(Measure { requests, elapsed_ns: now - from_ns });
         }
-        let request = Request {
-            arrival_ns: now,
-            lba: self.draw() * u64::from(self.request_sectors),
-            sectors: if self.load.size == Size::Sector { 1 } else { self.request_sectors },
-            task: 0,
-            recorded_latency_ns: 0,
-            op: self.load.op,
-            flags: if self.load.op == Op::Read { Request::SYNC } else { 0 },
-        };
-        (request, 0)
+        let lba = self.draw() * u64::from(self.request_sectors);
+        let sectors = if self.load.size == Size::Sector { 1 } else { self.request_sectors };
+        let flags = if self.load.op == Op::Read { Request::SYNC } else { 0 };
+        (Request::new(self.load.op, lba, sectors).arriving_at(now).with_flags(flags), 0)
     }
 
     fn completed(&mut self, now: Ns, _cookie: u32) {

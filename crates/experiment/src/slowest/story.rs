@@ -59,7 +59,7 @@ fn request(served: &Served) -> String {
     let arrival = format!("{}.{:09} s", request.arrival_ns / S, request.arrival_ns % S);
     let latency = ns(served.latency_ns());
     let end = match served.status {
-        Status::Done => format!("completed {latency} later"),
+        Status::Done(_) => format!("completed {latency} later"),
         Status::Failed(reason) => format!("failed {latency} later because {reason}"),
     };
     format!("{}{merged}.\n   Arrived {arrival} into the run, {end}.\n", what(request))

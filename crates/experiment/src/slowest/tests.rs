@@ -13,13 +13,13 @@ fn served(op: Op, lba: u64, waited: &[(Cause, Ns)]) -> Served {
     let mut parts = Parts::default();
     waited.iter().for_each(|(cause, ns)| parts[*cause] = *ns);
     let sectors = if op == Op::Flush { 0 } else { 8 };
-    let request = Request { arrival_ns: ARRIVAL, lba, sectors, task: 3, recorded_latency_ns: 0, op, flags: 0 };
+    let request = Request::new(op, lba, sectors).arriving_at(ARRIVAL).of_task(3);
     Served {
         request,
         admitted_ns: ARRIVAL + parts[Cause::NrRequests],
         dispatched_ns: ARRIVAL + parts[Cause::NrRequests] + parts[Cause::Tag] + parts[Cause::Scheduler],
         ended_ns: ARRIVAL + parts.total(),
-        status: Status::Done,
+        status: Status::DONE,
         command: (lba, sectors),
         parts,
         last: None,
@@ -55,7 +55,7 @@ fn behind_a_collection() -> Served {
 fn for_slots() -> Served {
     let waited = [(Cause::Controller, 2 * US), (Cause::Link, 12_300), (Cause::Slot, 31 * MS)];
     let write = served(Op::Write, 4_096, &waited);
-    let request = Request { sectors: 2_048, ..write.request };
+    let request = Request::new(Op::Write, 4_096, 2_048).arriving_at(ARRIVAL).of_task(3);
     Served { request, command: (4_096, 2_048), ..write }
 }
 
@@ -68,7 +68,7 @@ fn merged_for_a_tag() -> Served {
 
 fn failed_write() -> Served {
     let write = served(Op::Write, 512, &[(Cause::Tag, 5 * MS), (Cause::Erase, 5 * MS)]);
-    let request = Request { flags: Request::FUA | Request::PREFLUSH, ..write.request };
+    let request = write.request.with_flags(Request::FUA | Request::PREFLUSH);
     let erased = last(&write, true, 900, [5 * MS, MS]).map(|last| LastOperation { origin: Origin::Merge, ..last });
     Served { request, status: Status::Failed(Reason::EndOfLife), last: erased, ..write }
 }

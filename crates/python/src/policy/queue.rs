@@ -43,7 +43,7 @@ impl QueuedRequest {
     /// Operation.
     #[getter]
     fn op(&self) -> &'static str {
-        name_of(self.op)
+        self.op.name()
     }
 
     /// The sector after the last.
@@ -62,16 +62,6 @@ impl QueuedRequest {
     /// The same request with the deadline that it was given.
     pub(super) fn with_deadline(self, deadline_ns: Ns) -> Self {
         Self { deadline_ns: Some(deadline_ns), ..self }
-    }
-}
-
-/// The name of an operation in Python.
-pub(super) fn name_of(op: Op) -> &'static str {
-    match op {
-        Op::Read => "read",
-        Op::Write => "write",
-        Op::Discard => "discard",
-        Op::Flush => "flush",
     }
 }
 

@@ -15,7 +15,7 @@ use pyo3::types::PyType;
 use super::answer::{self, Wrong};
 use super::class::{Site, make};
 use super::instance::{Instance, Method};
-use super::queue::{Queue, QueuedRequest, copy_of, name_of};
+use super::queue::{Queue, QueuedRequest, copy_of};
 
 /// The entry of a class in the slot of schedulers.
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Scheduler> {
@@ -110,7 +110,7 @@ impl Scripted {
     fn incoming<'py>(&self, py: Python<'py>, request: &Request) -> Option<Bound<'py, PyAny>> {
         let Request { op, lba, sectors, arrival_ns, task, .. } = *request;
         let [fua, preflush] = [Request::FUA, Request::PREFLUSH].map(|flag| request.has(flag));
-        let fields = (name_of(op), lba, sectors, arrival_ns, task, request.is_sync(), fua, preflush);
+        let fields = (op.name(), lba, sectors, arrival_ns, task, request.is_sync(), fua, preflush);
         self.incoming.bind(py).call1(fields).map_err(|error| self.instance.fail(py, "queue", error)).ok()
     }
 

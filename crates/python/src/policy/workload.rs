@@ -126,7 +126,7 @@ impl Requests<'_> {
         }
         let flags = [(sync || op == Op::Read, Request::SYNC), (fua, Request::FUA), (preflush, Request::PREFLUSH)];
         let flags = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum();
-        Ok(Request { arrival_ns, lba, sectors, task, recorded_latency_ns: 0, op, flags })
+        Ok(Request::new(op, lba, sectors).arriving_at(arrival_ns).of_task(task).with_flags(flags))
     }
 }
 

@@ -272,15 +272,8 @@ impl Filebench {
             Issuer::Flusher => 1 + threads,
             Issuer::Journal => 2 + threads,
         };
-        let request = Request {
-            arrival_ns: now,
-            lba: u64::from(io.block) * BLOCK_SECTORS,
-            sectors: io.blocks * BLOCK_SECTORS as u32,
-            task,
-            recorded_latency_ns: 0,
-            op: io.op,
-            flags: io.flags,
-        };
+        let (lba, sectors) = (u64::from(io.block) * BLOCK_SECTORS, io.blocks * BLOCK_SECTORS as u32);
+        let request = Request::new(io.op, lba, sectors).arriving_at(now).of_task(task).with_flags(io.flags);
         self.out.push_back((request, cookie));
     }
 

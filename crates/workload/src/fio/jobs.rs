@@ -318,8 +318,7 @@ impl Arrivals for FioJobs {
         let step = clone.ready.take().expect("a clone that is due has a request");
         clone.outstanding += 1;
         let task = index + 1;
-        let mut request =
-            Request { arrival_ns: now, lba: 0, sectors: 0, task, recorded_latency_ns: 0, op: Op::Flush, flags: 0 };
+        let mut request = Request::flush().arriving_at(now).of_task(task);
         let mut on_its_way = OnItsWay { clone: index, issued_ns: now, bytes: 0, direction: None };
         match step {
             Step::Flush => {

@@ -285,7 +285,7 @@ impl Source for Synthesized {
         self.made += 1;
         let (op, flags) = if is_read { (Op::Read, Request::SYNC) } else { (Op::Write, 0) };
         let sectors = u32::try_from(sectors).expect("twice the greatest mean has fewer than 2^32 sectors");
-        Ok(Some(Request { arrival_ns: 0, lba: at, sectors, task: 0, recorded_latency_ns: 0, op, flags }))
+        Ok(Some(Request::new(op, at, sectors).with_flags(flags)))
     }
 }
 

@@ -372,7 +372,7 @@ impl Source for Synthetic {
         let tasks = u64::from(self.params.tasks);
         // Zero stands for "unknown", so tasks are numbered from one.
         let task = if tasks == 0 { 0 } else { 1 + self.tasks.below(tasks) as u32 };
-        Ok(Some(Request { arrival_ns: self.now_ns, lba, sectors, task, recorded_latency_ns: 0, op, flags }))
+        Ok(Some(Request::new(op, lba, sectors).arriving_at(self.now_ns).of_task(task).with_flags(flags)))
     }
 }
 

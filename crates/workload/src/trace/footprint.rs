@@ -94,7 +94,7 @@ mod tests {
         let op = Op::Read;
         for number in 0..1_000_u64 {
             let (lba, sectors) = (number << 32, u32::MAX);
-            touched.touch(&Request { arrival_ns: 0, lba, sectors, task: 0, recorded_latency_ns: 0, op, flags: 0 });
+            touched.touch(&Request::new(op, lba, sectors));
         }
         assert_eq!((touched.chunks.len(), touched.whole.len()), (0, 1), "runs that meet become one");
         assert_eq!(touched.bytes(), 1_000 << 41);
@@ -109,8 +109,7 @@ mod tests {
             let (mut touched, mut set) = (TouchedPages::default(), BTreeSet::new());
             for (lba, sectors) in requests {
                 let (op, lba) = (Op::Read, base + lba);
-                let request =
-                    Request { arrival_ns: 0, lba, sectors, task: 0, recorded_latency_ns: 0, op, flags: 0 };
+                let request = Request::new(op, lba, sectors);
                 touched.touch(&request);
                 set.extend(lba / 8..=(lba + u64::from(sectors) - 1) / 8);
                 prop_assert_eq!(touched.bytes(), set.len() as u64 * 4096);

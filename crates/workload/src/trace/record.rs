@@ -23,7 +23,7 @@ impl Record {
     /// A request without task, flags and latency, of device zero.
     #[inline]
     pub fn new(arrival_ns: Ns, op: Op, lba: u64, sectors: u32) -> Self {
-        let request = Request { arrival_ns, lba, sectors, task: 0, recorded_latency_ns: 0, op, flags: 0 };
+        let request = Request::new(op, lba, sectors).arriving_at(arrival_ns);
         Self { request, device: 0, origin: 0 }
     }
 

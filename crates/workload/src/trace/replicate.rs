@@ -161,7 +161,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn request(arrival_ns: Ns, lba: u64) -> Request {
-        Request { arrival_ns, lba, sectors: 8, task: 0, recorded_latency_ns: 0, op: Op::Read, flags: 0 }
+        Request::new(Op::Read, lba, 8).arriving_at(arrival_ns)
     }
 
     /// The replicate of a recording whose requests arrive after these gaps; the address of each is its number.

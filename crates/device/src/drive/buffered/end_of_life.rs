@@ -6,7 +6,7 @@ use flashloom_units::Ns;
 use super::Buffered;
 use crate::drive::flash::Flash;
 use crate::drive::interface::HostInterface;
-use crate::status::Reason;
+use crate::status::{Reason, Status};
 
 impl Buffered {
     /// The page of a slot was refused: it stays in the buffer, and a write that waits for it fails. Returns the
@@ -38,7 +38,7 @@ impl Buffered {
         // A write that stalled ends when those of its pages that are on their way to flash are there.
         while let Some(id) = self.stalls.pop() {
             let command = &mut interface.commands[id];
-            command.failed = Some(Reason::EndOfLife);
+            command.status = Status::Failed(Reason::EndOfLife);
             if command.pending == 0 {
                 interface.finish(now, id, flash);
             }

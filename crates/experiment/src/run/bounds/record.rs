@@ -1,7 +1,7 @@
 //! Record of a run's accesses to its write buffer and its FTL, in order.
 
 use flashloom_buffer::order::belady::Access;
-use flashloom_device::{CommandId, DriveEvent, Engine, Event, Interest, Observer};
+use flashloom_device::{CommandId, DriveEvent, Event, Interest, Observer, Target};
 use flashloom_ftl::collection::clairvoyant::Change;
 use flashloom_host::Dispatched;
 use flashloom_nand::Lpn;
@@ -196,7 +196,9 @@ impl Observer for Record {
         Interest { events: true, ..Interest::default() }
     }
 
-    fn begin(&mut self, engine: &Engine) {
+    fn begin(&mut self, target: &dyn Target) {
+        let engines = target.engines();
+        let Some(engine) = engines.first() else { return };
         self.valid = (0..self.pages).filter(|&lpn| engine.is_mapped(Lpn(lpn))).collect();
         self.erased_pages = engine.erased_pages();
     }
@@ -211,7 +213,7 @@ impl Observer for Record {
             }
             Event::Returned { .. } => self.queue.complete(),
             Event::Drive(event) => self.drive(event),
-            Event::Ended { .. } | Event::Flash(_) => {}
+            _ => {}
         }
     }
 }
@@ -221,7 +223,7 @@ mod tests {
     use super::*;
 
     fn read(arrival_ns: Ns) -> Request {
-        Request { arrival_ns, lba: 0, sectors: 8, task: 1, recorded_latency_ns: 0, op: Op::Read, flags: 0 }
+        Request::new(Op::Read, 0, 8).arriving_at(arrival_ns).of_task(1)
     }
 
     /// A drive of one command that completes one at 5 ns, while another request waits.

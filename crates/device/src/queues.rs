@@ -1,0 +1,156 @@
+//! Several targets under one host, a queue each: `Request::queue` says which a request goes to.
+//!
+//! Their addresses are apart: sector 0 of one queue has nothing to do with sector 0 of another. What shares addresses
+//! among them, as a RAID does, is a target on top of this one that chooses queue and sector.
+
+use std::collections::VecDeque;
+
+use flashloom_units::{Ns, StateError, load_with, save_with};
+use flashloom_workload::Request;
+
+use crate::engine::{Completion, Engine, Submitted};
+use crate::misuse::Misuse;
+use crate::target::{Target, Terms};
+
+/// Several targets under one host, each behind a queue of its own.
+///
+/// ```
+/// use flashloom_device::{DeviceParams, Drive, DriveSetup, Engine, Misuse, Queues, Target};
+/// use flashloom_nand::NandParams;
+/// use flashloom_units::ParamSet;
+/// use flashloom_workload::{Op, Request};
+///
+/// let nand = NandParams { blocks: 64, ..NandParams::defaults() };
+/// let setup = DriveSetup::with_defaults(DeviceParams { nand, ..DeviceParams::defaults() });
+/// let engines = [Drive::new(&setup)?, Drive::new(&setup)?].map(|drive| Engine::bare(drive, 32, 0));
+/// let mut two = Queues::new(engines.into());
+/// let write = Request::new(Op::Write, 0, 16);
+/// two.submit(0, &write.on_queue(0), 0)?;
+/// two.submit(0, &write.on_queue(1), 1)?;
+/// assert_eq!(two.submit(0, &write.on_queue(2), 2), Err(Misuse::NoQueue { queue: 2, queues: 2 }));
+/// two.advance_to(0)?;
+/// assert_eq!(std::iter::from_fn(|| two.take_completion()).count(), 2);
+/// let writes = two.engines().into_iter().map(|engine| engine.host_report().completed_of(Op::Write));
+/// assert!(writes.eq([1, 1]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Queues<T> {
+    members: Vec<T>,
+    /// The time that the host has come to. A target comes to it with its next request, or when time goes on.
+    now: Ns,
+    /// What came back at moments before the present one.
+    completions: VecDeque<Completion>,
+}
+
+impl<T: Target> Queues<T> {
+    /// The targets in the order of their queues; they have come to the same time.
+    ///
+    /// # Panics
+    /// No target, more than there are numbers of queues, or targets at different times.
+    pub fn new(members: Vec<T>) -> Self {
+        assert!((1..=1 << u8::BITS).contains(&members.len()), "a queue has a number of 8 bits");
+        let now = members[0].now_ns();
+        assert!(members.iter().all(|member| member.now_ns() == now), "the targets have come to the same time");
+        Self { members, now, completions: VecDeque::new() }
+    }
+
+    /// The targets, in the order of their queues.
+    pub fn members(&self) -> &[T] {
+        &self.members
+    }
+
+    /// Has all targets come to a time at or before the first event that is due, and collects what comes back there.
+    fn come_to(&mut self, to_ns: Ns) -> Result<(), Misuse> {
+        let Self { members, now, completions } = self;
+        members.iter_mut().try_for_each(|member| member.advance_to(to_ns))?;
+        *now = to_ns;
+        members.iter_mut().for_each(|member| completions.extend(std::iter::from_fn(|| member.take_completion())));
+        Ok(())
+    }
+}
+
+impl<T: Target> Target for Queues<T> {
+    /// Sectors that every queue has: those of the smallest.
+    fn capacity_sectors(&self) -> u64 {
+        self.members.iter().map(Target::capacity_sectors).min().expect("there is one")
+    }
+
+    fn submit(&mut self, now_ns: Ns, request: &Request, cookie: u32) -> Result<Submitted, Misuse> {
+        Misuse::check_time(now_ns, self.now)?;
+        if let Some(due_ns) = self.next_event_ns().filter(|&due_ns| due_ns < now_ns) {
+            return Err(Misuse::Skipped { now_ns, due_ns });
+        }
+        let (queue, queues) = (request.queue, self.members.len());
+        let member = self.members.get_mut(usize::from(queue)).ok_or(Misuse::NoQueue { queue, queues })?;
+        let submitted = member.submit(now_ns, request, cookie)?;
+        self.now = now_ns;
+        Ok(submitted)
+    }
+
+    fn now_ns(&self) -> Ns {
+        self.now
+    }
+
+    fn next_event_ns(&mut self) -> Option<Ns> {
+        self.members.iter_mut().filter_map(Target::next_event_ns).min()
+    }
+
+    fn advance_to(&mut self, to_ns: Ns) -> Result<(), Misuse> {
+        Misuse::check_time(to_ns, self.now)?;
+        while let Some(next_ns) = self.next_event_ns().filter(|&next_ns| next_ns < to_ns) {
+            self.come_to(next_ns)?;
+        }
+        self.come_to(to_ns)
+    }
+
+    fn take_completion(&mut self) -> Option<Completion> {
+        self.completions.pop_front().or_else(|| self.members.iter_mut().find_map(Target::take_completion))
+    }
+
+    fn snapshot(&self) -> Result<Vec<u8>, StateError> {
+        let members = self.members.iter().map(Target::snapshot).collect::<Result<Vec<_>, _>>()?;
+        save_with(|to| {
+            to.value(&members);
+            to.value(&self.now);
+            to.value(&self.completions);
+        })
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), StateError> {
+        load_with(state, |from| {
+            let members: Vec<Vec<u8>> = from.list(self.members.len() as u64)?;
+            if members.len() < self.members.len() {
+                return Err(from.error(format!("{} targets", self.members.len()), members.len().to_string()));
+            }
+            self.members.iter_mut().zip(&members).try_for_each(|(member, state)| member.restore(state))?;
+            self.now = from.value()?;
+            self.completions = from.value()?;
+            Ok(())
+        })
+    }
+
+    fn engines(&self) -> Vec<&Engine> {
+        self.members.iter().flat_map(Target::engines).collect()
+    }
+
+    fn begin(&mut self, terms: Terms) {
+        self.members.iter_mut().for_each(|member| member.begin(terms));
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.members.iter().any(Target::has_stopped)
+    }
+
+    // Every target is asked, whatever the others say: one that rests may begin to wait for background work.
+    fn rest(&mut self) -> bool {
+        self.members.iter_mut().fold(true, |rest, member| rest & member.rest())
+    }
+
+    fn finish(&mut self) -> bool {
+        self.members.iter_mut().fold(true, |over, member| over & member.finish())
+    }
+
+    fn end(&mut self) {
+        self.members.iter_mut().for_each(Target::end);
+    }
+}

@@ -1,0 +1,313 @@
+//! A run under way: its loop, and the host side of it as the target sees it in the middle of a moment.
+
+use flashloom_host::Class;
+use flashloom_units::{Ns, Problem};
+use flashloom_workload::Op;
+
+use super::tenant::{Entry, Ledger, Tenant};
+use crate::anatomy::{Cause, Parts, Served};
+use crate::engine::{Completion, Engine, Submitted};
+use crate::event::{Interest, Observer};
+use crate::misuse::Misuse;
+use crate::outcome::Sample;
+use crate::target::{Client, Target};
+use crate::watchers::Watchers;
+
+/// A run under way: its workloads and its observers, for [`Target::carry`].
+pub struct Run<'a, 'b, 'c, 'd> {
+    tenants: &'a mut [Tenant<'b>],
+    /// The requests under way; nothing where the one workload's cookies are the target's, and so is its report.
+    ledger: Option<Ledger>,
+    /// Requests that wait for room, of all workloads.
+    held: usize,
+    /// The workload that is the next to offer a request that waits.
+    turn: usize,
+    watchers: Watchers<'c, 'd>,
+    /// What the target tells of that the observers asked for; nothing if it tells nothing.
+    told: Option<Interest>,
+    /// When a sample is taken next by time, and how long after it the one after that.
+    sample_ns: Ns,
+    interval_ns: Ns,
+    page_samples: Option<PageSamples>,
+    /// Why the target refused a request that waits for room.
+    misuse: Option<Misuse>,
+}
+
+/// A sample is taken whenever so many more pages were programmed for the host.
+struct PageSamples {
+    every: u64,
+    next: u64,
+}
+
+/// A call that the target refused, as a problem of the workload that led to it.
+#[cold]
+fn problem(misuse: Misuse) -> Problem {
+    Problem::file("workload", misuse.to_string(), "requests that its target takes")
+}
+
+impl<'a, 'b, 'c, 'd> Run<'a, 'b, 'c, 'd> {
+    /// A run of a target that is told to keep what the observers ask for. Samples come after every `interval_ns`, or
+    /// after every so many pages.
+    pub(super) fn new<T: Target>(
+        tenants: &'a mut [Tenant<'b>],
+        keeps_reports: bool,
+        observers: &'c mut [&'d mut dyn Observer],
+        (interval_ns, pages): (Ns, Option<u64>),
+        target: &mut T,
+    ) -> Self {
+        let watchers = Watchers::new(observers);
+        let interest = watchers.interest();
+        let told = target.watch(interest);
+        (0..).zip(&mut *tenants).for_each(|(number, tenant)| tenant.number = number);
+        let ledger = (keeps_reports || told.is_none()).then(Ledger::default);
+        let page_samples = pages.filter(|_| interest.samples).map(|every| PageSamples { every, next: every });
+        let interval_ns = if interest.samples && page_samples.is_none() { interval_ns } else { Ns::MAX };
+        let (held, turn, misuse, sample_ns) = (0, 0, None, interval_ns);
+        Self { tenants, ledger, held, turn, watchers, told, sample_ns, interval_ns, page_samples, misuse }
+    }
+}
+
+/// The loop.
+impl Run<'_, '_, '_, '_> {
+    /// Takes the run on a target to its end.
+    #[inline(always)] // Into `Target::carry`, which is where it is compiled.
+    pub(crate) fn carry<T: Target>(&mut self, target: &mut T) -> Result<(), Problem> {
+        self.watchers.begin(target);
+        let mut shown_ns = self.shown_ns();
+        let mut arrival_ns = self.next_arrival_ns(target.now_ns())?;
+        let interrupt = target.interrupt();
+        let tells = self.told.is_some_and(|told| told.events || told.served);
+        while !target.has_stopped() && !interrupt.is_raised() {
+            let (ends_ns, begins_ns) = target.due();
+            let next_ns = ends_ns.min(arrival_ns).min(begins_ns);
+            if next_ns == Ns::MAX {
+                self.check()?;
+                break;
+            }
+            while shown_ns <= next_ns {
+                self.show(target);
+                shown_ns = self.shown_ns();
+            }
+            let host_acts = if ends_ns == next_ns {
+                target.step(next_ns, arrival_ns.min(begins_ns).min(shown_ns - 1)).map_err(problem)?
+            } else if arrival_ns == next_ns {
+                self.admit_arrivals(next_ns, target)?;
+                true
+            } else {
+                target.wake(next_ns).map_err(problem)?
+            };
+            let is_at_rest = if host_acts {
+                let is_at_rest = target.settle(self);
+                arrival_ns = self.next_arrival_ns(target.now_ns())?;
+                is_at_rest
+            } else {
+                target.rest()
+            };
+            if tells {
+                target.tell(&mut self.watchers);
+            }
+            if is_at_rest && self.is_over() && target.finish() {
+                break;
+            }
+        }
+        let end_ns = target.now_ns();
+        target.tell(&mut self.watchers);
+        self.show_sample(target, end_ns);
+        self.watchers.look_last(end_ns, target);
+        target.end();
+        Ok(())
+    }
+}
+
+/// Arrivals and completions.
+impl Run<'_, '_, '_, '_> {
+    /// When the next request of any workload arrives; [`Ns::MAX`] if none will before something completes.
+    #[inline]
+    fn next_arrival_ns(&mut self, now: Ns) -> Result<Ns, Problem> {
+        if let [one] = &mut *self.tenants { one.next_arrival_ns(now) } else { self.first_arrival_ns(now) }
+    }
+
+    /// The first arrival of several workloads.
+    #[inline(never)] // Most runs have one.
+    fn first_arrival_ns(&mut self, now: Ns) -> Result<Ns, Problem> {
+        let mut first_ns = Ns::MAX;
+        for tenant in &mut *self.tenants {
+            first_ns = first_ns.min(tenant.next_arrival_ns(now)?);
+        }
+        Ok(first_ns)
+    }
+
+    /// Whether no request will arrive any more, and none waits for room or is known to be under way.
+    fn is_over(&self) -> bool {
+        let is_quiet = self.held == 0 && self.ledger.as_ref().is_none_or(Ledger::is_empty);
+        is_quiet && self.tenants.iter().all(Tenant::is_over)
+    }
+
+    /// Requests arrive, each behind those of its workload and class that wait already.
+    fn admit_arrivals<T: Target>(&mut self, now: Ns, target: &mut T) -> Result<(), Problem> {
+        let Self { tenants, ledger, held, .. } = self;
+        for tenant in &mut **tenants {
+            while tenant.next_arrival_ns(now)? == now {
+                let (ref request, mut cookie) = tenant.take(now);
+                target.arrived(now, request);
+                if let Some(ledger) = ledger {
+                    cookie = tenant.enter(ledger, now, request, cookie);
+                }
+                let behind = request.op != Op::Flush && tenant.holds(Class::of(request));
+                if behind || target.offer(now, request, cookie).map_err(problem)? == Submitted::Full {
+                    tenant.hold(request, cookie);
+                    *held += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Offers what waits for room: of each class one request of each workload in turn.
+    #[inline(never)] // Most moments have no backlog.
+    fn offer_again<T: Target>(&mut self, target: &mut T) {
+        let now = target.now_ns();
+        for class in Class::BOTH {
+            let mut refused = 0;
+            while refused < self.tenants.len() {
+                match self.tenants[self.turn].offer_first(now, class, target) {
+                    Ok(Some(cookie)) => {
+                        (self.held, refused) = (self.held - 1, 0);
+                        self.ledger.iter_mut().for_each(|ledger| ledger.admitted(now, cookie));
+                    }
+                    Ok(None) => refused += 1,
+                    Err(misuse) => {
+                        self.misuse = Some(misuse);
+                        return;
+                    }
+                }
+                self.turn = (self.turn + 1) % self.tenants.len();
+            }
+        }
+    }
+
+    /// A request in the ledger has come back: its workload counts it, and is told.
+    #[inline(never)] // A run of one workload has no ledger.
+    fn settle_account(&mut self, completion: &Completion) {
+        let Some(ledger) = &mut self.ledger else { return };
+        let entry = ledger.leave(completion.cookie);
+        let tenant = &mut self.tenants[entry.tenant];
+        tenant.count_end(&entry.request, completion);
+        tenant.completed(completion.time_ns, entry.cookie);
+        if self.told.is_none() {
+            self.watchers.served(&served(&entry, completion));
+        }
+    }
+
+    /// Checks that no request waits for room in a target in which nothing will happen any more.
+    fn check(&self) -> Result<(), Problem> {
+        if self.held == 0 {
+            return Ok(());
+        }
+        if let Some(misuse) = self.misuse {
+            return Err(problem(misuse));
+        }
+        let found = format!("{} requests for which its target has no room, though it is at rest", self.held);
+        Err(Problem::file("workload", found, "a target that takes them"))
+    }
+}
+
+/// What a run knows of a request whose target tells nothing: when it was accepted, and when it came back.
+fn served(entry: &Entry, completion: &Completion) -> Served {
+    let Entry { request, admitted_ns, .. } = *entry;
+    let mut parts = Parts::default();
+    parts[Cause::NrRequests] = admitted_ns - request.arrival_ns;
+    parts[Cause::Served] = completion.time_ns - admitted_ns;
+    Served {
+        request,
+        admitted_ns,
+        dispatched_ns: admitted_ns,
+        ended_ns: completion.time_ns,
+        status: completion.status,
+        command: (request.lba, request.sectors),
+        parts,
+        last: None,
+    }
+}
+
+/// What the observers see.
+impl Run<'_, '_, '_, '_> {
+    /// When the observers are shown the state of the run next: a sample, or the target itself.
+    fn shown_ns(&self) -> Ns {
+        self.sample_ns.min(self.watchers.look_ns())
+    }
+
+    /// Shows what is due.
+    #[inline(never)] // Few moments show anything.
+    fn show<T: Target>(&mut self, target: &mut T) {
+        let due_ns = self.shown_ns();
+        if self.watchers.look_ns() == due_ns {
+            self.watchers.look(due_ns, target);
+        }
+        if self.sample_ns == due_ns {
+            self.show_sample(target, due_ns);
+            self.sample_ns = due_ns.saturating_add(self.interval_ns);
+        }
+    }
+
+    #[inline(never)]
+    fn show_sample<T: Target>(&mut self, target: &mut T, time_ns: Ns) {
+        if self.watchers.interest().samples {
+            let sample = target.sample(time_ns).unwrap_or_else(|| self.sample(&target.engines(), time_ns));
+            self.watchers.sample(&sample);
+        }
+    }
+
+    /// The state of a target that has none of its own to tell: its requests by the reports of the workloads, its flash
+    /// by the engines that it shows.
+    fn sample(&self, engines: &[&Engine], time_ns: Ns) -> Sample {
+        let mut all = Sample { is_timed: engines.iter().all(|engine| engine.is_timed()), time_ns, ..Sample::default() };
+        for engine in engines {
+            let one = engine.sample_at(time_ns);
+            all.dirty_pages += one.dirty_pages;
+            all.host_page_writes += one.host_page_writes;
+            all.erases += one.erases;
+            all.free_blocks += one.free_blocks;
+            all.programs.iter_mut().zip(one.programs).for_each(|(sum, programs)| *sum += programs);
+        }
+        for report in self.tenants.iter().map(Tenant::report) {
+            all.completed += report.total_completed();
+            all.read_bytes += report.read_bytes;
+            all.write_bytes += report.write_bytes;
+            all.latency_sum_ns += report.latency_sum_ns();
+            all.outstanding += report.outstanding();
+        }
+        all
+    }
+
+    #[inline(never)] // Few runs have samples, and most of those by time.
+    fn sample_by_pages<T: Target>(&mut self, target: &mut T) {
+        let Some(PageSamples { every, next }) = &mut self.page_samples else { return };
+        let pages = target.host_programs();
+        if pages >= *next {
+            *next = (pages / *every + 1) * *every;
+            self.show_sample(target, target.now_ns());
+        }
+    }
+}
+
+impl<T: Target> Client<T> for Run<'_, '_, '_, '_> {
+    #[inline(never)] // So that what calls it is inlined.
+    fn completed(&mut self, completion: &Completion) {
+        if self.ledger.is_some() {
+            self.settle_account(completion);
+        } else {
+            self.tenants[0].completed(completion.time_ns, completion.cookie);
+        }
+    }
+
+    #[inline]
+    fn resubmit(&mut self, target: &mut T) {
+        if self.held > 0 {
+            self.offer_again(target);
+        }
+        if self.page_samples.is_some() {
+            self.sample_by_pages(target);
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Targets other than an engine, and workloads that share one: what each sees, and that nobody is forgotten.
+
+use std::collections::VecDeque;
+
+use crate::support::{List, Run, buffered, pages, plain_device, plain_nand, request, unbuffered};
+use flashloom_device::{
+    Cause, Completion, Drive, Engine, HostReport, Interest, Misuse, Observer, Queues, Sample, Served, Simulation,
+    Status, Submitted, Target, Tenant,
+};
+use flashloom_host::{BlockLayer, HostParams, scheduler};
+use flashloom_units::{Interrupt, Latency, MS, Ns, ParamSet, Prng, StateError, US};
+use flashloom_workload::{Op, Pace, Replayed, Request};
+
+/// Random reads and writes of a page, at random times.
+fn mixed(seed: u64, count: usize, capacity_sectors: u64) -> Vec<Request> {
+    let (mut prng, mut at) = (Prng::new(seed), 0);
+    let mut next = || {
+        at += prng.below(40 * US);
+        let op = if prng.chance(0.5) { Op::Read } else { Op::Write };
+        request(at, op, prng.below(capacity_sectors / 8) * 8, 8)
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+fn replayed(requests: &[Request], pace: Pace) -> Replayed<List> {
+    Replayed::new(List(requests.iter().copied().collect()), pace)
+}
+
+fn sums(latency: &Latency) -> (u64, u128, Ns, Ns) {
+    (latency.count(), latency.sum(), latency.max(), latency.percentile(99.0))
+}
+
+/// What two reports are compared by: all but the part of the latency that only a target knows.
+fn seen(report: &HostReport) -> impl PartialEq + std::fmt::Debug + use<> {
+    let HostReport { generated, last_arrival_ns, completed, failed, read_bytes, write_bytes, duration_ns, .. } =
+        *report;
+    let latencies = [&report.read_latency, &report.write_latency, &report.flush_latency, &report.discard_latency];
+    let counts = (generated, last_arrival_ns, completed, failed, read_bytes, write_bytes, duration_ns);
+    (counts, latencies.map(sums))
+}
+
+#[test]
+fn a_workload_alone_sees_what_its_engine_reports() {
+    let run = Run::new(buffered(plain_device(), 64, "page-lru", "single"));
+    let requests = mixed(1, 3_000, run.setup.device.capacity_sectors());
+    for pace in [Pace::Timestamps(1.0), Pace::Closed(16)] {
+        let alone = Run { pace, ..Run::new(run.setup.clone()) }.run(requests.clone()).host;
+        let mut simulation = Simulation::new(run.started());
+        let mut arrivals = replayed(&requests, pace);
+        let mut tenants = [Tenant::new(&mut arrivals)];
+        simulation.run_together(&mut tenants, Ns::MAX, &mut []).unwrap();
+        simulation.check().unwrap();
+        assert_eq!(seen(tenants[0].report()), seen(&alone), "{pace:?}");
+        assert_eq!(seen(&simulation.outcome().host), seen(&alone), "{pace:?}");
+    }
+}
+
+#[test]
+fn reports_of_workloads_that_share_an_engine_add_up_to_its_own() {
+    let run = Run::new(unbuffered(plain_device()));
+    let capacity = run.setup.device.capacity_sectors();
+    let [mut first, mut second] = [(1, 2_000), (2, 500)].map(|(seed, count)| {
+        let requests = mixed(seed, count, capacity);
+        replayed(&requests, Pace::Closed(4))
+    });
+    let mut simulation = Simulation::new(run.started());
+    let mut tenants = [Tenant::new(&mut first), Tenant::new(&mut second)];
+    simulation.run_together(&mut tenants, Ns::MAX, &mut []).unwrap();
+    simulation.check().unwrap();
+    let all = simulation.outcome().host;
+    let [one, other] = tenants.each_ref().map(Tenant::report);
+    assert_eq!([one, other].map(|report| (report.generated, report.outstanding())), [(2_000, 0), (500, 0)]);
+    for op in Op::ALL {
+        assert_eq!(one.completed_of(op) + other.completed_of(op), all.completed_of(op), "{op:?}");
+    }
+    assert_eq!(one.latency_sum_ns() + other.latency_sum_ns(), all.latency_sum_ns());
+    assert_eq!(one.duration_ns.max(other.duration_ns), all.duration_ns);
+    assert!(other.duration_ns < one.duration_ns / 2, "the short one is over long before");
+}
+
+/// Two workloads flood a block layer with room for four requests of a class. While both wait, each gets every other
+/// place: of requests that are alike, the second workload's do not wait until the first has none left.
+#[test]
+fn workloads_that_wait_for_room_take_turns() {
+    let run = Run::new(unbuffered(plain_device()));
+    let host = HostParams { queue_depth: 2, nr_requests: 4, merging: false, ..HostParams::defaults() };
+    let setup = BlockLayer::setup(&host, run.setup.device.capacity_sectors());
+    let noop = scheduler::builtin().choose("noop", &[]).unwrap().build(&setup).unwrap();
+    let mut engine = Engine::new(BlockLayer::new(&host, noop), Drive::new(&run.setup).unwrap(), MS);
+    engine.start_timing(&plain_nand());
+    let flood = pages(Op::Write, 0, 0..400);
+    let [mut first, mut second] = [(); 2].map(|()| replayed(&flood, Pace::Timestamps(1.0)));
+    let mut tenants = [Tenant::new(&mut first), Tenant::new(&mut second)];
+    let mut simulation = Simulation::new(engine);
+    simulation.run_together(&mut tenants, Ns::MAX, &mut []).unwrap();
+    simulation.check().unwrap();
+    let [one, other] = tenants.each_ref().map(|tenant| tenant.report().write_latency.mean());
+    assert!((one / other - 1.0).abs() < 0.02, "{one} and {other} ns");
+}
+
+#[test]
+fn drives_behind_queues_of_one_host_serve_as_if_each_were_alone() {
+    let runs = [Run::new(unbuffered(plain_device())), Run::new(buffered(plain_device(), 64, "page-lru", "single"))];
+    let capacity = runs[0].setup.device.capacity_sectors();
+    let requests = [3, 4].map(|seed| mixed(seed, 2_000, capacity));
+    let pace = Pace::Closed(8);
+    let alone: Vec<HostReport> = runs
+        .iter()
+        .zip(&requests)
+        .map(|(run, requests)| Run { pace, ..Run::new(run.setup.clone()) }.run(requests.clone()).host)
+        .collect();
+    let mut simulation = Simulation::new(Queues::new(runs.iter().map(Run::started).collect()));
+    let [mut first, mut second] = requests.each_ref().map(|requests| replayed(requests, pace));
+    let mut tenants = [Tenant::new(&mut first), Tenant::new(&mut second).on_queue(1)];
+    simulation.run_together(&mut tenants, Ns::MAX, &mut []).unwrap();
+    for (member, (tenant, alone)) in simulation.target().members().iter().zip(tenants.iter().zip(&alone)) {
+        assert_eq!(seen(tenant.report()), seen(alone));
+        assert_eq!(seen(member.host_report()), seen(alone));
+        assert!(member.is_idle());
+        member.check().unwrap();
+    }
+}
+
+#[test]
+fn a_queue_that_is_not_there_is_named() {
+    let run = Run::new(unbuffered(plain_device()));
+    let mut simulation = Simulation::new(Queues::new(vec![run.started()]));
+    let mut arrivals = replayed(&pages(Op::Read, 0, 0..1), Pace::Closed(1));
+    let mut tenants = [Tenant::new(&mut arrivals).on_queue(3)];
+    let problem = simulation.run_together(&mut tenants, Ns::MAX, &mut []).unwrap_err();
+    assert_eq!(problem.refusal.found, Misuse::NoQueue { queue: 3, queues: 1 }.to_string());
+    assert!(problem.to_string().contains("there is no queue 3 among the 1 of the target"), "{problem}");
+}
+
+/// A queue that nothing was submitted to for a while is not behind its host.
+#[test]
+fn drives_behind_queues_share_the_time_of_their_host() {
+    let mut queues = Queues::new((0..2).map(|_| Run::new(unbuffered(plain_device())).started()).collect());
+    let read = request(0, Op::Read, 0, 8);
+    assert_eq!(queues.submit(100, &read.on_queue(1), 0), Ok(Submitted::Accepted));
+    assert_eq!(queues.now_ns(), 100);
+    let past = Misuse::Past { now_ns: 50, target_ns: 100 };
+    assert_eq!(queues.submit(50, &read, 1), Err(past), "the first drive has not come so far");
+    assert_eq!(queues.advance_to(50), Err(past));
+    let skipped = Misuse::Skipped { now_ns: 200, due_ns: 100 };
+    assert_eq!(queues.submit(200, &read, 1), Err(skipped), "the second drive begins before");
+    assert_eq!(queues.advance_to(Ns::MAX), Err(Misuse::TooLate { now_ns: Ns::MAX }));
+    assert_eq!(queues.submit(100, &read, 1), Ok(Submitted::Accepted));
+    let mut ended = Vec::new();
+    while let Some(next_ns) = queues.next_event_ns().filter(|_| ended.len() < 2) {
+        queues.advance_to(next_ns).unwrap();
+        ended.extend(std::iter::from_fn(|| queues.take_completion()));
+    }
+    // Of what ends together the first queue's comes first.
+    assert_eq!(ended.iter().map(|completion| completion.cookie).collect::<Vec<_>>(), [1, 0]);
+    assert_eq!(ended[0].time_ns, ended[1].time_ns, "they read at the same time");
+}
+
+#[test]
+fn what_interrupts_the_first_drive_interrupts_the_run() {
+    let mut engines = [(); 2].map(|()| Run::new(unbuffered(plain_device())).started());
+    let interrupt = Interrupt::default();
+    engines[0].interrupted_by(interrupt.clone());
+    interrupt.raise();
+    let mut simulation = Simulation::new(Queues::new(engines.into()));
+    let mut arrivals = replayed(&pages(Op::Read, 0, 0..4), Pace::Closed(1));
+    let mut tenants = [Tenant::new(&mut arrivals)];
+    simulation.run_together(&mut tenants, Ns::MAX, &mut []).unwrap();
+    assert_eq!(tenants[0].report().generated, 0);
+}
+
+/// What is left of a run of two drives when it goes on from a state that was saved in its middle.
+#[test]
+fn queues_that_are_restored_go_on_as_they_were() {
+    let queues = || Queues::new((0..2).map(|_| Run::new(unbuffered(plain_device())).started()).collect());
+    let (mut saved, mut restored) = (queues(), queues());
+    let requests = mixed(5, 60, saved.capacity_sectors());
+    for (cookie, request) in (0..).zip(&requests) {
+        let request = request.arriving_at(0).on_queue((cookie % 2) as u8);
+        assert_eq!(saved.submit(0, &request, cookie), Ok(Submitted::Accepted));
+    }
+    saved.advance_to(300 * US).unwrap();
+    let state = saved.snapshot().unwrap();
+    restored.restore(&state).unwrap();
+    let rest = |mut queues: Queues<Engine>| {
+        let mut ended: Vec<Completion> = Vec::new();
+        while ended.len() < 60 {
+            ended.extend(std::iter::from_fn(|| queues.take_completion()));
+            let next_ns = queues.next_event_ns().unwrap_or(queues.now_ns());
+            queues.advance_to(next_ns).unwrap();
+        }
+        ended
+    };
+    let ended = rest(saved);
+    assert!(ended.is_sorted_by_key(|completion| completion.time_ns));
+    assert_eq!(rest(restored), ended);
+    let mut one = Queues::new(vec![Run::new(unbuffered(plain_device())).started()]);
+    assert!(one.restore(&state).unwrap_err().to_string().contains("at most 1 entries"));
+}
+
+/// A target from outside: every request takes as long, and so many fit.
+struct Fixed {
+    now: Ns,
+    takes_ns: Ns,
+    room: usize,
+    held: VecDeque<Completion>,
+}
+
+impl Target for Fixed {
+    fn capacity_sectors(&self) -> u64 {
+        1 << 20
+    }
+
+    fn submit(&mut self, now_ns: Ns, _request: &Request, cookie: u32) -> Result<Submitted, Misuse> {
+        if self.held.len() == self.room {
+            return Ok(Submitted::Full);
+        }
+        self.held.push_back(Completion::new(cookie, now_ns + self.takes_ns, Status::DONE));
+        Ok(Submitted::Accepted)
+    }
+
+    fn now_ns(&self) -> Ns {
+        self.now
+    }
+
+    fn next_event_ns(&mut self) -> Option<Ns> {
+        self.held.front().map(|first| first.time_ns)
+    }
+
+    fn advance_to(&mut self, to_ns: Ns) -> Result<(), Misuse> {
+        self.now = to_ns;
+        Ok(())
+    }
+
+    fn take_completion(&mut self) -> Option<Completion> {
+        let is_due = self.held.front()?.time_ns <= self.now;
+        if is_due { self.held.pop_front() } else { None }
+    }
+
+    fn snapshot(&self) -> Result<Vec<u8>, StateError> {
+        unimplemented!("nobody saves it")
+    }
+
+    fn restore(&mut self, _state: &[u8]) -> Result<(), StateError> {
+        unimplemented!("nobody restores it")
+    }
+}
+
+#[derive(Default)]
+struct Kept {
+    served: Vec<Served>,
+    samples: Vec<Sample>,
+}
+
+impl Observer for Kept {
+    fn interest(&self) -> Interest {
+        Interest { served: true, samples: true, ..Interest::default() }
+    }
+
+    fn served(&mut self, served: &Served) {
+        self.served.push(*served);
+    }
+
+    fn sample(&mut self, sample: &Sample) {
+        self.samples.push(*sample);
+    }
+}
+
+/// Six requests arrive at once where two fit, and each takes 100 us.
+#[test]
+fn a_run_tells_of_a_target_that_tells_nothing_what_it_knows_itself() {
+    let mut simulation = Simulation::new(Fixed { now: 0, takes_ns: 100 * US, room: 2, held: VecDeque::new() });
+    let mut arrivals = replayed(&pages(Op::Read, 0, 0..6), Pace::Timestamps(1.0));
+    let mut kept = Kept::default();
+    let end_ns = simulation.run(&mut arrivals, 150 * US, &mut [&mut kept]).unwrap();
+    assert_eq!(end_ns, 300 * US);
+    let held = |served: &Served| (served.parts[Cause::NrRequests], served.parts[Cause::Served], served.latency_ns());
+    let expected = [0, 0, 100, 100, 200, 200].map(|held_us| (held_us * US, 100 * US, (held_us + 100) * US));
+    assert_eq!(kept.served.iter().map(held).collect::<Vec<_>>(), expected);
+    assert!(kept.served.iter().all(|served| served.parts.total() == served.latency_ns()));
+    let samples = kept.samples.iter().map(|sample| (sample.time_ns / US, sample.completed, sample.outstanding));
+    assert_eq!(samples.collect::<Vec<_>>(), [(150, 2, 4), (300, 4, 2), (300, 6, 0)]);
+}
+
+#[test]
+fn a_target_that_never_has_room_ends_the_run_with_an_error() {
+    let mut simulation = Simulation::new(Fixed { now: 0, takes_ns: 1, room: 0, held: VecDeque::new() });
+    let mut arrivals = replayed(&pages(Op::Read, 0, 0..2), Pace::Timestamps(1.0));
+    let problem = simulation.run(&mut arrivals, Ns::MAX, &mut []).unwrap_err();
+    assert!(problem.to_string().contains("2 requests for which its target has no room"), "{problem}");
+}
