@@ -12,9 +12,9 @@
 //!
 //! Section 3 of the paper: Delta "is determined by the ratio between the read latency of a NAND chip and the sum of
 //! other FTL overheads". It leaves open how often the ratio is taken, what Delta is before (delta_start), what becomes
-//! of a ratio that is no whole number, and whether the channel belongs to the chip or to the others. Rounded up, because
-//! fewer chips would be waited for. Times are those of service, on average over the pages since the last choice: a wait
-//! for a chip grows with the load, and with the Delta that it would set.
+//! of a ratio that is no whole number, and whether the channel belongs to the chip or to the others. Rounded up,
+//! because fewer chips would be waited for. Times are those of service, on average over the pages since the last
+//! choice: a wait for a chip grows with the load, and with the Delta that it would set.
 
 use flashloom_nand::PageReads;
 use flashloom_units::{Choice, FieldType, Ns, Value, choice};
