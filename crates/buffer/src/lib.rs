@@ -11,6 +11,7 @@ mod on_their_way;
 pub mod order;
 mod params;
 pub mod rate;
+mod recent;
 mod report;
 mod sizes;
 mod window;

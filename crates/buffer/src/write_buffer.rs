@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::index::Index;
 use crate::on_their_way::OnTheirWay;
+use crate::recent::Recent;
 use crate::{BufferFigures, BufferReport, Occupancy, Order, Rate};
 
 flashloom_units::ids! {
@@ -89,6 +90,8 @@ pub struct WriteBuffer {
     stream_pages: u32,
     /// Number of pages of a logical block, if only its first pages form a stream.
     stream_blocks: Option<u32>,
+    /// When dirty pages were written, if streams are pages of one time.
+    recent: Option<Box<Recent>>,
     on_their_way: OnTheirWay,
     report: BufferReport,
     /// Time up to which the occupancies of the report have been added up.
@@ -99,7 +102,7 @@ flashloom_units::state! {
     WriteBuffer {
         array slots;
         value free, counts, stream_pages, stream_blocks, report, now;
-        nested index, on_their_way;
+        nested index, recent, on_their_way;
         policy order, rate;
         scratch victims;
         fixed traits;
@@ -145,6 +148,7 @@ impl WriteBuffer {
             victims: Vec::with_capacity(pages as usize),
             stream_pages: 1,
             stream_blocks: None,
+            recent: None,
             on_their_way: OnTheirWay::new(pages),
             report: BufferReport::default(),
             now: 0,
@@ -315,6 +319,7 @@ impl WriteBuffer {
             self.index.remove(lpn.0);
             if matches!(self.state(slot), SlotState::Dirty | SlotState::Clean) {
                 self.order.removed(slot, lpn);
+                self.forget(slot);
                 self.release(slot);
             }
         }
@@ -388,6 +393,37 @@ impl WriteBuffer {
         self.stream_blocks = Some(block_pages);
     }
 
+    /// From now on a page of a victim is evicted together with the dirty pages of its stream: as many as
+    /// [`Self::gather_streams`] says, which arrived within `window_ns` of each other ([`Self::arrived`]).
+    pub fn gather_windows(&mut self, window_ns: Ns) {
+        let pages = self.pages();
+        self.recent.get_or_insert_with(|| Box::new(Recent::new(pages, window_ns)));
+    }
+
+    /// The write that stored a page arrived at `since`, which is not before that of any page stored earlier. Called for
+    /// every page where streams are gathered by time.
+    pub fn arrived(&mut self, slot: SlotId, since: Ns) {
+        if let Some(recent) = &mut self.recent {
+            recent.written(slot, since);
+        }
+    }
+
+    /// Appends the stream of each page that was evicted since this was called last, in that order, or [`NO_INDEX`];
+    /// nothing if streams are not gathered by time.
+    pub fn take_streams(&mut self, streams: &mut Vec<u32>) {
+        if let Some(recent) = &mut self.recent {
+            recent.take_streams(streams);
+        }
+    }
+
+    /// A page is not dirty any more.
+    #[inline]
+    fn forget(&mut self, slot: SlotId) {
+        if let Some(recent) = &mut self.recent {
+            recent.forget(slot);
+        }
+    }
+
     fn send_victims(&mut self, evicted: &mut Vec<Evicted>) {
         if let ([slot], 1, None) = (&self.victims[..], self.stream_pages, self.traits.padded_block) {
             let slot = *slot;
@@ -399,8 +435,10 @@ impl WriteBuffer {
         if let Some(first) = victims.first() {
             let lpn = self.slots[first.at()].lpn.0;
             let padded_block = self.traits.padded_block;
-            if self.stream_pages > 1 && padded_block.is_none() {
-                self.gather(&mut victims);
+            match (self.stream_pages > 1 && padded_block.is_none(), self.recent.is_some()) {
+                (false, _) => {}
+                (true, false) => self.gather(&mut victims),
+                (true, true) => self.gather_recent(&mut victims),
             }
             self.on_their_way.depart(&victims);
             match padded_block {
@@ -428,6 +466,26 @@ impl WriteBuffer {
                 }
             }
         }
+    }
+
+    /// The same for streams of pages that were written at the same time.
+    fn gather_recent(&mut self, victims: &mut Vec<SlotId>) {
+        let Some(mut recent) = self.recent.take() else { return };
+        victims.iter().for_each(|slot| self.slots[slot.at()].departure = Departure::Leaves);
+        for at in 0..victims.len() {
+            recent.gather(victims[at], self.stream_pages);
+            for &slot in recent.gathered() {
+                let Slot { lpn, departure, .. } = self.slots[slot.at()];
+                if departure == Departure::Stays {
+                    self.order.removed(slot, lpn);
+                    self.slots[slot.at()].departure = Departure::InStream;
+                    victims.push(slot);
+                    self.report.gathered_pages += 1;
+                }
+            }
+        }
+        recent.end_gathering();
+        self.recent = Some(recent);
     }
 
     /// Returns the first page of the stream that a page is evicted in; none if it is in no stream. A run of consecutive
@@ -480,6 +538,9 @@ impl WriteBuffer {
         let Slot { lpn, mask, .. } = *entry;
         self.set_state(slot, SlotState::Evicting);
         self.report.evicted_pages += 1;
+        if let Some(recent) = &mut self.recent {
+            recent.leaves(slot);
+        }
         evicted.push(Evicted { slot: Some(slot), lpn, mask });
     }
 

@@ -145,7 +145,11 @@ fn cause_help(cause: &str) -> String {
 /// Pages of a key's values, except policies, presets and formats, which have pages of their own.
 fn choice_pages(key: KeyId) -> Vec<Page> {
     let path = key.path();
-    let Kind::Choice(choices) = key.param().kind else { return Vec::new() };
+    let choices = match &key.param().kind {
+        Kind::Choice(choices) => choices,
+        Kind::CountOr { or, .. } => std::slice::from_ref(or),
+        _ => return Vec::new(),
+    };
     if path == "device.preset" || path == "workload.format" {
         return Vec::new();
     }
@@ -275,6 +279,9 @@ fn key_page(catalog: &Catalog, key: KeyId) -> Page {
         Kind::Choice(choices) => {
             let entries = choices.iter().map(|choice| described(choice.name, choice.help)).collect();
             blocks.push(Block::Entries("Values".to_owned(), entries));
+        }
+        Kind::CountOr { or, .. } => {
+            blocks.push(Block::Entries("Beside a number".to_owned(), vec![described(or.name, or.help)]));
         }
         Kind::Policy(slot) => {
             let entries = catalog.policies(slot).map(|policy| described(policy.name, policy.summary)).collect();

@@ -209,6 +209,10 @@ fn object(description: &str, properties: Map<String, Json>) -> Json {
 fn property(catalog: &Catalog, param: &Param) -> Json {
     let mut schema = match param.kind {
         Kind::Count { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        Kind::CountOr { min, max, or } => json!({ "anyOf": [
+            { "type": "integer", "minimum": min, "maximum": max },
+            { "enum": [or.name] },
+        ]}),
         Kind::Size { .. } | Kind::Time { .. } | Kind::Rate { .. } | Kind::Energy { .. } | Kind::Power { .. } => {
             json!({ "type": "string", "pattern": "^[ ]*[0-9]" })
         }

@@ -23,6 +23,7 @@ mod probe;
 mod replicates;
 mod rest;
 mod series;
+mod slap;
 mod support;
 mod walk;
 mod which_stack;

@@ -26,6 +26,9 @@ fn value_of(param: &'static Param) -> BoxedStrategy<Value> {
         Kind::Count { min, max } => (min..=max.min(min + 1_000)).prop_map(Value::Count).boxed(),
         Kind::Size { min, max } => (min..=max.min(min + (1 << 20))).prop_map(Value::Size).boxed(),
         Kind::Time { min, max } => (min..=max).prop_map(Value::Time).boxed(),
+        Kind::CountOr { min, max, or } => {
+            prop_oneof![(min..=max).prop_map(Value::Count), Just(Value::Name(or.name))].boxed()
+        }
         Kind::Rate { min, max } => (min..=max).prop_map(Value::Rate).boxed(),
         Kind::Energy { min, max } => (min..=max).prop_map(Value::Energy).boxed(),
         Kind::Power { min, max } => (min..=max).prop_map(Value::Power).boxed(),

@@ -22,7 +22,7 @@ mod setup;
 mod slots;
 mod superblock;
 
-pub use allocation::WantedStreams;
+pub use allocation::{ObservedRead, WantedStreams};
 pub use capability::{FIXED_HOMES, PAGE_MAPPING, RANDOM_CHOICES, SINGLE_CHIP, TRANSLATION_PAGES, WRITE_BUFFER};
 pub use capacity::{CapacityParams, Space};
 pub use lane::{DeclaredLane, Demands, Lane};

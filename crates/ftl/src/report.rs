@@ -146,6 +146,10 @@ pub struct StreamReport {
     pub pages: u64,
     /// Pages a stream at the moment: an adaptive threshold moves.
     pub threshold: u64,
+    /// Chips that a stream is split over at the moment, where what reads take decides. Not saved with the counters: the
+    /// allocation's state has it.
+    #[serde(skip)]
+    pub substreams: Option<u64>,
     /// Pages of streams that collections moved to another plane because the stream is read a lot.
     pub spread_pages: u64,
 }

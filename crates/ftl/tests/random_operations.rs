@@ -51,7 +51,9 @@ fn with_random_values<P: Role + ?Sized>(prng: &mut Prng, policy: &Policy<P>) -> 
         Kind::Flag => Value::Flag(prng.chance(0.5)),
         Kind::Choice(choices) => Value::Name(choices[prng.below(choices.len() as u64) as usize].name),
         Kind::Ratio { min, max } => Value::Ratio(pick(prng, &[min, 0.3, 0.7, max])),
-        Kind::Count { min, max } if prng.chance(0.9) => Value::Count((min + pick(prng, &[0, 1, 2, 3, 50])).min(max)),
+        Kind::Count { min, max } | Kind::CountOr { min, max, .. } if prng.chance(0.9) => {
+            Value::Count((min + pick(prng, &[0, 1, 2, 3, 50])).min(max))
+        }
         Kind::Size { min, max } if prng.chance(0.7) => Value::Size((min * pick(prng, &[1, 3, 40])).min(max)),
         _ => param.default.clone(),
     };

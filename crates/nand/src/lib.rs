@@ -22,7 +22,7 @@ pub use id::{BlockId, DieId, Lbn, Lpn, PlaneId, Ppn};
 pub use operation::{Counts, OpId, Origin, Status, Urgency};
 pub use params::{DieOrder, Energy, MultiPlane, NandParams, Suspend, Timing};
 pub use region::{CellMode, Region};
-pub use timed::{Busiest, Together, Utilization};
+pub use timed::{Busiest, PageReads, Together, Utilization};
 
 use flashloom_units::{NO_INDEX, Ns, Prng};
 use serde::{Deserialize, Serialize};
@@ -223,6 +223,16 @@ impl Nand {
     /// Busy time of channels and dies; nothing in counting mode.
     pub fn utilization(&self) -> Option<Utilization> {
         self.timed.as_ref().map(|timed| timed.utilization())
+    }
+
+    /// Counts what reads of the host take from now on, in timed mode: nobody else pays for it.
+    pub fn observe_host_reads(&mut self) {
+        self.timed.iter_mut().for_each(|timed| timed.observe_host_reads());
+    }
+
+    /// Service times of the pages that were read for the host; nothing in counting mode, or where nobody observes them.
+    pub fn host_reads(&self) -> Option<PageReads> {
+        self.timed.as_ref().and_then(|timed| timed.host_reads())
     }
 
     /// Time that each die was occupied until `now`, in order of their numbers; nothing in counting mode. `now` is not

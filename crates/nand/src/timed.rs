@@ -59,6 +59,19 @@ pub struct Utilization {
     pub moved_sectors: u64,
 }
 
+/// Service times of the pages that were read for the host since time began, summed over them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageReads {
+    /// Pages read.
+    pub pages: u64,
+    /// Time from when a die took them up until they were in its registers; once for pages of several planes.
+    pub array_ns: Ns,
+    /// Time of their data on the channel.
+    pub channel_ns: Ns,
+}
+
+flashloom_units::state! { PageReads { value pages, array_ns, channel_ns; } }
+
 /// How many planes of a die worked together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Together {
@@ -299,13 +312,15 @@ pub(crate) struct Timed {
     restless: Vec<u32>,
     channels: Vec<Channel>,
     used: Used,
+    /// What reads of the host took, where somebody observes them.
+    host_reads: Option<PageReads>,
 }
 
 flashloom_units::state! {
     Timed {
         value now, sequence, operations, free, in_flight, unfinished, restless, used;
         array blocks, planes, dies, channels;
-        nested events;
+        nested events, host_reads;
         fixed geometry, timing, array_ns, load_ns, load_sectors, page_data_ns, multi_plane, copyback, cache_program,
             suspend, suspend_ns, begins_while_busy, max_overtakes, order;
     }
@@ -384,6 +399,7 @@ impl Timed {
             restless: Vec::new(),
             channels: vec![Channel::default(); geometry.channels as usize],
             used: Used::default(),
+            host_reads: None,
         }
     }
 
@@ -447,6 +463,15 @@ impl Timed {
             erases,
             moved_sectors: self.channels.iter().map(|channel| channel.moved_sectors).sum(),
         }
+    }
+
+    /// Counts what reads of the host take from now on.
+    pub(crate) fn observe_host_reads(&mut self) {
+        self.host_reads.get_or_insert_default();
+    }
+
+    pub(crate) fn host_reads(&self) -> Option<PageReads> {
+        self.host_reads
     }
 
     /// Checks the channels' accounts: the data that one moved took no longer than it was busy.

@@ -19,6 +19,15 @@ pub enum Kind {
         /// Greatest value allowed.
         max: u64,
     },
+    /// A plain whole number, or a name that leaves it to the policy.
+    CountOr {
+        /// Least number allowed.
+        min: u64,
+        /// Greatest number allowed.
+        max: u64,
+        /// The name.
+        or: Choice,
+    },
     /// Bytes, written with a unit.
     Size {
         /// Least value allowed, in bytes.
@@ -189,6 +198,9 @@ impl Param {
         match self.kind {
             Kind::Count { min, max } if max == u64::MAX => format!("a whole number of at least {min}"),
             Kind::Count { min, max } => range("a whole number", min.to_string(), max.to_string()),
+            Kind::CountOr { min, max, or } => {
+                range("a whole number", min.to_string(), max.to_string()) + " or " + or.name
+            }
             Kind::Size { min, max } => range("a size", format_size(min), format_size(max)),
             Kind::Time { min, max } => range("a time", format_time(min), format_time(max)),
             Kind::Rate { min, max } => range("a rate", format_rate(min), format_rate(max)),
@@ -206,6 +218,7 @@ impl Param {
     pub fn names(&self) -> Vec<&'static str> {
         match self.kind {
             Kind::Choice(choices) => choices.iter().map(|choice| choice.name).collect(),
+            Kind::CountOr { or, .. } => vec![or.name],
             _ => Vec::new(),
         }
     }
@@ -214,14 +227,14 @@ impl Param {
     pub fn accepts(&self, value: &Value) -> bool {
         match (&self.kind, value) {
             (_, Value::Absent) => self.default == Value::Absent,
-            (Kind::Count { min, max }, Value::Count(value))
+            (Kind::Count { min, max } | Kind::CountOr { min, max, .. }, Value::Count(value))
             | (Kind::Size { min, max }, Value::Size(value))
             | (Kind::Time { min, max }, Value::Time(value))
             | (Kind::Rate { min, max }, Value::Rate(value))
             | (Kind::Energy { min, max }, Value::Energy(value))
             | (Kind::Power { min, max }, Value::Power(value)) => (min..=max).contains(&value),
             (Kind::Ratio { min, max }, Value::Ratio(value)) => (min..=max).contains(&value),
-            (Kind::Choice(_), Value::Name(name)) => self.names().contains(name),
+            (Kind::Choice(_) | Kind::CountOr { .. }, Value::Name(name)) => self.names().contains(name),
             (Kind::Policy(_), Value::Name(_)) | (Kind::Flag, Value::Flag(_)) | (Kind::Text, Value::Text(_)) => true,
             _ => false,
         }

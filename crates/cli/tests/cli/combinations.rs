@@ -79,6 +79,17 @@ fn streams_that_do_not_fit() {
     slap("substreams_of_a_stream", "ftl.slap.stream_threshold = 4\nftl.slap.substreams = 5");
     slap("stream_in_the_buffer", "buffer.capacity = \"64KiB\"\nftl.slap.stream_threshold = 17");
     slap("substreams_over_chips", "ftl.slap.stream_threshold = 64\nftl.slap.substreams = 32");
+    slap("substreams_at_the_start", "ftl.slap.substreams = \"auto\"\nftl.slap.delta_start = 5");
+}
+
+#[test]
+fn streams_that_follow_time_where_there_is_none() {
+    let counted = "[run]\ntiming = \"counting\"\n[ftl]\nallocation = \"slap\"\n";
+    let text = format!("{counted}slap.substreams = \"auto\"\nslap.search = \"window\"\n");
+    refused_config("streams_without_time", &text);
+    let text = "buffer.capacity = \"0B\"\nftl.allocation = \"slap\"\nftl.slap.search = \"window\"\n";
+    refused_config("window_without_a_buffer", text);
+    refused_config("substreams_misspelt", "ftl.allocation = \"slap\"\nftl.slap.substreams = \"auot\"\n");
 }
 
 #[test]

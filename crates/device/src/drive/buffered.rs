@@ -37,8 +37,11 @@ pub(super) struct Buffered {
     slot_waiter: Vec<CommandId>,
     /// Pages that have left the buffer and go to the FTL next.
     evicted: Vec<Evicted>,
-    /// Whether the buffer gathers streams for the allocation.
+    /// Whether the buffer gathers streams for the allocation, and whether by the time of their pages.
     gathers: bool,
+    gathers_by_time: bool,
+    /// The streams of the pages that go to the FTL next.
+    streams: Vec<u32>,
     /// Whether nothing is evicted any more, because flash can store no page.
     is_frozen: bool,
     /// Evicted pages that flash could not store.
@@ -49,21 +52,24 @@ flashloom_units::state! {
     Buffered {
         nested buffer, stalls, durability, slot_waiter;
         value is_frozen, refused_pages;
-        scratch evicted;
-        fixed gathers;
+        scratch evicted, streams;
+        fixed gathers, gathers_by_time;
     }
 }
 
 impl Buffered {
     pub(super) fn new(buffer: WriteBuffer, flash: &Flash) -> Self {
         let slots = buffer.pages();
+        let wanted = flash.ftl().wanted_streams().filter(|wanted| wanted.in_buffer);
         let mut buffered = Self {
             buffer,
             stalls: Stalls::default(),
             durability: Durability::new(slots),
             slot_waiter: vec![CommandId::NONE; slots as usize],
             evicted: Vec::with_capacity(slots as usize),
-            gathers: flash.ftl().wanted_streams().is_some_and(|wanted| wanted.in_buffer),
+            gathers: wanted.is_some(),
+            gathers_by_time: wanted.is_some_and(|wanted| wanted.window_ns.is_some()),
+            streams: Vec::new(),
             is_frozen: false,
             refused_pages: 0,
         };
@@ -80,6 +86,9 @@ impl Buffered {
             if let Some(pages) = wanted.block_pages {
                 self.buffer.gather_from_blocks(pages);
             }
+            if let Some(window_ns) = wanted.window_ns {
+                self.buffer.gather_windows(window_ns);
+            }
         }
     }
 
@@ -95,7 +104,7 @@ impl Buffered {
 impl Buffered {
     /// Stores a write that has arrived, or has it wait behind those that have stalled.
     pub(super) fn write(&mut self, now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
-        if self.stalls.is_empty() && self.store(now, id, &mut interface.commands, flash) {
+        if self.stalls.is_empty() && self.store(now, now, id, &mut interface.commands, flash) {
             stored(now, id, interface, flash);
         } else {
             self.stalls.push(now, id, interface.commands.unstored_pages(id), &self.buffer);
@@ -103,8 +112,8 @@ impl Buffered {
         self.evict_and_store(now, interface, flash);
     }
 
-    /// Gives pages of a write slots while there are any; true when all of them have one.
-    fn store(&mut self, now: Ns, id: CommandId, commands: &mut Commands, flash: &mut Flash) -> bool {
+    /// Gives pages of a write that arrived at `since` slots while there are any; true when all of them have one.
+    fn store(&mut self, now: Ns, since: Ns, id: CommandId, commands: &mut Commands, flash: &mut Flash) -> bool {
         let is_durable = commands[id].is_durable();
         let mut has_all = true;
         for (lpn, mask) in commands.pages_from(id, commands[id].moved) {
@@ -114,6 +123,9 @@ impl Buffered {
             };
             flash.tell(|| DriveEvent::Stored { command: id, lpn, mask, slot, taken_over, is_durable });
             commands[id].moved += 1;
+            if self.gathers_by_time {
+                self.buffer.arrived(slot, since);
+            }
             self.stalls.page_stored(is_new);
             if is_durable {
                 self.slot_waiter[slot.0 as usize] = id;
@@ -132,7 +144,7 @@ impl Buffered {
     fn store_stalled(&mut self, now: Ns, interface: &mut HostInterface, flash: &mut Flash) {
         while let Some((id, since, page)) = self.stalls.first() {
             let waits_on = self.buffer.is_blocked() || !(self.buffer.has_room() || self.buffer.holds(page));
-            if waits_on || !self.store(now, id, &mut interface.commands, flash) {
+            if waits_on || !self.store(now, since, id, &mut interface.commands, flash) {
                 break;
             }
             self.stalls.pop();
@@ -206,7 +218,13 @@ impl Buffered {
             flash.add_write(lpn, mask, waiter, |page| DriveEvent::Evicted { slot, page });
         }
         self.evicted.clear();
-        flash.write_added(now);
+        if self.gathers_by_time {
+            self.buffer.take_streams(&mut self.streams);
+            flash.write_streams(now, &self.streams);
+            self.streams.clear();
+        } else {
+            flash.write_added(now);
+        }
         if self.gathers {
             self.gather_streams(flash);
         }

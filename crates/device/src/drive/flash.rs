@@ -1,7 +1,7 @@
 //! The flash side of a drive: the FTL over the array, what is written to it together, and what is told of it all.
 
 use flashloom_buffer::SlotId;
-use flashloom_ftl::{Mapping, PageWrite};
+use flashloom_ftl::{Mapping, ObservedRead, PageWrite};
 use flashloom_nand::{HostPage, Lpn, Nand, NandParams, Refused};
 use flashloom_units::Ns;
 use flashloom_verify::Verifier;
@@ -21,6 +21,8 @@ pub(super) struct Flash {
     next_write: u32,
     /// What happened since it was looked at last, where anybody looks.
     told: Vec<Event>,
+    /// Whether the FTL observes what reads take.
+    observes_reads: bool,
 }
 
 flashloom_units::state! {
@@ -29,13 +31,14 @@ flashloom_units::state! {
         policy ftl;
         value next_write;
         scratch writes, told;
-        fixed logical_pages;
+        fixed logical_pages, observes_reads;
     }
 }
 
 impl Flash {
     pub(super) fn new(nand: Nand, ftl: Box<dyn Mapping>, logical_pages: u32) -> Self {
-        Self { nand, ftl, logical_pages, writes: Vec::new(), next_write: 0, told: Vec::new() }
+        let observes_reads = ftl.observes_reads();
+        Self { nand, ftl, logical_pages, writes: Vec::new(), next_write: 0, told: Vec::new(), observes_reads }
     }
 
     #[inline]
@@ -106,6 +109,27 @@ impl Flash {
         self.writes.push(PageWrite::new(page, waiter.tag()));
     }
 
+    /// A page goes to the host; asks what it takes of link and controller if the FTL observes reads.
+    #[inline]
+    pub(super) fn delivers(&mut self, interface_ns: impl FnOnce() -> Ns) {
+        if self.observes_reads {
+            self.tell_read(interface_ns());
+        }
+    }
+
+    /// Tells the FTL what a read took.
+    #[cold]
+    fn tell_read(&mut self, interface_ns: Ns) {
+        let array = self.nand.host_reads().unwrap_or_default();
+        self.ftl.observe_read(ObservedRead { interface_ns, array });
+    }
+
+    /// Writes the pages that were added, in which the write buffer gathered streams.
+    pub(super) fn write_streams(&mut self, now: Ns, streams: &[u32]) {
+        self.ftl.gathered(streams);
+        self.write_added(now);
+    }
+
     /// Writes the pages that were added.
     #[inline]
     pub(super) fn write_added(&mut self, now: Ns) {
@@ -158,6 +182,9 @@ impl Flash {
     /// From now on flash operations take time.
     pub(super) fn start_timing(&mut self, params: &NandParams) {
         self.nand.start_timing(params);
+        if self.observes_reads {
+            self.nand.observe_host_reads();
+        }
     }
 
     /// Whether flash operations take time, and with them the drive.

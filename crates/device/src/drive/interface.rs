@@ -119,6 +119,11 @@ impl HostInterface {
             // command.
             let share = (command.sectors - command.moved).div_ceil(command.pending + 1);
             command.moved += share;
+            let (link, controller_ns) = (&self.link, self.controller_ns);
+            flash.delivers(|| {
+                let of_controller = controller_ns * u64::from(share) / u64::from(command.sectors);
+                link.transfer_ns(u64::from(share) * SECTOR_BYTES) + of_controller
+            });
             let at = self.link.transfer(now, u64::from(share) * SECTOR_BYTES, Way::ToHost);
             command.delivered_ns = command.delivered_ns.max(at);
         }

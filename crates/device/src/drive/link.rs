@@ -25,11 +25,17 @@ impl Link {
         Self { bytes_per_s: params.link_rate, full_duplex: params.full_duplex, free_at: [0; 2] }
     }
 
+    /// Time that `bytes` take.
+    #[inline]
+    pub(super) fn transfer_ns(&self, bytes: u64) -> Ns {
+        transfer_ns(bytes, self.bytes_per_s)
+    }
+
     /// Transfers `bytes`, not before `from`; returns when the last of them has crossed.
     #[inline]
     pub(super) fn transfer(&mut self, from: Ns, bytes: u64, way: Way) -> Ns {
         let lane = if self.full_duplex { way as usize } else { 0 };
-        self.free_at[lane] = from.max(self.free_at[lane]) + transfer_ns(bytes, self.bytes_per_s);
+        self.free_at[lane] = from.max(self.free_at[lane]) + self.transfer_ns(bytes);
         self.free_at[lane]
     }
 }

@@ -67,7 +67,10 @@ pub fn with_random_values<P: Role + ?Sized>(prng: &mut Prng, policy: &Policy<P>)
         Kind::Flag => Value::Flag(prng.chance(0.5)),
         Kind::Choice(choices) => Value::Name(pick(prng, choices).name),
         Kind::Ratio { min, max } => Value::Ratio(pick(prng, &[min, 0.3, 0.7, max])),
-        Kind::Count { min, max } if prng.chance(0.7) => Value::Count((min + prng.below(4)).min(max)),
+        Kind::CountOr { or, .. } if prng.chance(0.5) => Value::Name(or.name),
+        Kind::Count { min, max } | Kind::CountOr { min, max, .. } if prng.chance(0.7) => {
+            Value::Count((min + prng.below(4)).min(max))
+        }
         Kind::Size { min, max } if prng.chance(0.7) => Value::Size((min * pick(prng, &[1, 3, 40])).min(max)),
         _ => param.default.clone(),
     };

@@ -157,6 +157,9 @@ result_types! {
         pages: u64,
         /// Stream threshold in pages at the end of the run; an adaptive threshold changes.
         threshold: u64,
+        /// Chips that a stream was split over at the end of the run; absent unless `ftl.slap.substreams` is "auto".
+        #[serde(skip_serializing_if = "Option::is_none")]
+        substreams: Option<u64>,
         /// Pages of streams that garbage collection spread over the chips because they are often read.
         spread_pages: u64,
     }

@@ -11,7 +11,7 @@ mod r#static;
 mod stripe;
 
 pub use crate::slots::ALLOCATION as SLOT;
-pub use interface::{Allocation, Place, Profile, Setup, WantedStreams};
+pub use interface::{Allocation, ObservedRead, Place, Profile, Setup, WantedStreams};
 pub(crate) use stripe::{stripe, stripe_of_superpages};
 
 /// The allocations that are built in, in the order in which they are listed.

@@ -7,9 +7,14 @@
 //! search = buffer:  in runs of dirty pages of the write buffer: a victim that is part of a stream leaves with the rest
 //!                   of it (a page that the host wants durable leaves alone, and a padded block as it is)
 //! search = batch:   in runs of pages that leave the write buffer together by its order and rate
+//! search = window:  a stream is stream_threshold pages of the buffer, whatever their addresses, whose writes arrived
+//!                   within window of each other: of the pages before a victim, and within window of it, the first,
+//!                   and those that came next; a victim that is part of one leaves with the rest of it
 //! allocation:       a stream goes to one chip's open stream block, the next stream to the next chip
 //! substreams (the paper's Delta) n > 1:  a stream is split evenly over the stream blocks of n chips, the next one
 //!                   starts on the chip after those
+//! substreams = auto:  n is the ratio of a chip's read latency to the overhead of all else, of the reads up to now
+//!                   (slap/delta.rs)
 //! left over:        pages of no stream (D15) are interleaved over all planes, into open blocks of their own
 //! stream_threshold = 1:  no streams; the traditional allocation, page for page
 //! ```
@@ -34,17 +39,26 @@
 //! of a stream block goes on in that plane's next one. Chips come before dies and planes in the rotation of streams,
 //! whatever ftl.stripe_order is, so that substreams lie on different chips.
 //!
+//! Of streams by time the paper says "data written within a specific time window", and not how long that is. A stream
+//! is cut from its first page on, as one of a run, and has exactly stream_threshold pages. Causality, its third method,
+//! needs to know what was read before a write, and is not here.
+//!
 //! O(log n) a page for n pages written together. Memory: 8 bytes a page of the largest group, and with
 //! `read_reorganization` 4 bytes a block.
 
+mod delta;
+
 use flashloom_nand::PlaneId;
-use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Used, Value, choice, params};
+use flashloom_units::{
+    Capability, Kind, MS, NO_INDEX, Ns, ParamSet, PolicySpec, Refusal, S, Used, Value, choice, params,
+};
 
 use super::stripe::{Rotation, stripe, stripe_of_superpages};
-use super::{Allocation, Place, Profile, Setup, WantedStreams};
+use super::{Allocation, ObservedRead, Place, Profile, Setup, WantedStreams};
 use crate::capability::PAGE_MAPPING;
 use crate::lane::{Demands, Lane};
 use crate::{PageWrite, StreamReport, StripeOrder};
+use delta::{AUTO, ChannelTime, Delta, Substreams};
 
 choice! {
     /// Where streams are looked for.
@@ -53,6 +67,9 @@ choice! {
         Buffer = "buffer",
         /// Among the pages that leave together by the buffer's order and rate.
         Batch = "batch",
+        /// Among all dirty pages of the write buffer, those that were written at the same time, whatever their
+        /// addresses.
+        Window = "window",
     }
 }
 
@@ -66,9 +83,25 @@ params! {
         search: Search => "search", Kind::Choice(Search::CHOICES), Value::Name("buffer"),
             "Streams gathered in the buffer leave before their turn, and their pages are not there to be written \
             again.";
+        /// Time within which pages are written that make a stream.
+        window_ns: Ns => "window", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(MS),
+            "A long window finds more streams, of pages that have less to do with each other.",
+            Used::with("search", &["window"]);
         /// Chips that a stream is split over (the paper's Delta).
-        substreams: u32 => "substreams", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(1),
+        substreams: Substreams => "substreams", Kind::CountOr { min: 1, max: 1 << 16, or: AUTO }, Value::Count(1),
             "Reads of a stream go to more chips at once, and its pages die in more blocks.";
+        /// Pages read for the host between two choices of the substreams.
+        delta_reads: u64 => "delta_reads", Kind::Count { min: 1, max: 1 << 40 }, Value::Count(1_024),
+            "Many reads make a steady choice, few follow the workload sooner.",
+            Used::with("substreams", &["auto"]);
+        /// Side of the ratio of read latency to overhead that a page's time on the channel counts on.
+        delta_channel: ChannelTime => "delta_channel", Kind::Choice(ChannelTime::CHOICES), Value::Name("chip"),
+            "As part of the overhead, a channel that is slower than the chip leaves each stream on one chip.",
+            Used::with("substreams", &["auto"]);
+        /// Substreams until the first choice, while a drive is aged too.
+        delta_start: u32 => "delta_start", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(1),
+            "What is written before anything was read keeps this split until it is written again.",
+            Used::with("substreams", &["auto"]);
         /// Whether the threshold follows what collections cost.
         adaptive: bool => "adaptive", Kind::Flag, Value::Flag(false),
             "Finds a threshold for the workload, at the price of trying worse ones.";
@@ -108,6 +141,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
 pub(super) struct Slap {
     params: SlapParams,
     threshold: usize,
+    delta: Delta,
+    /// The stream of each of the next pages, where the buffer gathers by time.
+    gathered: Vec<u32>,
     interleaved: Rotation,
     streams: Rotation,
     /// Pages written together by (LPN, place in the order of writing), as one word each.
@@ -120,8 +156,8 @@ flashloom_units::state! {
     Slap {
         below threshold [climb.most + 1];
         value report;
-        nested interleaved, streams, climb;
-        scratch order;
+        nested delta, interleaved, streams, climb;
+        scratch order, gathered;
         fixed params;
     }
 }
@@ -129,15 +165,18 @@ flashloom_units::state! {
 impl Slap {
     pub(super) fn new(values: &[Value], on: &Setup<'_>) -> Self {
         let params = SlapParams::from_values(values);
-        let Setup { geometry, superpage, stripe_order: order, .. } = *on;
+        let Setup { space, geometry, superpage, stripe_order: order } = *on;
         let threshold = params.stream_threshold as usize;
+        let delta = Delta::new(&params, space.nand.channels * space.nand.ways);
         Self {
             threshold,
+            gathered: Vec::new(),
             interleaved: Rotation::new(stripe_of_superpages(&geometry, superpage, order)),
             streams: Rotation::new(stripe(&geometry, chips_first(order))),
             order: Vec::new(),
             climb: Climb::new(threshold, geometry.pages as usize),
             report: StreamReport { threshold: threshold as u64, ..StreamReport::default() },
+            delta,
             params,
         }
     }
@@ -155,8 +194,22 @@ impl Slap {
         self.order = order;
     }
 
+    /// The same for streams that the buffer gathered by time.
+    fn place_gathered(&mut self, places: &mut [Place]) {
+        let mut order = std::mem::take(&mut self.order);
+        let gathered = self.gathered.iter().zip(0..).filter(|&(&stream, _)| stream != NO_INDEX);
+        order.extend(gathered.map(|(&stream, at): (_, u64)| u64::from(stream) << 32 | at));
+        order.sort_unstable();
+        for stream in order.chunk_by(|one, next| one >> 32 == next >> 32) {
+            self.place_stream(stream, places);
+        }
+        order.clear();
+        self.order = order;
+        self.gathered.clear();
+    }
+
     fn place_stream(&mut self, stream: &[u64], places: &mut [Place]) {
-        let parts = stream.len().min(self.params.substreams as usize);
+        let parts = stream.len().min(self.delta.chips() as usize);
         let (mut part, mut plane) = (0, self.streams.next());
         for (index, page) in stream.iter().enumerate() {
             if index * parts / stream.len() != part {
@@ -179,7 +232,9 @@ impl Allocation for Slap {
             self.report.threshold = self.threshold as u64;
         }
         places.resize(writes.len(), Place { plane: PlaneId::NONE, lane: Lane::HOST });
-        if self.threshold > 1 && writes.len() >= self.threshold {
+        if self.params.search == Search::Window {
+            self.place_gathered(places);
+        } else if self.threshold > 1 && writes.len() >= self.threshold {
             self.place_streams(writes, places);
         }
         for place in places.iter_mut().filter(|place| place.plane.is_none()) {
@@ -188,21 +243,37 @@ impl Allocation for Slap {
     }
 
     fn wanted_streams(&self) -> Option<WantedStreams> {
-        let in_buffer = self.params.search == Search::Buffer;
-        Some(WantedStreams { pages: self.threshold as u32, in_buffer, block_pages: None })
+        let in_buffer = self.params.search != Search::Batch;
+        let window_ns = (self.params.search == Search::Window).then_some(self.params.window_ns);
+        Some(WantedStreams { pages: self.threshold as u32, in_buffer, window_ns, block_pages: None })
+    }
+
+    fn observes_reads(&self) -> bool {
+        self.delta.is_auto()
+    }
+
+    fn observe_read(&mut self, read: ObservedRead) {
+        self.delta.observe(read);
+    }
+
+    fn gathered(&mut self, streams: &[u32]) {
+        self.gathered.clear();
+        self.gathered.extend_from_slice(streams);
     }
 
     fn streams(&self) -> Option<StreamReport> {
-        Some(self.report)
+        Some(StreamReport { substreams: self.delta.reported(), ..self.report })
     }
 
     fn check(&self) -> Result<(), String> {
         let chosen = self.params.stream_threshold as usize;
         let is_chosen = self.params.adaptive || (self.threshold == chosen && self.climb.threshold == chosen);
-        if is_chosen && self.threshold.min(self.climb.threshold) > 0 && self.report.threshold == self.threshold as u64 {
+        let is_possible = self.threshold.min(self.climb.threshold) > 0 && self.delta.is_possible();
+        if is_chosen && is_possible && self.report.threshold == self.threshold as u64 {
             return Ok(());
         }
-        Err(format!("streams: a threshold of {} pages, where {chosen} are chosen", self.threshold))
+        let (threshold, chips) = (self.threshold, self.delta.chips());
+        Err(format!("streams: a threshold of {threshold} pages over {chips} chips, where {chosen} pages are chosen"))
     }
 
     fn reset_report(&mut self) {
@@ -215,17 +286,22 @@ impl Allocation for Slap {
 /// do.
 pub(super) fn profile(values: &[Value], on: &Setup<'_>) -> Result<Profile, Refusal> {
     let (nand, pages) = (&on.space.nand, on.geometry.pages);
-    let SlapParams { stream_threshold, substreams, adaptive, gc_isolation, read_reorganization, read_hot, .. } =
-        SlapParams::from_values(values);
+    let params = SlapParams::from_values(values);
+    let SlapParams { stream_threshold, substreams, delta_start, adaptive, .. } = params;
     let refuse = |keys: &[&str], found: String, expected: &str| {
         Err(Refusal::new(found, expected).at(keys.iter().copied()).help(format!("lower {}", keys[0])))
     };
-    let (threshold_key, substreams_key) = ("ftl.slap.stream_threshold", "ftl.slap.substreams");
+    let threshold_key = "ftl.slap.stream_threshold";
     if stream_threshold > pages {
         let found = format!("streams of {stream_threshold} pages in blocks of {pages} (device.pages)");
         let expected = "a threshold of at most the pages of a block, because a stream goes to one block";
         return refuse(&[threshold_key, "device.pages", "device.preset"], found, expected);
     }
+    // What reads decide keeps within these bounds by itself; what it starts from does not.
+    let (substreams, substreams_key) = match substreams {
+        Substreams::Fixed(given) => (given, "ftl.slap.substreams"),
+        Substreams::Auto => (delta_start, "ftl.slap.delta_start"),
+    };
     if substreams > stream_threshold {
         let found = format!("streams of {stream_threshold} pages in {substreams} substreams");
         let expected = "at most as many substreams as a stream has pages (ftl.slap.stream_threshold)";
@@ -240,8 +316,8 @@ pub(super) fn profile(values: &[Value], on: &Setup<'_>) -> Result<Profile, Refus
     let streams = adaptive || stream_threshold > 1;
     let demands = Demands {
         streams,
-        isolation: streams && gc_isolation,
-        spread_reads: (streams && read_reorganization).then_some(read_hot),
+        isolation: streams && params.gc_isolation,
+        spread_reads: (streams && params.read_reorganization).then_some(params.read_hot),
     };
     Ok(Profile { demands, stream_pages: Some(stream_threshold) })
 }
@@ -312,7 +388,7 @@ impl Climb {
 mod tests {
     use super::*;
     use crate::{CapacityParams, FtlParams, Space};
-    use flashloom_nand::{HostPage, Lpn, Nand, NandParams};
+    use flashloom_nand::{HostPage, Lpn, Nand, NandParams, PageReads};
 
     fn drive() -> Space {
         let shape = NandParams { channels: 2, ways: 2, dies: 1, planes: 2, ..NandParams::defaults() };
@@ -359,7 +435,10 @@ mod tests {
         let [streams, left_over] = placed(&mut state, &[20, 21, 22, 23, 50, 52]);
         assert_eq!(streams, [(20, 2), (21, 2), (22, 2), (23, 2)]);
         assert_eq!(left_over, [(50, 4), (52, 5)]);
-        assert_eq!(state.streams(), Some(StreamReport { detected: 3, pages: 12, threshold: 4, spread_pages: 0 }));
+        assert_eq!(
+            state.streams(),
+            Some(StreamReport { detected: 3, pages: 12, threshold: 4, ..StreamReport::default() })
+        );
     }
 
     #[test]
@@ -378,6 +457,36 @@ mod tests {
         assert_eq!(streams, [(0, 0), (1, 0), (2, 4), (3, 4), (4, 2), (5, 2), (6, 6), (7, 6)]);
         let [streams, _] = placed(&mut slap(4, 3), &[0, 1, 2, 3]);
         assert_eq!(streams, [(0, 0), (1, 0), (2, 4), (3, 2)]);
+    }
+
+    #[test]
+    fn substreams_that_reads_decide_split_the_streams_that_are_written_from_then_on() {
+        let set = [("stream_threshold", Value::Count(6)), ("substreams", Value::Name("auto"))];
+        let set = [&set[..], &[("delta_reads", Value::Count(1))]].concat();
+        let mut state = Slap::new(&SPEC.values(&set).expect("parameters"), &Setup::new(&drive(), &params()));
+        assert!(state.observes_reads() && !slap(6, 3).observes_reads());
+        let [streams, _] = placed(&mut state, &[0, 1, 2, 3, 4, 5]);
+        assert_eq!(streams, [(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0)]);
+        let array = PageReads { pages: 1, array_ns: 140_000, channel_ns: 10_000 };
+        state.observe_read(ObservedRead { interface_ns: 50_000, array });
+        assert_eq!(state.streams().and_then(|report| report.substreams), Some(3));
+        let [streams, _] = placed(&mut state, &[0, 1, 2, 3, 4, 5]);
+        assert_eq!(streams, [(0, 4), (1, 4), (2, 2), (3, 2), (4, 6), (5, 6)]);
+    }
+
+    #[test]
+    fn streams_that_the_buffer_gathered_by_time_are_placed_whatever_their_addresses() {
+        let set = [("stream_threshold", Value::Count(3)), ("search", Value::Name("window"))];
+        let values = SPEC.values(&set).expect("parameters of slap");
+        let mut state = Slap::new(&values, &Setup::new(&drive(), &params()));
+        let wanted = state.wanted_streams().expect("it looks for streams");
+        assert_eq!((wanted.pages, wanted.in_buffer, wanted.window_ns), (3, true, Some(MS)));
+        state.gathered(&[1, NO_INDEX, 0, 1, 0, 0, 1]);
+        let [streams, left_over] = placed(&mut state, &[70, 5, 31, 20, 99, 2, 47]);
+        assert_eq!(streams, [(70, 4), (31, 0), (20, 4), (99, 0), (2, 0), (47, 4)]);
+        assert_eq!(left_over, [(5, 0)]);
+        let [streams, _] = placed(&mut state, &[10, 11, 12, 13]);
+        assert_eq!(streams, [], "neighbours in address are no stream, and what was gathered is used once");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::map::Map;
 use super::page_store::{self, PageStore};
 use super::translation::{MapCache, Translation};
 use crate::setup::Context;
-use crate::{FtlReport, PageWrite, WantedStreams};
+use crate::{FtlReport, ObservedRead, PageWrite, WantedStreams};
 
 /// A mapping whose map is on flash, with that cache, as a policy.
 pub fn policy<C: MapCache>(spec: &'static PolicySpec) -> Policy<dyn Mapping> {
@@ -50,6 +50,18 @@ impl<M: Map> PageLevel<M> {
 impl<M: Map> MappingExtras for PageLevel<M> {
     fn wanted_streams(&self) -> Option<WantedStreams> {
         self.store.wanted_streams()
+    }
+
+    fn observes_reads(&self) -> bool {
+        self.store.observes_reads()
+    }
+
+    fn observe_read(&mut self, read: ObservedRead) {
+        self.store.observe_read(read);
+    }
+
+    fn gathered(&mut self, streams: &[u32]) {
+        self.store.gathered(streams);
     }
 
     fn prepare(&self, lpn: Lpn) {

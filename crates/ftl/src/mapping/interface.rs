@@ -3,7 +3,7 @@
 use flashloom_nand::{Lpn, Nand, Region};
 use flashloom_units::Figure;
 
-use crate::allocation::WantedStreams;
+use crate::allocation::{ObservedRead, WantedStreams};
 use crate::page_write::PageWrite;
 use crate::report::FtlReport;
 
@@ -37,6 +37,19 @@ pub trait MappingExtras: Send {
     fn wanted_streams(&self) -> Option<WantedStreams> {
         None
     }
+
+    /// Whether [`Self::observe_read`] changes anything. Asked once.
+    fn observes_reads(&self) -> bool {
+        false
+    }
+
+    /// A page goes to the host, from flash or from the write buffer. Called in timed mode, for each page that is read,
+    /// where the mapping, or its allocation, observes reads.
+    fn observe_read(&mut self, _read: ObservedRead) {}
+
+    /// The pages that are written next contain streams that the write buffer gathered by time: the stream of each page,
+    /// counted from 0, or [`NO_INDEX`](flashloom_units::NO_INDEX). Called where such streams are wanted.
+    fn gathered(&mut self, _streams: &[u32]) {}
 
     /// The page will be written or read soon: its part of the map can be fetched into the cache. Changes nothing.
     fn prepare(&self, _lpn: Lpn) {}

@@ -75,7 +75,12 @@ impl Timed {
     fn send_data(&mut self, die: u32, events: &mut Events) {
         let state = &mut self.dies[die as usize];
         let channel = &mut self.channels[state.channel as usize];
-        let mut id = state.active.map_or(NO_INDEX, |group| group.head);
+        let group = state.active.as_ref();
+        let mut observed = self.host_reads.as_mut().filter(|_| group.is_some_and(|group| group.origin == Origin::Host));
+        if let (Some(reads), Some(group)) = (&mut observed, group) {
+            reads.array_ns += self.now - group.since;
+        }
+        let mut id = group.map_or(NO_INDEX, |group| group.head);
         while id != NO_INDEX {
             let operation = &mut self.operations[id as usize];
             let is_whole = operation.mask == self.geometry.full_mask();
@@ -85,6 +90,10 @@ impl Timed {
                 (operation.mask.count_ones(), self.timing.transfer_ns(operation.mask.count_ones()))
             };
             channel.moved_sectors += u64::from(sectors);
+            if let Some(reads) = &mut observed {
+                reads.pages += 1;
+                reads.channel_ns += transfer_ns;
+            }
             let end = channel.occupy(self.now, transfer_ns);
             state.transfers += 1;
             self.events.schedule(end, event::TRANSFERRED | id);

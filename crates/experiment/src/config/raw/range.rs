@@ -13,7 +13,7 @@ const EXPECTED: &str = "FROM..TO or FROM..TO..STEP in whole numbers, both ends i
 
 /// True if a text is meant as a range: only counts have ranges.
 pub fn is_range(param: &Param, text: &str) -> bool {
-    matches!(param.kind, Kind::Count { .. }) && text.contains("..")
+    matches!(param.kind, Kind::Count { .. } | Kind::CountOr { .. }) && text.contains("..")
 }
 
 /// Expands a range into its values; `None` if the text is not a range.

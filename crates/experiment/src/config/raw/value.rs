@@ -16,6 +16,8 @@ const LONGEST_LITERAL: usize = 1_000;
 pub fn check(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<Value, Refusal> {
     let value = match param.kind {
         Kind::Count { .. } => Value::Count(whole_number(catalog, param, written)?),
+        Kind::CountOr { .. } if matches!(written, DeValue::String(_)) => Value::Name(name(catalog, param, written)?),
+        Kind::CountOr { .. } => Value::Count(whole_number(catalog, param, written)?),
         Kind::Size { .. } => Value::Size(quantity(catalog, param, written, parse_size)?),
         Kind::Time { .. } => Value::Time(quantity(catalog, param, written, parse_time)?),
         Kind::Rate { .. } => Value::Rate(quantity(catalog, param, written, parse_rate)?),
@@ -52,7 +54,7 @@ fn in_per_cent(param: &Param, written: &DeValue<'_>, value: &Value) -> Option<St
 
 /// Checks a value of a command line option: as in a file, but a text needs no quotes.
 pub fn check_option(catalog: &Catalog, param: &Param, written: &str) -> Result<Value, Refusal> {
-    let is_literal = matches!(param.kind, Kind::Count { .. } | Kind::Ratio { .. } | Kind::Flag);
+    let is_literal = matches!(param.kind, Kind::Count { .. } | Kind::CountOr { .. } | Kind::Ratio { .. } | Kind::Flag);
     let is_quoted = written.starts_with(['"', '\'']);
     if (is_quoted || is_literal && written.len() <= LONGEST_LITERAL)
         && let Ok(value) = DeValue::parse(written)

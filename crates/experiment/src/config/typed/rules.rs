@@ -2,7 +2,7 @@
 
 use flashloom_ftl::{OF_PAGE_MAPPINGS, PAGE_MAPPING, WRITE_BUFFER};
 use flashloom_host::BlockLayer;
-use flashloom_units::{Capability, PolicySpec, Refusal, format_size};
+use flashloom_units::{Capability, PolicySpec, Refusal, Value, format_size};
 use flashloom_workload::TASK_IDS;
 use flashloom_workload::workload::{self, Context};
 
@@ -54,6 +54,8 @@ const RULES: &[Rule] = &[
     Rule { sections: &["host", "device"], broken: Check::One(schedulers_fit_the_device) },
     Rule { sections: &["run"], broken: Check::One(an_anatomy_needs_time) },
     Rule { sections: &["run"], broken: Check::One(a_series_needs_time) },
+    Rule { sections: &["ftl", "run"], broken: Check::Each(slap_needs_time) },
+    Rule { sections: &["ftl", "buffer"], broken: Check::One(streams_by_time_need_a_buffer) },
 ];
 
 /// Checks a configuration against every rule whose sections have no problems of their own.
@@ -282,6 +284,36 @@ fn a_series_needs_time(config: &Config) -> Option<Refusal> {
     let help = "set run.timing to \"timed\", or leave run.series out; `run --timeline` has lines by pages written";
     let refusal = Refusal::new(found, "`run.timing` = \"timed\": a series is over time");
     Some(refusal.at(["run.series", "run.timing"]).help(help))
+}
+
+/// Refuses values of SLAP that follow what takes time where nothing does.
+fn slap_needs_time(config: &Config) -> Vec<Refusal> {
+    let timed = [(SUBSTREAMS, "auto", "it follows what reads take"), (SEARCH, "window", "pages are written within it")];
+    let broken = |(key, value, why): &(&str, &'static str, &str)| {
+        let found = format!("`{key}` = \"{value}\" with `run.timing` = \"counting\", where nothing takes time");
+        let refusal = Refusal::new(found, format!("`run.timing` = \"timed\": {why}"));
+        refusal.at([*key, "run.timing"]).help(format!("set run.timing to \"timed\", or change {key}"))
+    };
+    let is_timed = config.run.timing == Timing::Timed;
+    timed.iter().filter(|(key, value, _)| !is_timed && slap_has(config, key, value)).map(broken).collect()
+}
+
+/// Refuses streams by time without a buffer, which would hold the pages that were written at the same time.
+fn streams_by_time_need_a_buffer(config: &Config) -> Option<Refusal> {
+    if config.buffer.capacity_bytes > 0 || !slap_has(config, SEARCH, "window") {
+        return None;
+    }
+    let found = "`ftl.slap.search` = \"window\" with `buffer.capacity` = \"0B\"";
+    let refusal = Refusal::new(found, "a write buffer, whose pages are searched");
+    Some(refusal.at([SEARCH, "buffer.capacity"]).help("raise buffer.capacity, or set ftl.slap.search to \"batch\""))
+}
+
+const SUBSTREAMS: &str = "ftl.slap.substreams";
+const SEARCH: &str = "ftl.slap.search";
+
+/// True if SLAP allocates pages, and a key of it has that name as its value.
+fn slap_has(config: &Config, key: &str, name: &'static str) -> bool {
+    config.ftl.allocation == "slap" && *config.settings.value(key) == Value::Name(name)
 }
 
 #[cfg(test)]

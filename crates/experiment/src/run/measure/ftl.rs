@@ -102,8 +102,8 @@ impl MapCacheResult {
 }
 
 impl StreamsResult {
-    fn of(StreamReport { detected, pages, threshold, spread_pages }: StreamReport) -> Self {
-        Self { detected, pages, threshold, spread_pages }
+    fn of(StreamReport { detected, pages, threshold, substreams, spread_pages }: StreamReport) -> Self {
+        Self { detected, pages, threshold, substreams, spread_pages }
     }
 }
 

@@ -221,7 +221,12 @@ impl Chip<'_> {
 impl<S: Scheme> MappingExtras for Ftl<S> {
     fn wanted_streams(&self) -> Option<WantedStreams> {
         let block_pages = Some(self.store.blocks.pages());
-        self.streams.as_ref().map(|streams| WantedStreams { pages: streams.threshold, in_buffer: true, block_pages })
+        self.streams.as_ref().map(|streams| WantedStreams {
+            pages: streams.threshold,
+            in_buffer: true,
+            window_ns: None,
+            block_pages,
+        })
     }
 
     fn prepare(&self, lpn: Lpn) {

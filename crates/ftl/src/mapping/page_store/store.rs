@@ -10,7 +10,7 @@ use super::spreading::Spreading;
 use super::strategy::Strategy;
 use super::valid_pages::ValidPages;
 use super::wear::Levelling;
-use crate::allocation::{self, Allocation, Place, WantedStreams, stripe};
+use crate::allocation::{self, Allocation, ObservedRead, Place, WantedStreams, stripe};
 use crate::blocks::{BlockState, Blocks};
 use crate::collection::{self, Collection};
 use crate::lane::{Lane, Lanes};
@@ -149,6 +149,21 @@ impl PageStore {
     /// The streams that the allocation wants written together.
     pub fn wanted_streams(&self) -> Option<WantedStreams> {
         self.allocator.policy.wanted_streams()
+    }
+
+    /// Whether the allocation observes what reads take.
+    pub fn observes_reads(&self) -> bool {
+        self.allocator.policy.observes_reads()
+    }
+
+    /// Tells the allocation what a read took.
+    pub fn observe_read(&mut self, read: ObservedRead) {
+        self.allocator.policy.observe_read(read);
+    }
+
+    /// Tells the allocation which of the next pages are streams that were gathered by time.
+    pub fn gathered(&mut self, streams: &[u32]) {
+        self.allocator.policy.gathered(streams);
     }
 
     /// Reads sectors of a page for the host, after `after`; false if nothing is mapped there.
