@@ -183,8 +183,8 @@ pub trait Observer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
     /// The state after every interval of simulated time, or of pages
-    /// ([`Simulation::with_samples_by_pages`](crate::Simulation::with_samples_by_pages)), and at the end. A long
-    /// silence has many.
+    /// ([`Simulation::with_samples_by_pages`](crate::Simulation::with_samples_by_pages)), and at the end. Of a
+    /// silence of more than a thousand intervals only the first and the last have one.
     pub samples: bool,
     /// Everything that happens.
     pub events: bool,

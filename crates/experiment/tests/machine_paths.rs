@@ -57,8 +57,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The text of a file as somebody sees who opens it: decompressed, and of a Parquet file its cells and metadata. An input
-/// of a fuzzer is damaged, and its bytes are all that there is.
+/// The text of a file as somebody sees who opens it: decompressed, and of a Parquet file its cells and metadata. An
+/// input of a fuzzer is damaged, and its bytes are all that there is.
 fn content(path: &Path) -> Vec<u8> {
     let bytes = fs::read(path).expect("it is a file");
     let mut text = Vec::new();

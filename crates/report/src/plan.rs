@@ -83,8 +83,8 @@ impl Plan {
     pub fn new<'a>(names: impl IntoIterator<Item = &'a str>, options: &Options) -> Result<Self, Problems> {
         let folder = options.traces.as_deref();
         if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-            let name = visible_path(folder);
-            return Err(Problem::file(name, "there is no such folder", "a folder of recordings").into());
+            let found = if folder.exists() { "this is no folder" } else { "there is no such folder" };
+            return Err(Problem::file(visible_path(folder), found, "a folder of recordings").into());
         }
         let paper = |name: &str| {
             let mut paper = Paper::named(name).ok_or_else(|| {

@@ -22,7 +22,8 @@ pub fn completions(shell: Shell) -> Result<(), Stop> {
 /// Writes a manual page for the program and for each of its commands.
 pub fn manual(folder: &Path) -> Result<(), Stop> {
     if !folder.is_dir() {
-        return Err(Problem::file(visible_path(folder), "there is no such folder", "one to write to").into());
+        let found = if folder.exists() { "this is no folder" } else { "there is no such folder" };
+        return Err(Problem::file(visible_path(folder), found, "one to write to").into());
     }
     let mut command = Arguments::command().disable_help_subcommand(true);
     command.build();

@@ -61,7 +61,7 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
         result.hints.clear();
     }
     let story = watchers.story();
-    let watched = watchers.commit();
+    let watched = watchers.commit(arguments);
     if let Some(file) = json {
         file.commit(json_text(&result))?;
     }

@@ -333,6 +333,19 @@ fn column(timeline: &str, name: &str) -> Vec<u64> {
 }
 
 #[test]
+fn a_timeline_has_two_lines_for_a_long_silence() {
+    let lab = small();
+    lab.write("far.csv", "timestamp_ns,op,lba,sectors\n0,W,0,8\n1000000000000000000,R,0,8\n");
+    let far = ["workload.kind=trace", "workload.path=far.csv", "workload.replay=timestamps"];
+    let sets = far.iter().flat_map(|set| ["--set", set]);
+    let arguments: Vec<&str> = ["run", "small.toml"].into_iter().chain(sets).collect();
+    lab.succeed(&[&arguments[..], &["--timeline", "timeline.csv"]].concat());
+    let timeline = lab.read("timeline.csv");
+    assert_eq!(column(&timeline, "completed").iter().sum::<u64>(), 2);
+    assert!(timeline.lines().count() < 10, "{timeline}");
+}
+
+#[test]
 fn a_timeline_without_time_has_a_line_for_each_so_many_pages() {
     let lab = small();
     let counting = ["--set", "run.timing=counting", "--set", "run.timeline_pages=100"];

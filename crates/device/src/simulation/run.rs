@@ -85,7 +85,7 @@ impl Run<'_, '_, '_, '_> {
                 break;
             }
             while shown_ns <= next_ns {
-                self.show(target);
+                self.show(target, next_ns);
                 shown_ns = self.shown_ns();
             }
             let host_acts = if ends_ns == next_ns {
@@ -230,6 +230,9 @@ fn served(entry: &Entry, completion: &Completion) -> Served {
     }
 }
 
+/// Intervals without any event that each have a sample; of more only the first and the last have one.
+const MAX_IDLE_SAMPLES: u64 = 1_000;
+
 /// What the observers see.
 impl Run<'_, '_, '_, '_> {
     /// When the observers are shown the state of the run next: a sample, or the target itself.
@@ -237,16 +240,19 @@ impl Run<'_, '_, '_, '_> {
         self.sample_ns.min(self.watchers.look_ns())
     }
 
-    /// Shows what is due.
+    /// Shows what is due before something happens at `next_ns`.
     #[inline(never)] // Few moments show anything.
-    fn show<T: Target>(&mut self, target: &mut T) {
+    fn show<T: Target>(&mut self, target: &mut T, next_ns: Ns) {
         let due_ns = self.shown_ns();
         if self.watchers.look_ns() == due_ns {
             self.watchers.look(due_ns, target);
         }
         if self.sample_ns == due_ns {
             self.show_sample(target, due_ns);
-            self.sample_ns = due_ns.saturating_add(self.interval_ns);
+            let idle = (next_ns - due_ns) / self.interval_ns;
+            // In a long silence samples differ in nothing but their time.
+            let skipped = if idle > MAX_IDLE_SAMPLES { idle } else { 1 };
+            self.sample_ns = due_ns.saturating_add(skipped * self.interval_ns);
         }
     }
 

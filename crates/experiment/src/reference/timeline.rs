@@ -6,7 +6,8 @@ use crate::timeline::{COLUMNS, Column};
 pub(super) fn pages() -> Vec<Page> {
     let text = "The file that `flashloom run --timeline FILE.csv` writes: a line for each `run.timeline_interval` of \
                 simulated time, in counting mode for each `run.timeline_pages` pages programmed for the host, and one \
-                at the end. A field that does not apply is empty.";
+                at the end. Of a silence of more than a thousand intervals only the first and the last have a line. A \
+                field that does not apply is empty.";
     let entries = COLUMNS.iter().map(|column| described(column.name, column.help)).collect();
     let blocks = vec![Block::Text(text.to_owned()), Block::Entries("Columns".to_owned(), entries)];
     let whole = Page {

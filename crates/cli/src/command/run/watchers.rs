@@ -70,20 +70,22 @@ impl Watchers {
         self.slowest.as_ref().map(Slowest::story)
     }
 
-    /// Moves the files to their places: every one that could be written, even if another failed.
+    /// Moves the files to their places, whose names the arguments have: every one that could be written, even if
+    /// another failed.
     ///
     /// # Errors
     /// The first file that could not be written.
-    pub fn commit(self) -> Result<(), Stop> {
-        let timeline = self.timeline.map_or(Ok(()), |timeline| commit("the timeline", timeline.finish()));
-        let log = self.log.map_or(Ok(()), |log| commit("the log", log.finish()));
-        let perfetto = self.perfetto.map_or(Ok(()), |perfetto| commit("the trace", perfetto.finish()));
+    pub fn commit(self, arguments: &RunArguments) -> Result<(), Stop> {
+        let timeline = commit(arguments.timeline.as_deref(), self.timeline.map(Timeline::finish));
+        let log = commit(arguments.log.as_deref(), self.log.map(Log::finish));
+        let perfetto = commit(arguments.perfetto.as_deref(), self.perfetto.map(Perfetto::finish));
         timeline.and(log).and(perfetto)
     }
 }
 
-fn commit(what: &str, file: io::Result<OutputFile>) -> Result<(), Stop> {
-    file.map_err(|error| Stop::Failed(format!("error: {what} cannot be written: {error}")))?.commit("")
+fn commit(name: Option<&str>, file: Option<io::Result<OutputFile>>) -> Result<(), Stop> {
+    let (Some(name), Some(file)) = (name, file) else { return Ok(()) };
+    file.map_err(|error| Stop::Failed(format!("error: {name} cannot be written: {error}")))?.commit("")
 }
 
 fn unknown_ending(path: &str) -> Problem {
