@@ -58,7 +58,7 @@ use super::{Allocation, ObservedRead, Place, Profile, Setup, WantedStreams};
 use crate::capability::PAGE_MAPPING;
 use crate::lane::{Demands, Lane};
 use crate::{PageWrite, StreamReport, StripeOrder};
-use delta::{AUTO, ChannelTime, Delta, Substreams};
+use delta::{AUTO, ChannelTime, Delta, Ratio, Substreams};
 
 choice! {
     /// Where streams are looked for.
@@ -167,7 +167,8 @@ impl Slap {
         let params = SlapParams::from_values(values);
         let Setup { space, geometry, superpage, stripe_order: order } = *on;
         let threshold = params.stream_threshold as usize;
-        let delta = Delta::new(&params, space.nand.channels * space.nand.ways);
+        let ratio = Ratio { start: params.delta_start, reads: params.delta_reads, channel: params.delta_channel };
+        let delta = Delta::new(params.substreams, &ratio, space.nand.channels * space.nand.ways);
         Self {
             threshold,
             gathered: Vec::new(),

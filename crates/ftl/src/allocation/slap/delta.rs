@@ -19,7 +19,6 @@
 use flashloom_nand::PageReads;
 use flashloom_units::{Choice, FieldType, Ns, Value, choice};
 
-use super::SlapParams;
 use crate::allocation::ObservedRead;
 
 choice! {
@@ -53,6 +52,15 @@ impl FieldType for Substreams {
     }
 }
 
+/// How the ratio of what reads take is made.
+pub(super) struct Ratio {
+    /// Chips until the first choice.
+    pub start: u32,
+    /// Pages read between two choices.
+    pub reads: u64,
+    pub channel: ChannelTime,
+}
+
 /// Delta now, and what was read since it was chosen.
 pub(super) struct Delta {
     chips: u32,
@@ -77,17 +85,17 @@ flashloom_units::state! {
 
 impl Delta {
     /// For a drive of so many chips. Ageing takes no time, and ends with the Delta that it began with.
-    pub(super) fn new(params: &SlapParams, chips: u32) -> Self {
-        let given = if let Substreams::Fixed(given) = params.substreams { given } else { params.delta_start };
+    pub(super) fn new(substreams: Substreams, ratio: &Ratio, chips: u32) -> Self {
+        let given = if let Substreams::Fixed(given) = substreams { given } else { ratio.start };
         Self {
             chips: given,
             since: PageReads::default(),
             delivered: 0,
             interface_ns: 0,
             most: chips.max(given),
-            substreams: params.substreams,
-            interval: params.delta_reads,
-            channel_time: params.delta_channel,
+            substreams,
+            interval: ratio.reads,
+            channel_time: ratio.channel,
         }
     }
 
@@ -144,12 +152,11 @@ impl Delta {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashloom_units::{ParamSet, Prng, load_state, save_state};
+    use flashloom_units::{Prng, load_state, save_state};
 
     /// A Delta that reads decide every so many pages, on a drive of 8 chips.
-    fn auto(interval: u64, delta_channel: ChannelTime) -> Delta {
-        let substreams = Substreams::Auto;
-        Delta::new(&SlapParams { substreams, delta_reads: interval, delta_channel, ..SlapParams::defaults() }, 8)
+    fn auto(reads: u64, channel: ChannelTime) -> Delta {
+        Delta::new(Substreams::Auto, &Ratio { start: 1, reads, channel }, 8)
     }
 
     /// Delta after as many reads as it takes, each of so many microseconds in chip, channel, and link and controller.
