@@ -8,7 +8,7 @@ use flashloom_device::{
     Status, Submitted, Target, Tenant,
 };
 use flashloom_host::{BlockLayer, HostParams, scheduler};
-use flashloom_units::{Interrupt, Latency, MS, Ns, ParamSet, Prng, StateError, US};
+use flashloom_units::{Interrupt, Latency, MS, Ns, ParamSet, Prng, StateError, US, load_with, save_with};
 use flashloom_workload::{Op, Pace, Replayed, Request};
 
 /// Random reads and writes of a page, at random times.
@@ -238,12 +238,37 @@ impl Target for Fixed {
     }
 
     fn snapshot(&self) -> Result<Vec<u8>, StateError> {
-        unimplemented!("nobody saves it")
+        let held: Vec<_> = self.held.iter().map(|held| (held.cookie, held.time_ns, held.status)).collect();
+        save_with(|to| to.value(&(self.now, held)))
     }
 
-    fn restore(&mut self, _state: &[u8]) -> Result<(), StateError> {
-        unimplemented!("nobody restores it")
+    fn restore(&mut self, state: &[u8]) -> Result<(), StateError> {
+        let (now, held): (Ns, Vec<(u32, Ns, Status)>) = load_with(state, |from| from.value())?;
+        self.now = now;
+        self.held =
+            held.into_iter().map(|(cookie, time_ns, status)| Completion::new(cookie, time_ns, status)).collect();
+        Ok(())
     }
+}
+
+#[test]
+fn targets_from_outside_are_saved_behind_their_queues() {
+    let fixed = |takes_ns| Fixed { now: 0, takes_ns, room: 4, held: VecDeque::new() };
+    let queues = || Queues::new(vec![fixed(5 * US), fixed(9 * US)]);
+    let (mut saved, mut restored) = (queues(), queues());
+    for cookie in 0..6 {
+        let now = u64::from(cookie) * US;
+        let read = request(now, Op::Read, u64::from(cookie) * 8, 8).on_queue(u8::from(cookie % 2 == 1));
+        assert_eq!(saved.submit(now, &read, cookie), Ok(Submitted::Accepted));
+    }
+    restored.restore(&saved.snapshot().unwrap()).unwrap();
+    assert_eq!(restored.now_ns(), saved.now_ns());
+    let [of_saved, of_restored] = [saved, restored].map(|mut queues| {
+        queues.advance_to(20 * US).unwrap();
+        std::iter::from_fn(|| queues.take_completion()).collect::<Vec<_>>()
+    });
+    assert_eq!(of_saved.len(), 6);
+    assert_eq!(of_restored, of_saved);
 }
 
 #[derive(Default)]
