@@ -22,56 +22,86 @@ struct Input {
     /// Arguments in front of the file.
     arguments: &'static [&'static str],
     head: &'static str,
-    line: fn(u64) -> String,
+    line: fn(u64) -> Vec<u8>,
 }
 
-const fn trace(name: &'static str, head: &'static str, line: fn(u64) -> String) -> Input {
+const fn trace(name: &'static str, head: &'static str, line: fn(u64) -> Vec<u8>) -> Input {
     Input { name, arguments: &["trace", "info"], head, line }
 }
 
-const INPUTS: [Input; 12] = [
+/// A request of a device of its own that was queued: 48 bytes.
+fn blktrace(at: u64) -> Vec<u8> {
+    let (number, queued) = (at as u32, 1 | 1 << 20 | 1 << 17);
+    let times = [at * 1000, at * 8].map(u64::to_le_bytes).concat();
+    let words = [4096, queued, 7, number, 0, 0].map(u32::to_le_bytes).concat();
+    [[0x6561_7407, number].map(u32::to_le_bytes).concat(), times, words].concat()
+}
+
+/// A command of version 1: 32 bytes.
+fn vscsi(at: u64) -> Vec<u8> {
+    let words = [at as u32, 4096, 1].map(u32::to_le_bytes).concat();
+    [words, 0x0100_002a_u32.to_le_bytes().to_vec(), [at * 8, at * 40].map(u64::to_le_bytes).concat()].concat()
+}
+
+const INPUTS: [Input; 22] = [
     trace("own.csv", "timestamp_ns,op,lba,sectors,device\n", |at| {
-        format!("{},R,{},8,{}\n", at * 1000, at * 8, at % 60_000)
+        format!("{},R,{},8,{}\n", at * 1000, at * 8, at % 60_000).into()
     }),
-    trace("hosts.csv", "", |at| format!("{},h{at},0,Read,{},4096,10\n", 128_166_372_003_061_629 + at, at * 4096)),
+    trace("hosts.csv", "", |at| {
+        format!("{},h{at},0,Read,{},4096,10\n", 128_166_372_003_061_629 + at, at * 4096).into()
+    }),
     trace("blkparse.txt", "", |at| {
-        format!("  8,{at}  0 {at} {}.{:09} 1 Q R {} + 8 [a]\n", at / 1000, at % 1000 * 1000, at * 8)
+        format!("  8,{at}  0 {at} {}.{:09} 1 Q R {} + 8 [a]\n", at / 1000, at % 1000 * 1000, at * 8).into()
     }),
-    Input { name: "keys.toml", arguments: &["run"], head: "[host]\n", line: |at| format!("key{at} = 1\n") },
-    Input { name: "lines.toml", arguments: &["run"], head: "", line: |at| format!("[a{at}\nb = \n") },
-    Input { name: "sections.toml", arguments: &["run"], head: "", line: |at| format!("key{at} = 1\n") },
+    trace("spc.csv", "", |at| format!("{},{},4096,W,{at}.5\n", at % 60_000, at * 8).into()),
+    trace("iolog", "fio version 3 iolog\n", |at| {
+        format!("0 /dev/{at} add\n0 /dev/{at} open\n{at} /dev/{at} write {} 4096\n", at * 4096).into()
+    }),
+    trace("ssdsim.txt", "", |at| format!("{} {} {} 8 1\n", at * 1000, at % 60_000, at * 8).into()),
+    trace("disksim.txt", "", |at| format!("{at}.313 {} {} 8 0\n", at % 60_000, at * 8).into()),
+    trace("diskmon.txt", "", |at| {
+        format!("{at}\t{at}.016375\t0.00038147\t{}\tWrite\t{}\t8\n", at % 60_000, at * 8).into()
+    }),
+    trace("systor.csv", "", |at| format!("{at}.133076000,0.000806000,R,{},{},4096\n", at % 60_000, at * 4096).into()),
+    trace("alibaba.csv", "", |at| format!("{at},R,{},4096,{}\n", at * 4096, 1_577_808_000_000_626 + at).into()),
+    trace("tencent.csv", "", |at| format!("{},{},8,0,{at}\n", 1_538_323_200 + at, at * 8).into()),
+    trace("x.blktrace.0", "", blktrace),
+    trace("x.vscsi", "", vscsi),
+    Input { name: "keys.toml", arguments: &["run"], head: "[host]\n", line: |at| format!("key{at} = 1\n").into() },
+    Input { name: "lines.toml", arguments: &["run"], head: "", line: |at| format!("[a{at}\nb = \n").into() },
+    Input { name: "sections.toml", arguments: &["run"], head: "", line: |at| format!("key{at} = 1\n").into() },
     // Errors in one line, which is as long as the text.
-    Input { name: "marks.toml", arguments: &["run"], head: "a = ", line: |_| " = =".to_owned() },
+    Input { name: "marks.toml", arguments: &["run"], head: "a = ", line: |_| b" = =".to_vec() },
     Input {
         name: "expect.toml",
         arguments: &["run"],
         // It is sound, and would run a million requests.
         head: "device.blocks = 64\nworkload.synthetic.requests = 1\n",
-        line: |at| format!("[[expect]]\nclaim = \"{at}\"\nformula = \"max(host.iops)\"\nat_least = {at}\n"),
+        line: |at| format!("[[expect]]\nclaim = \"{at}\"\nformula = \"max(host.iops)\"\nat_least = {at}\n").into(),
     },
     Input {
         name: "fields.toml",
         arguments: &["run"],
         head: "",
-        line: |at| format!("[[expect]]\nclaim = \"{at}\"\nformula = \"host.iobs{at}\"\nat_least = {at}\n"),
+        line: |at| format!("[[expect]]\nclaim = \"{at}\"\nformula = \"host.iobs{at}\"\nat_least = {at}\n").into(),
     },
     Input {
         name: "twice.toml",
         arguments: &["compare"],
         head: "vary.\"workload.synthetic.requests\" = [1",
-        line: |at| format!(",\n{}", at + 1),
+        line: |at| format!(",\n{}", at + 1).into(),
     },
     Input {
         name: "global.fio",
         arguments: &["run"],
         head: "",
-        line: |at| format!("[global]\nbs={}k\nunknown{at}=1\n", at % 7 * 4 + 4),
+        line: |at| format!("[global]\nbs={}k\nunknown{at}=1\n", at % 7 * 4 + 4).into(),
     },
     Input {
         name: "result.json",
         arguments: &["report", "--out", "/dev/null"],
         head: "[0",
-        line: |at| format!(",\n{{\"key{at}\": {at}}}"),
+        line: |at| format!(",\n{{\"key{at}\": {at}}}").into(),
     },
 ];
 
@@ -79,8 +109,8 @@ const INPUTS: [Input; 12] = [
 fn instructions(input: &Input, lines: u64) -> u64 {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let path = folder.path().join(input.name);
-    let text: String = (1..=lines).map(input.line).collect();
-    fs::write(&path, input.head.to_owned() + &text).expect("the folder can be written to");
+    let text: Vec<u8> = (1..=lines).flat_map(input.line).collect();
+    fs::write(&path, [input.head.as_bytes(), &text].concat()).expect("the folder can be written to");
     let log = folder.path().join("log");
     let mut command: Command = valgrind_into(&log);
     let is_job = input.name.ends_with(".fio");
