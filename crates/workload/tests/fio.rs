@@ -100,6 +100,47 @@ fn a_rate_spaces_requests_and_the_runtime_ends_them() {
 }
 
 #[test]
+fn a_job_that_goes_on_beyond_simulated_time_is_a_problem_and_one_that_ends_by_time_is_none() {
+    let late = |job: &str| {
+        let mut jobs = start(job);
+        let mut now = 0;
+        loop {
+            match jobs.next_ns(now) {
+                Ok(Some(at)) => {
+                    now = now.max(at);
+                    let (_, cookie) = jobs.take(now);
+                    now += SERVICE_NS;
+                    jobs.completed(now, cookie);
+                }
+                Ok(None) => return None,
+                Err(problem) => return Some(problem.to_string()),
+            }
+        }
+    };
+    // 36 years each.
+    for job in ["rw=read\nsize=32k\nthinktime=13343d", "rw=write\nsize=64m\nbs=16m\nrate=1\nloops=80"] {
+        let problem = late(&format!("[long]\n{job}\n")).expect("it goes on for more than 146 years");
+        assert!(problem.contains("job `long` is due more than 146 years"), "{problem}");
+        assert_eq!(late(&format!("[long]\n{job}\nruntime=13343d\n")), None);
+    }
+    let delayed = "[a]\nrw=read\nsize=4k\nstartdelay=13343d\n".to_owned();
+    let after: String = (0..4).map(|at| format!("[{at}]\nstonewall\nrw=read\nsize=4k\nstartdelay=13343d\n")).collect();
+    assert!(late(&(delayed.clone() + &after)).is_some());
+    assert_eq!(late(&delayed), None);
+}
+
+#[test]
+fn the_last_option_above_a_job_or_in_it_counts_and_their_number_is_limited() {
+    let jobs = "[global]\nsize=4k\nbs=4k\n[a]\nrw=read\n[global]\nbs=2k\nbs=1k\n[b]\nbs=2k\nrw=read\n[c]\nrw=read\n";
+    let mut sizes: Vec<u32> = issue(jobs).iter().map(|request| request.sectors).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [2, 2, 2, 2, 4, 4, 8]);
+    let many = "[global]\n".to_owned() + &"bs=4k\n".repeat(64 * 4_096) + "[a]\nsize=4k\nrw=read\n";
+    let refused = FioJobFile::parse("job.fio", many.as_bytes()).map(|_| ()).expect_err("one job has many options");
+    assert!(refused.to_string().contains("one option more"), "{refused}");
+}
+
+#[test]
 fn a_flush_is_waited_for_and_comes_after_so_many_writes() {
     let ops: Vec<Op> =
         issue("[a]\nrw=write\nsize=16k\nfsync=2\nend_fsync=1").iter().map(|request| request.op).collect();

@@ -69,7 +69,7 @@ fn what_the_clones_of_fio_jobs_hold_is_limited_and_each_iolog_is_read_once() {
     let many = "[a]\nread_iolog=two.log\nnumjobs=4096\n";
     let refused = job(many, (sort, "1"));
     assert!(refused.code == Some(2) && refused.stderr.contains("job.fio:2:12"), "{refused:?}");
-    assert!(refused.stderr.contains("more than 1 requests for several jobs to replay"), "{refused:?}");
+    assert!(refused.stderr.contains("more than 1 requests of iologs that several jobs replay"), "{refused:?}");
     // More clones than files may be open at once.
     assert_eq!(job(many, (sort, "2")).code, Some(0));
     assert_eq!(job("[a]\nread_iolog=two.log\n", (sort, "1")).code, Some(0));
@@ -81,4 +81,40 @@ fn what_the_clones_of_fio_jobs_hold_is_limited_and_each_iolog_is_read_once() {
     assert_eq!(job(random, (maps, "32768")).code, Some(0));
     let refused = job(random, (maps, "1G"));
     assert!(refused.code == Some(2) && refused.stderr.contains("FLASHLOOM_MAPS_LIMIT is `1G`"), "{refused:?}");
+}
+
+#[test]
+fn iologs_are_one_by_their_file_and_few_are_open_at_a_time() {
+    let lab = Lab::new();
+    lab.write("drive.toml", "[workload]\nkind = \"fio\"\npath = \"job.fio\"\n[run]\ntiming = \"counting\"\n");
+    let text = "fio version 2 iolog\nf add\nf open\nf read 4096 4096\nf close\n";
+    let sort = "FLASHLOOM_SORT_LIMIT";
+    let job = |job: &str, limit| with(lab.write("job.fio", job), (sort, limit), &["run", "drive.toml"]);
+    // Ten jobs, each with its own way to spell one file: its request is kept once.
+    lab.write("one.log", text);
+    let spelled: String = (0..10).map(|at| format!("[{at}]\nread_iolog={}one.log\n", "./".repeat(at))).collect();
+    assert_eq!(job(&spelled, "1").code, Some(0));
+    assert_eq!(job(&spelled, "0").code, Some(2));
+    // Ten files: those behind the eighth are kept.
+    (0..10).for_each(|at| drop(lab.write(&format!("{at}.log"), text)));
+    let files: String = (0..10).map(|at| format!("[{at}]\nread_iolog={at}.log\n")).collect();
+    assert_eq!(job(&files, "2").code, Some(0));
+    let refused = job(&files, "1");
+    assert!(refused.code == Some(2) && refused.stderr.contains("job.fio:20:12"), "{refused:?}");
+}
+
+#[test]
+fn a_replay_that_is_slowed_down_beyond_simulated_time_is_refused() {
+    let lab = Lab::new();
+    lab.write("drive.toml", "[workload]\nkind = \"fio\"\npath = \"job.fio\"\n");
+    let line = |at: u64| format!("{at} f read 4096 4096\n");
+    let log = format!("fio version 3 iolog\n0 f add\n0 f open\n{}{}", line(1), line(2_000_000_000_000_000));
+    lab.write("late.log", &log);
+    let refused = with(
+        lab.write("job.fio", "[a]\nread_iolog=late.log\nreplay_time_scale=1\n"),
+        ("FLASHLOOM_SORT_LIMIT", ""),
+        &["run", "drive.toml"],
+    );
+    assert!(refused.code == Some(2) && refused.stderr.contains("job.fio:3:19"), "{refused:?}");
+    assert!(refused.stderr.contains("more than 146 years"), "{refused:?}");
 }

@@ -1,8 +1,10 @@
-//! Recordings that jobs replay (`read_iolog`). One that a single clone replays is read as the clone goes on. The
-//! requests of one that several clones replay are kept in memory once, so that neither memory nor open files follow the
-//! number of clones.
+//! Recordings that jobs replay (`read_iolog`). The first few that a single clone replays are read as the clone goes on.
+//! The requests of all others are kept in memory, once for all clones, so that neither memory nor open files follow the
+//! number of clones or of files.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use flashloom_units::{Place, Problem, Refusal};
@@ -10,87 +12,140 @@ use flashloom_units::{Place, Problem, Refusal};
 use super::as_recording;
 use super::job::Job;
 use super::job_file::{Findings, Section};
+use super::jobs::scaled_ns;
 use crate::trace::{sort_limit, too_many_in_memory};
 use crate::{Footprint, Format, Request, Source, Trace, TraceInfo, TraceOptions, open_trace, scan_trace};
+
+/// Recordings that are open at a time at most. One that is compressed takes the window of its decoder, up to 128 MiB,
+/// and a thread.
+const MOST_OPEN: usize = 8;
+
+/// What the requests of recordings are kept in memory for.
+const PURPOSE: &str = "of iologs that several jobs replay, or behind the first eight";
 
 fn options() -> TraceOptions {
     TraceOptions { format: Some(Format::Fio), ..TraceOptions::default() }
 }
 
-/// Number of clones that replay each recording, by its path.
-fn readers(jobs: &[Job]) -> BTreeMap<&str, u32> {
-    let mut readers = BTreeMap::new();
-    for job in jobs {
-        if let Some(iolog) = &job.iolog {
-            *readers.entry(&*iolog.path).or_default() += job.clones;
-        }
-    }
-    readers
+/// A file that jobs replay.
+struct Recording<'a> {
+    /// Its name in the first job that replays it.
+    path: &'a str,
+    clones: u32,
+    /// True if its requests are kept in memory.
+    is_kept: bool,
+    kept: Option<Arc<[Request]>>,
 }
 
-/// Reads each recording to its end, once; what is wrong is added to `findings` at the first job that names it.
-pub(super) fn check(sections: &[Section], jobs: &[Job], capacity_bytes: u64, findings: &mut Findings) {
-    let mut unread = readers(jobs);
-    for (job, section) in jobs.iter().zip(sections) {
-        let Some(iolog) = &job.iolog else { continue };
-        let Some(clones) = unread.remove(&*iolog.path) else { continue };
-        let at = section.place(&["read_iolog"]);
-        match scan(&iolog.path, clones) {
-            Ok(info) if info.span_bytes > capacity_bytes => findings.refuse(at, || {
-                let found = format!("the iolog {} reaches to {} bytes", iolog.path, info.span_bytes);
-                let refusal = Refusal::new(found, format!("addresses within the {capacity_bytes} bytes of the device"));
-                refusal.help(as_recording(&iolog.path, ", which `workload.addresses` fits to the device"))
-            }),
-            Ok(_) => {}
-            // An iolog of another kind may be a recording that is known.
-            Err(problem) if matches!(problem.place, Place::Text { line: 1, .. }) => {
-                let better = " in any of `flashloom list formats`";
-                findings.add(at.start, || problem.with_help(as_recording(&iolog.path, better)));
-            }
-            Err(problem) if matches!(problem.place, Place::File) => findings.refuse(at, || problem.into_refusal()),
-            Err(problem) => findings.add(at.start, || problem),
-        }
-    }
-}
-
-fn scan(path: &str, clones: u32) -> Result<TraceInfo, Problem> {
-    let info = scan_trace(path, &options(), Footprint::Skip)?;
-    let limit = sort_limit(path)?;
-    if clones > 1 && info.requests > limit {
-        return Err(too_many_in_memory(path, limit, "for several jobs to replay"));
-    }
-    Ok(info)
-}
-
-/// The recordings of a job file, as their clones are started.
+/// The recordings of a job file.
 pub(super) struct Iologs<'a> {
-    readers: BTreeMap<&'a str, u32>,
-    shared: BTreeMap<&'a str, Arc<[Request]>>,
+    recordings: Vec<Recording<'a>>,
+    /// The recording that each job replays.
+    of_job: Vec<Option<usize>>,
 }
 
 impl<'a> Iologs<'a> {
+    /// The recordings that jobs replay: one for each file, however its name is spelled.
     pub fn of(jobs: &'a [Job]) -> Self {
-        Self { readers: readers(jobs), shared: BTreeMap::new() }
+        let mut numbers = BTreeMap::new();
+        let mut recordings = Vec::<Recording>::new();
+        let mut number = |job: &'a Job| {
+            let path = &*job.iolog.as_ref()?.path;
+            // A file that cannot be found is told of when it is read.
+            let file = fs::canonicalize(path).unwrap_or_else(|_| PathBuf::from(path));
+            let number = *numbers.entry(file).or_insert(recordings.len());
+            if number == recordings.len() {
+                recordings.push(Recording { path, clones: 0, is_kept: false, kept: None });
+            }
+            recordings[number].clones += job.clones;
+            Some(number)
+        };
+        let of_job = jobs.iter().map(&mut number).collect();
+        let mut open = 0;
+        for recording in &mut recordings {
+            recording.is_kept = recording.clones > 1 || open == MOST_OPEN;
+            open += usize::from(!recording.is_kept);
+        }
+        Self { recordings, of_job }
     }
 
-    /// Begins to replay a recording.
+    /// Begins to replay the recording of a job.
     ///
     /// # Errors
     /// A problem that [`check`] did not meet, such as a file that has changed since.
-    pub fn open(&mut self, path: &'a str) -> Result<Replay, Problem> {
-        if self.readers.get(path).is_none_or(|clones| *clones == 1) {
-            return Ok(Replay::Alone(Box::new(open_trace(path, &options())?)));
+    pub fn open(&mut self, job: usize) -> Result<Replay, Problem> {
+        let recording = &mut self.recordings[self.of_job[job].expect("the job replays a recording")];
+        if !recording.is_kept {
+            return Ok(Replay::Alone(Box::new(open_trace(recording.path, &options())?)));
         }
-        let requests = match self.shared.get(path) {
+        let requests = match &recording.kept {
             Some(requests) => Arc::clone(requests),
-            None => {
-                let requests = read(path)?;
-                self.shared.insert(path, Arc::clone(&requests));
-                requests
-            }
+            None => Arc::clone(recording.kept.insert(read(recording.path)?)),
         };
         Ok(Replay::Shared { requests, next: 0 })
     }
+}
+
+/// Reads each recording to its end, once; what is wrong is added to `findings` at the first job that names it, or at
+/// the job whose speed does not suit it.
+pub(super) fn check(sections: &[Section], jobs: &[Job], capacity_bytes: u64, findings: &mut Findings) {
+    let iologs = Iologs::of(jobs);
+    let mut lengths_ns = vec![None; iologs.recordings.len()];
+    let mut kept = 0;
+    for ((job, section), number) in jobs.iter().zip(sections).zip(&iologs.of_job) {
+        let (Some(iolog), Some(number)) = (&job.iolog, *number) else { continue };
+        if lengths_ns[number].is_none() {
+            let scanned = scan(&iologs.recordings[number], &mut kept);
+            lengths_ns[number] = Some(scanned.as_ref().map_or(0, |info| info.duration_ns));
+            tell(&iolog.path, scanned, capacity_bytes, section, findings);
+        }
+        let ends_ns = lengths_ns[number].zip(iolog.time_scale).map_or(0, |(length, scale)| scaled_ns(length, scale));
+        if ends_ns > Request::LAST_ARRIVAL_NS {
+            findings.refuse(section.place(&["replay_time_scale"]), || {
+                let found = format!("the iolog {} would take more than 146 years", iolog.path);
+                Refusal::new(found, "a speed at which its last request arrives before")
+            });
+        }
+    }
+}
+
+/// Adds what is wrong with a recording.
+fn tell(
+    path: &str,
+    scanned: Result<TraceInfo, Problem>,
+    capacity_bytes: u64,
+    section: &Section,
+    findings: &mut Findings,
+) {
+    let at = section.place(&["read_iolog"]);
+    match scanned {
+        Ok(info) if info.span_bytes > capacity_bytes => findings.refuse(at, || {
+            let found = format!("the iolog {path} reaches to {} bytes", info.span_bytes);
+            let refusal = Refusal::new(found, format!("addresses within the {capacity_bytes} bytes of the device"));
+            refusal.help(as_recording(path, ", which `workload.addresses` fits to the device"))
+        }),
+        Ok(_) => {}
+        // An iolog of another kind may be a recording that is known.
+        Err(problem) if matches!(problem.place, Place::Text { line: 1, .. }) => {
+            let better = " in any of `flashloom list formats`";
+            findings.add(at.start, || problem.with_help(as_recording(path, better)));
+        }
+        Err(problem) if matches!(problem.place, Place::File) => findings.refuse(at, || problem.into_refusal()),
+        Err(problem) => findings.add(at.start, || problem),
+    }
+}
+
+/// Reads a recording to its end; `kept` counts the requests of those that are kept in memory.
+fn scan(recording: &Recording, kept: &mut u64) -> Result<TraceInfo, Problem> {
+    let info = scan_trace(recording.path, &options(), Footprint::Skip)?;
+    if recording.is_kept {
+        let limit = sort_limit(recording.path)?;
+        *kept += info.requests;
+        if *kept > limit {
+            return Err(too_many_in_memory(recording.path, limit, PURPOSE));
+        }
+    }
+    Ok(info)
 }
 
 fn read(path: &str) -> Result<Arc<[Request]>, Problem> {
@@ -99,7 +154,7 @@ fn read(path: &str) -> Result<Arc<[Request]>, Problem> {
     let mut requests = Vec::new();
     while let Some(request) = trace.next_request()? {
         if requests.len() as u64 == limit {
-            return Err(too_many_in_memory(path, limit, "for several jobs to replay"));
+            return Err(too_many_in_memory(path, limit, PURPOSE));
         }
         requests.push(request);
     }

@@ -366,8 +366,8 @@ impl Job {
         }
         let anywhere = self.file.as_deref().is_some_and(is_device) || self.iolog.is_some();
         // A size that could not be read has been reported.
-        let unread = self.size.is_none() && section.entry("size").is_some_and(|entry| entry.value != "100%");
-        if !anywhere && !unread && !matches!(self.size, Some(Amount::Bytes(_))) {
+        let is_reported = || self.size.is_none() && section.entry("size").is_some_and(|entry| entry.value != "100%");
+        if !anywhere && !matches!(self.size, Some(Amount::Bytes(_))) && !is_reported() {
             let found = format!("the job `{}` does not say how large its file is", self.name);
             let expected = "`size` in bytes, or a `filename` that is a device, such as /dev/nvme0n1";
             let span = section.place(&["size"]);

@@ -3,7 +3,7 @@
 //! `[name]` begins a job, `[global]` sets options for the jobs below it. A line is `option=value`, or `option` alone
 //! for a flag. `;` and `#` begin a comment. Every problem is found in one pass.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -28,21 +28,47 @@ pub(super) struct Section {
     pub span: Range<usize>,
     /// The options of the section itself.
     pub entries: Vec<Entry>,
-    /// Those of all `[global]` sections of the file, in order.
-    globals: Arc<Vec<Entry>>,
+    /// Those of all `[global]` sections of the file.
+    globals: Arc<Globals>,
     /// Number of these that stand above it.
     inherited: usize,
+}
+
+/// The options of all `[global]` sections of a file, in order.
+#[derive(Debug, Default)]
+struct Globals {
+    entries: Vec<Entry>,
+    /// Places of each option among them, from first to last, by name: jobs without number ask for it.
+    places: BTreeMap<&'static str, Vec<usize>>,
+}
+
+impl Globals {
+    fn of(entries: Vec<Entry>) -> Self {
+        let mut places = BTreeMap::<_, Vec<_>>::new();
+        for (at, entry) in entries.iter().enumerate() {
+            places.entry(entry.spec.name).or_default().push(at);
+        }
+        Self { entries, places }
+    }
+
+    /// The last entry of an option among the first `count`.
+    fn last(&self, name: &str, count: usize) -> Option<&Entry> {
+        let places = self.places.get(name)?;
+        let before = places.partition_point(|&at| at < count);
+        before.checked_sub(1).map(|last| &self.entries[places[last]])
+    }
 }
 
 impl Section {
     /// The options of the `[global]` sections above it, in order.
     pub fn globals(&self) -> &[Entry] {
-        &self.globals[..self.inherited]
+        &self.globals.entries[..self.inherited]
     }
 
     /// The effective entry of an option: the last one.
     pub fn entry(&self, name: &str) -> Option<&Entry> {
-        self.globals().iter().chain(&self.entries).rev().find(|entry| entry.spec.name == name)
+        let own = self.entries.iter().rev().find(|entry| entry.spec.name == name);
+        own.or_else(|| self.globals.last(name, self.inherited))
     }
 
     /// Where a problem of the job is told: at the first of the named options that it has, or at its name.
@@ -115,6 +141,9 @@ impl<'a> Findings<'a> {
 /// Number of jobs that fio runs at most (`REAL_MAX_JOBS` of its source), each of `numjobs` counted.
 pub(super) const MAX_JOBS: u32 = 4_096;
 
+/// Options of a file at most, as many as 64 for each of the jobs that fio runs: each takes a hundred bytes.
+const MOST_OPTIONS: usize = 64 * MAX_JOBS as usize;
+
 /// Bytes of a line that fio reads as one (`OPT_LEN_MAX` of its source, without the line end and the end of the text).
 /// What is written in a line is kept for each job that it applies to.
 const LONGEST_LINE: usize = 8_190;
@@ -128,7 +157,7 @@ pub(super) fn at_most() -> String {
 pub(super) fn sections(text: &Text, findings: &mut Findings) -> Vec<Section> {
     let (mut globals, mut jobs) = (Vec::<Entry>::new(), Vec::<Section>::new());
     let mut place = Place::Nowhere;
-    let mut start = 0;
+    let (mut start, mut options) = (0, 0);
     for line in text.text.split_inclusive('\n') {
         let (at, content) = content_of(start, line);
         start += line.len();
@@ -160,6 +189,16 @@ pub(super) fn sections(text: &Text, findings: &mut Findings) -> Vec<Section> {
             continue;
         }
         let Some(entry) = entry(at, content, findings) else { continue };
+        options += 1;
+        if options > MOST_OPTIONS {
+            findings.refuse(at..at + content.len(), || {
+                Refusal::new(
+                    "one option more than a file may have",
+                    format!("at most {MOST_OPTIONS} options in a file"),
+                )
+            });
+            break;
+        }
         match &place {
             Place::Nowhere => {
                 let refusal = || Refusal::new("an option outside of a section", "`[job name]` above");
@@ -172,7 +211,7 @@ pub(super) fn sections(text: &Text, findings: &mut Findings) -> Vec<Section> {
     if jobs.is_empty() && findings.is_empty() {
         findings.add(0, || Problem::file(&text.name, "holds no job", "at least one section, `[job name]`"));
     }
-    let globals = Arc::new(globals);
+    let globals = Arc::new(Globals::of(globals));
     jobs.iter_mut().for_each(|job| job.globals = Arc::clone(&globals));
     jobs
 }

@@ -58,6 +58,8 @@ struct OnItsWay {
 
 /// The requests of a job file, as arrivals.
 pub struct FioJobs {
+    /// Name of the job file, for problems.
+    file: String,
     jobs: Vec<Job>,
     clones: Vec<Clone>,
     reports: Vec<FioReport>,
@@ -80,8 +82,9 @@ pub struct FioJobs {
 }
 
 impl FioJobs {
-    pub(super) fn new(jobs: Vec<Job>, regions: Vec<Vec<Region>>, seed: &Prng) -> Result<Self, Problem> {
+    pub(super) fn new(file: String, jobs: Vec<Job>, regions: Vec<Vec<Region>>, seed: &Prng) -> Result<Self, Problem> {
         let mut fio = Self {
+            file,
             jobs: Vec::new(),
             clones: Vec::new(),
             reports: Vec::new(),
@@ -106,7 +109,7 @@ impl FioJobs {
             for region in regions {
                 let seed = fio.seed_of_next(job, seed);
                 let origin = match &job.iolog {
-                    Some(iolog) => Origin::Replayed(iologs.open(&iolog.path)?),
+                    Some(_) => Origin::Replayed(iologs.open(index)?),
                     None => Origin::Made(Box::new(Requests::new(job, region, seed.clone()))),
                 };
                 fio.add_clone(job, index as u32, origin, (group, reporting), &seed);
@@ -203,6 +206,7 @@ impl FioJobs {
             let earliest = now.max(clone.think_until_ns);
             let end_ns = job.runtime_ns.map_or(Ns::MAX, |runtime| clone.start_ns.saturating_add(runtime));
             match clone.next(job, earliest)?.filter(|(due, _)| *due < end_ns) {
+                Some((due, _)) if due > Request::LAST_ARRIVAL_NS => return Err(too_late(&self.file, &job.name)),
                 Some((due, step)) => {
                     clone.ready = Some(step);
                     self.due.push(Reverse((due, self.order, index)));
@@ -265,19 +269,37 @@ impl Clone {
             Origin::Replayed(replay) => {
                 let Some(request) = replay.next()? else { return Ok(None) };
                 let scale = job.iolog.as_ref().and_then(|iolog| iolog.time_scale);
-                let recorded = scale.map_or(0, |scale| u128::from(request.arrival_ns) * 100 / u128::from(scale));
-                let due = u128::from(start_ns) + recorded;
+                let recorded = scale.map_or(0, |scale| scaled_ns(request.arrival_ns, scale));
+                let due = earliest.max(start_ns.saturating_add(recorded));
                 let direction = match request.op {
                     Op::Read => READ,
                     Op::Write => WRITE,
                     Op::Discard => TRIM,
-                    Op::Flush => return Ok(Some((earliest.max(due as Ns), Step::Flush))),
+                    Op::Flush => return Ok(Some((due, Step::Flush))),
                 };
                 let (at, bytes) = (request.lba * SECTOR_BYTES, u64::from(request.sectors) * SECTOR_BYTES);
-                Ok(Some((earliest.max(due as Ns), Step::Io { direction, at, bytes })))
+                Ok(Some((due, Step::Io { direction, at, bytes })))
             }
         }
     }
+}
+
+/// The time of a recorded request in a replay at `scale` per cent of the recorded speed.
+pub(super) fn scaled_ns(recorded_ns: Ns, scale: u64) -> Ns {
+    bounded(u128::from(recorded_ns) * 100 / u128::from(scale))
+}
+
+/// A time beyond all that can be told apart is the last one, which is later than any request may arrive.
+fn bounded(ns: u128) -> Ns {
+    Ns::try_from(ns).unwrap_or(Ns::MAX)
+}
+
+/// A job that has something left to do goes on beyond the end of simulated time.
+#[cold]
+fn too_late(file: &str, job: &str) -> Problem {
+    let found = format!("a request of the job `{job}` is due more than 146 years after the first");
+    Problem::file(file, found, "delays, rates and think times by which the job ends before")
+        .with_help("`runtime` ends a job by time")
 }
 
 /// Earliest time, from the start of a job, at which a rate allows the next request after `count` requests of `bytes`
@@ -288,7 +310,7 @@ fn paced_ns(rate: Option<Rate>, count: u64, bytes: u64) -> Ns {
         Some(Rate::Bytes(per_second)) => (bytes, per_second),
         Some(Rate::Requests(per_second)) => (count, per_second),
     };
-    (u128::from(done) * u128::from(S)).div_ceil(u128::from(per_second)) as Ns
+    bounded((u128::from(done) * u128::from(S)).div_ceil(u128::from(per_second)))
 }
 
 /// Returns the drawn direction, or the other one of a mix if that is due earlier by its rate.

@@ -118,7 +118,8 @@ impl FioJobFile {
     pub fn start(&self, capacity_bytes: u64, seed: &Prng) -> Result<FioJobs, Problems> {
         let mut findings = Findings::of(&self.text);
         let placed = layout::regions(&self.sections, &self.jobs, capacity_bytes, &mut findings);
-        FioJobs::new(self.jobs.clone(), findings.unless_any(placed)?, seed).map_err(Problems::from)
+        let placed = findings.unless_any(placed)?;
+        FioJobs::new(self.text.name.clone(), self.jobs.clone(), placed, seed).map_err(Problems::from)
     }
 
     /// The `[global]` options that apply to the first job, as written.

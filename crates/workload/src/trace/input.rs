@@ -14,6 +14,8 @@ use super::fingerprint::{Fingerprints, Pending};
 const BUFFER_BYTES: usize = 256 << 10;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// The end of the magic of a frame that zstd skips, behind a byte from 0x50 to 0x5f: some programs put one in front.
+const ZSTD_SKIPPED: [u8; 3] = [0x2a, 0x4d, 0x18];
 /// UTF-8 byte order mark, which some programs put before a text; it is skipped.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -103,7 +105,8 @@ fn decompressed(mut raw: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send
     let mut head = Vec::with_capacity(ZSTD_MAGIC.len());
     raw.by_ref().take(ZSTD_MAGIC.len() as u64).read_to_end(&mut head)?;
     let is_gzip = head.starts_with(&GZIP_MAGIC);
-    let is_zstd = head.starts_with(&ZSTD_MAGIC);
+    let is_skipped = head.first().is_some_and(|first| first >> 4 == 5) && head[1..] == ZSTD_SKIPPED;
+    let is_zstd = head.starts_with(&ZSTD_MAGIC) || is_skipped;
     let whole = Cursor::new(head).chain(raw);
     Ok(if is_gzip {
         read_ahead(Box::new(flate2::read::MultiGzDecoder::new(whole)))
