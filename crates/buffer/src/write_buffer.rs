@@ -1,13 +1,13 @@
 //! The slots of the write buffer and the states of their pages. Nothing is allocated after construction.
 
 use flashloom_nand::Lpn;
-use flashloom_units::{NO_INDEX, Ns};
+use flashloom_units::{Figures, NO_INDEX, Ns};
 use serde::{Deserialize, Serialize};
 
 use crate::index::Index;
 use crate::on_their_way::OnTheirWay;
 use crate::recent::Recent;
-use crate::{BufferFigures, BufferReport, Occupancy, Order, Rate};
+use crate::{BufferReport, Occupancy, Order, Rate, order, rate};
 
 flashloom_units::ids! {
     /// A slot of the buffer, with room for one page.
@@ -621,8 +621,8 @@ impl WriteBuffer {
     }
 
     /// Values of the statistics of the buffer's two policies.
-    pub fn figures(&self) -> BufferFigures {
-        BufferFigures { order: self.order.figures(), rate: self.rate.figures() }
+    pub fn figures(&self) -> Figures {
+        Figures::default().with(&order::SLOT, self.order.figures()).with(&rate::SLOT, self.rate.figures())
     }
 
     /// Checks the buffer's invariants in an idle drive: the counts are those of the slots' states, the free list holds

@@ -36,11 +36,11 @@ mod state;
 mod timers;
 mod waiter;
 
-use flashloom_buffer::{BufferFigures, BufferReport};
-use flashloom_ftl::Mapping;
+use flashloom_buffer::BufferReport;
+use flashloom_ftl::{Mapping, mapping};
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::{Lpn, Nand, NandParams};
-use flashloom_units::{Ns, Refusal};
+use flashloom_units::{Figures, Ns, Refusal};
 use flashloom_verify::Verifier;
 use flashloom_workload::Op;
 
@@ -298,9 +298,10 @@ impl Drive {
         self.path.buffered().map(|buffered| buffered.report(now))
     }
 
-    /// The values of the statistics of the buffer's policies.
-    pub fn buffer_figures(&self) -> BufferFigures {
-        self.path.buffered().map(Buffered::figures).unwrap_or_default()
+    /// The values of the statistics of all its policies.
+    pub fn figures(&self) -> Figures {
+        let of_buffer = self.path.buffered().map(Buffered::figures).unwrap_or_default();
+        of_buffer.with(&mapping::SLOT, self.ftl().figures()).and(self.ftl().figures_taken())
     }
 
     /// Sectors that reads asked for and that nothing was stored for: never written, or discarded since.

@@ -25,7 +25,7 @@ pub use drive::{CommandId, Drive, DriveSetup, InterfaceParams, Waiter};
 pub use engine::{Completion, Engine, Submitted};
 pub use event::{DriveEvent, Event, Interest, Observer};
 pub use misuse::Misuse;
-pub use outcome::{EndOfLife, Figures, HostReport, Outcome, Sample, SampledLatency};
+pub use outcome::{EndOfLife, HostReport, Outcome, Sample, SampledLatency};
 pub use params::DeviceParams;
 pub use precondition::{Ageing, Overwrite, Preconditioned};
 pub use preset::{Figure, PRESETS, Preset, PresetParams, preset};

@@ -23,9 +23,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use flashloom_device::{Engine, HostReport, Observer, Simulation};
-use flashloom_units::{Interrupt, Problem, Problems, Refusal};
+use flashloom_units::{Figures, Interrupt, Problem, Problems, Refusal};
 use flashloom_workload::workload::{Running, Workload};
-use flashloom_workload::{Event, Request, SkippedLines};
+use flashloom_workload::{Event, Request, SkippedLines, WORKLOADS};
 
 use crate::config::{Config, EndOfLife, Experiment, Timing, Unfit, Variant};
 use crate::result::{InputResult, RunResult};
@@ -462,7 +462,8 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_,
     result.provenance = Some(provenance::provenance(config, input.files, &result));
     result.hints = hints::of(config, info, &outcome.host, &result);
     let report = running.report().map_err(Failure::Input)?;
-    let (result, fio_json) = report::finished(result, config, &report, &running.figures());
+    let figures = Figures::default().with(&WORKLOADS, running.figures());
+    let (result, fio_json) = report::finished(result, config, &report, &figures);
     Ok(Finished { result, fio_json, host: outcome.host })
 }
 

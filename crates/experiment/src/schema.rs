@@ -113,6 +113,9 @@ fn kind_of(property: &Json) -> FieldKind {
     if is("integer") || is("number") { FieldKind::Number } else { FieldKind::Other }
 }
 
+/// Numbers of a histogram in a result.
+const TALLY: [&str; 2] = ["mean", "max"];
+
 /// Paths of every number that a result may hold, including statistics of policies.
 pub fn numbers(catalog: &Catalog) -> Vec<String> {
     let fields = fields();
@@ -125,6 +128,7 @@ pub fn numbers(catalog: &Catalog) -> Vec<String> {
     let plain = fields.iter().filter(|field| field.kind == FieldKind::Number).map(|field| field.path.clone());
     let statistics = statistics(catalog).flat_map(|(path, _, _, statistic)| match statistic.unit {
         Unit::Times => distribution.iter().map(|field| format!("{path}.{field}")).collect(),
+        Unit::Histogram => TALLY.map(|field| format!("{path}.{field}")).to_vec(),
         _ => vec![path],
     });
     plain.chain(statistics).collect()
@@ -145,7 +149,7 @@ pub fn statistics(catalog: &Catalog) -> impl Iterator<Item = Found> {
         let of_policy = |policy: &&'static PolicySpec| {
             let (slot, policy, object) = (*slot, *policy, object.clone());
             let path = move |statistic: &Statistic| format!("{object}.{}", statistic.name);
-            policy.statistics.iter().map(move |statistic| (path(statistic), slot, policy, statistic))
+            slot.statistics_of(policy).map(move |statistic| (path(statistic), slot, policy, statistic))
         };
         policies.iter().flat_map(of_policy).collect::<Vec<_>>()
     };

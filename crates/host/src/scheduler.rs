@@ -127,6 +127,7 @@ pub static SLOT: SlotSpec = SlotSpec {
     role: "I/O scheduler",
     help: "the order in which the host's block layer sends requests to the device; there is no mq-deadline, kyber or \
            bfq",
+    statistics: &[],
 };
 
 /// The built-in schedulers, in the order in which they are listed.

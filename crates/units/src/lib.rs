@@ -20,6 +20,7 @@ mod problem;
 mod quantity;
 mod refusal;
 mod state;
+mod statistic;
 mod visible;
 
 pub use divisor::Divisor;
@@ -31,7 +32,7 @@ pub use latency::{Histogram, Latency, SparseLatency};
 pub use lines::Lines;
 pub use lists::Lists;
 pub use param::{Choice, FieldType, Kind, Must, Param, ParamSet, Used, Value, nearest, one_of};
-pub use policy::{Capability, Chosen, Figure, Policy, PolicySpec, Role, Slot, SlotSpec, Statistic, Unit};
+pub use policy::{Capability, Chosen, Policy, PolicySpec, Role, Slot, SlotSpec};
 pub use prefetch::prefetch;
 pub use prng::Prng;
 pub use problem::{Place, Problem, Problems};
@@ -41,6 +42,7 @@ pub use quantity::{
 };
 pub use refusal::Refusal;
 pub use state::{Reader, State, StateError, Word, Writer, load_state, load_with, save_state, save_with};
+pub use statistic::{Figure, Figures, Statistic, Unit};
 pub use visible::{
     MOST_SHOWN, visible, visible_bytes, visible_json, visible_line, visible_message, visible_path, visible_whole_line,
 };

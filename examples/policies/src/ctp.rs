@@ -15,8 +15,8 @@
 //!
 //! O(1) per translation, and O(1) per valid page of a victim. Memory: 10 bytes per translation page.
 
-use flashloom::ftl::mapping::cached;
 use flashloom::ftl::mapping::translation::{MapCache, MapShape, TranslationPage, WriteBack};
+use flashloom::ftl::mapping::{cached, translation};
 use flashloom::prelude::*;
 use flashloom::units::state;
 
@@ -36,6 +36,7 @@ static SPEC: PolicySpec = PolicySpec {
     source: "the cached translation pages of CDFTL (Wang et al., ACM TODAES 2016)",
     offers: &[PAGE_MAPPING, TRANSLATION_PAGES, Capability::SAVED_STATE],
     params: Params::PARAMS,
+    statistics: translation::STATISTICS,
     ..PolicySpec::BLANK
 };
 

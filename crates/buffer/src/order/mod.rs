@@ -112,6 +112,7 @@ pub static SLOT: SlotSpec = SlotSpec {
     key: "buffer.order",
     role: "replacement policy",
     help: "which page or block the write buffer evicts next",
+    statistics: &[],
 };
 
 /// The built-in policies, in the order in which they are listed.

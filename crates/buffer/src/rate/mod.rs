@@ -75,6 +75,7 @@ pub static SLOT: SlotSpec = SlotSpec {
     key: "buffer.rate",
     role: "eviction batch size",
     help: "the number of victims that the write buffer evicts at a time",
+    statistics: &[],
 };
 
 /// The built-in policies, in the order in which they are listed.

@@ -6,7 +6,7 @@ use flashloom_units::{Latency, Ns, SECTOR_BYTES};
 use flashloom_workload::{Op, Request};
 
 use super::Engine;
-use crate::outcome::{EndOfLife, Figures, HostReport, Outcome, Sample, SampledLatency};
+use crate::outcome::{EndOfLife, HostReport, Outcome, Sample, SampledLatency};
 use crate::status::Reason;
 
 /// What is kept of the requests that completed since the last sample.
@@ -93,11 +93,7 @@ impl Engine {
         Outcome {
             host: self.report.clone(),
             scheduler: self.host.stats().clone(),
-            figures: Figures {
-                scheduler: self.host.figures(),
-                buffer: self.drive.buffer_figures(),
-                ftl: self.drive.ftl().figures(),
-            },
+            figures: self.host.figures().and(self.drive.figures()),
             buffer,
             stall_ns: buffer.map_or(0, |buffer| buffer.stall_ns),
             drained_pages: self.drained_pages(),

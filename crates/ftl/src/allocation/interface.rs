@@ -7,7 +7,6 @@ use crate::capacity::Space;
 use crate::lane::{Demands, Lane};
 use crate::page_write::PageWrite;
 use crate::params::{FtlParams, StripeOrder};
-use crate::report::StreamReport;
 use crate::superblock::{superpage, units};
 
 /// Where a page goes.
@@ -63,11 +62,6 @@ pub trait Allocation: Send {
 
     /// The streams that the layer above is to write together, where it can; nothing where it looks for none.
     fn wanted_streams(&self) -> Option<WantedStreams> {
-        None
-    }
-
-    /// The streams that it found; nothing where it looks for none.
-    fn streams(&self) -> Option<StreamReport> {
         None
     }
 

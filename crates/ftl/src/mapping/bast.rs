@@ -17,7 +17,7 @@ use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Value, params};
 use serde::{Deserialize, Serialize};
 
 use super::Site;
-use super::log_block::{Chip, Guarantees, LATEST, Layout, LogSlot, MergeKind, Scheme, Store, mistaken};
+use super::log_block::{Chip, Guarantees, LATEST, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, mistaken};
 use crate::capability::SINGLE_CHIP;
 use crate::{PageWrite, Preemption};
 
@@ -42,7 +42,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     needs: &[],
     offers: &[SINGLE_CHIP, Capability::SAVED_STATE],
     params: BastParams::PARAMS,
-    statistics: &[],
+    statistics: MERGES,
 };
 
 /// The logical block of each log block, and when it was written.

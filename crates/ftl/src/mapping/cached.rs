@@ -9,22 +9,24 @@
 //! on flash, beneath a [`MapCache`].
 
 use flashloom_nand::{Lpn, Nand};
-use flashloom_units::{Policy, PolicySpec, Refusal, Value};
+use flashloom_units::{Figure, Figures, Policy, PolicySpec, Refusal, Value};
 
-use super::interface::{FtlFigures, Mapping, MappingExtras, write_each};
+use super::interface::{Mapping, MappingExtras, write_each};
 use super::map::Map;
 use super::page_store::{self, PageStore};
 use super::translation::{MapCache, Translation};
 use crate::setup::Context;
 use crate::{FtlReport, ObservedRead, PageWrite, WantedStreams};
 
-/// A mapping whose map is on flash, with that cache, as a policy.
+/// A mapping whose map is on flash, with that cache, as a policy. Its statistics are those of
+/// [`translation::STATISTICS`](super::translation::STATISTICS), and panics if its specification has others.
 pub fn policy<C: MapCache>(spec: &'static PolicySpec) -> Policy<dyn Mapping> {
     page_level::<Translation<C>>(spec)
 }
 
 /// A page-level mapping with that map as a policy.
 pub(super) fn page_level<M: Map>(spec: &'static PolicySpec) -> Policy<dyn Mapping> {
+    assert_eq!(spec.statistics, M::STATISTICS, "the statistics of `{}` are those of its map", spec.name);
     let policy = Policy::<dyn Mapping>::new(spec, |values, on| Ok(Box::new(PageLevel::<M>::new(values, on)?)));
     policy.with_profile(|values, site| {
         M::suits(values, site.space)?;
@@ -67,6 +69,10 @@ impl<M: Map> MappingExtras for PageLevel<M> {
     fn prepare(&self, lpn: Lpn) {
         self.store.prepare(lpn);
         self.map.prepare(lpn);
+    }
+
+    fn figures_taken(&self) -> Figures {
+        self.store.figures()
     }
 
     fn idle(&mut self, nand: &mut Nand) -> bool {
@@ -125,7 +131,7 @@ impl<M: Map> Mapping for PageLevel<M> {
     }
 
     fn report(&self) -> FtlReport {
-        FtlReport { map_cache: self.map.report(), ..self.store.report() }
+        FtlReport { map_writes: self.map.writes(), ..self.store.report() }
     }
 
     fn reset_report(&mut self) {
@@ -137,8 +143,8 @@ impl<M: Map> Mapping for PageLevel<M> {
         self.store.free_blocks()
     }
 
-    fn figures(&self) -> FtlFigures {
-        self.store.figures()
+    fn figures(&self) -> Vec<Figure> {
+        self.map.figures()
     }
 
     fn check_loaded(&self, nand: &Nand) -> Result<(), String> {

@@ -21,7 +21,7 @@ use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Value, params};
 use serde::{Deserialize, Serialize};
 
 use super::Site;
-use super::log_block::{Chip, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store, mistaken};
+use super::log_block::{Chip, Guarantees, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, mistaken};
 use crate::PageWrite;
 use crate::capability::SINGLE_CHIP;
 
@@ -48,7 +48,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     needs: &[],
     offers: &[SINGLE_CHIP, Capability::SAVED_STATE],
     params: FastParams::PARAMS,
-    statistics: &[],
+    statistics: MERGES,
 };
 
 pub(super) struct Fast {

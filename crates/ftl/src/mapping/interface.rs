@@ -1,24 +1,11 @@
 //! What a mapping is.
 
 use flashloom_nand::{Lpn, Nand, Region};
-use flashloom_units::Figure;
+use flashloom_units::{Figure, Figures};
 
 use crate::allocation::{ObservedRead, WantedStreams};
 use crate::page_write::PageWrite;
 use crate::report::FtlReport;
-
-/// The values of the statistics of a mapping and of the policies that it took.
-#[derive(Clone, Debug, Default)]
-pub struct FtlFigures {
-    /// Of the mapping.
-    pub mapping: Vec<Figure>,
-    /// Of its allocation, if it took one.
-    pub allocation: Vec<Figure>,
-    /// Of its collection policy, if it took one.
-    pub collection: Vec<Figure>,
-    /// Of its placement, if it took one.
-    pub placement: Vec<Figure>,
-}
 
 /// Properties of a mapping before it is built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +40,11 @@ pub trait MappingExtras: Send {
 
     /// The page will be written or read soon: its part of the map can be fetched into the cache. Changes nothing.
     fn prepare(&self, _lpn: Lpn) {}
+
+    /// The values of the statistics of the policies that the mapping took: allocation, collection, placement.
+    fn figures_taken(&self) -> Figures {
+        Figures::default()
+    }
 
     /// One step of work that need not be done now; false if nothing is left to do after it. Called while the drive is
     /// idle.
@@ -96,10 +88,9 @@ pub trait Mapping: MappingExtras {
     /// Free blocks of the whole drive.
     fn free_blocks(&self) -> u64;
 
-    /// The values of the policy's `statistics`, in that order, and those of the policies that it took: allocation,
-    /// collection, placement.
-    fn figures(&self) -> FtlFigures {
-        FtlFigures::default()
+    /// The values of the policy's `statistics`, in that order.
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
     }
 
     /// Checks the invariants: valid pages = mapped pages, and every mapped page is the valid copy of its address.

@@ -16,7 +16,7 @@ use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Value, pa
 
 use super::Site;
 use super::bast::Bast;
-use super::log_block::{Chip, Layout, LogSlot, MergeKind, Scheme, Store};
+use super::log_block::{Chip, Layout, LogSlot, MERGES, MergeKind, Scheme, Store};
 use crate::PageWrite;
 
 params! {
@@ -42,7 +42,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     needs: &[],
     offers: &[Capability::SAVED_STATE],
     params: McSplitParams::PARAMS,
-    statistics: &[],
+    statistics: MERGES,
 };
 
 pub(super) struct McSplit {

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Site;
 use super::log_block::{
-    Chip, Guarantees, LATEST, Layout, LogSlot, MergeKind, Scheme, Store, check_associativity, mistaken,
+    Chip, Guarantees, LATEST, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, check_associativity, mistaken,
 };
 use crate::capability::{FIXED_HOMES, SINGLE_CHIP};
 use crate::{PageWrite, Preemption};
@@ -50,7 +50,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     needs: &[],
     offers: &[SINGLE_CHIP, Capability::SAVED_STATE],
     params: SastParams::PARAMS,
-    statistics: &[],
+    statistics: MERGES,
 };
 
 pub(super) struct Sast {

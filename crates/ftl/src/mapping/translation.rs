@@ -39,19 +39,42 @@
 use std::collections::VecDeque;
 
 use flashloom_nand::{BlockId, Data, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Status};
-use flashloom_units::{Divisor, Refusal, State, Value};
+use flashloom_units::{Divisor, Figure, Refusal, State, Statistic, Unit, Value};
 use serde::{Deserialize, Serialize};
 
 use super::map::Map;
 use super::page_store::{CollectionListener, Own, PageStore};
+use crate::Space;
 use crate::allocation::{Place, stripe_of_superpages};
 use crate::lane::{DeclaredLane, Lane};
 use crate::setup::Context;
 use crate::superblock::superpage;
-use crate::{MapCacheReport, Space};
 
 /// Bytes of an entry in a translation page: a physical page number; its place says for which logical page.
 const STORED_ENTRY_BYTES: u64 = 4;
+
+/// Statistics of a map on flash: those of a mapping with a cache of its own ([`policy`](super::cached::policy)) begin
+/// with them.
+pub const STATISTICS: &[Statistic] = &[
+    Statistic::count("map_hits", "Translations found in the cache of the map."),
+    Statistic::count("map_misses", "Translations that had to be read from flash."),
+    Statistic::new("map_hit_ratio", Unit::Ratio, "Hit ratio of the map: hits as a share of all translations."),
+    Statistic::count("map_reads", "Translation pages read from flash."),
+    Statistic::count("map_writes", "Translation pages written to flash."),
+];
+
+/// Counters of a map on flash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct MapReport {
+    /// Translations found in memory.
+    pub(super) hits: u64,
+    /// Translations that had to be fetched.
+    pub(super) misses: u64,
+    /// Translation pages read.
+    pub(super) reads: u64,
+    /// Translation pages written.
+    pub(super) writes: u64,
+}
 
 /// A page of the map, by its number from the first entry on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,7 +203,7 @@ pub struct Translation<C> {
     /// Planes in the order in which translation pages are placed, and whose turn it is.
     stripe: Vec<PlaneId>,
     next: usize,
-    pub(super) report: MapCacheReport,
+    pub(super) report: MapReport,
 }
 
 flashloom_units::state! {
@@ -218,6 +241,8 @@ impl<C: MapCache> CollectionListener for Translation<C> {
 }
 
 impl<C: MapCache> Map for Translation<C> {
+    const STATISTICS: &'static [Statistic] = STATISTICS;
+
     fn suits(values: &[Value], space: &Space) -> Result<(), Refusal> {
         C::suits(values, MapShape::of(space))
     }
@@ -242,7 +267,7 @@ impl<C: MapCache> Map for Translation<C> {
             stored: nand.is_watched().then(|| vec![Ppn::NONE; shape.entries as usize]),
             stripe: stripe_of_superpages(geometry, superpage, ftl.params.stripe_order),
             next: 0,
-            report: MapCacheReport::default(),
+            report: MapReport::default(),
         }
     }
 
@@ -284,12 +309,20 @@ impl<C: MapCache> Map for Translation<C> {
         }
     }
 
-    fn report(&self) -> Option<MapCacheReport> {
-        Some(self.report)
+    fn figures(&self) -> Vec<Figure> {
+        let MapReport { hits, misses, reads, writes } = self.report;
+        let translations = hits + misses;
+        let hit_ratio = (translations > 0).then(|| hits as f64 / translations as f64);
+        let [hits, misses, reads, writes] = [hits, misses, reads, writes].map(Figure::Count);
+        vec![hits, misses, Figure::Ratio(hit_ratio), reads, writes]
+    }
+
+    fn writes(&self) -> u64 {
+        self.report.writes
     }
 
     fn reset_report(&mut self) {
-        self.report = MapCacheReport::default();
+        self.report = MapReport::default();
     }
 
     /// Checks a state that was loaded: what is noted is a translation page, and is to be written back.

@@ -7,8 +7,8 @@
 
 use flashloom::ftl::mapping::{Context, Site as Stack};
 use flashloom::prelude::{
-    BlockId, Data, Erase, Figure, FtlFigures, FtlReport, Lpn, Mapping, MappingExtras, Nand, Origin, PageCopy,
-    PageWrite, Policy, PolicySpec, Ppn, Program, Read, Refusal,
+    BlockId, Data, Erase, Figure, FtlReport, Lpn, Mapping, MappingExtras, Nand, Origin, PageCopy, PageWrite, Policy,
+    PolicySpec, Ppn, Program, Read, Refusal,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyFrozenSet;
@@ -197,9 +197,8 @@ impl Mapping for Scripted {
         self.flash.get().free_blocks()
     }
 
-    fn figures(&self) -> FtlFigures {
-        let mapping: Vec<Figure> = self.instance.figures();
-        FtlFigures { mapping, ..FtlFigures::default() }
+    fn figures(&self) -> Vec<Figure> {
+        self.instance.figures()
     }
 
     fn check(&self) -> Result<(), String> {

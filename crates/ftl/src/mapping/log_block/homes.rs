@@ -88,7 +88,8 @@ impl Chip<'_> {
 mod tests {
     use crate::mapping::bast::Bast;
     use crate::mapping::log_block::lab::{Lab, setup, space};
-    use crate::{FtlSetup, MergeReport, placement};
+    use crate::mapping::log_block::report::MergeReport;
+    use crate::{FtlSetup, placement};
 
     /// Four chips with room for two logical blocks each, on which nothing was written.
     fn round_robin() -> Lab<Bast> {

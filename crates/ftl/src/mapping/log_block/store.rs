@@ -10,7 +10,8 @@
 //!
 //! Pages that were never written are not copied by merges; where a later page needs its place, a filler is programmed.
 
-use crate::{FtlReport, FtlSetup, MergeReport, PageWrite, Preemption, Space};
+use super::report::MergeReport;
+use crate::{FtlReport, FtlSetup, PageWrite, Preemption, Space};
 use flashloom_nand::{Data, Lbn, Lpn, Nand, NandParams, Origin, PageCopy, Ppn, Program, Urgency};
 use flashloom_units::{Ns, prefetch};
 
