@@ -1,7 +1,7 @@
 //! Results that the program wrote before mappings, maps, streams and placements described their figures are read, and
 //! today's run of the same configuration has each of their paths with the same value: what owners count stands beside
-//! them, under `statistics`. `results/drive.toml` is the drive; the data set of a sweep, of the same age, is read by the
-//! tests of the report.
+//! them, under `statistics`. `results/drive.toml` is the drive. The tests of reports read the data set of a sweep that
+//! is older still.
 
 use std::fs;
 use std::path::{Path, PathBuf};

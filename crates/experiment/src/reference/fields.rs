@@ -34,14 +34,16 @@ fn statistics(catalog: &Catalog) -> Vec<Field> {
     let field = |(path, slot, statistic, policies): (String, &SlotSpec, &Statistic, Vec<&'static str>)| {
         let help = sentence(statistic.help);
         let of = match &policies[..] {
-            _ if slot.statistics.contains(statistic) => "whatever it is".to_owned(),
-            [policy] => format!("\"{policy}\""),
-            several => one_of(several.iter().copied()),
+            _ if slot.statistics.contains(statistic) => format!("for every `{}`", slot.key),
+            [policy] => format!("by `{}` = \"{policy}\"", slot.key),
+            several => format!("by `{}` = {}", slot.key, one_of(several.iter().copied())),
         };
         let unit = statistic.unit.in_words();
-        Field::other(format!("result.{path}"), format!("{help} Counted with `{}` = {of}: {unit}.", slot.key))
+        let part = |part: Field| Field::other(format!("result.{path}.{}", part.path), part.help);
+        let whole = Field::other(format!("result.{path}"), format!("{help} Counted {of}: {unit}."));
+        std::iter::once(whole).chain(schema::parts(statistic.unit).into_iter().map(part)).collect::<Vec<_>>()
     };
-    found.into_iter().map(field).collect()
+    found.into_iter().flat_map(field).collect()
 }
 
 /// Names of a path: whole, and without leading parts down to two names: `result.ftl.waf`, `ftl.waf`.
