@@ -40,7 +40,7 @@ use flashloom_buffer::BufferReport;
 use flashloom_ftl::{Mapping, mapping};
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::{Lpn, Nand, NandParams};
-use flashloom_units::{Figures, Ns, Refusal};
+use flashloom_units::{Figures, Ns, Refusal, Violation, violation};
 use flashloom_verify::Verifier;
 use flashloom_workload::Op;
 
@@ -337,7 +337,7 @@ impl Drive {
     }
 
     /// Checks every layer's accounts. Call when the drive is idle.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), Violation> {
         self.flash.check()?;
         let (stalled, flushes) = match &self.path {
             DataPath::Buffered(buffered) => buffered.check()?,
@@ -345,7 +345,7 @@ impl Drive {
         };
         match (self.interface.commands.held(), stalled, flushes) {
             (0, 0, 0) => Ok(()),
-            left => Err(format!("drive: (commands, stalled, flushes) left are {left:?}")),
+            left => Err(violation!("drive: (commands, stalled, flushes) left are {left:?}")),
         }
     }
 }

@@ -3,7 +3,7 @@
 use flashloom_host::{
     Admission, BlockLayer, Completed, Decision, Dispatched, RequestId, Requests, SchedulerStats, Stage, scheduler,
 };
-use flashloom_units::{Figures, Ns, Reader, State, StateError, Writer};
+use flashloom_units::{Figures, Ns, Reader, State, StateError, Violation, Writer, violation};
 use flashloom_workload::Request;
 
 /// The host side of an engine.
@@ -62,10 +62,10 @@ impl Bare {
         self.requests.finish(id, each);
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Violation> {
         match (self.held(), self.requests.count(Stage::InFlight)) {
             (held, in_pool) if held == in_pool => Ok(()),
-            (held, in_pool) => Err(format!("host: {held} commands held, but {in_pool} in the pool")),
+            (held, in_pool) => Err(violation!("host: {held} commands held, but {in_pool} in the pool")),
         }
     }
 }
@@ -148,7 +148,7 @@ impl Host {
         }
     }
 
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), Violation> {
         match self {
             Self::Layer(layer) => layer.check(),
             Self::Bare(bare) => bare.check(),

@@ -15,7 +15,7 @@ pub use flashloom_nand::{
     Urgency,
 };
 pub use flashloom_units::{
-    Capability, Chosen, Figure, Figures, GIB, KIB, Kind, MIB, MS, Ns, Param, ParamSet, Policy, PolicySpec, Prng,
-    Refusal, S, Slot, Statistic, US, Unit, Value, choice, params,
+    Capability, Chosen, Component, Figure, Figures, GIB, KIB, Kind, MIB, MS, Ns, Param, ParamSet, Policy, PolicySpec,
+    Prng, Refusal, S, Slot, Statistic, US, Unit, Value, Violation, choice, params, violation,
 };
 pub use flashloom_workload::{Op, Priority, PriorityClass, Request, TASK_IDS};

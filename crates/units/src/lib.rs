@@ -4,6 +4,7 @@
 //! Nothing here knows about flash. The rule for units: time is integer nanoseconds, sizes are bytes, host addresses
 //! are 512-byte sectors, and a name that holds a unit ends in it (`read_expire_ns`, `capacity_bytes`).
 
+mod component;
 mod divisor;
 mod event_queue;
 mod id;
@@ -21,8 +22,10 @@ mod quantity;
 mod refusal;
 mod state;
 mod statistic;
+mod violation;
 mod visible;
 
+pub use component::Component;
 pub use divisor::Divisor;
 pub use event_queue::{EventNumber, EventQueue};
 pub use id::{Id, NO_INDEX};
@@ -43,6 +46,7 @@ pub use quantity::{
 pub use refusal::Refusal;
 pub use state::{Reader, State, StateError, Word, Writer, load_state, load_with, save_state, save_with};
 pub use statistic::{Figure, Figures, Statistic, Unit};
+pub use violation::Violation;
 pub use visible::{
     MOST_SHOWN, visible, visible_bytes, visible_json, visible_line, visible_message, visible_path, visible_whole_line,
 };

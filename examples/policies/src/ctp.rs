@@ -174,11 +174,11 @@ impl MapCache for Ctp {
         lpns.for_each(|lpn| _ = self.touch(lpn));
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Violation> {
         let held = (0..self.end()).filter(|&page| self.holds(page)).count() as u32;
         let is_sound = held == self.cached && held <= self.capacity;
         is_sound
             .then_some(())
-            .ok_or_else(|| format!("ctp: {held} pages, {} counted", self.cached))
+            .ok_or_else(|| violation!("ctp: {held} pages, {} counted", self.cached))
     }
 }

@@ -88,6 +88,18 @@ impl SlcRegion {
 
 impl MappingExtras for SlcRegion {}
 
+impl Component for SlcRegion {
+    fn figures(&self) -> Vec<Figure> {
+        let reports = self.stores.iter().map(PageStore::report);
+        let programs = reports.map(|it| Figure::Count(it.host_page_writes + it.page_copies));
+        programs.collect()
+    }
+
+    fn check(&self) -> Result<(), Violation> {
+        self.stores.iter().try_for_each(PageStore::check)
+    }
+}
+
 impl Mapping for SlcRegion {
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         for write in writes {
@@ -120,15 +132,5 @@ impl Mapping for SlcRegion {
 
     fn free_blocks(&self) -> u64 {
         self.stores.iter().map(PageStore::free_blocks).sum()
-    }
-
-    fn figures(&self) -> Vec<Figure> {
-        let reports = self.stores.iter().map(PageStore::report);
-        let programs = reports.map(|it| Figure::Count(it.host_page_writes + it.page_copies));
-        programs.collect()
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.stores.iter().try_for_each(PageStore::check)
     }
 }

@@ -16,7 +16,7 @@ mod stalls;
 
 use flashloom_buffer::{BufferReport, Evicted, SlotId, Stored, WriteBuffer};
 use flashloom_nand::Lpn;
-use flashloom_units::{Figures, Ns};
+use flashloom_units::{Figures, Ns, Violation};
 use flashloom_workload::Op;
 
 use super::commands::{Command, CommandId, Commands, Stage};
@@ -373,7 +373,7 @@ impl Buffered {
     }
 
     /// Checks the buffer's accounts; returns how many writes and how many flushes wait. Call when the drive is idle.
-    pub(super) fn check(&self) -> Result<(usize, usize), String> {
+    pub(super) fn check(&self) -> Result<(usize, usize), Violation> {
         self.buffer.check(self.refused_pages)?;
         Ok((self.stalls.len(), self.durability.waiting()))
     }

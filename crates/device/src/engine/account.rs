@@ -2,7 +2,7 @@
 
 use flashloom_host::Completed;
 use flashloom_nand::Origin;
-use flashloom_units::{Latency, Ns, SECTOR_BYTES};
+use flashloom_units::{Latency, Ns, SECTOR_BYTES, Violation, violation};
 use flashloom_workload::{Op, Request};
 
 use super::Engine;
@@ -120,11 +120,13 @@ impl Engine {
     ///
     /// # Errors
     /// The first account that does not, with its numbers.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), Violation> {
         let (generated, completed, failed) =
             (self.report.generated, self.report.total_completed(), self.report.total_failed());
         if generated != completed + failed {
-            return Err(format!("host: {generated} requests generated, but {completed} completed and {failed} failed"));
+            return Err(violation!(
+                "host: {generated} requests generated, but {completed} completed and {failed} failed"
+            ));
         }
         self.host.check()?;
         self.drive.check()?;
@@ -138,10 +140,12 @@ impl Engine {
         let erases = passed(&counts.erases, &counts.failed_erases);
         let accounted = (report.host_page_writes, report.other_programs(), report.block_erases);
         if (host, others, erases) != accounted {
-            return Err(format!(
+            return Err(violation!(
                 "NAND: {host} host programs, {others} others and {erases} erases that passed, but the FTL counts {}, \
                  {} and {}",
-                accounted.0, accounted.1, accounted.2
+                accounted.0,
+                accounted.1,
+                accounted.2
             ));
         }
         Ok(())

@@ -50,8 +50,8 @@ mod delta;
 
 use flashloom_nand::PlaneId;
 use flashloom_units::{
-    Capability, Figure, Kind, MS, NO_INDEX, Ns, ParamSet, PolicySpec, Refusal, S, Statistic, Used, Value, choice,
-    params,
+    Capability, Component, Figure, Kind, MS, NO_INDEX, Ns, ParamSet, PolicySpec, Refusal, S, Statistic, Used, Value,
+    Violation, choice, params, violation,
 };
 
 use super::stripe::{Rotation, stripe, stripe_of_superpages};
@@ -229,9 +229,27 @@ impl Slap {
     }
 }
 
-impl Allocation for Slap {
+impl Component for Slap {
     flashloom_units::stateful!();
 
+    fn figures(&self) -> Vec<Figure> {
+        let substreams = Figure::count_or_absent(self.delta.reported());
+        streams::figures(Some(self.report)).into_iter().chain([substreams]).collect()
+    }
+
+    fn check(&self) -> Result<(), Violation> {
+        let chosen = self.params.stream_threshold as usize;
+        let is_chosen = self.params.adaptive || (self.threshold == chosen && self.climb.threshold == chosen);
+        let is_possible = self.threshold.min(self.climb.threshold) > 0 && self.delta.is_possible();
+        if is_chosen && is_possible && self.report.threshold == self.threshold as u64 {
+            return Ok(());
+        }
+        let (threshold, chips) = (self.threshold, self.delta.chips());
+        Err(violation!("streams: a threshold of {threshold} pages over {chips} chips, where {chosen} pages are chosen"))
+    }
+}
+
+impl Allocation for Slap {
     fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<Place>) {
         if self.params.adaptive {
             self.threshold = self.climb.step(self.params.adapt_interval, copies, self.report.pages);
@@ -266,22 +284,6 @@ impl Allocation for Slap {
     fn gathered(&mut self, streams: &[u32]) {
         self.gathered.clear();
         self.gathered.extend_from_slice(streams);
-    }
-
-    fn figures(&self) -> Vec<Figure> {
-        let substreams = Figure::count_or_absent(self.delta.reported());
-        streams::figures(Some(self.report)).into_iter().chain([substreams]).collect()
-    }
-
-    fn check(&self) -> Result<(), String> {
-        let chosen = self.params.stream_threshold as usize;
-        let is_chosen = self.params.adaptive || (self.threshold == chosen && self.climb.threshold == chosen);
-        let is_possible = self.threshold.min(self.climb.threshold) > 0 && self.delta.is_possible();
-        if is_chosen && is_possible && self.report.threshold == self.threshold as u64 {
-            return Ok(());
-        }
-        let (threshold, chips) = (self.threshold, self.delta.chips());
-        Err(format!("streams: a threshold of {threshold} pages over {chips} chips, where {chosen} pages are chosen"))
     }
 
     fn reset_report(&mut self) {

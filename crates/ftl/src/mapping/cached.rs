@@ -9,7 +9,7 @@
 //! on flash, beneath a [`MapCache`].
 
 use flashloom_nand::{Lpn, Nand};
-use flashloom_units::{Figure, Figures, Policy, PolicySpec, Refusal, Value};
+use flashloom_units::{Component, Figure, Figures, Policy, PolicySpec, Refusal, Value, Violation};
 
 use super::interface::{Mapping, MappingExtras, write_each};
 use super::map::Map;
@@ -86,9 +86,20 @@ impl<M: Map> MappingExtras for PageLevel<M> {
     }
 }
 
-impl<M: Map> Mapping for PageLevel<M> {
+impl<M: Map> Component for PageLevel<M> {
     flashloom_units::stateful!();
 
+    fn figures(&self) -> Vec<Figure> {
+        self.map.figures()
+    }
+
+    fn check(&self) -> Result<(), Violation> {
+        self.store.check()?;
+        self.map.check(&self.store)
+    }
+}
+
+impl<M: Map> Mapping for PageLevel<M> {
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         let Self { store, map } = self;
         store.place(writes);
@@ -143,17 +154,8 @@ impl<M: Map> Mapping for PageLevel<M> {
         self.store.free_blocks()
     }
 
-    fn figures(&self) -> Vec<Figure> {
-        self.map.figures()
-    }
-
-    fn check_loaded(&self, nand: &Nand) -> Result<(), String> {
+    fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
         self.store.check_loaded(nand)?;
         self.map.check_loaded(&self.store)
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.store.check()?;
-        self.map.check(&self.store)
     }
 }

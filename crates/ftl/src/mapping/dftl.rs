@@ -52,7 +52,7 @@ mod tests {
     use crate::mapping::{Context, builtin};
     use crate::{CapacityParams, FtlSetup, PageWrite, Space};
     use flashloom_nand::{HostPage, Lpn, Nand, NandParams, PlaneId};
-    use flashloom_units::{ParamSet, Value};
+    use flashloom_units::{Component, ParamSet, Value};
     use flashloom_verify::Verifier;
     use params::CACHED_ENTRY_BYTES;
 

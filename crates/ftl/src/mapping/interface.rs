@@ -1,7 +1,7 @@
 //! What a mapping is.
 
 use flashloom_nand::{Lpn, Nand, Region};
-use flashloom_units::{Figure, Figures};
+use flashloom_units::{Component, Figures, Violation};
 
 use crate::allocation::{ObservedRead, WantedStreams};
 use crate::page_write::PageWrite;
@@ -18,7 +18,7 @@ pub struct Profile {
 }
 
 /// What few mappings do: a mapping that does none of it writes `impl MappingExtras for Name {}`.
-pub trait MappingExtras: Send {
+pub trait MappingExtras: Component {
     /// The streams that the layer above is to write together, where it can; nothing where the mapping, or its
     /// allocation, looks for none.
     fn wanted_streams(&self) -> Option<WantedStreams> {
@@ -88,32 +88,13 @@ pub trait Mapping: MappingExtras {
     /// Free blocks of the whole drive.
     fn free_blocks(&self) -> u64;
 
-    /// The values of the policy's `statistics`, in that order.
-    fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
-    /// Checks the invariants: valid pages = mapped pages, and every mapped page is the valid copy of its address.
-    fn check(&self) -> Result<(), String>;
-
     /// Checks a state that was loaded, with that of the array: whatever it was loaded from, the mapping works on it. A
-    /// mapping whose state can be saved checks here what [`Self::check`] and the rest of its code take for granted.
+    /// mapping whose state can be saved checks here what [`Component::check`] and the rest of its code take for granted.
     ///
     /// # Errors
     /// The first thing that cannot be, with its place.
-    fn check_loaded(&self, _nand: &Nand) -> Result<(), String> {
+    fn check_loaded(&self, _nand: &Nand) -> Result<(), Violation> {
         self.check()
-    }
-
-    /// Its state, to be saved; none if it cannot be saved, and then a drive that uses it cannot be saved either.
-    /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
-    fn state(&self) -> Option<&dyn flashloom_units::State> {
-        None
-    }
-
-    /// The same, to be loaded.
-    fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
-        None
     }
 }
 

@@ -55,7 +55,9 @@
 //! k(L) <= K is asserted at every write. A page costs O(log blocks of a chip).
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Statistic, Used, Value, choice, params};
+use flashloom_units::{
+    Capability, Kind, ParamSet, PolicySpec, Refusal, Statistic, Used, Value, Violation, choice, params,
+};
 use serde::{Deserialize, Serialize};
 
 use super::Site;
@@ -585,7 +587,7 @@ impl Scheme for Kast {
         (slot, kind)
     }
 
-    fn check_loaded(&self, store: &Store) -> Result<(), String> {
+    fn check_loaded(&self, store: &Store) -> Result<(), Violation> {
         for (group, &clock) in (0..).zip(&self.clocks) {
             let is_sound = |&slot: &LogSlot| {
                 let Log { sequential, written } = self.logs[slot.at()];

@@ -1,7 +1,7 @@
 //! The map of a page-level mapping, beside that of its store.
 
 use flashloom_nand::{Lpn, Nand, OpId};
-use flashloom_units::{Figure, Refusal, State, Statistic, Value};
+use flashloom_units::{Figure, Refusal, State, Statistic, Value, Violation};
 
 use super::page_store::{CollectionListener, Own, PageStore};
 use crate::capacity::Space;
@@ -44,8 +44,8 @@ pub(super) trait Map: CollectionListener + State + Send + Sized + 'static {
     fn reset_report(&mut self);
 
     /// Checks a state that was loaded.
-    fn check_loaded(&self, store: &PageStore) -> Result<(), String>;
+    fn check_loaded(&self, store: &PageStore) -> Result<(), Violation>;
 
     /// Checks the invariants.
-    fn check(&self, store: &PageStore) -> Result<(), String>;
+    fn check(&self, store: &PageStore) -> Result<(), Violation>;
 }

@@ -9,7 +9,7 @@
 //! The map costs no flash operation; where pages go and how space is won back is the page store's. Memory: the store's.
 
 use flashloom_nand::{Lpn, Nand, OpId, PlaneId};
-use flashloom_units::{Capability, Figure, Policy, PolicySpec, Refusal, Statistic, Value};
+use flashloom_units::{Capability, Figure, Policy, PolicySpec, Refusal, Statistic, Value, Violation};
 
 use super::cached::page_level;
 use super::interface::Mapping;
@@ -82,11 +82,11 @@ impl Map for InMemory {
 
     fn reset_report(&mut self) {}
 
-    fn check_loaded(&self, _store: &PageStore) -> Result<(), String> {
+    fn check_loaded(&self, _store: &PageStore) -> Result<(), Violation> {
         Ok(())
     }
 
-    fn check(&self, _store: &PageStore) -> Result<(), String> {
+    fn check(&self, _store: &PageStore) -> Result<(), Violation> {
         Ok(())
     }
 }

@@ -39,7 +39,7 @@
 use std::collections::VecDeque;
 
 use flashloom_nand::{BlockId, Data, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Status};
-use flashloom_units::{Divisor, Figure, Refusal, State, Statistic, Unit, Value};
+use flashloom_units::{Divisor, Figure, Refusal, State, Statistic, Unit, Value, Violation, violation};
 use serde::{Deserialize, Serialize};
 
 use super::map::Map;
@@ -183,7 +183,7 @@ pub trait MapCache: State + Send + Sized + 'static {
     fn collecting(&mut self, _lpns: impl Iterator<Item = Lpn>) {}
 
     /// Checks the cache's own accounts, in checked runs.
-    fn check(&self) -> Result<(), String>;
+    fn check(&self) -> Result<(), Violation>;
 }
 
 /// A map on flash, of which part is in memory.
@@ -326,30 +326,30 @@ impl<C: MapCache> Map for Translation<C> {
     }
 
     /// Checks a state that was loaded: what is noted is a translation page, and is to be written back.
-    fn check_loaded(&self, store: &PageStore) -> Result<(), String> {
+    fn check_loaded(&self, store: &PageStore) -> Result<(), Violation> {
         let pages = self.is_noted.len();
         let mut is_due = vec![false; pages];
         for page in self.noted.iter().flatten().chain(&self.due) {
             let Some(due) = is_due.get_mut(page.at()) else {
-                return Err(format!("map on flash: translation page {} is due, of {pages}", page.0));
+                return Err(violation!("map on flash: translation page {} is due, of {pages}", page.0));
             };
             *due = true;
         }
         let is_lost = |(is_noted, is_due): (&bool, &bool)| *is_noted && !is_due;
         if !store.is_worn_out() && self.is_noted.iter().zip(&is_due).any(is_lost) {
-            return Err("map on flash: a translation page is noted, and not due".to_owned());
+            return Err(Violation::new("map on flash: a translation page is noted, and not due"));
         }
         self.check(store)
     }
 
     /// Checks the cache; in a verified run also that every entry is what its translation page holds, unless it is
     /// cached and dirty or its page is noted.
-    fn check(&self, store: &PageStore) -> Result<(), String> {
+    fn check(&self, store: &PageStore) -> Result<(), Violation> {
         self.cache.check()?;
         for (lpn, &held) in (0..).map(Lpn).zip(self.stored.iter().flatten()) {
             let is_noted = self.is_noted[self.shape.page_of(lpn).at()];
             if !is_noted && held != store.ppn(lpn) && !self.cache.is_dirty(lpn) {
-                return Err(format!("map on flash: the mapping of logical page {} is lost", lpn.0));
+                return Err(violation!("map on flash: the mapping of logical page {} is lost", lpn.0));
             }
         }
         Ok(())

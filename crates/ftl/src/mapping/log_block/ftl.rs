@@ -1,7 +1,7 @@
 //! The mapping made of a scheme and its store: an FTL for each group of chips.
 
 use flashloom_nand::{Lbn, Lpn, Nand, Origin, Read};
-use flashloom_units::{Figure, Figures, Policy, PolicySpec, Refusal, Value};
+use flashloom_units::{Component, Figure, Figures, Policy, PolicySpec, Refusal, Value, Violation, violation};
 
 use super::batch::Batch;
 use super::homes::Homes;
@@ -257,9 +257,28 @@ impl<S: Scheme> MappingExtras for Ftl<S> {
     }
 }
 
-impl<S: Scheme> Mapping for Ftl<S> {
+impl<S: Scheme> Component for Ftl<S> {
     flashloom_units::stateful!();
 
+    fn figures(&self) -> Vec<Figure> {
+        let mut figures = self.store.merges.figures(self.bounds);
+        if self.has_stream_figures {
+            figures.extend(streams::figures(self.streams.as_ref().map(|streams| streams.report)));
+        }
+        figures
+    }
+
+    fn check(&self) -> Result<(), Violation> {
+        let bound = self.bounds.wait_ns;
+        let longest = self.store.merges.longest_wait_ns;
+        if longest > bound {
+            return Err(violation!("a page of the host waited {longest} ns for merges, not {bound} ns at most"));
+        }
+        self.store.check()
+    }
+}
+
+impl<S: Scheme> Mapping for Ftl<S> {
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         if self.spans.is_some() {
             self.write_spread(nand, writes);
@@ -300,15 +319,7 @@ impl<S: Scheme> Mapping for Ftl<S> {
         self.store.blocks.free_blocks()
     }
 
-    fn figures(&self) -> Vec<Figure> {
-        let mut figures = self.store.merges.figures(self.bounds);
-        if self.has_stream_figures {
-            figures.extend(streams::figures(self.streams.as_ref().map(|streams| streams.report)));
-        }
-        figures
-    }
-
-    fn check_loaded(&self, nand: &Nand) -> Result<(), String> {
+    fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
         let (store, homes) = (&self.store, &self.homes);
         homes.check()?;
         store.check_loaded(nand)?;
@@ -319,18 +330,9 @@ impl<S: Scheme> Mapping for Ftl<S> {
             let is_home =
                 |home: u32| store.is_on(lbn, home) && (self.spans.is_none() || home == lbn.0 % store.groups());
             if !homes.of(lbn).map_or_else(|| store.is_nowhere(lbn), is_home) {
-                return Err(format!("placement: logical block {} has pages on another group than its own", lbn.0));
+                return Err(violation!("placement: logical block {} has pages on another group than its own", lbn.0));
             }
         }
         self.check()
-    }
-
-    fn check(&self) -> Result<(), String> {
-        let bound = self.bounds.wait_ns;
-        let longest = self.store.merges.longest_wait_ns;
-        if longest > bound {
-            return Err(format!("a page of the host waited {longest} ns for merges, not {bound} ns at most"));
-        }
-        self.store.check()
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use flashloom_nand::{HostPage, Lpn, Nand, NandParams, Origin};
-use flashloom_units::{ParamSet, Value};
+use flashloom_units::{Component, ParamSet, Value};
 use flashloom_verify::Verifier;
 
 use super::ftl::Ftl;

@@ -1,7 +1,7 @@
 //! The parts of a page store, and what is done with its pages where they are: reads, lookups, accounts.
 
 use flashloom_nand::{BlockId, Geometry, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Region, Status};
-use flashloom_units::{Figure, Figures, Refusal, prefetch};
+use flashloom_units::{Figure, Figures, Refusal, Violation, prefetch, violation};
 
 use super::heat::Heat;
 use super::plane::{NO_ROOM, Plane};
@@ -365,21 +365,21 @@ impl PageStore {
     ///
     /// # Errors
     /// The first page, or count, of which that does not hold.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), Violation> {
         let Pages { map, reverse, mapped: counted, valid: bits } = &self.pages;
         let valid = self.blocks.total_valid();
         if valid != *counted {
-            return Err(format!("page map: {valid} valid pages, but {counted} mapped ones"));
+            return Err(violation!("page map: {valid} valid pages, but {counted} mapped ones"));
         }
         let mut mapped = 0;
         for (lpn, ppn) in map.iter().enumerate().filter(|(_, ppn)| ppn.is_some()) {
             mapped += 1;
             if reverse[ppn.at()].at() != lpn || !bits.contains(*ppn) {
-                return Err(format!("page map: logical page {lpn} points at page {}, which is not its copy", ppn.0));
+                return Err(violation!("page map: logical page {lpn} points at page {}, which is not its copy", ppn.0));
             }
         }
         if mapped != *counted {
-            return Err(format!("page map: {mapped} entries, but {counted} counted"));
+            return Err(violation!("page map: {mapped} entries, but {counted} counted"));
         }
         Ok(())
     }
