@@ -10,7 +10,7 @@ use flashloom_units::{Ns, Problem, Violation};
 use flashloom_workload::Arrivals;
 
 use crate::engine::Engine;
-use crate::event::Observer;
+use crate::observer::Observer;
 use crate::outcome::Outcome;
 use crate::target::{Target, Terms};
 pub use run::Run;
