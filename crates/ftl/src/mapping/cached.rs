@@ -18,15 +18,15 @@ use super::translation::{MapCache, Translation};
 use crate::setup::Context;
 use crate::{FtlReport, ObservedRead, PageWrite, WantedStreams};
 
-/// A mapping whose map is on flash, with that cache, as a policy. Its statistics are those of
-/// [`translation::STATISTICS`](super::translation::STATISTICS), and panics if its specification has others.
+/// A mapping whose map is on flash, with that cache, as a policy. Panics unless the statistics of its specification
+/// begin with those of such a map, [`translation::STATISTICS`](super::translation::STATISTICS).
 pub fn policy<C: MapCache>(spec: &'static PolicySpec) -> Policy<dyn Mapping> {
     page_level::<Translation<C>>(spec)
 }
 
 /// A page-level mapping with that map as a policy.
 pub(super) fn page_level<M: Map>(spec: &'static PolicySpec) -> Policy<dyn Mapping> {
-    assert_eq!(spec.statistics, M::STATISTICS, "the statistics of `{}` are those of its map", spec.name);
+    assert!(spec.statistics.starts_with(M::STATISTICS), "the statistics of `{}` begin with those of its map", spec.name);
     let policy = Policy::<dyn Mapping>::new(spec, |values, on| Ok(Box::new(PageLevel::<M>::new(values, on)?)));
     policy.with_profile(|values, site| {
         M::suits(values, site.space)?;

@@ -182,6 +182,14 @@ pub trait MapCache: State + Send + Sized + 'static {
     /// Pages of the host that a collection is about to move: their entries will change.
     fn collecting(&mut self, _lpns: impl Iterator<Item = Lpn>) {}
 
+    /// What the cache itself counts: the values of its mapping's statistics behind [`STATISTICS`].
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    /// Starts what it counts again at zero, after preconditioning.
+    fn reset_report(&mut self) {}
+
     /// Checks the cache's own accounts, in checked runs.
     fn check(&self) -> Result<(), Violation>;
 }
@@ -314,7 +322,7 @@ impl<C: MapCache> Map for Translation<C> {
         let translations = hits + misses;
         let hit_ratio = (translations > 0).then(|| hits as f64 / translations as f64);
         let [hits, misses, reads, writes] = [hits, misses, reads, writes].map(Figure::Count);
-        vec![hits, misses, Figure::Ratio(hit_ratio), reads, writes]
+        [hits, misses, Figure::Ratio(hit_ratio), reads, writes].into_iter().chain(self.cache.figures()).collect()
     }
 
     fn writes(&self) -> u64 {
@@ -323,6 +331,7 @@ impl<C: MapCache> Map for Translation<C> {
 
     fn reset_report(&mut self) {
         self.report = MapReport::default();
+        self.cache.reset_report();
     }
 
     /// Checks a state that was loaded: what is noted is a translation page, and is to be written back.
