@@ -229,7 +229,7 @@ fn what_a_mapping_from_outside_counts_is_told_wherever_a_built_in_ones_is() {
     let heading = table.lines().next().unwrap_or_default();
     assert!(heading.contains("map_misses"), "{heading}");
     let page = stdout(&["explain", "map_misses"]);
-    assert!(page.contains("dftl or ctp"), "{page}");
+    assert!(page.contains("dftl, ctp"), "{page}");
 }
 
 #[test]
