@@ -1,5 +1,5 @@
-//! Observers of a run: logs, timelines, pictures and checks. What they are told of is in `event.rs`, which knows none of
-//! them.
+//! Observers of a run: logs, timelines, pictures and checks. What they are told of is in `event.rs`, which knows none
+//! of them.
 
 use flashloom_units::Ns;
 

@@ -26,7 +26,11 @@ pub fn policy<C: MapCache>(spec: &'static PolicySpec) -> Policy<dyn Mapping> {
 
 /// A page-level mapping with that map as a policy.
 pub(super) fn page_level<M: Map>(spec: &'static PolicySpec) -> Policy<dyn Mapping> {
-    assert!(spec.statistics.starts_with(M::STATISTICS), "the statistics of `{}` begin with those of its map", spec.name);
+    assert!(
+        spec.statistics.starts_with(M::STATISTICS),
+        "the statistics of `{}` begin with those of its map",
+        spec.name
+    );
     let policy = Policy::<dyn Mapping>::new(spec, |values, on| Ok(Box::new(PageLevel::<M>::new(values, on)?)));
     policy.with_profile(|values, site| {
         M::suits(values, site.space)?;

@@ -89,7 +89,8 @@ pub trait Mapping: MappingExtras {
     fn free_blocks(&self) -> u64;
 
     /// Checks a state that was loaded, with that of the array: whatever it was loaded from, the mapping works on it. A
-    /// mapping whose state can be saved checks here what [`Component::check`] and the rest of its code take for granted.
+    /// mapping whose state can be saved checks here what [`Component::check`] and the rest of its code take for
+    /// granted.
     ///
     /// # Errors
     /// The first thing that cannot be, with its place.
