@@ -20,5 +20,5 @@ mod write_buffer;
 pub use order::Order;
 pub use params::BufferParams;
 pub use rate::{Occupancy, Rate};
-pub use report::{BufferFigures, BufferReport, Level};
+pub use report::{BufferReport, Level};
 pub use write_buffer::{Evicted, SlotId, Stored, WriteBuffer};

@@ -1,6 +1,6 @@
 //! Counters and measurements of the write buffer.
 
-use flashloom_units::{Figure, Ns};
+use flashloom_units::Ns;
 use serde::{Deserialize, Serialize};
 
 /// Buffer occupancy over time by pages of one kind: its average and maximum, in constant memory.
@@ -17,15 +17,6 @@ impl Level {
     pub fn mean_pages(&self, duration_ns: Ns) -> Option<f64> {
         (duration_ns > 0).then(|| self.page_ns as f64 / duration_ns as f64)
     }
-}
-
-/// Values of the statistics of the buffer's policies, in the order of their specifications.
-#[derive(Clone, Debug, Default)]
-pub struct BufferFigures {
-    /// Values of the replacement policy.
-    pub order: Vec<Figure>,
-    /// Values of the policy of the eviction batch size.
-    pub rate: Vec<Figure>,
 }
 
 /// Counters of the write buffer.

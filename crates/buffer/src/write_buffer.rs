@@ -1,13 +1,13 @@
 //! The slots of the write buffer and the states of their pages. Nothing is allocated after construction.
 
 use flashloom_nand::Lpn;
-use flashloom_units::{NO_INDEX, Ns};
+use flashloom_units::{Figures, NO_INDEX, Ns, Violation, violation};
 use serde::{Deserialize, Serialize};
 
 use crate::index::Index;
 use crate::on_their_way::OnTheirWay;
 use crate::recent::Recent;
-use crate::{BufferFigures, BufferReport, Occupancy, Order, Rate};
+use crate::{BufferReport, Occupancy, Order, Rate, order, rate};
 
 flashloom_units::ids! {
     /// A slot of the buffer, with room for one page.
@@ -621,8 +621,8 @@ impl WriteBuffer {
     }
 
     /// Values of the statistics of the buffer's two policies.
-    pub fn figures(&self) -> BufferFigures {
-        BufferFigures { order: self.order.figures(), rate: self.rate.figures() }
+    pub fn figures(&self) -> Figures {
+        Figures::default().with(&order::SLOT, self.order.figures()).with(&rate::SLOT, self.rate.figures())
     }
 
     /// Checks the buffer's invariants in an idle drive: the counts are those of the slots' states, the free list holds
@@ -630,22 +630,22 @@ impl WriteBuffer {
     ///
     /// # Errors
     /// The first violation, in words.
-    pub fn check(&self, refused: u32) -> Result<(), String> {
+    pub fn check(&self, refused: u32) -> Result<(), Violation> {
         let mut counts = [0; STATES];
         self.slots.iter().for_each(|slot| counts[slot.state as usize] += 1);
         if counts != self.counts {
-            return Err(format!("buffer: {counts:?} slots in each state, but counted {:?}", self.counts));
+            return Err(violation!("buffer: {counts:?} slots in each state, but counted {:?}", self.counts));
         }
         let (evicting, filling) = (self.evicting(), self.count(SlotState::Filling));
         if (evicting, filling) != (refused, 0) {
-            return Err(format!(
+            return Err(violation!(
                 "buffer: {evicting} evicted pages were never programmed, of which {refused} were refused; {filling} \
                  never filled"
             ));
         }
         let leaving = self.on_their_way.victims();
         if leaving > refused || (leaving == 0) != (refused == 0) {
-            return Err(format!("buffer: {leaving} victims are on their way to flash, and {refused} pages of them"));
+            return Err(violation!("buffer: {leaving} victims are on their way to flash, and {refused} pages of them"));
         }
         let free = self.count(SlotState::Free);
         let mut chained = 0;
@@ -655,8 +655,10 @@ impl WriteBuffer {
             slot = self.slots[slot as usize].next_free;
         }
         if chained != free {
-            return Err(format!("buffer: {free} free slots, but {chained} in the free list"));
+            return Err(violation!("buffer: {free} free slots, but {chained} in the free list"));
         }
-        self.order.check(self.dirty())
+        self.order.check()?;
+        self.rate.check()?;
+        self.order.check_dirty(self.dirty())
     }
 }

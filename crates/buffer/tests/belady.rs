@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use flashloom_buffer::order::belady::{self, Access};
 use flashloom_buffer::{BufferReport, Evicted, Order, SlotId, WriteBuffer, order, rate};
 use flashloom_nand::Lpn;
-use flashloom_units::Prng;
+use flashloom_units::{Component, Prng};
 use support::{buffer, rate};
 
 const WHOLE: u32 = 0xff;
@@ -101,6 +101,8 @@ impl Clairvoyant {
         Self { next: (0..lpns.len()).map(next).collect(), written: 0, pages: BTreeMap::new() }
     }
 }
+
+impl Component for Clairvoyant {}
 
 impl Order for Clairvoyant {
     fn inserted(&mut self, slot: SlotId, _lpn: Lpn) {

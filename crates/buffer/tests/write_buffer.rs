@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use flashloom_buffer::{Evicted, Order, SlotId, WriteBuffer, order};
 use flashloom_nand::Lpn;
-use flashloom_units::Value;
+use flashloom_units::{Component, Value};
 use support::{buffer, rate};
 
 const WHOLE: u32 = 0xff;
@@ -58,6 +58,8 @@ fn with_pages_as_victims_cave_sends_a_page_for_each_chip() {
 
 /// A replacement policy of single pages that panics when it is asked for a victim and has none.
 struct Strict(VecDeque<SlotId>);
+
+impl Component for Strict {}
 
 impl Order for Strict {
     fn inserted(&mut self, slot: SlotId, _lpn: Lpn) {

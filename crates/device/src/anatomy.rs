@@ -13,7 +13,7 @@ mod sums;
 use flashloom_buffer::SlotId;
 use flashloom_host::RequestId;
 use flashloom_nand::{Command, Geometry, Lpn, OperationKind, Origin, Ppn};
-use flashloom_units::Ns;
+use flashloom_units::{Ns, Violation, violation};
 use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};
 
@@ -152,8 +152,8 @@ impl Anatomy {
     }
 
     /// Checks that the parts of every request added up.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        self.violation.as_ref().map_or(Ok(()), |violation| Err(format!("anatomy: {violation}")))
+    pub(crate) fn check(&self) -> Result<(), Violation> {
+        self.violation.as_ref().map_or(Ok(()), |violation| Err(violation!("anatomy: {violation}")))
     }
 
     /// Something happened. Returns the request that has ended, if one has.

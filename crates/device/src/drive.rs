@@ -36,11 +36,11 @@ mod state;
 mod timers;
 mod waiter;
 
-use flashloom_buffer::{BufferFigures, BufferReport};
-use flashloom_ftl::Mapping;
+use flashloom_buffer::BufferReport;
+use flashloom_ftl::{Mapping, mapping};
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::{Lpn, Nand, NandParams};
-use flashloom_units::{Ns, Refusal};
+use flashloom_units::{Figures, Ns, Refusal, Violation, violation};
 use flashloom_verify::Verifier;
 use flashloom_workload::Op;
 
@@ -298,9 +298,10 @@ impl Drive {
         self.path.buffered().map(|buffered| buffered.report(now))
     }
 
-    /// The values of the statistics of the buffer's policies.
-    pub fn buffer_figures(&self) -> BufferFigures {
-        self.path.buffered().map(Buffered::figures).unwrap_or_default()
+    /// The values of the statistics of all its policies.
+    pub fn figures(&self) -> Figures {
+        let of_buffer = self.path.buffered().map(Buffered::figures).unwrap_or_default();
+        of_buffer.with(&mapping::SLOT, self.ftl().figures()).and(self.ftl().figures_taken())
     }
 
     /// Sectors that reads asked for and that nothing was stored for: never written, or discarded since.
@@ -336,7 +337,7 @@ impl Drive {
     }
 
     /// Checks every layer's accounts. Call when the drive is idle.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), Violation> {
         self.flash.check()?;
         let (stalled, flushes) = match &self.path {
             DataPath::Buffered(buffered) => buffered.check()?,
@@ -344,7 +345,7 @@ impl Drive {
         };
         match (self.interface.commands.held(), stalled, flushes) {
             (0, 0, 0) => Ok(()),
-            left => Err(format!("drive: (commands, stalled, flushes) left are {left:?}")),
+            left => Err(violation!("drive: (commands, stalled, flushes) left are {left:?}")),
         }
     }
 }

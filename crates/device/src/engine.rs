@@ -26,6 +26,7 @@ use flashloom_units::{Interrupt, Ns};
 use flashloom_workload::Request;
 use serde::{Deserialize, Serialize};
 
+use crate::client::{Client, Completion, Submitted};
 use crate::drive::Drive;
 use crate::event::Event;
 use crate::host::{Bare, Entry, Host};
@@ -33,7 +34,6 @@ use crate::misuse::Misuse;
 use crate::outcome::HostReport;
 use crate::precondition::{Ageing, Preconditioned, precondition};
 use crate::status::{Reason, Status};
-use crate::target::Client;
 use ending::Ending;
 use looking::Looking;
 
@@ -104,35 +104,6 @@ enum Idle {
     Collecting,
     /// There is nothing to collect until the host has written more.
     Done,
-}
-
-/// What became of a request that was submitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Submitted {
-    /// It will come back as a [`Completion`].
-    Accepted,
-    /// There is no room for it, and nothing has changed: submit it again after a completion.
-    Full,
-}
-
-/// A request that has come back, done or failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Completion {
-    /// What was given along when it was submitted.
-    pub cookie: u32,
-    /// When.
-    pub time_ns: Ns,
-    /// How it ended, and with which value.
-    pub status: Status,
-}
-
-impl Completion {
-    /// The request that was submitted with `cookie` ends at that time.
-    #[inline]
-    pub const fn new(cookie: u32, time_ns: Ns, status: Status) -> Self {
-        Self { cookie, time_ns, status }
-    }
 }
 
 /// What goes in and comes out at the public calls.

@@ -1,16 +1,12 @@
-//! What happens in a stack, and those who look.
+//! What happens in a stack, as those who look are told of it.
 
 use flashloom_buffer::SlotId;
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::{HostPage, Lpn};
-use flashloom_units::Ns;
 use flashloom_workload::Request;
 
-use crate::anatomy::Served;
 use crate::drive::CommandId;
-use crate::outcome::Sample;
 use crate::status::Status;
-use crate::target::Target;
 
 /// Something that happened in a stack.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -148,35 +144,6 @@ pub enum DriveEvent {
         /// Which of its sectors were to be written.
         mask: u32,
     },
-}
-
-/// Who looks at a run, and is told in order of time.
-pub trait Observer {
-    /// What it is told. Asked once, before the run begins.
-    fn interest(&self) -> Interest {
-        Interest::default()
-    }
-
-    /// The run is about to begin: drives are aged, and no request was submitted. [`Target::engines`] has them.
-    fn begin(&mut self, _target: &dyn Target) {}
-
-    /// The state after an interval of simulated time or of pages, for those with [`Interest::samples`], and at the end.
-    fn sample(&mut self, _sample: &Sample) {}
-
-    /// When it wants to look at the target next; asked before the run begins, and after every [`Self::look`].
-    fn next_look_ns(&self) -> Ns {
-        Ns::MAX
-    }
-
-    /// The target at the time that was asked for, at which nothing has happened yet, and at the end of the run; for
-    /// those with [`Self::next_look_ns`].
-    fn look(&mut self, _time_ns: Ns, _target: &dyn Target) {}
-
-    /// Something happened; for those with [`Interest::events`].
-    fn event(&mut self, _now: Ns, _event: &Event) {}
-
-    /// A request has ended; for those with [`Interest::served`].
-    fn served(&mut self, _served: &Served) {}
 }
 
 /// What an observer wants to be told. What nobody wants costs nothing.

@@ -1,9 +1,9 @@
 //! What is above the drive: a block layer, or a host of its own that sends commands as they are.
 
 use flashloom_host::{
-    Admission, BlockLayer, Completed, Decision, Dispatched, RequestId, Requests, SchedulerStats, Stage,
+    Admission, BlockLayer, Completed, Decision, Dispatched, RequestId, Requests, SchedulerStats, Stage, scheduler,
 };
-use flashloom_units::{Figure, Ns, Reader, State, StateError, Writer};
+use flashloom_units::{Figures, Ns, Reader, State, StateError, Violation, Writer, violation};
 use flashloom_workload::Request;
 
 /// The host side of an engine.
@@ -62,10 +62,10 @@ impl Bare {
         self.requests.finish(id, each);
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Violation> {
         match (self.held(), self.requests.count(Stage::InFlight)) {
             (held, in_pool) if held == in_pool => Ok(()),
-            (held, in_pool) => Err(format!("host: {held} commands held, but {in_pool} in the pool")),
+            (held, in_pool) => Err(violation!("host: {held} commands held, but {in_pool} in the pool")),
         }
     }
 }
@@ -140,15 +140,15 @@ impl Host {
         }
     }
 
-    /// The scheduler's own figures; none without one.
-    pub(crate) fn figures(&self) -> Vec<Figure> {
+    /// The values of the scheduler's statistics, if there is one.
+    pub(crate) fn figures(&self) -> Figures {
         match self {
-            Self::Layer(layer) => layer.figures(),
-            Self::Bare(_) => Vec::new(),
+            Self::Layer(layer) => Figures::default().with(&scheduler::SLOT, layer.figures()),
+            Self::Bare(_) => Figures::default(),
         }
     }
 
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), Violation> {
         match self {
             Self::Layer(layer) => layer.check(),
             Self::Bare(bare) => bare.check(),

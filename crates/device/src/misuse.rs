@@ -5,8 +5,6 @@ use std::fmt;
 use flashloom_units::Ns;
 use flashloom_workload::{Op, Request};
 
-use crate::engine::Engine;
-
 /// Why a target refused a call. Nothing has changed then, and the next call can do better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -25,7 +23,7 @@ pub enum Misuse {
         /// When something is due.
         due_ns: Ns,
     },
-    /// The time is later than [`Engine::LAST_NS`].
+    /// The time is later than [`Engine::LAST_NS`](crate::Engine::LAST_NS).
     TooLate {
         /// The time of the call.
         now_ns: Ns,
@@ -72,7 +70,7 @@ impl Misuse {
     pub fn check_time(now_ns: Ns, target_ns: Ns) -> Result<(), Self> {
         match now_ns {
             _ if now_ns < target_ns => Err(Self::Past { now_ns, target_ns }),
-            _ if now_ns > Engine::LAST_NS => Err(Self::TooLate { now_ns }),
+            _ if now_ns > Request::LAST_ARRIVAL_NS => Err(Self::TooLate { now_ns }),
             _ => Ok(()),
         }
     }
@@ -104,7 +102,7 @@ impl fmt::Display for Misuse {
                 write!(f, "a request cannot arrive at {now_ns} ns before what is due at {due_ns} ns has happened")
             }
             Self::TooLate { now_ns } => {
-                write!(f, "{now_ns} ns is later than the engine can count: {} ns", Engine::LAST_NS)
+                write!(f, "{now_ns} ns is later than the engine can count: {} ns", Request::LAST_ARRIVAL_NS)
             }
             Self::NotArrived { arrival_ns, now_ns } => {
                 write!(f, "a request that arrives at {arrival_ns} ns cannot be submitted at {now_ns} ns")

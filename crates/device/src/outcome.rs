@@ -1,10 +1,10 @@
 //! What a run measured, as raw counters.
 
-use flashloom_buffer::{BufferFigures, BufferReport};
-use flashloom_ftl::{FtlFigures, FtlReport};
+use flashloom_buffer::BufferReport;
+use flashloom_ftl::FtlReport;
 use flashloom_host::SchedulerStats;
 use flashloom_nand::{Counts, Utilization};
-use flashloom_units::{Figure, Latency, Ns};
+use flashloom_units::{Figures, Latency, Ns};
 use flashloom_workload::Op;
 
 use crate::anatomy::AnatomyReport;
@@ -80,17 +80,6 @@ impl HostReport {
     pub fn completed_of(&self, op: Op) -> u64 {
         self.completed[op as usize]
     }
-}
-
-/// The values of the statistics of every policy of a stack, each in the order that its specification describes.
-#[derive(Clone, Debug, Default)]
-pub struct Figures {
-    /// Of the scheduler.
-    pub scheduler: Vec<Figure>,
-    /// Of the write buffer's policies; nothing for a drive without one.
-    pub buffer: BufferFigures,
-    /// Of the FTL's policies.
-    pub ftl: FtlFigures,
 }
 
 /// Everything that a run measured.

@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 use flashloom_units::{Ns, StateError, load_with, save_with};
 use flashloom_workload::Request;
 
-use crate::engine::{Completion, Engine, Submitted};
+use crate::client::{Completion, Submitted};
+use crate::engine::Engine;
 use crate::misuse::Misuse;
 use crate::target::{Target, Terms};
 

@@ -6,11 +6,11 @@
 mod run;
 mod tenant;
 
-use flashloom_units::{Ns, Problem};
+use flashloom_units::{Ns, Problem, Violation};
 use flashloom_workload::Arrivals;
 
 use crate::engine::Engine;
-use crate::event::Observer;
+use crate::observer::Observer;
 use crate::outcome::Outcome;
 use crate::target::{Target, Terms};
 pub use run::Run;
@@ -112,7 +112,7 @@ impl Simulation {
     ///
     /// # Errors
     /// The first account that does not, with its numbers.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), Violation> {
         self.target.check()
     }
 }

@@ -3,7 +3,8 @@
 use flashloom_units::{Interrupt, Ns, Problem, StateError};
 use flashloom_workload::Request;
 
-use crate::engine::{Completion, Engine, Submitted};
+use crate::client::{Client, Completion, Submitted};
+use crate::engine::Engine;
 use crate::event::Interest;
 use crate::misuse::Misuse;
 use crate::outcome::Sample;
@@ -186,14 +187,4 @@ pub struct Terms {
     pub stops_at_end_of_life: bool,
     /// Whether it ends when everything that was written is in flash, not when the last request has come back.
     pub drains: bool,
-}
-
-/// The host side of a run, which a target calls in the middle of a moment ([`Target::settle`]).
-pub trait Client<T> {
-    /// A request has come back. Called once for each, in order.
-    fn completed(&mut self, completion: &Completion);
-
-    /// There may be room for requests that found none: they are offered again, in order, until one is refused. Called
-    /// after completions, and before the target decides what it does next.
-    fn resubmit(&mut self, _target: &mut T) {}
 }

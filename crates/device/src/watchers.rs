@@ -3,7 +3,8 @@
 use flashloom_units::Ns;
 
 use crate::anatomy::Served;
-use crate::event::{Event, Interest, Observer};
+use crate::event::{Event, Interest};
+use crate::observer::Observer;
 use crate::outcome::Sample;
 use crate::target::Target;
 

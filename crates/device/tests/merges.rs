@@ -2,11 +2,11 @@
 //! the whole merge; and no write waits longer than the account of merges says.
 
 use crate::support::random::{pick, random_device, with_random_values};
-use crate::support::{Run, plain, plain_nand, request, unbuffered};
+use crate::support::{Run, count, figure, plain, plain_nand, request, unbuffered};
 use flashloom_device::{DeviceParams, Outcome};
 use flashloom_ftl::{Preemption, mapping};
 use flashloom_nand::{MultiPlane, NandParams};
-use flashloom_units::{MS, Ns, Prng, S, Value, transfer_ns};
+use flashloom_units::{Figure, MS, Ns, Prng, S, Value, transfer_ns};
 use flashloom_workload::{Op, Request};
 
 const PAGES: u64 = 16;
@@ -51,10 +51,10 @@ fn with_preemption_a_read_behind_a_merge_waits_for_one_flash_operation_at_most()
     let longest_operation = device.nand.erase_ns.max(device.nand.program_ns + device.nand.timing().transfer_ns(8));
     for queue_depth in [1, 2] {
         let outcome = run(Preemption::Page, queue_depth, writes().chain(reads()));
-        let merges = outcome.ftl.merges.unwrap();
+        let full = count(&outcome, "full_merges");
         let (longest, unloaded) = (outcome.host.read_latency.max(), unloaded());
-        println!("depth {queue_depth}: {} full merges, reads {unloaded} to {longest} ns", merges.full);
-        assert!(merges.full > 0 && longest > unloaded, "some reads come during a merge");
+        println!("depth {queue_depth}: {full} full merges, reads {unloaded} to {longest} ns");
+        assert!(full > 0 && longest > unloaded, "some reads come during a merge");
         assert!(longest <= unloaded + longest_operation, "{longest} ns, {unloaded} ns unloaded");
     }
 }
@@ -63,10 +63,10 @@ fn with_preemption_a_read_behind_a_merge_waits_for_one_flash_operation_at_most()
 fn without_preemption_a_read_waits_until_the_merge_is_over() {
     for queue_depth in [1, 2] {
         let outcome = run(Preemption::None, queue_depth, writes().chain(reads()));
-        let merges = outcome.ftl.merges.unwrap();
-        let (longest, merge) = (outcome.host.read_latency.max(), merges.blocking_ns.max());
+        let Some(Figure::Times(blocking_ns)) = figure(&outcome, "blocking_ns") else { panic!("merges have times") };
+        let (longest, merge) = (outcome.host.read_latency.max(), blocking_ns.max());
         println!("depth {queue_depth}: merges of up to {merge} ns, reads up to {longest} ns");
-        assert_eq!(merge, merges.blocking_bound_ns, "log blocks of K data blocks were merged");
+        assert_eq!(merge, count(&outcome, "blocking_bound_ns"), "log blocks of K data blocks were merged");
         // A read comes a millisecond after its write at the earliest, and the merge begins with the write.
         assert!(longest + 2 * MS > merge, "{longest} ns behind a merge of {merge} ns");
     }
@@ -104,12 +104,11 @@ fn writes_that_leave_merges_their_time_wait_no_longer_than_the_account_says() {
         let device = &run.setup.device;
         let (pages, sectors) = (device.logical_pages(), device.nand.page_bytes / 512);
         let (unloaded, load_ns) = unloaded_write(device);
-        let bound = run.run([]).ftl.merges.expect("a log-block mapping reports merges").wait_bound_ns;
+        let bound = count(&run.run([]), "wait_bound_ns");
         let gap = unloaded + bound;
         let mut write = |at: u64| request(at * gap, Op::Write, prng.below(pages) * sectors, sectors as u32);
         let outcome = run.run((1..600).map(&mut write).collect::<Vec<_>>());
-        let merges = outcome.ftl.merges.expect("a log-block mapping reports merges");
-        let (latency, wait) = (outcome.host.write_latency.max(), merges.longest_wait_ns);
+        let (latency, wait) = (outcome.host.write_latency.max(), count(&outcome, "longest_wait_ns"));
         // An operation takes at most one page of each other plane along.
         let operations = 1 + 2 * (wait / device.nand.program_ns.min(device.nand.erase_ns));
         let joined = match device.nand.multi_plane {
@@ -118,7 +117,7 @@ fn writes_that_leave_merges_their_time_wait_no_longer_than_the_account_says() {
         };
         assert!(wait <= bound, "case {case}: {wait} ns against {bound} ns");
         assert!(latency <= unloaded + wait + joined, "case {case}: {latency} ns, {unloaded} + {wait} + {joined} ns");
-        merged += u32::from(merges.full > 0);
+        merged += u32::from(count(&outcome, "full_merges") > 0);
         reached += u32::from(latency >= unloaded + wait);
     }
     println!("{merged} drives merged, {reached} had a write that waited for all of its account");

@@ -1,7 +1,7 @@
 //! What page mappings and allocations must do as a whole drive: limits in which two of them are the same, closed forms,
 //! and how long the host waits for a collection.
 
-use crate::support::{Run, plain, plain_device, plain_nand, plain_with, request, unbuffered};
+use crate::support::{Run, count, plain, plain_device, plain_nand, plain_with, request, unbuffered};
 use flashloom_buffer::rate;
 use flashloom_device::{DeviceParams, DriveSetup, Outcome};
 use flashloom_ftl::{GcBlocks, HotCold, Preemption, allocation, mapping};
@@ -64,7 +64,7 @@ proptest! {
         };
         let slap = run("slap", &[("stream_threshold", Value::Count(1)), ("gc_isolation", Value::Flag(true))])?;
         prop_assert_eq!(seen(&slap), seen(&run("interleave", &[])?));
-        prop_assert_eq!(slap.ftl.streams.map(|streams| streams.detected), Some(0));
+        prop_assert_eq!(count(&slap, "streams"), 0);
     }
 
     #[test]
@@ -126,16 +126,17 @@ fn dftl_hits_as_often_as_its_cache_is_large_under_a_uniform_load() {
     for share in [16, 4, 2] {
         let entries = pages / share;
         let mut prng = Prng::new(share);
-        let count = 40_000;
-        let requests = (0..count).map(|_| {
+        let accesses = 40_000;
+        let requests = (0..accesses).map(|_| {
             let op = if prng.chance(0.5) { Op::Read } else { Op::Write };
             request(0, op, prng.below(pages) * 8, 8)
         });
         let run = Run { timed: false, ..Run::new(dftl(unbuffered(device.clone()), entries)) };
-        let cache = run.run(requests).ftl.map_cache.unwrap();
-        assert_eq!(cache.hits + cache.misses, count);
-        let (ratio, expected) = (cache.hits as f64 / count as f64, 1.0 / share as f64);
-        let sigma = (expected * (1.0 - expected) / count as f64).sqrt();
+        let outcome = run.run(requests);
+        let hits = count(&outcome, "map_hits");
+        assert_eq!(hits + count(&outcome, "map_misses"), accesses);
+        let (ratio, expected) = (hits as f64 / accesses as f64, 1.0 / share as f64);
+        let sigma = (expected * (1.0 - expected) / accesses as f64).sqrt();
         assert!((ratio - expected).abs() < 5.0 * sigma, "{ratio}, not {expected} +- {sigma}");
     }
 }
@@ -169,8 +170,8 @@ fn dftl_with_room_for_the_whole_map_copies_what_a_page_map_copies() {
     let in_memory = Run::new(unbuffered(device)).run(requests);
     assert!(in_memory.ftl.page_copies > 500);
     assert_eq!(seen(&with_cache), seen(&in_memory));
-    let cache = with_cache.ftl.map_cache.unwrap();
-    assert_eq!((cache.misses, cache.reads, cache.writes), (0, 0, 0), "since the drive was filled");
+    let counted = ["map_misses", "map_reads", "map_writes"].map(|name| count(&with_cache, name));
+    assert_eq!(counted, [0, 0, 0], "since the drive was filled");
 }
 
 /// The smallest cache there is: every translation but a repeated one costs a read, nearly every write a write-back.
@@ -178,10 +179,10 @@ fn dftl_with_room_for_the_whole_map_copies_what_a_page_map_copies() {
 fn dftl_with_one_entry_of_cache_still_serves_everything() {
     let device = plain_with(NandParams { blocks: 24, pages: 16, ..plain_nand() }, 0.6);
     let outcome = Run::new(dftl(unbuffered(device.clone()), 1)).run(mixed(8, &device, 3_000, 6));
-    let cache = outcome.ftl.map_cache.unwrap();
-    assert_eq!(outcome.counts.programs[Origin::Map as usize], cache.writes);
-    assert_eq!(outcome.counts.reads[Origin::Map as usize], cache.reads);
-    assert!(cache.writes > 1_000 && cache.reads > cache.writes && outcome.ftl.page_copies > 1_000, "{cache:?}");
+    let [reads, writes] = ["map_reads", "map_writes"].map(|name| count(&outcome, name));
+    assert_eq!((outcome.counts.programs[Origin::Map as usize], outcome.ftl.map_writes), (writes, writes));
+    assert_eq!(outcome.counts.reads[Origin::Map as usize], reads);
+    assert!(writes > 1_000 && reads > writes && outcome.ftl.page_copies > 1_000, "{reads} reads, {writes} writes");
 }
 
 /// A larger cache never fetches more under the same uniform load, and more entries of a page share a write-back.
@@ -191,7 +192,7 @@ fn dftl_writes_the_map_less_often_the_larger_its_cache_is() {
     let requests = mixed(8, &device, 3_000, 6);
     let writes = [1, 64, 1_024].map(|entries| {
         let run = Run { timed: false, ..Run::new(dftl(unbuffered(device.clone()), entries)) };
-        run.run(requests.clone()).ftl.map_cache.unwrap().writes
+        count(&run.run(requests.clone()), "map_writes")
     });
     assert!(writes[0] > writes[1] && writes[1] > writes[2], "{writes:?}");
 }

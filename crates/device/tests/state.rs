@@ -20,10 +20,10 @@ use flashloom_device::{
     Ageing, Completion, DeviceParams, DriveSetup, Engine, HostReport, Misuse, Outcome, Overwrite, Preconditioned,
     Simulation, Submitted,
 };
-use flashloom_ftl::{MergeReport, allocation, collection, mapping, placement};
+use flashloom_ftl::{allocation, collection, mapping, placement};
 use flashloom_host::{HostParams, SchedulerStats, scheduler};
 use flashloom_nand::NandParams;
-use flashloom_units::{Latency, Ns, ParamSet, Prng, Role, Slot, StateError};
+use flashloom_units::{Figure, Latency, Ns, ParamSet, Prng, Role, Slot, StateError};
 use flashloom_workload::{Op, Pace, Replayed};
 
 /// What was tried: kinds of things, and which of each.
@@ -193,7 +193,7 @@ impl Stack {
 /// An outcome in words, its distributions by their moments: their buckets are in the state.
 fn shown(outcome: Outcome) -> String {
     let of = |latency: &Latency| (latency.count(), latency.sum(), latency.percentile(90.0), latency.stddev());
-    let Outcome { host, scheduler, mut ftl, figures, buffer, counts, utilization, erase_counts, erased_before, .. } =
+    let Outcome { host, scheduler, ftl, figures, buffer, counts, utilization, erase_counts, erased_before, .. } =
         outcome;
     let Outcome {
         stall_ns, drained_pages, unmapped_read_sectors, sectors_checked, preconditioned, end_of_life, ..
@@ -203,13 +203,16 @@ fn shown(outcome: Outcome) -> String {
     let latencies = [read_latency, write_latency, flush_latency, discard_latency, device_latency];
     let latencies = latencies.into_iter().chain([host.fua_latency, host.preflush_latency]);
     let SchedulerStats { inserted, merged, dispatched, direction_switches, expired, wait, .. } = scheduler;
-    let merges = ftl.merges.take().map(|merges| {
-        let MergeReport { switch, partial, full, filler_pages, migrated_pages, associativity, .. } = *merges;
-        let times = (of(&merges.blocking_ns), merges.longest_wait_ns);
-        (switch, partial, full, filler_pages, migrated_pages, associativity, times)
-    });
+    let figures: Vec<_> = figures
+        .iter()
+        .flat_map(|(_, values)| values)
+        .map(|value| match value {
+            Figure::Times(latency) => format!("{:?}", of(latency)),
+            other => format!("{other:?}"),
+        })
+        .collect();
     format!(
-        "{:?} {:?} {ftl:?} {merges:?} {figures:?} {buffer:?} {counts:?} {utilization:?} {erase_counts:?} \
+        "{:?} {:?} {ftl:?} {figures:?} {buffer:?} {counts:?} {utilization:?} {erase_counts:?} \
          {erased_before:?} {:?} {:?}",
         (
             generated,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::support::{Run, plain_device, plain_nand, plain_with, request, unbuffered};
+use crate::support::{Run, count, plain_device, plain_nand, plain_with, request, unbuffered};
 use flashloom_buffer::{order, rate};
 use flashloom_device::{DeviceParams, DriveSetup, Outcome};
 use flashloom_ftl::allocation;
@@ -37,9 +37,9 @@ fn every_page_of_a_sequential_writer_is_in_a_stream_whatever_leaves_the_buffer_a
     for rate in ["single", "cave", "linear-threshold"] {
         for threshold in [2, 16, 64] {
             let outcome = one_at_a_time(evicting(slap(plain_device(), threshold, &[]), "page-lru", rate), 0..8_192);
-            let (ftl, streams) = (&outcome.ftl, outcome.ftl.streams.unwrap());
+            let (ftl, pages) = (&outcome.ftl, count(&outcome, "stream_pages"));
             assert!(ftl.host_page_writes > 7_000);
-            assert_eq!(streams.pages, ftl.host_page_writes, "{rate}, threshold {threshold}");
+            assert_eq!(pages, ftl.host_page_writes, "{rate}, threshold {threshold}");
         }
     }
 }
@@ -50,7 +50,7 @@ fn with_search_batch_a_page_that_leaves_alone_is_in_no_stream() {
     let setup = |search| slap(plain_device(), 16, &[("search", Value::Name(search))]);
     let found = |search| {
         let outcome = one_at_a_time(evicting(setup(search), "page-lru", "single"), 0..8_192);
-        (outcome.ftl.streams.unwrap().pages, outcome.buffer.unwrap().gathered_pages)
+        (count(&outcome, "stream_pages"), outcome.buffer.unwrap().gathered_pages)
     };
     assert_eq!(found("batch"), (0, 0));
     let (pages, gathered) = found("buffer");
@@ -139,7 +139,7 @@ fn a_stream_of_n_substreams_is_read_n_times_as_parallel() {
         let setup = slap(device.clone(), 16, &[("substreams", Value::Count(substreams))]);
         let stream = [request(0, Op::Write, 8 * 64, 8 * 16), request(S, Op::Flush, 0, 0)];
         let outcome = Run::new(setup).run([stream.to_vec(), vec![request(2 * S, Op::Read, 8 * 64, 8 * 16)]].concat());
-        assert_eq!(outcome.ftl.streams.unwrap().pages, 16);
+        assert_eq!(count(&outcome, "stream_pages"), 16);
         outcome.host.read_latency.max()
     };
     for substreams in [1, 2, 4] {

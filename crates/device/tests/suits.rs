@@ -1,7 +1,7 @@
 //! Every order, rate and placement on the workload that suits it perfectly, with the cost that its paper promises
 //! there; and beside it one that does not suit it, or another policy on the same workload.
 
-use crate::support::{Run, buffered, pages, plain, plain_device, plain_nand, request};
+use crate::support::{Run, buffered, count, pages, plain, plain_device, plain_nand, request};
 use flashloom_buffer::{order, rate};
 use flashloom_device::{DriveSetup, Outcome};
 use flashloom_ftl::{allocation, mapping, placement};
@@ -42,12 +42,12 @@ fn write(lpns: impl IntoIterator<Item = u64>) -> Vec<Request> {
 
 /// Switch, partial and full merges, and pages copied by them.
 fn merges(outcome: &Outcome) -> (u64, u64, u64, u64) {
-    let merges = outcome.ftl.merges.as_ref().unwrap();
-    (merges.switch, merges.partial, merges.full, outcome.ftl.page_copies)
+    let [switch, partial, full] = ["switch_merges", "partial_merges", "full_merges"].map(|name| count(outcome, name));
+    (switch, partial, full, outcome.ftl.page_copies)
 }
 
 fn migrated(outcome: &Outcome) -> u64 {
-    outcome.ftl.merges.as_ref().unwrap().migrated_pages
+    count(outcome, "migrated_pages")
 }
 
 fn programs(outcome: &Outcome) -> u64 {

@@ -44,10 +44,7 @@ mod series;
 pub use anatomy::{AnatomyResult, PartsResult, SliceResult, TailResult, TotalNs};
 pub use bounds::{BoundsResult, BufferBound, FtlBound, SchedulerBound};
 pub use energy::EnergyResult;
-pub use ftl::{
-    AssociativityResult, BlockingResult, FtlResult, MapCacheResult, MergesResult, RetiredResult, StreamsResult,
-    WaitResult,
-};
+pub use ftl::{BlockingResult, FtlResult, MapCacheResult, MergesResult, RetiredResult, StreamsResult, WaitResult};
 pub use hints::{ComparedHintResult, HintResult};
 pub use lifetime::LifetimeResult;
 pub(crate) use provenance::config_hash;
@@ -69,15 +66,19 @@ pub enum FigureResult {
     Ratio(f64),
     /// A distribution of durations in nanoseconds.
     Times(Box<Distribution>),
+    /// A histogram of small whole numbers.
+    Histogram(TallyResult),
 }
 
 impl FigureResult {
-    /// Converts a figure; `None` for a ratio without a denominator, or an empty distribution.
+    /// Converts a figure; `None` for an absent one, a ratio without a denominator, or an empty distribution.
     pub(crate) fn of(figure: &Figure) -> Option<Self> {
         Some(match figure {
             Figure::Count(value) | Figure::Bytes(value) | Figure::Time(value) => Self::Whole(*value),
             Figure::Ratio(value) => Self::Ratio((*value).filter(|value| value.is_finite())?),
             Figure::Times(latency) => Self::Times(Box::new(Distribution::of(latency)?)),
+            Figure::Histogram(histogram) => Self::Histogram(TallyResult::of(histogram)?),
+            Figure::Absent => return None,
         })
     }
 }
@@ -249,6 +250,16 @@ result_types! {
         p99_99: u64,
         /// The maximum.
         max: u64,
+    }
+
+    /// A histogram of small whole numbers.
+    TallyResult {
+        /// The mean.
+        mean: f64,
+        /// The maximum.
+        max: u64,
+        /// How often each number came, from 0 on.
+        histogram: Vec<u64>,
     }
 
     /// The host's I/O scheduler.
@@ -621,6 +632,16 @@ impl Distribution {
     }
 }
 
+impl TallyResult {
+    /// Figures of a histogram; `None` of an empty one.
+    pub fn of(histogram: &[u64]) -> Option<Self> {
+        let counted = || (0u64..).zip(histogram);
+        let max = counted().filter(|(_, count)| **count > 0).map(|(number, _)| number).max()?;
+        let sum: u64 = counted().map(|(number, count)| number * count).sum();
+        Some(Self { mean: sum as f64 / histogram.iter().sum::<u64>() as f64, max, histogram: histogram.to_vec() })
+    }
+}
+
 impl ByOrigin {
     /// Builds the counters of one kind of operation, in the order of the origins.
     pub fn of([host, gc, merge, map, wear]: [u64; 5]) -> Self {
@@ -656,7 +677,29 @@ mod tests {
 
     #[test]
     fn an_empty_distribution_is_absent() {
-        assert_eq!(Distribution::of(&Latency::new()), None);
+        assert_eq!((Distribution::of(&Latency::new()), TallyResult::of(&[0, 0])), (None, None));
+    }
+
+    #[test]
+    fn a_histogram_is_summarised_over_all_that_was_counted() {
+        let histogram = vec![1, 0, 2, 3];
+        assert_eq!(TallyResult::of(&histogram), Some(TallyResult { mean: 13.0 / 6.0, max: 3, histogram }));
+    }
+
+    #[test]
+    fn values_of_statistics_are_read_as_what_they_were() {
+        let mut latency = Latency::new();
+        latency.record(7);
+        let figures = [
+            Figure::Count(3),
+            Figure::Ratio(Some(0.5)),
+            Figure::Times(Box::new(latency)),
+            Figure::Histogram(vec![0, 2]),
+        ];
+        for figure in figures.iter().filter_map(FigureResult::of) {
+            let text = serde_json::to_string(&figure).expect("it is JSON");
+            assert_eq!(serde_json::from_str::<FigureResult>(&text).expect("it is read back"), figure);
+        }
     }
 
     #[test]

@@ -23,9 +23,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use flashloom_device::{Engine, HostReport, Observer, Simulation};
-use flashloom_units::{Interrupt, Problem, Problems, Refusal};
+use flashloom_units::{Figures, Interrupt, Problem, Problems, Refusal, Violation, violation};
 use flashloom_workload::workload::{Running, Workload};
-use flashloom_workload::{Event, Request, SkippedLines};
+use flashloom_workload::{Event, Request, SkippedLines, WORKLOADS};
 
 use crate::config::{Config, EndOfLife, Experiment, Timing, Unfit, Variant};
 use crate::result::{InputResult, RunResult};
@@ -50,7 +50,7 @@ pub use replicates::check_seeds;
 #[derive(Clone, Debug)]
 pub enum Failure {
     /// The accounts do not add up, a check of a verified run failed, or the drive never became steady.
-    Check(String),
+    Check(Violation),
     /// A recording that was valid when it was checked no longer is.
     Input(Problem),
     /// A policy that was accepted with the configuration could not be built.
@@ -385,7 +385,7 @@ impl<'a> Prepared<'a> {
     fn told_apart(&self, variant: &Variant, failure: Failure) -> Failure {
         match self.pointed(&variant.config, failure) {
             Failure::Check(message) if !variant.vary.is_empty() => {
-                Failure::Check(format!("{message} (with {})", variant.label()))
+                Failure::Check(violation!("{message} (with {})", variant.label()))
             }
             other => other,
         }
@@ -452,7 +452,7 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_,
     let is_cut = outcome.end_of_life.is_some() && config.run.end_of_life == EndOfLife::Stop;
     if outcome.host.generated != expected && !is_cut {
         let generated = outcome.host.generated;
-        return Err(Failure::Check(format!("workload: {expected} requests offered, but {generated} arrived")));
+        return Err(Failure::Check(violation!("workload: {expected} requests offered, but {generated} arrived")));
     }
     progress.run_ended();
     let info = input.workload.scanned();
@@ -462,7 +462,8 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_,
     result.provenance = Some(provenance::provenance(config, input.files, &result));
     result.hints = hints::of(config, info, &outcome.host, &result);
     let report = running.report().map_err(Failure::Input)?;
-    let (result, fio_json) = report::finished(result, config, &report, &running.figures());
+    let figures = Figures::default().with(&WORKLOADS, running.figures());
+    let (result, fio_json) = report::finished(result, config, &report, &figures);
     Ok(Finished { result, fio_json, host: outcome.host })
 }
 
@@ -479,7 +480,7 @@ fn bounded(config: &Config, input: Input<'_>, verify: bool, progress: &dyn Progr
 fn started(workload: &dyn Workload) -> Result<Box<dyn Running + '_>, Failure> {
     workload.start().map_err(|Problems(problems)| match problems.into_iter().next() {
         Some(problem) => Failure::Input(problem),
-        None => Failure::Check("the workload cannot be started, and nothing says why".to_owned()),
+        None => Failure::Check(Violation::new("the workload cannot be started, and nothing says why")),
     })
 }
 

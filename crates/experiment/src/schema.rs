@@ -113,21 +113,37 @@ fn kind_of(property: &Json) -> FieldKind {
     if is("integer") || is("number") { FieldKind::Number } else { FieldKind::Other }
 }
 
+/// A field of a result that is shaped like a statistic of the unit; none for a unit of plain numbers.
+fn shape(unit: Unit) -> Option<&'static str> {
+    match unit {
+        Unit::Times => Some("host.latency_ns.all"),
+        Unit::Histogram => Some("ftl.associativity"),
+        Unit::Count | Unit::Bytes | Unit::Time | Unit::Ratio => None,
+    }
+}
+
+/// The fields of a statistic of the unit, by their names; none for a unit of plain numbers.
+pub fn parts(unit: Unit) -> Vec<Field> {
+    let Some(object) = shape(unit) else { return Vec::new() };
+    let part = |field: Field| {
+        let path = field.path.strip_prefix(object)?.strip_prefix('.')?.to_owned();
+        Some(Field { path, ..field })
+    };
+    fields().into_iter().filter_map(part).collect()
+}
+
 /// Paths of every number that a result may hold, including statistics of policies.
 pub fn numbers(catalog: &Catalog) -> Vec<String> {
-    let fields = fields();
-    let within = |object: &str| {
-        let inner = fields.iter().filter(|field| field.kind == FieldKind::Number);
-        let paths = inner.filter_map(|field| field.path.strip_prefix(object)?.strip_prefix('.').map(str::to_owned));
-        paths.collect::<Vec<_>>()
+    let numbers = |fields: Vec<Field>| -> Vec<String> {
+        fields.into_iter().filter(|field| field.kind == FieldKind::Number).map(|field| field.path).collect()
     };
-    let distribution = within("host.latency_ns.all");
-    let plain = fields.iter().filter(|field| field.kind == FieldKind::Number).map(|field| field.path.clone());
+    let (times, histogram) = (numbers(parts(Unit::Times)), numbers(parts(Unit::Histogram)));
     let statistics = statistics(catalog).flat_map(|(path, _, _, statistic)| match statistic.unit {
-        Unit::Times => distribution.iter().map(|field| format!("{path}.{field}")).collect(),
+        Unit::Times => times.iter().map(|name| format!("{path}.{name}")).collect(),
+        Unit::Histogram => histogram.iter().map(|name| format!("{path}.{name}")).collect(),
         _ => vec![path],
     });
-    plain.chain(statistics).collect()
+    numbers(fields()).into_iter().chain(statistics).collect()
 }
 
 /// A statistic: its path in a result, its slot and policy, and its description.
@@ -145,7 +161,7 @@ pub fn statistics(catalog: &Catalog) -> impl Iterator<Item = Found> {
         let of_policy = |policy: &&'static PolicySpec| {
             let (slot, policy, object) = (*slot, *policy, object.clone());
             let path = move |statistic: &Statistic| format!("{object}.{}", statistic.name);
-            policy.statistics.iter().map(move |statistic| (path(statistic), slot, policy, statistic))
+            slot.statistics_of(policy).map(move |statistic| (path(statistic), slot, policy, statistic))
         };
         policies.iter().flat_map(of_policy).collect::<Vec<_>>()
     };

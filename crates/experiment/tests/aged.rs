@@ -12,7 +12,7 @@ use flashloom_experiment::run::{Prepared, Quiet};
 use flashloom_ftl::SINGLE_CHIP;
 use flashloom_ftl::collection::Collection;
 use flashloom_nand::{BlockId, PlaneId};
-use flashloom_units::{Capability, Policy, PolicySpec, State};
+use flashloom_units::{Capability, Component, Policy, PolicySpec, State};
 
 #[test]
 fn the_runs_of_a_comparison_give_what_each_gives_by_itself() {
@@ -46,6 +46,16 @@ struct Counting {
     written: Arc<AtomicU64>,
 }
 
+impl Component for Counting {
+    fn state(&self) -> Option<&dyn State> {
+        self.greedy.state()
+    }
+
+    fn state_mut(&mut self) -> Option<&mut dyn State> {
+        self.greedy.state_mut()
+    }
+}
+
 impl Collection for Counting {
     fn written(&mut self, pages: u32) {
         self.written.fetch_add(u64::from(pages), Ordering::Relaxed);
@@ -62,12 +72,6 @@ impl Collection for Counting {
     }
     fn withdraw(&mut self, block: BlockId) {
         self.greedy.withdraw(block);
-    }
-    fn state(&self) -> Option<&dyn State> {
-        self.greedy.state()
-    }
-    fn state_mut(&mut self) -> Option<&mut dyn State> {
-        self.greedy.state_mut()
     }
 }
 

@@ -17,6 +17,7 @@ mod explained;
 mod golden;
 mod issued;
 mod machine_paths;
+mod older_results;
 mod pace;
 mod policies;
 mod probe;

@@ -7,7 +7,7 @@ use flashloom_buffer::rate::{Occupancy, Rate};
 use flashloom_experiment::config::{Catalog, Experiment, Source};
 use flashloom_experiment::registry::Registry;
 use flashloom_experiment::run::{Failure, Prepared, Progress, Quiet};
-use flashloom_units::{Interrupt, Policy, PolicySpec};
+use flashloom_units::{Component, Interrupt, Policy, PolicySpec};
 use rayon::ThreadPoolBuilder;
 
 const EXPERIMENT: &str = r#"
@@ -148,6 +148,8 @@ struct Drives {
 
 /// A policy of which every drive has one.
 struct Counted(Arc<Drives>);
+
+impl Component for Counted {}
 
 impl Rate for Counted {
     fn victims(&mut self, occupancy: &Occupancy) -> u32 {

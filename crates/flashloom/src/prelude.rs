@@ -6,7 +6,7 @@
 pub use flashloom_buffer::{Order, Rate, SlotId};
 pub use flashloom_ftl::mapping::{Context, Profile, Site};
 pub use flashloom_ftl::{FIXED_HOMES, PAGE_MAPPING, SINGLE_CHIP, TRANSLATION_PAGES, WRITE_BUFFER};
-pub use flashloom_ftl::{FtlFigures, FtlReport, FtlSetup, Mapping, MappingExtras, PageWrite, Space};
+pub use flashloom_ftl::{FtlReport, FtlSetup, Mapping, MappingExtras, PageWrite, Space};
 pub use flashloom_ftl::{allocation::Allocation, collection::Collection, placement::Placement};
 pub use flashloom_host::scheduler::Choice;
 pub use flashloom_host::{Direction, RequestId, Requests, Scheduler, Setup, Stage};
@@ -15,7 +15,7 @@ pub use flashloom_nand::{
     Urgency,
 };
 pub use flashloom_units::{
-    Capability, Chosen, Figure, GIB, KIB, Kind, MIB, MS, Ns, Param, ParamSet, Policy, PolicySpec, Prng, Refusal, S,
-    Slot, Statistic, US, Unit, Value, choice, params,
+    Capability, Chosen, Component, Figure, Figures, GIB, KIB, Kind, MIB, MS, Ns, Param, ParamSet, Policy, PolicySpec,
+    Prng, Refusal, S, Slot, Statistic, US, Unit, Value, Violation, choice, params, violation,
 };
 pub use flashloom_workload::{Op, Priority, PriorityClass, Request, TASK_IDS};

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
-use flashloom_units::prefetch;
+use flashloom_units::{Violation, prefetch, violation};
 use serde::{Deserialize, Serialize};
 
 use crate::{RetiredBlocks, WearLevelling};
@@ -208,7 +208,7 @@ impl Blocks {
     }
 
     /// Checks that all tables say the same of every block, whatever they were loaded from.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), Violation> {
         let blocks = self.state.len();
         let mut is_listed = vec![false; blocks];
         for (plane, free) in (0..).map(PlaneId).zip(&self.free) {
@@ -218,19 +218,19 @@ impl Blocks {
                     && self.state[block.at()] == BlockState::Free
                     && !std::mem::replace(&mut is_listed[block.at()], true);
                 if !is_free {
-                    return Err(format!("blocks: {} is none of the free ones of plane {}", block.0, plane.0));
+                    return Err(violation!("blocks: {} is none of the free ones of plane {}", block.0, plane.0));
                 }
             }
         }
         let (mut bad, mut erases) = (vec![0; self.free.len()], 0);
         for (block, &state) in (0..).map(BlockId).zip(&self.state) {
             if (state == BlockState::Free) != is_listed[block.at()] {
-                return Err(format!("blocks: {} is free, and not listed as such", block.0));
+                return Err(violation!("blocks: {} is free, and not listed as such", block.0));
             }
             let most = if state == BlockState::Free { 0 } else { self.geometry.pages };
             if self.valid_of(block) > most {
                 let valid = self.valid_of(block);
-                return Err(format!("blocks: {} has {valid} valid pages, which is more than {most}", block.0));
+                return Err(violation!("blocks: {} has {valid} valid pages, which is more than {most}", block.0));
             }
             bad[self.geometry.plane_of(block).at()] += u32::from(state == BlockState::Bad);
             erases += u64::from(self.erases[block.at()]);
@@ -240,13 +240,13 @@ impl Blocks {
         let retired = [factory, program, erase].into_iter().fold(0, u64::saturating_add);
         let counted: u64 = bad.iter().map(|&bad| u64::from(bad)).sum();
         if (free, &bad, counted) != (self.total_free, &self.bad_in_plane, retired) {
-            return Err(format!(
+            return Err(violation!(
                 "blocks: {free} are free and {counted} bad, but {} and {retired} counted; bad ones by plane: {bad:?}",
                 self.total_free
             ));
         }
         if erases != u64::from(self.freed) || self.freed > u32::MAX / 2 {
-            return Err(format!("blocks: {erases} erases, but {} counted", self.freed));
+            return Err(violation!("blocks: {erases} erases, but {} counted", self.freed));
         }
         Ok(())
     }

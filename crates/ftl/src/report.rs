@@ -1,9 +1,9 @@
-//! What an FTL reports about a run.
+//! Counters that every FTL has, whatever its policies count besides as statistics of their own.
 
-use flashloom_units::{Latency, Ns};
+use flashloom_units::{Reader, State, StateError, Writer};
 use serde::{Deserialize, Serialize};
 
-/// What an FTL reports; what does not apply to a mapping or an allocation is absent.
+/// Counters of an FTL; what does not apply is absent.
 #[derive(Clone, Debug, Default)]
 pub struct FtlReport {
     /// Pages written by the layer above.
@@ -28,19 +28,56 @@ pub struct FtlReport {
     pub wear_moves: Option<u64>,
     /// Blocks that are bad, of a drive that has such or whose blocks can fail.
     pub retired: Option<RetiredBlocks>,
-    /// What a log-block mapping did.
-    pub merges: Option<Box<MergeReport>>,
-    /// What a cached map did.
-    pub map_cache: Option<MapCacheReport>,
-    /// What an allocation that looks for streams found.
-    pub streams: Option<StreamReport>,
+    /// Pages of the map that were programmed, by a mapping whose map is on flash.
+    pub map_writes: u64,
 }
 
-flashloom_units::state! {
-    FtlReport {
-        value host_page_writes, host_page_reads, page_copies, block_erases, read_modify_writes, trimmed_pages,
-            foreground_collections, background_collections, hot_page_writes, wear_moves, retired, map_cache, streams;
-        nested merges;
+/// Families of figures that states of older drives have behind these counters, each switched off.
+const OLDER_FAMILIES: usize = 3;
+
+// All fields are named, so that a new one does not compile before it is saved, or left out.
+impl State for FtlReport {
+    fn save(&self, to: &mut Writer) {
+        let Self {
+            host_page_writes,
+            host_page_reads,
+            page_copies,
+            block_erases,
+            read_modify_writes,
+            trimmed_pages,
+            foreground_collections,
+            background_collections,
+            hot_page_writes,
+            wear_moves,
+            retired,
+            map_writes: _,
+        } = self;
+        to.value(&[host_page_writes, host_page_reads, page_copies, block_erases, read_modify_writes, trimmed_pages]);
+        to.value(&[foreground_collections, background_collections]);
+        to.value(&(hot_page_writes, wear_moves, retired));
+        to.zeros(OLDER_FAMILIES);
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        let [host_page_writes, host_page_reads, page_copies, block_erases, read_modify_writes, trimmed_pages] =
+            from.value()?;
+        let [foreground_collections, background_collections] = from.value()?;
+        let (hot_page_writes, wear_moves, retired) = from.value()?;
+        *self = Self {
+            host_page_writes,
+            host_page_reads,
+            page_copies,
+            block_erases,
+            read_modify_writes,
+            trimmed_pages,
+            foreground_collections,
+            background_collections,
+            hot_page_writes,
+            wear_moves,
+            retired,
+            map_writes: 0,
+        };
+        from.zeros(OLDER_FAMILIES)
     }
 }
 
@@ -57,13 +94,14 @@ impl FtlReport {
             trimmed_pages: self.trimmed_pages + other.trimmed_pages,
             foreground_collections: self.foreground_collections + other.foreground_collections,
             background_collections: self.background_collections + other.background_collections,
+            map_writes: self.map_writes + other.map_writes,
             ..self
         }
     }
 
     /// Pages programmed for another reason than that the layer above wrote them.
     pub fn other_programs(&self) -> u64 {
-        self.page_copies + self.map_cache.map_or(0, |cache| cache.writes)
+        self.page_copies + self.map_writes
     }
 }
 
@@ -86,70 +124,4 @@ impl RetiredBlocks {
             [self.factory, self.program, self.erase].map(|blocks| blocks * u64::from(width));
         Self { factory, program, erase }
     }
-}
-
-/// Merges of a log-block mapping.
-#[derive(Clone, Debug, Default)]
-pub struct MergeReport {
-    /// Log blocks that became data blocks without a copy.
-    pub switch: u64,
-    /// Log blocks that became data blocks after their missing pages were copied in.
-    pub partial: u64,
-    /// Log blocks whose pages were gathered with those of their data blocks into new data blocks.
-    pub full: u64,
-    /// Pages programmed with nothing in them because a page of their offset was never written: blocks are programmed
-    /// in order.
-    pub filler_pages: u64,
-    /// Pages moved because their logical block was placed on another chip.
-    pub migrated_pages: u64,
-    /// Log blocks merged with each number of associated data blocks: k(L) in KAST's terms.
-    pub associativity: Vec<u64>,
-    /// How long each merge would occupy an idle chip: its copies and erases at their cost.
-    pub blocking_ns: Latency,
-    /// What no merge can exceed: N k C_copy + (k + 1) C_erase for the largest k that the mapping allows.
-    pub blocking_bound_ns: Ns,
-    /// Longest time that merge steps put between two pages of the host on a chip; the whole merge without preemption.
-    pub longest_wait_ns: Ns,
-    /// What that time cannot exceed.
-    pub wait_bound_ns: Ns,
-    /// Log pages that preemption keeps from the mapping, so that writes can go on during a merge.
-    pub reserved_pages: u64,
-}
-
-flashloom_units::state! {
-    MergeReport {
-        value switch, partial, full, filler_pages, migrated_pages, associativity, blocking_bound_ns, longest_wait_ns,
-            wait_bound_ns, reserved_pages;
-        nested blocking_ns;
-    }
-}
-
-/// The cached part of a map that lives on flash.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MapCacheReport {
-    /// Translations found in memory.
-    pub hits: u64,
-    /// Translations that had to be fetched.
-    pub misses: u64,
-    /// Translation pages read.
-    pub reads: u64,
-    /// Translation pages written.
-    pub writes: u64,
-}
-
-/// Streams that an allocation found among pages written together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StreamReport {
-    /// Streams found.
-    pub detected: u64,
-    /// Pages in them.
-    pub pages: u64,
-    /// Pages a stream at the moment: an adaptive threshold moves.
-    pub threshold: u64,
-    /// Chips that a stream is split over at the moment, where what reads take decides. Not saved with the counters: the
-    /// allocation's state has it.
-    #[serde(skip)]
-    pub substreams: Option<u64>,
-    /// Pages of streams that collections moved to another plane because the stream is read a lot.
-    pub spread_pages: u64,
 }

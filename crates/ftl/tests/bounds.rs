@@ -4,8 +4,8 @@
 //! changed here and there and kept if the longest merge and the longest wait of the host that it causes are no shorter.
 //! No sequence on the way may pass a bound; and where a bound can be reached, the search has to reach it.
 
-use crate::support::{Ftl, chip, pick, with_mapping};
-use flashloom_ftl::{FtlSetup, MergeReport, Preemption};
+use crate::support::{Ftl, Merges, chip, pick, with_mapping};
+use flashloom_ftl::{FtlSetup, Preemption};
 use flashloom_units::{Prng, Value};
 
 const LOGICAL_BLOCKS: u32 = 12;
@@ -46,7 +46,7 @@ fn changed(steps: &[Step], prng: &mut Prng) -> Vec<Step> {
 }
 
 /// What the steps cause; the accounts, and so the bound on waits, are checked.
-fn blocked(setup: &FtlSetup, steps: &[Step]) -> MergeReport {
+fn blocked(setup: &FtlSetup, steps: &[Step]) -> Merges {
     let mut ftl = Ftl::filled(&chip(LOGICAL_BLOCKS, 8, PAGES), setup, false);
     for step in steps {
         match *step {
@@ -65,14 +65,14 @@ fn blocked(setup: &FtlSetup, steps: &[Step]) -> MergeReport {
 }
 
 /// The worst that the search found.
-fn worst(setup: &FtlSetup, seed: u64, rounds: u32) -> MergeReport {
+fn worst(setup: &FtlSetup, seed: u64, rounds: u32) -> Merges {
     let mut prng = Prng::new(seed).branch("adversary");
     let mut steps: Vec<Step> = (0..LENGTH).map(|_| random_step(&mut prng)).collect();
     let mut found = blocked(setup, &steps);
     for _ in 0..rounds {
         let next = changed(&steps, &mut prng);
         let report = blocked(setup, &next);
-        let harm = |report: &MergeReport| report.blocking_ns.max() + report.longest_wait_ns;
+        let harm = |report: &Merges| report.blocking_ns.max() + report.longest_wait_ns;
         if harm(&report) >= harm(&found) {
             (steps, found) = (next, report);
         }

@@ -2,12 +2,12 @@
 //!
 //! All workloads are uniform random writes of whole pages over D data blocks of N pages, which are full.
 
-use crate::support::{Ftl, chip, with_mapping};
-use flashloom_ftl::{FtlSetup, MergeReport, Preemption};
+use crate::support::{Ftl, Merges, chip, with_mapping};
+use flashloom_ftl::{FtlSetup, Preemption};
 use flashloom_units::{Prng, Value};
 
 /// Random writes until the drive is warm, and then what `writes` more of them take.
-fn uniform(setup: &FtlSetup, blocks: u32, pages: u32, offsets: std::ops::Range<u32>, writes: u32) -> MergeReport {
+fn uniform(setup: &FtlSetup, blocks: u32, pages: u32, offsets: std::ops::Range<u32>, writes: u32) -> Merges {
     let mut ftl = Ftl::filled(&chip(blocks, 40, pages), setup, false);
     let mut prng = Prng::new(5).branch("uniform");
     let mut write = |ftl: &mut Ftl| {
@@ -34,7 +34,7 @@ fn setup(mapping: &str, set: &[(&str, Value)]) -> FtlSetup {
     setup
 }
 
-fn mean_associativity(merges: &MergeReport) -> f64 {
+fn mean_associativity(merges: &Merges) -> f64 {
     let weighted: u64 = merges.associativity.iter().enumerate().map(|(k, count)| k as u64 * count).sum();
     weighted as f64 / merges.associativity.iter().sum::<u64>() as f64
 }

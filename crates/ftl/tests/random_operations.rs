@@ -146,7 +146,8 @@ fn run(mapping: &str) -> Seen {
         let mut ftl = if filled { Ftl::filled(&space, &setup, true) } else { Ftl::new(&space, &setup, true) };
         operate(&mut ftl, &mut prng);
         seen.collected += ftl.nand.counts().erases[Origin::Gc as usize];
-        if let Some(merges) = ftl.report().merges {
+        if mapping.spec.statistics.iter().any(|one| one.name == "full_merges") {
+            let merges = ftl.merges();
             seen.merges =
                 [seen.merges[0] + merges.switch, seen.merges[1] + merges.partial, seen.merges[2] + merges.full];
             seen.fillers += merges.filler_pages;

@@ -145,7 +145,7 @@ impl Setup {
         }
         while step(&mut engine)? {}
         debug_assert!(self.is_verified || engine.outstanding() == 0, "all requests came back");
-        engine.check()
+        Ok(engine.check()?)
     }
 }
 

@@ -25,7 +25,7 @@
 
 use std::collections::VecDeque;
 
-use flashloom_units::{Figure, Ns, Refusal, SECTOR_BYTES, Value};
+use flashloom_units::{Figure, Ns, Refusal, SECTOR_BYTES, Value, Violation, violation};
 use flashloom_workload::{Op, Request};
 
 use crate::end_index::EndIndex;
@@ -391,14 +391,14 @@ impl BlockLayer {
     ///
     /// # Errors
     /// The first rule that does not hold, with the values of all counters.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), Violation> {
         let SchedulerStats { inserted, merged, dispatched, completed, .. } = self.stats;
         let (queued, in_flight, flushes) = (self.queued(), u64::from(self.in_flight), self.flushes.len() as u64);
         let listed = self.requests.count(Stage::Queued) + flushes;
         let held = self.requests.count(Stage::InFlight);
         let waiting = self.requests.count_members(Stage::Queued) + flushes;
         let members = waiting + self.requests.count_members(Stage::InFlight);
-        let counters = format!(
+        let counters = violation!(
             "inserted {inserted}, merged {merged}, dispatched {dispatched}, completed {completed}, queued {queued} \
              ({listed} in the pool), in flight {in_flight} ({held} in the pool), original requests held {members}"
         );
@@ -411,8 +411,8 @@ impl BlockLayer {
             ("what the classes hold is what waits and what is in flight", self.classes_add_up()),
         ];
         match rules.iter().find(|(_, holds)| !holds) {
-            Some((rule, _)) => Err(format!("host: it does not hold that {rule}: {counters}")),
-            None => self.scheduler.check(&self.requests),
+            Some((rule, _)) => Err(violation!("host: it does not hold that {rule}: {counters}")),
+            None => self.scheduler.check().and_then(|()| self.scheduler.check_queued(&self.requests)),
         }
     }
 }

@@ -12,7 +12,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use flashloom_units::Ns;
+use flashloom_units::{Component, Ns, Violation, violation};
 
 use crate::id::RequestId;
 use crate::requests::{Requests, Stage};
@@ -59,6 +59,8 @@ struct Chosen {
     dispatched: usize,
 }
 
+impl Component for Chosen {}
+
 impl Scheduler for Chosen {
     fn insert(&mut self, _now: Ns, _requests: &Requests, id: RequestId) -> Ns {
         self.queue.push(id);
@@ -80,9 +82,9 @@ impl Scheduler for Chosen {
         Choice::Request(self.queue.remove(turn.taken))
     }
 
-    fn check(&self, requests: &Requests) -> Result<(), String> {
+    fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
         let (listed, queued) = (self.queue.len() as u64, requests.count(Stage::Queued));
-        if listed == queued { Ok(()) } else { Err(format!("orders: {listed} listed, {queued} queued")) }
+        if listed == queued { Ok(()) } else { Err(violation!("orders: {listed} listed, {queued} queued")) }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Adding a scheduler: a file `scheduler/NAME.rs` with `SPEC`, `Params` and `State`, and its line in the table below;
 //! or, from another crate, [`Slot::add`].
 
-use flashloom_units::{Figure, Ns, ParamSet, Policy, PolicySpec, Refusal, Role, Slot, SlotSpec, Value};
+use flashloom_units::{Component, Ns, ParamSet, Policy, PolicySpec, Refusal, Role, Slot, SlotSpec, Value, Violation};
 use flashloom_workload::Request;
 
 use crate::id::RequestId;
@@ -34,7 +34,7 @@ pub struct Setup {
 ///
 /// Flushes bypass the scheduler. `now` never decreases. The default methods allow back merges of new requests; front
 /// merges and joins of queued requests need [`Self::front_merge_candidate`], [`Self::former`] and [`Self::latter`].
-pub trait Scheduler: Send {
+pub trait Scheduler: Component {
     /// Adds a request, and returns the deadline of its dispatch, `Ns::MAX` for none.
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns;
 
@@ -84,27 +84,11 @@ pub trait Scheduler: Send {
         Err(Refusal::new("parameters that are fixed for a run", "a scheduler whose parameters can change"))
     }
 
-    /// Values of the policy's `statistics`, in the order of its specification.
-    fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
     /// Checks the scheduler's own structures against the queued requests of the pool.
     ///
     /// # Errors
     /// The first violation, in words.
-    fn check(&self, requests: &Requests) -> Result<(), String>;
-
-    /// The scheduler's state, for saving. With none, the default, a block layer that uses the scheduler cannot be
-    /// saved. [`stateful!`](flashloom_units::stateful!) writes this and the next method.
-    fn state(&self) -> Option<&dyn flashloom_units::State> {
-        None
-    }
-
-    /// The scheduler's state, for loading.
-    fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
-        None
-    }
+    fn check_queued(&self, requests: &Requests) -> Result<(), Violation>;
 }
 
 pub mod anticipatory;
@@ -127,6 +111,7 @@ pub static SLOT: SlotSpec = SlotSpec {
     role: "I/O scheduler",
     help: "the order in which the host's block layer sends requests to the device; there is no mq-deadline, kyber or \
            bfq",
+    statistics: &[],
 };
 
 /// The built-in schedulers, in the order in which they are listed.

@@ -177,6 +177,6 @@ proptest! {
             }
         }
         prop_assert!(observer.waiting.is_empty());
-        observer.layer.check().map_err(TestCaseError::fail)?;
+        observer.layer.check()?;
     }
 }

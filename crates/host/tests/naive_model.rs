@@ -109,7 +109,7 @@ fn compare(scheduler: Box<dyn Scheduler>, rule: Rule, steps: &[Step]) -> Result<
             Step::Pass { ns } => now += ns,
         }
         prop_assert_eq!(layer.queued(), model.waiting.len() as u64, "step {}", cookie);
-        layer.check().map_err(TestCaseError::fail)?;
+        layer.check()?;
     }
     Ok(())
 }

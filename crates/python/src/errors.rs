@@ -65,7 +65,7 @@ impl Fault {
             Self::Input(problems) => problem_error(py, "InputError", problems),
             Self::Run(Failure::Input(problem)) => problem_error(py, "InputError", problem.into()),
             Self::Run(Failure::Refused(refusal)) => problem_error(py, "ConfigError", refusal.into()),
-            Self::Run(Failure::Check(message)) => error(py, "CheckError", message),
+            Self::Run(Failure::Check(message)) => error(py, "CheckError", message.to_string()),
             Self::Run(failure @ Failure::Interrupted) => error(py, "InterruptedRun", failure.to_string()),
             Self::Run(failure @ Failure::Unkept(_)) => error(py, "Error", failure.to_string()),
             Self::Other(message) => error(py, "Error", message),

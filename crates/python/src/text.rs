@@ -29,7 +29,7 @@ pub(crate) fn of_comparison(catalog: &Catalog, json: &str, names: &[String]) -> 
     let keys = compared.runs.first().into_iter().flat_map(|run| run.vary.keys().map(String::as_str));
     let has_bounds = compared.runs.iter().any(|run| run.result.bounds.is_some());
     let columns = columns::chosen(catalog, names, keys, has_bounds)?;
-    let below = missing_bounds(&compared) + &hints(&compared, &columns);
+    let below = missing_bounds(&compared) + &hints(catalog, &compared, &columns);
     let below = (!below.is_empty()).then_some(Part::Lines(below));
     Ok(shown(comparison(&compared, &columns).into_iter().chain(below)))
 }

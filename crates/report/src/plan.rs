@@ -245,7 +245,8 @@ impl Ready<'_> {
             let studies = first..first + planned.studies.len();
             first = studies.end;
             let results = Results::new(planned, &outcomes, &self.job_of[studies]);
-            crate::reproduce::reproduction(self.plan.quick, &planned.paper, &results).map_err(Failure::Check)
+            crate::reproduce::reproduction(self.plan.quick, &planned.paper, &results)
+                .map_err(|found| Failure::Check(found.into()))
         };
         self.plan.papers.iter().map(reproduction).collect()
     }

@@ -4,6 +4,7 @@
 //! Nothing here knows about flash. The rule for units: time is integer nanoseconds, sizes are bytes, host addresses
 //! are 512-byte sectors, and a name that holds a unit ends in it (`read_expire_ns`, `capacity_bytes`).
 
+mod component;
 mod divisor;
 mod event_queue;
 mod id;
@@ -20,8 +21,11 @@ mod problem;
 mod quantity;
 mod refusal;
 mod state;
+mod statistic;
+mod violation;
 mod visible;
 
+pub use component::Component;
 pub use divisor::Divisor;
 pub use event_queue::{EventNumber, EventQueue};
 pub use id::{Id, NO_INDEX};
@@ -31,7 +35,7 @@ pub use latency::{Histogram, Latency, SparseLatency};
 pub use lines::Lines;
 pub use lists::Lists;
 pub use param::{Choice, FieldType, Kind, Must, Param, ParamSet, Used, Value, nearest, one_of};
-pub use policy::{Capability, Chosen, Figure, Policy, PolicySpec, Role, Slot, SlotSpec, Statistic, Unit};
+pub use policy::{Capability, Chosen, Policy, PolicySpec, Role, Slot, SlotSpec};
 pub use prefetch::prefetch;
 pub use prng::Prng;
 pub use problem::{Place, Problem, Problems};
@@ -41,6 +45,8 @@ pub use quantity::{
 };
 pub use refusal::Refusal;
 pub use state::{Reader, State, StateError, Word, Writer, load_state, load_with, save_state, save_with};
+pub use statistic::{Figure, Figures, Statistic, Unit};
+pub use violation::Violation;
 pub use visible::{
     MOST_SHOWN, visible, visible_bytes, visible_json, visible_line, visible_message, visible_path, visible_whole_line,
 };

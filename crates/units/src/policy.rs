@@ -8,7 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{Kind, Latency, Ns, Param, Refusal, Value, one_of};
+use crate::{Kind, Param, Refusal, Statistic, Value, one_of};
 
 /// A property that a policy can need from the rest of a stack, or offer to it.
 ///
@@ -31,80 +31,6 @@ impl Capability {
     /// The capability in words that follow "needs ...".
     pub const fn in_words(self) -> &'static str {
         self.in_words
-    }
-}
-
-/// Unit of a statistic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// A plain number.
-    Count,
-    /// Bytes.
-    Bytes,
-    /// Nanoseconds.
-    Time,
-    /// A share or a factor.
-    Ratio,
-    /// A distribution of times, in nanoseconds.
-    Times,
-}
-
-impl Unit {
-    /// The unit in words, for help.
-    pub const fn in_words(self) -> &'static str {
-        match self {
-            Self::Count => "a count",
-            Self::Bytes => "bytes",
-            Self::Time => "nanoseconds",
-            Self::Ratio => "a ratio",
-            Self::Times => "a distribution of nanoseconds",
-        }
-    }
-}
-
-/// Description of a figure that a policy reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Statistic {
-    /// The name in the result's JSON, with the unit last.
-    pub name: &'static str,
-    /// Unit of the figure.
-    pub unit: Unit,
-    /// One line of help.
-    pub help: &'static str,
-}
-
-impl Statistic {
-    /// A statistic that is a plain number.
-    pub const fn count(name: &'static str, help: &'static str) -> Self {
-        Self { name, unit: Unit::Count, help }
-    }
-}
-
-/// The value of a [`Statistic`].
-#[derive(Clone, Debug)]
-pub enum Figure {
-    /// A plain number.
-    Count(u64),
-    /// Bytes.
-    Bytes(u64),
-    /// Nanoseconds.
-    Time(Ns),
-    /// A share or a factor; absent where there is nothing to divide by.
-    Ratio(Option<f64>),
-    /// A distribution of times.
-    Times(Box<Latency>),
-}
-
-impl Figure {
-    /// Unit of the figure.
-    pub const fn unit(&self) -> Unit {
-        match self {
-            Self::Count(_) => Unit::Count,
-            Self::Bytes(_) => Unit::Bytes,
-            Self::Time(_) => Unit::Time,
-            Self::Ratio(_) => Unit::Ratio,
-            Self::Times(_) => Unit::Times,
-        }
     }
 }
 
@@ -180,7 +106,7 @@ impl PolicySpec {
 
     /// The first fault that keeps the specification out of a slot: a name, parameter or statistic that a configuration
     /// or a result could not hold. None if it is sound.
-    fn fault(&self) -> Option<String> {
+    fn fault(&self, slot: &SlotSpec) -> Option<String> {
         let is_name = |name: &str| {
             let mut characters = name.chars();
             characters.next().is_some_and(|first| first.is_ascii_lowercase())
@@ -200,10 +126,10 @@ impl PolicySpec {
             return Some(format!("`{}` of `{}` {fault}", param.name, self.name));
         }
         let twice = |(index, figure): (usize, &Statistic)| {
-            let again = self.statistics[..index].iter().any(|other| other.name == figure.name);
+            let again = slot.statistics_of(self).take(index).any(|other| other.name == figure.name);
             again.then(|| format!("the statistic `{}` of `{}` is there twice", figure.name, self.name))
         };
-        self.statistics.iter().enumerate().find_map(twice)
+        slot.statistics_of(self).enumerate().find_map(twice)
     }
 }
 
@@ -218,6 +144,16 @@ pub struct SlotSpec {
     pub role: &'static str,
     /// One line of help: the decision that the policies make.
     pub help: &'static str,
+    /// Figures that whoever calls the policies counts for each of them, those of other people included. A result has
+    /// them before the policy's own.
+    pub statistics: &'static [Statistic],
+}
+
+impl SlotSpec {
+    /// Every statistic of a policy of the slot, in the order of its values in [`Figures`](crate::Figures).
+    pub fn statistics_of(&self, policy: &PolicySpec) -> impl Iterator<Item = &'static Statistic> + use<> {
+        self.statistics.iter().chain(policy.statistics)
+    }
 }
 
 /// The kind of policy that a slot takes, implemented for the trait object of its policies, such as `dyn Scheduler`.
@@ -370,7 +306,7 @@ impl<P: Role + ?Sized> Slot<P> {
     pub fn add(&mut self, policy: Policy<P>) -> Result<(), Refusal> {
         let name = policy.spec.name;
         let refuse = |found: String| Refusal::new(found, format!("another policy of {}", self.spec.name));
-        if let Some(fault) = policy.spec.fault() {
+        if let Some(fault) = policy.spec.fault(self.spec) {
             return Err(refuse(fault));
         }
         if self.find(name).is_some() {
@@ -453,7 +389,13 @@ mod tests {
     }
 
     static SPEC: PolicySpec = PolicySpec { name: "polite", params: Params::PARAMS, ..PolicySpec::BLANK };
-    static SLOT: SlotSpec = SlotSpec { name: "greeters", key: "hall.greeter", role: "greeting", help: "Who greets." };
+    static SLOT: SlotSpec = SlotSpec {
+        name: "greeters",
+        key: "hall.greeter",
+        role: "greeting",
+        help: "Who greets.",
+        statistics: &[Statistic::count("guests", "Guests.")],
+    };
 
     fn polite(spec: &'static PolicySpec) -> Policy<dyn Greeter> {
         let policy = Policy::<dyn Greeter>::new(spec, |values, name: &&str| {
@@ -500,12 +442,15 @@ mod tests {
         const FLAG: Param =
             Param { name: "n", kind: Kind::Flag, default: Value::Flag(true), help: "", tradeoff: "", used: None };
         static TWICE: PolicySpec = PolicySpec { name: "bad", params: &[FLAG, FLAG], ..PolicySpec::BLANK };
+        const GUESTS: Statistic = Statistic::count("guests", "The same guests again.");
+        static COUNTED: PolicySpec = PolicySpec { name: "bad", statistics: &[GUESTS], ..PolicySpec::BLANK };
         let mut slot = Slot::new(&SLOT, [polite(&SPEC)]);
         for (spec, found) in [
             (&SPEC, "a second policy named `polite`"),
             (&BAD_NAME, "`Po lite` is not a name"),
             (&BAD_DEFAULT, "`n` of `bad` has a default that it does not take"),
             (&TWICE, "`n` of `bad` is there twice"),
+            (&COUNTED, "the statistic `guests` of `bad` is there twice"),
         ] {
             let refusal = slot.add(polite(spec)).unwrap_err();
             assert!(refusal.found.starts_with(found), "{refusal}");

@@ -5,6 +5,7 @@
 //! or an erase under a running command, and the program or erase of a bad block.
 
 use flashloom_nand::{BlockId, Command, Event, Geometry, Nand, OperationKind, Origin, Ppn};
+use flashloom_units::{Violation, violation};
 use serde::{Deserialize, Serialize};
 
 /// Per-block state: its write pointer, the commands that run on it, and whether it is bad.
@@ -44,14 +45,14 @@ impl Checker {
 
     /// Checks what was loaded, against the array that was loaded with it: nothing runs, and as many pages are
     /// programmed as the array says.
-    pub(crate) fn check_loaded(&self, nand: &Nand) -> Result<(), String> {
+    pub(crate) fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
         let is_as = |(id, &Block { started, ended, reading, erasing, bad }): (u32, &Block)| {
             let block = BlockId(id);
             let (written, is_bad) = (nand.written(block), nand.is_bad(block));
             (started, ended, reading, erasing, bad) == (written, written, 0, false, is_bad)
         };
         match (0..).zip(&self.blocks).position(|block| !is_as(block)) {
-            Some(block) => Err(format!("verification: block {block} is in another state than in the array")),
+            Some(block) => Err(violation!("verification: block {block} is in another state than in the array")),
             None => Ok(()),
         }
     }

@@ -1,5 +1,7 @@
 //! Contents of pages, as version stamps of their sectors: one word a page where all sectors have the same stamp.
 
+use flashloom_units::{Violation, violation};
+
 /// The stamps of the sectors of one page.
 pub(crate) type Stamps = [u32; 32];
 
@@ -26,18 +28,20 @@ impl Contents {
     }
 
     /// Checks contents that were loaded: each entry of the slab is one page's, or free.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), Violation> {
         let mut is_used = vec![false; self.mixed.len()];
         let of_pages = self.pages.iter().filter(|&&word| word & MIXED != 0).map(|&word| word & !MIXED);
         for index in of_pages.chain(self.free.iter().copied()) {
             match is_used.get_mut(index as usize) {
                 Some(is_used) if !*is_used => *is_used = true,
                 _ => {
-                    return Err(format!("verification: the contents of a page are in entry {index}, which is not its"));
+                    return Err(violation!(
+                        "verification: the contents of a page are in entry {index}, which is not its"
+                    ));
                 }
             }
         }
-        if is_used.contains(&false) { Err("verification: contents that no page has".to_owned()) } else { Ok(()) }
+        if is_used.contains(&false) { Err(Violation::new("verification: contents that no page has")) } else { Ok(()) }
     }
 
     /// Returns the stamps of all sectors of a page. Entries beyond the page's size mean nothing.

@@ -9,6 +9,7 @@ mod contents;
 mod oracle;
 
 use flashloom_nand::{BlockId, Event, Geometry, Nand};
+use flashloom_units::{Violation, violation};
 
 pub use checker::Checker;
 pub use oracle::Oracle;
@@ -50,7 +51,7 @@ impl Verifier {
     ///
     /// # Errors
     /// What cannot be, or a violation that was saved.
-    pub fn check_loaded(&self, nand: &Nand) -> Result<(), String> {
+    pub fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
         self.checker.check_loaded(nand)?;
         self.oracle.check_loaded()?;
         self.check()
@@ -60,9 +61,9 @@ impl Verifier {
     ///
     /// # Errors
     /// The first violation, in words.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), Violation> {
         match self.checker.violation().or(self.oracle.violation()) {
-            Some(violation) => Err(format!("verification: {violation}")),
+            Some(violation) => Err(violation!("verification: {violation}")),
             None => Ok(()),
         }
     }

@@ -14,6 +14,7 @@
 //! logical page and sectors, and every read asked of it is emitted at once, for that page. A program that completes or
 //! copies a page writes what the read before it has returned, from wherever that took it.
 
+use flashloom_units::{Violation, violation};
 use std::collections::BTreeMap;
 
 use flashloom_buffer::SlotId;
@@ -96,17 +97,17 @@ impl Oracle {
 
     /// Checks what was loaded for a drive that has served no request: nothing is in its buffer, and no page's contents
     /// are those of another.
-    pub(crate) fn check_loaded(&self) -> Result<(), String> {
+    pub(crate) fn check_loaded(&self) -> Result<(), Violation> {
         if !self.slots.is_empty() || self.asked.is_some() {
-            return Err("verification: pages are in the buffer of a drive that has served nothing".to_owned());
+            return Err(Violation::new("verification: pages are in the buffer of a drive that has served nothing"));
         }
         // A page that a worn-out drive did not take is sent for ever; none of these is looked at again.
         let most = most_operations(&self.geometry);
         if let Some(program) = self.successors.iter().flatten().find(|&&program| u64::from(program) >= most) {
-            return Err(format!("verification: program {program} waits for a read, of {most} operations"));
+            return Err(violation!("verification: program {program} waits for a read, of {most} operations"));
         }
         if self.last_stamp > MOST_STAMPS || self.sectors_checked > MOST_SECTORS {
-            return Err(format!("verification: {} pages were written to age a drive", self.last_stamp));
+            return Err(violation!("verification: {} pages were written to age a drive", self.last_stamp));
         }
         self.logical.check()?;
         self.flash.check()

@@ -53,7 +53,7 @@ impl Array {
 
     fn check(&mut self) -> Result<(), String> {
         self.verifier.follow(&mut self.nand);
-        self.verifier.check()
+        Ok(self.verifier.check()?)
     }
 }
 

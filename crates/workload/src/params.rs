@@ -17,8 +17,13 @@ choice! {
 }
 
 /// The slot of the workload.
-pub static WORKLOADS: SlotSpec =
-    SlotSpec { name: "workloads", key: "workload.kind", role: "workload", help: "where the requests come from" };
+pub static WORKLOADS: SlotSpec = SlotSpec {
+    name: "workloads",
+    key: "workload.kind",
+    role: "workload",
+    help: "where the requests come from",
+    statistics: &[],
+};
 
 params! {
     /// The parameters of any workload, `[workload]`.

@@ -221,6 +221,34 @@ pub struct Profile {
     pub has_first_sector: bool,
     /// True if it replays a recording, of which `workload.replicate` makes replicates.
     pub has_replicates: bool,
+    /// How its requests arrive where `workload.replay` is left out; none if it paces itself.
+    pub replay: Option<Replay>,
+    /// True if it reads the file that `workload.path` names.
+    pub reads_path: bool,
+    /// The key that changes how many requests come in a time; none if only `workload.speed` does.
+    pub rate_key: Option<&'static str>,
+    /// Its way through the addresses, if it goes through them in order and then begins again.
+    pub rounds: Option<Rounds>,
+}
+
+/// Addresses that are passed in order, again and again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rounds {
+    /// Bytes from the beginning of a request to that of the next.
+    pub step_bytes: u64,
+    /// The addresses of a round.
+    pub footprint: Footprint,
+    /// The key that decides them.
+    pub key: &'static str,
+}
+
+/// Addresses that a workload uses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Footprint {
+    /// So many bytes.
+    Bytes(u64),
+    /// A share of the drive.
+    Share(f64),
 }
 
 impl Role for dyn Workload {

@@ -98,6 +98,17 @@ impl BlockMap {
 
 impl MappingExtras for BlockMap {}
 
+impl Component for BlockMap {
+    fn check(&self) -> Result<(), Violation> {
+        let pages = self.geometry.pages as usize;
+        let programmed = |at: usize| at % pages < self.blocks[at / pages].1 as usize;
+        let lost = (0..self.holds.len()).find(|&at| self.holds[at] && !programmed(at));
+        lost.map_or(Ok(()), |at| {
+            Err(violation!("page {at} was never programmed"))
+        })
+    }
+}
+
 impl Mapping for BlockMap {
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         writes.iter().for_each(|write| self.write_page(nand, write));
@@ -135,12 +146,5 @@ impl Mapping for BlockMap {
 
     fn free_blocks(&self) -> u64 {
         self.free.len() as u64
-    }
-
-    fn check(&self) -> Result<(), String> {
-        let pages = self.geometry.pages as usize;
-        let programmed = |at: usize| at % pages < self.blocks[at / pages].1 as usize;
-        let lost = (0..self.holds.len()).find(|&at| self.holds[at] && !programmed(at));
-        lost.map_or(Ok(()), |at| Err(format!("page {at} was never programmed")))
     }
 }

@@ -15,8 +15,8 @@
 //!
 //! O(1) per translation, and O(1) per valid page of a victim. Memory: 10 bytes per translation page.
 
-use flashloom::ftl::mapping::cached;
 use flashloom::ftl::mapping::translation::{MapCache, MapShape, TranslationPage, WriteBack};
+use flashloom::ftl::mapping::{cached, translation};
 use flashloom::prelude::*;
 use flashloom::units::state;
 
@@ -36,6 +36,7 @@ static SPEC: PolicySpec = PolicySpec {
     source: "the cached translation pages of CDFTL (Wang et al., ACM TODAES 2016)",
     offers: &[PAGE_MAPPING, TRANSLATION_PAGES, Capability::SAVED_STATE],
     params: Params::PARAMS,
+    statistics: translation::STATISTICS,
     ..PolicySpec::BLANK
 };
 
@@ -173,11 +174,11 @@ impl MapCache for Ctp {
         lpns.for_each(|lpn| _ = self.touch(lpn));
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Violation> {
         let held = (0..self.end()).filter(|&page| self.holds(page)).count() as u32;
         let is_sound = held == self.cached && held <= self.capacity;
         is_sound
             .then_some(())
-            .ok_or_else(|| format!("ctp: {held} pages, {} counted", self.cached))
+            .ok_or_else(|| violation!("ctp: {held} pages, {} counted", self.cached))
     }
 }

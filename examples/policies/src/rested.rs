@@ -50,6 +50,8 @@ struct Rested {
     valid: Vec<u32>,
 }
 
+impl Component for Rested {}
+
 impl Collection for Rested {
     fn closed(&mut self, block: BlockId, valid: u32) {
         self.filled[self.geometry.plane_of(block).at()].push(block);

@@ -47,6 +47,12 @@ struct Shortest {
     overdue: u64,
 }
 
+impl Component for Shortest {
+    fn figures(&self) -> Vec<Figure> {
+        vec![Figure::Count(self.overdue)]
+    }
+}
+
 impl Scheduler for Shortest {
     fn insert(&mut self, now: Ns, _requests: &Requests, id: RequestId) -> Ns {
         self.waiting.push(id);
@@ -63,15 +69,11 @@ impl Scheduler for Shortest {
         Choice::Request(self.waiting.remove(if is_overdue { 0 } else { shortest }))
     }
 
-    fn figures(&self) -> Vec<Figure> {
-        vec![Figure::Count(self.overdue)]
-    }
-
-    fn check(&self, requests: &Requests) -> Result<(), String> {
+    fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
         let (listed, queued) = (self.waiting.len() as u64, requests.count(Stage::Queued));
         let is_sound = listed == queued;
         is_sound
             .then_some(())
-            .ok_or_else(|| format!("{listed} listed, {queued} queued"))
+            .ok_or_else(|| violation!("{listed} listed, {queued} queued"))
     }
 }

@@ -16,22 +16,14 @@ params! {
     }
 }
 
-const fn pages(name: &'static str, help: &'static str) -> Statistic {
-    Statistic {
-        name,
-        help,
-        unit: Unit::Count,
-    }
-}
-
 static SPEC: PolicySpec = PolicySpec {
     name: "slc-region",
     summary: "a page-level map whose first pages are in blocks with one bit per cell",
     offers: &[PAGE_MAPPING],
     params: Params::PARAMS,
     statistics: &[
-        pages("slc_programs", "pages programmed there"),
-        pages("other_programs", "elsewhere"),
+        Statistic::count("slc_programs", "Pages programmed in the SLC region."),
+        Statistic::count("other_programs", "Pages programmed elsewhere."),
     ],
     ..PolicySpec::BLANK
 };
@@ -96,6 +88,18 @@ impl SlcRegion {
 
 impl MappingExtras for SlcRegion {}
 
+impl Component for SlcRegion {
+    fn figures(&self) -> Vec<Figure> {
+        let reports = self.stores.iter().map(PageStore::report);
+        let programs = reports.map(|it| Figure::Count(it.host_page_writes + it.page_copies));
+        programs.collect()
+    }
+
+    fn check(&self) -> Result<(), Violation> {
+        self.stores.iter().try_for_each(PageStore::check)
+    }
+}
+
 impl Mapping for SlcRegion {
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         for write in writes {
@@ -128,18 +132,5 @@ impl Mapping for SlcRegion {
 
     fn free_blocks(&self) -> u64 {
         self.stores.iter().map(PageStore::free_blocks).sum()
-    }
-
-    fn figures(&self) -> FtlFigures {
-        let reports = self.stores.iter().map(PageStore::report);
-        let programs = reports.map(|it| Figure::Count(it.host_page_writes + it.page_copies));
-        FtlFigures {
-            mapping: programs.collect(),
-            ..FtlFigures::default()
-        }
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.stores.iter().try_for_each(PageStore::check)
     }
 }

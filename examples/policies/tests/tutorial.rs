@@ -206,6 +206,32 @@ fn a_dirty_translation_page_that_is_cached_whole_is_written_without_a_read() {
     assert!(figure("writes") > 0, "{cache}");
 }
 
+/// In the result, beside the fields of any map on flash; as a column of a comparison; and explained.
+#[test]
+fn what_a_mapping_from_outside_counts_is_told_wherever_a_built_in_ones_is() {
+    let result = result(&ctp(&["run.precondition=none"]));
+    let (cache, counted) = (
+        &result["ftl"]["map_cache"],
+        &result["ftl"]["statistics"]["mapping"],
+    );
+    for name in ["hits", "misses", "hit_ratio", "reads", "writes"] {
+        let of_map = &counted[format!("map_{name}")];
+        assert!(!of_map.is_null() && *of_map == cache[name], "{name}");
+    }
+    let vary = ["--vary", "ftl.mapping=ctp,dftl", "--statistics"];
+    let keys = [
+        "device.over_provisioning=0.2",
+        "workload.synthetic.requests=500",
+    ];
+    let set = keys.iter().flat_map(|key| ["--set", *key]);
+    let compare = ["compare", EXPERIMENT, "--no-cache"].into_iter();
+    let table = stdout(&compare.chain(vary).chain(set).collect::<Vec<_>>());
+    let heading = table.lines().next().unwrap_or_default();
+    assert!(heading.contains("map_misses"), "{heading}");
+    let page = stdout(&["explain", "map_misses"]);
+    assert!(page.contains("dftl, ctp"), "{page}");
+}
+
 #[test]
 fn a_drive_with_a_cached_map_can_be_saved_and_goes_on_as_it_was() {
     let folder = tempfile::tempdir().expect("a folder");

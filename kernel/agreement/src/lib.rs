@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 use flashloom_host::scheduler::Choice;
 use flashloom_host::scheduler::pardispatcher::{ParDispatcherParams, Scan};
 use flashloom_host::{Direction, RequestId, Requests, Scheduler, Setup, Stage};
-use flashloom_units::{Figure, Ns, ParamSet, Refusal, SECTOR_BYTES, Value};
+use flashloom_units::{Component, Figure, Ns, ParamSet, Refusal, SECTOR_BYTES, Value, Violation, violation};
 use flashloom_workload::Request;
 
 /// What the core counts: `struct pd_stats`.
@@ -118,6 +118,13 @@ impl Drop for KernelCore {
     }
 }
 
+impl Component for KernelCore {
+    fn figures(&self) -> Vec<Figure> {
+        let stats = self.stats();
+        [stats.turns, stats.expired_turns, stats.region_switches].map(Figure::Count).to_vec()
+    }
+}
+
 impl Scheduler for KernelCore {
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
         let direction = requests[id].direction().at() as c_int;
@@ -176,16 +183,11 @@ impl Scheduler for KernelCore {
         Ok(())
     }
 
-    fn figures(&self) -> Vec<Figure> {
-        let stats = self.stats();
-        [stats.turns, stats.expired_turns, stats.region_switches].map(Figure::Count).to_vec()
-    }
-
-    fn check(&self, requests: &Requests) -> Result<(), String> {
+    fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
         // SAFETY: as the type says; the rule is a string that is never freed.
         let broken = unsafe { binding_check(self.binding, requests.count(Stage::Queued)) };
         // SAFETY: likewise.
         let rule = NonNull::new(broken.cast_mut()).map(|rule| unsafe { CStr::from_ptr(rule.as_ptr()) });
-        rule.map_or(Ok(()), |rule| Err(format!("the module's core breaks the rule {}", rule.to_string_lossy())))
+        rule.map_or(Ok(()), |rule| Err(violation!("the module's core breaks the rule {}", rule.to_string_lossy())))
     }
 }

@@ -20,7 +20,7 @@
 //! sorting of its pages, or with padding a visit to each page of its block.
 
 use flashloom_nand::Lpn;
-use flashloom_units::{Capability, Kind, Lists, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Component, Kind, Lists, ParamSet, PolicySpec, Value, params};
 
 use super::Order;
 use crate::SlotId;
@@ -95,9 +95,11 @@ impl BlockLru {
     }
 }
 
-impl Order for BlockLru {
+impl Component for BlockLru {
     flashloom_units::stateful!();
+}
 
+impl Order for BlockLru {
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {
         let (block, pages) = self.groups.insert(slot, lpn);
         if pages > 1 {

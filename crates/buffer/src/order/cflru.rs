@@ -21,7 +21,7 @@
 //! counts these as free room. The default of the window is a choice made here. O(1) an operation.
 
 use flashloom_nand::Lpn;
-use flashloom_units::{Capability, Kind, Lists, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Component, Kind, Lists, ParamSet, PolicySpec, Value, params};
 
 use super::Order;
 use crate::SlotId;
@@ -105,9 +105,11 @@ impl Cflru {
     }
 }
 
-impl Order for Cflru {
+impl Component for Cflru {
     flashloom_units::stateful!();
+}
 
+impl Order for Cflru {
     fn inserted(&mut self, slot: SlotId, _lpn: Lpn) {
         self.enter(slot, false);
     }

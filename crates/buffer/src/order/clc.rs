@@ -17,7 +17,7 @@
 //! operation; a victim costs the sorting of its pages.
 
 use flashloom_nand::Lpn;
-use flashloom_units::{Capability, Kind, Lists, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Component, Kind, Lists, ParamSet, PolicySpec, Value, params};
 
 use super::Order;
 use crate::SlotId;
@@ -119,9 +119,11 @@ impl Clc {
     }
 }
 
-impl Order for Clc {
+impl Component for Clc {
     flashloom_units::stateful!();
+}
 
+impl Order for Clc {
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {
         let (cluster, pages) = self.clusters.insert(slot, lpn);
         if pages > 1 {

@@ -11,7 +11,7 @@
 //! an operation; a victim costs the sorting of its pages.
 
 use flashloom_nand::Lpn;
-use flashloom_units::{Capability, PolicySpec, Value};
+use flashloom_units::{Capability, Component, PolicySpec, Value};
 
 use super::Order;
 use crate::SlotId;
@@ -47,9 +47,11 @@ impl Fab {
     }
 }
 
-impl Order for Fab {
+impl Component for Fab {
     flashloom_units::stateful!();
+}
 
+impl Order for Fab {
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {
         let (group, pages) = self.groups.insert(slot, lpn);
         if pages > 1 {

@@ -3,13 +3,13 @@
 //! Adding an order is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
 use flashloom_nand::Lpn;
-use flashloom_units::{Figure, Policy, PolicySpec, Role, Slot, SlotSpec, Value};
+use flashloom_units::{Component, Policy, PolicySpec, Role, Slot, SlotSpec, Value, Violation};
 
 use crate::SlotId;
 
 /// A replacement policy. The buffer calls it for every page that enters, is written or read again, or leaves out of
 /// turn.
-pub trait Order: Send {
+pub trait Order: Component {
     /// A dirty page entered the buffer.
     fn inserted(&mut self, slot: SlotId, lpn: Lpn);
 
@@ -57,24 +57,8 @@ pub trait Order: Send {
     ///
     /// # Errors
     /// The first violation, in words.
-    fn check(&self, _dirty: u32) -> Result<(), String> {
+    fn check_dirty(&self, _dirty: u32) -> Result<(), Violation> {
         Ok(())
-    }
-
-    /// Values of the policy's `statistics`, in the order of its specification.
-    fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
-    /// The policy's state, for saving. With none, the default, a drive that uses the policy cannot be saved.
-    /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
-    fn state(&self) -> Option<&dyn flashloom_units::State> {
-        None
-    }
-
-    /// The policy's state, for loading.
-    fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
-        None
     }
 }
 
@@ -112,6 +96,7 @@ pub static SLOT: SlotSpec = SlotSpec {
     key: "buffer.order",
     role: "replacement policy",
     help: "which page or block the write buffer evicts next",
+    statistics: &[],
 };
 
 /// The built-in policies, in the order in which they are listed.

@@ -9,7 +9,7 @@
 //! from flash. O(1) an operation, eight bytes a page.
 
 use flashloom_nand::Lpn;
-use flashloom_units::{Capability, Lists, PolicySpec, Value};
+use flashloom_units::{Capability, Component, Lists, PolicySpec, Value};
 
 use super::Order;
 use crate::SlotId;
@@ -40,9 +40,11 @@ impl PageLru {
     }
 }
 
-impl Order for PageLru {
+impl Component for PageLru {
     flashloom_units::stateful!();
+}
 
+impl Order for PageLru {
     fn inserted(&mut self, slot: SlotId, _lpn: Lpn) {
         self.pages.push_back(0, slot);
     }

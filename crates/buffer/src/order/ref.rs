@@ -17,7 +17,7 @@
 use std::collections::VecDeque;
 
 use flashloom_nand::{Lbn, Lpn};
-use flashloom_units::{Capability, Kind, Lists, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Component, Kind, Lists, ParamSet, PolicySpec, Value, params};
 
 use super::Order;
 use crate::SlotId;
@@ -151,9 +151,11 @@ impl Ref {
     }
 }
 
-impl Order for Ref {
+impl Component for Ref {
     flashloom_units::stateful!();
+}
 
+impl Order for Ref {
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {
         self.lpns[slot.at()] = lpn;
         self.window.push(slot);

@@ -26,8 +26,8 @@
 
 use flashloom_nand::Lpn;
 use flashloom_units::{
-    Capability, Divisor, Figure, GIB, IndexSet, Kind, Lists, MIB, ParamSet, PolicySpec, Refusal, Statistic, Value,
-    format_size, params,
+    Capability, Component, Divisor, Figure, GIB, IndexSet, Kind, Lists, MIB, ParamSet, PolicySpec, Refusal, Statistic,
+    Value, Violation, format_size, params, violation,
 };
 
 use super::{Order, Setup};
@@ -184,9 +184,15 @@ fn regions(region_size_bytes: u64, on: &Setup) -> Result<u32, Refusal> {
     Ok(regions as u32)
 }
 
-impl Order for Region {
+impl Component for Region {
     flashloom_units::stateful!();
 
+    fn figures(&self) -> Vec<Figure> {
+        [self.turns, self.sweeps].map(Figure::Count).to_vec()
+    }
+}
+
+impl Order for Region {
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {
         let region = self.region_of(lpn);
         self.lpns[slot.at()] = lpn;
@@ -222,11 +228,7 @@ impl Order for Region {
         self.turns += 1;
     }
 
-    fn figures(&self) -> Vec<Figure> {
-        [self.turns, self.sweeps].map(Figure::Count).to_vec()
-    }
-
-    fn check(&self, dirty: u32) -> Result<(), String> {
+    fn check_dirty(&self, dirty: u32) -> Result<(), Violation> {
         let mut listed = 0;
         for region in 0..self.regions {
             let before = listed;
@@ -234,17 +236,20 @@ impl Order for Region {
             for lpn in lpns(waiting(region)).chain(lpns(sweep(region))) {
                 listed += 1;
                 if self.region_of(lpn) != region {
-                    return Err(format!("region: page {} is listed in region {region}, which is not its own", lpn.0));
+                    return Err(violation!(
+                        "region: page {} is listed in region {region}, which is not its own",
+                        lpn.0
+                    ));
                 }
             }
             if !lpns(sweep(region)).is_sorted() {
-                return Err(format!("region: the sweep of region {region} does not ascend"));
+                return Err(violation!("region: the sweep of region {region} does not ascend"));
             }
             if self.pending.contains(region) != (listed > before) {
-                return Err(format!("region: region {region} has {} pages, unknown to the round", listed - before));
+                return Err(violation!("region: region {region} has {} pages, unknown to the round", listed - before));
             }
         }
-        if listed == dirty { Ok(()) } else { Err(format!("region: {listed} pages in lists, but {dirty} are dirty")) }
+        if listed == dirty { Ok(()) } else { Err(violation!("region: {listed} pages in lists, but {dirty} are dirty")) }
     }
 }
 
@@ -343,7 +348,7 @@ mod tests {
         order.inserted(SlotId(0), Lpn(5));
         order.inserted(SlotId(1), Lpn(35));
         order.touched(SlotId(3), Lpn(40));
-        assert_eq!(order.check(4), Ok(()));
+        assert_eq!(order.check_dirty(4), Ok(()));
         assert_eq!([turn(&mut order).unwrap(), turn(&mut order).unwrap()], [vec![30], vec![5, 35]]);
         assert_eq!(turn(&mut order).unwrap(), [40], "it was written again, and stayed for a sweep");
         assert_eq!((order.turns, order.sweeps), (4, 2));

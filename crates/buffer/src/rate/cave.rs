@@ -13,7 +13,7 @@
 //! is free as soon as its own page is programmed, and the request continues when it has the slots that it needs; with
 //! `wait = "batch"` it continues when all victims are programmed. O(1).
 
-use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Value, choice, params};
+use flashloom_units::{Capability, Component, Kind, ParamSet, PolicySpec, Value, choice, params};
 
 use super::{Occupancy, Rate};
 
@@ -71,9 +71,11 @@ impl Cave {
     }
 }
 
-impl Rate for Cave {
+impl Component for Cave {
     flashloom_units::stateful!();
+}
 
+impl Rate for Cave {
     fn victims(&mut self, occupancy: &Occupancy) -> u32 {
         if occupancy.waiting > occupancy.evicting { self.victims } else { 0 }
     }

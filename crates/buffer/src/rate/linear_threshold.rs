@@ -15,7 +15,7 @@
 //! are free room. A request then seldom finds the buffer full, at the price of hits that a page evicted late would have
 //! had. O(1).
 
-use flashloom_units::{Capability, Divisor, Kind, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Component, Divisor, Kind, ParamSet, PolicySpec, Value, params};
 
 use super::{Occupancy, Rate, Setup};
 
@@ -76,9 +76,11 @@ impl LinearThreshold {
     }
 }
 
-impl Rate for LinearThreshold {
+impl Component for LinearThreshold {
     flashloom_units::stateful!();
+}
 
+impl Rate for LinearThreshold {
     fn victims(&mut self, occupancy: &Occupancy) -> u32 {
         let Occupancy { leaving, evicting, waiting, .. } = *occupancy;
         // One at a time, because what has left may have filled half a superpage.

@@ -2,7 +2,7 @@
 //!
 //! Adding a rate is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
-use flashloom_units::{Figure, Policy, PolicySpec, Role, Slot, SlotSpec, Value};
+use flashloom_units::{Component, Policy, PolicySpec, Role, Slot, SlotSpec, Value};
 
 /// Occupancy of the buffer, by which a rate decides; in pages, but for `leaving`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Occupancy {
 }
 
 /// A policy of the eviction batch size.
-pub trait Rate: Send {
+pub trait Rate: Component {
     /// Returns the number of victims to evict now. Called after each host write, each page that has been programmed,
     /// and each read that could not be cached for want of a slot; and again after each eviction, until it returns zero.
     fn victims(&mut self, occupancy: &Occupancy) -> u32;
@@ -31,22 +31,6 @@ pub trait Rate: Send {
     /// before.
     fn waits_for_all(&self) -> bool {
         false
-    }
-
-    /// Values of the policy's `statistics`, in the order of its specification.
-    fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
-    /// The policy's state, for saving. With none, the default, a drive that uses the policy cannot be saved.
-    /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
-    fn state(&self) -> Option<&dyn flashloom_units::State> {
-        None
-    }
-
-    /// The policy's state, for loading.
-    fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
-        None
     }
 }
 
@@ -75,6 +59,7 @@ pub static SLOT: SlotSpec = SlotSpec {
     key: "buffer.rate",
     role: "eviction batch size",
     help: "the number of victims that the write buffer evicts at a time",
+    statistics: &[],
 };
 
 /// The built-in policies, in the order in which they are listed.

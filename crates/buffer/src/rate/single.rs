@@ -7,7 +7,7 @@
 //!
 //! O(1).
 
-use flashloom_units::{Capability, PolicySpec, Value};
+use flashloom_units::{Capability, Component, PolicySpec, Value};
 
 use super::{Occupancy, Rate};
 
@@ -35,9 +35,11 @@ impl Single {
     }
 }
 
-impl Rate for Single {
+impl Component for Single {
     flashloom_units::stateful!();
+}
 
+impl Rate for Single {
     fn victims(&mut self, occupancy: &Occupancy) -> u32 {
         u32::from(occupancy.waiting > occupancy.evicting)
     }

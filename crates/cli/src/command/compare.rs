@@ -84,7 +84,7 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     print(&if to_stdout { json_text(&compared) } else { whole(&comparison(&compared, &columns)) })?;
     missing_bounds(&compared).lines().for_each(say);
     if !to_stdout && !arguments.no_hints {
-        hints(&compared, &columns).lines().for_each(say);
+        hints(catalog, &compared, &columns).lines().for_each(say);
     }
     judged(experiment, &compared)
 }

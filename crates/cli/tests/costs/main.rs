@@ -106,7 +106,8 @@ fn no_policy_exceeds_its_budget() {
 }
 
 /// A slot for the tests of the verdict.
-static SLOT: SlotSpec = SlotSpec { name: "schedulers", key: "host.scheduler", role: "I/O scheduler", help: "" };
+static SLOT: SlotSpec =
+    SlotSpec { name: "schedulers", key: "host.scheduler", role: "I/O scheduler", help: "", statistics: &[] };
 
 /// Costs of `noop` and `cfq` in a build.
 fn pair(build: &str, noop: u64, cfq: u64) -> ([Case; 2], Budgets) {

@@ -14,9 +14,9 @@ mod durability;
 mod end_of_life;
 mod stalls;
 
-use flashloom_buffer::{BufferFigures, BufferReport, Evicted, SlotId, Stored, WriteBuffer};
+use flashloom_buffer::{BufferReport, Evicted, SlotId, Stored, WriteBuffer};
 use flashloom_nand::Lpn;
-use flashloom_units::Ns;
+use flashloom_units::{Figures, Ns, Violation};
 use flashloom_workload::Op;
 
 use super::commands::{Command, CommandId, Commands, Stage};
@@ -368,12 +368,12 @@ impl Buffered {
     }
 
     /// The values of the statistics of the buffer's policies.
-    pub(super) fn figures(&self) -> BufferFigures {
+    pub(super) fn figures(&self) -> Figures {
         self.buffer.figures()
     }
 
     /// Checks the buffer's accounts; returns how many writes and how many flushes wait. Call when the drive is idle.
-    pub(super) fn check(&self) -> Result<(usize, usize), String> {
+    pub(super) fn check(&self) -> Result<(usize, usize), Violation> {
         self.buffer.check(self.refused_pages)?;
         Ok((self.stalls.len(), self.durability.waiting()))
     }

@@ -3,7 +3,7 @@
 use flashloom_buffer::SlotId;
 use flashloom_ftl::{Mapping, ObservedRead, PageWrite};
 use flashloom_nand::{HostPage, Lpn, Nand, NandParams, Refused};
-use flashloom_units::Ns;
+use flashloom_units::{Ns, Violation};
 use flashloom_verify::Verifier;
 
 use super::commands::CommandId;
@@ -63,13 +63,13 @@ impl Flash {
     }
 
     /// Checks the accounts of array and FTL. Call when the drive is idle.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), Violation> {
         self.nand.check()?;
         self.ftl.check()
     }
 
     /// Checks a state that was loaded.
-    pub(super) fn check_loaded(&self) -> Result<(), String> {
+    pub(super) fn check_loaded(&self) -> Result<(), Violation> {
         self.nand.check_loaded()?;
         self.ftl.check_loaded(&self.nand)
     }

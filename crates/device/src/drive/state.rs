@@ -3,7 +3,7 @@
 //! A state is loaded into a drive that was built from the same [`DriveSetup`](super::DriveSetup), and that is in the
 //! same mode: one that was saved after [`Drive::start_timing`] needs a drive on which that was called.
 
-use flashloom_units::{Reader, State, StateError, Writer, load_with, save_with};
+use flashloom_units::{Reader, State, StateError, Violation, Writer, load_with, save_with};
 
 use super::Drive;
 
@@ -50,7 +50,7 @@ impl Drive {
     }
 
     /// Checks what [`Self::load_flash`] has loaded: whatever it was loaded from, the drive works.
-    pub(crate) fn check_loaded(&self) -> Result<(), String> {
+    pub(crate) fn check_loaded(&self) -> Result<(), Violation> {
         self.flash.check_loaded()
     }
 

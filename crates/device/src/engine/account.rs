@@ -2,11 +2,11 @@
 
 use flashloom_host::Completed;
 use flashloom_nand::Origin;
-use flashloom_units::{Latency, Ns, SECTOR_BYTES};
+use flashloom_units::{Latency, Ns, SECTOR_BYTES, Violation, violation};
 use flashloom_workload::{Op, Request};
 
 use super::Engine;
-use crate::outcome::{EndOfLife, Figures, HostReport, Outcome, Sample, SampledLatency};
+use crate::outcome::{EndOfLife, HostReport, Outcome, Sample, SampledLatency};
 use crate::status::Reason;
 
 /// What is kept of the requests that completed since the last sample.
@@ -93,11 +93,7 @@ impl Engine {
         Outcome {
             host: self.report.clone(),
             scheduler: self.host.stats().clone(),
-            figures: Figures {
-                scheduler: self.host.figures(),
-                buffer: self.drive.buffer_figures(),
-                ftl: self.drive.ftl().figures(),
-            },
+            figures: self.host.figures().and(self.drive.figures()),
             buffer,
             stall_ns: buffer.map_or(0, |buffer| buffer.stall_ns),
             drained_pages: self.drained_pages(),
@@ -124,11 +120,13 @@ impl Engine {
     ///
     /// # Errors
     /// The first account that does not, with its numbers.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), Violation> {
         let (generated, completed, failed) =
             (self.report.generated, self.report.total_completed(), self.report.total_failed());
         if generated != completed + failed {
-            return Err(format!("host: {generated} requests generated, but {completed} completed and {failed} failed"));
+            return Err(violation!(
+                "host: {generated} requests generated, but {completed} completed and {failed} failed"
+            ));
         }
         self.host.check()?;
         self.drive.check()?;
@@ -142,10 +140,12 @@ impl Engine {
         let erases = passed(&counts.erases, &counts.failed_erases);
         let accounted = (report.host_page_writes, report.other_programs(), report.block_erases);
         if (host, others, erases) != accounted {
-            return Err(format!(
+            return Err(violation!(
                 "NAND: {host} host programs, {others} others and {erases} erases that passed, but the FTL counts {}, \
                  {} and {}",
-                accounted.0, accounted.1, accounted.2
+                accounted.0,
+                accounted.1,
+                accounted.2
             ));
         }
         Ok(())

@@ -2,7 +2,7 @@
 //! what ageing made of the flash beneath any host and write buffer.
 
 use flashloom_nand::Nand;
-use flashloom_units::{State, StateError, load_state, save_state};
+use flashloom_units::{State, StateError, Violation, load_state, save_state, violation};
 
 use super::{Engine, Handed};
 use crate::outcome::HostReport;
@@ -80,7 +80,10 @@ impl Engine {
         let verifier = &mut self.looking.verifier;
         self.drive.load_flash(state, |from| verifier.load(from).map_err(|error| error.within("verifier")))?;
         self.drive.reset_flash_counts();
-        let whole = |found| StateError { at: state.len(), ..refused("a drive whose parts agree", found) };
+        let whole = |found: Violation| StateError {
+            at: state.len(),
+            ..refused("a drive whose parts agree", found.to_string())
+        };
         self.check_aged(aged).map_err(whole)?;
         self.preconditioned = Some(aged);
         self.erased_before = self.drive.nand().erase_counts().to_vec();
@@ -90,25 +93,27 @@ impl Engine {
 
     /// Checks the drive that was loaded, as far as the types and bounds of its fields leave anything open: a file may
     /// come from anybody.
-    fn check_aged(&self, aged: Preconditioned) -> Result<(), String> {
+    fn check_aged(&self, aged: Preconditioned) -> Result<(), Violation> {
         self.drive.check_loaded()?;
         let nand = self.drive.nand();
         self.looking.verifier.as_ref().map_or(Ok(()), |verifier| verifier.check_loaded(nand))?;
         let Preconditioned { pages, waf, stable, is_worn_out } = aged;
         if is_worn_out != self.drive.is_worn_out() {
-            return Err(format!("one that was aged with {pages} pages, worn out: {is_worn_out}"));
+            return Err(violation!("one that was aged with {pages} pages, worn out: {is_worn_out}"));
         }
         // Each page that is stored was written, and each that was written was programmed after an erase, or before any.
         let (stored, programs) = (self.drive.stored_pages(), most_programs(nand));
         if pages < stored || pages > programs {
-            return Err(format!("{pages} pages that it was aged with: {stored} are stored, {programs} at most were"));
+            return Err(violation!(
+                "{pages} pages that it was aged with: {stored} are stored, {programs} at most were"
+            ));
         }
         match waf {
             Some(waf) if !(waf > 0.0 && waf <= programs as f64) => {
-                Err(format!("a write amplification of {waf}, of a drive with {programs} programs at most"))
+                Err(violation!("a write amplification of {waf}, of a drive with {programs} programs at most"))
             }
-            Some(waf) if is_worn_out => Err(format!("a write amplification of {waf}, of a drive that is worn out")),
-            _ if stable && is_worn_out => Err("one that is steady, and worn out".to_owned()),
+            Some(waf) if is_worn_out => Err(violation!("a write amplification of {waf}, of a drive that is worn out")),
+            _ if stable && is_worn_out => Err(Violation::new("one that is steady, and worn out")),
             _ => Ok(()),
         }
     }

@@ -3,12 +3,13 @@
 use flashloom_units::{Interrupt, Ns, Problem, StateError};
 use flashloom_workload::Request;
 
-use super::{Completion, Engine, Submitted};
+use super::Engine;
+use crate::client::{Client, Completion, Submitted};
 use crate::event::Interest;
 use crate::misuse::Misuse;
 use crate::outcome::Sample;
 use crate::simulation::Run;
-use crate::target::{Client, Target, Terms};
+use crate::target::{Target, Terms};
 use crate::watchers::Watchers;
 
 impl Target for Engine {

@@ -6,11 +6,14 @@ use flashloom_workload::Op;
 
 use super::tenant::{Entry, Ledger, Tenant};
 use crate::anatomy::{Cause, Parts, Served};
-use crate::engine::{Completion, Engine, Submitted};
-use crate::event::{Interest, Observer};
+use crate::client::Client;
+use crate::client::{Completion, Submitted};
+use crate::engine::Engine;
+use crate::event::Interest;
 use crate::misuse::Misuse;
+use crate::observer::Observer;
 use crate::outcome::Sample;
-use crate::target::{Client, Target};
+use crate::target::Target;
 use crate::watchers::Watchers;
 
 /// A run under way: its workloads and its observers, for [`Target::carry`].

@@ -6,7 +6,7 @@ use flashloom_host::Class;
 use flashloom_units::{NO_INDEX, Ns, Problem};
 use flashloom_workload::{Arrivals, Request};
 
-use crate::engine::{Completion, Submitted};
+use crate::client::{Completion, Submitted};
 use crate::misuse::Misuse;
 use crate::outcome::HostReport;
 use crate::status::Status;

@@ -8,10 +8,10 @@ use std::collections::VecDeque;
 
 use flashloom_buffer::{order, rate};
 use flashloom_device::{Ageing, DeviceParams, Drive, DriveSetup, Engine, Outcome, Overwrite, Simulation};
-use flashloom_ftl::CapacityParams;
+use flashloom_ftl::{CapacityParams, allocation, mapping, placement};
 use flashloom_host::{BlockLayer, HostParams, scheduler};
 use flashloom_nand::NandParams;
-use flashloom_units::{Ns, ParamSet, Prng, Problem, S};
+use flashloom_units::{Figure, Ns, ParamSet, Prng, Problem, S};
 use flashloom_workload::{Op, Pace, Replayed, Request, Source};
 
 pub struct List(pub VecDeque<Request>);
@@ -64,6 +64,24 @@ pub fn buffered(device: DeviceParams, pages: u64, order: &'static str, rate: &'s
 /// Requests of whole pages.
 pub fn pages(op: Op, at: u64, lpns: impl IntoIterator<Item = u64>) -> Vec<Request> {
     lpns.into_iter().map(|lpn| request(at, op, 8 * lpn, 8)).collect()
+}
+
+/// A statistic of the FTL's policies by name: the policies that count it all have it at the same place.
+pub fn figure(outcome: &Outcome, name: &str) -> Option<Figure> {
+    let slots = [
+        (&mapping::SLOT, mapping::builtin().specs().collect::<Vec<_>>()),
+        (&allocation::SLOT, allocation::builtin().specs().collect()),
+        (&placement::SLOT, placement::builtin().specs().collect()),
+    ];
+    slots.into_iter().find_map(|(slot, specs)| {
+        let place = specs.iter().find_map(|spec| slot.statistics_of(spec).position(|one| one.name == name))?;
+        outcome.figures.of(slot).get(place).cloned()
+    })
+}
+
+/// One that is a count or a time.
+pub fn count(outcome: &Outcome, name: &str) -> u64 {
+    figure(outcome, name).and_then(|figure| figure.whole()).unwrap_or_else(|| panic!("`{name}` is counted"))
 }
 
 pub struct Run {

@@ -10,9 +10,9 @@ use flashloom_buffer::BufferParams;
 use flashloom_device::{DeviceParams, DriveSetup};
 use flashloom_ftl::{FtlParams, FtlSetup};
 use flashloom_host::{HostParams, Scheduler};
-use flashloom_units::{Capability, Chosen, ParamSet, PolicySpec, Prng, Role, Slot, Value};
-use flashloom_workload::workload::{Context, JobFiles, Site, Workload};
-use flashloom_workload::{Replay, SyntheticParams, WorkloadParams};
+use flashloom_units::{Capability, Chosen, PolicySpec, Prng, Role, Slot, Value};
+use flashloom_workload::workload::{Context, JobFiles, Profile, Site, Workload};
+use flashloom_workload::{Replay, WorkloadParams};
 
 use super::catalog::{Catalog, KeyId, Precondition, Rest, RunParams, Timing};
 use super::checked::Settings;
@@ -59,28 +59,25 @@ impl Config {
         (policy, self.settings.values(table))
     }
 
-    /// Parameters of the synthetic workload, if it is chosen.
-    pub(crate) fn synthetic(&self) -> Option<SyntheticParams> {
-        let (kind, values) = self.policy("workload.kind");
-        (kind.name == "synthetic").then(|| SyntheticParams::from_values(values))
+    /// What the workload says of itself and its section; nothing of one that is refused.
+    pub(crate) fn workload_profile(&self) -> Profile {
+        let is_asked = |key: &str| self.settings.asks(key);
+        self.chosen_workload().profile(&self.workload_site(&is_asked, None)).unwrap_or_default()
+    }
+
+    /// How requests arrive; none if the workload paces itself.
+    fn replay(&self) -> Option<Replay> {
+        self.workload.replay.or_else(|| self.workload_profile().replay)
     }
 
     /// True if the next request of the workload waits for one to complete (closed loop).
     pub(crate) fn is_closed(&self) -> bool {
-        match (self.workload.replay, self.synthetic()) {
-            (Some(replay), _) => replay == Replay::Closed,
-            (None, Some(params)) => params.interarrival_ns.is_none(),
-            (None, None) => self.workload.kind == "synthesized",
-        }
+        self.replay() == Some(Replay::Closed)
     }
 
     /// True if requests have arrival times of their own, recorded or drawn (open loop).
     pub(super) fn is_open(&self) -> bool {
-        match (self.workload.replay, self.synthetic()) {
-            (Some(replay), _) => replay != Replay::Closed,
-            (None, Some(params)) => params.interarrival_ns.is_some(),
-            (None, None) => self.workload.kind == "trace",
-        }
+        self.replay().is_some_and(|replay| replay != Replay::Closed)
     }
 
     /// True if requests come at times of their own, whenever those before them complete.
@@ -150,9 +147,7 @@ impl Config {
 
     /// True if the workload is a recording, of which there are replicates.
     pub fn replays_a_recording(&self) -> bool {
-        let is_asked = |key: &str| self.settings.asks(key);
-        let profile = self.chosen_workload().profile(&self.workload_site(&is_asked, None));
-        profile.is_ok_and(|profile| profile.has_replicates)
+        self.workload_profile().has_replicates
     }
 
     /// The chosen I/O scheduler of the host.

@@ -1,7 +1,7 @@
 //! A modelled drive to probe: without scheduler or merging.
 
 use flashloom_device::Simulation;
-use flashloom_units::{Ns, Prng, Problem, SECTOR_BYTES};
+use flashloom_units::{Ns, Prng, Problem, SECTOR_BYTES, Violation};
 use flashloom_workload::{Arrivals, Op, Request};
 
 use super::{Load, Measure, Size, Target};
@@ -49,7 +49,7 @@ impl Target for ModelledDrive<'_> {
         self.simulation.run(&mut arrivals, Ns::MAX, &mut []).map_err(Failure::Input)?;
         let Some(measure) = arrivals.measure() else {
             let ended = "the drive's life ended while it was probed, because too many blocks failed";
-            return Err(Failure::Check(ended.to_owned()));
+            return Err(Failure::Check(Violation::new(ended)));
         };
         self.progress.requests(measure.requests);
         Ok(measure)

@@ -1,6 +1,6 @@
 //! Pages for the fields of results: one by path, and one by short name (`waf`, `p99_9`) for all its occurrences.
 
-use flashloom_units::Unit;
+use flashloom_units::{SlotSpec, Statistic, one_of};
 
 use super::{Block, Page, Place, described, sentence};
 use crate::config::{Catalog, SECTIONS};
@@ -22,15 +22,28 @@ pub(super) fn pages(catalog: &Catalog) -> Vec<Page> {
     by_path.chain(short_pages(&fields)).collect()
 }
 
-/// Fields of the policies' own statistics.
-fn statistics(catalog: &Catalog) -> impl Iterator<Item = Field> {
-    schema::statistics(catalog).map(|(path, slot, policy, statistic)| {
-        let distribution = if statistic.unit == Unit::Times { ", a distribution" } else { "" };
+/// Fields of the policies' own statistics: one for all policies of a slot that count the same.
+fn statistics(catalog: &Catalog) -> Vec<Field> {
+    let mut found: Vec<(String, &SlotSpec, &Statistic, Vec<&'static str>)> = Vec::new();
+    for (path, slot, policy, statistic) in schema::statistics(catalog) {
+        match found.iter_mut().find(|(known, _, other, _)| *known == path && *other == statistic) {
+            Some((.., policies)) => policies.push(policy.name),
+            None => found.push((path, slot, statistic, vec![policy.name])),
+        }
+    }
+    let field = |(path, slot, statistic, policies): (String, &SlotSpec, &Statistic, Vec<&'static str>)| {
         let help = sentence(statistic.help);
-        let of =
-            format!("Counted by `{}` = \"{}\", in {}{distribution}.", slot.key, policy.name, statistic.unit.in_words());
-        Field::other(format!("result.{path}"), format!("{help} {of}"))
-    })
+        let of = match &policies[..] {
+            _ if slot.statistics.contains(statistic) => format!("for every `{}`", slot.key),
+            [policy] => format!("by `{}` = \"{policy}\"", slot.key),
+            several => format!("by `{}` = {}", slot.key, one_of(several.iter().copied())),
+        };
+        let unit = statistic.unit.in_words();
+        let part = |part: Field| Field::other(format!("result.{path}.{}", part.path), part.help);
+        let whole = Field::other(format!("result.{path}"), format!("{help} Counted {of}: {unit}."));
+        std::iter::once(whole).chain(schema::parts(statistic.unit).into_iter().map(part)).collect::<Vec<_>>()
+    };
+    found.into_iter().flat_map(field).collect()
 }
 
 /// Names of a path: whole, and without leading parts down to two names: `result.ftl.waf`, `ftl.waf`.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Statistics;
+use super::{Statistics, TallyResult};
 
 result_types! {
     /// The flash translation layer.
@@ -56,7 +56,7 @@ result_types! {
         merges: Option<MergesResult>,
         /// Data blocks that merged log blocks were associated with: k(L) in KAST's terms; absent without merges.
         #[serde(skip_serializing_if = "Option::is_none")]
-        associativity: Option<AssociativityResult>,
+        associativity: Option<TallyResult>,
         /// Time for which a merge occupies an otherwise idle chip: its copies and erases at their cost.
         #[serde(skip_serializing_if = "Option::is_none")]
         blocking_ns: Option<BlockingResult>,
@@ -72,7 +72,7 @@ result_types! {
         /// Streams detected by the allocation; absent for allocations without streams.
         #[serde(skip_serializing_if = "Option::is_none")]
         streams: Option<StreamsResult>,
-        /// Further statistics of the FTL's policies, by the key that chose them: mapping, allocation, gc.
+        /// Statistics of the FTL's policies, by the key that chose them: mapping, allocation, gc, placement.
         #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
         statistics: BTreeMap<String, Statistics>,
     }
@@ -99,16 +99,6 @@ result_types! {
         filler_pages: u64,
         /// Pages moved because their logical block was placed on another chip.
         migrated_pages: u64,
-    }
-
-    /// Associativity k(L) of the merged log blocks, at the beginning of their merge.
-    AssociativityResult {
-        /// The mean.
-        mean: f64,
-        /// The maximum.
-        max: u64,
-        /// Number of log blocks merged with each number of data blocks, from none on.
-        histogram: Vec<u64>,
     }
 
     /// Time for which a merge occupies an otherwise idle chip.

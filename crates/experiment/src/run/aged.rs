@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use flashloom_device::{Drive, Engine, Preconditioned};
 use flashloom_ftl::PAGE_MAPPING;
-use flashloom_units::{Capability, Problem, Refusal, StateError};
+use flashloom_units::{Capability, Problem, Refusal, StateError, violation};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
@@ -199,7 +199,7 @@ impl AgedDrive {
         progress: &dyn Progress,
     ) -> Result<Self, Failure> {
         let aged = precondition(config, engine, progress)?.expect("a drive that is not aged is not saved");
-        let state = engine.save_aged().map_err(|error| Failure::Check(error.to_string()))?;
+        let state = engine.save_aged().map_err(|error| Failure::Check(violation!("{error}")))?;
         Ok(Self { origin: Origin::of(config, verify), aged, state, hash: None })
     }
 

@@ -12,6 +12,7 @@ use flashloom_ftl::collection::clairvoyant::{self, Array};
 use super::{Failure, Input};
 use crate::config::Config;
 use crate::result::{BoundsResult, BufferBound, FtlBound, RunResult};
+use flashloom_units::{Violation, violation};
 
 pub(super) use record::Record;
 
@@ -79,12 +80,12 @@ fn ftl(config: &Config, record: &Record, result: &RunResult) -> FtlBound {
 }
 
 /// Checks that no figure of a run beats its bound.
-fn hold(bounds: &BoundsResult, result: &RunResult) -> Result<(), String> {
+fn hold(bounds: &BoundsResult, result: &RunResult) -> Result<(), Violation> {
     if let (Some(bound), Some(buffer)) = (&bounds.buffer, &result.buffer) {
         let (hits, evicted) = (buffer.write_hits, buffer.evicted_pages);
         if hits > bound.most_write_hits || evicted < bound.fewest_evicted_pages {
             let BufferBound { most_write_hits, fewest_evicted_pages, .. } = bound;
-            return Err(format!(
+            return Err(violation!(
                 "bounds: {hits} write hits of at most {most_write_hits}, {evicted} pages evicted of at least \
                  {fewest_evicted_pages}"
             ));
@@ -94,13 +95,13 @@ fn hold(bounds: &BoundsResult, result: &RunResult) -> Result<(), String> {
         && result.ftl.block_erases < bound.fewest_block_erases
     {
         let fewest = bound.fewest_block_erases;
-        return Err(format!("bounds: {} erases of at least {fewest}", result.ftl.block_erases));
+        return Err(violation!("bounds: {} erases of at least {fewest}", result.ftl.block_erases));
     }
     if let Some(bound) = &bounds.scheduler
         && (bound.duration_over_shortest < 1.0 || bound.mean_latency_over_least < 1.0)
     {
         let (duration, latency) = (bound.duration_over_shortest, bound.mean_latency_over_least);
-        return Err(format!("bounds: {duration} of the shortest duration, {latency} of the least mean latency"));
+        return Err(violation!("bounds: {duration} of the shortest duration, {latency} of the least mean latency"));
     }
     Ok(())
 }

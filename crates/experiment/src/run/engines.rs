@@ -3,7 +3,7 @@
 
 use flashloom_device::{Ageing, Drive, Engine, Overwrite, Preconditioned};
 use flashloom_host::{BlockLayer, HostParams, Scheduler, scheduler};
-use flashloom_units::{Chosen, Prng};
+use flashloom_units::{Chosen, Prng, violation};
 
 use super::aged::{AgedDrive, bring};
 use super::hints;
@@ -152,7 +152,7 @@ pub(super) fn precondition(
     progress.ageing_ended(aged.pages, expected_pages(config));
     let aged = Some(aged);
     if let Some(aged) = aged.filter(|aged| !aged.stable && !aged.is_worn_out) {
-        return Err(Failure::Check(format!(
+        return Err(Failure::Check(violation!(
             "write amplification was not steady after {} pages, on a drive of {} which are all to be used first (it \
              was {:.3} in the last window): raise run.steady_windows or run.steady_tolerance, or run.steady_window",
             aged.pages,

@@ -37,7 +37,8 @@ mod tails;
 
 use flashloom_device::{HostReport, InterfaceParams};
 use flashloom_units::{Ns, S, SECTOR_BYTES};
-use flashloom_workload::{Addresses, Pattern, TraceInfo};
+use flashloom_workload::workload::Footprint;
+use flashloom_workload::{Addresses, TraceInfo};
 
 use crate::config::Config;
 use crate::figures::{count, factor, percent, rate, size};
@@ -112,13 +113,12 @@ impl Run<'_> {
             );
             return hint("wrapped", "workload.addresses", text);
         }
-        let params = self.config.synthetic().filter(|params| params.pattern == Pattern::Sequential)?;
-        let step = params.alignment.unwrap_or(params.request_size);
+        let rounds = self.config.workload_profile().rounds?;
         let host = self.host();
-        let covered = (host.requests - host.flushes) as f64 * step as f64;
-        let (key, footprint) = match params.footprint_size {
-            Some(bytes) => ("workload.synthetic.footprint_size", bytes as f64),
-            None => ("workload.synthetic.footprint", capacity as f64 * params.footprint),
+        let covered = (host.requests - host.flushes) as f64 * rounds.step_bytes as f64;
+        let (key, footprint) = match rounds.footprint {
+            Footprint::Bytes(bytes) => (rounds.key, bytes as f64),
+            Footprint::Share(share) => (rounds.key, capacity as f64 * share),
         };
         if host.writes == 0 {
             return None;
@@ -175,7 +175,7 @@ impl Run<'_> {
         }
         let text = "All that was written is still in the write buffer: these are the figures of the link and the \
                     buffer, and none of flash (`run.drain` writes it out).";
-        hint("buffered", self.length_key(), text.to_owned())
+        hint("buffered", &self.length_key(), text.to_owned())
     }
 
     fn buffer(&self) -> Option<HintResult> {
@@ -266,7 +266,7 @@ impl Run<'_> {
         };
         let shown: Vec<Percentile<'_>> =
             [shown("read p99.9", &latency.read), shown("write p99.9", &latency.write)].into_iter().flatten().collect();
-        few_samples(self.length_key(), &shown)
+        few_samples(&self.length_key(), &shown)
     }
 }
 

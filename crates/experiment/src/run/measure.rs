@@ -5,6 +5,7 @@ mod buffer;
 mod energy;
 mod ftl;
 mod lifetime;
+mod older;
 mod spare;
 
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use std::time::Instant;
 
 use flashloom_device::{EndOfLife, Outcome, Reason};
 use flashloom_nand::{DieId, Utilization};
-use flashloom_units::{Figure, Ns, PolicySpec, S};
+use flashloom_units::{Figure, Figures, Ns, S, SlotSpec};
 use flashloom_workload::{Op, TraceInfo};
 
 use super::aged::AgedDrive;
@@ -60,20 +61,15 @@ fn share(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
-/// Values of a policy's statistics, by name.
-fn statistics(policy: &PolicySpec, figures: &[Figure]) -> Statistics {
-    let named = policy.statistics.iter().zip(figures);
-    named.filter_map(|(statistic, figure)| Some((statistic.name.to_owned(), FigureResult::of(figure)?))).collect()
-}
-
-/// Values of the statistics of several policies of a section, by the key that chose them; policies without statistics
-/// are left out.
-pub fn statistics_of(config: &Config, section: &str, policies: &[(&str, &[Figure])]) -> BTreeMap<String, Statistics> {
-    let of = |&(key, figures): &(&str, &[Figure])| {
-        let (policy, _) = config.policy(&format!("{section}.{key}"));
-        (key.to_owned(), statistics(policy, figures))
+/// Values of the statistics of a section's policies, by the key that chose each; policies without any are left out.
+pub fn statistics_of(config: &Config, section: &str, figures: &Figures) -> BTreeMap<String, Statistics> {
+    let of_slot = |(slot, values): (&SlotSpec, &[Figure])| {
+        let key = slot.key.strip_prefix(section)?.strip_prefix('.')?;
+        let named = slot.statistics_of(config.policy(slot.key).0).zip(values);
+        let shown = named.filter_map(|(one, value)| Some((one.name.to_owned(), FigureResult::of(value)?)));
+        Some((key.to_owned(), shown.collect::<Statistics>()))
     };
-    policies.iter().map(of).filter(|(_, statistics)| !statistics.is_empty()).collect()
+    figures.iter().filter_map(of_slot).filter(|(_, statistics)| !statistics.is_empty()).collect()
 }
 
 impl Measured<'_> {
@@ -161,7 +157,9 @@ impl Measured<'_> {
             direction_switches: stats.direction_switches,
             expired: stats.expired,
             max_wait_ns: stats.max_wait_ns(),
-            statistics: statistics(policy, &self.outcome.figures.scheduler),
+            statistics: statistics_of(self.config, "host", &self.outcome.figures)
+                .remove("scheduler")
+                .unwrap_or_default(),
         }
     }
 

@@ -33,8 +33,8 @@ pub fn inputs(experiment: &Experiment, workloads: &[Box<dyn Workload>]) -> Resul
 
 /// The file of a workload that is not a recording.
 fn job_file(experiment: &Experiment, config: &Config) -> Result<Option<Fingerprint>, Problem> {
-    // Other kinds take no notice of the key.
-    let Some(path) = config.workload.path.as_ref().filter(|_| config.workload.kind == "fio") else { return Ok(None) };
+    let reads = config.workload_profile().reads_path;
+    let Some(path) = config.workload.path.as_ref().filter(|_| reads) else { return Ok(None) };
     let path = experiment.located(config, "workload.path", path);
     let name = path.to_string_lossy();
     let content = read_input(&path, TEXT_LIMIT_BYTES)

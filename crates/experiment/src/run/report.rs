@@ -1,6 +1,6 @@
 //! Adds a workload's report to the result of its run.
 
-use flashloom_units::{Figure, Ns, S};
+use flashloom_units::{Figures, Ns, S};
 use flashloom_workload::workload::Report;
 use flashloom_workload::{Character, FilebenchReport, FlowReport};
 
@@ -16,9 +16,9 @@ pub fn finished(
     mut result: RunResult,
     config: &Config,
     report: &Report,
-    figures: &[Figure],
+    figures: &Figures,
 ) -> (RunResult, Option<serde_json::Value>) {
-    let statistics = statistics_of(config, "workload", &[("kind", figures)]);
+    let statistics = statistics_of(config, "workload", figures);
     result.workload = (!statistics.is_empty()).then_some(WorkloadResult { statistics });
     let mut fio_json = None;
     match report {

@@ -1,13 +1,12 @@
 //! What an allocation is, and what it is built for.
 
 use flashloom_nand::{Geometry, PageReads, PlaneId};
-use flashloom_units::{Figure, Ns, Role};
+use flashloom_units::{Component, Ns, Role};
 
 use crate::capacity::Space;
 use crate::lane::{Demands, Lane};
 use crate::page_write::PageWrite;
 use crate::params::{FtlParams, StripeOrder};
-use crate::report::StreamReport;
 use crate::superblock::{superpage, units};
 
 /// Where a page goes.
@@ -43,7 +42,7 @@ pub struct ObservedRead {
 }
 
 /// A policy of allocation.
-pub trait Allocation: Send {
+pub trait Allocation: Component {
     /// Appends the place of each page of `writes`, which the layer above writes together, in their order. `copies` are
     /// the pages copied by garbage collection so far. The allocation uses it to judge its earlier placements.
     fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<Place>);
@@ -66,37 +65,8 @@ pub trait Allocation: Send {
         None
     }
 
-    /// The streams that it found; nothing where it looks for none.
-    fn streams(&self) -> Option<StreamReport> {
-        None
-    }
-
     /// Starts its counters again at zero, after preconditioning.
     fn reset_report(&mut self) {}
-
-    /// The values of the policy's `statistics`, in that order.
-    fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
-    /// Checks a state that was loaded, as far as its parts depend on each other.
-    ///
-    /// # Errors
-    /// What cannot be.
-    fn check(&self) -> Result<(), String> {
-        Ok(())
-    }
-
-    /// Its state, to be saved; none if it cannot be saved, and then a drive that uses it cannot be saved either.
-    /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
-    fn state(&self) -> Option<&dyn flashloom_units::State> {
-        None
-    }
-
-    /// The same, to be loaded.
-    fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
-        None
-    }
 }
 
 /// What an allocation is built for.

@@ -9,7 +9,7 @@
 //! Writes that come together go to as many chips as there are, whatever their addresses; pages with neighbouring
 //! addresses end up in different blocks. O(1) a page.
 
-use flashloom_units::{Capability, PolicySpec, Value};
+use flashloom_units::{Capability, Component, PolicySpec, Value};
 
 use super::stripe::{Rotation, stripe_of_superpages};
 use super::{Allocation, Place, Setup};
@@ -42,9 +42,11 @@ impl Interleave {
     }
 }
 
-impl Allocation for Interleave {
+impl Component for Interleave {
     flashloom_units::stateful!();
+}
 
+impl Allocation for Interleave {
     fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<Place>) {
         places.extend(writes.iter().map(|_| Place { plane: self.rotation.next(), lane: Lane::HOST }));
     }

@@ -50,14 +50,16 @@ mod delta;
 
 use flashloom_nand::PlaneId;
 use flashloom_units::{
-    Capability, Kind, MS, NO_INDEX, Ns, ParamSet, PolicySpec, Refusal, S, Used, Value, choice, params,
+    Capability, Component, Figure, Kind, MS, NO_INDEX, Ns, ParamSet, PolicySpec, Refusal, S, Statistic, Used, Value,
+    Violation, choice, params, violation,
 };
 
 use super::stripe::{Rotation, stripe, stripe_of_superpages};
 use super::{Allocation, ObservedRead, Place, Profile, Setup, WantedStreams};
 use crate::capability::PAGE_MAPPING;
 use crate::lane::{Demands, Lane};
-use crate::{PageWrite, StreamReport, StripeOrder};
+use crate::streams::{self, STREAMS, StreamReport};
+use crate::{PageWrite, StripeOrder};
 use delta::{AUTO, ChannelTime, Delta, Ratio, Substreams};
 
 choice! {
@@ -123,6 +125,11 @@ params! {
     }
 }
 
+const SUBSTREAMS: Statistic = Statistic::count(
+    "substreams",
+    "Chips that a stream was split over at the end of the run; absent unless `ftl.slap.substreams` is \"auto\".",
+);
+
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "slap",
     summary: "streams of consecutive pages into one block each, over all chips",
@@ -135,7 +142,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     needs: &[PAGE_MAPPING],
     offers: &[Capability::SAVED_STATE],
     params: SlapParams::PARAMS,
-    statistics: &[],
+    statistics: &Statistic::joined::<{ STREAMS.len() + 1 }>(&[STREAMS, &[SUBSTREAMS]]),
 };
 
 pub(super) struct Slap {
@@ -155,8 +162,7 @@ pub(super) struct Slap {
 flashloom_units::state! {
     Slap {
         below threshold [climb.most + 1];
-        value report;
-        nested delta, interleaved, streams, climb;
+        nested report, delta, interleaved, streams, climb;
         scratch order, gathered;
         fixed params;
     }
@@ -223,9 +229,27 @@ impl Slap {
     }
 }
 
-impl Allocation for Slap {
+impl Component for Slap {
     flashloom_units::stateful!();
 
+    fn figures(&self) -> Vec<Figure> {
+        let substreams = Figure::count_or_absent(self.delta.reported());
+        streams::figures(Some(self.report)).into_iter().chain([substreams]).collect()
+    }
+
+    fn check(&self) -> Result<(), Violation> {
+        let chosen = self.params.stream_threshold as usize;
+        let is_chosen = self.params.adaptive || (self.threshold == chosen && self.climb.threshold == chosen);
+        let is_possible = self.threshold.min(self.climb.threshold) > 0 && self.delta.is_possible();
+        if is_chosen && is_possible && self.report.threshold == self.threshold as u64 {
+            return Ok(());
+        }
+        let (threshold, chips) = (self.threshold, self.delta.chips());
+        Err(violation!("streams: a threshold of {threshold} pages over {chips} chips, where {chosen} pages are chosen"))
+    }
+}
+
+impl Allocation for Slap {
     fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<Place>) {
         if self.params.adaptive {
             self.threshold = self.climb.step(self.params.adapt_interval, copies, self.report.pages);
@@ -260,21 +284,6 @@ impl Allocation for Slap {
     fn gathered(&mut self, streams: &[u32]) {
         self.gathered.clear();
         self.gathered.extend_from_slice(streams);
-    }
-
-    fn streams(&self) -> Option<StreamReport> {
-        Some(StreamReport { substreams: self.delta.reported(), ..self.report })
-    }
-
-    fn check(&self) -> Result<(), String> {
-        let chosen = self.params.stream_threshold as usize;
-        let is_chosen = self.params.adaptive || (self.threshold == chosen && self.climb.threshold == chosen);
-        let is_possible = self.threshold.min(self.climb.threshold) > 0 && self.delta.is_possible();
-        if is_chosen && is_possible && self.report.threshold == self.threshold as u64 {
-            return Ok(());
-        }
-        let (threshold, chips) = (self.threshold, self.delta.chips());
-        Err(format!("streams: a threshold of {threshold} pages over {chips} chips, where {chosen} pages are chosen"))
     }
 
     fn reset_report(&mut self) {
@@ -436,10 +445,7 @@ mod tests {
         let [streams, left_over] = placed(&mut state, &[20, 21, 22, 23, 50, 52]);
         assert_eq!(streams, [(20, 2), (21, 2), (22, 2), (23, 2)]);
         assert_eq!(left_over, [(50, 4), (52, 5)]);
-        assert_eq!(
-            state.streams(),
-            Some(StreamReport { detected: 3, pages: 12, threshold: 4, ..StreamReport::default() })
-        );
+        assert_eq!(state.report, StreamReport { detected: 3, pages: 12, threshold: 4 });
     }
 
     #[test]
@@ -470,7 +476,7 @@ mod tests {
         assert_eq!(streams, [(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0)]);
         let array = PageReads { pages: 1, array_ns: 140_000, channel_ns: 10_000 };
         state.observe_read(ObservedRead { interface_ns: 50_000, array });
-        assert_eq!(state.streams().and_then(|report| report.substreams), Some(3));
+        assert_eq!(state.figures().last().and_then(Figure::whole), Some(3));
         let [streams, _] = placed(&mut state, &[0, 1, 2, 3, 4, 5]);
         assert_eq!(streams, [(0, 4), (1, 4), (2, 2), (3, 2), (4, 6), (5, 6)]);
     }

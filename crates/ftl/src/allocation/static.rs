@@ -15,7 +15,7 @@
 //! planes: striped, as many consecutive pages go to it as a superpage has. O(1) a page.
 
 use flashloom_nand::{Geometry, Lpn, NandParams, PlaneId};
-use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Used, Value, choice, params};
+use flashloom_units::{Capability, Component, Kind, ParamSet, PolicySpec, Refusal, Used, Value, choice, params};
 
 use super::stripe::stripe_of_superpages;
 use super::{Allocation, Place, Profile, Setup};
@@ -134,9 +134,11 @@ fn gather_chips(stripe: &mut [PlaneId], geometry: &Geometry, region_chips: usize
     stripe.sort_by_key(|&plane| visited[chip_of(plane)].map(|chip: usize| chip / region_chips));
 }
 
-impl Allocation for Static {
+impl Component for Static {
     flashloom_units::stateful!();
+}
 
+impl Allocation for Static {
     fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<Place>) {
         places.extend(writes.iter().map(|write| Place { plane: self.plane(write.lpn), lane: Lane::HOST }));
     }

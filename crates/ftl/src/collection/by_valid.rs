@@ -1,7 +1,7 @@
 //! Blocks of each plane by their number of valid pages, those that have had it longest first.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
-use flashloom_units::Lists;
+use flashloom_units::{Lists, Violation};
 
 use super::held::mistaken;
 
@@ -75,7 +75,7 @@ impl ByValid {
     }
 
     /// Checks that the lists hold the candidates, each in the list of its plane and number of valid pages.
-    pub(super) fn check(&self, candidates: &[Option<u32>]) -> Result<(), String> {
+    pub(super) fn check(&self, candidates: &[Option<u32>]) -> Result<(), Violation> {
         let mut count = 0;
         for (block, plane, valid) in self.listed() {
             count += 1;

@@ -16,7 +16,7 @@
 //! fewer valid pages.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
-use flashloom_units::{Capability, PolicySpec, Prng, Value};
+use flashloom_units::{Capability, Component, PolicySpec, Prng, Value, Violation};
 
 use super::Collection;
 use super::by_valid::ByValid;
@@ -65,9 +65,11 @@ impl CostBenefit {
     }
 }
 
-impl Collection for CostBenefit {
+impl Component for CostBenefit {
     flashloom_units::stateful!();
+}
 
+impl Collection for CostBenefit {
     fn written(&mut self, pages: u32) {
         self.written += u64::from(pages);
     }
@@ -101,10 +103,10 @@ impl Collection for CostBenefit {
         self.candidates.remove(block);
     }
 
-    fn check(&self, candidates: &[Option<u32>]) -> Result<(), String> {
+    fn check_candidates(&self, candidates: &[Option<u32>]) -> Result<(), Violation> {
         let is_later = self.changed.iter().any(|&changed| changed > self.written);
         if is_later || self.written > u64::MAX / 2 {
-            return Err("collection policy: a block changed after all that was written".to_owned());
+            return Err(Violation::new("collection policy: a block changed after all that was written"));
         }
         self.candidates.check(candidates)
     }

@@ -13,7 +13,9 @@
 //! run's seed, stream "d-choices".
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
-use flashloom_units::{Capability, Kind, NO_INDEX, ParamSet, PolicySpec, Prng, Value, params};
+use flashloom_units::{
+    Capability, Component, Kind, NO_INDEX, ParamSet, PolicySpec, Prng, Value, Violation, params, violation,
+};
 
 use super::Collection;
 use super::held::check_held;
@@ -85,9 +87,11 @@ impl DChoices {
     }
 }
 
-impl Collection for DChoices {
+impl Component for DChoices {
     flashloom_units::stateful!();
+}
 
+impl Collection for DChoices {
     fn closed(&mut self, block: BlockId, valid: u32) {
         let plane = self.geometry.plane_of(block);
         let position = self.geometry.first_block(plane).0 + self.lengths[plane.at()];
@@ -128,7 +132,7 @@ impl Collection for DChoices {
         self.positions[last.at()] = position;
     }
 
-    fn check(&self, candidates: &[Option<u32>]) -> Result<(), String> {
+    fn check_candidates(&self, candidates: &[Option<u32>]) -> Result<(), Violation> {
         let mut held = Vec::new();
         for (plane, (&length, &with_dead)) in (0..).map(PlaneId).zip(self.lengths.iter().zip(&self.with_dead)) {
             let first = self.geometry.first_block(plane).0;
@@ -137,11 +141,14 @@ impl Collection for DChoices {
                 block.is_some() && self.geometry.plane_of(block) == plane && self.positions[block.at()] == position
             };
             if length > self.geometry.blocks || !(first..first + length).all(is_one) {
-                return Err(format!("collection policy: the candidates of plane {} are not where they are", plane.0));
+                return Err(violation!(
+                    "collection policy: the candidates of plane {} are not where they are",
+                    plane.0
+                ));
             }
             let of_plane = &self.candidates[first as usize..(first + length) as usize];
             if of_plane.iter().filter(|&&block| self.has_dead(block)).count() != with_dead as usize {
-                return Err(format!("collection policy: {with_dead} blocks of plane {} have no dead page", plane.0));
+                return Err(violation!("collection policy: {with_dead} blocks of plane {} have no dead page", plane.0));
             }
             held.extend_from_slice(of_plane);
         }
@@ -170,6 +177,8 @@ mod tests {
             &mut self.planes[model::geometry().plane_of(block).at()]
         }
     }
+
+    impl Component for Lists {}
 
     impl Collection for Lists {
         fn closed(&mut self, block: BlockId, valid: u32) {

@@ -10,7 +10,7 @@
 //! over, and each of them was written whole since.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
-use flashloom_units::{Capability, Lists, PolicySpec, Prng, Value};
+use flashloom_units::{Capability, Component, Lists, PolicySpec, Prng, Value, Violation, violation};
 
 use super::Collection;
 use super::held::check_held;
@@ -51,9 +51,11 @@ impl Fifo {
     }
 }
 
-impl Collection for Fifo {
+impl Component for Fifo {
     flashloom_units::stateful!();
+}
 
+impl Collection for Fifo {
     fn closed(&mut self, block: BlockId, valid: u32) {
         let plane = self.geometry.plane_of(block);
         self.valid[block.at()] = valid as u16;
@@ -84,14 +86,16 @@ impl Collection for Fifo {
         self.queues.remove(block);
     }
 
-    fn check(&self, candidates: &[Option<u32>]) -> Result<(), String> {
+    fn check_candidates(&self, candidates: &[Option<u32>]) -> Result<(), Violation> {
         let planes = || 0..self.lengths.len();
         let is_wrong = |&plane: &usize| {
             let is_other = |block| self.geometry.plane_of(block) != PlaneId(plane as u32);
             self.queues.iter(plane).count() != self.lengths[plane] as usize || self.queues.iter(plane).any(is_other)
         };
         if let Some(plane) = planes().find(is_wrong) {
-            return Err(format!("collection policy: the queue of plane {plane} has other blocks than its length says"));
+            return Err(violation!(
+                "collection policy: the queue of plane {plane} has other blocks than its length says"
+            ));
         }
         check_held(candidates, planes().flat_map(|plane| self.queues.iter(plane)), |block| {
             u32::from(self.valid[block.at()])

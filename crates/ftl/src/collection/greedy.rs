@@ -9,7 +9,7 @@
 //! for each number of valid pages.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
-use flashloom_units::{Capability, PolicySpec, Prng, Value};
+use flashloom_units::{Capability, Component, PolicySpec, Prng, Value, Violation};
 
 use super::Collection;
 use super::by_valid::ByValid;
@@ -40,9 +40,11 @@ impl Greedy {
     }
 }
 
-impl Collection for Greedy {
+impl Component for Greedy {
     flashloom_units::stateful!();
+}
 
+impl Collection for Greedy {
     fn closed(&mut self, block: BlockId, valid: u32) {
         self.candidates.insert(block, valid);
     }
@@ -62,7 +64,7 @@ impl Collection for Greedy {
         self.candidates.remove(block);
     }
 
-    fn check(&self, candidates: &[Option<u32>]) -> Result<(), String> {
+    fn check_candidates(&self, candidates: &[Option<u32>]) -> Result<(), Violation> {
         self.candidates.check(candidates)
     }
 }

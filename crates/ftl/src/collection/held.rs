@@ -1,12 +1,16 @@
 //! Whether what a policy holds are the candidates, once a state was loaded.
 
 use flashloom_nand::BlockId;
+use flashloom_units::{Violation, violation};
 
 /// The error of a policy that holds another number of candidates than there are, or one that is none.
-pub(super) fn mistaken(block: Option<BlockId>) -> String {
-    block.map_or("collection policy: not every full block is a candidate".to_owned(), |block| {
-        format!("collection policy: block {} is a candidate with another number of valid pages, or none", block.0)
-    })
+pub(super) fn mistaken(block: Option<BlockId>) -> Violation {
+    match block {
+        None => Violation::new("collection policy: not every full block is a candidate"),
+        Some(BlockId(block)) => {
+            violation!("collection policy: block {block} is a candidate with another number of valid pages, or none")
+        }
+    }
 }
 
 /// Checks that a policy holds the candidates, each once, with the valid pages that `held` says.
@@ -14,7 +18,7 @@ pub(super) fn check_held(
     candidates: &[Option<u32>],
     held: impl Iterator<Item = BlockId>,
     valid: impl Fn(BlockId) -> u32,
-) -> Result<(), String> {
+) -> Result<(), Violation> {
     let mut count = 0;
     for block in held {
         count += 1;

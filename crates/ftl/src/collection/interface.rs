@@ -1,10 +1,10 @@
 //! What a collection policy is, and what it is built for.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
-use flashloom_units::{Figure, Prng, Role};
+use flashloom_units::{Component, Prng, Role, Violation};
 
 /// A victim selection policy. It learns of every block that closes and of every page that dies in one.
-pub trait Collection: Send {
+pub trait Collection: Component {
     /// Pages that the host writes: the clock of policies that go by age.
     fn written(&mut self, _pages: u32) {}
 
@@ -25,24 +25,8 @@ pub trait Collection: Send {
     ///
     /// # Errors
     /// The first candidate that is none, or is missing.
-    fn check(&self, _candidates: &[Option<u32>]) -> Result<(), String> {
+    fn check_candidates(&self, _candidates: &[Option<u32>]) -> Result<(), Violation> {
         Ok(())
-    }
-
-    /// The values of the policy's `statistics`, in that order.
-    fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
-    /// Its state, to be saved; none if it cannot be saved, and then a drive that uses it cannot be saved either.
-    /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
-    fn state(&self) -> Option<&dyn flashloom_units::State> {
-        None
-    }
-
-    /// The same, to be loaded.
-    fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
-        None
     }
 }
 

@@ -1,7 +1,7 @@
 //! The naive models that the tests hold the policies against.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId, Shape};
-use flashloom_units::Prng;
+use flashloom_units::{Component, Prng};
 
 use super::Collection;
 
@@ -86,6 +86,8 @@ impl<F: FnMut(&mut Vec<Candidate>, u64) -> Option<BlockId> + Send> Search<F> {
         Candidate { block, valid, changed: self.calls, changed_at_page: self.written }
     }
 }
+
+impl<F: Send> Component for Search<F> {}
 
 impl<F: FnMut(&mut Vec<Candidate>, u64) -> Option<BlockId> + Send> Collection for Search<F> {
     fn written(&mut self, pages: u32) {

@@ -11,7 +11,9 @@
 //! pages, and one for each block that is passed over.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
-use flashloom_units::{Capability, Kind, Lists, ParamSet, PolicySpec, Prng, Value, params};
+use flashloom_units::{
+    Capability, Component, Kind, Lists, ParamSet, PolicySpec, Prng, Value, Violation, params, violation,
+};
 
 use super::Collection;
 use super::by_valid::ByValid;
@@ -109,9 +111,11 @@ impl WindowedGreedy {
     }
 }
 
-impl Collection for WindowedGreedy {
+impl Component for WindowedGreedy {
     flashloom_units::stateful!();
+}
 
+impl Collection for WindowedGreedy {
     fn closed(&mut self, block: BlockId, valid: u32) {
         self.valid[block.at()] = valid as u16;
         self.append(self.geometry.plane_of(block), block);
@@ -149,7 +153,7 @@ impl Collection for WindowedGreedy {
         self.remove(self.geometry.plane_of(block), block);
     }
 
-    fn check(&self, candidates: &[Option<u32>]) -> Result<(), String> {
+    fn check_candidates(&self, candidates: &[Option<u32>]) -> Result<(), Violation> {
         let planes = || (0..self.held.len()).map(|plane| PlaneId(plane as u32));
         let valid = |block: BlockId| u32::from(self.valid[block.at()]);
         check_held(candidates, planes().flat_map(|plane| self.queues.iter(plane.at())), valid)?;
@@ -166,14 +170,14 @@ impl Collection for WindowedGreedy {
                 || self.held[plane.at()] > self.window
                 || all.any(|block| self.geometry.plane_of(block) != plane)
             {
-                return Err(format!(
+                return Err(violation!(
                     "collection policy: the window of plane {} is not the first of its queue",
                     plane.0
                 ));
             }
         }
         if self.is_inside.iter().zip(&inside).any(|(&is_inside, valid)| is_inside != valid.is_some()) {
-            return Err("collection policy: a block is in no window and counts as in one".to_owned());
+            return Err(Violation::new("collection policy: a block is in no window and counts as in one"));
         }
         self.inside.check(&inside)
     }
@@ -220,6 +224,8 @@ mod tests {
             }
         }
     }
+
+    impl Component for Queues {}
 
     impl Collection for Queues {
         fn closed(&mut self, block: BlockId, valid: u32) {

@@ -13,11 +13,11 @@
 //! here. A page costs O(log blocks of a chip).
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Value, Violation, params};
 use serde::{Deserialize, Serialize};
 
 use super::Site;
-use super::log_block::{Chip, Guarantees, LATEST, Layout, LogSlot, MergeKind, Scheme, Store, mistaken};
+use super::log_block::{Chip, Guarantees, LATEST, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, mistaken};
 use crate::capability::SINGLE_CHIP;
 use crate::{PageWrite, Preemption};
 
@@ -42,7 +42,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     needs: &[],
     offers: &[SINGLE_CHIP, Capability::SAVED_STATE],
     params: BastParams::PARAMS,
-    statistics: &[],
+    statistics: MERGES,
 };
 
 /// The logical block of each log block, and when it was written.
@@ -111,7 +111,7 @@ impl Scheme for Bast {
         (slot, self.merge_of(store, slot))
     }
 
-    fn check_loaded(&self, store: &Store) -> Result<(), String> {
+    fn check_loaded(&self, store: &Store) -> Result<(), Violation> {
         let is_sound = |&slot: &LogSlot| {
             let Log { lbn, written } = self.logs[slot.at()];
             lbn.0 < store.logical_blocks() && store.log.is_only_of(slot, lbn) && written <= self.clock

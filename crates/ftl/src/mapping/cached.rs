@@ -9,22 +9,28 @@
 //! on flash, beneath a [`MapCache`].
 
 use flashloom_nand::{Lpn, Nand};
-use flashloom_units::{Policy, PolicySpec, Refusal, Value};
+use flashloom_units::{Component, Figure, Figures, Policy, PolicySpec, Refusal, Value, Violation};
 
-use super::interface::{FtlFigures, Mapping, MappingExtras, write_each};
+use super::interface::{Mapping, MappingExtras, write_each};
 use super::map::Map;
 use super::page_store::{self, PageStore};
 use super::translation::{MapCache, Translation};
 use crate::setup::Context;
 use crate::{FtlReport, ObservedRead, PageWrite, WantedStreams};
 
-/// A mapping whose map is on flash, with that cache, as a policy.
+/// A mapping whose map is on flash, with that cache, as a policy. Panics unless the statistics of its specification
+/// begin with those of such a map, [`translation::STATISTICS`](super::translation::STATISTICS).
 pub fn policy<C: MapCache>(spec: &'static PolicySpec) -> Policy<dyn Mapping> {
     page_level::<Translation<C>>(spec)
 }
 
 /// A page-level mapping with that map as a policy.
 pub(super) fn page_level<M: Map>(spec: &'static PolicySpec) -> Policy<dyn Mapping> {
+    assert!(
+        spec.statistics.starts_with(M::STATISTICS),
+        "the statistics of `{}` begin with those of its map",
+        spec.name
+    );
     let policy = Policy::<dyn Mapping>::new(spec, |values, on| Ok(Box::new(PageLevel::<M>::new(values, on)?)));
     policy.with_profile(|values, site| {
         M::suits(values, site.space)?;
@@ -69,6 +75,10 @@ impl<M: Map> MappingExtras for PageLevel<M> {
         self.map.prepare(lpn);
     }
 
+    fn figures_taken(&self) -> Figures {
+        self.store.figures()
+    }
+
     fn idle(&mut self, nand: &mut Nand) -> bool {
         let stepped = self.store.on(nand, &mut self.map).idle();
         self.map.write_back_due(&mut self.store, nand);
@@ -80,9 +90,20 @@ impl<M: Map> MappingExtras for PageLevel<M> {
     }
 }
 
-impl<M: Map> Mapping for PageLevel<M> {
+impl<M: Map> Component for PageLevel<M> {
     flashloom_units::stateful!();
 
+    fn figures(&self) -> Vec<Figure> {
+        self.map.figures()
+    }
+
+    fn check(&self) -> Result<(), Violation> {
+        self.store.check()?;
+        self.map.check(&self.store)
+    }
+}
+
+impl<M: Map> Mapping for PageLevel<M> {
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         let Self { store, map } = self;
         store.place(writes);
@@ -125,7 +146,7 @@ impl<M: Map> Mapping for PageLevel<M> {
     }
 
     fn report(&self) -> FtlReport {
-        FtlReport { map_cache: self.map.report(), ..self.store.report() }
+        FtlReport { map_writes: self.map.writes(), ..self.store.report() }
     }
 
     fn reset_report(&mut self) {
@@ -137,17 +158,8 @@ impl<M: Map> Mapping for PageLevel<M> {
         self.store.free_blocks()
     }
 
-    fn figures(&self) -> FtlFigures {
-        self.store.figures()
-    }
-
-    fn check_loaded(&self, nand: &Nand) -> Result<(), String> {
+    fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
         self.store.check_loaded(nand)?;
         self.map.check_loaded(&self.store)
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.store.check()?;
-        self.map.check(&self.store)
     }
 }

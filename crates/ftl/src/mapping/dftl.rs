@@ -17,7 +17,7 @@ mod params;
 
 use flashloom_units::{Capability, Policy, PolicySpec};
 
-use super::{Mapping, cached};
+use super::{Mapping, cached, translation};
 use crate::capability::{PAGE_MAPPING, TRANSLATION_PAGES};
 use cache::MappingTable;
 use params::DftlParams;
@@ -34,7 +34,7 @@ static SPEC: PolicySpec = PolicySpec {
     needs: &[],
     offers: &[PAGE_MAPPING, TRANSLATION_PAGES, Capability::SAVED_STATE],
     params: DftlParams::PARAMS,
-    statistics: &[],
+    statistics: translation::STATISTICS,
 };
 
 /// The mapping as a policy.
@@ -48,11 +48,11 @@ mod tests {
     use crate::mapping::cached::PageLevel;
     use crate::mapping::map::Map;
     use crate::mapping::page_store::CollectionListener;
-    use crate::mapping::translation::{MapCache, Translation, TranslationPage};
+    use crate::mapping::translation::{MapCache, MapReport, Translation, TranslationPage};
     use crate::mapping::{Context, builtin};
-    use crate::{CapacityParams, FtlSetup, MapCacheReport, PageWrite, Space};
+    use crate::{CapacityParams, FtlSetup, PageWrite, Space};
     use flashloom_nand::{HostPage, Lpn, Nand, NandParams, PlaneId};
-    use flashloom_units::{ParamSet, Value};
+    use flashloom_units::{Component, ParamSet, Value};
     use flashloom_verify::Verifier;
     use params::CACHED_ENTRY_BYTES;
 
@@ -73,7 +73,7 @@ mod tests {
     fn write(
         (nand, verifier, state): &mut (Nand, Verifier, PageLevel<Translation<MappingTable>>),
         lpns: &[u32],
-    ) -> MapCacheReport {
+    ) -> MapReport {
         for &lpn in lpns {
             let page = HostPage { lpn: Lpn(lpn), mask: 1, write: verifier.oracle.writes() };
             verifier.oracle.written_through(page);

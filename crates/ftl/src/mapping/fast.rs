@@ -17,11 +17,11 @@
 use std::collections::VecDeque;
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Value, Violation, params};
 use serde::{Deserialize, Serialize};
 
 use super::Site;
-use super::log_block::{Chip, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store, mistaken};
+use super::log_block::{Chip, Guarantees, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, mistaken};
 use crate::PageWrite;
 use crate::capability::SINGLE_CHIP;
 
@@ -48,7 +48,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     needs: &[],
     offers: &[SINGLE_CHIP, Capability::SAVED_STATE],
     params: FastParams::PARAMS,
-    statistics: &[],
+    statistics: MERGES,
 };
 
 pub(super) struct Fast {
@@ -141,7 +141,7 @@ impl Scheme for Fast {
         (oldest, MergeKind::Full)
     }
 
-    fn check_loaded(&self, store: &Store) -> Result<(), String> {
+    fn check_loaded(&self, store: &Store) -> Result<(), Violation> {
         for (group, Logs { sequential, random }) in (0..).zip(&self.chips) {
             // Each log block in use is one of these, once, or being merged.
             let mut is_known = vec![false; store.log.slots()];

@@ -1,24 +1,11 @@
 //! What a mapping is.
 
 use flashloom_nand::{Lpn, Nand, Region};
-use flashloom_units::Figure;
+use flashloom_units::{Component, Figures, Violation};
 
 use crate::allocation::{ObservedRead, WantedStreams};
 use crate::page_write::PageWrite;
 use crate::report::FtlReport;
-
-/// The values of the statistics of a mapping and of the policies that it took.
-#[derive(Clone, Debug, Default)]
-pub struct FtlFigures {
-    /// Of the mapping.
-    pub mapping: Vec<Figure>,
-    /// Of its allocation, if it took one.
-    pub allocation: Vec<Figure>,
-    /// Of its collection policy, if it took one.
-    pub collection: Vec<Figure>,
-    /// Of its placement, if it took one.
-    pub placement: Vec<Figure>,
-}
 
 /// Properties of a mapping before it is built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +18,7 @@ pub struct Profile {
 }
 
 /// What few mappings do: a mapping that does none of it writes `impl MappingExtras for Name {}`.
-pub trait MappingExtras: Send {
+pub trait MappingExtras: Component {
     /// The streams that the layer above is to write together, where it can; nothing where the mapping, or its
     /// allocation, looks for none.
     fn wanted_streams(&self) -> Option<WantedStreams> {
@@ -53,6 +40,11 @@ pub trait MappingExtras: Send {
 
     /// The page will be written or read soon: its part of the map can be fetched into the cache. Changes nothing.
     fn prepare(&self, _lpn: Lpn) {}
+
+    /// The values of the statistics of the policies that the mapping took: allocation, collection, placement.
+    fn figures_taken(&self) -> Figures {
+        Figures::default()
+    }
 
     /// One step of work that need not be done now; false if nothing is left to do after it. Called while the drive is
     /// idle.
@@ -96,33 +88,14 @@ pub trait Mapping: MappingExtras {
     /// Free blocks of the whole drive.
     fn free_blocks(&self) -> u64;
 
-    /// The values of the policy's `statistics`, in that order, and those of the policies that it took: allocation,
-    /// collection, placement.
-    fn figures(&self) -> FtlFigures {
-        FtlFigures::default()
-    }
-
-    /// Checks the invariants: valid pages = mapped pages, and every mapped page is the valid copy of its address.
-    fn check(&self) -> Result<(), String>;
-
     /// Checks a state that was loaded, with that of the array: whatever it was loaded from, the mapping works on it. A
-    /// mapping whose state can be saved checks here what [`Self::check`] and the rest of its code take for granted.
+    /// mapping whose state can be saved checks here what [`Component::check`] and the rest of its code take for
+    /// granted.
     ///
     /// # Errors
     /// The first thing that cannot be, with its place.
-    fn check_loaded(&self, _nand: &Nand) -> Result<(), String> {
+    fn check_loaded(&self, _nand: &Nand) -> Result<(), Violation> {
         self.check()
-    }
-
-    /// Its state, to be saved; none if it cannot be saved, and then a drive that uses it cannot be saved either.
-    /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
-    fn state(&self) -> Option<&dyn flashloom_units::State> {
-        None
-    }
-
-    /// The same, to be loaded.
-    fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
-        None
     }
 }
 

@@ -55,14 +55,17 @@
 //! k(L) <= K is asserted at every write. A page costs O(log blocks of a chip).
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Used, Value, choice, params};
+use flashloom_units::{
+    Capability, Kind, ParamSet, PolicySpec, Refusal, Statistic, Used, Value, Violation, choice, params,
+};
 use serde::{Deserialize, Serialize};
 
 use super::Site;
 use super::log_block::{
-    Chip, Guarantees, LATEST, Layout, LogSlot, MergeKind, Scheme, Store, check_associativity, mistaken,
+    Chip, Guarantees, LATEST, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, check_associativity, mistaken,
 };
 use crate::capability::SINGLE_CHIP;
+use crate::streams::STREAMS;
 use crate::{PageWrite, Preemption};
 
 choice! {
@@ -173,7 +176,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     needs: &[],
     offers: &[SINGLE_CHIP, Capability::SAVED_STATE],
     params: KastParams::PARAMS,
-    statistics: &[],
+    statistics: &Statistic::joined::<{ MERGES.len() + STREAMS.len() }>(&[MERGES, STREAMS]),
 };
 
 /// The state of a log block (Figure 3).
@@ -584,7 +587,7 @@ impl Scheme for Kast {
         (slot, kind)
     }
 
-    fn check_loaded(&self, store: &Store) -> Result<(), String> {
+    fn check_loaded(&self, store: &Store) -> Result<(), Violation> {
         for (group, &clock) in (0..).zip(&self.clocks) {
             let is_sound = |&slot: &LogSlot| {
                 let Log { sequential, written } = self.logs[slot.at()];

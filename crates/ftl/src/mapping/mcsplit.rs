@@ -12,11 +12,11 @@
 //! 2009). The paper is a cost analysis and does not say how log blocks are assigned: block-associative here, because
 //! CAVE compares it with BAST.
 
-use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Value, params};
+use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Value, Violation, params};
 
 use super::Site;
 use super::bast::Bast;
-use super::log_block::{Chip, Layout, LogSlot, MergeKind, Scheme, Store};
+use super::log_block::{Chip, Layout, LogSlot, MERGES, MergeKind, Scheme, Store};
 use crate::PageWrite;
 
 params! {
@@ -42,7 +42,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     needs: &[],
     offers: &[Capability::SAVED_STATE],
     params: McSplitParams::PARAMS,
-    statistics: &[],
+    statistics: MERGES,
 };
 
 pub(super) struct McSplit {
@@ -80,7 +80,7 @@ impl Scheme for McSplit {
         self.striped.victim(store, group, opened)
     }
 
-    fn check_loaded(&self, store: &Store) -> Result<(), String> {
+    fn check_loaded(&self, store: &Store) -> Result<(), Violation> {
         self.striped.check_loaded(store)
     }
 }

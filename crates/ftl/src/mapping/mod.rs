@@ -20,7 +20,7 @@ pub mod translation;
 
 pub use crate::setup::{Context, Site};
 pub use crate::slots::MAPPING as SLOT;
-pub use interface::{FtlFigures, Mapping, MappingExtras, Profile};
+pub use interface::{Mapping, MappingExtras, Profile};
 
 /// The mappings that are built in, in the order in which they are listed.
 pub fn builtin() -> Slot<dyn Mapping> {
@@ -41,7 +41,7 @@ pub fn builtin() -> Slot<dyn Mapping> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CapacityParams, FtlSetup, PageWrite, Space};
+    use crate::{CapacityParams, FtlSetup, PageWrite, Space, allocation, collection, placement};
     use flashloom_nand::{HostPage, Lpn, Nand, NandParams};
     use flashloom_units::{ParamSet, Prng};
 
@@ -68,6 +68,35 @@ mod tests {
                 (nand.counts().programs, nand.counts().reads, nand.counts().erases, nand.erase_counts().to_vec())
             };
             assert_eq!(written(100), written(1), "{policy}");
+        }
+    }
+
+    #[test]
+    fn every_policy_reports_the_figures_that_it_describes() {
+        let device = NandParams { channels: 2, ways: 1, planes: 1, blocks: 64, pages: 32, ..NandParams::defaults() };
+        let space = Space::new(device, &CapacityParams { over_provisioning: 0.5 });
+        for mapping in builtin().policies() {
+            let allocations = allocation::builtin();
+            for allocation in allocations.policies() {
+                let ftl = FtlSetup {
+                    mapping: mapping.with(&[]).unwrap(),
+                    allocation: allocation.with(&[]).unwrap(),
+                    ..FtlSetup::with_defaults()
+                };
+                let built = ftl.build(&space, &Nand::new(&space.nand)).unwrap();
+                let figures = built.figures_taken().with(&SLOT, built.figures());
+                for (slot, values) in figures.iter() {
+                    let chosen =
+                        [ftl.mapping.spec(), ftl.allocation.spec(), ftl.collection.spec(), ftl.placement.spec()];
+                    let slots = [&SLOT, &allocation::SLOT, &collection::SLOT, &placement::SLOT];
+                    let spec = chosen[slots.iter().position(|other| *other == slot).expect("a slot of an FTL")];
+                    let described: Vec<_> = slot.statistics_of(spec).collect();
+                    assert_eq!(described.len(), values.len(), "{}", spec.name);
+                    for (statistic, value) in described.iter().zip(values) {
+                        assert!(value.unit().is_none_or(|unit| unit == statistic.unit), "{}", statistic.name);
+                    }
+                }
+            }
         }
     }
 }

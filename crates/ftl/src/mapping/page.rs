@@ -9,15 +9,15 @@
 //! The map costs no flash operation; where pages go and how space is won back is the page store's. Memory: the store's.
 
 use flashloom_nand::{Lpn, Nand, OpId, PlaneId};
-use flashloom_units::{Capability, Policy, PolicySpec, Refusal, Value};
+use flashloom_units::{Capability, Figure, Policy, PolicySpec, Refusal, Statistic, Value, Violation};
 
 use super::cached::page_level;
 use super::interface::Mapping;
 use super::map::Map;
 use super::page_store::{CollectionListener, Own, PageStore};
+use crate::Space;
 use crate::capability::PAGE_MAPPING;
 use crate::setup::Context;
-use crate::{MapCacheReport, Space};
 
 static SPEC: PolicySpec = PolicySpec {
     name: "page",
@@ -49,6 +49,8 @@ impl CollectionListener for InMemory {
 }
 
 impl Map for InMemory {
+    const STATISTICS: &'static [Statistic] = &[];
+
     fn suits(_values: &[Value], _space: &Space) -> Result<(), Refusal> {
         Ok(())
     }
@@ -70,17 +72,21 @@ impl Map for InMemory {
     fn changed(&mut self, _lpn: Lpn) {}
     fn write_back_due(&mut self, _store: &mut PageStore, _nand: &mut Nand) {}
 
-    fn report(&self) -> Option<MapCacheReport> {
-        None
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    fn writes(&self) -> u64 {
+        0
     }
 
     fn reset_report(&mut self) {}
 
-    fn check_loaded(&self, _store: &PageStore) -> Result<(), String> {
+    fn check_loaded(&self, _store: &PageStore) -> Result<(), Violation> {
         Ok(())
     }
 
-    fn check(&self, _store: &PageStore) -> Result<(), String> {
+    fn check(&self, _store: &PageStore) -> Result<(), Violation> {
         Ok(())
     }
 }

@@ -14,12 +14,12 @@
 //! block is left open by both papers: LRU here. A page costs O(log blocks of a chip).
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Value, params};
+use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Value, Violation, params};
 use serde::{Deserialize, Serialize};
 
 use super::Site;
 use super::log_block::{
-    Chip, Guarantees, LATEST, Layout, LogSlot, MergeKind, Scheme, Store, check_associativity, mistaken,
+    Chip, Guarantees, LATEST, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, check_associativity, mistaken,
 };
 use crate::capability::{FIXED_HOMES, SINGLE_CHIP};
 use crate::{PageWrite, Preemption};
@@ -50,7 +50,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     needs: &[],
     offers: &[SINGLE_CHIP, Capability::SAVED_STATE],
     params: SastParams::PARAMS,
-    statistics: &[],
+    statistics: MERGES,
 };
 
 pub(super) struct Sast {
@@ -150,7 +150,7 @@ impl Scheme for Sast {
         (slot, Self::merge_of(store, slot))
     }
 
-    fn check_loaded(&self, store: &Store) -> Result<(), String> {
+    fn check_loaded(&self, store: &Store) -> Result<(), Violation> {
         let is_sound = |&slot: &LogSlot| {
             let Log { set, opened, written } = self.logs[slot.at()];
             let mut associations = store.log.associations(slot).iter();

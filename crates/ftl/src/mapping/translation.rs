@@ -39,19 +39,42 @@
 use std::collections::VecDeque;
 
 use flashloom_nand::{BlockId, Data, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Status};
-use flashloom_units::{Divisor, Refusal, State, Value};
+use flashloom_units::{Divisor, Figure, Refusal, State, Statistic, Unit, Value, Violation, violation};
 use serde::{Deserialize, Serialize};
 
 use super::map::Map;
 use super::page_store::{CollectionListener, Own, PageStore};
+use crate::Space;
 use crate::allocation::{Place, stripe_of_superpages};
 use crate::lane::{DeclaredLane, Lane};
 use crate::setup::Context;
 use crate::superblock::superpage;
-use crate::{MapCacheReport, Space};
 
 /// Bytes of an entry in a translation page: a physical page number; its place says for which logical page.
 const STORED_ENTRY_BYTES: u64 = 4;
+
+/// Statistics of a map on flash: those of a mapping with a cache of its own ([`policy`](super::cached::policy)) begin
+/// with them.
+pub const STATISTICS: &[Statistic] = &[
+    Statistic::count("map_hits", "Translations found in the cache of the map."),
+    Statistic::count("map_misses", "Translations that had to be read from flash."),
+    Statistic::new("map_hit_ratio", Unit::Ratio, "Hit ratio of the map: hits as a share of all translations."),
+    Statistic::count("map_reads", "Translation pages read from flash."),
+    Statistic::count("map_writes", "Translation pages written to flash."),
+];
+
+/// Counters of a map on flash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct MapReport {
+    /// Translations found in memory.
+    pub(super) hits: u64,
+    /// Translations that had to be fetched.
+    pub(super) misses: u64,
+    /// Translation pages read.
+    pub(super) reads: u64,
+    /// Translation pages written.
+    pub(super) writes: u64,
+}
 
 /// A page of the map, by its number from the first entry on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,8 +182,16 @@ pub trait MapCache: State + Send + Sized + 'static {
     /// Pages of the host that a collection is about to move: their entries will change.
     fn collecting(&mut self, _lpns: impl Iterator<Item = Lpn>) {}
 
+    /// What the cache itself counts: the values of its mapping's statistics behind [`STATISTICS`].
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    /// Starts what it counts again at zero, after preconditioning.
+    fn reset_report(&mut self) {}
+
     /// Checks the cache's own accounts, in checked runs.
-    fn check(&self) -> Result<(), String>;
+    fn check(&self) -> Result<(), Violation>;
 }
 
 /// A map on flash, of which part is in memory.
@@ -180,7 +211,7 @@ pub struct Translation<C> {
     /// Planes in the order in which translation pages are placed, and whose turn it is.
     stripe: Vec<PlaneId>,
     next: usize,
-    pub(super) report: MapCacheReport,
+    pub(super) report: MapReport,
 }
 
 flashloom_units::state! {
@@ -218,6 +249,8 @@ impl<C: MapCache> CollectionListener for Translation<C> {
 }
 
 impl<C: MapCache> Map for Translation<C> {
+    const STATISTICS: &'static [Statistic] = STATISTICS;
+
     fn suits(values: &[Value], space: &Space) -> Result<(), Refusal> {
         C::suits(values, MapShape::of(space))
     }
@@ -242,7 +275,7 @@ impl<C: MapCache> Map for Translation<C> {
             stored: nand.is_watched().then(|| vec![Ppn::NONE; shape.entries as usize]),
             stripe: stripe_of_superpages(geometry, superpage, ftl.params.stripe_order),
             next: 0,
-            report: MapCacheReport::default(),
+            report: MapReport::default(),
         }
     }
 
@@ -284,39 +317,48 @@ impl<C: MapCache> Map for Translation<C> {
         }
     }
 
-    fn report(&self) -> Option<MapCacheReport> {
-        Some(self.report)
+    fn figures(&self) -> Vec<Figure> {
+        let MapReport { hits, misses, reads, writes } = self.report;
+        let translations = hits + misses;
+        let hit_ratio = (translations > 0).then(|| hits as f64 / translations as f64);
+        let [hits, misses, reads, writes] = [hits, misses, reads, writes].map(Figure::Count);
+        [hits, misses, Figure::Ratio(hit_ratio), reads, writes].into_iter().chain(self.cache.figures()).collect()
+    }
+
+    fn writes(&self) -> u64 {
+        self.report.writes
     }
 
     fn reset_report(&mut self) {
-        self.report = MapCacheReport::default();
+        self.report = MapReport::default();
+        self.cache.reset_report();
     }
 
     /// Checks a state that was loaded: what is noted is a translation page, and is to be written back.
-    fn check_loaded(&self, store: &PageStore) -> Result<(), String> {
+    fn check_loaded(&self, store: &PageStore) -> Result<(), Violation> {
         let pages = self.is_noted.len();
         let mut is_due = vec![false; pages];
         for page in self.noted.iter().flatten().chain(&self.due) {
             let Some(due) = is_due.get_mut(page.at()) else {
-                return Err(format!("map on flash: translation page {} is due, of {pages}", page.0));
+                return Err(violation!("map on flash: translation page {} is due, of {pages}", page.0));
             };
             *due = true;
         }
         let is_lost = |(is_noted, is_due): (&bool, &bool)| *is_noted && !is_due;
         if !store.is_worn_out() && self.is_noted.iter().zip(&is_due).any(is_lost) {
-            return Err("map on flash: a translation page is noted, and not due".to_owned());
+            return Err(Violation::new("map on flash: a translation page is noted, and not due"));
         }
         self.check(store)
     }
 
     /// Checks the cache; in a verified run also that every entry is what its translation page holds, unless it is
     /// cached and dirty or its page is noted.
-    fn check(&self, store: &PageStore) -> Result<(), String> {
+    fn check(&self, store: &PageStore) -> Result<(), Violation> {
         self.cache.check()?;
         for (lpn, &held) in (0..).map(Lpn).zip(self.stored.iter().flatten()) {
             let is_noted = self.is_noted[self.shape.page_of(lpn).at()];
             if !is_noted && held != store.ppn(lpn) && !self.cache.is_dirty(lpn) {
-                return Err(format!("map on flash: the mapping of logical page {} is lost", lpn.0));
+                return Err(violation!("map on flash: the mapping of logical page {} is lost", lpn.0));
             }
         }
         Ok(())

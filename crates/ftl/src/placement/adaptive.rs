@@ -25,7 +25,7 @@
 //! and spans stay. O(1) a run.
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Capability, Kind, Ns, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Component, Kind, Ns, ParamSet, PolicySpec, Value, params};
 
 use super::{Ledger, Placement, Profile, Region, Run, Times};
 use crate::capability::{SINGLE_CHIP, WRITE_BUFFER};
@@ -83,9 +83,11 @@ impl Adaptive {
     }
 }
 
-impl Placement for Adaptive {
+impl Component for Adaptive {
     flashloom_units::stateful!();
+}
 
+impl Placement for Adaptive {
     fn place(&mut self, lbn: Lbn, _home: Option<u32>) -> u32 {
         lbn.0 % self.chips
     }

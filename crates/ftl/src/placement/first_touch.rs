@@ -11,7 +11,7 @@
 //! in order has its logical blocks where [`super::static`] puts them. O(1).
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Capability, PolicySpec, Value};
+use flashloom_units::{Capability, Component, PolicySpec, Value};
 
 use super::Placement;
 use crate::capability::{SINGLE_CHIP, WRITE_BUFFER};
@@ -44,9 +44,11 @@ impl FirstTouch {
     }
 }
 
-impl Placement for FirstTouch {
+impl Component for FirstTouch {
     flashloom_units::stateful!();
+}
 
+impl Placement for FirstTouch {
     fn place(&mut self, _lbn: Lbn, home: Option<u32>) -> u32 {
         home.unwrap_or_else(|| {
             let chip = self.next;

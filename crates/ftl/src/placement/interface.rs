@@ -1,11 +1,11 @@
 //! What a placement is, what it learns from, and what it is built for.
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Figure, Ns, Role};
+use flashloom_units::{Component, Ns, Role};
 use serde::{Deserialize, Serialize};
 
 /// A policy of placement.
-pub trait Placement: Send {
+pub trait Placement: Component {
     /// The chip for the pages of a logical block that are written together; `home` is where its pages are, if it has
     /// any. A chip that is full is passed over for the next.
     fn place(&mut self, lbn: Lbn, home: Option<u32>) -> u32;
@@ -22,22 +22,6 @@ pub trait Placement: Send {
     /// How many chips the logical blocks of a region span from now on: a power of two, [`Profile::widest`] at most.
     fn span(&self, region: &Region, _times: &Times) -> u32 {
         region.span
-    }
-
-    /// The values of the policy's `statistics`, in that order.
-    fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
-    /// Its state, to be saved; none if it cannot be saved, and then a drive that uses it cannot be saved either.
-    /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
-    fn state(&self) -> Option<&dyn flashloom_units::State> {
-        None
-    }
-
-    /// The same, to be loaded.
-    fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
-        None
     }
 }
 

@@ -10,7 +10,7 @@
 //! pages. [`super::first_touch`] is the reading under which they are. O(1), and the moves.
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Capability, PolicySpec, Value};
+use flashloom_units::{Capability, Component, PolicySpec, Value};
 
 use super::Placement;
 use crate::capability::{SINGLE_CHIP, WRITE_BUFFER};
@@ -43,9 +43,11 @@ impl RoundRobin {
     }
 }
 
-impl Placement for RoundRobin {
+impl Component for RoundRobin {
     flashloom_units::stateful!();
+}
 
+impl Placement for RoundRobin {
     fn place(&mut self, _lbn: Lbn, _home: Option<u32>) -> u32 {
         let chip = self.next;
         self.next = (chip + 1) % self.chips;

@@ -7,7 +7,7 @@
 //! Nothing is ever moved; logical blocks that are evicted together may meet on a chip. O(1).
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Capability, PolicySpec, Value};
+use flashloom_units::{Capability, Component, PolicySpec, Value};
 
 use super::Placement;
 use crate::capability::FIXED_HOMES;
@@ -38,9 +38,11 @@ impl Static {
     }
 }
 
-impl Placement for Static {
+impl Component for Static {
     flashloom_units::stateful!();
+}
 
+impl Placement for Static {
     fn place(&mut self, lbn: Lbn, _home: Option<u32>) -> u32 {
         lbn.0 % self.chips
     }

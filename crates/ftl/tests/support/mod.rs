@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use flashloom_ftl::{FtlReport, FtlSetup, Mapping, MergeReport, PageWrite, Space, mapping};
+use flashloom_ftl::{FtlReport, FtlSetup, Mapping, PageWrite, Space, mapping, placement};
 use flashloom_nand::{HostPage, Lpn, Nand, NandParams, Origin};
-use flashloom_units::{ParamSet, Prng, Value};
+use flashloom_units::{Figure, Latency, Ns, ParamSet, PolicySpec, Prng, Value};
 use flashloom_verify::Verifier;
 
 /// One of some things.
@@ -32,9 +32,26 @@ pub fn with_mapping(mapping: &str, set: &[(&str, Value)]) -> FtlSetup {
 }
 
 /// An FTL on its array, and which pages the host has written.
+/// What a log-block mapping has counted.
+#[derive(Clone, Debug)]
+pub struct Merges {
+    pub switch: u64,
+    pub partial: u64,
+    pub full: u64,
+    pub filler_pages: u64,
+    pub migrated_pages: u64,
+    pub associativity: Vec<u64>,
+    pub blocking_ns: Latency,
+    pub blocking_bound_ns: Ns,
+    pub longest_wait_ns: Ns,
+    pub wait_bound_ns: Ns,
+    pub reserved_pages: u64,
+}
+
 pub struct Ftl {
     pub nand: Nand,
     mapping: Box<dyn Mapping>,
+    mapping_spec: &'static PolicySpec,
     model: BTreeSet<u32>,
     logical_pages: u32,
     verifier: Option<Verifier>,
@@ -45,7 +62,15 @@ impl Ftl {
         let mut nand = Nand::new(&space.nand);
         let verifier = verified.then(|| Verifier::new(&mut nand, space.logical_pages));
         let mapping = setup.build(space, &nand).expect("the FTL goes with the array");
-        Self { nand, mapping, model: BTreeSet::new(), logical_pages: space.logical_pages as u32, verifier }
+        let mapping_spec = setup.mapping.spec();
+        Self {
+            nand,
+            mapping,
+            mapping_spec,
+            model: BTreeSet::new(),
+            logical_pages: space.logical_pages as u32,
+            verifier,
+        }
     }
 
     /// One on which every page was written in order, with counters at zero.
@@ -116,8 +141,33 @@ impl Ftl {
         self.mapping.report()
     }
 
-    pub fn merges(&self) -> MergeReport {
-        *self.report().merges.expect("a log-block mapping reports merges")
+    /// A statistic of the mapping.
+    fn figure(&self, name: &str) -> Option<Figure> {
+        let index = self.mapping_spec.statistics.iter().position(|one| one.name == name)?;
+        self.mapping.figures().into_iter().nth(index)
+    }
+
+    /// One that is a count or a time.
+    pub fn count(&self, name: &str) -> u64 {
+        self.figure(name).and_then(|figure| figure.whole()).unwrap_or_else(|| panic!("`{name}` is counted"))
+    }
+
+    pub fn merges(&self) -> Merges {
+        let Some(Figure::Histogram(associativity)) = self.figure("associativity") else { panic!("a histogram") };
+        let Some(Figure::Times(blocking_ns)) = self.figure("blocking_ns") else { panic!("times") };
+        Merges {
+            switch: self.count("switch_merges"),
+            partial: self.count("partial_merges"),
+            full: self.count("full_merges"),
+            filler_pages: self.count("filler_pages"),
+            migrated_pages: self.mapping.figures_taken().of(&placement::SLOT)[0].whole().expect("a count"),
+            associativity,
+            blocking_ns: *blocking_ns,
+            blocking_bound_ns: self.count("blocking_bound_ns"),
+            longest_wait_ns: self.count("longest_wait_ns"),
+            wait_bound_ns: self.count("wait_bound_ns"),
+            reserved_pages: self.count("reserved_pages"),
+        }
     }
 
     /// The accounts agree with each other, and in a verified run the map with the model.

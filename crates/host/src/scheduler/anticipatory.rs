@@ -26,7 +26,10 @@
 //! Without task ids all requests belong to task 0, which therefore has another one queued whenever any is held back:
 //! nothing is ever waited for, and only the batches remain. Cost: O(log n) each.
 
-use flashloom_units::{Capability, Figure, Kind, Lists, MS, Ns, PolicySpec, Refusal, S, Statistic, US, Value, params};
+use flashloom_units::{
+    Capability, Component, Figure, Kind, Lists, MS, Ns, PolicySpec, Refusal, S, Statistic, US, Value, Violation,
+    params, violation,
+};
 use flashloom_workload::Request;
 use serde::{Deserialize, Serialize};
 
@@ -406,9 +409,15 @@ fn class_of(requests: &Requests, id: RequestId) -> usize {
     if requests[id].is_sync() { SYNC } else { ASYNC }
 }
 
-impl Scheduler for Anticipatory {
+impl Component for Anticipatory {
     flashloom_units::stateful!();
 
+    fn figures(&self) -> Vec<Figure> {
+        [self.anticipations, self.in_vain].map(Figure::Count).to_vec()
+    }
+}
+
+impl Scheduler for Anticipatory {
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
         self.give_up_in_time(now);
         let (request, class) = (&requests[id], class_of(requests, id));
@@ -522,11 +531,7 @@ impl Scheduler for Anticipatory {
         self.tasks.release(task);
     }
 
-    fn figures(&self) -> Vec<Figure> {
-        [self.anticipations, self.in_vain].map(Figure::Count).to_vec()
-    }
-
-    fn check(&self, requests: &Requests) -> Result<(), String> {
+    fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
         let queued = requests.count(Stage::Queued);
         let listed = self.fifo.iter(SYNC).count() as u64 + self.fifo.iter(ASYNC).count() as u64;
         let sorted = self.sorted.iter(SYNC).count() as u64 + self.sorted.iter(ASYNC).count() as u64;
@@ -534,7 +539,7 @@ impl Scheduler for Anticipatory {
         if [listed, sorted, of_tasks] == [queued; 3] {
             Ok(())
         } else {
-            Err(format!(
+            Err(violation!(
                 "anticipatory: {queued} queued, {listed} in the FIFOs, {sorted} in the trees, {of_tasks} of tasks"
             ))
         }

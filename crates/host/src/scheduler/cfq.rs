@@ -31,7 +31,8 @@
 //! O(log n) each.
 
 use flashloom_units::{
-    Capability, Figure, Kind, Lists, MIB, MS, Ns, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Value, params,
+    Capability, Component, Figure, Kind, Lists, MIB, MS, Ns, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Value,
+    Violation, params, violation,
 };
 use flashloom_workload::Request;
 use serde::{Deserialize, Serialize};
@@ -448,9 +449,15 @@ impl Cfq {
     }
 }
 
-impl Scheduler for Cfq {
+impl Component for Cfq {
     flashloom_units::stateful!();
 
+    fn figures(&self) -> Vec<Figure> {
+        [self.slices, self.preemptions, self.idle_waits].map(Figure::Count).to_vec()
+    }
+}
+
+impl Scheduler for Cfq {
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
         self.stop_idling_in_time(now);
         let (request, sync) = (&requests[id], requests[id].is_sync());
@@ -583,18 +590,14 @@ impl Scheduler for Cfq {
         self.release(queue);
     }
 
-    fn figures(&self) -> Vec<Figure> {
-        [self.slices, self.preemptions, self.idle_waits].map(Figure::Count).to_vec()
-    }
-
-    fn check(&self, requests: &Requests) -> Result<(), String> {
+    fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
         let queued = requests.count(Stage::Queued);
         let mut busy = 0;
         for (index, queue) in self.queues.iter().enumerate() {
             let listed = self.fifo.iter(index).count() as u32;
             let sorted = self.sorted.iter(index).count() as u32;
             if [listed, sorted] != [queue.queued; 2] || queue.in_service_tree != (listed > 0) {
-                return Err(format!(
+                return Err(violation!(
                     "cfq: queue {index} has {listed} listed, {sorted} sorted, counts {}",
                     queue.queued
                 ));
@@ -605,9 +608,10 @@ impl Scheduler for Cfq {
         if u64::from(self.queued) == queued && [busy, served] == [self.busy; 2] {
             Ok(())
         } else {
-            Err(format!(
+            Err(violation!(
                 "cfq: {queued} queued, counts {}; {busy} busy, {served} served, counts {}",
-                self.queued, self.busy
+                self.queued,
+                self.busy
             ))
         }
     }

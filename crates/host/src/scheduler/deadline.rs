@@ -18,7 +18,9 @@
 //! of writes, come between two batches of its direction, and each of those begins with the oldest.
 //! Cost: O(log n) each.
 
-use flashloom_units::{Capability, Kind, Lists, MS, Ns, PolicySpec, Refusal, S, Used, Value, params};
+use flashloom_units::{
+    Capability, Component, Kind, Lists, MS, Ns, PolicySpec, Refusal, S, Used, Value, Violation, params, violation,
+};
 use flashloom_workload::Request;
 
 use super::{Choice, Scheduler, Setup};
@@ -118,9 +120,11 @@ impl Deadline {
     }
 }
 
-impl Scheduler for Deadline {
+impl Component for Deadline {
     flashloom_units::stateful!();
+}
 
+impl Scheduler for Deadline {
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
         let direction = requests[id].direction();
         self.fifo.push_back(direction.at(), id);
@@ -169,7 +173,7 @@ impl Scheduler for Deadline {
         Choice::Request(id)
     }
 
-    fn check(&self, requests: &Requests) -> Result<(), String> {
+    fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
         let queued = requests.count(Stage::Queued);
         let count = |of: &dyn Fn(usize) -> u64| of(0) + of(1);
         let listed = count(&|list| self.fifo.iter(list).count() as u64);
@@ -177,7 +181,7 @@ impl Scheduler for Deadline {
         if listed == queued && sorted == queued {
             Ok(())
         } else {
-            Err(format!("deadline: {queued} queued, {listed} in the FIFOs, {sorted} in the trees"))
+            Err(violation!("deadline: {queued} queued, {listed} in the FIFOs, {sorted} in the trees"))
         }
     }
 }

@@ -26,8 +26,8 @@
 //! Cost: O(1) a request and O(log n) an anticipation; an epoch costs O(tasks that have used their timeslices up).
 
 use flashloom_units::{
-    Capability, Figure, Kind, Lists, MS, Ns, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, US, Used, Value, choice,
-    params,
+    Capability, Component, Figure, Kind, Lists, MS, Ns, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, US, Used,
+    Value, Violation, choice, params, violation,
 };
 use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};
@@ -398,9 +398,15 @@ impl Fios {
     }
 }
 
-impl Scheduler for Fios {
+impl Component for Fios {
     flashloom_units::stateful!();
 
+    fn figures(&self) -> Vec<Figure> {
+        [self.epochs, self.anticipations, self.in_vain, self.expired_writes].map(Figure::Count).to_vec()
+    }
+}
+
+impl Scheduler for Fios {
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
         let request = &requests[id];
         let (task, new) = self.tasks.enter(request.task);
@@ -501,11 +507,7 @@ impl Scheduler for Fios {
         self.tasks.release(task);
     }
 
-    fn figures(&self) -> Vec<Figure> {
-        [self.epochs, self.anticipations, self.in_vain, self.expired_writes].map(Figure::Count).to_vec()
-    }
-
-    fn check(&self, requests: &Requests) -> Result<(), String> {
+    fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
         let (queued, in_flight) = (requests.count(Stage::Queued), self.at_device);
         let (mut listed, mut at_device, mut served) = (0, 0, 0);
         for task in (0..self.tasks.slots()).map(TaskSlot) {
@@ -514,7 +516,7 @@ impl Scheduler for Fios {
                 let waiting = self.lines.iter(line(task, of)).count();
                 listed += waiting as u64;
                 if self.turns[of].contains(task) != (eligible && waiting > 0) {
-                    return Err(format!("fios: task slot {} has {waiting} in line {of} and the wrong turn", task.0));
+                    return Err(violation!("fios: task slot {} has {waiting} in line {of} and the wrong turn", task.0));
                 }
             }
             at_device += state.at_device;
@@ -523,10 +525,11 @@ impl Scheduler for Fios {
         if [listed, u64::from(self.queued)] == [queued; 2] && at_device == in_flight && served == self.served {
             Ok(())
         } else {
-            Err(format!(
+            Err(violation!(
                 "fios: {queued} queued, {listed} listed, counts {}; {at_device} of tasks at the drive, counts \
                  {in_flight}; {served} tasks served, counts {}",
-                self.queued, self.served
+                self.queued,
+                self.served
             ))
         }
     }

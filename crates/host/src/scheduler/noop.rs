@@ -10,7 +10,7 @@
 //! also tries a front merge with the request that it merged last, whatever the scheduler; that cache is left out.)
 //! Cost: O(1) each.
 
-use flashloom_units::{Capability, Lists, Ns, PolicySpec, Refusal, params};
+use flashloom_units::{Capability, Component, Lists, Ns, PolicySpec, Refusal, Violation, params, violation};
 
 use super::{Choice, Scheduler, Setup};
 use crate::id::RequestId;
@@ -55,9 +55,11 @@ impl Noop {
     }
 }
 
-impl Scheduler for Noop {
+impl Component for Noop {
     flashloom_units::stateful!();
+}
 
+impl Scheduler for Noop {
     fn insert(&mut self, _now: Ns, _requests: &Requests, id: RequestId) -> Ns {
         self.queue.push_back(QUEUE, id);
         Ns::MAX
@@ -79,9 +81,9 @@ impl Scheduler for Noop {
         self.queue.pop_front(QUEUE).map_or(Choice::Idle, Choice::Request)
     }
 
-    fn check(&self, requests: &Requests) -> Result<(), String> {
+    fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
         let (listed, queued) = (self.queue.iter(QUEUE).count() as u64, requests.count(Stage::Queued));
-        if listed == queued { Ok(()) } else { Err(format!("noop: {listed} listed, {queued} queued")) }
+        if listed == queued { Ok(()) } else { Err(violation!("noop: {listed} listed, {queued} queued")) }
     }
 }
 

@@ -49,8 +49,8 @@
 //! O(1) for any number of regions that a device has.
 
 use flashloom_units::{
-    Capability, Figure, GIB, IndexSet, Kind, Lists, MIB, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES,
-    Statistic, Used, Value, choice, format_size, params,
+    Capability, Component, Figure, GIB, IndexSet, Kind, Lists, MIB, MS, Ns, ParamSet, PolicySpec, Refusal, S,
+    SECTOR_BYTES, Statistic, Used, Value, Violation, choice, format_size, params, violation,
 };
 use flashloom_workload::Request;
 use serde::{Deserialize, Serialize};
@@ -318,9 +318,15 @@ fn tree(region: u32, direction: Direction, sweep: usize) -> usize {
     (region * TREES) as usize + 2 * direction.at() + sweep
 }
 
-impl Scheduler for ParDispatcher {
+impl Component for ParDispatcher {
     flashloom_units::stateful!();
 
+    fn figures(&self) -> Vec<Figure> {
+        [self.turns, self.expired_turns, self.region_switches].map(Figure::Count).to_vec()
+    }
+}
+
+impl Scheduler for ParDispatcher {
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
         self.join(requests, id);
         now + [self.params.read_expire_ns, self.params.write_expire_ns][requests[id].direction().at()]
@@ -396,11 +402,7 @@ impl Scheduler for ParDispatcher {
         Ok(())
     }
 
-    fn figures(&self) -> Vec<Figure> {
-        [self.turns, self.expired_turns, self.region_switches].map(Figure::Count).to_vec()
-    }
-
-    fn check(&self, requests: &Requests) -> Result<(), String> {
+    fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
         let queued = requests.count(Stage::Queued);
         let listed = Direction::BOTH.iter().map(|list| self.fifo.iter(list.at()).count() as u64).sum::<u64>();
         let mut sorted = 0;
@@ -408,19 +410,19 @@ impl Scheduler for ParDispatcher {
             let mut count = 0;
             for tree in (region * TREES) as usize..((region + 1) * TREES) as usize {
                 if self.sorted.iter(tree).any(|id| self.tree_of(id) != tree) {
-                    return Err(format!("pardispatcher: tree {tree} has a request that is known to be in another"));
+                    return Err(violation!("pardispatcher: tree {tree} has a request that is known to be in another"));
                 }
                 count += self.sorted.iter(tree).count() as u64;
             }
             if self.pending.contains(region) != (count > 0) {
-                return Err(format!("pardispatcher: region {region} has {count} requests, unknown to the round"));
+                return Err(violation!("pardispatcher: region {region} has {count} requests, unknown to the round"));
             }
             sorted += count;
         }
         if listed == queued && sorted == queued {
             Ok(())
         } else {
-            Err(format!("pardispatcher: {queued} queued, {listed} in the FIFOs, {sorted} in the trees"))
+            Err(violation!("pardispatcher: {queued} queued, {listed} in the FIFOs, {sorted} in the trees"))
         }
     }
 }

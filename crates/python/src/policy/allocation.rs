@@ -7,7 +7,7 @@
 
 use flashloom::ftl::Lane;
 use flashloom::ftl::allocation::{Place, Setup};
-use flashloom::prelude::{Allocation, Figure, PageWrite, PlaneId, Policy, PolicySpec};
+use flashloom::prelude::{Allocation, Component, Figure, PageWrite, PlaneId, Policy, PolicySpec};
 use pyo3::prelude::*;
 
 use super::answer::{self, Wrong};
@@ -50,6 +50,12 @@ impl Scripted {
     }
 }
 
+impl Component for Scripted {
+    fn figures(&self) -> Vec<Figure> {
+        self.instance.figures()
+    }
+}
+
 impl Allocation for Scripted {
     fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<Place>) {
         let answer = if self.instance.has_failed() {
@@ -70,9 +76,5 @@ impl Allocation for Scripted {
 
     fn reset_report(&mut self) {
         self.instance.reset_figures();
-    }
-
-    fn figures(&self) -> Vec<Figure> {
-        self.instance.figures()
     }
 }

@@ -6,7 +6,7 @@
 //! ```
 
 use flashloom::ftl::collection::Setup;
-use flashloom::prelude::{BlockId, Collection, Figure, Geometry, PlaneId, Policy, PolicySpec};
+use flashloom::prelude::{BlockId, Collection, Component, Figure, Geometry, PlaneId, Policy, PolicySpec};
 use pyo3::prelude::*;
 
 use super::answer::{self, Wrong};
@@ -92,6 +92,12 @@ impl Scripted {
     }
 }
 
+impl Component for Scripted {
+    fn figures(&self) -> Vec<Figure> {
+        self.instance.figures()
+    }
+}
+
 impl Collection for Scripted {
     fn written(&mut self, pages: u32) {
         if let Some(method) = self.written.as_ref().filter(|_| !self.instance.has_failed()) {
@@ -133,9 +139,5 @@ impl Collection for Scripted {
         if !self.instance.has_failed() {
             Python::attach(|py| self.instance.tell(py, &self.withdraw, (block.0,)));
         }
-    }
-
-    fn figures(&self) -> Vec<Figure> {
-        self.instance.figures()
     }
 }

@@ -180,7 +180,7 @@ impl Instance {
                 Unit::Bytes => Figure::Bytes(count()?),
                 Unit::Time => Figure::Time(count()?),
                 Unit::Ratio => Figure::Ratio(Some(ratio()?)),
-                Unit::Count | Unit::Times => Figure::Count(count()?),
+                Unit::Count | Unit::Times | Unit::Histogram => Figure::Count(count()?),
             })
         };
         let figure = self.object.bind(py).getattr(name);
@@ -193,7 +193,7 @@ impl Instance {
             Unit::Bytes => Figure::Bytes(0),
             Unit::Time => Figure::Time(0),
             Unit::Ratio => Figure::Ratio(None),
-            Unit::Count | Unit::Times => Figure::Count(0),
+            Unit::Count | Unit::Times | Unit::Histogram => Figure::Count(0),
         }
     }
 }

@@ -7,8 +7,8 @@
 
 use flashloom::ftl::mapping::{Context, Site as Stack};
 use flashloom::prelude::{
-    BlockId, Data, Erase, Figure, FtlFigures, FtlReport, Lpn, Mapping, MappingExtras, Nand, Origin, PageCopy,
-    PageWrite, Policy, PolicySpec, Ppn, Program, Read, Refusal,
+    BlockId, Component, Data, Erase, Figure, FtlReport, Lpn, Mapping, MappingExtras, Nand, Origin, PageCopy, PageWrite,
+    Policy, PolicySpec, Ppn, Program, Read, Refusal, Violation,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyFrozenSet;
@@ -147,6 +147,16 @@ impl MappingExtras for Scripted {
     }
 }
 
+impl Component for Scripted {
+    fn figures(&self) -> Vec<Figure> {
+        self.instance.figures()
+    }
+
+    fn check(&self) -> Result<(), Violation> {
+        Ok(())
+    }
+}
+
 impl Mapping for Scripted {
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         match self.commands_of(writes, nand.geometry().full_mask()) {
@@ -195,14 +205,5 @@ impl Mapping for Scripted {
 
     fn free_blocks(&self) -> u64 {
         self.flash.get().free_blocks()
-    }
-
-    fn figures(&self) -> FtlFigures {
-        let mapping: Vec<Figure> = self.instance.figures();
-        FtlFigures { mapping, ..FtlFigures::default() }
-    }
-
-    fn check(&self) -> Result<(), String> {
-        Ok(())
     }
 }

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use flashloom::buffer::order::Setup;
-use flashloom::prelude::{Figure, Lpn, Order, Policy, PolicySpec, SlotId};
+use flashloom::prelude::{Component, Figure, Lpn, Order, Policy, PolicySpec, SlotId};
 use flashloom::units::Lists;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
@@ -143,6 +143,12 @@ impl Scripted {
     }
 }
 
+impl Component for Scripted {
+    fn figures(&self) -> Vec<Figure> {
+        self.instance.figures()
+    }
+}
+
 impl Order for Scripted {
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {
         self.pages.enter(slot, lpn, false);
@@ -229,9 +235,5 @@ impl Order for Scripted {
         let expected = format!("a number from 0 to {clean}, the clean pages");
         let read = |answer: &Bound<'_, PyAny>| answer::below_u32(answer, clean + 1, &expected);
         Python::attach(|py| self.instance.call(py, method, (), read)).unwrap_or(clean)
-    }
-
-    fn figures(&self) -> Vec<Figure> {
-        self.instance.figures()
     }
 }

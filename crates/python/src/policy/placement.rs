@@ -7,7 +7,7 @@
 
 use flashloom::ftl::placement::Setup;
 use flashloom::nand::Lbn;
-use flashloom::prelude::{Figure, Placement, Policy, PolicySpec};
+use flashloom::prelude::{Component, Figure, Placement, Policy, PolicySpec};
 use pyo3::prelude::*;
 
 use super::answer;
@@ -34,6 +34,12 @@ struct Scripted {
     chips: u32,
 }
 
+impl Component for Scripted {
+    fn figures(&self) -> Vec<Figure> {
+        self.instance.figures()
+    }
+}
+
 impl Placement for Scripted {
     fn place(&mut self, lbn: Lbn, home: Option<u32>) -> u32 {
         let by_itself = home.unwrap_or(lbn.0 % self.chips);
@@ -47,9 +53,5 @@ impl Placement for Scripted {
 
     fn moves(&self) -> bool {
         self.moves
-    }
-
-    fn figures(&self) -> Vec<Figure> {
-        self.instance.figures()
     }
 }

@@ -6,7 +6,7 @@
 //! ```
 
 use flashloom::buffer::rate::Occupancy;
-use flashloom::prelude::{Figure, Policy, PolicySpec, Rate};
+use flashloom::prelude::{Component, Figure, Policy, PolicySpec, Rate};
 use pyo3::prelude::*;
 
 use super::answer::{self, Wrong};
@@ -51,6 +51,12 @@ impl View {
     }
 }
 
+impl Component for Scripted {
+    fn figures(&self) -> Vec<Figure> {
+        self.instance.figures()
+    }
+}
+
 impl Rate for Scripted {
     fn victims(&mut self, occupancy: &Occupancy) -> u32 {
         let Occupancy { pages, occupied, evicting, leaving, waiting } = *occupancy;
@@ -73,9 +79,5 @@ impl Rate for Scripted {
 
     fn waits_for_all(&self) -> bool {
         self.waits_for_all
-    }
-
-    fn figures(&self) -> Vec<Figure> {
-        self.instance.figures()
     }
 }

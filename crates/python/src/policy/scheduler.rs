@@ -156,6 +156,12 @@ impl Scripted {
     }
 }
 
+impl Component for Scripted {
+    fn figures(&self) -> Vec<Figure> {
+        self.instance.figures()
+    }
+}
+
 impl Scheduler for Scripted {
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
         Python::attach(|py| {
@@ -273,14 +279,10 @@ impl Scheduler for Scripted {
         });
     }
 
-    fn figures(&self) -> Vec<Figure> {
-        self.instance.figures()
-    }
-
-    fn check(&self, requests: &Requests) -> Result<(), String> {
+    fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
         let (listed, queued) = (self.queue.get().count() as u64, requests.count(Stage::Queued));
         if listed != queued {
-            return Err(format!("{}: {listed} listed, {queued} queued", self.instance.name()));
+            return Err(violation!("{}: {listed} listed, {queued} queued", self.instance.name()));
         }
         Ok(())
     }

@@ -106,6 +106,9 @@ const BOUNDS: &[Usual] = &[
 /// Where the fields of bounds are in a result.
 const BOUNDS_PATH: &str = "bounds.";
 
+/// Where the statistics of policies are in a result.
+const STATISTICS: &str = "statistics";
+
 /// The name that stands for all the usual columns.
 const ALL_USUAL: &str = "usual";
 
@@ -211,6 +214,11 @@ fn resolve(catalog: &Catalog, paths: &[String], written: &str) -> Result<Column,
     let mut meant = levels.into_iter().map(matching).find(|meant| !meant.is_empty()).unwrap_or_default();
     meant.sort_unstable();
     meant.dedup();
+    // A field of the format keeps its short name beside a statistic of that name.
+    let is_of_format = |path: &&String| !path.split('.').any(|part| part == STATISTICS);
+    if meant.iter().any(is_of_format) {
+        meant.retain(is_of_format);
+    }
     match meant[..] {
         [path] => Ok(of_field(catalog, written, path)),
         [] => {
@@ -283,7 +291,7 @@ fn show(unit: Unit) -> Option<fn(f64) -> String> {
         Unit::Bytes => size,
         Unit::Time => time,
         Unit::Ratio => factor,
-        Unit::Times => return None,
+        Unit::Times | Unit::Histogram => return None,
     })
 }
 
@@ -326,6 +334,14 @@ mod tests {
         }
         assert_eq!(path("result.host.iops"), "host.iops");
         assert_eq!(path("iops"), "host.iops");
+    }
+
+    #[test]
+    fn a_field_of_the_format_keeps_its_short_name_beside_a_statistic() {
+        assert_eq!(path("filler_pages"), "ftl.merges.filler_pages");
+        assert_eq!(path("blocking_ns.max"), "ftl.blocking_ns.max");
+        assert_eq!(path("full_merges"), "ftl.statistics.mapping.full_merges");
+        assert_eq!(path("associativity.mean"), "ftl.associativity.mean");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Hints: below a run each of its own, below a comparison those of its rows, each once.
 
+use flashloom_experiment::config::Catalog;
 use flashloom_experiment::formula::Run;
 use flashloom_experiment::result::{ComparedHintResult, Comparison, HintResult};
 use flashloom_experiment::run::{Percentile, few_samples, length_key};
@@ -53,7 +54,7 @@ pub(super) fn paragraph(of: &str, HintResult { text, key, .. }: &HintResult) -> 
 
 /// The hints about a comparison, a paragraph each, the most misleading first; empty without hints. A hint whose key
 /// varies is left out: the reader already varies it.
-pub fn hints(comparison: &Comparison, columns: &[Column]) -> String {
+pub fn hints(catalog: &Catalog, comparison: &Comparison, columns: &[Column]) -> String {
     let seeds = comparison.repetitions();
     let axes: Vec<&String> = comparison.runs.first().into_iter().flat_map(|run| run.vary.keys()).collect();
     let is_useful = |about: &str, key: &String| {
@@ -68,7 +69,7 @@ pub fn hints(comparison: &Comparison, columns: &[Column]) -> String {
         for hint in run.result.hints.iter().filter(|hint| is_useful(&hint.about, &hint.key)) {
             hold(&mut limits, hint.clone(), index / seeds);
         }
-        if let Some(hint) = of_columns(&Run::from(run).result, columns) {
+        if let Some(hint) = of_columns(catalog, &Run::from(run).result, columns) {
             hold(&mut samples, hint, index / seeds);
         }
     }
@@ -95,7 +96,7 @@ fn hold(held: &mut Vec<Held>, hint: HintResult, row: usize) {
 }
 
 /// The hint about too few samples for the percentiles among the columns.
-fn of_columns(result: &Value, columns: &[Column]) -> Option<HintResult> {
+fn of_columns(catalog: &Catalog, result: &Value, columns: &[Column]) -> Option<HintResult> {
     let percentile = |column: &'_ Column| {
         let [path] = column.paths() else { return None };
         let (distribution, last) = path.rsplit_once('.')?;
@@ -110,7 +111,7 @@ fn of_columns(result: &Value, columns: &[Column]) -> Option<HintResult> {
             percentile(column).map(|(samples, one_in)| Percentile { name: &column.name, samples, one_in })
         })
         .collect();
-    few_samples(length_key(result), &shown)
+    few_samples(&length_key(catalog, result), &shown)
 }
 
 #[cfg(test)]

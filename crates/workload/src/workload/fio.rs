@@ -16,7 +16,11 @@ pub(super) fn policy() -> Policy<dyn Workload> {
     });
     policy.with_profile(|_values, site| {
         let missing = site.params.path.as_ref().is_none_or(String::is_empty).then(no_path);
-        Ok(Profile { misfits: missing.into_iter().chain(of_others(site)).collect(), ..Profile::default() })
+        Ok(Profile {
+            misfits: missing.into_iter().chain(of_others(site)).collect(),
+            reads_path: true,
+            ..Profile::default()
+        })
     })
 }
 

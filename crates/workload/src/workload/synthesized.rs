@@ -4,7 +4,7 @@ use flashloom_units::{Ns, ParamSet, Policy, Problem, Problems};
 
 use super::{Context, Profile, Report, Running, Workload, unfit};
 use crate::synthesized::SPEC;
-use crate::{Arrivals, Replayed, Request, Source, Synthesized, SynthesizedParams};
+use crate::{Arrivals, Replay, Replayed, Request, Source, Synthesized, SynthesizedParams};
 
 pub(super) fn policy() -> Policy<dyn Workload> {
     let policy = Policy::<dyn Workload>::new(&SPEC, |values, context| {
@@ -14,7 +14,7 @@ pub(super) fn policy() -> Policy<dyn Workload> {
         let params = SynthesizedParams::from_values(values);
         let size = |context: &Context| Synthesized::new(&params, context.capacity_sectors, &context.prng).err();
         let found = site.context.and_then(size).map(unfit);
-        Ok(Profile { misfits: found.into_iter().collect(), ..Profile::default() })
+        Ok(Profile { misfits: found.into_iter().collect(), replay: Some(Replay::Closed), ..Profile::default() })
     })
 }
 

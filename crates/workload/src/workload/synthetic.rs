@@ -2,9 +2,9 @@
 
 use flashloom_units::{ParamSet, Policy, Problems, Refusal};
 
-use super::{Context, Profile, Running, Site, Workload, trace, unfit};
+use super::{Context, Footprint, Profile, Rounds, Running, Site, Workload, trace, unfit};
 use crate::synthetic::SPEC;
-use crate::{Replay, Synthetic, SyntheticParams};
+use crate::{Pattern, Replay, Synthetic, SyntheticParams};
 
 pub(super) fn policy() -> Policy<dyn Workload> {
     let policy = Policy::<dyn Workload>::new(&SPEC, |values, context| {
@@ -14,8 +14,23 @@ pub(super) fn policy() -> Policy<dyn Workload> {
         let params = SyntheticParams::from_values(values);
         let size = |context: &Context| Synthetic::new(&params, context.capacity_sectors, &context.prng).err();
         let found = [of_a_recording(site), missing(&params, site), site.context.and_then(size).map(unfit)];
-        Ok(Profile { misfits: found.into_iter().flatten().collect(), ..Profile::default() })
+        let replay = if params.interarrival_ns.is_some() { Replay::Timestamps } else { Replay::Closed };
+        Ok(Profile {
+            misfits: found.into_iter().flatten().collect(),
+            replay: Some(replay),
+            rate_key: Some("workload.synthetic.interarrival"),
+            rounds: (params.pattern == Pattern::Sequential).then(|| rounds(&params)),
+            ..Profile::default()
+        })
     })
+}
+
+fn rounds(params: &SyntheticParams) -> Rounds {
+    let (footprint, key) = match params.footprint_size {
+        Some(bytes) => (Footprint::Bytes(bytes), "workload.synthetic.footprint_size"),
+        None => (Footprint::Share(params.footprint), "workload.synthetic.footprint"),
+    };
+    Rounds { step_bytes: params.alignment.unwrap_or(params.request_size), footprint, key }
 }
 
 /// Refuses the default kind beside a path: a user who names a file wants the file.

@@ -32,8 +32,15 @@ pub(super) fn policy() -> Policy<dyn Workload> {
         Ok(Box::new(Recorded { path, context: context.clone(), info: None }))
     });
     policy.with_profile(move |_values, site| {
-        site.params.path.as_ref().filter(|path| !path.is_empty()).ok_or_else(no_path)?;
-        Ok(Profile { has_first_sector: true, has_replicates: true, ..Profile::default() })
+        let missing = site.params.path.as_ref().is_none_or(String::is_empty).then(no_path);
+        Ok(Profile {
+            misfits: missing.into_iter().collect(),
+            has_first_sector: true,
+            has_replicates: true,
+            replay: Some(Replay::Timestamps),
+            reads_path: true,
+            ..Profile::default()
+        })
     })
 }
 

@@ -14,7 +14,7 @@ impl Run<'_> {
     pub(super) fn overload(&self) -> Option<HintResult> {
         let found = if self.config.has_arrival_times() { self.behind().or_else(|| self.queued()) } else { None };
         let text = format!("{}; offer less, or ask for throughput alone with `workload.replay` = \"closed\".", found?);
-        let key = if self.config.synthetic().is_some() { "workload.synthetic.interarrival" } else { "workload.speed" };
+        let key = self.config.workload_profile().rate_key.unwrap_or("workload.speed");
         hint("overload", key, text)
     }
 

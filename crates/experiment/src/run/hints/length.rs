@@ -2,11 +2,12 @@
 
 use std::iter;
 
-use flashloom_units::SECTOR_BYTES;
+use flashloom_units::{PolicySpec, SECTOR_BYTES};
 use flashloom_workload::Addresses;
 use serde_json::Value;
 
 use super::{NOTABLE, Run, hint};
+use crate::config::Catalog;
 use crate::figures::{factor, percent};
 use crate::result::HintResult;
 
@@ -32,7 +33,7 @@ impl Run<'_> {
             let (key, advice) = self.longer_or_smaller();
             return hint(
                 "never-collected",
-                key,
+                &key,
                 format!("{found}: the workload is too short for this drive; {advice}."),
             );
         }
@@ -56,7 +57,7 @@ impl Run<'_> {
              and write amplification is theirs more than the recording's: {advice}.",
             percent(written)
         );
-        hint("short-for-drive", key, text)
+        hint("short-for-drive", &key, text)
     }
 
     pub(super) fn lifetime(&self) -> Option<HintResult> {
@@ -70,21 +71,24 @@ impl Run<'_> {
              which is the worst; {advice}.",
             factor(lifetime.erases_mean)
         );
-        hint("lifetime", key, text)
+        hint("lifetime", &key, text)
     }
 
     /// What makes the run long enough for its drive: a key, and words.
-    fn longer_or_smaller(&self) -> (&'static str, String) {
+    fn longer_or_smaller(&self) -> (String, String) {
         let key = self.length_key();
         if key != RECORDED {
             return (key, "a longer one helps".to_owned());
         }
         match self.smaller() {
-            Some(options) => ("device.blocks", format!("on a smaller drive it overwrites every page once: {options}")),
+            Some(options) => {
+                let help = format!("on a smaller drive it overwrites every page once: {options}");
+                ("device.blocks".to_owned(), help)
+            }
             None => {
                 let planes = self.config.device.geometry().total_planes();
                 let help = format!("a longer recording helps, or a drive of fewer planes than these {planes}");
-                ("device.ways", help)
+                ("device.ways".to_owned(), help)
             }
         }
     }
@@ -113,9 +117,9 @@ impl Run<'_> {
     }
 
     /// Key that makes the workload longer.
-    pub(super) fn length_key(&self) -> &'static str {
-        let workload = &self.config.workload;
-        key_of(workload.kind, workload.requests == Some(self.host().requests))
+    pub(super) fn length_key(&self) -> String {
+        let is_cut = self.config.workload.requests == Some(self.host().requests);
+        key_of(self.config.policy("workload.kind").0, self.config.workload_profile().reads_path, is_cut)
     }
 }
 
@@ -123,18 +127,22 @@ impl Run<'_> {
 const RECORDED: &str = "workload.path";
 
 /// Key that makes the workload of a result longer.
-pub fn length_key(result: &Value) -> &'static str {
+pub fn length_key(catalog: &Catalog, result: &Value) -> String {
     let (workload, requests) = (&result["config"]["workload"], &result["host"]["requests"]);
-    key_of(workload["kind"].as_str().unwrap_or_default(), workload.get("requests") == Some(requests))
+    let kind = workload["kind"].as_str().unwrap_or_default();
+    let spec = catalog.registry().workloads.find(kind).map_or(&PolicySpec::BLANK, |policy| policy.spec);
+    key_of(spec, workload["path"].is_string(), workload.get("requests") == Some(requests))
 }
 
 /// `is_cut`: all the requests came that `workload.requests` lets come.
-fn key_of(kind: &str, is_cut: bool) -> &'static str {
-    match kind {
-        _ if is_cut => "workload.requests",
-        "synthetic" => "workload.synthetic.requests",
-        "synthesized" => "workload.synthesized.requests",
-        "trace" | "fio" => RECORDED,
-        _ => "workload.kind",
+fn key_of(spec: &PolicySpec, reads_path: bool, is_cut: bool) -> String {
+    if is_cut {
+        "workload.requests".to_owned()
+    } else if spec.params.iter().any(|param| param.name == "requests") {
+        format!("workload.{}.requests", spec.name)
+    } else if reads_path {
+        RECORDED.to_owned()
+    } else {
+        "workload.kind".to_owned()
     }
 }

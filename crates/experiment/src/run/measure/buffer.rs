@@ -3,6 +3,7 @@
 use flashloom_buffer::Level;
 use flashloom_ftl::SINGLE_CHIP;
 
+use super::older::Older;
 use super::{Measured, share, statistics_of};
 use crate::result::{BufferResult, OccupancyResult};
 
@@ -11,7 +12,7 @@ impl Measured<'_> {
     pub(super) fn buffer(&self, timed: bool) -> Option<BufferResult> {
         let report = self.outcome.buffer?;
         let (policy, _) = self.config.policy("buffer.order");
-        let figures = &self.outcome.figures.buffer;
+        let older = Older::of(self.config, &self.outcome.figures);
         let capacity_pages = self.config.buffer.capacity_bytes / self.config.device.nand.page_bytes;
         let places = self.config.mapping_offers(SINGLE_CHIP);
         let over_time = |level: Level| level.mean_pages(self.end_ns).filter(|_| timed);
@@ -26,10 +27,10 @@ impl Measured<'_> {
             hit_ratio: share(report.write_hits as f64, report.page_writes as f64),
             evictions: report.evictions,
             evicted_pages: report.evicted_pages,
-            gathered_pages: self.outcome.ftl.streams.map(|_| report.gathered_pages),
+            gathered_pages: older.streams().map(|_| report.gathered_pages),
             drained_pages: self.outcome.drained_pages,
             padding_pages: report.pads.then_some(report.padding_pages),
-            migrated_pages: self.outcome.ftl.merges.as_ref().filter(|_| places).map(|merges| merges.migrated_pages),
+            migrated_pages: older.migrated_pages().filter(|_| places),
             filled_pages: report.keeps_reads.then_some(report.filled_pages),
             dropped_pages: report.keeps_reads.then_some(report.dropped_pages),
             stalled_writes: report.stalled_writes,
@@ -41,7 +42,7 @@ impl Measured<'_> {
                 dirty_pages_mean: over_time(report.dirty),
                 dirty_pages_max: report.dirty.max_pages,
             },
-            statistics: statistics_of(self.config, "buffer", &[("order", &figures.order), ("rate", &figures.rate)]),
+            statistics: statistics_of(self.config, "buffer", &self.outcome.figures),
         })
     }
 }

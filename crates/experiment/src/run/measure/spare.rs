@@ -34,7 +34,7 @@ impl Measured<'_> {
         let site = allocation::Setup::new(&space, ftl);
         let demands = setup.allocation.profile(&site).map(|profile| profile.demands).unwrap_or_default();
         // A map that is all in memory takes no page.
-        let has_map = self.outcome.ftl.map_cache.is_some_and(|map| map.writes > 0);
+        let has_map = self.outcome.ftl.map_writes > 0;
         let separates = ftl.gc_blocks == GcBlocks::Separate || demands.isolation;
         let is_paced = separates && ftl.preemption == Preemption::Page;
         // What finds no hot pages opens no block for them.

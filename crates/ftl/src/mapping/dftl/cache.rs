@@ -7,7 +7,7 @@
 //! start.
 
 use flashloom_nand::Lpn;
-use flashloom_units::{Lists, NO_INDEX, ParamSet, Value, prefetch};
+use flashloom_units::{Lists, NO_INDEX, ParamSet, Value, Violation, prefetch, violation};
 use serde::{Deserialize, Serialize};
 
 use super::params::{CACHED_ENTRY_BYTES, DftlParams};
@@ -133,20 +133,22 @@ impl MapCache for MappingTable {
     }
 
     /// Segments hold all entries, each page's entry is where it is looked for, and dirty ones are listed by their page.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Violation> {
         if self.free != NO_INDEX {
-            return Err(format!("map cache: room was made in entry {}, and no entry came", self.free));
+            return Err(violation!("map cache: room was made in entry {}, and no entry came", self.free));
         }
         for (slot, &Entry { lpn, .. }) in (0..).zip(&self.entries) {
             if self.slots.get(lpn.at()) != Some(&slot) {
-                return Err(format!("map cache: entry {slot} is not where logical page {} looks for it", lpn.0));
+                return Err(violation!("map cache: entry {slot} is not where logical page {} looks for it", lpn.0));
             }
         }
         for (segment, &length) in [Segment::Probationary, Segment::Protected].into_iter().zip(&self.lengths) {
             let mut members = self.segments.iter(segment as usize);
             let is_of = |slot: u32| self.entries.get(slot as usize).is_some_and(|entry| entry.segment == segment);
             if !members.all(is_of) || self.segments.iter(segment as usize).count() != length as usize {
-                return Err(format!("map cache: the {segment:?} segment has not the {length} entries that it counts"));
+                return Err(violation!(
+                    "map cache: the {segment:?} segment has not the {length} entries that it counts"
+                ));
             }
         }
         for page in 0..self.shape.translation_pages() {
@@ -154,7 +156,7 @@ impl MapCache for MappingTable {
                 self.entries.get(slot as usize).is_some_and(|entry| self.shape.page_of(entry.lpn).at() == page as usize)
             };
             if !self.dirty.iter(page as usize).all(is_of) {
-                return Err(format!("map cache: translation page {page} has dirty entries of another"));
+                return Err(violation!("map cache: translation page {page} has dirty entries of another"));
             }
         }
         let (mut held, mut dirty) = (0, 0);
@@ -162,14 +164,14 @@ impl MapCache for MappingTable {
             held += 1;
             dirty += u32::from(self.dirty.contains(slot));
             if self.entries[slot as usize].lpn.at() != lpn {
-                return Err(format!("map cache: the entry of logical page {lpn} is that of another"));
+                return Err(violation!("map cache: the entry of logical page {lpn} is that of another"));
             }
         }
         let pages = 0..self.shape.translation_pages() as usize;
         let listed: u32 = pages.map(|page| self.dirty.iter(page).count() as u32).sum();
         let segments: u32 = self.lengths.iter().sum();
         if (held, dirty) != (segments, listed) || held > self.capacity {
-            return Err(format!(
+            return Err(violation!(
                 "map cache: {held} entries, {segments} in segments, {} of capacity; {dirty} dirty, {listed} listed",
                 self.capacity
             ));

@@ -183,8 +183,8 @@ fn without_preemption_the_bound_on_a_wait_is_one_full_merge_and_the_padding_of_f
     ] {
         let lab = lab(&[("k", Value::Count(k)), ("sequential_start", Value::Name(start))]);
         let NandParams { erase_ns, .. } = NandParams::defaults();
-        let copy_ns = (lab.report().blocking_bound_ns - (k + 1) * erase_ns) / (4 * k);
-        assert_eq!(lab.report().wait_bound_ns, bound.0 * copy_ns + bound.1 * erase_ns, "K = {k}, {start}");
+        let copy_ns = (lab.bounds().blocking_ns - (k + 1) * erase_ns) / (4 * k);
+        assert_eq!(lab.bounds().wait_ns, bound.0 * copy_ns + bound.1 * erase_ns, "K = {k}, {start}");
     }
 }
 
@@ -296,7 +296,7 @@ fn r_i_to_f_by_a_full_merge_of_n_i_copies_and_i_plus_1_erases() {
         assert_eq!(states(&lab), [Random(k as u32); 2]);
         assert_eq!(lab.write([4 * 7 + 1]), full(k));
         let report = lab.report();
-        assert_eq!((report.blocking_ns.max(), report.associativity[k as usize]), (report.blocking_bound_ns, 1));
+        assert_eq!((report.blocking_ns.max(), report.associativity[k as usize]), (lab.bounds().blocking_ns, 1));
     }
 }
 
@@ -648,7 +648,7 @@ fn the_worst_merge_of_fast_on_the_papers_mlc_takes_11_7_s() {
     let lab = Lab::<super::super::fast::Fast>::empty(&half(nand), &setup("fast", &[]));
     let by_hand = 128 * 128 * 700 * US + 129 * 2 * MS;
     assert_eq!(by_hand, 11_726_800 * US);
-    let bound = lab.report().blocking_bound_ns;
+    let bound = lab.bounds().blocking_ns;
     // The bus is not infinitely fast: 20 ns a page and transfer.
     assert!((by_hand..by_hand + MS).contains(&bound), "{bound} ns");
 }

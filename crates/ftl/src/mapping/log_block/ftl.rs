@@ -1,19 +1,20 @@
 //! The mapping made of a scheme and its store: an FTL for each group of chips.
 
 use flashloom_nand::{Lbn, Lpn, Nand, Origin, Read};
-use flashloom_units::{Ns, Policy, PolicySpec, Refusal, Value};
+use flashloom_units::{Component, Figure, Figures, Policy, PolicySpec, Refusal, Value, Violation, violation};
 
 use super::batch::Batch;
 use super::homes::Homes;
+use super::report::{Bounds, MergeReport};
 use super::scheme::{Guarantees, Layout, Scheme};
 use super::spans::Spans;
 use super::store::{Chip, Limits, Store};
 use super::streams::Streams;
 use super::superblocks::SuperblockId;
 use crate::allocation::WantedStreams;
-use crate::mapping::{FtlFigures, Mapping, MappingExtras, Profile};
+use crate::mapping::{Mapping, MappingExtras, Profile};
 use crate::setup::{Context, Site};
-use crate::{FtlReport, MergeReport, PageWrite, Preemption, placement};
+use crate::{FtlReport, PageWrite, Preemption, placement, streams};
 
 /// Log blocks that any scheme can work with.
 const LEAST: u32 = 2;
@@ -94,7 +95,9 @@ pub(super) struct Ftl<S> {
     placed: Vec<PageWrite>,
     /// The group whose turn it is in the background.
     background: u32,
-    bounds: (Ns, Ns, u64),
+    pub(super) bounds: Bounds,
+    /// Whether the scheme can look for streams, so that it has their statistics.
+    has_stream_figures: bool,
 }
 
 flashloom_units::state! {
@@ -102,7 +105,7 @@ flashloom_units::state! {
         nested store, scheme, homes, batch, streams, spans;
         below background [store.groups()];
         scratch placed;
-        fixed bounds;
+        fixed bounds, has_stream_figures;
     }
 }
 
@@ -144,7 +147,8 @@ impl<S: Scheme> Ftl<S> {
             spans,
             placed: Vec::new(),
             background: 0,
-            bounds: (blocking, wait, reserved),
+            bounds: Bounds { blocking_ns: blocking, wait_ns: wait, reserved_pages: reserved },
+            has_stream_figures: S::stream_pages(values).is_some(),
         })
     }
 
@@ -233,6 +237,12 @@ impl<S: Scheme> MappingExtras for Ftl<S> {
         self.store.prefetch(self.placed(lpn));
     }
 
+    fn figures_taken(&self) -> Figures {
+        let migrated = Figure::Count(self.store.merges.migrated_pages);
+        let placement = std::iter::once(migrated).chain(self.homes.placement.figures());
+        Figures::default().with(&placement::SLOT, placement.collect())
+    }
+
     fn idle(&mut self, nand: &mut Nand) -> bool {
         let groups = self.store.groups();
         let in_turn = (self.background..groups).chain(0..self.background);
@@ -247,9 +257,28 @@ impl<S: Scheme> MappingExtras for Ftl<S> {
     }
 }
 
-impl<S: Scheme> Mapping for Ftl<S> {
+impl<S: Scheme> Component for Ftl<S> {
     flashloom_units::stateful!();
 
+    fn figures(&self) -> Vec<Figure> {
+        let mut figures = self.store.merges.figures(self.bounds);
+        if self.has_stream_figures {
+            figures.extend(streams::figures(self.streams.as_ref().map(|streams| streams.report)));
+        }
+        figures
+    }
+
+    fn check(&self) -> Result<(), Violation> {
+        let bound = self.bounds.wait_ns;
+        let longest = self.store.merges.longest_wait_ns;
+        if longest > bound {
+            return Err(violation!("a page of the host waited {longest} ns for merges, not {bound} ns at most"));
+        }
+        self.store.check()
+    }
+}
+
+impl<S: Scheme> Mapping for Ftl<S> {
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         if self.spans.is_some() {
             self.write_spread(nand, writes);
@@ -277,10 +306,7 @@ impl<S: Scheme> Mapping for Ftl<S> {
     }
 
     fn report(&self) -> FtlReport {
-        let (blocking_bound_ns, wait_bound_ns, reserved_pages) = self.bounds;
-        let merges = MergeReport { blocking_bound_ns, wait_bound_ns, reserved_pages, ..(*self.store.merges).clone() };
-        let streams = self.streams.as_ref().map(|streams| streams.report);
-        FtlReport { merges: Some(Box::new(merges)), streams, ..self.store.report.clone() }
+        self.store.report.clone()
     }
 
     fn reset_report(&mut self) {
@@ -293,11 +319,7 @@ impl<S: Scheme> Mapping for Ftl<S> {
         self.store.blocks.free_blocks()
     }
 
-    fn figures(&self) -> FtlFigures {
-        FtlFigures { placement: self.homes.placement.figures(), ..FtlFigures::default() }
-    }
-
-    fn check_loaded(&self, nand: &Nand) -> Result<(), String> {
+    fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
         let (store, homes) = (&self.store, &self.homes);
         homes.check()?;
         store.check_loaded(nand)?;
@@ -308,18 +330,9 @@ impl<S: Scheme> Mapping for Ftl<S> {
             let is_home =
                 |home: u32| store.is_on(lbn, home) && (self.spans.is_none() || home == lbn.0 % store.groups());
             if !homes.of(lbn).map_or_else(|| store.is_nowhere(lbn), is_home) {
-                return Err(format!("placement: logical block {} has pages on another group than its own", lbn.0));
+                return Err(violation!("placement: logical block {} has pages on another group than its own", lbn.0));
             }
         }
         self.check()
-    }
-
-    fn check(&self) -> Result<(), String> {
-        let (_, bound, _) = self.bounds;
-        let longest = self.store.merges.longest_wait_ns;
-        if longest > bound {
-            return Err(format!("a page of the host waited {longest} ns for merges, not {bound} ns at most"));
-        }
-        self.store.check()
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::PageWrite;
 use flashloom_nand::Lbn;
-use flashloom_units::NO_INDEX;
+use flashloom_units::{NO_INDEX, Violation, violation};
 
 use super::store::Chip;
 use super::superblocks::SuperblockId;
@@ -25,11 +25,11 @@ impl Homes {
     }
 
     /// Checks homes that were loaded: no group has more logical blocks than it has room for.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), Violation> {
         let mut placed = vec![0; self.placed.len()];
         self.home.iter().filter(|&&home| home != NO_INDEX).for_each(|&home| placed[home as usize] += 1);
         match placed.iter().zip(&self.placed).position(|(counted, kept)| counted != kept || *kept > self.room) {
-            Some(group) => Err(format!("placement: group {group} has {} logical blocks", placed[group])),
+            Some(group) => Err(violation!("placement: group {group} has {} logical blocks", placed[group])),
             None => Ok(()),
         }
     }
@@ -88,7 +88,8 @@ impl Chip<'_> {
 mod tests {
     use crate::mapping::bast::Bast;
     use crate::mapping::log_block::lab::{Lab, setup, space};
-    use crate::{FtlSetup, MergeReport, placement};
+    use crate::mapping::log_block::report::MergeReport;
+    use crate::{FtlSetup, placement};
 
     /// Four chips with room for two logical blocks each, on which nothing was written.
     fn round_robin() -> Lab<Bast> {

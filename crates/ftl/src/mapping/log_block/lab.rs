@@ -3,13 +3,15 @@
 use std::ops::Range;
 
 use flashloom_nand::{HostPage, Lpn, Nand, NandParams, Origin};
-use flashloom_units::{ParamSet, Value};
+use flashloom_units::{Component, ParamSet, Value};
 use flashloom_verify::Verifier;
 
 use super::ftl::Ftl;
+use super::report::{Bounds, MERGES, MergeReport};
 use super::{LogSlot, Scheme, Store};
 use crate::mapping::{Context, Mapping, MappingExtras, builtin};
-use crate::{FtlSetup, MergeReport, PageWrite, Preemption, Space};
+use crate::streams::STREAMS;
+use crate::{FtlSetup, PageWrite, Preemption, Space};
 
 /// What writing some pages cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -156,7 +158,7 @@ impl<S: Scheme> Lab<S> {
 
     fn total(&self) -> Cost {
         let report = self.ftl.report();
-        let merges = report.merges.expect("a log-block mapping reports merges");
+        let merges = self.report();
         Cost {
             switch: merges.switch,
             partial: merges.partial,
@@ -166,13 +168,18 @@ impl<S: Scheme> Lab<S> {
         }
     }
 
+    pub(crate) fn bounds(&self) -> Bounds {
+        self.ftl.bounds
+    }
+
     pub(crate) fn report(&self) -> MergeReport {
-        *self.ftl.report().merges.expect("a log-block mapping reports merges")
+        (*self.ftl.store.merges).clone()
     }
 
     /// Streams found since the beginning; nothing where nobody looks for them.
     pub(crate) fn streams(&self) -> Option<u64> {
-        self.ftl.report().streams.map(|streams| streams.detected)
+        let index = MERGES.len() + STREAMS.iter().position(|statistic| statistic.name == "streams")?;
+        self.ftl.figures().get(index)?.whole()
     }
 
     pub(crate) fn store(&self) -> &Store {

@@ -7,7 +7,7 @@
 //! Memory: 8 bytes a page of the log, 2 bytes a logical block. A change costs O(k).
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Id, NO_INDEX};
+use flashloom_units::{Id, NO_INDEX, Violation, violation};
 
 use super::superblocks::SuperblockId;
 use serde::{Deserialize, Serialize};
@@ -155,7 +155,7 @@ impl LogBlocks {
     }
 
     /// Checks tables that were loaded: slots and superblocks know each other, and the counts are those of the slots.
-    pub(super) fn check(&self, group_of: impl Fn(SuperblockId) -> u32) -> Result<(), String> {
+    pub(super) fn check(&self, group_of: impl Fn(SuperblockId) -> u32) -> Result<(), Violation> {
         for slot in (0..self.slots() as u32).map(LogSlot) {
             let (superblock, k) = (self.superblock(slot), self.associativity(slot) as usize);
             let is_known = superblock.is_none() && k == 0
@@ -163,9 +163,10 @@ impl LogBlocks {
                     && self.slot_of(superblock) == slot
                     && group_of(superblock) == slot.0 / self.per_group;
             if !is_known || k > self.capacity {
-                return Err(format!(
+                return Err(violation!(
                     "log blocks: slot {} is not that of block {}, or of too many",
-                    slot.0, superblock.0
+                    slot.0,
+                    superblock.0
                 ));
             }
         }
@@ -175,17 +176,22 @@ impl LogBlocks {
             (is_counted && slots == counted as usize, total + slots)
         });
         if !counted || named != total {
-            return Err(format!("log blocks: {total} slots are in use, but {named} blocks have one, or groups differ"));
+            return Err(violation!(
+                "log blocks: {total} slots are in use, but {named} blocks have one, or groups differ"
+            ));
         }
         let mut log_blocks_of = vec![0; self.log_blocks_of.len()];
         for association in (0..self.slots() as u32).flat_map(|slot| self.associations(LogSlot(slot))) {
             let Some(count) = log_blocks_of.get_mut(association.lbn.at()) else {
-                return Err(format!("log blocks: one has pages of logical block {}, which is none", association.lbn.0));
+                return Err(violation!(
+                    "log blocks: one has pages of logical block {}, which is none",
+                    association.lbn.0
+                ));
             };
             *count += 1;
         }
         match log_blocks_of.iter().zip(&self.log_blocks_of).position(|(counted, kept)| counted != kept) {
-            Some(lbn) => Err(format!("log blocks: logical block {lbn} is in {} of them", log_blocks_of[lbn])),
+            Some(lbn) => Err(violation!("log blocks: logical block {lbn} is in {} of them", log_blocks_of[lbn])),
             None => Ok(()),
         }
     }

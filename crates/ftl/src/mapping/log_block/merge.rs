@@ -11,6 +11,7 @@
 //! log block and is newer, wherever the merge has got to.
 
 use flashloom_nand::{Lbn, Origin};
+use flashloom_units::{Violation, violation};
 
 use super::job::{Job, MergeKind};
 use super::log_blocks::LogSlot;
@@ -22,9 +23,9 @@ use crate::{PageWrite, Preemption};
 impl Store {
     /// Checks a merge that was loaded: what is left of it are pages of its logical block that are still to be gathered,
     /// and it will have cost no more than its bound.
-    pub(super) fn check_merge(&self, job: &Job, group: u32) -> Result<(), String> {
+    pub(super) fn check_merge(&self, job: &Job, group: u32) -> Result<(), Violation> {
         let Job { slot, log_block, kind, associativity, lbn, to, end, copies, erases } = *job;
-        let cannot = |what: &str| Err(format!("log-block map: group {group} cannot be merging {what}"));
+        let cannot = |what: &str| Err(violation!("log-block map: group {group} cannot be merging {what}"));
         if !self.log.of_group(group).any(|own| own == slot) || self.log.superblock(slot).is_none() {
             return cannot("a log block that it has not");
         }

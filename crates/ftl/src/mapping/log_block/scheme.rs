@@ -1,6 +1,6 @@
 //! What a scheme of log blocks is.
 
-use flashloom_units::{Refusal, State, Value};
+use flashloom_units::{Refusal, State, Value, Violation, violation};
 
 use super::job::MergeKind;
 use super::log_blocks::LogSlot;
@@ -46,7 +46,7 @@ pub(in crate::mapping) trait Scheme: Send + Sized + State {
     fn victim(&mut self, store: &Store, group: u32, opened: LogSlot) -> (LogSlot, MergeKind);
 
     /// Checks a state that was loaded: what it knows of log blocks is so in the store, which was checked before.
-    fn check_loaded(&self, store: &Store) -> Result<(), String>;
+    fn check_loaded(&self, store: &Store) -> Result<(), Violation>;
 }
 
 /// What a scheme needs of the drive.
@@ -63,8 +63,8 @@ pub(in crate::mapping) struct Layout {
 pub(in crate::mapping) const LATEST: u64 = 1 << 60;
 
 /// The error of a scheme that takes a log block for what it is not.
-pub(in crate::mapping) fn mistaken(slot: LogSlot) -> String {
-    format!("log blocks: slot {} holds other pages, or another time, than its scheme says", slot.0)
+pub(in crate::mapping) fn mistaken(slot: LogSlot) -> Violation {
+    violation!("log blocks: slot {} holds other pages, or another time, than its scheme says", slot.0)
 }
 
 /// Refuses an associativity above the pages of a block, which no log block can reach.

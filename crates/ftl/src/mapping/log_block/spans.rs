@@ -6,6 +6,7 @@
 
 use crate::PageWrite;
 use flashloom_nand::{Lbn, Lpn, Nand};
+use flashloom_units::{Violation, violation};
 use serde::{Deserialize, Serialize};
 
 use super::store::{Chip, Store};
@@ -51,7 +52,7 @@ impl Spans {
     }
 
     /// Checks what was loaded of regions: their spans, and that no sum is near its end.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), Violation> {
         let is_sound = |region: &Region| {
             let Ledger { wider_ns, narrower_ns, blocks_written, blocks_if_narrower, blocks_if_wider } = region.ledger;
             let greatest = [wider_ns, narrower_ns, blocks_if_wider].into_iter().max().unwrap_or(0);
@@ -62,14 +63,14 @@ impl Spans {
                 && region.reversals < 1 << 30
         };
         if let Some(region) = self.regions.iter().position(|region| !is_sound(region)) {
-            return Err(format!("placement: region {region} has a span or a ledger that no run leads to"));
+            return Err(violation!("placement: region {region} has a span or a ledger that no run leads to"));
         }
         let Reading { next, run: Run { pages, together, copied, .. } } = self.reading;
         let is_read = pages == 0 || (next.0 > 0 && next != Lpn::NONE);
         if is_read && pages.max(together).max(copied) < 1 << 30 {
             return Ok(());
         }
-        Err(format!("placement: a run of {pages} pages was read before page {}", next.0))
+        Err(violation!("placement: a run of {pages} pages was read before page {}", next.0))
     }
 
     fn region_of(&self, lpn: Lpn) -> usize {

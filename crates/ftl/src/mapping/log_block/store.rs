@@ -10,9 +10,10 @@
 //!
 //! Pages that were never written are not copied by merges; where a later page needs its place, a filler is programmed.
 
-use crate::{FtlReport, FtlSetup, MergeReport, PageWrite, Preemption, Space};
+use super::report::MergeReport;
+use crate::{FtlReport, FtlSetup, PageWrite, Preemption, Space};
 use flashloom_nand::{Data, Lbn, Lpn, Nand, NandParams, Origin, PageCopy, Ppn, Program, Urgency};
-use flashloom_units::{Ns, prefetch};
+use flashloom_units::{Ns, Violation, prefetch, violation};
 
 use super::job::Job;
 use super::log_blocks::{LogBlocks, LogSlot};
@@ -292,7 +293,7 @@ impl Store {
 
     /// Checks a state that was loaded, against the array that was loaded with it: all directions of the map agree, and
     /// every superblock in use is one logical block's data block, one slot's log block, or what one merge gathers in.
-    pub(super) fn check_loaded(&self, nand: &Nand) -> Result<(), String> {
+    pub(super) fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
         self.blocks.check_loaded(nand)?;
         self.log.check(|superblock| self.blocks.group_of(superblock))?;
         let mut is_used = vec![false; self.blocks.total() as usize];
@@ -301,12 +302,12 @@ impl Store {
         for superblock in self.data.iter().copied().filter(|data| data.is_some()).chain(logs).chain(targets) {
             match is_used.get_mut(superblock.at()) {
                 Some(is_used) if !*is_used => *is_used = true,
-                _ => return Err(format!("log-block map: block {} is used twice, or is none", superblock.0)),
+                _ => return Err(violation!("log-block map: block {} is used twice, or is none", superblock.0)),
             }
         }
         let is_free = |superblock: u32| self.blocks.is_free(SuperblockId(superblock));
         if (0..).zip(&is_used).any(|(superblock, &is_used)| is_used == is_free(superblock)) {
-            return Err("log-block map: a block is in use that is free, or the reverse".to_owned());
+            return Err(Violation::new("log-block map: a block is in use that is free, or the reverse"));
         }
         self.check_pages()?;
         for (group, job) in (0..).zip(&self.jobs) {
@@ -315,13 +316,13 @@ impl Store {
         let pages = u64::from(self.blocks.total()) * u64::from(self.blocks.pages());
         let is_short = |&(copies, erases): &(u32, u32)| u64::from(copies.max(erases)) <= pages;
         if !self.since_host.iter().all(is_short) || self.copies.iter().any(|&copies| copies > u32::MAX / 2) {
-            return Err("log-block map: merges have copied more than the drive has".to_owned());
+            return Err(Violation::new("log-block map: merges have copied more than the drive has"));
         }
         Ok(())
     }
 
     /// Every valid page is the copy of its address, in its place in a data block, and accounted for in a log block.
-    fn check_pages(&self) -> Result<(), String> {
+    fn check_pages(&self) -> Result<(), Violation> {
         let mut of_slot = Vec::new();
         for superblock in (0..self.blocks.total()).map(SuperblockId) {
             let slot = self.log.slot_of(superblock);
@@ -339,13 +340,13 @@ impl Store {
                 let is_gathered = || self.jobs.iter().flatten().any(|job| job.target() == superblock && job.is_of(lbn));
                 let is_in_place = slot.is_some() || is_data || is_gathered();
                 if self.map[lpn.at()] != page || index >= self.blocks.written(superblock) || !is_in_place {
-                    return Err(format!("log-block map: page {} is no copy of logical page {}", page.0, lpn.0));
+                    return Err(violation!("log-block map: page {} is no copy of logical page {}", page.0, lpn.0));
                 }
                 valid += 1;
                 of_slot.push(lbn);
             }
             if valid != self.blocks.valid(superblock) {
-                return Err(format!("log-block map: block {} has {valid} valid pages", superblock.0));
+                return Err(violation!("log-block map: block {} has {valid} valid pages", superblock.0));
             }
             if slot.is_some() {
                 of_slot.sort_unstable();
@@ -357,13 +358,17 @@ impl Store {
                 let k = self.log.associativity(slot);
                 let is_within = k <= self.limits.associativity && counted.clone().count() == k as usize;
                 if !is_within || !counted.clone().all(is_kept) {
-                    return Err(format!("log blocks: slot {} is not associated as its pages are", slot.0));
+                    return Err(violation!("log blocks: slot {} is not associated as its pages are", slot.0));
                 }
             }
         }
         let valid = self.reverse.iter().filter(|lpn| lpn.is_some()).count();
         let mapped = self.map.iter().filter(|page| page.is_some()).count();
-        if valid == mapped { Ok(()) } else { Err(format!("log-block map: {mapped} pages are mapped, {valid} valid")) }
+        if valid == mapped {
+            Ok(())
+        } else {
+            Err(violation!("log-block map: {mapped} pages are mapped, {valid} valid"))
+        }
     }
 
     /// What a scheme guarantees.
@@ -392,7 +397,7 @@ impl Store {
     }
 
     /// Valid = mapped, and every count that is kept is what counting again gives.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), Violation> {
         let mut valid = vec![0; self.blocks.total() as usize];
         let mut mapped = 0;
         for (lpn, &page) in self.map.iter().enumerate().filter(|(_, page)| page.is_some()) {
@@ -400,7 +405,7 @@ impl Store {
             let superblock = self.blocks.superblock_of(page);
             valid[superblock.at()] += 1;
             if self.reverse[page.at()].at() != lpn {
-                return Err(format!(
+                return Err(violation!(
                     "log-block map: logical page {lpn} points at page {}, which is not its copy",
                     page.0
                 ));
@@ -411,15 +416,17 @@ impl Store {
             let known =
                 if slot.is_some() { self.log.is_associated(slot, lbn) } else { self.data[lbn.at()] == superblock };
             if !known && !gathered {
-                return Err(format!("log-block map: logical page {lpn} is neither in its data block nor in the log"));
+                return Err(violation!(
+                    "log-block map: logical page {lpn} is neither in its data block nor in the log"
+                ));
             }
         }
         if mapped != self.mapped {
-            return Err(format!("log-block map: {mapped} entries, but {} counted", self.mapped));
+            return Err(violation!("log-block map: {mapped} entries, but {} counted", self.mapped));
         }
         let wrong = (0..self.blocks.total()).find(|&id| self.blocks.valid(SuperblockId(id)) != valid[id as usize]);
         match wrong {
-            Some(id) => Err(format!(
+            Some(id) => Err(violation!(
                 "log-block map: block {id} holds {} valid pages, not as many as counted",
                 valid[id as usize]
             )),

@@ -2,7 +2,8 @@
 
 use flashloom_nand::Lpn;
 
-use crate::{PageWrite, StreamReport};
+use crate::PageWrite;
+use crate::streams::StreamReport;
 
 /// The search for streams. O(1) a page.
 pub(super) struct Streams {
@@ -10,7 +11,7 @@ pub(super) struct Streams {
     pub(super) threshold: u32,
 }
 
-flashloom_units::state! { Streams { value report; fixed threshold; } }
+flashloom_units::state! { Streams { nested report; fixed threshold; } }
 
 impl Streams {
     /// A search for streams of at least `threshold` pages, which is at least two.

@@ -5,7 +5,7 @@
 //! width of one a superblock is a block and a group is a chip, which is how the single-channel mappings use it.
 
 use flashloom_nand::{BlockId, DieId, Erase, Geometry, Nand, Origin, PlaneId, Ppn, Shape, Urgency};
-use flashloom_units::Divisor;
+use flashloom_units::{Divisor, Violation, violation};
 
 use crate::FtlParams;
 use crate::allocation::stripe;
@@ -61,7 +61,7 @@ impl Superblocks {
 
     /// Checks counts that were loaded, against the array that was loaded with them: a superblock is free and erased, or
     /// in use, and its pages were programmed in turn.
-    pub(super) fn check_loaded(&self, nand: &Nand) -> Result<(), String> {
+    pub(super) fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
         self.pool.check()?;
         for superblock in (0..self.total()).map(SuperblockId) {
             let (state, written) = (self.pool.state(unit(superblock)), self.written(superblock));
@@ -78,7 +78,7 @@ impl Superblocks {
             };
             if !is_known || !(0..self.width).all(is_of_array) {
                 let id = superblock.0;
-                return Err(format!("log-block map: block {id} is {state:?} with {written} pages, which is not so"));
+                return Err(violation!("log-block map: block {id} is {state:?} with {written} pages, which is not so"));
             }
         }
         Ok(())

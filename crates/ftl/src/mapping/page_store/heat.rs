@@ -28,6 +28,7 @@
 //! O(1) a page, the decay included; memory: one to two bytes for every page of the host.
 
 use flashloom_nand::Lpn;
+use flashloom_units::{Violation, violation};
 
 use crate::lane::{DeclaredLane, Lane};
 use crate::{Demands, FtlParams, HotCold};
@@ -149,12 +150,12 @@ impl Heat {
     }
 
     /// Checks counters that were loaded: a window has at least a write to go.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), Violation> {
         let is_counted = self.counters.iter().all(|&counter| counter <= HIGHEST);
         if is_counted && self.until_window > 0 {
             return Ok(());
         }
-        Err(format!("hot pages: a counter is above {HIGHEST}, or a window that is over was not ended"))
+        Err(violation!("hot pages: a counter is above {HIGHEST}, or a window that is over was not ended"))
     }
 
     /// Writes of pages that went where hot pages go.

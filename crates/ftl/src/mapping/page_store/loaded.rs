@@ -13,6 +13,7 @@
 //! page, because its room leaves out the blocks that may be free or open. O(1) a page, and only after loading.
 
 use flashloom_nand::{BlockId, Nand, PlaneId};
+use flashloom_units::{Violation, violation};
 
 use super::plane::{Frontier, Job, NO_ROOM, Pace, Plane};
 use super::store::PageStore;
@@ -25,7 +26,7 @@ const MOST_PAID: u32 = u32::MAX / 2;
 
 impl PageStore {
     /// Checks a state that was loaded, against the array that was loaded with it.
-    pub fn check_loaded(&self, nand: &Nand) -> Result<(), String> {
+    pub fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
         self.blocks.check()?;
         self.check_pages(nand)?;
         let mut open = 0;
@@ -33,7 +34,7 @@ impl PageStore {
             open += self.check_lanes(nand, plane)?;
         }
         if self.blocks.count(BlockState::Open) != open {
-            return Err(format!("page map: {open} lanes have open blocks, which not all open blocks are"));
+            return Err(violation!("page map: {open} lanes have open blocks, which not all open blocks are"));
         }
         self.check_jobs()?;
         let mut candidates = vec![None; self.opened_for.len()];
@@ -44,20 +45,21 @@ impl PageStore {
                 candidates[block.at()] = Some(self.blocks.valid_of(block));
             }
         }
-        self.collector.policy.check(&candidates)?;
+        self.collector.policy.check()?;
+        self.collector.policy.check_candidates(&candidates)?;
         self.allocator.policy.check()?;
         self.heat.as_ref().map_or(Ok(()), |heat| heat.check())?;
         let is_outside = |plane: PlaneId| plane.0 >= self.geometry.total_planes();
         match &self.collector.spreading {
             Some(spreading) if is_outside(spreading.last()) => {
-                Err(format!("page map: a stream was spread to plane {}, which is none", spreading.last().0))
+                Err(violation!("page map: a stream was spread to plane {}, which is none", spreading.last().0))
             }
             _ => self.check(),
         }
     }
 
     /// Both directions of the map, the valid bits and counts, and that what is mapped is programmed.
-    fn check_pages(&self, nand: &Nand) -> Result<(), String> {
+    fn check_pages(&self, nand: &Nand) -> Result<(), Violation> {
         let (mut in_block, mut mapped) = (vec![0; self.opened_for.len()], 0);
         for (lpn, &ppn) in self.pages.map.iter().enumerate().filter(|(_, ppn)| ppn.is_some()) {
             let block = self.geometry.block_of(ppn);
@@ -66,29 +68,31 @@ impl PageStore {
                 || !self.pages.valid.contains(ppn)
                 || page >= nand.written(member)
             {
-                return Err(format!("page map: logical page {lpn} is at page {}, which is not its copy", ppn.0));
+                return Err(violation!("page map: logical page {lpn} is at page {}, which is not its copy", ppn.0));
             }
             in_block[block.at()] += 1;
             mapped += 1;
         }
         if self.pages.valid.total() != mapped {
-            return Err(format!("page map: {} pages are valid, but {mapped} mapped", self.pages.valid.total()));
+            return Err(violation!("page map: {} pages are valid, but {mapped} mapped", self.pages.valid.total()));
         }
         let wrong = (0..).zip(&in_block).find(|&(block, &pages)| self.blocks.valid_of(BlockId(block)) != pages);
         if let Some((block, pages)) = wrong {
-            return Err(format!("page map: block {block} has {pages} valid pages, which are not as many as counted"));
+            return Err(violation!(
+                "page map: block {block} has {pages} valid pages, which are not as many as counted"
+            ));
         }
         for (plane, pages) in in_block.chunks(self.geometry.blocks as usize).enumerate() {
             let pages: u32 = pages.iter().sum();
             if self.pages.valid.in_plane(PlaneId(plane as u32)) != pages {
-                return Err(format!("page map: plane {plane} has {pages} valid pages, not as many as counted"));
+                return Err(violation!("page map: plane {plane} has {pages} valid pages, not as many as counted"));
             }
         }
         Ok(())
     }
 
     /// The open blocks of a plane, of which it returns the number, its room, and what counts its pages and erases.
-    fn check_lanes(&self, nand: &Nand, plane: PlaneId) -> Result<usize, String> {
+    fn check_lanes(&self, nand: &Nand, plane: PlaneId) -> Result<usize, Violation> {
         let (mut open, mut extra) = (0, 0);
         for (lane, &Frontier { block, next }) in self.plane(plane).open.iter().enumerate() {
             let is_sound = if block.is_none() {
@@ -102,7 +106,10 @@ impl PageStore {
                     && self.superblocks.written(nand, block) == Some(next)
             };
             if !is_sound {
-                return Err(format!("page map: lane {lane} of plane {} is not at page {next} of its block", plane.0));
+                return Err(violation!(
+                    "page map: lane {lane} of plane {} is not at page {next} of its block",
+                    plane.0
+                ));
             }
         }
         let pages = i64::from(self.geometry.pages);
@@ -112,20 +119,24 @@ impl PageStore {
         let worn_out = NO_ROOM - i64::from(self.geometry.blocks) * pages..=NO_ROOM;
         let has_room = if self.failures.is_worn_out { worn_out.contains(&room) } else { room == counted };
         if !has_room {
-            return Err(format!("page map: plane {} has room for {room} pages, not for {counted}", plane.0));
+            return Err(violation!("page map: plane {} has room for {room} pages, not for {counted}", plane.0));
         }
         let erased = self.plane(plane).erased;
         if erased.is_some() && !self.is_of(plane, erased) {
-            return Err(format!("page map: block {} was erased last in plane {}, which has none", erased.0, plane.0));
+            return Err(violation!(
+                "page map: block {} was erased last in plane {}, which has none",
+                erased.0,
+                plane.0
+            ));
         }
         if !self.plane(plane).openings.are_within(u64::from(u32::MAX), self.geometry.pages) {
-            return Err(format!("page map: plane {} has opened more blocks than it can have", plane.0));
+            return Err(violation!("page map: plane {} has opened more blocks than it can have", plane.0));
         }
         let least = self.collector.levelling.as_ref().map_or(0, |levelling| levelling.least(plane));
         let first = self.geometry.first_block(plane).at();
         let erases = &self.blocks.erase_counts()[first..first + self.geometry.blocks as usize];
         match erases.iter().position(|&erases| erases < least) {
-            Some(block) => Err(format!("page map: block {} was erased less than {least} times", first + block)),
+            Some(block) => Err(violation!("page map: block {} was erased less than {least} times", first + block)),
             None => Ok(open),
         }
     }
@@ -135,7 +146,7 @@ impl PageStore {
     }
 
     /// A block against the array: what its state says of its pages, and the lane that it was opened for.
-    fn check_block(&self, nand: &Nand, block: BlockId) -> Result<(), String> {
+    fn check_block(&self, nand: &Nand, block: BlockId) -> Result<(), Violation> {
         let state = self.blocks.state(block);
         let is_erased_as_counted =
             || nand.erase_counts()[self.superblocks.first(block).at()] == self.blocks.erase_counts()[block.at()];
@@ -154,7 +165,7 @@ impl PageStore {
         if is_sound && self.lanes.has(self.opened_for[block.at()]) {
             return Ok(());
         }
-        Err(format!("page map: block {} is {state:?}, which the array denies", block.0))
+        Err(violation!("page map: block {} is {state:?}, which the array denies", block.0))
     }
 
     fn is_victim(&self, block: BlockId) -> bool {
@@ -163,23 +174,23 @@ impl PageStore {
     }
 
     /// The collections under way, and the blocks that wait to be moved out.
-    fn check_jobs(&self) -> Result<(), String> {
+    fn check_jobs(&self) -> Result<(), Violation> {
         let mut victims = 0;
         for (plane, Plane { job, map_job, .. }) in (0..).map(PlaneId).zip(&self.planes) {
             for job in [job, map_job].into_iter().flatten() {
                 if !self.is_sound(plane, job) {
-                    return Err(format!("page map: plane {} cannot be collecting block {}", plane.0, job.victim.0));
+                    return Err(violation!("page map: plane {} cannot be collecting block {}", plane.0, job.victim.0));
                 }
                 victims += usize::from(self.blocks.state(job.victim) == BlockState::Victim);
             }
             let same = job.zip(*map_job).is_some_and(|(one, other)| one.victim == other.victim);
             let is_of_map = map_job.is_none_or(|job| self.lanes.has_map(self.opened_for[job.victim.at()]));
             if same || !is_of_map {
-                return Err(format!("page map: plane {} has no block of the map to collect", plane.0));
+                return Err(violation!("page map: plane {} has no block of the map to collect", plane.0));
             }
         }
         if self.blocks.count(BlockState::Victim) != victims {
-            return Err(format!("page map: {victims} victims are being collected, which are not all"));
+            return Err(violation!("page map: {victims} victims are being collected, which are not all"));
         }
         let mut waiting = self.failures.evacuations.clone();
         waiting.sort_unstable();
@@ -188,7 +199,7 @@ impl PageStore {
             u64::from(block.0) < self.geometry.total_blocks() && self.blocks.state(*block) == BlockState::Bad
         };
         if waiting.len() != self.failures.evacuations.len() || !waiting.iter().all(is_bad) {
-            return Err("page map: a block that did not fail is to be moved out".to_owned());
+            return Err(Violation::new("page map: a block that did not fail is to be moved out"));
         }
         Ok(())
     }

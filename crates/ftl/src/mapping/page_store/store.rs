@@ -1,7 +1,7 @@
 //! The parts of a page store, and what is done with its pages where they are: reads, lookups, accounts.
 
 use flashloom_nand::{BlockId, Geometry, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Region, Status};
-use flashloom_units::{Refusal, prefetch};
+use flashloom_units::{Figure, Figures, Refusal, Violation, prefetch, violation};
 
 use super::heat::Heat;
 use super::plane::{NO_ROOM, Plane};
@@ -14,7 +14,7 @@ use crate::allocation::{self, Allocation, ObservedRead, Place, WantedStreams, st
 use crate::blocks::{BlockState, Blocks};
 use crate::collection::{self, Collection};
 use crate::lane::{Lane, Lanes};
-use crate::mapping::{Context, FtlFigures};
+use crate::mapping::Context;
 use crate::superblock::{Superblocks, units};
 use crate::{FtlReport, PageWrite, WearLevelling};
 
@@ -328,14 +328,10 @@ impl PageStore {
     /// The counters, from the last reset.
     pub fn report(&self) -> FtlReport {
         let mut report = self.report.clone();
-        report.streams = self.allocator.policy.streams();
         report.hot_page_writes = self.heat.as_ref().map(Heat::hot_writes);
         let retired = self.blocks.retired().times(self.superblocks.width());
         report.retired = (self.failures.can_fail || retired.factory > 0).then_some(retired);
         report.wear_moves = self.collector.levelling.as_ref().map(Levelling::moves);
-        if let (Some(streams), Some(spreading)) = (&mut report.streams, &self.collector.spreading) {
-            streams.spread_pages = spreading.pages();
-        }
         report
     }
 
@@ -358,31 +354,32 @@ impl PageStore {
         self.failures.is_worn_out
     }
 
-    /// The figures of the allocation and of the collection policy.
-    pub fn figures(&self) -> FtlFigures {
-        let (allocation, collection) = (self.allocator.policy.figures(), self.collector.policy.figures());
-        FtlFigures { allocation, collection, ..FtlFigures::default() }
+    /// The values of the statistics of the allocation and of the collection policy.
+    pub fn figures(&self) -> Figures {
+        let spread = Figure::count_or_absent(self.collector.spreading.as_ref().map(Spreading::pages));
+        let placed = std::iter::once(spread).chain(self.allocator.policy.figures()).collect();
+        Figures::default().with(&allocation::SLOT, placed).with(&collection::SLOT, self.collector.policy.figures())
     }
 
     /// Valid pages = mapped pages, and every mapped page is the valid copy of its address.
     ///
     /// # Errors
     /// The first page, or count, of which that does not hold.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), Violation> {
         let Pages { map, reverse, mapped: counted, valid: bits } = &self.pages;
         let valid = self.blocks.total_valid();
         if valid != *counted {
-            return Err(format!("page map: {valid} valid pages, but {counted} mapped ones"));
+            return Err(violation!("page map: {valid} valid pages, but {counted} mapped ones"));
         }
         let mut mapped = 0;
         for (lpn, ppn) in map.iter().enumerate().filter(|(_, ppn)| ppn.is_some()) {
             mapped += 1;
             if reverse[ppn.at()].at() != lpn || !bits.contains(*ppn) {
-                return Err(format!("page map: logical page {lpn} points at page {}, which is not its copy", ppn.0));
+                return Err(violation!("page map: logical page {lpn} points at page {}, which is not its copy", ppn.0));
             }
         }
         if mapped != *counted {
-            return Err(format!("page map: {mapped} entries, but {counted} counted"));
+            return Err(violation!("page map: {mapped} entries, but {counted} counted"));
         }
         Ok(())
     }

@@ -248,7 +248,7 @@ fn slap_spreads_survivors_of_streams_that_are_read_a_lot_over_the_chips() {
         assert_eq!(lab.moved.0, [1, 3]);
         let geometry = *lab.nand.geometry();
         let planes = [1, 3].map(|lpn| geometry.plane_of(geometry.block_of(lab.store.ppn(Lpn(lpn)))).0);
-        (planes, lab.store.report().streams.map(|streams| streams.spread_pages))
+        (planes, lab.store.figures().of(&allocation::SLOT)[0].whole())
     };
     assert_eq!(planes_of_survivors(1), ([0, 0], Some(0)), "read once a page: it stays together");
     assert_eq!(planes_of_survivors(2), ([1, 2], Some(2)), "read twice a page: each page goes to the next plane");

@@ -1,0 +1,113 @@
+//! What a log-block mapping counts: its statistics, and their values.
+
+use flashloom_units::{Figure, Latency, Ns, Reader, State, StateError, Statistic, Unit, Writer};
+
+/// Statistics of every log-block mapping. One that looks for streams has those of streams behind them.
+pub(in crate::mapping) const MERGES: &[Statistic] = &[
+    Statistic::count("switch_merges", "Switch merges: log blocks that became data blocks without a copy."),
+    Statistic::count(
+        "partial_merges",
+        "Partial merges: log blocks that became data blocks after their missing pages were copied in.",
+    ),
+    Statistic::count(
+        "full_merges",
+        "Full merges: log blocks whose pages were copied with those of their data blocks into new data blocks.",
+    ),
+    Statistic::count(
+        "filler_pages",
+        "Filler pages, programmed without data because the page at their offset was never written.",
+    ),
+    Statistic::new(
+        "associativity",
+        Unit::Histogram,
+        "Merged log blocks by the number of data blocks that they were associated with when their merge began: k(L) \
+         in KAST's terms.",
+    ),
+    Statistic::new(
+        "blocking_ns",
+        Unit::Times,
+        "Time for which a merge occupies an otherwise idle chip: its copies and erases at their cost.",
+    ),
+    Statistic::new(
+        "blocking_bound_ns",
+        Unit::Time,
+        "Upper bound of that time: N k C_copy + (k + 1) C_erase for the largest k that the mapping allows.",
+    ),
+    Statistic::new(
+        "longest_wait_ns",
+        Unit::Time,
+        "Longest time that merges put between two pages of the host on a chip; the whole merge without preemption.",
+    ),
+    Statistic::new("wait_bound_ns", Unit::Time, "Upper bound of that time."),
+    Statistic::count("reserved_pages", "Log pages that preemption reserves, so that writes can go on during a merge."),
+];
+
+/// Guarantees of a mapping about its merges.
+#[derive(Clone, Copy)]
+pub(crate) struct Bounds {
+    /// Bound of the time that a merge blocks a chip.
+    pub(crate) blocking_ns: Ns,
+    /// Bound of the time that a page of the host waits.
+    pub(crate) wait_ns: Ns,
+    /// Log pages kept from the mapping.
+    pub(crate) reserved_pages: u64,
+}
+
+/// Merges of a log-block mapping.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MergeReport {
+    pub(crate) switch: u64,
+    pub(crate) partial: u64,
+    pub(crate) full: u64,
+    pub(crate) filler_pages: u64,
+    /// Pages moved because their logical block was placed on another chip.
+    pub(crate) migrated_pages: u64,
+    /// Log blocks merged with each number of associated data blocks.
+    pub(crate) associativity: Vec<u64>,
+    pub(crate) blocking_ns: Latency,
+    pub(crate) longest_wait_ns: Ns,
+}
+
+/// Bounds that states of older drives have before and behind the longest wait. They follow from the configuration.
+const OLDER_BOUNDS: [usize; 2] = [1, 2];
+
+impl State for MergeReport {
+    fn save(&self, to: &mut Writer) {
+        let Self { switch, partial, full, filler_pages, migrated_pages, associativity, blocking_ns, longest_wait_ns } =
+            self;
+        let [before, behind] = OLDER_BOUNDS;
+        to.value(&(switch, partial, full, filler_pages, migrated_pages, associativity));
+        to.zeros(before);
+        to.value(longest_wait_ns);
+        to.zeros(behind);
+        blocking_ns.save(to);
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        let [before, behind] = OLDER_BOUNDS;
+        (self.switch, self.partial, self.full, self.filler_pages, self.migrated_pages, self.associativity) =
+            from.value()?;
+        from.zeros(before)?;
+        self.longest_wait_ns = from.value()?;
+        from.zeros(behind)?;
+        self.blocking_ns.load(from).map_err(|error| error.within("blocking_ns"))
+    }
+}
+
+impl MergeReport {
+    /// The values of [`MERGES`].
+    pub(super) fn figures(&self, bounds: Bounds) -> Vec<Figure> {
+        vec![
+            Figure::Count(self.switch),
+            Figure::Count(self.partial),
+            Figure::Count(self.full),
+            Figure::Count(self.filler_pages),
+            Figure::Histogram(self.associativity.clone()),
+            Figure::Times(Box::new(self.blocking_ns.clone())),
+            Figure::Time(bounds.blocking_ns),
+            Figure::Time(self.longest_wait_ns),
+            Figure::Time(bounds.wait_ns),
+            Figure::Count(bounds.reserved_pages),
+        ]
+    }
+}

@@ -1,0 +1,32 @@
+//! What every policy has, whatever its slot.
+
+use crate::{Figure, State, Violation};
+
+/// A policy that was built, as the rest of the program sees it whatever its slot. All methods have a body: a policy
+/// without figures, checks and a state writes `impl Component for Name {}`.
+pub trait Component: Send {
+    /// Values of the policy's `statistics`, in the order of its specification. Asked for at the end of a run.
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    /// Checks the policy's own accounts: at the end of a checked run, and after its state was loaded. What it knows of
+    /// its surroundings is checked by a method of its slot.
+    ///
+    /// # Errors
+    /// The first account that does not add up.
+    fn check(&self) -> Result<(), Violation> {
+        Ok(())
+    }
+
+    /// The policy's state, for saving. With none, the default, a drive or block layer that uses the policy cannot be
+    /// saved. [`stateful!`](crate::stateful!) writes this and the next method.
+    fn state(&self) -> Option<&dyn State> {
+        None
+    }
+
+    /// The policy's state, for loading.
+    fn state_mut(&mut self) -> Option<&mut dyn State> {
+        None
+    }
+}
