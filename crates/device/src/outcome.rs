@@ -3,7 +3,7 @@
 use flashloom_buffer::{BufferFigures, BufferReport};
 use flashloom_ftl::{FtlFigures, FtlReport};
 use flashloom_host::SchedulerStats;
-use flashloom_nand::{Counts, Utilization};
+use flashloom_nand::{Counts, ReadCounts, Utilization};
 use flashloom_units::{Figure, Latency, Ns};
 use flashloom_workload::Op;
 
@@ -91,6 +91,8 @@ pub struct Figures {
     pub buffer: BufferFigures,
     /// Of the FTL's policies.
     pub ftl: FtlFigures,
+    /// Of the policy of reliability.
+    pub reliability: Vec<Figure>,
 }
 
 /// Everything that a run measured.
@@ -113,6 +115,8 @@ pub struct Outcome {
     pub ftl: FtlReport,
     /// Flash operations by kind and origin.
     pub counts: Counts,
+    /// Reads that did not succeed at once; nothing for a drive whose reads always do.
+    pub reads: Option<ReadCounts>,
     /// How busy the array was; nothing in counting mode.
     pub utilization: Option<Utilization>,
     /// Erases of each block since the drive was new.

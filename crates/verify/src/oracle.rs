@@ -12,7 +12,8 @@
 //!
 //! The FTL's commands are checked against the calls to it: every page given to it is programmed once, with the same
 //! logical page and sectors, and every read asked of it is emitted at once, for that page. A program that completes or
-//! copies a page writes what the read before it has returned, from wherever that took it.
+//! copies a page writes what the read before it has returned, from wherever that took it; what that could not read is
+//! lost, and a read that returns it for the host is found, whatever the array knows of it.
 
 use std::collections::BTreeMap;
 
@@ -25,6 +26,8 @@ use crate::contents::{Contents, Stamps};
 
 /// The stamp of a sector whose last write failed, until it is read.
 const IN_DOUBT: u32 = (1 << 31) - 1;
+/// The stamp of a sector whose data could not be read when its page was moved: no read may return it.
+const LOST: u32 = IN_DOUBT - 1;
 
 /// Operations that may be under way: on any drive so many, and on a large one two for each of its pages.
 fn most_operations(geometry: &Geometry) -> u64 {
@@ -139,7 +142,7 @@ impl Oracle {
 
     /// Gives the sectors in the mask a new stamp, which reads of them must return from now on, and returns it.
     fn stamp(&mut self, lpn: Lpn, mask: u32) -> u32 {
-        assert!(self.last_stamp < IN_DOUBT - 1, "a verified run is limited to 2^31 page writes");
+        assert!(self.last_stamp < LOST - 1, "a verified run is limited to 2^31 page writes");
         self.last_stamp += 1;
         self.logical.stamp(lpn.at(), mask, self.last_stamp, self.geometry.sectors_per_page());
         self.last_stamp
@@ -248,7 +251,7 @@ impl Oracle {
                 }
             }
             Event::Ended { command, failed } => match command.kind {
-                OperationKind::Read => self.end_read(command),
+                OperationKind::Read => self.end_read(command, *failed),
                 OperationKind::Program | OperationKind::Copyback => self.end_program(command, *failed),
                 OperationKind::Erase => self.end_erase(command),
                 OperationKind::Hold => {}
@@ -271,10 +274,14 @@ impl Oracle {
         *at(&mut self.carried, number) = stamps;
     }
 
-    fn end_read(&mut self, command: &Command) {
+    /// A read that fails returns nothing to the host, and nothing to the program behind it.
+    fn end_read(&mut self, command: &Command, failed: bool) {
         let Command { number, ppn, lpn, mask, .. } = *command;
-        let found = self.flash.get(ppn.at());
-        if lpn.is_some() {
+        let found = if failed { [LOST; 32] } else { self.flash.get(ppn.at()) };
+        if lpn.is_some() && !failed {
+            if let Some(sector) = (0..32).find(|&sector| mask >> sector & 1 == 1 && found[sector] == LOST) {
+                self.reject(|| format!("sector {sector} of physical page {} was lost, and is returned", ppn.0));
+            }
             let expected = *at(&mut self.carried, number);
             self.compare(lpn, mask, &found, &expected, || format!("physical page {}", ppn.0));
         }

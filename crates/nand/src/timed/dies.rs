@@ -230,13 +230,18 @@ impl Timed {
     /// match it.
     #[inline(always)]
     fn begin(&mut self, die: u32, place: Place, events: &mut Events) {
-        let group = self.take_group(die, place);
+        let mut group = self.take_group(die, place);
+        let is_asked = group.kind == OperationKind::Read && self.known.0.is_some();
+        let longer = if is_asked { self.judge(&mut group) } else { 0 };
         let state = &mut self.dies[die as usize];
         if state.suspended.is_none() {
             state.busy_since = self.now;
         }
         self.occupy_die(die, group);
         self.note_start(die, false, events);
+        if longer > 0 {
+            self.note_repeated(&group, longer, events);
+        }
     }
 
     /// Takes the head of a plane's queue, and with multi-plane commands the heads of the other planes that match it.
@@ -293,7 +298,7 @@ impl Timed {
     }
 
     /// The operations of a group.
-    fn members(&self, group: &Group) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn members(&self, group: &Group) -> impl Iterator<Item = u32> + '_ {
         let next = |&id: &u32| Some(self.operations[id as usize].next).filter(|&next| next != NO_INDEX);
         std::iter::successors(Some(group.head), next)
     }
