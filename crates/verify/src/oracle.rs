@@ -328,3 +328,53 @@ fn at<T: Clone + Default>(table: &mut Vec<T>, number: u32) -> &mut T {
 fn overlay(stamps: &mut Stamps, mask: u32, by: &Stamps) {
     (0..32).filter(|sector| mask >> sector & 1 == 1).for_each(|sector| stamps[sector] = by[sector]);
 }
+
+#[cfg(test)]
+mod tests {
+    use flashloom_nand::{BlockId, DieId, Nand, Origin, Ppn, Shape, Urgency};
+
+    use super::*;
+
+    fn command(kind: OperationKind, number: u32, ppn: u32, from: Ppn, page: HostPage) -> Command {
+        let (block, die, origin, urgency) = (BlockId(0), DieId(0), Origin::Host, Urgency::Needed);
+        let HostPage { lpn, mask, write } = page;
+        Command { number, kind, ppn: Ppn(ppn), block, die, from, lpn, write, mask, origin, urgency, tag: Nand::NO_TAG }
+    }
+
+    /// A page of two sectors is written, and moved by a copy whose read fails or not; the host reads those sectors of
+    /// the copy, and the array says whether that has failed.
+    fn violation(is_source_lost: bool, mask: u32, has_failed: bool) -> Option<String> {
+        let shape = Shape { channels: 1, ways: 1, dies: 1, planes: 1, blocks: 2, pages: 4, page_bytes: 1_024 };
+        let mut oracle = Oracle::new(Geometry::new(shape), 1);
+        let page = HostPage { lpn: Lpn(0), mask: 0b11, write: 0 };
+        let nothing = HostPage { lpn: Lpn::NONE, ..page };
+        let at_once = |oracle: &mut Oracle, command: Command, after, failed| {
+            oracle.flash(&Event::Issued(command, after));
+            oracle.flash(&Event::Ended { command, failed });
+        };
+        oracle.written_through(page);
+        at_once(&mut oracle, command(OperationKind::Program, 0, 0, Ppn::NONE, page), None, false);
+        let (read, copy) = (
+            command(OperationKind::Read, 1, 0, Ppn::NONE, nothing),
+            command(OperationKind::Program, 2, 1, Ppn(0), HostPage { mask: 0, ..nothing }),
+        );
+        oracle.flash(&Event::Issued(read, None));
+        oracle.flash(&Event::Issued(copy, Some(1)));
+        oracle.flash(&Event::Ended { command: read, failed: is_source_lost });
+        oracle.flash(&Event::Ended { command: copy, failed: false });
+        oracle.read_flash(Lpn(0), mask, None);
+        let of_host = command(OperationKind::Read, 3, 1, Ppn::NONE, HostPage { mask, ..page });
+        at_once(&mut oracle, of_host, None, has_failed);
+        oracle.violation().map(str::to_owned)
+    }
+
+    #[test]
+    fn a_read_that_returns_what_was_lost_when_it_was_moved_is_found() {
+        assert_eq!(violation(false, 0b11, false), None);
+        assert_eq!(violation(true, 0b11, true), None, "the array knows of it");
+        for mask in [0b01, 0b11] {
+            let found = violation(true, mask, false).expect("an array that forgets what it could not read");
+            assert!(found.contains("sector 0 of physical page 1 was lost"), "{found}");
+        }
+    }
+}

@@ -44,8 +44,8 @@ impl Command {
         self.flags & Request::FUA != 0
     }
 
-    /// Sectors of a page of a read that has ended: pages end in any order, in equal shares, because a page does not know
-    /// its place in the command.
+    /// Sectors of a page of a read that has ended: equal shares in any order, because a page does not know its place in
+    /// the command.
     pub(super) fn take_share(&mut self) -> u32 {
         let share = (self.sectors - self.moved).div_ceil(self.pending + 1);
         self.moved += share;

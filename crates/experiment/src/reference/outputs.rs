@@ -73,7 +73,8 @@ const HINT_NAMES: &[(&str, &str)] = &[
 ];
 
 const LOG: &str = "A row for every request that ended, in the order in which they ended: \
-    `flashloom run EXPERIMENT.toml --log FILE.csv` or `FILE.parquet`. The CSV can be replayed as a trace. Retries count as time of the service.";
+    `flashloom run EXPERIMENT.toml --log FILE.csv` or `FILE.parquet`. The CSV can be replayed as a trace. \
+    Retries of a read count as time of its service.";
 /// The columns before those of the causes; a cause's help is that of the result's field.
 const LOG_LEADING: &[(&str, &str)] = &[
     ("timestamp_ns", "Arrival of the request, in nanoseconds of simulated time."),

@@ -1,7 +1,7 @@
 //! Latency by cause, as a part of the result.
 //!
-//! A cause that took no time is zero, not absent: a formula can read it in any run that has an anatomy. Retries alone are
-//! absent, which came later: results without them are as they were.
+//! A cause that took no time is zero, not absent: a formula can read it in any run that has an anatomy. Only retries,
+//! which came later, are absent then: results without them are as they were.
 
 use flashloom_device::Cause;
 use schemars::JsonSchema;
