@@ -4,7 +4,7 @@ use flashloom_units::{Ns, Reader, State, StateError, Writer};
 
 use crate::labels::Labels;
 use crate::operation::Operation;
-use crate::reads::Reads;
+use crate::reads::{MOST_COUNTED, Reads};
 
 /// What is kept of pages.
 #[derive(Default)]
@@ -57,6 +57,14 @@ impl Known {
         if is_lost && operation.tag != crate::Nand::NO_TAG {
             self.unreadable.push(operation.tag);
         }
+    }
+
+    /// Checks a state that was loaded with that of an array that has served nothing.
+    pub(crate) fn check_loaded(&self, erase_counts: &[u32]) -> Result<(), String> {
+        if self.sequence > MOST_COUNTED {
+            return Err(format!("NAND: more than {MOST_COUNTED} operations were counted to age a drive"));
+        }
+        self.reads.as_ref().map_or(Ok(()), |reads| reads.check_loaded(erase_counts))
     }
 
     /// An operation is done as soon as it is asked for: a read goes as the policy says.

@@ -370,7 +370,7 @@ impl Nand {
         if self.known_mut().is_some_and(|known| known.reads.is_some()) { self.ask(read) } else { (0, false) }
     }
 
-    /// The same where there is a policy to be asked. A read for the host, or of the map, is asked about when it is done.
+    /// The same where there is a policy to be asked. A read for the host or of the map is asked about when it is done.
     #[cold]
     fn ask(&mut self, read: &Read) -> (u32, bool) {
         if read.lpn.is_some() || read.origin == Origin::Map {
@@ -662,8 +662,8 @@ impl Nand {
         if let Some(block) = self.erase_counts.iter().position(|&erases| erases > Self::MOST_ERASES) {
             return Err(format!("NAND: block {block} was erased more than {} times", Self::MOST_ERASES));
         }
-        if let Some(reads) = self.known().and_then(|known| known.reads.as_ref()) {
-            reads.check_loaded(&self.erase_counts)?;
+        if let Some(known) = self.known() {
+            known.check_loaded(&self.erase_counts)?;
         }
         match self.completed.len() {
             0 => self.check(),

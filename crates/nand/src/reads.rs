@@ -38,6 +38,9 @@ pub struct ReadCounts {
     pub lost_pages: u64,
 }
 
+/// Reads that a saved drive has counted at most, so that a run can go on from there.
+pub(crate) const MOST_COUNTED: u64 = 1 << 60;
+
 /// Which page, in which life of its block: counted by the erases before it.
 pub(crate) type PageOfLife = (Ppn, u32);
 
@@ -112,6 +115,16 @@ impl Reads {
         let erases = self.blocks.iter().map(|block| block.erases);
         if let Some(block) = erases.zip(erase_counts).position(|(erases, &count)| erases != count) {
             return Err(format!("reliability: block {block} was erased another number of times than the array says"));
+        }
+        if let Some(ppn) = self.programmed_ns.iter().position(|&at| at > 0) {
+            return Err(format!(
+                "reliability: page {ppn} was programmed after the time of a drive that has served nothing"
+            ));
+        }
+        let ReadCounts { repeated, retries, unreadable, lost_pages } = self.counts;
+        let counts = [repeated, retries, unreadable].into_iter().flatten().chain([lost_pages]);
+        if counts.chain(self.blocks.iter().map(|block| block.reads)).any(|count| count > MOST_COUNTED) {
+            return Err(format!("reliability: a drive that was aged has counted more than {MOST_COUNTED} reads"));
         }
         let full = self.geometry.full_mask();
         let is_wrong = |&(&(ppn, life), &mask): &(&PageOfLife, &u32)| {

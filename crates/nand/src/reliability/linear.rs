@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A plain rule and no law of flash: bit errors grow faster than linearly with wear, and by another law for each of the
-//! three causes (Cai et al., Proceedings of the IEEE 105(9), 2017, sections III and IV). It says how a drive behaves
-//! whose reads need retries; how many yours needs is what you measure. O(1) a read.
+//! three causes (Cai et al., Proceedings of the IEEE 105(9), 2017). It says how a drive behaves whose reads need
+//! retries; how many yours need is what you measure. O(1) a read.
 
 use flashloom_units::{Capability, Kind, Ns, PolicySpec, S, Value, params};
 
