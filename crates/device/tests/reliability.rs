@@ -320,7 +320,7 @@ struct BadPages(Switch, u32);
 
 impl Reliability for BadPages {
     fn read(&mut self, page: &PageCondition) -> Reading {
-        let is_bad = self.0.load(Ordering::Relaxed) && page.ppn.0 % self.1 == 0;
+        let is_bad = self.0.load(Ordering::Relaxed) && page.ppn.0.is_multiple_of(self.1);
         if is_bad { Reading::never(1) } else { Reading::AT_ONCE }
     }
 }

@@ -58,6 +58,8 @@ pub struct Nand {
     known: MaybeKnown,
     /// Whether operations are more than counted: they take time, or somebody follows them.
     is_followed: bool,
+    /// Whether a policy of reliability is asked.
+    judges: bool,
     /// Where some blocks are used in another cell mode.
     cells: Option<Box<CellModes>>,
     completed: Vec<u32>,
@@ -80,7 +82,7 @@ flashloom_units::state! {
     Nand {
         value counts, completed, refused;
         nested written, erase_counts, timed, failures, known;
-        fixed geometry, events, cells, is_followed;
+        fixed geometry, events, cells, is_followed, judges;
     }
 }
 
@@ -118,6 +120,7 @@ impl Nand {
             failures: None,
             known: MaybeKnown::default(),
             is_followed: false,
+            judges: false,
             cells: None,
             completed: Vec::new(),
             refused: Vec::new(),
@@ -158,6 +161,7 @@ impl Nand {
     pub fn with_reliability(mut self, policy: Box<dyn Reliability>) -> Self {
         if policy.is_asked() {
             self.known_anew().reads = Some(Reads::new(&self.geometry, policy));
+            self.judges = true;
         }
         self
     }
@@ -185,8 +189,13 @@ impl Nand {
     }
 
     /// Whether a read whose tag has come back by [`Self::take_completed`] did so without its data. Asked once for each.
-    #[inline]
+    #[inline(always)]
     pub fn take_unreadable(&mut self, tag: u32) -> bool {
+        self.judges && self.find_unreadable(tag)
+    }
+
+    #[cold]
+    fn find_unreadable(&mut self, tag: u32) -> bool {
         self.known_mut().is_some_and(|known| known.take_unreadable(tag))
     }
 
@@ -367,7 +376,7 @@ impl Nand {
     /// What is known of a read when it is asked for: its retries, and whether it fails.
     #[inline(always)]
     fn prospect(&mut self, read: &Read) -> (u32, bool) {
-        if self.known_mut().is_some_and(|known| known.reads.is_some()) { self.ask(read) } else { (0, false) }
+        if self.judges { self.ask(read) } else { (0, false) }
     }
 
     /// The same where there is a policy to be asked. A read for the host or of the map is asked about when it is done.
@@ -396,13 +405,6 @@ impl Nand {
     }
 
     /// A program takes data from another page, but for sectors that it writes itself.
-    #[inline(always)]
-    fn note_copy(&mut self, from: Ppn, to: Ppn, own: u32) {
-        if self.known_mut().is_some_and(|known| known.reads.is_some()) {
-            self.copy_lost(from, to, own);
-        }
-    }
-
     #[cold]
     fn copy_lost(&mut self, from: Ppn, to: Ppn, own: u32) {
         let (from, to) = (self.of_life(from), self.of_life(to));
@@ -432,8 +434,8 @@ impl Nand {
         let (page_of_host, from) = data.parts();
         let (HostPage { lpn, mask, write }, from, tag) = if failed { nothing } else { (page_of_host, from, tag) };
         let ppn = self.geometry.page(block, page);
-        if from.is_some() && !matches!(data, Data::Map { .. }) {
-            self.note_copy(from, ppn, mask);
+        if self.judges && from.is_some() && !matches!(data, Data::Map { .. }) {
+            self.copy_lost(from, ppn, mask);
         }
         // As above.
         let program = || {
@@ -530,9 +532,11 @@ impl Nand {
     /// How the page of a copy is read, which is noted where that is not at once.
     #[inline(always)]
     fn read_to_copy(&mut self, from: Ppn, to: Ppn, origin: Origin, failed: bool) -> Reading {
-        if self.known_mut().is_none_or(|known| known.reads.is_none()) {
-            return Reading::AT_ONCE;
-        }
+        if self.judges { self.judge_copy(from, to, origin, failed) } else { Reading::AT_ONCE }
+    }
+
+    #[cold]
+    fn judge_copy(&mut self, from: Ppn, to: Ppn, origin: Origin, failed: bool) -> Reading {
         let reading = self.ask_copy(from, origin);
         if !failed {
             self.copy_lost(from, to, 0);

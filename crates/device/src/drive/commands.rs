@@ -46,6 +46,7 @@ impl Command {
 
     /// Sectors of a page of a read that has ended: equal shares in any order, because a page does not know its place in
     /// the command.
+    #[inline(always)]
     pub(super) fn take_share(&mut self) -> u32 {
         let share = (self.sectors - self.moved).div_ceil(self.pending + 1);
         self.moved += share;

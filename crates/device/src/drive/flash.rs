@@ -87,7 +87,7 @@ impl Flash {
     }
 
     /// Whether a read that has ended, and somebody waited for, did so without its data.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_unreadable(&mut self, waiter: Waiter) -> bool {
         self.nand.take_unreadable(waiter.tag())
     }

@@ -230,18 +230,21 @@ impl Timed {
     /// match it.
     #[inline(always)]
     fn begin(&mut self, die: u32, place: Place, events: &mut Events) {
-        let mut group = self.take_group(die, place);
-        let is_asked = group.kind == OperationKind::Read && self.known.0.is_some();
-        let longer = if is_asked { self.judge(&mut group) } else { 0 };
+        let group = self.take_group(die, place);
+        if self.known.0.is_some() && group.kind == OperationKind::Read {
+            return self.begin_reads(die, group, events);
+        }
+        self.begin_group(die, group, events);
+    }
+
+    #[inline(always)]
+    pub(super) fn begin_group(&mut self, die: u32, group: Group, events: &mut Events) {
         let state = &mut self.dies[die as usize];
         if state.suspended.is_none() {
             state.busy_since = self.now;
         }
         self.occupy_die(die, group);
         self.note_start(die, false, events);
-        if longer > 0 {
-            self.note_repeated(&group, longer, events);
-        }
     }
 
     /// Takes the head of a plane's queue, and with multi-plane commands the heads of the other planes that match it.

@@ -9,10 +9,19 @@ use crate::event::{Event, OperationKind};
 use crate::operation::{Operation, Waits};
 
 impl Timed {
+    /// A die begins reads that may be repeated.
+    #[cold]
+    pub(super) fn begin_reads(&mut self, die: u32, mut group: Group, events: &mut Events) {
+        let longer = self.judge(&mut group);
+        self.begin_group(die, group, events);
+        if longer > 0 {
+            self.note_repeated(&group, longer, events);
+        }
+    }
+
     /// A die takes up reads: asks of those that were not asked of before. Returns by how much longer the array works at
     /// them: reads of several planes have their data together, so the longest decides.
-    #[cold]
-    pub(super) fn judge(&mut self, group: &mut Group) -> Ns {
+    fn judge(&mut self, group: &mut Group) -> Ns {
         let Some(reads) = self.known.0.as_deref_mut().and_then(|known| known.reads.as_mut()) else { return 0 };
         let once = group.ends - group.array_from;
         let (mut longest, mut id) = (once, group.head);
@@ -32,8 +41,7 @@ impl Timed {
     }
 
     /// Tells that reads are repeated, and by how much longer the array works at each of their command.
-    #[cold]
-    pub(super) fn note_repeated(&self, group: &Group, array_ns: Ns, events: &mut Events) {
+    fn note_repeated(&self, group: &Group, array_ns: Ns, events: &mut Events) {
         let Some(events) = events else { return };
         for number in self.members(group) {
             let retries = self.operations[number as usize].write;
