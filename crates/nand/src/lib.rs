@@ -354,9 +354,20 @@ impl Nand {
     }
 
     fn emit_read(&mut self, read: Read) -> OpId {
+        if self.judges { self.emit_judged_read(read) } else { self.emit_read_as(read, 0, false) }
+    }
+
+    #[cold]
+    fn emit_judged_read(&mut self, read: Read) -> OpId {
+        let (write, failed) = self.ask(&read);
+        self.emit_read_as(read, write, failed)
+    }
+
+    /// With its retries, or [`Operation::NOT_ASKED`], and whether it fails.
+    #[inline(always)]
+    fn emit_read_as(&mut self, read: Read, write: u32, failed: bool) -> OpId {
         let Read { ppn, mask, origin, urgency, lpn, after, tag } = read;
         let block = self.geometry.block_of(ppn);
-        let (write, failed) = self.prospect(&read);
         // Put together once for each use, so that it is written only where it is to be.
         let read = || {
             let blank = Operation::new(OperationKind::Read, ppn, block, origin, tag);
@@ -373,14 +384,8 @@ impl Nand {
         OpId::DONE
     }
 
-    /// What is known of a read when it is asked for: its retries, and whether it fails.
-    #[inline(always)]
-    fn prospect(&mut self, read: &Read) -> (u32, bool) {
-        if self.judges { self.ask(read) } else { (0, false) }
-    }
-
-    /// The same where there is a policy to be asked. A read for the host or of the map is asked about when it is done.
-    #[cold]
+    /// What is known of a read when it is asked for: its retries, and whether it fails. A read for the host or of the
+    /// map is asked about when it is done.
     fn ask(&mut self, read: &Read) -> (u32, bool) {
         if read.lpn.is_some() || read.origin == Origin::Map {
             return (Operation::NOT_ASKED, false);
@@ -505,14 +510,33 @@ impl Nand {
 
     /// As a read and a program are emitted; in one place, because a collection copies all the time.
     fn emit_copy(&mut self, copy: PageCopy) -> Status {
-        let PageCopy { from, block, page, origin, urgency } = copy;
+        let PageCopy { block, page, origin, .. } = copy;
         self.counts.reads[origin as usize] += 1;
         let failed = self.count_program(block, page, origin);
-        let to = self.geometry.page(block, page);
-        let Reading { retries, is_readable } = self.read_to_copy(from, to, origin, failed);
+        if self.judges {
+            return self.emit_judged_copy(copy, failed);
+        }
+        self.emit_copy_as(copy, failed, Reading::AT_ONCE)
+    }
+
+    #[cold]
+    fn emit_judged_copy(&mut self, copy: PageCopy, failed: bool) -> Status {
+        let PageCopy { from, block, page, origin, .. } = copy;
+        let reading = self.ask_copy(from, origin);
+        if !failed {
+            self.copy_lost(from, self.geometry.page(block, page), 0);
+        }
+        self.emit_copy_as(copy, failed, reading)
+    }
+
+    /// A copy whose page is read like that.
+    #[inline(always)]
+    fn emit_copy_as(&mut self, copy: PageCopy, failed: bool, reading: Reading) -> Status {
+        let PageCopy { from, block, page, origin, urgency } = copy;
+        let Reading { retries, is_readable } = reading;
         let Some(timed) = &mut self.timed else { return Status::new(failed, OpId::DONE) };
         let (geometry, events) = (&self.geometry, &mut self.events);
-        let source = geometry.block_of(from);
+        let (source, to) = (geometry.block_of(from), geometry.page(block, page));
         // What has to be corrected goes through the controller.
         if timed.can_copy_back(from, source, block) && is_readable && retries == 0 {
             let copyback = Operation::new(OperationKind::Copyback, to, block, origin, Self::NO_TAG);
@@ -527,21 +551,6 @@ impl Nand {
         // One that fails leaves nothing.
         let from = if failed { Ppn::NONE } else { from };
         Status::new(failed, timed.issue_program(Operation { from, urgency, failed, ..program }, after, events))
-    }
-
-    /// How the page of a copy is read, which is noted where that is not at once.
-    #[inline(always)]
-    fn read_to_copy(&mut self, from: Ppn, to: Ppn, origin: Origin, failed: bool) -> Reading {
-        if self.judges { self.judge_copy(from, to, origin, failed) } else { Reading::AT_ONCE }
-    }
-
-    #[cold]
-    fn judge_copy(&mut self, from: Ppn, to: Ppn, origin: Origin, failed: bool) -> Reading {
-        let reading = self.ask_copy(from, origin);
-        if !failed {
-            self.copy_lost(from, to, 0);
-        }
-        reading
     }
 
     /// Counts copies of pages to the next pages of a block, `first` and those after it, where they need not be emitted

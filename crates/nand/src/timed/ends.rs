@@ -161,17 +161,16 @@ impl Timed {
     #[inline(always)]
     pub(super) fn free_waiters(&mut self, mut waiter: u32, events: &mut Events) {
         while waiter != NO_INDEX {
-            let sibling = self.operations[waiter as usize].sibling;
-            self.free_waiter(waiter, events);
-            waiter = sibling;
+            waiter = self.free_waiter(waiter, events);
         }
     }
 
+    /// The same for one of them; returns the next.
     #[inline(always)]
-    pub(super) fn free_waiter(&mut self, waiter: u32, events: &mut Events) {
+    pub(super) fn free_waiter(&mut self, waiter: u32, events: &mut Events) -> u32 {
         let operation = &mut self.operations[waiter as usize];
         let waited = std::mem::replace(&mut operation.waits, Waits::No);
-        let Operation { kind, block, .. } = *operation;
+        let Operation { sibling, kind, block, .. } = *operation;
         match (kind, waited) {
             (OperationKind::Read, Waits::InItsLife) => self.queue_read(waiter, events),
             (OperationKind::Read, _) => {
@@ -179,6 +178,7 @@ impl Timed {
             }
             _ => self.queue_programs(block, events),
         }
+        sibling
     }
 
     /// A page was programmed: reads that waited for it may go, and programs of another class.

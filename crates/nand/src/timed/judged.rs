@@ -1,5 +1,5 @@
-//! Reads that take longer, or fail: what a policy of reliability says of them when a die takes them up, and what becomes
-//! of reads that wait for one that fails.
+//! Reads that take longer, or fail: what a policy of reliability says of them when a die takes them up, and what
+//! becomes of reads that wait for one that fails.
 
 use crate::Events;
 use flashloom_units::{NO_INDEX, Ns};
