@@ -240,7 +240,8 @@ impl Anatomy {
                 held.parts
             })
         });
-        let (Some(ended), flashloom_nand::Event::Ended { command, .. }) = (ended, event) else { return };
+        use flashloom_nand::Event::{Ended, Missed};
+        let (Some(ended), Ended { command, .. } | Missed { command }) = (ended, event) else { return };
         let Some(waiter) = waiter_of(slot_waiter, command.tag) else { return };
         let Some(held) = self.held(waiter).filter(|held| held.waits_for_flash) else { return };
         let Command { lpn, ppn, kind, origin, .. } = *command;

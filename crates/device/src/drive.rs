@@ -39,7 +39,7 @@ mod waiter;
 use flashloom_buffer::BufferReport;
 use flashloom_ftl::{Mapping, mapping};
 use flashloom_host::{Dispatched, RequestId};
-use flashloom_nand::{Lpn, Nand, NandParams};
+use flashloom_nand::{Lpn, Nand, NandParams, reliability};
 use flashloom_units::{Figures, Ns, Refusal, Violation, violation};
 use flashloom_verify::Verifier;
 use flashloom_workload::Op;
@@ -142,9 +142,13 @@ impl Drive {
     fn notify(&mut self, now: Ns, waiter: Waiter) {
         let Self { interface, path, flash, .. } = self;
         match (waiter, path) {
+            (Waiter::Command(id), _) if flash.take_unreadable(waiter) => interface.page_unreadable(now, id, flash),
             (Waiter::Command(id), _) => interface.page_done(now, id, flash),
             (Waiter::Programmed(slot), DataPath::Buffered(buffered)) => {
                 buffered.programmed(now, slot, interface, flash);
+            }
+            (Waiter::Filled(slot), DataPath::Buffered(buffered)) if flash.take_unreadable(waiter) => {
+                buffered.not_filled(now, slot, interface, flash);
             }
             (Waiter::Filled(slot), DataPath::Buffered(buffered)) => buffered.filled(now, slot, interface, flash),
             (waiter, _) => unreachable!("{waiter:?} does not wait on this path"),
@@ -301,7 +305,9 @@ impl Drive {
     /// The values of the statistics of all its policies.
     pub fn figures(&self) -> Figures {
         let of_buffer = self.path.buffered().map(Buffered::figures).unwrap_or_default();
-        of_buffer.with(&mapping::SLOT, self.ftl().figures()).and(self.ftl().figures_taken())
+        let of_reads = self.nand().reliability_figures();
+        let of_ftl = of_buffer.with(&mapping::SLOT, self.ftl().figures()).and(self.ftl().figures_taken());
+        of_ftl.with(&reliability::SLOT, of_reads)
     }
 
     /// Sectors that reads asked for and that nothing was stored for: never written, or discarded since.

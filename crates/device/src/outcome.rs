@@ -3,7 +3,7 @@
 use flashloom_buffer::BufferReport;
 use flashloom_ftl::FtlReport;
 use flashloom_host::SchedulerStats;
-use flashloom_nand::{Counts, Utilization};
+use flashloom_nand::{Counts, ReadCounts, Utilization};
 use flashloom_units::{Figures, Latency, Ns};
 use flashloom_workload::Op;
 
@@ -102,6 +102,8 @@ pub struct Outcome {
     pub ftl: FtlReport,
     /// Flash operations by kind and origin.
     pub counts: Counts,
+    /// Reads that did not succeed at once; nothing for a drive whose reads always do.
+    pub reads: Option<ReadCounts>,
     /// How busy the array was; nothing in counting mode.
     pub utilization: Option<Utilization>,
     /// Erases of each block since the drive was new.

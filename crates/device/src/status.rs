@@ -53,14 +53,16 @@ pub enum Reason {
     EndOfLife,
     /// It was to change a drive whose life had ended before, or to make durable what that drive cannot store.
     ReadOnly,
+    /// It was to read a page that the array could not read, or that was lost when it was moved before.
+    Unreadable,
 }
 
 impl Reason {
     /// How many there are.
-    pub const COUNT: usize = 2;
+    pub const COUNT: usize = 3;
 
     /// All of them, in order.
-    pub const ALL: [Self; Self::COUNT] = [Self::EndOfLife, Self::ReadOnly];
+    pub const ALL: [Self; Self::COUNT] = [Self::EndOfLife, Self::ReadOnly, Self::Unreadable];
 
     /// As an index into counters by reason.
     #[inline]
@@ -73,6 +75,7 @@ impl Reason {
         match self {
             Self::EndOfLife => "end_of_life",
             Self::ReadOnly => "read_only",
+            Self::Unreadable => "unreadable",
         }
     }
 }
@@ -82,6 +85,7 @@ impl fmt::Display for Reason {
         f.write_str(match self {
             Self::EndOfLife => "the drive's life ended",
             Self::ReadOnly => "the drive is read-only",
+            Self::Unreadable => "its data cannot be read",
         })
     }
 }

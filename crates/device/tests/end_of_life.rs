@@ -57,7 +57,8 @@ fn until_the_end(outcome: &Outcome) -> (Option<Ns>, u64, u64) {
 
 #[test]
 fn every_request_completes_or_fails_when_a_drive_wears_out_whatever_it_is_at() {
-    let (mut ended, mut failed, mut served_after) = (0, [0; Reason::COUNT], 0);
+    // Reads do not fail on this drive.
+    let (mut ended, mut failed, mut served_after) = (0, [0; Reason::COUNT - 1], 0);
     for seed in 0..120 {
         let mut prng = Prng::new(seed);
         let program_failures = [0.0, 0.01, 0.05][prng.below(3) as usize];
@@ -91,7 +92,7 @@ fn every_request_completes_or_fails_when_a_drive_wears_out_whatever_it_is_at() {
         let Some(end) = beyond.end_of_life else { continue };
         println!("seed {seed}: {end:?}, failed {:?}", beyond.host.failed);
         ended += 1;
-        (0..Reason::COUNT).for_each(|reason| failed[reason] += beyond.host.failed[reason]);
+        failed.iter_mut().zip(beyond.host.failed).for_each(|(all, failed)| *all += failed);
         served_after += beyond.host.completed_of(Op::Read) - stopped.host.completed_of(Op::Read);
         assert!(beyond.sectors_checked >= stopped.sectors_checked, "seed {seed}");
     }
@@ -155,7 +156,7 @@ fn the_write_that_cannot_be_stored_fails_and_the_drive_can_only_be_read_from_the
     assert_eq!(lab.one(Op::Discard, 0, 8, 8), READ_ONLY);
     assert_eq!(lab.one(Op::Flush, 0, 0, 0), Status::DONE, "there is nothing that it would have to store");
     let host = lab.engine.outcome().host;
-    assert_eq!((host.failed, host.total_completed()), ([1, 2], 3));
+    assert_eq!((host.failed, host.total_completed()), ([1, 2, 0], 3));
 }
 
 #[test]

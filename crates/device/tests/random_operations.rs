@@ -8,6 +8,7 @@
 
 use crate::support::Run;
 use crate::support::random::{pick, random_requests, random_setup, seeds_asked_for};
+use flashloom_device::Reason;
 use flashloom_units::{MS, Prng};
 use flashloom_workload::{Op, Pace};
 use proptest::prelude::*;
@@ -32,15 +33,19 @@ fn run(seed: u64, count: usize) {
         ..Run::new(setup)
     };
     let outcome = run.run(requests);
+    let unreadable = outcome.host.failed[Reason::Unreadable.at()];
     if let Some(end) = outcome.end_of_life {
         let (completed, failed) = (outcome.host.total_completed(), outcome.host.total_failed());
-        assert_eq!((completed + failed, failed), (outcome.host.generated, end.unserved_requests), "{end:?}");
+        let unserved = end.unserved_requests + unreadable;
+        assert_eq!((completed + failed, failed), (outcome.host.generated, unserved), "{end:?}");
         assert!(completed + failed == count as u64 || !run.read_only, "{end:?}");
         return;
     }
-    assert_eq!(outcome.host.total_completed(), count as u64);
+    assert_eq!(outcome.host.total_completed() + unreadable, count as u64);
+    assert!(unreadable == 0 || outcome.reads.is_some_and(|reads| reads.unreadable[0] > 0), "{unreadable} failed");
     assert_eq!(outcome.drained_pages.is_some(), run.drain);
-    assert_eq!(outcome.sectors_checked.unwrap() > 0, writes, "reads are checked, and nothing else");
+    let checks = outcome.sectors_checked.unwrap() > 0;
+    assert!(if unreadable > 0 { writes } else { checks == writes }, "reads are checked, and nothing else");
 }
 
 proptest! {

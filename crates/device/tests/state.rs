@@ -18,11 +18,11 @@ use crate::support::{self, List, Run, pages};
 use flashloom_buffer::{order, rate};
 use flashloom_device::{
     Ageing, Completion, DeviceParams, DriveSetup, Engine, HostReport, Misuse, Outcome, Overwrite, Preconditioned,
-    Simulation, Submitted,
+    Reason, Simulation, Submitted,
 };
 use flashloom_ftl::{allocation, collection, mapping, placement};
 use flashloom_host::{HostParams, SchedulerStats, scheduler};
-use flashloom_nand::NandParams;
+use flashloom_nand::{NandParams, reliability};
 use flashloom_units::{Figure, Latency, Ns, ParamSet, Prng, Role, Slot, StateError};
 use flashloom_workload::{Op, Pace, Replayed};
 
@@ -183,7 +183,8 @@ impl Stack {
         let seen = [
             ("background collections", outcome.ftl.background_collections > 0),
             ("merges of requests", outcome.scheduler.merged > 0),
-            ("requests of each reason that failed", outcome.host.failed.iter().all(|&failed| failed > 0)),
+            ("requests that failed at the end of a life and after", outcome.host.failed[..2].iter().all(|&it| it > 0)),
+            ("requests whose data could not be read", outcome.host.failed[Reason::Unreadable.at()] > 0),
         ];
         tried.extend(seen.into_iter().filter(|(_, is_seen)| *is_seen).map(|(what, _)| ("seen", what)));
         (self.log, End { report: shown(outcome), state })
@@ -196,7 +197,14 @@ fn shown(outcome: Outcome) -> String {
     let Outcome { host, scheduler, ftl, figures, buffer, counts, utilization, erase_counts, erased_before, .. } =
         outcome;
     let Outcome {
-        stall_ns, drained_pages, unmapped_read_sectors, sectors_checked, preconditioned, end_of_life, ..
+        reads,
+        stall_ns,
+        drained_pages,
+        unmapped_read_sectors,
+        sectors_checked,
+        preconditioned,
+        end_of_life,
+        ..
     } = outcome;
     let HostReport { generated, completed, failed, read_bytes, write_bytes, duration_ns, .. } = host;
     let HostReport { read_latency, write_latency, flush_latency, discard_latency, device_latency, .. } = host;
@@ -225,7 +233,7 @@ fn shown(outcome: Outcome) -> String {
         ),
         (inserted, merged, dispatched, scheduler.completed, direction_switches, expired, wait.each_ref().map(of)),
         (stall_ns, drained_pages, unmapped_read_sectors, sectors_checked),
-        (preconditioned, end_of_life),
+        (preconditioned, end_of_life, reads),
     )
 }
 
@@ -282,6 +290,7 @@ fn a_restored_engine_goes_on_as_the_saved_one_at_2500_random_moments() {
         named("allocation", &allocation::builtin()),
         named("collection", &collection::builtin()),
         named("placement", &placement::builtin()),
+        named("reliability", &reliability::builtin()),
     ];
     let others = [
         ("host", "bare"),
@@ -294,7 +303,8 @@ fn a_restored_engine_goes_on_as_the_saved_one_at_2500_random_moments() {
         ("moment", "after the life of the drive"),
         ("seen", "background collections"),
         ("seen", "merges of requests"),
-        ("seen", "requests of each reason that failed"),
+        ("seen", "requests that failed at the end of a life and after"),
+        ("seen", "requests whose data could not be read"),
     ];
     let (mut moments, mut tried) = (0, Tried::new());
     for seed in 0.. {
@@ -385,7 +395,7 @@ fn a_worn_out_drive_ends_a_run_or_fails_its_writes_whether_it_was_aged_or_loaded
     let age = |engine: &mut Engine| assert_eq!(engine.precondition(&ageing, &mut |_| {}), aged);
     let restore = |engine: &mut Engine| engine.restore(&whole).unwrap();
     let load = |engine: &mut Engine| engine.load_aged(&flash, aged).unwrap();
-    for (goes_on, served) in [(false, (0, [0, 0])), (true, (4, [0, 4]))] {
+    for (goes_on, served) in [(false, (0, [0, 0, 0])), (true, (4, [0, 4, 0]))] {
         let ends = [&age as &dyn Fn(&mut Engine), &restore, &load].map(|wear_out| {
             let mut engine = run.engine();
             wear_out(&mut engine);

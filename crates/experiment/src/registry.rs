@@ -10,6 +10,7 @@ use flashloom_ftl::collection::{self, Collection};
 use flashloom_ftl::mapping::{self, Mapping};
 use flashloom_ftl::placement::{self, Placement};
 use flashloom_host::scheduler::{self, Scheduler};
+use flashloom_nand::reliability::{self, Reliability};
 use flashloom_units::{Capability, PolicySpec, Slot, SlotSpec};
 use flashloom_workload::workload::{self, Workload};
 
@@ -35,6 +36,8 @@ pub struct Registry {
     pub allocations: Slot<dyn Allocation>,
     /// Garbage collection policies: the block to collect.
     pub collections: Slot<dyn Collection>,
+    /// Policies of read reliability: how often a read is repeated, and whether it fails.
+    pub reliabilities: Slot<dyn Reliability>,
     /// Git revision of the program, for the provenance of results; a program sets its own.
     pub revision: &'static str,
 }
@@ -51,12 +54,13 @@ impl Registry {
             mappings: mapping::builtin(),
             allocations: allocation::builtin(),
             collections: collection::builtin(),
+            reliabilities: reliability::builtin(),
             revision: UNKNOWN_REVISION,
         }
     }
 
     /// Every slot with the specifications of its policies, along the path of a request.
-    pub fn slots(&self) -> [(&'static SlotSpec, Vec<&'static PolicySpec>); 8] {
+    pub fn slots(&self) -> [(&'static SlotSpec, Vec<&'static PolicySpec>); 9] {
         [
             (self.workloads.spec, self.workloads.specs().collect()),
             (self.schedulers.spec, self.schedulers.specs().collect()),
@@ -66,6 +70,7 @@ impl Registry {
             (self.mappings.spec, self.mappings.specs().collect()),
             (self.allocations.spec, self.allocations.specs().collect()),
             (self.collections.spec, self.collections.specs().collect()),
+            (self.reliabilities.spec, self.reliabilities.specs().collect()),
         ]
     }
 

@@ -193,6 +193,9 @@ result_types! {
         /// Requests that would have changed a drive whose life had ended, or made durable what it could not store.
         #[serde(skip_serializing_if = "Option::is_none")]
         read_only: Option<u64>,
+        /// Reads of data that the array could not read, or that was lost when its page was moved.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        unreadable: Option<u64>,
     }
 
     /// Latency by kind of request; absent for kinds that no request had.
@@ -394,6 +397,26 @@ result_types! {
         /// Energy of the array; absent in counting mode, or without `device.read_energy` and the other keys of energy.
         #[serde(skip_serializing_if = "Option::is_none")]
         energy: Option<EnergyResult>,
+        /// Reads that did not succeed at once; absent for a drive whose reads always do.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reliability: Option<ReliabilityResult>,
+    }
+
+    /// Reads that did not succeed at once.
+    ReliabilityResult {
+        /// Policy of read reliability.
+        policy: String,
+        /// Reads that were repeated at least once.
+        repeated_reads: ByOrigin,
+        /// Retries: how often they were repeated.
+        retries: ByOrigin,
+        /// Reads that failed, or asked for sectors that had been lost before.
+        unreadable_reads: ByOrigin,
+        /// Pages programmed with data of which all or part could not be read, copies of such pages among them.
+        lost_pages: u64,
+        /// Further statistics of this policy.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+        statistics: Statistics,
     }
 
     /// The busiest channel; the first if several are equal.

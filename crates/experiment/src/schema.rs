@@ -153,10 +153,10 @@ type Found = (String, &'static SlotSpec, &'static PolicySpec, &'static Statistic
 pub fn statistics(catalog: &Catalog) -> impl Iterator<Item = Found> {
     let of_slot = |(slot, policies): &(&'static SlotSpec, Vec<&'static PolicySpec>)| {
         let (section, key) = slot.key.split_once('.').expect("a slot's key is one of a section");
-        let object = if slot.key == "host.scheduler" {
-            "scheduler.statistics".to_owned()
-        } else {
-            format!("{section}.statistics.{key}")
+        let object = match slot.key {
+            "host.scheduler" => "scheduler.statistics".to_owned(),
+            "device.reliability" => "nand.reliability.statistics".to_owned(),
+            _ => format!("{section}.statistics.{key}"),
         };
         let of_policy = |policy: &&'static PolicySpec| {
             let (slot, policy, object) = (*slot, *policy, object.clone());

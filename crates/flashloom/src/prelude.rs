@@ -11,8 +11,8 @@ pub use flashloom_ftl::{allocation::Allocation, collection::Collection, placemen
 pub use flashloom_host::scheduler::Choice;
 pub use flashloom_host::{Direction, RequestId, Requests, Scheduler, Setup, Stage};
 pub use flashloom_nand::{
-    BlockId, Data, Erase, Geometry, Lbn, Lpn, Nand, NandParams, OpId, Origin, PageCopy, PlaneId, Ppn, Program, Read,
-    Urgency,
+    BlockId, Data, Erase, Geometry, Lbn, Lpn, Nand, NandParams, OpId, Origin, PageCondition, PageCopy, PlaneId, Ppn,
+    Program, Read, Reading, Reliability, Urgency,
 };
 pub use flashloom_units::{
     Capability, Chosen, Component, Figure, Figures, GIB, KIB, Kind, MIB, MS, Ns, Param, ParamSet, Policy, PolicySpec,

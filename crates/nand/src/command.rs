@@ -136,9 +136,14 @@ pub enum Data {
     },
     /// The contents of another page.
     Copy(Ppn),
-    /// Entries of a map, over those of an older page of it, or of none. A read of it
-    /// takes the older page until the program has ended: the controller still has the entries that have changed.
-    Map(Ppn),
+    /// Entries of a map, over those of an older page of it. A read of it takes the older page until the program has
+    /// ended: the controller still has the entries that have changed.
+    Map {
+        /// Which page of the map, as its owner counts them.
+        page: u32,
+        /// The older page, or none.
+        base: Ppn,
+    },
     /// Nothing that is ever read: a page above it is needed.
     Filler,
 }
@@ -149,7 +154,8 @@ impl Data {
     pub(crate) const fn parts(self) -> (HostPage, Ppn) {
         match self {
             Self::Host { page, base } => (page, base),
-            Self::Copy(from) | Self::Map(from) => (HostPage::NONE, from),
+            Self::Copy(from) => (HostPage::NONE, from),
+            Self::Map { page, base } => (HostPage { write: page + 1, ..HostPage::NONE }, base),
             Self::Filler => (HostPage::NONE, Ppn::NONE),
         }
     }

@@ -112,12 +112,28 @@ pub enum Event {
         /// Time of the channel that it takes.
         transfer_ns: Ns,
     },
+    /// The die that has just taken up a read repeats it, or another page's that it reads by the same command.
+    Repeated {
+        /// The number of the read.
+        number: u32,
+        /// How often it is repeated itself.
+        retries: u32,
+        /// By how much longer the array works at the command for it.
+        array_ns: Ns,
+    },
     /// An operation has ended; its number is free.
     Ended {
         /// What it was.
         command: Command,
-        /// Whether it failed, and its block is bad.
+        /// Whether it failed: the block of a program or an erase is bad, and a read did not bring its data, or asked
+        /// for sectors that were lost before.
         failed: bool,
+    },
+    /// A read for the host ends that no die has taken up, because the page of the map that says where its own is could
+    /// not be read; its number is free.
+    Missed {
+        /// What it was.
+        command: Command,
     },
     /// The FTL begins a collection, a merge, or moves the data of a block that is little worn.
     JobBegan {

@@ -10,25 +10,35 @@ mod event;
 mod failures;
 mod geometry;
 mod id;
+mod known;
+mod labels;
 mod operation;
 mod params;
+mod reads;
 mod region;
+pub mod reliability;
 mod timed;
 
 pub use command::{Data, Erase, HostPage, PageCopy, Program, Read};
 pub use event::{Command, Event, OperationKind};
 pub use geometry::{Geometry, Shape};
 pub use id::{BlockId, DieId, Lbn, Lpn, PlaneId, Ppn};
+pub use labels::{OutOfBand, PageContent};
 pub use operation::{Counts, OpId, Origin, Status, Urgency};
 pub use params::{DieOrder, Energy, MultiPlane, NandParams, Suspend, Timing};
+pub use reads::ReadCounts;
 pub use region::{CellMode, Region};
+pub use reliability::{PageCondition, Reading, Reliability};
 pub use timed::{Busiest, PageReads, Together, Utilization};
 
-use flashloom_units::{NO_INDEX, Ns, Prng};
+use flashloom_units::{Figure, NO_INDEX, Ns, Prng};
 use serde::{Deserialize, Serialize};
 
 use failures::Failures;
+use known::{Known, MaybeKnown};
+use labels::Labels;
 use operation::Operation;
+use reads::{PageOfLife, Reads};
 use region::CellModes;
 use timed::Timed;
 
@@ -44,6 +54,12 @@ pub struct Nand {
     /// Events since they were taken last, where they are recorded.
     events: Events,
     failures: Option<Box<Failures>>,
+    /// What is known of pages, until [`Self::start_timing`] hands it on.
+    known: MaybeKnown,
+    /// Whether operations are more than counted: they take time, or somebody follows them.
+    is_followed: bool,
+    /// Whether a policy of reliability is asked.
+    judges: bool,
     /// Where some blocks are used in another cell mode.
     cells: Option<Box<CellModes>>,
     completed: Vec<u32>,
@@ -65,8 +81,8 @@ pub struct Refused {
 flashloom_units::state! {
     Nand {
         value counts, completed, refused;
-        nested written, erase_counts, timed, failures;
-        fixed geometry, events, cells;
+        nested written, erase_counts, timed, failures, known;
+        fixed geometry, events, cells, is_followed, judges;
     }
 }
 
@@ -102,6 +118,9 @@ impl Nand {
             timed: None,
             events: None,
             failures: None,
+            known: MaybeKnown::default(),
+            is_followed: false,
+            judges: false,
             cells: None,
             completed: Vec::new(),
             refused: Vec::new(),
@@ -127,6 +146,69 @@ impl Nand {
             self.cells.get_or_insert_with(|| Box::new(CellModes::new(geometry))).set(geometry, region);
         }
         self
+    }
+
+    /// The same array, which keeps the out-of-band data of its pages ([`Self::out_of_band`]): what a drive needs that
+    /// finds its data again after a loss of power, or that holds real data. Nobody else pays for it.
+    #[must_use]
+    pub fn with_out_of_band(mut self) -> Self {
+        self.known_anew().labels = Some(Labels::new(&self.geometry));
+        self
+    }
+
+    /// The same array, whose reads go as a policy says.
+    #[must_use]
+    pub fn with_reliability(mut self, policy: Box<dyn Reliability>) -> Self {
+        if policy.is_asked() {
+            self.known_anew().reads = Some(Reads::new(&self.geometry, policy));
+            self.judges = true;
+        }
+        self
+    }
+
+    /// What is known of the pages of an array that is being made.
+    fn known_anew(&mut self) -> &mut Known {
+        self.is_followed = true;
+        self.known.0.get_or_insert_default()
+    }
+
+    /// The out-of-band data of a page, as its cells have it now; nothing where the page is erased, where its program
+    /// has failed, and in an array that does not keep it.
+    pub fn out_of_band(&self, ppn: Ppn) -> Option<OutOfBand> {
+        self.known().and_then(|known| known.labels.as_ref()).and_then(|labels| labels.get(ppn))
+    }
+
+    /// Reads that did not succeed at once; nothing in an array whose reads always do.
+    pub fn read_counts(&self) -> Option<ReadCounts> {
+        self.known().and_then(|known| known.reads.as_ref()).map(Reads::counts)
+    }
+
+    /// The values of the statistics of the policy of reliability.
+    pub fn reliability_figures(&self) -> Vec<Figure> {
+        self.known().and_then(|known| known.reads.as_ref()).map(Reads::figures).unwrap_or_default()
+    }
+
+    /// Whether a read whose tag has come back by [`Self::take_completed`] did so without its data. Asked once for each.
+    #[inline(always)]
+    pub fn take_unreadable(&mut self, tag: u32) -> bool {
+        self.judges && self.find_unreadable(tag)
+    }
+
+    #[cold]
+    fn find_unreadable(&mut self, tag: u32) -> bool {
+        self.known_mut().is_some_and(|known| known.take_unreadable(tag))
+    }
+
+    fn known(&self) -> Option<&Known> {
+        self.timed.as_ref().map_or(self.known.0.as_deref(), |timed| timed.known())
+    }
+
+    #[inline]
+    fn known_mut(&mut self) -> Option<&mut Known> {
+        match &mut self.timed {
+            Some(timed) => timed.known_mut(),
+            None => self.known.0.as_deref_mut(),
+        }
     }
 
     /// Pages that a block holds.
@@ -164,7 +246,9 @@ impl Nand {
     /// From now on operations take time; what was emitted before is done.
     pub fn start_timing(&mut self, params: &NandParams) {
         assert!(self.timed.is_none(), "an array is put into timed mode once");
-        self.timed = Some(Box::new(Timed::new(params, &self.written, self.cells.as_deref())));
+        let known = std::mem::take(&mut self.known);
+        self.timed = Some(Box::new(Timed::new(params, &self.written, self.cells.as_deref(), known)));
+        self.is_followed = true;
     }
 
     /// The shape of the array.
@@ -186,11 +270,15 @@ impl Nand {
     /// Starts all counters again at zero, after preconditioning; wear is kept.
     pub fn reset_counts(&mut self) {
         self.counts = Counts::default();
+        if let Some(reads) = self.known_mut().and_then(|known| known.reads.as_mut()) {
+            reads.reset_counts();
+        }
     }
 
     /// Records [`Self::events`] from now on.
     pub fn watch(&mut self) {
         self.events.get_or_insert_default();
+        self.is_followed = true;
     }
 
     /// Whether [`Self::watch`] was called.
@@ -262,20 +350,72 @@ impl Nand {
     /// Whether operations are only counted: they take no time, and nobody follows them.
     #[inline]
     fn only_counts(&self) -> bool {
-        self.timed.is_none() && self.events.is_none()
+        !self.is_followed
     }
 
     fn emit_read(&mut self, read: Read) -> OpId {
+        if self.judges { self.emit_judged_read(read) } else { self.emit_read_as(read, 0, false) }
+    }
+
+    #[cold]
+    fn emit_judged_read(&mut self, read: Read) -> OpId {
+        let (write, failed) = self.ask(&read);
+        self.emit_read_as(read, write, failed)
+    }
+
+    /// With its retries, or [`Operation::NOT_ASKED`], and whether it fails.
+    #[inline(always)]
+    fn emit_read_as(&mut self, read: Read, write: u32, failed: bool) -> OpId {
         let Read { ppn, mask, origin, urgency, lpn, after, tag } = read;
         let block = self.geometry.block_of(ppn);
         // Put together once for each use, so that it is written only where it is to be.
-        let read = || Operation { lpn, mask, urgency, ..Operation::new(OperationKind::Read, ppn, block, origin, tag) };
+        let read = || {
+            let blank = Operation::new(OperationKind::Read, ppn, block, origin, tag);
+            Operation { lpn, mask, urgency, write, failed, ..blank }
+        };
         if let Some(timed) = &mut self.timed {
             return timed.issue_read(read(), after, &mut self.events);
         }
-        self.do_at_once(&read());
-        self.notify(tag);
+        if after == OpId::UNREADABLE && lpn.is_some() {
+            self.miss(&read());
+        } else if self.do_at_once(read()) && origin == Origin::Map {
+            return OpId::UNREADABLE;
+        }
         OpId::DONE
+    }
+
+    /// What is known of a read when it is asked for: its retries, and whether it fails. A read for the host or of the
+    /// map is asked about when it is done.
+    fn ask(&mut self, read: &Read) -> (u32, bool) {
+        if read.lpn.is_some() || read.origin == Origin::Map {
+            return (Operation::NOT_ASKED, false);
+        }
+        let Reading { retries, is_readable } = self.ask_copy(read.ppn, read.origin);
+        (retries.into(), !is_readable)
+    }
+
+    /// How a page is read that a program takes its data from.
+    fn ask_copy(&mut self, from: Ppn, origin: Origin) -> Reading {
+        let source = self.of_life(from);
+        let (now, is_programmed) = self.timed.as_ref().map_or((0, true), |timed| timed.sees(from));
+        match self.known_mut().and_then(|known| known.reads.as_mut()) {
+            Some(reads) => reads.ask(now, source, is_programmed, origin),
+            None => Reading::AT_ONCE,
+        }
+    }
+
+    /// A page in the life of its block that the FTL is at.
+    fn of_life(&self, ppn: Ppn) -> PageOfLife {
+        (ppn, self.erase_counts[self.geometry.block_of(ppn).at()])
+    }
+
+    /// A program takes data from another page, but for sectors that it writes itself.
+    #[cold]
+    fn copy_lost(&mut self, from: Ppn, to: Ppn, own: u32) {
+        let (from, to) = (self.of_life(from), self.of_life(to));
+        if let Some(reads) = self.known_mut().and_then(|known| known.reads.as_mut()) {
+            reads.copy(from, to, own);
+        }
     }
 
     /// Programs the next page of a block.
@@ -299,6 +439,9 @@ impl Nand {
         let (page_of_host, from) = data.parts();
         let (HostPage { lpn, mask, write }, from, tag) = if failed { nothing } else { (page_of_host, from, tag) };
         let ppn = self.geometry.page(block, page);
+        if self.judges && from.is_some() && !matches!(data, Data::Map { .. }) {
+            self.copy_lost(from, ppn, mask);
+        }
         // As above.
         let program = || {
             let blank = Operation::new(OperationKind::Program, ppn, block, origin, tag);
@@ -307,19 +450,37 @@ impl Nand {
         if let Some(timed) = &mut self.timed {
             return Status::new(failed, timed.issue_program(program(), after, &mut self.events));
         }
-        self.do_at_once(&program());
-        self.notify(tag);
+        self.do_at_once(program());
         Status::new(failed, OpId::DONE)
     }
 
-    /// Without time an operation ends as soon as it is emitted; told where anybody looks.
-    fn do_at_once(&mut self, operation: &Operation) {
+    /// Without time an operation ends as soon as it is emitted; told where anybody looks. Returns whether it failed.
+    fn do_at_once(&mut self, mut operation: Operation) -> bool {
+        if let Some(known) = &mut self.known.0 {
+            known.do_at_once(&mut operation);
+        }
         if let Some(events) = &mut self.events {
             let command = operation.command(0, self.geometry.die_of(self.geometry.plane_of(operation.block)));
             events.push(Event::Issued(command, None));
             events.push(Event::Started { command, array_from: 0, transfer_ns: 0, is_staged: false });
             events.push(Event::Ended { command, failed: operation.failed });
         }
+        self.notify(operation.tag);
+        operation.failed
+    }
+
+    /// A read for the host is given up, because the page of the map that says where its page is could not be read.
+    #[cold]
+    fn miss(&mut self, read: &Operation) {
+        if let Some(known) = &mut self.known.0 {
+            known.missed(read);
+        }
+        if let Some(events) = &mut self.events {
+            let command = read.command(0, self.geometry.die_of(self.geometry.plane_of(read.block)));
+            events.push(Event::Issued(command, None));
+            events.push(Event::Missed { command });
+        }
+        self.notify(read.tag);
     }
 
     /// Counts a program. Returns whether it fails.
@@ -349,19 +510,42 @@ impl Nand {
 
     /// As a read and a program are emitted; in one place, because a collection copies all the time.
     fn emit_copy(&mut self, copy: PageCopy) -> Status {
-        let PageCopy { from, block, page, origin, urgency } = copy;
+        let PageCopy { block, page, origin, .. } = copy;
         self.counts.reads[origin as usize] += 1;
         let failed = self.count_program(block, page, origin);
+        if self.judges {
+            return self.emit_judged_copy(copy, failed);
+        }
+        self.emit_copy_as(copy, failed, Reading::AT_ONCE)
+    }
+
+    #[cold]
+    fn emit_judged_copy(&mut self, copy: PageCopy, failed: bool) -> Status {
+        let PageCopy { from, block, page, origin, .. } = copy;
+        let reading = self.ask_copy(from, origin);
+        if !failed {
+            self.copy_lost(from, self.geometry.page(block, page), 0);
+        }
+        self.emit_copy_as(copy, failed, reading)
+    }
+
+    /// A copy whose page is read like that.
+    #[inline(always)]
+    fn emit_copy_as(&mut self, copy: PageCopy, failed: bool, reading: Reading) -> Status {
+        let PageCopy { from, block, page, origin, urgency } = copy;
+        let Reading { retries, is_readable } = reading;
         let Some(timed) = &mut self.timed else { return Status::new(failed, OpId::DONE) };
         let (geometry, events) = (&self.geometry, &mut self.events);
         let (source, to) = (geometry.block_of(from), geometry.page(block, page));
-        if timed.can_copy_back(from, source, block) {
+        // What has to be corrected goes through the controller.
+        if timed.can_copy_back(from, source, block) && is_readable && retries == 0 {
             let copyback = Operation::new(OperationKind::Copyback, to, block, origin, Self::NO_TAG);
             let operation = Operation { from, urgency, failed, ..copyback };
             return Status::new(failed, timed.issue_program(operation, OpId::DONE, events));
         }
         let read = Operation::new(OperationKind::Read, from, source, origin, Self::NO_TAG);
-        let read = Operation { mask: geometry.full_mask(), urgency, ..read };
+        let read =
+            Operation { mask: geometry.full_mask(), urgency, write: retries.into(), failed: !is_readable, ..read };
         let after = timed.issue_read(read, OpId::DONE, events);
         let program = Operation::new(OperationKind::Program, to, block, origin, Self::NO_TAG);
         // One that fails leaves nothing.
@@ -389,7 +573,7 @@ impl Nand {
         if let Some(timed) = &mut self.timed {
             return Status::new(failed, timed.issue_erase(erase, &mut self.events));
         }
-        self.do_at_once(&erase);
+        self.do_at_once(erase);
         Status::new(failed, OpId::DONE)
     }
 
@@ -402,7 +586,9 @@ impl Nand {
             failures += u32::from(failed);
             match &mut self.timed {
                 Some(timed) => last = Some(timed.admit_erase(erase, last, &mut self.events)),
-                None => self.do_at_once(&erase),
+                None => {
+                    self.do_at_once(erase);
+                }
             }
         }
         if let (Some(timed), Some(last)) = (&mut self.timed, last) {
@@ -488,6 +674,9 @@ impl Nand {
         }
         if let Some(block) = self.erase_counts.iter().position(|&erases| erases > Self::MOST_ERASES) {
             return Err(format!("NAND: block {block} was erased more than {} times", Self::MOST_ERASES));
+        }
+        if let Some(known) = self.known() {
+            known.check_loaded(&self.erase_counts)?;
         }
         match self.completed.len() {
             0 => self.check(),

@@ -66,6 +66,8 @@ pub struct OpId(pub(crate) u32);
 impl OpId {
     /// An operation that is done: waiting for it is not waiting.
     pub const DONE: Self = Self(NO_INDEX);
+    /// The same of a page of the map that could not be read: what is read after it is given up.
+    pub(crate) const UNREADABLE: Self = Self(NO_INDEX - 1);
 }
 
 /// The result of a program or an erase, as a chip's status has it.
@@ -105,7 +107,8 @@ pub(crate) struct Operation {
     pub(crate) from: Ppn,
     /// The logical page that a read returns, or whose data a program writes, or none.
     pub(crate) lpn: Lpn,
-    /// Which write of that page a program does.
+    /// Which write of that page a program for the host does; of a program of the map the number of its page, from 1; of
+    /// a read its retries, or [`Self::NOT_ASKED`].
     pub(crate) write: u32,
     pub(crate) mask: u32,
     pub(crate) tag: u32,
@@ -128,7 +131,7 @@ pub(crate) struct Operation {
     /// Which queue of its plane it goes to.
     pub(crate) class: u8,
     pub(crate) urgency: Urgency,
-    /// It takes its time, and its block is bad.
+    /// It takes its time, and its block is bad; or a read does not bring its data.
     pub(crate) failed: bool,
 }
 
@@ -137,6 +140,8 @@ const _: () = assert!(size_of::<Operation>() == 64);
 impl Operation {
     /// The sequence number of an operation that has ended.
     pub(crate) const ENDED: u64 = u64::MAX;
+    /// In the place of a read's retries: they are known when a die takes it up.
+    pub(crate) const NOT_ASKED: u32 = u32::MAX;
 
     pub(crate) fn new(kind: OperationKind, ppn: Ppn, block: BlockId, origin: Origin, tag: u32) -> Self {
         Self {
@@ -163,9 +168,19 @@ impl Operation {
         }
     }
 
+    pub(crate) fn is_read(&self) -> bool {
+        self.kind == OperationKind::Read
+    }
+
+    /// The page of the map that a program writes, if it does.
+    pub(crate) fn map_page(&self) -> Option<u32> {
+        if self.lpn.is_some() || self.is_read() { None } else { self.write.checked_sub(1) }
+    }
+
     /// As those who look at the array see it.
     pub(crate) fn command(&self, number: u32, die: DieId) -> Command {
-        let Self { kind, ppn, block, from, lpn, write, mask, origin, urgency, tag, .. } = *self;
+        let Self { kind, ppn, block, from, lpn, mask, origin, urgency, tag, .. } = *self;
+        let write = if lpn.is_some() && !self.is_read() { self.write } else { 0 };
         Command { number, kind, ppn, block, die, from, lpn, write, mask, origin, urgency, tag }
     }
 }

@@ -139,6 +139,9 @@ params! {
         /// Probability that an erase fails; its block is used no more.
         erase_failures: f64 => "erase_failures", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.0),
             "Every failed block takes from the over-provisioning, until the drive's life is over.";
+        /// How often a read is repeated, and whether it fails.
+        reliability: &'static str => "reliability", Kind::Policy(&crate::reliability::SLOT), Value::Name("none"),
+            "Retries make the tail of a worn drive's reads; what cannot be read fails until it is written again.";
         /// Energy that a die takes to read a page, for the energy in the result; absent where it is not known.
         read_pj: Option<u64> => "read_energy", ENERGY, Value::Absent,
             "It changes nothing in a run. All five keys of energy are given, or none.", TIMED;

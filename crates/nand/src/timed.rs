@@ -19,13 +19,16 @@ mod busy;
 mod dies;
 mod emission;
 mod ends;
+mod judged;
 mod moved;
 
-use crate::{BlockId, CellMode, DieOrder, Events, Geometry, MultiPlane, NandParams, Origin, PlaneId, Suspend, Timing};
+use crate::{BlockId, CellMode, DieOrder, Events, Geometry, MultiPlane, NandParams, Origin, PlaneId, Suspend};
+use crate::{Ppn, Timing};
 use flashloom_units::{EventNumber, EventQueue, NO_INDEX, Ns};
 use serde::{Deserialize, Serialize};
 
 use crate::event::OperationKind;
+use crate::known::{Known, MaybeKnown};
 use crate::operation::Operation;
 use crate::region::CellModes;
 use moved::Unfinished;
@@ -314,13 +317,15 @@ pub(crate) struct Timed {
     used: Used,
     /// What reads of the host took, where somebody observes them.
     host_reads: Option<PageReads>,
+    /// What is known of pages, as the cells have them now.
+    known: MaybeKnown,
 }
 
 flashloom_units::state! {
     Timed {
         value now, sequence, operations, free, in_flight, unfinished, restless, used;
         array blocks, planes, dies, channels;
-        nested events, host_reads;
+        nested events, host_reads, known;
         fixed geometry, timing, array_ns, load_ns, load_sectors, page_data_ns, multi_plane, copyback, cache_program,
             suspend, suspend_ns, begins_while_busy, max_overtakes, order;
     }
@@ -328,7 +333,7 @@ flashloom_units::state! {
 
 /// The array as a whole, and its time.
 impl Timed {
-    pub(crate) fn new(params: &NandParams, written: &[u32], cells: Option<&CellModes>) -> Self {
+    pub(crate) fn new(params: &NandParams, written: &[u32], cells: Option<&CellModes>, known: MaybeKnown) -> Self {
         let geometry = params.geometry();
         let block = |&programmed: &u32| Block {
             programmed,
@@ -400,7 +405,23 @@ impl Timed {
             channels: vec![Channel::default(); geometry.channels as usize],
             used: Used::default(),
             host_reads: None,
+            known,
         }
+    }
+
+    pub(crate) fn known(&self) -> Option<&Known> {
+        self.known.0.as_deref()
+    }
+
+    #[inline(always)]
+    pub(crate) fn known_mut(&mut self) -> Option<&mut Known> {
+        self.known.0.as_deref_mut()
+    }
+
+    /// The time, and whether a page is programmed in the latest life of its block.
+    pub(crate) fn sees(&self, ppn: Ppn) -> (Ns, bool) {
+        let block = &self.blocks[self.geometry.block_of(ppn).at()];
+        (self.now, block.erase == NO_INDEX && self.geometry.page_in_block(ppn) < block.programmed)
     }
 
     /// When the next event is due. Dies begin what they can only here, when everything that is emitted at a moment has

@@ -104,7 +104,7 @@ impl Die {
 fn overtaken(params: &NandParams, prng: &mut Prng) -> (u32, u32) {
     let mut nand = Nand::new(params);
     for block in 0..4 * params.blocks {
-        nand.program(Program::new(BlockId(block), 0, Data::Map(Ppn::NONE), Origin::Host));
+        nand.program(Program::new(BlockId(block), 0, Data::Map { page: 0, base: Ppn::NONE }, Origin::Host));
     }
     nand.watch();
     nand.start_timing(params);
@@ -137,11 +137,17 @@ fn emit(nand: &mut Nand, next_page: &mut [u32], params: &NandParams, prng: &mut 
     if prng.chance(0.7) {
         nand.read(Read { tag: 1, ..Read::new(Ppn(block * params.pages), 0xff, Origin::Host) });
     } else if *page < params.pages {
-        nand.program(Program { urgency, ..Program::new(BlockId(block), *page, Data::Map(Ppn::NONE), origin) });
+        nand.program(Program {
+            urgency,
+            ..Program::new(BlockId(block), *page, Data::Map { page: 0, base: Ppn::NONE }, origin)
+        });
         *page += 1;
     } else {
         nand.erase(Erase { urgency, ..Erase::new(BlockId(block), Origin::Gc) });
-        nand.program(Program { urgency, ..Program::new(BlockId(block), 0, Data::Map(Ppn::NONE), origin) });
+        nand.program(Program {
+            urgency,
+            ..Program::new(BlockId(block), 0, Data::Map { page: 0, base: Ppn::NONE }, origin)
+        });
         *page = 1;
     }
 }

@@ -342,15 +342,16 @@ fn a_program_that_fails_takes_its_time_and_what_replaces_it_waits_for_it() {
     let ended = (0..).find_map(|seed| {
         let mut nand = Array::new(&params, &Prng::new(seed));
         nand.start_timing(&params);
-        let Status::Failed(failed) =
-            nand.program(Program { tag: 1, ..Program::new(BlockId(0), 0, Data::Map(Ppn::NONE), Origin::Host) })
-        else {
+        let Status::Failed(failed) = nand.program(Program {
+            tag: 1,
+            ..Program::new(BlockId(0), 0, Data::Map { page: 0, base: Ppn::NONE }, Origin::Host)
+        }) else {
             return None;
         };
         let again = nand.program(Program {
             after: failed,
             tag: 1,
-            ..Program::new(BlockId(8), 0, Data::Map(Ppn::NONE), Origin::Host)
+            ..Program::new(BlockId(8), 0, Data::Map { page: 0, base: Ppn::NONE }, Origin::Host)
         });
         (again == Status::Passed).then(|| run(&mut nand))
     });

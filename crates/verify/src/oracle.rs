@@ -12,7 +12,8 @@
 //!
 //! The FTL's commands are checked against the calls to it: every page given to it is programmed once, with the same
 //! logical page and sectors, and every read asked of it is emitted at once, for that page. A program that completes or
-//! copies a page writes what the read before it has returned, from wherever that took it.
+//! copies a page writes what the read before it has returned, from wherever that took it; what that could not read is
+//! lost, and a read that returns it for the host is found, whatever the array knows of it.
 
 use flashloom_units::{Violation, violation};
 use std::collections::BTreeMap;
@@ -26,6 +27,8 @@ use crate::contents::{Contents, Stamps};
 
 /// The stamp of a sector whose last write failed, until it is read.
 const IN_DOUBT: u32 = (1 << 31) - 1;
+/// The stamp of a sector whose data could not be read when its page was moved: no read may return it.
+const LOST: u32 = IN_DOUBT - 1;
 
 /// Operations that may be under way: on any drive so many, and on a large one two for each of its pages.
 fn most_operations(geometry: &Geometry) -> u64 {
@@ -140,7 +143,7 @@ impl Oracle {
 
     /// Gives the sectors in the mask a new stamp, which reads of them must return from now on, and returns it.
     fn stamp(&mut self, lpn: Lpn, mask: u32) -> u32 {
-        assert!(self.last_stamp < IN_DOUBT - 1, "a verified run is limited to 2^31 page writes");
+        assert!(self.last_stamp < LOST - 1, "a verified run is limited to 2^31 page writes");
         self.last_stamp += 1;
         self.logical.stamp(lpn.at(), mask, self.last_stamp, self.geometry.sectors_per_page());
         self.last_stamp
@@ -249,7 +252,7 @@ impl Oracle {
                 }
             }
             Event::Ended { command, failed } => match command.kind {
-                OperationKind::Read => self.end_read(command),
+                OperationKind::Read => self.end_read(command, *failed),
                 OperationKind::Program | OperationKind::Copyback => self.end_program(command, *failed),
                 OperationKind::Erase => self.end_erase(command),
                 OperationKind::Hold => {}
@@ -272,10 +275,14 @@ impl Oracle {
         *at(&mut self.carried, number) = stamps;
     }
 
-    fn end_read(&mut self, command: &Command) {
+    /// A read that fails returns nothing to the host, and nothing to the program behind it.
+    fn end_read(&mut self, command: &Command, failed: bool) {
         let Command { number, ppn, lpn, mask, .. } = *command;
-        let found = self.flash.get(ppn.at());
-        if lpn.is_some() {
+        let found = if failed { [LOST; 32] } else { self.flash.get(ppn.at()) };
+        if lpn.is_some() && !failed {
+            if let Some(sector) = (0..32).find(|&sector| mask >> sector & 1 == 1 && found[sector] == LOST) {
+                self.reject(|| format!("sector {sector} of physical page {} was lost, and is returned", ppn.0));
+            }
             let expected = *at(&mut self.carried, number);
             self.compare(lpn, mask, &found, &expected, || format!("physical page {}", ppn.0));
         }
@@ -321,4 +328,54 @@ fn at<T: Clone + Default>(table: &mut Vec<T>, number: u32) -> &mut T {
 /// Replaces the stamps of the sectors in the mask.
 fn overlay(stamps: &mut Stamps, mask: u32, by: &Stamps) {
     (0..32).filter(|sector| mask >> sector & 1 == 1).for_each(|sector| stamps[sector] = by[sector]);
+}
+
+#[cfg(test)]
+mod tests {
+    use flashloom_nand::{BlockId, DieId, Nand, Origin, Ppn, Shape, Urgency};
+
+    use super::*;
+
+    fn command(kind: OperationKind, number: u32, ppn: u32, from: Ppn, page: HostPage) -> Command {
+        let (block, die, origin, urgency) = (BlockId(0), DieId(0), Origin::Host, Urgency::Needed);
+        let HostPage { lpn, mask, write } = page;
+        Command { number, kind, ppn: Ppn(ppn), block, die, from, lpn, write, mask, origin, urgency, tag: Nand::NO_TAG }
+    }
+
+    /// A page of two sectors is written, and moved by a copy whose read fails or not; the host reads those sectors of
+    /// the copy, and the array says whether that has failed.
+    fn violation(is_source_lost: bool, mask: u32, has_failed: bool) -> Option<String> {
+        let shape = Shape { channels: 1, ways: 1, dies: 1, planes: 1, blocks: 2, pages: 4, page_bytes: 1_024 };
+        let mut oracle = Oracle::new(Geometry::new(shape), 1);
+        let page = HostPage { lpn: Lpn(0), mask: 0b11, write: 0 };
+        let nothing = HostPage { lpn: Lpn::NONE, ..page };
+        let at_once = |oracle: &mut Oracle, command: Command, after, failed| {
+            oracle.flash(&Event::Issued(command, after));
+            oracle.flash(&Event::Ended { command, failed });
+        };
+        oracle.written_through(page);
+        at_once(&mut oracle, command(OperationKind::Program, 0, 0, Ppn::NONE, page), None, false);
+        let (read, copy) = (
+            command(OperationKind::Read, 1, 0, Ppn::NONE, nothing),
+            command(OperationKind::Program, 2, 1, Ppn(0), HostPage { mask: 0, ..nothing }),
+        );
+        oracle.flash(&Event::Issued(read, None));
+        oracle.flash(&Event::Issued(copy, Some(1)));
+        oracle.flash(&Event::Ended { command: read, failed: is_source_lost });
+        oracle.flash(&Event::Ended { command: copy, failed: false });
+        oracle.read_flash(Lpn(0), mask, None);
+        let of_host = command(OperationKind::Read, 3, 1, Ppn::NONE, HostPage { mask, ..page });
+        at_once(&mut oracle, of_host, None, has_failed);
+        oracle.violation().map(str::to_owned)
+    }
+
+    #[test]
+    fn a_read_that_returns_what_was_lost_when_it_was_moved_is_found() {
+        assert_eq!(violation(false, 0b11, false), None);
+        assert_eq!(violation(true, 0b11, true), None, "the array knows of it");
+        for mask in [0b01, 0b11] {
+            let found = violation(true, mask, false).expect("an array that forgets what it could not read");
+            assert!(found.contains("sector 0 of physical page 1 was lost"), "{found}");
+        }
+    }
 }

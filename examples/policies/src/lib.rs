@@ -1,4 +1,4 @@
-//! Five policies from outside Flashloom, each in a file of its own, and the registry that holds them.
+//! Six policies from outside Flashloom, each in a file of its own, and the registry that holds them.
 //!
 //! `docs/tutorial.md` walks through them. Beside them are two workloads on one drive ([`tenants`]) and
 //! an array of drives ([`raid0`]).
@@ -10,6 +10,7 @@ pub mod rested;
 pub mod shortest;
 pub mod slc_region;
 pub mod tenants;
+pub mod worn;
 
 use flashloom::experiment::registry::Registry;
 use flashloom::units::Refusal;
@@ -22,5 +23,6 @@ pub fn registry() -> Result<Registry, Refusal> {
     registry.mappings.add(block_map::policy())?;
     registry.mappings.add(ctp::policy())?;
     registry.mappings.add(slc_region::policy())?;
+    registry.reliabilities.add(worn::policy())?;
     Ok(registry)
 }

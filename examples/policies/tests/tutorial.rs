@@ -295,6 +295,76 @@ fn an_slc_region_is_counted_apart_collected_by_itself_and_programmed_sooner() {
     assert!(fast < slow, "{fast} ns inside, {slow} ns everywhere");
 }
 
+/// On a small drive that is written over and over, verified.
+fn worn(keys: &[&str]) -> serde_json::Value {
+    let always = [
+        "device.blocks=16",
+        "device.pages=32",
+        "device.over_provisioning=0.5",
+        "workload.synthetic.pattern=random",
+        "workload.synthetic.read_share=0.5",
+        "run.anatomy=true",
+    ];
+    let set = always.iter().chain(keys).flat_map(|key| ["--set", *key]);
+    let run = ["run", EXPERIMENT, "--no-cache", "--verify"].into_iter();
+    result(&run.chain(set).collect::<Vec<_>>())
+}
+
+#[test]
+fn reads_of_worn_blocks_are_repeated_and_those_of_very_worn_ones_fail() {
+    let none = worn(&[]);
+    assert!(none["nand"].get("reliability").is_none(), "{none}");
+    let policy = "device.reliability=worn";
+    let fresh = worn(&[policy]);
+    let repeated =
+        |result: &serde_json::Value| result["nand"]["reliability"]["retries"]["total"].as_u64();
+    assert_eq!(
+        repeated(&fresh),
+        Some(0),
+        "no block has been erased so often"
+    );
+    for part in ["host", "ftl", "wear"] {
+        assert_eq!(none[part], fresh[part], "{part}: nothing was repeated");
+    }
+    let few = ["device.worn.fresh=2", "device.worn.doubling=4"];
+    let old = worn(&[policy, few[0], few[1]]);
+    let reads = &old["nand"]["reliability"]["statistics"]["worn_reads"];
+    assert!(repeated(&old) > reads.as_u64(), "{}", old["nand"]);
+    let latency =
+        |result: &serde_json::Value| result["host"]["latency_ns"]["read"]["mean"].as_f64();
+    assert!(latency(&old) > latency(&fresh));
+    let parts = &old["host"]["anatomy"]["read"]["whole"]["parts_ns"];
+    assert!(parts["retry"].as_u64() > Some(0), "{parts}");
+    let broken = worn(&[policy, few[0], few[1], "device.worn.most=1"]);
+    let (host, nand) = (&broken["host"], &broken["nand"]["reliability"]);
+    assert!(host["failed"]["unreadable"].as_u64() > Some(0), "{host}");
+    assert!(nand["lost_pages"].as_u64() > Some(0), "{nand}");
+}
+
+#[test]
+fn wrong_parameters_of_the_policy_are_refused_as_any() {
+    for (keys, words) in [
+        (&["device.reliability=wron"][..], "did you mean `worn`?"),
+        (
+            &["device.reliability=worn", "device.worn.frsh=3"],
+            "did you mean `fresh`?",
+        ),
+        (
+            &["device.reliability=worn", "device.worn.doubling=0"],
+            "from 1 to",
+        ),
+    ] {
+        let set = keys.iter().flat_map(|key| ["--set", *key]);
+        let output = run(&["run", EXPERIMENT]
+            .into_iter()
+            .chain(set)
+            .collect::<Vec<_>>());
+        let error = String::from_utf8(output.stderr).expect("errors are text");
+        assert_eq!(output.status.code(), Some(2), "{keys:?}: {error}");
+        assert!(error.contains(words), "{keys:?}: {error}");
+    }
+}
+
 #[test]
 fn the_policies_are_short() {
     let lines = |name: &str| {
@@ -307,6 +377,7 @@ fn the_policies_are_short() {
     let code: usize = three.into_iter().map(|name| lines(name).1).sum();
     assert!(code < 250, "{code} lines");
     assert!(lines("ctp.rs").0 < 200, "{} lines", lines("ctp.rs").0);
+    assert!(lines("worn.rs").0 < 80, "{} lines", lines("worn.rs").0);
     let code = lines("slc_region.rs").1;
     assert!(code < 120, "{code} lines");
 }

@@ -44,11 +44,14 @@ pub enum Cause {
     Channel,
     /// The array and the bus work for it.
     Served,
+    /// The array repeats its last read: its own, or that of another plane by the same command. Last, because there is
+    /// none where reads succeed at once.
+    Retry,
 }
 
 impl Cause {
     /// How many there are.
-    pub const COUNT: usize = 17;
+    pub const COUNT: usize = 18;
 
     /// All of them, in order.
     pub const ALL: [Self; Self::COUNT] = [
@@ -69,6 +72,7 @@ impl Cause {
         Self::Suspension,
         Self::Channel,
         Self::Served,
+        Self::Retry,
     ];
 
     /// As in a result and in the header of a log.
@@ -91,6 +95,7 @@ impl Cause {
             "suspension",
             "channel",
             "served",
+            "retry",
         ][self as usize]
     }
 }

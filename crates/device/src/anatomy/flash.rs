@@ -47,6 +47,8 @@ struct Running {
     clocks: Parts,
     /// Time of the channel that its program takes.
     transfer_ns: Ns,
+    /// Time of the array that retries of its read take.
+    repeated_ns: Ns,
     /// First of the operations that wait for this one, and the next of those that wait for the same.
     waiters: u32,
     sibling: u32,
@@ -133,14 +135,19 @@ impl Flash {
                 self.begin(now, command.number, array_from);
             }
             Event::Began { number, array_from } => self.begin(now, number, array_from),
+            Event::Repeated { number, array_ns, .. } => {
+                let read = self.operation(number);
+                read.own[Cause::Retry] += array_ns;
+                read.repeated_ns = array_ns;
+            }
             Event::Suspended { die, .. } => self.suspend(now, die),
             Event::Resumed { die, array_from } => self.resume(now, die, array_from),
             Event::Transferring { number, ends, transfer_ns } => {
                 let read = self.operation(number);
-                read.own[Cause::Served] += now - read.mark;
+                read.own[Cause::Served] += now - read.mark - read.repeated_ns;
                 read.cross(now, ends, transfer_ns);
             }
-            Event::Ended { command, .. } => return Some(self.end(now, &command)),
+            Event::Ended { command, .. } | Event::Missed { command } => return Some(self.end(now, &command)),
             _ => {}
         }
         None
@@ -164,6 +171,7 @@ impl Flash {
             mark: now,
             clocks,
             transfer_ns: 0,
+            repeated_ns: 0,
             waiters: NO_INDEX,
             sibling: NO_INDEX,
         };

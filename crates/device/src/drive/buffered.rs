@@ -315,6 +315,15 @@ impl Buffered {
         self.use_room(now, interface, flash);
     }
 
+    /// A page that was to be kept could not be read: the read that asked for it fails, and its slot is free.
+    #[cold]
+    pub(super) fn not_filled(&mut self, now: Ns, slot: SlotId, interface: &mut HostInterface, flash: &mut Flash) {
+        self.buffer.not_filled(now, slot);
+        let reader = self.take_waiter(slot).expect("a read waits for the page that fills a slot");
+        interface.page_unreadable(now, reader, flash);
+        self.use_room(now, interface, flash);
+    }
+
     /// Forgets the whole pages of a command.
     pub(super) fn discard(&mut self, now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
         for lpn in interface.commands.whole_pages(id) {

@@ -44,6 +44,15 @@ impl Command {
         self.flags & Request::FUA != 0
     }
 
+    /// Sectors of a page of a read that has ended: equal shares in any order, because a page does not know its place in
+    /// the command.
+    #[inline(always)]
+    pub(super) fn take_share(&mut self) -> u32 {
+        let share = (self.sectors - self.moved).div_ceil(self.pending + 1);
+        self.moved += share;
+        share
+    }
+
     /// Whether it is to begin when what was written before is in flash.
     pub(super) fn has_preflush(&self) -> bool {
         self.flags & Request::PREFLUSH != 0

@@ -86,6 +86,12 @@ impl Flash {
         self.nand.take_completed().map(Waiter::of)
     }
 
+    /// Whether a read that has ended, and somebody waited for, did so without its data.
+    #[inline(always)]
+    pub(super) fn take_unreadable(&mut self, waiter: Waiter) -> bool {
+        self.nand.take_unreadable(waiter.tag())
+    }
+
     /// Takes a page that could not be stored, and who waits for that.
     pub(super) fn take_refused(&mut self) -> Option<(Lpn, u32, Waiter)> {
         self.nand.take_refused().map(|Refused { lpn, mask, tag }| (lpn, mask, Waiter::of(tag)))

@@ -115,10 +115,7 @@ impl HostInterface {
         let is_last = self.commands.page_ended(id);
         let command = &mut self.commands[id];
         if command.op == Op::Read && flash.is_timed() {
-            // Pages cross the link as they become ready, in equal shares: a page does not know its place in the
-            // command.
-            let share = (command.sectors - command.moved).div_ceil(command.pending + 1);
-            command.moved += share;
+            let share = command.take_share();
             let (link, controller_ns) = (&self.link, self.controller_ns);
             flash.delivers(|| {
                 let of_controller = controller_ns * u64::from(share) / u64::from(command.sectors);
@@ -127,6 +124,18 @@ impl HostInterface {
             let at = self.link.transfer(now, u64::from(share) * SECTOR_BYTES, Way::ToHost);
             command.delivered_ns = command.delivered_ns.max(at);
         }
+        if is_last {
+            self.finish(now, id, flash);
+        }
+    }
+
+    /// A page of a read is not there, and nothing of it crosses the link. The command fails with its last page.
+    #[cold]
+    pub(super) fn page_unreadable(&mut self, now: Ns, id: CommandId, flash: &mut Flash) {
+        let is_last = self.commands.page_ended(id);
+        let command = &mut self.commands[id];
+        command.take_share();
+        command.status = command.status.and(Status::Failed(Reason::Unreadable));
         if is_last {
             self.finish(now, id, flash);
         }

@@ -4,7 +4,8 @@ use flashloom_buffer::order::{self, Order};
 use flashloom_buffer::rate::{self, Rate};
 use flashloom_buffer::{BufferParams, WriteBuffer};
 use flashloom_ftl::FtlSetup;
-use flashloom_nand::{Nand, NandParams, Region};
+use flashloom_nand::reliability::{self, Reliability};
+use flashloom_nand::{Geometry, Nand, NandParams, Region};
 use flashloom_units::{Chosen, ParamSet, Refusal};
 
 use super::flash::Flash;
@@ -15,6 +16,10 @@ use crate::DeviceParams;
 pub struct DriveSetup {
     /// The `[device]` section.
     pub device: DeviceParams,
+    /// Which reads are repeated, and which fail.
+    pub reliability: Chosen<dyn Reliability>,
+    /// Whether the array keeps the out-of-band data of its pages ([`Nand::out_of_band`]): 16 bytes a page.
+    pub keeps_out_of_band: bool,
     /// Bytes that the write buffer holds: whole pages; none for a drive without one.
     pub buffer_bytes: u64,
     /// Which page or block the buffer evicts next.
@@ -33,7 +38,9 @@ impl DriveSetup {
         let buffer = BufferParams::defaults();
         const OF_TABLE: &str = "a default names a policy of its table";
         Self {
+            reliability: reliability::builtin().choose(device.nand.reliability, &[]).expect(OF_TABLE),
             device,
+            keeps_out_of_band: false,
             order: order::builtin().choose(buffer.order, &[]).expect(OF_TABLE),
             rate: rate::builtin().choose(buffer.rate, &[]).expect(OF_TABLE),
             ftl: FtlSetup::with_defaults(),
@@ -60,11 +67,22 @@ impl DriveSetup {
         rate::Setup { dies: geometry.total_dies(), superpage: self.ftl.superpage(&geometry) }
     }
 
+    /// What the policy of reliability is built for.
+    pub fn reliability_setup<'a>(&'a self, geometry: &'a Geometry) -> reliability::Setup<'a> {
+        reliability::Setup { geometry, prng: &self.ftl.prng }
+    }
+
     /// The FTL over a new array.
     pub(super) fn build_flash(&self) -> Result<Flash, Refusal> {
-        let (params, space) = (&self.device.nand, self.device.space());
-        let region = self.ftl.profile(&space)?.region.unwrap_or(Region::whole(&space.geometry()));
+        let (params, space, geometry) = (&self.device.nand, self.device.space(), self.device.geometry());
+        let region = self.ftl.profile(&space)?.region.unwrap_or(Region::whole(&geometry));
+        let reliability = self.reliability.build(&self.reliability_setup(&geometry));
+        let reliability = reliability.map_err(|refusal| refusal.or_at(reliability::SLOT.key))?;
         let mut nand = Nand::new(params).with_region(&region).with_failures(params, &self.ftl.prng);
+        nand = nand.with_reliability(reliability);
+        if self.keeps_out_of_band {
+            nand = nand.with_out_of_band();
+        }
         if self.verify {
             nand.watch();
         }

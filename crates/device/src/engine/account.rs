@@ -99,6 +99,7 @@ impl Engine {
             drained_pages: self.drained_pages(),
             ftl: self.drive.ftl().report(),
             counts: *self.drive.nand().counts(),
+            reads: self.drive.nand().read_counts(),
             utilization: self.drive.nand().utilization(),
             erase_counts: self.drive.nand().erase_counts().to_vec(),
             erased_before: self.erased_before.clone(),
@@ -109,7 +110,7 @@ impl Engine {
             end_of_life: self.ended_ns.map(|time_ns| EndOfLife {
                 time_ns,
                 host_page_writes: aged_pages + self.drive.ftl().report().host_page_writes - padding,
-                unserved_requests: self.report.total_failed(),
+                unserved_requests: self.report.total_failed() - self.report.failed[Reason::Unreadable.at()],
                 unwritten_pages: self.drive.unwritten_pages(),
             }),
         }

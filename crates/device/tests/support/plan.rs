@@ -99,6 +99,7 @@ impl Plan {
             ("allocation", ftl.allocation.name()),
             ("collection", ftl.collection.name()),
             ("placement", ftl.placement.name()),
+            ("reliability", drive.reliability.name()),
         ];
         let scheduler = scheduler[usize::from(!self.host.is_bare)];
         let buffer = if drive.buffer_bytes > 0 { &buffer[..] } else { &[] };

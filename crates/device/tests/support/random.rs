@@ -6,7 +6,7 @@ use flashloom_ftl::{
     CapacityParams, GcBlocks, HotCold, Preemption, StripeOrder, Superblock, WearLevelling, allocation, collection,
     mapping, placement,
 };
-use flashloom_nand::{DieOrder, MultiPlane, NandParams, Suspend};
+use flashloom_nand::{DieOrder, MultiPlane, NandParams, Suspend, reliability};
 use flashloom_units::{Chosen, Kind, MS, Ns, Param, ParamSet, Policy, Prng, Role, Slot, US, Value};
 use flashloom_workload::{Op, Request};
 
@@ -103,6 +103,12 @@ pub fn random_setup(prng: &mut Prng) -> DriveSetup {
     setup.ftl.params.stripe_order = pick(prng, &[StripeOrder::Cwdp, StripeOrder::Pdwc]);
     setup.ftl.params.wear_levelling = pick(prng, &[WearLevelling::None, WearLevelling::Dynamic, WearLevelling::Static]);
     setup.ftl.params.background_threshold = pick(prng, &[0, 4, 6]);
+    // By a stream of their own: the seeds of drives that went wrong once stay what they were.
+    let mut of_pages = prng.branch("pages");
+    if of_pages.chance(0.3) {
+        setup.reliability = random_policy(&mut of_pages, &reliability::builtin());
+    }
+    setup.keeps_out_of_band = of_pages.chance(0.3);
     setup
 }
 

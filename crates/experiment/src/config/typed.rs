@@ -160,6 +160,8 @@ impl Config {
         let registry = self.catalog().registry();
         DriveSetup {
             device: self.device.clone(),
+            reliability: self.chosen(&registry.reliabilities),
+            keeps_out_of_band: false,
             buffer_bytes: self.buffer.capacity_bytes,
             order: self.chosen(&registry.orders),
             rate: self.chosen(&registry.rates),

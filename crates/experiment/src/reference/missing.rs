@@ -30,10 +30,10 @@ pub const MISSING: &[(&[&str], &str)] = &[
          line together or in passes.",
     ),
     (
-        &["read retries", "error correction", "retention", "read disturb", "refresh"],
-        "A read succeeds at the first try. Read retries, error correction, retention, read disturb and refresh, \
-         which make the tail of a worn drive, take no time. Blocks fail with the same probability whatever their \
-         age.",
+        &["error rates of flash", "error correction", "retention", "read disturb", "refresh"],
+        "With `device.reliability` = \"none\" a read succeeds at the first try. Which reads need retries is for a \
+         policy to say: no law of retention, read disturb or wear is built in, nor the time of error correction, nor \
+         refresh. Programs and erases fail with the same probability whatever the age of a block.",
     ),
     (&["bad blocks under log-block mappings"], "Blocks fail under page-level mappings alone."),
     (

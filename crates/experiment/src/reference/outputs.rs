@@ -73,7 +73,8 @@ const HINT_NAMES: &[(&str, &str)] = &[
 ];
 
 const LOG: &str = "A row for every request that ended, in the order in which they ended: \
-    `flashloom run EXPERIMENT.toml --log FILE.csv` or `FILE.parquet`. The CSV can be replayed as a trace.";
+    `flashloom run EXPERIMENT.toml --log FILE.csv` or `FILE.parquet`. The CSV can be replayed as a trace. \
+    Retries of a read count as time of its service.";
 /// The columns before those of the causes; a cause's help is that of the result's field.
 const LOG_LEADING: &[(&str, &str)] = &[
     ("timestamp_ns", "Arrival of the request, in nanoseconds of simulated time."),
@@ -88,7 +89,7 @@ const LOG_LEADING: &[(&str, &str)] = &[
     ("admitted_ns", "Time at which the block layer took the request in, after `host.nr_requests` let it."),
     ("dispatched_ns", "Time at which the scheduler dispatched the request to the drive."),
     ("completed_ns", "Time at which the request completed or failed."),
-    ("status", "done, or why the request failed: end_of_life or read_only, as in `result.host.failed`."),
+    ("status", "done, or why the request failed: end_of_life, read_only or unreadable, as in `result.host.failed`."),
 ];
 
 const SUMMARY: &str = "The tables that `flashloom run` prints; every figure is a field of the result too (`--json`).";

@@ -1,6 +1,7 @@
 //! Latency by cause, as a part of the result.
 //!
-//! A cause that took no time is zero, not absent: a formula can read it in any run that has an anatomy.
+//! A cause that took no time is zero, not absent: a formula can read it in any run that has an anatomy. Only retries,
+//! which came later, are absent then: results without them are as they were.
 
 use flashloom_device::Cause;
 use schemars::JsonSchema;
@@ -16,6 +17,18 @@ pub enum TotalNs {
     Exact(u64),
     /// Rounded to 15 digits.
     Rounded(f64),
+}
+
+impl Default for TotalNs {
+    fn default() -> Self {
+        Self::Exact(0)
+    }
+}
+
+impl TotalNs {
+    fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl From<u128> for TotalNs {
@@ -69,10 +82,10 @@ result_types! {
 }
 
 macro_rules! parts {
-    ($($(#[doc = $help:literal])+ $cause:ident,)+) => {
+    ($($(#[doc = $help:literal])+ $(#[serde($($serde:tt)+)])? $cause:ident,)+) => {
         result_types! {
             /// Time by cause, summed over requests, in the order of the I/O path.
-            PartsResult { $($(#[doc = $help])+ $cause: TotalNs,)+ }
+            PartsResult { $($(#[doc = $help])+ $(#[serde($($serde)+)])? $cause: TotalNs,)+ }
         }
 
         impl PartsResult {
@@ -124,6 +137,9 @@ parts! {
     channel,
     /// Being served: command, array and data transfer of the last page's own operation.
     served,
+    /// While the array repeated the read of the last page, or of one read by the same command; absent if it did not.
+    #[serde(default, skip_serializing_if = "TotalNs::is_zero")]
+    retry,
 }
 
 #[cfg(test)]

@@ -15,9 +15,9 @@ result_types! {
     /// idle_joules    = (dies * time until the drive was idle for good - time that dies were occupied) * idle_power
     /// ```
     ///
-    /// Operations count whatever they are for, those that failed too; a copy within a die is a read and a program that
-    /// move nothing. Of partial reads only their sectors cross the channel. Controller, write buffer and link are not
-    /// in it.
+    /// Operations count whatever they are for, those that failed too, and each retry of a read as a read; a copy within
+    /// a die is a read and a program that move nothing. Of partial reads only their sectors cross the channel.
+    /// Controller, write buffer and link are not in it.
     EnergyResult {
         /// Energy of page reads in joules.
         read_joules: f64,

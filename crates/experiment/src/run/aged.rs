@@ -85,7 +85,7 @@ const OF_MERGES: [&str; 12] = [
     "device.bus_rate",
 ];
 /// Keys of the policies that take part in ageing.
-const ASKED: [&str; 4] = ["ftl.mapping", "ftl.allocation", "ftl.gc", "ftl.placement"];
+const ASKED: [&str; 5] = ["ftl.mapping", "ftl.allocation", "ftl.gc", "ftl.placement", "device.reliability"];
 
 /// Key that says whether the drive was left idle after ageing.
 const REST: &str = "run.rest";

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use flashloom_device::{EndOfLife, Outcome, Reason};
-use flashloom_nand::{DieId, Utilization};
+use flashloom_nand::{DieId, ReadCounts, Utilization};
 use flashloom_units::{Figure, Figures, Ns, S, SlotSpec};
 use flashloom_workload::{Op, TraceInfo};
 
@@ -21,7 +21,7 @@ use crate::config::{Config, Timing};
 use crate::result::{
     AnatomyResult, BusiestChannel, BusiestDie, ByOrigin, Distribution, EndOfLifeResult, EnergyResult, EraseCount,
     FailedResult, FigureResult, HostResult, IntegrityResult, LatencyResult, LifetimeResult, NandResult,
-    PreconditionResult, RESULT_SCHEMA, RunCost, RunResult, SchedulerResult, Statistics, WearResult,
+    PreconditionResult, RESULT_SCHEMA, ReliabilityResult, RunCost, RunResult, SchedulerResult, Statistics, WearResult,
 };
 
 /// Wall clock, used only for the `run` section of a result.
@@ -191,6 +191,21 @@ impl Measured<'_> {
             write_time_ns: utilization.map(|used| used.write_ns as u64),
             collection_time_ns: utilization.map(|used| used.collection_ns as u64),
             energy: EnergyResult::of(&self.config.device, self.outcome, self.end_ns),
+            reliability: self.outcome.reads.map(|reads| self.reliability(reads)),
+        }
+    }
+
+    fn reliability(&self, reads: ReadCounts) -> ReliabilityResult {
+        let (policy, _) = self.config.policy("device.reliability");
+        ReliabilityResult {
+            policy: policy.name.to_owned(),
+            repeated_reads: ByOrigin::of(reads.repeated),
+            retries: ByOrigin::of(reads.retries),
+            unreadable_reads: ByOrigin::of(reads.unreadable),
+            lost_pages: reads.lost_pages,
+            statistics: statistics_of(self.config, "device", &self.outcome.figures)
+                .remove("reliability")
+                .unwrap_or_default(),
         }
     }
 }
@@ -199,7 +214,8 @@ impl FailedResult {
     /// Failures by reason; `None` if no request failed.
     fn of(failed: [u64; Reason::COUNT]) -> Option<Self> {
         let of = |reason: Reason| Some(failed[reason.at()]).filter(|&failed| failed > 0);
-        let result = Self { end_of_life: of(Reason::EndOfLife), read_only: of(Reason::ReadOnly) };
+        let (end_of_life, read_only) = (of(Reason::EndOfLife), of(Reason::ReadOnly));
+        let result = Self { end_of_life, read_only, unreadable: of(Reason::Unreadable) };
         failed.iter().any(|&failed| failed > 0).then_some(result)
     }
 }

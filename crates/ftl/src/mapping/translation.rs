@@ -392,7 +392,8 @@ impl<C: MapCache> Translation<C> {
         let mut after = if is_read { self.read(store, nand, page) } else { OpId::DONE };
         while let Some((block, index)) = reserved {
             let base = if is_read { store.array_ppn(self.lpn(page)) } else { Ppn::NONE };
-            let program = Program { after, ..Program::new(block, index, Data::Map(base), Origin::Map) };
+            let program =
+                Program { after, ..Program::new(block, index, Data::Map { page: page.0, base }, Origin::Map) };
             match store.program(nand, program) {
                 Status::Passed => return self.written(store, page, (block, index)),
                 Status::Failed(failed) => after = failed,

@@ -231,6 +231,14 @@ impl Timed {
     #[inline(always)]
     fn begin(&mut self, die: u32, place: Place, events: &mut Events) {
         let group = self.take_group(die, place);
+        if self.known.0.is_some() && group.kind == OperationKind::Read {
+            return self.begin_reads(die, group, events);
+        }
+        self.begin_group(die, group, events);
+    }
+
+    #[inline(always)]
+    pub(super) fn begin_group(&mut self, die: u32, group: Group, events: &mut Events) {
         let state = &mut self.dies[die as usize];
         if state.suspended.is_none() {
             state.busy_since = self.now;
@@ -293,7 +301,7 @@ impl Timed {
     }
 
     /// The operations of a group.
-    fn members(&self, group: &Group) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn members(&self, group: &Group) -> impl Iterator<Item = u32> + '_ {
         let next = |&id: &u32| Some(self.operations[id as usize].next).filter(|&next| next != NO_INDEX);
         std::iter::successors(Some(group.head), next)
     }

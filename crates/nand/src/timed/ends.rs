@@ -112,7 +112,10 @@ impl Timed {
             events.push(Event::Ended { command: self.command(id), failed });
         }
         let operation = &mut self.operations[id as usize];
-        let Operation { kind, tag, block, page, from, before, sequence, waiters, .. } = *operation;
+        if let Some(known) = &mut self.known.0 {
+            known.ended(operation, known.sequence + operation.sequence, self.now);
+        }
+        let Operation { kind, tag, block, page, from, before, sequence, waiters, failed, .. } = *operation;
         let next = std::mem::replace(&mut operation.next, self.free);
         operation.sequence = Operation::ENDED;
         self.free = id;
@@ -145,27 +148,37 @@ impl Timed {
             }
         }
         if waiters != NO_INDEX {
-            self.free_waiters(waiters, events);
+            if failed && kind == OperationKind::Read {
+                self.free_after_unreadable(waiters, events, completed);
+            } else {
+                self.free_waiters(waiters, events);
+            }
         }
         next
     }
 
     /// What waited for an operation that has ended goes on.
     #[inline(always)]
-    fn free_waiters(&mut self, mut waiter: u32, events: &mut Events) {
+    pub(super) fn free_waiters(&mut self, mut waiter: u32, events: &mut Events) {
         while waiter != NO_INDEX {
-            let operation = &mut self.operations[waiter as usize];
-            let waited = std::mem::replace(&mut operation.waits, Waits::No);
-            let Operation { sibling, kind, block, .. } = *operation;
-            match (kind, waited) {
-                (OperationKind::Read, Waits::InItsLife) => self.queue_read(waiter, events),
-                (OperationKind::Read, _) => {
-                    self.queue_ahead(waiter, true, events);
-                }
-                _ => self.queue_programs(block, events),
-            }
-            waiter = sibling;
+            waiter = self.free_waiter(waiter, events);
         }
+    }
+
+    /// The same for one of them; returns the next.
+    #[inline(always)]
+    pub(super) fn free_waiter(&mut self, waiter: u32, events: &mut Events) -> u32 {
+        let operation = &mut self.operations[waiter as usize];
+        let waited = std::mem::replace(&mut operation.waits, Waits::No);
+        let Operation { sibling, kind, block, .. } = *operation;
+        match (kind, waited) {
+            (OperationKind::Read, Waits::InItsLife) => self.queue_read(waiter, events),
+            (OperationKind::Read, _) => {
+                self.queue_ahead(waiter, true, events);
+            }
+            _ => self.queue_programs(block, events),
+        }
+        sibling
     }
 
     /// A page was programmed: reads that waited for it may go, and programs of another class.
@@ -188,7 +201,7 @@ impl Timed {
 
     /// What an operation held back the erase of a block for is over.
     #[inline(always)]
-    fn let_go(&mut self, block: BlockId, events: &mut Events) {
+    pub(super) fn let_go(&mut self, block: BlockId, events: &mut Events) {
         let state = &mut self.blocks[block.at()];
         state.pending -= 1;
         let erase = state.erase;

@@ -144,7 +144,7 @@ impl Timed {
     }
 
     /// Takes an operation out of what was emitted for the next life of a block.
-    fn unlist(&mut self, block: BlockId, id: u32) {
+    pub(super) fn unlist(&mut self, block: BlockId, id: u32) {
         let next = std::mem::replace(&mut self.operations[id as usize].next, NO_INDEX);
         let later = &mut self.blocks[block.at()].later;
         if later.head == id {

@@ -76,7 +76,7 @@ pub fn array(params: &NandParams) -> Array {
 }
 
 pub fn program(nand: &mut Nand, block: u32, page: u32, origin: Origin, tag: u32) {
-    nand.program(Program { tag, ..Program::new(BlockId(block), page, Data::Map(Ppn::NONE), origin) });
+    nand.program(Program { tag, ..Program::new(BlockId(block), page, Data::Map { page: 0, base: Ppn::NONE }, origin) });
 }
 
 pub fn read(nand: &mut Nand, block: u32, page: u32, origin: Origin, tag: u32) -> OpId {

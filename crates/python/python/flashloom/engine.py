@@ -18,7 +18,7 @@ class Completion(NamedTuple):
     time_ns: int
     """When, in nanoseconds of simulated time."""
     status: str
-    """`done`, or why it failed: `end_of_life`, `read_only`."""
+    """`done`, or why it failed: `end_of_life`, `read_only`, `unreadable`."""
 
 
 class Engine:

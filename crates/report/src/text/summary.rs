@@ -124,7 +124,11 @@ fn host_facts(result: &RunResult) -> Vec<Fact> {
     );
     let mut facts = vec![("requests", requests)];
     if let Some(failed) = &host.failed {
-        let reasons = [(failed.end_of_life, "with the drive's life"), (failed.read_only, "on a read-only drive")];
+        let reasons = [
+            (failed.end_of_life, "with the drive's life"),
+            (failed.read_only, "on a read-only drive"),
+            (failed.unreadable, "without their data"),
+        ];
         let of = |(number, when): (Option<u64>, &str)| number.map(|number| format!("{} {when}", count(number)));
         facts.push(("failed", reasons.into_iter().filter_map(of).collect::<Vec<_>>().join(", ")));
     }

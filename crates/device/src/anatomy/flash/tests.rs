@@ -59,7 +59,11 @@ impl Lab {
     }
 
     fn program(&mut self, block: u32, page: u32, origin: Origin, after: OpId, tag: u32) {
-        self.nand.program(Program { after, tag, ..Program::new(BlockId(block), page, Data::Map(Ppn::NONE), origin) });
+        self.nand.program(Program {
+            after,
+            tag,
+            ..Program::new(BlockId(block), page, Data::Map { page: 0, base: Ppn::NONE }, origin)
+        });
     }
 
     fn see(&mut self) {

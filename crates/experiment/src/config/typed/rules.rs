@@ -42,6 +42,7 @@ const SHAPE: &[Rule] = &[
 /// All other rules.
 const RULES: &[Rule] = &[
     Rule { sections: &["device"], broken: Check::One(energy_is_known_whole) },
+    Rule { sections: &["device"], broken: Check::One(the_reads_fit_the_device) },
     Rule { sections: &["ftl", "device"], broken: Check::Each(log_blocks_have_no_collection) },
     Rule { sections: &["device", "ftl"], broken: Check::One(the_ftl_fits_the_device) },
     Rule { sections: &["device", "buffer"], broken: Check::One(buffer_is_whole_pages) },
@@ -118,6 +119,12 @@ fn energy_is_known_whole(config: &Config) -> Option<Refusal> {
     let found = format!("{} without {}", named(&given), named(&missing));
     let refusal = Refusal::new(found, "all five keys of energy, or none: the energy of a run is their sum");
     Some(refusal.at(given.iter().map(|(key, _)| *key)).help(format!("set {}", named(&missing))))
+}
+
+fn the_reads_fit_the_device(config: &Config) -> Option<Refusal> {
+    let (setup, geometry) = (config.drive_setup(false), config.device.geometry());
+    let refusal = setup.reliability.profile(&setup.reliability_setup(&geometry)).err()?;
+    Some(refusal.or_at("device.reliability"))
 }
 
 fn the_ftl_fits_the_device(config: &Config) -> Option<Refusal> {

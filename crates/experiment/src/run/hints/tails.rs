@@ -32,7 +32,8 @@ impl Run<'_> {
         let nand = &self.config.device.nand;
         let timing = nand.timing();
         let array_ns = timing.read_ns[..timing.page_types as usize].iter().max().copied()?;
-        if nand.bits_per_cell < 2 || !has_p99_9(reads) || reads.p99_9 > reads.p50 + TAIL * array_ns {
+        let is_modelled = self.result.nand.reliability.is_some();
+        if is_modelled || nand.bits_per_cell < 2 || !has_p99_9(reads) || reads.p99_9 > reads.p50 + TAIL * array_ns {
             return None;
         }
         let text = format!(

@@ -26,8 +26,9 @@ impl EnergyResult {
         let dies_ns = u128::from(device.geometry().total_dies()) * u128::from(end_ns);
         assert!(used.die_busy_ns <= dies_ns, "no die is occupied for longer than the run takes");
         let counts = &outcome.counts;
+        let retries = outcome.reads.map_or(0, |reads| reads.retries.iter().sum());
         let work = Work {
-            reads: counts.reads.iter().sum(),
+            reads: counts.reads.iter().sum::<u64>() + retries,
             programs: counts.programs.iter().sum(),
             erases: counts.erases.iter().sum(),
             bus_bytes: used.moved_sectors * SECTOR_BYTES,

@@ -1,0 +1,101 @@
+//! What the array knows of its pages, where somebody asks for it: behind one pointer, which is null for all others.
+
+use flashloom_units::{Ns, Reader, State, StateError, Writer};
+
+use crate::labels::Labels;
+use crate::operation::Operation;
+use crate::reads::{MOST_COUNTED, Reads};
+
+/// What is kept of pages.
+#[derive(Default)]
+pub(crate) struct Known {
+    /// Their out-of-band data.
+    pub(crate) labels: Option<Labels>,
+    /// What a policy of reliability sees of them.
+    pub(crate) reads: Option<Reads>,
+    /// Programs and other operations before time began.
+    pub(crate) sequence: u64,
+    /// Tags of reads that have ended without their data, until they are taken.
+    pub(crate) unreadable: Vec<u32>,
+}
+
+/// Whether there is any follows from the configuration; a drive without has nothing to save.
+#[derive(Default)]
+pub(crate) struct MaybeKnown(pub(crate) Option<Box<Known>>);
+
+impl State for MaybeKnown {
+    fn save(&self, to: &mut Writer) {
+        if let Some(Known { labels, reads, sequence, unreadable }) = self.0.as_deref() {
+            debug_assert!(unreadable.is_empty(), "they are taken as soon as they are told of");
+            labels.save(to);
+            reads.save(to);
+            to.value(sequence);
+        }
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        if let Some(Known { labels, reads, sequence, .. }) = self.0.as_deref_mut() {
+            labels.load(from)?;
+            reads.load(from)?;
+            *sequence = from.value()?;
+        }
+        Ok(())
+    }
+}
+
+impl Known {
+    /// An operation has ended, with its number in the order of emission.
+    #[cold]
+    pub(crate) fn ended(&mut self, operation: &Operation, sequence: u64, now: Ns) {
+        if let Some(labels) = &mut self.labels {
+            labels.ended(operation, sequence);
+        }
+        if let Some(reads) = &mut self.reads {
+            reads.ended(operation, now);
+        }
+        let is_lost = operation.is_read() && operation.failed;
+        if is_lost && operation.tag != crate::Nand::NO_TAG {
+            self.unreadable.push(operation.tag);
+        }
+    }
+
+    /// Checks a state that was loaded with that of an array that has served nothing.
+    pub(crate) fn check_loaded(&self, erase_counts: &[u32]) -> Result<(), String> {
+        if self.sequence > MOST_COUNTED {
+            return Err(format!("NAND: more than {MOST_COUNTED} operations were counted to age a drive"));
+        }
+        self.reads.as_ref().map_or(Ok(()), |reads| reads.check_loaded(erase_counts))
+    }
+
+    /// An operation is done as soon as it is asked for: a read goes as the policy says.
+    #[cold]
+    pub(crate) fn do_at_once(&mut self, operation: &mut Operation) {
+        match &mut self.reads {
+            Some(reads) if operation.is_read() && operation.write == Operation::NOT_ASKED => {
+                let reading = reads.take(0, operation);
+                (operation.write, operation.failed) = (reading.retries.into(), !reading.is_readable);
+            }
+            Some(reads) if operation.is_read() => reads.count_read(operation.block),
+            _ => {}
+        }
+        self.ended(operation, self.sequence, 0);
+        self.sequence += 1;
+    }
+
+    /// A read is given up, because nobody knows where its page is.
+    #[cold]
+    pub(crate) fn missed(&mut self, read: &Operation) {
+        if let Some(reads) = &mut self.reads {
+            reads.count_missed(read.origin);
+        }
+        if read.tag != crate::Nand::NO_TAG {
+            self.unreadable.push(read.tag);
+        }
+    }
+
+    /// Whether a read of that tag has ended without its data, which is taken.
+    pub(crate) fn take_unreadable(&mut self, tag: u32) -> bool {
+        let at = self.unreadable.iter().position(|&unreadable| unreadable == tag);
+        at.map(|at| self.unreadable.swap_remove(at)).is_some()
+    }
+}

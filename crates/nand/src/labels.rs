@@ -1,0 +1,88 @@
+//! Out-of-band data: what each physical page holds, as the spare bytes of the page say.
+
+use flashloom_units::{Reader, State, StateError, Writer};
+use serde::{Deserialize, Serialize};
+
+use crate::event::OperationKind;
+use crate::operation::Operation;
+use crate::{BlockId, Geometry, Lpn, Ppn};
+
+/// What a page was programmed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum PageContent {
+    /// A page of the host, by its logical number.
+    Host(Lpn),
+    /// A page of a map, by the number that the map has for it.
+    Map(u32),
+    /// Nothing that is ever read: a page above it was needed.
+    Filler,
+}
+
+/// The out-of-band data of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutOfBand {
+    /// What the page holds; a copy holds what the page did that it was made from.
+    pub content: PageContent,
+    /// Counts the programs of the array in the order in which the FTL asked for them, with gaps: of two pages that hold
+    /// the same, the greater one is the newer.
+    pub sequence: u64,
+}
+
+/// The out-of-band data of every page of an array, as its cells have it: from the end of a program to the end of an
+/// erase.
+#[derive(Debug)]
+pub(crate) struct Labels {
+    geometry: Geometry,
+    /// 16 bytes a page.
+    pages: Vec<Option<OutOfBand>>,
+}
+
+impl State for Labels {
+    fn save(&self, to: &mut Writer) {
+        to.array(&self.pages);
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        from.array(&mut self.pages).map_err(|error| error.within("out_of_band"))
+    }
+}
+
+const _: () = assert!(size_of::<Option<OutOfBand>>() == 16);
+
+impl Labels {
+    pub(crate) fn new(geometry: &Geometry) -> Self {
+        Self { geometry: *geometry, pages: vec![None; geometry.total_pages() as usize] }
+    }
+
+    pub(crate) fn get(&self, ppn: Ppn) -> Option<OutOfBand> {
+        self.pages[ppn.at()]
+    }
+
+    /// An operation has ended.
+    pub(crate) fn ended(&mut self, operation: &Operation, sequence: u64) {
+        match operation.kind {
+            OperationKind::Program | OperationKind::Copyback => {
+                let content = (!operation.failed).then(|| self.content(operation));
+                self.pages[operation.ppn.at()] = content.map(|content| OutOfBand { content, sequence });
+            }
+            OperationKind::Erase => self.erased(operation.block),
+            OperationKind::Read | OperationKind::Hold => {}
+        }
+    }
+
+    /// What a program writes. The page that it copies is still there: its block is held for it.
+    fn content(&self, program: &Operation) -> PageContent {
+        match program.map_page() {
+            _ if program.lpn.is_some() => PageContent::Host(program.lpn),
+            Some(page) => PageContent::Map(page),
+            None if program.from.is_none() => PageContent::Filler,
+            None => self.pages[program.from.at()].map_or(PageContent::Filler, |copied| copied.content),
+        }
+    }
+
+    fn erased(&mut self, block: BlockId) {
+        let first = self.geometry.page(block, 0).at();
+        self.pages[first..first + self.geometry.pages as usize].fill(None);
+    }
+}

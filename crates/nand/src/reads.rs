@@ -1,0 +1,243 @@
+//! How reads go: what the array keeps of its pages for a policy of reliability, and what becomes of data that cannot be
+//! read.
+//!
+//! ```text
+//! when a read is asked for   of a copy, or of what is beneath a partial write: the program that needs it has to know
+//! when a die takes it up     for the host, or of the map: of the page that is really read, which may be an older one
+//! in counting mode           always when it is asked for
+//!
+//! lost     a page, or sectors of it, whose data was taken from a page that could not be read; the program is done all
+//!          the same. A read for the host that asks for one of them fails. It is lost as long as the page is there; a
+//!          copy takes it along, sectors that the host writes anew are whole again, and so is a page of the map that is
+//!          written again
+//! ```
+//!
+//! What is asked for runs ahead of the array, so that a page can be programmed anew by the FTL while a die still reads
+//! what it held before: lives of a block are told apart by its erases.
+
+use std::collections::BTreeMap;
+
+use flashloom_units::{Figure, Ns, Reader, State, StateError, Writer};
+use serde::{Deserialize, Serialize};
+
+use crate::event::OperationKind;
+use crate::operation::Operation;
+use crate::reliability::{PageCondition, Reading, Reliability};
+use crate::{BlockId, Geometry, Origin, Ppn};
+
+/// Reads that did not succeed at once, by origin in the order of [`Origin::ALL`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadCounts {
+    /// Reads that were repeated at least once.
+    pub repeated: [u64; 5],
+    /// Retries: how often they were repeated.
+    pub retries: [u64; 5],
+    /// Reads that failed, or asked for sectors that were lost before.
+    pub unreadable: [u64; 5],
+    /// Pages programmed with data of which all or part could not be read.
+    pub lost_pages: u64,
+}
+
+/// Reads that a saved drive has counted at most, so that a run can go on from there.
+pub(crate) const MOST_COUNTED: u64 = 1 << 60;
+
+/// Which page, in which life of its block: counted by the erases before it.
+pub(crate) type PageOfLife = (Ppn, u32);
+
+/// What is kept of a block.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct BlockReads {
+    /// Erases that have ended and did not fail.
+    erases: u32,
+    /// Reads since the last erase.
+    reads: u64,
+}
+
+/// The policy, and what it sees.
+pub(crate) struct Reads {
+    geometry: Geometry,
+    policy: Box<dyn Reliability>,
+    counts: ReadCounts,
+    blocks: Vec<BlockReads>,
+    /// When the program of each page ended.
+    programmed_ns: Vec<Ns>,
+    /// The sectors that are lost of each page that has any.
+    lost: BTreeMap<PageOfLife, u32>,
+}
+
+impl State for Reads {
+    fn save(&self, to: &mut Writer) {
+        let Self { policy, counts, blocks, programmed_ns, lost, geometry: _ } = self;
+        to.policy("reliability", policy.state());
+        to.value(counts);
+        to.array(blocks);
+        programmed_ns.save(to);
+        to.value(lost);
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        from.policy(self.policy.state_mut()).map_err(|error| error.within("reliability"))?;
+        self.counts = from.value().map_err(|error| error.within("counts"))?;
+        from.array(&mut self.blocks).map_err(|error| error.within("blocks"))?;
+        self.programmed_ns.load(from).map_err(|error| error.within("programmed_ns"))?;
+        // As long as the bytes are: what it says is checked with the rest of the array.
+        self.lost = from.value().map_err(|error| error.within("lost"))?;
+        Ok(())
+    }
+}
+
+impl Reads {
+    pub(crate) fn new(geometry: &Geometry, policy: Box<dyn Reliability>) -> Self {
+        Self {
+            geometry: *geometry,
+            policy,
+            counts: ReadCounts::default(),
+            blocks: vec![BlockReads::default(); geometry.total_blocks() as usize],
+            programmed_ns: vec![0; geometry.total_pages() as usize],
+            lost: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn counts(&self) -> ReadCounts {
+        self.counts
+    }
+
+    pub(crate) fn reset_counts(&mut self) {
+        self.counts = ReadCounts::default();
+    }
+
+    pub(crate) fn figures(&self) -> Vec<Figure> {
+        self.policy.figures()
+    }
+
+    /// Checks a state that was loaded with that of an array in which nothing is under way.
+    pub(crate) fn check_loaded(&self, erase_counts: &[u32]) -> Result<(), String> {
+        let erases = self.blocks.iter().map(|block| block.erases);
+        if let Some(block) = erases.zip(erase_counts).position(|(erases, &count)| erases != count) {
+            return Err(format!("reliability: block {block} was erased another number of times than the array says"));
+        }
+        if let Some(ppn) = self.programmed_ns.iter().position(|&at| at > 0) {
+            return Err(format!(
+                "reliability: page {ppn} was programmed after the time of a drive that has served nothing"
+            ));
+        }
+        let ReadCounts { repeated, retries, unreadable, lost_pages } = self.counts;
+        let counts = [repeated, retries, unreadable].into_iter().flatten().chain([lost_pages]);
+        if counts.chain(self.blocks.iter().map(|block| block.reads)).any(|count| count > MOST_COUNTED) {
+            return Err(format!("reliability: a drive that was aged has counted more than {MOST_COUNTED} reads"));
+        }
+        let full = self.geometry.full_mask();
+        let is_wrong = |&(&(ppn, life), &mask): &(&PageOfLife, &u32)| {
+            let is_there = u64::from(ppn.0) < self.geometry.total_pages();
+            !is_there || life != erase_counts[self.geometry.block_of(ppn).at()] || mask == 0 || mask & !full != 0
+        };
+        match self.lost.iter().find(is_wrong) {
+            Some(((ppn, life), mask)) => {
+                Err(format!("reliability: sectors {mask:#x} of page {} are lost in life {life} of its block", ppn.0))
+            }
+            None => Ok(self.policy.check()?),
+        }
+    }
+}
+
+/// Reads.
+impl Reads {
+    /// A read is done at once, or a die takes it up: of a page as it is now in the array.
+    pub(crate) fn take(&mut self, now: Ns, operation: &Operation) -> Reading {
+        let Operation { ppn, block, mask, origin, .. } = *operation;
+        let BlockReads { erases, reads } = self.blocks[block.at()];
+        let age_ns = now - self.programmed_ns[ppn.at()];
+        let page = PageCondition { age_ns, reads, ..self.condition(ppn, block, erases) };
+        let asked = self.policy.read(&page);
+        let is_readable = asked.is_readable && self.lost_of((ppn, erases)) & mask == 0;
+        self.count_read(block);
+        self.count(origin, Reading { is_readable, ..asked })
+    }
+
+    /// A read of a page is asked for that a program takes its data from, in that life of its block; `is_programmed`
+    /// unless that is yet to come. If it cannot be read the page is lost.
+    pub(crate) fn ask(&mut self, now: Ns, from: PageOfLife, is_programmed: bool, origin: Origin) -> Reading {
+        let (ppn, erases) = from;
+        let block = self.geometry.block_of(ppn);
+        let mut page = self.condition(ppn, block, erases);
+        if is_programmed {
+            (page.age_ns, page.reads) = (now - self.programmed_ns[ppn.at()], self.blocks[block.at()].reads);
+        }
+        let asked = self.policy.read(&page);
+        if !asked.is_readable {
+            self.lost.insert(from, self.geometry.full_mask());
+        }
+        self.count(origin, asked)
+    }
+
+    fn condition(&self, ppn: Ppn, block: BlockId, erases: u32) -> PageCondition {
+        PageCondition::new(ppn, block, self.geometry.page_in_block(ppn), erases)
+    }
+
+    /// A page of a block is read.
+    pub(crate) fn count_read(&mut self, block: BlockId) {
+        self.blocks[block.at()].reads += 1;
+    }
+
+    fn count(&mut self, origin: Origin, reading: Reading) -> Reading {
+        let at = origin as usize;
+        self.counts.repeated[at] += u64::from(reading.retries > 0);
+        self.counts.retries[at] += u64::from(reading.retries);
+        self.counts.unreadable[at] += u64::from(!reading.is_readable);
+        reading
+    }
+
+    /// A read is given up that no die has taken up, because nobody knows where its page is.
+    pub(crate) fn count_missed(&mut self, origin: Origin) {
+        self.counts.unreadable[origin as usize] += 1;
+    }
+
+    fn lost_of(&self, page: PageOfLife) -> u32 {
+        if self.lost.is_empty() { 0 } else { self.lost.get(&page).copied().unwrap_or(0) }
+    }
+}
+
+/// Programs and erases.
+impl Reads {
+    /// A program is asked for, with data of another page but for sectors that it writes itself.
+    pub(crate) fn copy(&mut self, from: PageOfLife, to: PageOfLife, own: u32) {
+        let lost = self.lost_of(from) & !own;
+        if lost != 0 {
+            self.lost.insert(to, lost);
+            self.counts.lost_pages += 1;
+        }
+    }
+
+    /// An operation has ended.
+    pub(crate) fn ended(&mut self, operation: &Operation, now: Ns) {
+        let Operation { kind, ppn, block, failed, .. } = *operation;
+        match kind {
+            OperationKind::Program => self.programmed_ns[ppn.at()] = now,
+            OperationKind::Copyback => {
+                self.programmed_ns[ppn.at()] = now;
+                self.count_read(self.geometry.block_of(operation.from));
+            }
+            OperationKind::Erase => {
+                let state = &mut self.blocks[block.at()];
+                let ended = state.erases;
+                *state = BlockReads { erases: ended + u32::from(!failed), reads: 0 };
+                self.forget(block, ended);
+            }
+            OperationKind::Read | OperationKind::Hold => {}
+        }
+    }
+
+    /// What was lost in a life of a block that is over.
+    fn forget(&mut self, block: BlockId, life: u32) {
+        if self.lost.is_empty() {
+            return;
+        }
+        let first = self.geometry.page(block, 0);
+        let pages = (first, 0)..=(Ppn(first.0 + self.geometry.pages - 1), u32::MAX);
+        let over: Vec<PageOfLife> =
+            self.lost.range(pages).map(|(&page, _)| page).filter(|page| page.1 == life).collect();
+        for page in over {
+            self.lost.remove(&page);
+        }
+    }
+}

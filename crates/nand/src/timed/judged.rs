@@ -1,0 +1,89 @@
+//! Reads that take longer, or fail: what a policy of reliability says of them when a die takes them up, and what
+//! becomes of reads that wait for one that fails.
+
+use crate::Events;
+use flashloom_units::{NO_INDEX, Ns};
+
+use super::{Group, Timed};
+use crate::event::{Event, OperationKind};
+use crate::operation::{Operation, Waits};
+
+impl Timed {
+    /// A die begins reads that may be repeated.
+    #[cold]
+    pub(super) fn begin_reads(&mut self, die: u32, mut group: Group, events: &mut Events) {
+        let longer = self.judge(&mut group);
+        self.begin_group(die, group, events);
+        if longer > 0 {
+            self.note_repeated(&group, longer, events);
+        }
+    }
+
+    /// A die takes up reads: asks of those that were not asked of before. Returns by how much longer the array works at
+    /// them: reads of several planes have their data together, so the longest decides.
+    fn judge(&mut self, group: &mut Group) -> Ns {
+        let Some(reads) = self.known.0.as_deref_mut().and_then(|known| known.reads.as_mut()) else { return 0 };
+        let once = group.ends - group.array_from;
+        let (mut longest, mut id) = (once, group.head);
+        while let Some(operation) = self.operations.get_mut(id as usize) {
+            if operation.write == Operation::NOT_ASKED {
+                let reading = reads.take(self.now, operation);
+                (operation.write, operation.failed) = (reading.retries.into(), !reading.is_readable);
+            } else {
+                reads.count_read(operation.block);
+            }
+            let read_ns = self.array_ns.of(operation.block, operation.page, OperationKind::Read);
+            longest = longest.max((1 + Ns::from(operation.write)) * read_ns);
+            id = operation.next;
+        }
+        group.ends = group.array_from + longest;
+        longest - once
+    }
+
+    /// Tells that reads are repeated, and by how much longer the array works at each of their command.
+    fn note_repeated(&self, group: &Group, array_ns: Ns, events: &mut Events) {
+        let Some(events) = events else { return };
+        for number in self.members(group) {
+            let retries = self.operations[number as usize].write;
+            events.push(Event::Repeated { number, retries, array_ns });
+        }
+    }
+
+    /// A read has ended without its data. What is read for the host after it was to be found by that data, and ends
+    /// with it; everything else goes on.
+    #[cold]
+    pub(super) fn free_after_unreadable(&mut self, mut waiter: u32, events: &mut Events, completed: &mut Vec<u32>) {
+        while waiter != NO_INDEX {
+            let Operation { sibling, kind, lpn, .. } = self.operations[waiter as usize];
+            if kind == OperationKind::Read && lpn.is_some() {
+                self.miss(waiter, events, completed);
+            } else {
+                self.free_waiter(waiter, events);
+            }
+            waiter = sibling;
+        }
+    }
+
+    /// A read ends that no die has taken up.
+    fn miss(&mut self, id: u32, events: &mut Events, completed: &mut Vec<u32>) {
+        let operation = &mut self.operations[id as usize];
+        let Operation { block, waits, tag, waiters, .. } = *operation;
+        if let Some(known) = &mut self.known.0 {
+            known.missed(operation);
+        }
+        if let Some(events) = events {
+            events.push(Event::Missed { command: self.command(id) });
+        }
+        if tag != NO_INDEX {
+            completed.push(tag);
+        }
+        if waits == Waits::InItsLife {
+            self.retire(id);
+            self.let_go(block, events);
+        } else {
+            self.unlist(block, id);
+            self.retire(id);
+        }
+        self.free_waiters(waiters, events);
+    }
+}
