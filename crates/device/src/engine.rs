@@ -106,36 +106,36 @@ enum Idle {
     Done,
 }
 
-/// Result of a submission.
+/// What became of a request that was submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Submitted {
-    /// The request was accepted; a [`Completion`] follows.
+    /// It will come back as a [`Completion`].
     Accepted,
-    /// The target is full, and nothing has changed: submit the request again after a completion.
+    /// There is no room for it, and nothing has changed: submit it again after a completion.
     Full,
 }
 
-/// A request that has completed or failed.
+/// A request that has come back, done or failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Completion {
-    /// The cookie that it was submitted with.
+    /// What was given along when it was submitted.
     pub cookie: u32,
-    /// Time of completion.
+    /// When.
     pub time_ns: Ns,
-    /// Its outcome, with a value.
+    /// How it ended, and with which value.
     pub status: Status,
 }
 
 impl Completion {
-    /// The completion at `time_ns` of the request submitted with `cookie`.
+    /// The request that was submitted with `cookie` ends at that time.
     #[inline]
     pub const fn new(cookie: u32, time_ns: Ns, status: Status) -> Self {
         Self { cookie, time_ns, status }
     }
 }
 
-/// Requests and completions between the engine and its caller.
+/// What goes in and comes out at the public calls.
 #[derive(Default)]
 struct Handed {
     completions: VecDeque<Completion>,

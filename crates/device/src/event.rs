@@ -1,4 +1,4 @@
-//! Events of a stack, and the observers of a run.
+//! What happens in a stack, and those who look.
 
 use flashloom_buffer::SlotId;
 use flashloom_host::{Dispatched, RequestId};
@@ -150,37 +150,36 @@ pub enum DriveEvent {
     },
 }
 
-/// An observer of a run. Its methods are called in order of simulated time; it changes nothing.
+/// Who looks at a run, and is told in order of time.
 pub trait Observer {
-    /// What the observer wants to see. Called once, before the run begins.
+    /// What it is told. Asked once, before the run begins.
     fn interest(&self) -> Interest {
         Interest::default()
     }
 
-    /// Called before the first request, with aged drives ([`Target::engines`]).
+    /// The run is about to begin: drives are aged, and no request was submitted. [`Target::engines`] has them.
     fn begin(&mut self, _target: &dyn Target) {}
 
-    /// Called with the state after each interval of simulated time or of pages, and at the end, if
-    /// [`Interest::samples`].
+    /// The state after an interval of simulated time or of pages, for those with [`Interest::samples`], and at the end.
     fn sample(&mut self, _sample: &Sample) {}
 
-    /// Time of the next [`Self::look`]. Called before the run begins, and after every look.
+    /// When it wants to look at the target next; asked before the run begins, and after every [`Self::look`].
     fn next_look_ns(&self) -> Ns {
         Ns::MAX
     }
 
-    /// Called with the target at the time of [`Self::next_look_ns`], before the events of that time, and at the end of
-    /// the run.
+    /// The target at the time that was asked for, at which nothing has happened yet, and at the end of the run; for
+    /// those with [`Self::next_look_ns`].
     fn look(&mut self, _time_ns: Ns, _target: &dyn Target) {}
 
-    /// Called for every event, if [`Interest::events`].
+    /// Something happened; for those with [`Interest::events`].
     fn event(&mut self, _now: Ns, _event: &Event) {}
 
-    /// Called when a request has ended, if [`Interest::served`].
+    /// A request has ended; for those with [`Interest::served`].
     fn served(&mut self, _served: &Served) {}
 }
 
-/// What an observer wants to see. What no observer wants costs nothing.
+/// What an observer wants to be told. What nobody wants costs nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
     /// Samples of the state after every interval of simulated time, or of pages

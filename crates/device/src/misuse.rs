@@ -7,7 +7,7 @@ use flashloom_workload::{Op, Request};
 
 use crate::engine::Engine;
 
-/// Why a target refused a call. A refused call has changed nothing.
+/// Why a target refused a call. Nothing has changed then, and the next call can do better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Misuse {

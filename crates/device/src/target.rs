@@ -188,12 +188,12 @@ pub struct Terms {
     pub drains: bool,
 }
 
-/// The host side of a run. The target calls it in [`Target::settle`], while it processes a timestamp.
+/// The host side of a run, which a target calls in the middle of a moment ([`Target::settle`]).
 pub trait Client<T> {
-    /// Called for each completion, in order.
+    /// A request has come back. Called once for each, in order.
     fn completed(&mut self, completion: &Completion);
 
-    /// Submits requests of the backlogs, in order, until one is refused. Called after completions, before the target
-    /// decides its next work.
+    /// There may be room for requests that found none: they are offered again, in order, until one is refused. Called
+    /// after completions, and before the target decides what it does next.
     fn resubmit(&mut self, _target: &mut T) {}
 }
