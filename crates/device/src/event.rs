@@ -32,7 +32,7 @@ pub enum Event {
         /// Its outcome.
         status: Status,
     },
-    /// A request of the command of the last [`Self::Completed`] has ended.
+    /// A request of the command of the last [`Self::Returned`] has ended.
     Ended {
         /// Number of the request.
         member: u32,
@@ -44,7 +44,7 @@ pub enum Event {
 }
 
 /// An event of a drive. A command is identified by the drive's number for it, which is also the tag of the flash
-/// operations that it waits for, and is reused after [`Self::Done`].
+/// operations that it waits for, and is reused after [`Self::Completed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DriveEvent {

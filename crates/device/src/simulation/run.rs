@@ -127,7 +127,7 @@ impl Run<'_, '_, '_, '_> {
         if let [one] = &mut *self.tenants { one.next_arrival_ns(now) } else { self.first_arrival_ns(now) }
     }
 
-    /// [`Self::next_ns`] with several workloads.
+    /// [`Self::next_arrival_ns`] with several workloads.
     #[inline(never)] // Most runs have one.
     fn first_arrival_ns(&mut self, now: Ns) -> Result<Ns, Problem> {
         let mut first_ns = Ns::MAX;
