@@ -142,8 +142,8 @@ impl Superblocks {
         }
     }
 
-    /// Number of pages of a superblock that are programmed; `None` if its blocks were not programmed in turn, or erased
-    /// together.
+    /// Number of pages of a superblock that are programmed; `None` if its blocks were not programmed in turn, or not
+    /// erased together.
     pub(crate) fn written(&self, nand: &Nand, superblock: BlockId) -> Option<u32> {
         let single = [superblock];
         let members = if self.are_blocks() { &single[..] } else { self.of(superblock) };
