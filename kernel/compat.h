@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What Linux 6.1 and 6.12 do differently, under one name each. The headers of
- * the block layer that are private to it come from the kernel's source.
+ * Differences between Linux 6.1 and 6.12, under one name each. The block
+ * layer's private headers come from the kernel's source.
  */
 #ifndef PARDISPATCH_COMPAT_H
 #define PARDISPATCH_COMPAT_H
@@ -21,7 +21,7 @@
 #define pd_insert_t		blk_insert_t
 #define PD_AT_HEAD(flags)	((flags) & BLK_MQ_INSERT_AT_HEAD)
 
-/* The request went through prepare_request() and will through the end. */
+/* prepare_request() was called, and finish_request() will be. */
 #define PD_RQF_PREPARED		RQF_USE_SCHED
 
 #else

@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ParDispatcher: one subqueue a region of the address space, served
- * round-robin, one direction a turn.
+ * ParDispatcher: one subqueue per region of the address space, served
+ * round-robin, one direction per turn.
  *
  *	region(rq) = first sector of rq / S
- *	insert:   into the next sweep of its region and direction, sorted, and
- *	          at the end of its direction's FIFO; its deadline is the time
- *	          now and the direction's expiry
- *	dispatch: if no turn is under way, begin one:
- *	            expired turn, if the request with the earliest deadline of
- *	              all has expired and the last turn was not an expired one:
- *	              its region and direction, starting from that request
+ *	insert:   sorted into the next sweep of its region and direction, and
+ *	          at the tail of its direction's FIFO; its deadline is now plus
+ *	          the direction's expiry
+ *	dispatch: if there is no current turn, begin one:
+ *	            expired turn, if the earliest deadline of all requests has
+ *	              passed and the last turn was not an expired one: the
+ *	              region and direction of that request, starting with it
  *	            ordinary turn otherwise: the next region with requests, in
- *	              address order and round the end; the direction opposite to
- *	              that region's last turn, or the other one if that has
- *	              nothing pending; starting from the lowest, or where the
- *	              last turn of that region and direction has stopped
- *	          send the next request of the sweep in ascending order (after
- *	            the highest, the lowest)
- *	          when a sweep has been sent, what waits of its region and
- *	            direction is the new one
- *	          the turn ends when its direction is empty in that region, or
- *	            after a batch
- *	merge:    within a region; what two sweeps join goes with the one under
- *	          way
+ *	              address order, wrapping round; the direction opposite to
+ *	              that region's last turn, or the same one if the opposite
+ *	              has no requests; starting at the lowest request, or where
+ *	              the last turn of that region and direction stopped
+ *	          dispatch the next request of the current sweep in ascending
+ *	            order (after the highest, the lowest)
+ *	          when the sweep is empty, the next sweep becomes the current
+ *	            one
+ *	          the turn ends after a batch, or when its region has no more
+ *	            requests of its direction
+ *	merge:    within a region; a request merged from two sweeps belongs to
+ *	          the current one
  *
  * Source: Wang, Huang, He, Zhou, Li, He: "A Novel I/O Scheduler for SSD with
  * Improved Performance and Lifetime", section II. What the paper leaves open
  * is decided as in Flashloom's simulator, and listed in README.md.
  *
- * A request waits for what is left of the sweep under way and for its own, which
- * nothing joins any more once they have begun, however long a stream goes on.
+ * No starvation: a request waits for the rest of the current sweep and for its
+ * own, and no request is added to a sweep that has begun.
  *
- * Only regions that were used have memory. A dispatch touches at most one node
- * a level to find the next region, however many regions there are, and takes
- * O(log n) in the waiting requests of one region to find the request in it.
+ * Cost: only regions that were used are allocated. A dispatch touches at most
+ * one node per level to find the next region, however many there are, and finds
+ * the request in O(log n) of the n requests queued in that region.
  */
 #include <linux/bitops.h>
 #include <linux/compiler.h>
@@ -46,8 +46,8 @@
 #include "pardispatch_core.h"
 
 /*
- * Requests arrive under the caller's lock, where nothing may sleep. They can do
- * without, so that they leave the reserves to what writes memory out.
+ * Allocations happen under the caller's lock, so they must not sleep. A request
+ * can go unsorted, so they leave the emergency reserves to reclaim.
  */
 #define PD_GFP	(GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC)
 
@@ -78,8 +78,8 @@ static struct pd_node *pd_node_below(struct pd_node *node, void **slot)
 }
 
 /*
- * The node of the lowest level for a region; NULL if there is none yet and
- * it is not to be made, or there is no memory to make it.
+ * The lowest-level node of a region. NULL if there is none: @make was false or
+ * there was no memory.
  */
 static struct pd_node *pd_map_leaf(struct pd_map *map, u32 index, bool make)
 {
@@ -87,7 +87,7 @@ static struct pd_node *pd_map_leaf(struct pd_map *map, u32 index, bool make)
 	struct pd_node *node = map->root;
 	int shift;
 
-	/* A few neighbours see most of the requests. */
+	/* Most requests go to a few neighbouring regions. */
 	if (map->recent && map->recent->first == first)
 		return map->recent;
 	for (shift = PD_TOP_SHIFT; shift > 0; shift -= PD_DIGIT_BITS) {
@@ -105,7 +105,7 @@ static struct pd_node *pd_map_leaf(struct pd_map *map, u32 index, bool make)
 	return node;
 }
 
-/* The region of that number; NULL if there is no memory for a new one. */
+/* The region with that number, allocated if new; NULL without memory. */
 static struct pd_region *pd_map_region(struct pd_map *map, u32 index)
 {
 	struct pd_node *leaf = pd_map_leaf(map, index, true);
@@ -129,7 +129,7 @@ static struct pd_region *pd_map_region(struct pd_map *map, u32 index)
 	}
 	region->leaf = leaf;
 	region->index = index;
-	/* So that its first turn takes reads, because a task waits for them. */
+	/* So that its first turn takes reads, which tasks wait for. */
 	region->last_direction = WRITE;
 	*slot = region;
 	return region;
@@ -149,8 +149,8 @@ static void pd_node_free(struct pd_node *node, int shift)
 }
 
 /**
- * pd_map_init - make a map without regions
- * @map: what to make
+ * pd_map_init - initialize an empty map
+ * @map: the map
  *
  * Return: 0 or -ENOMEM. May sleep.
  */
@@ -163,10 +163,10 @@ int pd_map_init(struct pd_map *map)
 }
 
 /**
- * pd_map_free - give back all memory of a map
- * @map: what pd_map_init() made; no scheduler uses it
+ * pd_map_free - free a map and its regions
+ * @map: a map from pd_map_init() that no scheduler uses
  *
- * Takes time in proportion to the regions that were used.
+ * Takes time proportional to the number of regions that were used.
  */
 void pd_map_free(struct pd_map *map)
 {
@@ -174,7 +174,7 @@ void pd_map_free(struct pd_map *map)
 	*map = (struct pd_map) { };
 }
 
-/* The region has got its first request. */
+/* Called when a region gets its first request. */
 static void pd_map_set_pending(struct pd_region *region)
 {
 	struct pd_node *node = region->leaf;
@@ -188,7 +188,7 @@ static void pd_map_set_pending(struct pd_region *region)
 	}
 }
 
-/* The region has lost its last request. */
+/* Called when a region loses its last request. */
 static void pd_map_clear_pending(struct pd_region *region)
 {
 	struct pd_node *node = region->leaf;
@@ -203,9 +203,9 @@ static void pd_map_clear_pending(struct pd_region *region)
 }
 
 /*
- * The first region with requests after another, or of all if that is NULL;
- * NULL if there is none. Climbs until there is a way off to a higher number,
- * and descends to the lowest there.
+ * The next region with requests after @region, or the first one if @region is
+ * NULL; NULL if there is none. Climbs to the first node that has requests in a
+ * later slot, then descends to the lowest region there.
  */
 static struct pd_region *pd_map_next_pending(const struct pd_map *map,
 					     const struct pd_region *region)
@@ -256,7 +256,7 @@ static bool pd_has(const struct pd_region *region, int dir)
 	       rb_first_cached(&region->sweep[dir][1].sorted);
 }
 
-/* The sweep under way; a new one, of all that waits, if that is over. */
+/* The current sweep; if it is empty, the next one becomes current. */
 static struct rb_root_cached *pd_renew_sweep(struct pd_region *region, int dir)
 {
 	if (!rb_first_cached(&pd_current_sweep(region, dir)->sorted))
@@ -264,7 +264,7 @@ static struct rb_root_cached *pd_renew_sweep(struct pd_region *region, int dir)
 	return &pd_current_sweep(region, dir)->sorted;
 }
 
-/* Sorts by the first sector; after those that begin at the same one. */
+/* Sorts by first sector; equal ones stay in order of insertion. */
 static void pd_tree_add(struct request *rq)
 {
 	struct rb_root_cached *tree = pd_tree(rq);
@@ -291,7 +291,7 @@ static void pd_tree_del(struct request *rq)
 	RB_CLEAR_NODE(&rq->rb_node);
 }
 
-/* The first that begins at or after @pos. */
+/* The first request that begins at or after @pos, or NULL. */
 static struct request *pd_tree_from(const struct rb_root_cached *tree,
 				    sector_t pos)
 {
@@ -329,8 +329,8 @@ static void pd_leave_region(struct request *rq)
 }
 
 /**
- * pd_init - prepare a scheduler without requests
- * @core: what to prepare
+ * pd_init - initialize a scheduler without requests
+ * @core: the scheduler
  * @region_sectors: the size of a region, at least one sector
  * @tunables: batches of at least one request, and expiry times
  *
@@ -351,8 +351,8 @@ int pd_init(struct pd_core *core, u64 region_sectors,
 }
 
 /**
- * pd_exit - give back all memory of a scheduler without requests
- * @core: what pd_init() prepared
+ * pd_exit - free the memory of a scheduler without requests
+ * @core: the scheduler
  */
 void pd_exit(struct pd_core *core)
 {
@@ -363,14 +363,14 @@ void pd_exit(struct pd_core *core)
  * pd_set_region_sectors - change the size of a region
  * @core: the scheduler
  * @region_sectors: the new size, at least one sector
- * @map: a map without regions, for the new size; afterwards one that nothing
- *	uses, for the caller to free where it holds no lock
+ * @map: an empty map for the new size; on return the old map, which the caller
+ *	frees without holding a lock
  *
- * What waits is sorted anew, by age where it begins at the same sector, and
- * keeps its deadline. The turn and the sweeps under way end, the round goes on at
- * the same address, and every region's next turn is a first one.
+ * Queued requests are sorted again, by age if they begin at the same sector,
+ * and keep their deadlines. The current turn and sweeps end, the round
+ * continues at the same address, and the next turn of each region is its first.
  *
- * Return: 0, or -ENOMEM, and then nothing has changed.
+ * Return: 0, or -ENOMEM with nothing changed.
  */
 int pd_set_region_sectors(struct pd_core *core, u64 region_sectors,
 			  struct pd_map *map)
@@ -379,7 +379,7 @@ int pd_set_region_sectors(struct pd_core *core, u64 region_sectors,
 	struct request *rq;
 	int dir;
 
-	/* Memory first, so that what follows cannot fail half-way. */
+	/* Allocate first, so that nothing below can fail half-way. */
 	if (core->round) {
 		u64 next = (core->round->index + 1) * core->region_sectors;
 		u32 index = pd_index(region_sectors, next);
@@ -414,13 +414,13 @@ int pd_set_region_sectors(struct pd_core *core, u64 region_sectors,
 }
 
 /**
- * pd_insert - take a request in
+ * pd_insert - queue a request
  * @core: the scheduler
- * @rq: a request that does not wait here
+ * @rq: a request that is not queued here
  * @now: the time, which never decreases
  *
- * Return: 0, or -ENOMEM where its region is new and there is no memory for it;
- * then the scheduler does not know the request.
+ * Return: 0, or -ENOMEM if its region could not be allocated; the request is
+ * not queued then.
  */
 int pd_insert(struct pd_core *core, struct request *rq, u64 now)
 {
@@ -437,7 +437,7 @@ int pd_insert(struct pd_core *core, struct request *rq, u64 now)
 	return 0;
 }
 
-/* The request with the earliest deadline, if it has passed; else NULL. */
+/* The request with the earliest deadline if that has passed, else NULL. */
 static struct request *pd_earliest_expired(struct pd_core *core, u64 now)
 {
 	struct request *read = pd_oldest(&core->fifo[READ]);
@@ -449,7 +449,7 @@ static struct request *pd_earliest_expired(struct pd_core *core, u64 now)
 	return rq && now > rq->fifo_time ? rq : NULL;
 }
 
-/* The region that is next in the round; NULL if nothing waits. */
+/* The next region of the round; NULL if no request is queued. */
 static struct pd_region *pd_next_of_round(struct pd_core *core)
 {
 	struct pd_region *region;
@@ -467,7 +467,7 @@ static bool pd_begin_turn(struct pd_core *core, u64 now)
 	struct pd_turn *turn = &core->turn;
 	struct request *late = NULL;
 
-	/* Every second turn at most, or overload would make a FIFO of it. */
+	/* At most every second turn, or overload would turn it into a FIFO. */
 	if (!core->last_was_expired)
 		late = pd_earliest_expired(core, now);
 	if (late) {
@@ -514,11 +514,11 @@ static void pd_account(struct pd_core *core, const struct request *rq, u64 now)
 }
 
 /**
- * pd_dispatch - choose the next request and let go of it
+ * pd_dispatch - choose the next request and remove it
  * @core: the scheduler
  * @now: the time, which never decreases
  *
- * Return: the request, or NULL if none waits.
+ * Return: the request, or NULL if none is queued.
  */
 struct request *pd_dispatch(struct pd_core *core, u64 now)
 {
@@ -539,8 +539,8 @@ struct request *pd_dispatch(struct pd_core *core, u64 now)
 	turn->from = blk_rq_pos(rq);
 	turn->region->stopped_at[turn->direction] = turn->from;
 	/*
-	 * A turn ends with the request that empties its direction, and not when
-	 * the next one is asked for: what comes in between waits for the round.
+	 * The turn ends with the last request of its direction, not at the next
+	 * dispatch: what arrives in between waits for the region's next turn.
 	 */
 	if (!--turn->left || !pd_has(turn->region, turn->direction))
 		turn->region = NULL;
@@ -555,14 +555,14 @@ static struct request *pd_begins_at(const struct pd_sweep *sweep, sector_t pos)
 }
 
 /**
- * pd_front_merge_candidate - find what a bio could be merged before
+ * pd_front_merge_candidate - find a request to merge a bio in front of
  * @core: the scheduler
  * @end: the sector after the last one of the bio
  * @direction: READ or WRITE
  *
- * Return: a request of that direction that begins at @end, or NULL; of the sweep
- * under way rather than of the next one. It lies in the region of @end, which
- * pd_same_region() has to compare with the bio's.
+ * Return: a request of that direction that begins at @end, or NULL; one of the
+ * current sweep before one of the next. The caller checks by pd_same_region()
+ * that the bio begins in the region of the request.
  */
 struct request *pd_front_merge_candidate(struct pd_core *core, sector_t end,
 					 int direction)
@@ -584,8 +584,8 @@ struct request *pd_front_merge_candidate(struct pd_core *core, sector_t end,
 }
 
 /**
- * pd_former - the neighbour before, of the same sweep
- * @rq: a request that waits
+ * pd_former - the request before @rq in its sweep
+ * @rq: a queued request
  *
  * Return: the neighbour, or NULL.
  */
@@ -595,8 +595,8 @@ struct request *pd_former(struct request *rq)
 }
 
 /**
- * pd_latter - the neighbour after, of the same sweep
- * @rq: a request that waits
+ * pd_latter - the request after @rq in its sweep
+ * @rq: a queued request
  *
  * Return: the neighbour, or NULL.
  */
@@ -606,8 +606,8 @@ struct request *pd_latter(struct request *rq)
 }
 
 /**
- * pd_moved - sort a request again whose beginning was moved by a front merge
- * @rq: a request that waits; it still begins in the same region
+ * pd_moved - sort a request again after a front merge changed its first sector
+ * @rq: a queued request; it still begins in the same region
  */
 void pd_moved(struct request *rq)
 {
@@ -616,13 +616,13 @@ void pd_moved(struct request *rq)
 }
 
 /**
- * pd_absorb - let go of a request that has become a part of another
- * @kept: the other; it waits, and takes over an earlier deadline and sweep
- * @gone: the request, which waits in the same region and direction
+ * pd_absorb - remove a request that was merged into another
+ * @kept: the other, which is queued; it inherits an earlier deadline or sweep
+ * @gone: the request, queued in the same region and direction
  *
- * What is merged as it is inserted may join two requests of different sweeps.
- * The one of the sweep under way waits no longer for that: the sweep loses one
- * request and gets one, so that its length still bounds what others wait.
+ * The merge of a request being inserted may join two requests of different
+ * sweeps. The result belongs to the current sweep, which loses one request and
+ * gains one: its length, which bounds the waits of others, does not grow.
  */
 void pd_absorb(struct request *kept, struct request *gone)
 {
@@ -644,9 +644,9 @@ void pd_absorb(struct request *kept, struct request *gone)
 }
 
 /**
- * pd_region_end - where the region of a request ends
+ * pd_region_end - the end of a request's region
  * @core: the scheduler
- * @rq: a request that waits
+ * @rq: a queued request
  *
  * Return: the first sector after the region.
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The decisions of ParDispatcher, without the block layer around them.
+ * ParDispatcher's decisions, independent of the block layer.
  *
- * The same file is compiled into the module, into a sanitized test in
- * userspace, and into a test that holds it against Flashloom's simulator.
- * Everything it needs from its surroundings is a list, a tree, an allocator
- * and a request; userspace/linux provides these outside the kernel.
+ * The same file is compiled into the module, into a sanitized userspace test,
+ * and into a test that compares it with Flashloom's simulator. It needs only
+ * lists, trees, an allocator and requests; userspace/linux provides these
+ * outside the kernel.
  *
  * Nothing here locks: the caller lets one function run at a time.
  */
@@ -23,70 +23,70 @@
 #define PD_LEVELS	4
 
 /*
- * Finer division of a device than this helps none, and is refused. Of a device
- * that has grown since, what lies beyond belongs to the last region.
+ * Regions of a device at most; a region size that gives more is refused. If
+ * the device grows later, sectors beyond them belong to the last region.
  */
 #define PD_MAX_REGIONS	1048576
 
 /*
- * A node of the map of regions. A bit of @pending is set when the region in
- * that slot has requests or, above the lowest level, some region below it.
+ * A node of the map of regions. A bit of @pending is set if the region in that
+ * slot has requests; above the lowest level, if any region below it has.
  */
 struct pd_node {
 	struct pd_node *parent;
 	u64 pending;
-	/* Of the lowest level: the number of the region in the first slot. */
+	/* Lowest level only: the number of the region in the first slot. */
 	u32 first;
 	void *slot[PD_FANOUT];
 };
 
-/* Regions by their number; memory is taken for what was used. */
+/* Regions by number. Only regions that were used are allocated. */
 struct pd_map {
 	struct pd_node *root;
-	/* The node of the lowest level that was looked at last, or NULL. */
+	/* The lowest-level node of the last look-up, or NULL. */
 	struct pd_node *recent;
 };
 
 struct pd_region;
 
-/* Requests of a region and direction that are sent in one sweep, sorted. */
+/* Requests of one region and direction, dispatched in order of sectors. */
 struct pd_sweep {
 	struct rb_root_cached sorted;
 	struct pd_region *region;
 };
 
-/* A subqueue: the requests that begin in one region. */
+/* A subqueue: the requests whose first sector is in one region. */
 struct pd_region {
-	/* Of each direction the sweep under way and the next one. */
+	/* By direction: the current sweep and the next one. */
 	struct pd_sweep sweep[2][2];
-	/* Which of the two is under way. */
+	/* By direction: the index of the current sweep. */
 	u8 current_sweep[2];
 	u8 last_direction;
 	u32 index;
-	/* Where the request begins that was sent last. */
+	/* By direction: the first sector of the last request dispatched. */
 	sector_t stopped_at[2];
 	struct pd_node *leaf;
 };
 
-/* The turn under way; none when @region is NULL. */
+/* The current turn; none if @region is NULL. */
 struct pd_turn {
 	struct pd_region *region;
-	/* The next request begins here or later, if there is such a one. */
+	/* The scan continues at the first request at or after this sector. */
 	sector_t from;
-	/* How many requests it may still send. */
+	/* Requests that the turn may still dispatch. */
 	u32 left;
 	u8 direction;
 };
 
-/* Where an ordinary turn begins. */
+/* Where a turn begins that no expired deadline caused. */
 enum pd_scan {
-	/* At the lowest request that is left of the sweep. */
+	/* At the lowest remaining request of the sweep. */
 	PD_SCAN_LOWEST,
-	/* Where the last turn of the region and direction has stopped. */
+	/* Where the last turn of the region and direction stopped. */
 	PD_SCAN_CONTINUE,
 };
 
-/* What a caller may change at any time; it takes effect at the next use. */
+/* Tunables: the caller may change them at any time, effective at next use. */
 struct pd_tunables {
 	u32 batch[2];
 	enum pd_scan scan;
@@ -107,7 +107,7 @@ struct pd_stats {
 	u64 expired_turns;
 	u64 region_switches;
 	u64 direction_switches;
-	/* Requests that were dispatched after their deadline. */
+	/* Requests dispatched after their deadline. */
 	u64 expired;
 	struct pd_waits wait[2];
 };
@@ -116,15 +116,15 @@ struct pd_core {
 	struct pd_tunables tunables;
 	u64 region_sectors;
 	struct pd_map map;
-	/* All requests of a direction, in the order of their arrival. */
+	/* By direction: all requests in order of arrival. */
 	struct list_head fifo[2];
 	struct pd_turn turn;
-	/* The round goes on after this region; at the lowest if it is NULL. */
+	/* The round continues after this region; NULL: at the lowest one. */
 	struct pd_region *round;
 	/* The region of the last turn; PD_MAX_REGIONS before the first one. */
 	u32 last_region;
 	bool last_was_expired;
-	/* Of the last request sent; negative before the first one. */
+	/* Of the last request dispatched; negative before the first one. */
 	int last_direction;
 	struct pd_stats stats;
 };
@@ -150,25 +150,25 @@ void pd_absorb(struct request *kept, struct request *gone);
 
 sector_t pd_region_end(const struct pd_core *core, const struct request *rq);
 
-/* Whether @rq waits here; needs RB_CLEAR_NODE() on a request that is new. */
+/* Whether @rq is queued here; a new request needs RB_CLEAR_NODE() first. */
 static inline bool pd_holds(const struct request *rq)
 {
 	return !RB_EMPTY_NODE(&rq->rb_node);
 }
 
-/* The sweep of a request that waits. */
+/* The sweep of a queued request. */
 static inline struct pd_sweep *pd_sweep_of(const struct request *rq)
 {
 	return rq->elv.priv[0];
 }
 
-/* The region of a request that waits. */
+/* The region of a queued request. */
 static inline struct pd_region *pd_region_of(const struct request *rq)
 {
 	return pd_sweep_of(rq)->region;
 }
 
-/* Whether a request or bio at @pos may become a part of @rq, which waits. */
+/* Whether a request or bio at @pos may be merged into @rq, which is queued. */
 static inline bool pd_same_region(const struct pd_core *core,
 				  const struct request *rq, sector_t pos)
 {

@@ -8,10 +8,10 @@
 #include "pardispatch_depth.h"
 
 /**
- * pd_depth_note_tags - take note of how tags are stored
+ * pd_depth_note_tags - record the layout of the tag bitmap
  * @depth: the limits
- * @hctx: a hardware queue that has got its tags, or others; all hardware
- *	queues of a device have bitmaps of the same form
+ * @hctx: a hardware queue whose tags were allocated or replaced; the bitmaps
+ *	of all hardware queues of a device have the same layout
  */
 void pd_depth_note_tags(struct pd_depth *depth,
 			const struct blk_mq_hw_ctx *hctx)
@@ -20,14 +20,14 @@ void pd_depth_note_tags(struct pd_depth *depth,
 }
 
 /*
- * What the block layer is told so that a request gets a tag only while fewer
- * than @tags of @nr_requests are taken. Since Linux 6.12.43 that is their
- * number, before it the limit of each word of the bitmap.
+ * The shallow depth by which a request gets a tag only while fewer than @tags
+ * of @nr_requests are taken. Since Linux 6.12.43 it is a number of tags, before
+ * that a limit for each word of the bitmap.
  */
 static unsigned int pd_shallow_depth(const struct pd_depth *depth, u32 tags,
 				     unsigned long nr_requests)
 {
-	/* A queue that was made shorter may not fill its first word. */
+	/* A queue that was shortened may have less than one word of tags. */
 	const unsigned long word = min(1UL << READ_ONCE(depth->word_shift),
 				       nr_requests);
 
@@ -37,17 +37,16 @@ static unsigned int pd_shallow_depth(const struct pd_depth *depth, u32 tags,
 }
 
 /**
- * pd_depth_limit - limit the tags that a request may be given one of
+ * pd_depth_limit - limit the tags that a request may choose from
  * @depth: the limits
  * @opf: the request's operation and flags
- * @data: what is known of the request; not its hardware queue, which Linux 6.1
- *	up to 6.1.104 chooses only afterwards
+ * @data: the allocation; its hardware queue is not set before Linux 6.1.105
  *
- * Reads that a task waits for may take all tags, so that what is written does
- * not keep them from their turn; what no task waits for leaves a quarter of the
- * others. Who gets no tag waits with one request, however many it has to
- * submit: so tasks that write share the tags, and a task with few requests
- * waits for few of the others' requests.
+ * Synchronous reads may take all tags, so writes never keep them from the
+ * scheduler. Synchronous writes may take @async tags, asynchronous requests
+ * three quarters of them. A task blocks on its first request without a tag, so
+ * writing tasks share the tags, and a task with few requests waits for few
+ * requests of other tasks.
  */
 void pd_depth_limit(const struct pd_depth *depth, blk_opf_t opf,
 		    struct blk_mq_alloc_data *data)

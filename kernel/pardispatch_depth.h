@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How many tags what is not read by a waiting task may take.
+ * Limits on the scheduler tags of asynchronous requests and writes.
  *
- * Apart from the rest of the glue so that it also compiles in userspace, where
- * it is tested for kernels that the lab cannot boot.
+ * A file of its own so that it also compiles in userspace, where it is tested
+ * for kernels that the lab cannot boot.
  */
 #ifndef PARDISPATCH_DEPTH_H
 #define PARDISPATCH_DEPTH_H
@@ -14,9 +14,9 @@
 #include "blk-mq.h"
 
 struct pd_depth {
-	/* Tags of a hardware queue that may go to anything but such reads. */
+	/* Tags a hardware queue gives to anything but synchronous reads. */
 	u32 async;
-	/* The bitmap of a hardware queue's tags has 2^this of them in a word. */
+	/* log2 of the tags in a word of a hardware queue's tag bitmap. */
 	u32 word_shift;
 };
 

@@ -3,8 +3,8 @@
  * ParDispatcher as an I/O scheduler of blk-mq: the glue between the block
  * layer and the decisions in pardispatch_core.c.
  *
- * One lock a queue covers the core, as in mq-deadline. It is taken to insert,
- * to merge and to dispatch; completions only count.
+ * One lock per queue protects the core, as in mq-deadline. It is taken to
+ * insert, merge and dispatch; a completion only increments a counter.
  */
 #include <linux/blkdev.h>
 #include <linux/blk-mq.h>
@@ -24,7 +24,7 @@
 
 #define PD_SECTORS_PER_KB	2
 
-/* What a tunable may be set to. */
+/* The range of a tunable. */
 struct pd_limits {
 	u64 least;
 	u64 most;
@@ -36,27 +36,27 @@ static const struct pd_limits pd_expire_ms_limits = { 1, 3600 * 1000 };
 static const struct pd_limits pd_async_depth_limits = { 1, 65536 };
 static const struct pd_limits pd_flag_limits = { 0, 1 };
 
-/* By enum pd_scan. */
+/* Indexed by enum pd_scan. */
 static const char * const pd_scan_names[] = { "lowest", "continue" };
 
 struct pd_data {
-	/* Covers everything up to the counters. */
+	/* Protects the core, @dispatch and all counters but @completed. */
 	spinlock_t lock;
 	struct pd_core core;
 	/*
-	 * Requests that nothing may overtake or that have no place in a region:
-	 * inserted at the head, passed through, or where there is no memory for
-	 * a region. They go first, in this order.
+	 * Requests that bypass the regions: inserted at the head, passthrough,
+	 * or unsorted because a region could not be allocated. They are
+	 * dispatched first, in this order.
 	 */
 	struct list_head dispatch;
-	/* The request that grew by the last merge. */
+	/* The request that the last merge enlarged. */
 	struct request *grown;
 	struct request_queue *queue;
-	/* As written; the core has them in jiffies. */
+	/* By direction, in milliseconds; the core has them in jiffies. */
 	u32 expire_ms[2];
 	struct pd_depth depth;
 
-	/* What a request is counted in: at its end they have to add up. */
+	/* Requests; pd_exit_sched() checks that they add up. */
 	u64 inserted;
 	u64 merged;
 	u64 dispatched;
@@ -66,8 +66,8 @@ struct pd_data {
 };
 
 /*
- * A request that the scheduler has counted has elv.priv[0] set: to its sweep
- * while it is in the core, afterwards to whatever it was.
+ * elv.priv[0] is set in every request that was counted: to its sweep while the
+ * core has it, to any other value afterwards.
  */
 static bool pd_counted(const struct request *rq)
 {
@@ -80,10 +80,10 @@ static struct pd_data *pd_of_queue(struct request_queue *q)
 }
 
 /*
- * Merging. A request accepts at its back only what begins in its own region.
- * The block layer asks about that for a bio, but not for a request that is
- * being inserted; so a request that has reached the end of its region, behind
- * which nothing of that region can begin, is not offered for back merging.
+ * Merging. A request accepts a back merge only within its own region. The block
+ * layer calls allow_merge() for a bio, but not for a request being inserted. So
+ * a request that ends at the end of its region or beyond it is taken off the
+ * hash of back merges: what follows it is in another region.
  */
 static void pd_offer_back_merge(struct pd_data *pd, struct request *rq)
 {
@@ -94,7 +94,7 @@ static void pd_offer_back_merge(struct pd_data *pd, struct request *rq)
 		if (ELV_ON_HASH(rq))
 			return;
 		elv_rqhash_add(q, rq);
-		/* Every bio is tried on this one, the hash finds it as well. */
+		/* The block layer tries every bio on last_merge first. */
 		if (!q->last_merge && blk_queue_noxmerges(q))
 			q->last_merge = rq;
 		return;
@@ -104,7 +104,7 @@ static void pd_offer_back_merge(struct pd_data *pd, struct request *rq)
 		q->last_merge = NULL;
 }
 
-/* The block layer has merged, and entered what grew for further merging. */
+/* After a merge, by which the block layer hashed the larger request anew. */
 static void pd_settle_grown(struct pd_data *pd)
 {
 	if (pd->grown && rq_mergeable(pd->grown))
@@ -129,7 +129,7 @@ static bool pd_allow_merge(struct request_queue *q, struct request *rq,
 	return pd_same_region(&pd->core, rq, bio->bi_iter.bi_sector);
 }
 
-/* Finds a request to merge @bio at the front of. */
+/* Finds a request that @bio can be merged in front of. */
 static int pd_request_merge(struct request_queue *q, struct request **req,
 			    struct bio *bio)
 {
@@ -148,7 +148,7 @@ static int pd_request_merge(struct request_queue *q, struct request **req,
 	return ELEVATOR_FRONT_MERGE;
 }
 
-/* A bio has become a part of @rq. */
+/* Called when a bio was merged into @rq. */
 static void pd_request_merged(struct request_queue *q, struct request *rq,
 			      enum elv_merge type)
 {
@@ -162,8 +162,8 @@ static void pd_request_merged(struct request_queue *q, struct request *rq,
 }
 
 /*
- * @next has become a part of @rq, and will be freed. It may not have come as
- * far as the core yet, if it is being inserted.
+ * Called when @next was merged into @rq, before it is freed. The core does not
+ * have @next yet if it is being inserted.
  */
 static void pd_requests_merged(struct request_queue *q, struct request *rq,
 			       struct request *next)
@@ -193,7 +193,7 @@ static struct request *pd_next_request(struct request_queue *q,
 	return pd_latter(rq);
 }
 
-/* Called before there is a request for @bio. */
+/* Called before a request is allocated for @bio. */
 static bool pd_bio_merge(struct request_queue *q, struct bio *bio,
 			 unsigned int nr_segs)
 {
@@ -212,9 +212,9 @@ static bool pd_bio_merge(struct request_queue *q, struct bio *bio,
 }
 
 /*
- * Whether @rq has become a part of a request that waits. Discards of several
- * ranges merge only as bios: the block layer tells no scheduler that it has
- * merged two such requests, and one that waits here would be freed unnoticed.
+ * Merges @rq into a queued request; returns whether it could. Multi-range
+ * discards merge only as bios: the block layer does not notify the scheduler
+ * when it merges two such requests, and would free one that is queued here.
  */
 static bool pd_insert_merge(struct pd_data *pd, struct request *rq,
 			    struct list_head *free)
@@ -228,17 +228,17 @@ static bool pd_insert_merge(struct pd_data *pd, struct request *rq,
 	return merged;
 }
 
-/* Called when a request is to get a tag. */
+/* Called before a tag is allocated for a request. */
 static void pd_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 {
 	pd_depth_limit(&pd_of_queue(data->q)->depth, opf, data);
 }
 
-/* Called when a hardware queue has got its tags, and when it has got others. */
+/* Called when a hardware queue's tags were allocated or replaced. */
 static void pd_depth_updated(struct blk_mq_hw_ctx *hctx)
 {
 	pd_depth_note_tags(&pd_of_queue(hctx->queue)->depth, hctx);
-	/* Or it would be taken for a mistake to limit the depth to less. */
+	/* The block layer warns about a depth below this minimum. */
 	sbitmap_queue_min_shallow_depth(&hctx->sched_tags->bitmap_tags, 1);
 }
 
@@ -248,7 +248,7 @@ static int pd_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
 	return 0;
 }
 
-/* Called when a request is allocated that may come to the scheduler. */
+/* Called when a request is allocated that may be inserted here. */
 static void pd_prepare_request(struct request *rq)
 {
 	rq->elv.priv[0] = NULL;
@@ -269,9 +269,9 @@ static void pd_insert_request(struct pd_data *pd, struct request *rq,
 	lockdep_assert_held(&pd->lock);
 
 	/*
-	 * Linux 6.1 does not prepare what is part of a flush sequence and will
-	 * not tell us of its end. What that waited for is done; it neither
-	 * sorts nor counts. Linux 6.12 prepares it, and inserts it at the head.
+	 * Part of a flush sequence on Linux 6.1, which calls neither
+	 * prepare_request() nor finish_request() for it: neither sorted nor
+	 * counted. Linux 6.12 calls both, and inserts it at the head.
 	 */
 	if (!(rq->rq_flags & PD_RQF_PREPARED)) {
 		trace_block_rq_insert(rq);
@@ -284,7 +284,7 @@ static void pd_insert_request(struct pd_data *pd, struct request *rq,
 		list_add(&rq->queuelist, &pd->dispatch);
 		return;
 	}
-	/* In order: Linux 6.1 may bring several that a process has collected. */
+	/* At the tail: Linux 6.1 may insert a whole plug list in order. */
 	if (blk_rq_is_passthrough(rq)) {
 		trace_block_rq_insert(rq);
 		list_add_tail(&rq->queuelist, &pd->dispatch);
@@ -343,8 +343,8 @@ static struct request *__pd_dispatch_request(struct pd_data *pd)
 }
 
 /*
- * There is one set of queues for all hardware queues, so the request may be
- * for another one than @hctx; the block layer sorts that out.
+ * The scheduler has one set of subqueues for all hardware queues, so the
+ * request may belong to another one than @hctx; the block layer handles that.
  */
 static struct request *pd_dispatch_request(struct blk_mq_hw_ctx *hctx)
 {
@@ -366,7 +366,7 @@ static bool pd_has_work(struct blk_mq_hw_ctx *hctx)
 	       !list_empty_careful(&pd->core.fifo[WRITE]);
 }
 
-/* Called when a prepared request is freed, served or not, counted or not. */
+/* Called when a prepared request is freed, even one that was never inserted. */
 static void pd_finish_request(struct request *rq)
 {
 	struct pd_data *pd = pd_of_queue(rq->q);
@@ -389,11 +389,11 @@ static int pd_init_sched(struct request_queue *q, struct elevator_type *e)
 	struct pd_data *pd;
 	int ret = -ENOMEM;
 
-	/* First of all: in 6.1 only this can put the caller's reference to us. */
+	/* First: on 6.1 only this can drop the caller's module reference. */
 	eq = elevator_alloc(q, e);
 	if (!eq)
 		return -ENOMEM;
-	/* A turn and a merge know nothing of write pointers. */
+	/* Turns and merges ignore write pointers. */
 	if (blk_queue_is_zoned(q)) {
 		ret = -EOPNOTSUPP;
 		goto put_eq;
@@ -413,7 +413,7 @@ static int pd_init_sched(struct request_queue *q, struct elevator_type *e)
 	pd->depth.async = q->nr_requests;
 	eq->elevator_data = pd;
 
-	/* Requests are dispatched for the queue, not for a hardware queue. */
+	/* Dispatch is per request queue, not per hardware queue. */
 	blk_queue_flag_set(QUEUE_FLAG_SQ_SCHED, q);
 	q->elevator = eq;
 	return 0;
@@ -440,7 +440,7 @@ static void pd_exit_sched(struct elevator_queue *e)
 	kfree(pd);
 }
 
-/* Tunables. A value out of range is refused, and then nothing changes. */
+/* Tunables. A value out of range is refused and changes nothing. */
 static int pd_parse(const char *page, const struct pd_limits *limits,
 		    u64 *value)
 {
@@ -457,7 +457,7 @@ static ssize_t pd_region_kb_show(struct elevator_queue *e, char *page)
 			  READ_ONCE(pd->core.region_sectors) / PD_SECTORS_PER_KB);
 }
 
-/* Requests that have reached the end of their region depend on its size. */
+/* Back merges depend on where regions end: after a change of their size. */
 static void pd_offer_all_again(struct pd_data *pd)
 {
 	struct request *rq;
@@ -485,7 +485,7 @@ static int pd_set_region(struct pd_data *pd, u64 region_sectors)
 			pd_offer_all_again(pd);
 	}
 	spin_unlock(&pd->lock);
-	/* Not before, because it may be as large as the device. */
+	/* Outside the lock: the old map may have many regions to free. */
 	pd_map_free(&map);
 	return ret;
 }
@@ -731,7 +731,7 @@ static struct elevator_type pardispatcher = {
 	.elevator_owner = THIS_MODULE,
 };
 
-/* What the kernel asks for when the scheduler is selected by its name. */
+/* The alias that the kernel requests when this scheduler is selected. */
 MODULE_ALIAS("pardispatcher-iosched");
 
 static int __init pardispatcher_init(void)

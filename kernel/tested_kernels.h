@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kernels that the module is compiled for: the block layer's private parts
- * change with every version and with some point releases. build-module refuses
- * the same ones earlier, and README.md names them.
+ * The kernels that the module compiles for: private parts of the block layer
+ * change with every version and with some point releases. build-module has the
+ * same ranges and refuses earlier; README.md lists them.
  */
 #ifndef TESTED_KERNELS_H
 #define TESTED_KERNELS_H

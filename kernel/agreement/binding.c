@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The core behind plain numbers: requests are numbers below a capacity, and
- * NONE is no request.
+ * A C interface to the core by numbers: a request is an index below the
+ * capacity, and NONE is no request.
  */
 #include <stdlib.h>
 
@@ -62,7 +62,7 @@ int binding_set_region_sectors(struct binding *binding, u64 region_sectors)
 	return error;
 }
 
-/* The deadline; zero if there is no memory. */
+/* Returns the request's deadline, or 0 without memory. */
 u64 binding_insert(struct binding *binding, u32 id, int direction, u64 sector,
 		   u64 now)
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the lab concludes from what it sees, without booting anything."""
+"""Tests of the lab's evaluation of results; nothing is booted."""
 
 import contextlib
 import io
@@ -202,12 +202,12 @@ class ABuild(InCache):
 
 
 class TheKernels(InCache):
-    """Which kernels users may build the module for."""
+    """The kernels that build-module and the compiler accept."""
 
     FIRST_AND_LAST = {"6.1": (176, 192), "6.12": (107, 117)}
 
     def headers(self, version):
-        """The headers of a kernel, as far as its version."""
+        """Kernel headers that contain only the version."""
         header = self.directory / version / "include/generated/uapi/linux/version.h"
         header.parent.mkdir(parents=True, exist_ok=True)
         numbers = zip(("MAJOR", "PATCHLEVEL", "SUBLEVEL"), version.split("."))
@@ -215,14 +215,14 @@ class TheKernels(InCache):
         return self.directory / version
 
     def check(self, version, **environment):
-        """What build-module says of a kernel, and with which status."""
+        """The output and exit status of build-module for a kernel."""
         command = [kernels.KERNEL_DIR / "build-module", "--check", "a-release", self.headers(version)]
         environment = {"PATH": os.environ["PATH"], "SOURCE": "somewhere", **environment}
         said = subprocess.run(command, capture_output=True, text=True, env=environment)
         return said.returncode, said.stderr
 
     def cases(self):
-        """Every end of a range, one outside it, and whether that is refused."""
+        """Both ends of each range and the version just outside each, and whether it is refused."""
         for series, (first, last) in self.FIRST_AND_LAST.items():
             for point, why in ((first, ""), (last, ""), (first - 1, "is older"), (last + 1, "is newer")):
                 yield f"{series}.{point}", why
@@ -257,7 +257,7 @@ class TheKernels(InCache):
                 self.assertIn(why, read.stderr)
 
     def compiled(self, version, *options):
-        """What the compiler says of a kernel, and with which status."""
+        """The output and exit status of the compiler for a kernel."""
         code = f"-DLINUX_VERSION_CODE=KERNEL_VERSION({version.replace('.', ',')})"
         source = kernels.KERNEL_DIR / "tested_kernels.h"
         command = ["cc", "-fsyntax-only", f"-I{kernels.KERNEL_DIR}/userspace", code, *options, source]
@@ -289,7 +289,7 @@ class AFlood(unittest.TestCase):
         )
         for change, number in (
             ({"mean_ms": 24.0, "before": 510, "flood_mb_s": 97.0}, 0),
-            # The block layer's doing, which no rule of a scheduler bounds.
+            # The wait for a tag is the block layer's; no rule of a scheduler bounds it.
             ({"max_ms": 389.0, "tag_ms": 130.0, "before": 500}, 0),
             ({"mean_ms": 24.1, "before": 1}, 1),
             ({"before": 511}, 1),
@@ -322,7 +322,7 @@ class Waits(unittest.TestCase):
         small, other = 1 << 21, 8
         recording = self.recording(
             (0, self.Q, small, b""),
-            # Before it was inserted; a message of the recording itself; then two that go before.
+            # An issue before its insertion; a message of the recording; then two issues before its own.
             (1_000_000, self.D, other, b"four"),
             (2_000_000, self.G, small, b""),
             (2_000_000, waits.NOTIFY | self.D, 0, b"message"),

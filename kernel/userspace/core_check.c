@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The invariants of the core, checked from end to end. */
+/* The invariants of the core. */
 #include "core_check.h"
 
 #define TOP_SHIFT	(PD_DIGIT_BITS * (PD_LEVELS - 1))
@@ -58,7 +58,7 @@ static u64 walk_region(struct walk *walk, const struct pd_region *region,
 	return count;
 }
 
-/* Returns how many requests there are below a node. */
+/* Returns the number of requests below a node. */
 static u64 walk_node(struct walk *walk, const struct pd_node *node, u32 index,
 		     int shift)
 {

@@ -5,8 +5,8 @@
 #include "pardispatch_core.h"
 
 /*
- * Walks everything that a scheduler holds. Returns the rule that does not
- * hold, or NULL; @waiting is how many requests there should be.
+ * Checks the invariants of all state of a scheduler. Returns the first rule
+ * that is violated, or NULL; @waiting is the expected number of requests.
  */
 const char *core_check(const struct pd_core *core, u64 waiting);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the kernel does for the core, done in userspace: trees and memory. */
+/* Userspace implementations of kernel functions: trees and memory. */
 #include <stdlib.h>
 
 #include <linux/rbtree.h>
@@ -25,7 +25,7 @@ void kfree(const void *memory)
 /* Marsaglia's xorshift: the same trees in every run. */
 static u32 next_priority(void)
 {
-	/* Each thread has its own, so that schedulers can be tried side by side. */
+	/* Per thread, so that schedulers can be tested in parallel. */
 	static _Thread_local u32 state = 2463534242u;
 
 	state ^= state << 13;
@@ -34,7 +34,7 @@ static u32 next_priority(void)
 	return state;
 }
 
-/* Hangs @with, which may be NULL, where @node is. */
+/* Puts @with, which may be NULL, in the place of @node. */
 static void replace_child(struct rb_root *root, struct rb_node *node,
 			  struct rb_node *with)
 {
@@ -50,7 +50,7 @@ static void replace_child(struct rb_root *root, struct rb_node *node,
 		with->parent = parent;
 }
 
-/* Swaps the ranks of a node and its parent; the order stays. */
+/* Rotates a node above its parent; the order stays. */
 static void rotate_up(struct rb_root *root, struct rb_node *node)
 {
 	struct rb_node *parent = node->parent;

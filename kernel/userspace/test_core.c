@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The core's rules, one a test, and random operations against a naive model
+ * Tests of the core: one per rule, and random operations against a naive model
  * that searches one array for every decision. Built with the sanitizers for
- * addresses and undefined behaviour, which also find what is never freed.
+ * addresses, undefined behaviour and leaks.
  *
  *	test_core [SEED [RUNS]]
  */
@@ -23,7 +23,7 @@ static struct request requests[MANY];
 static u64 now;
 static u64 waiting;
 
-/* The seed of the run under way, for repeating it; 0 in tests by hand. */
+/* The seed of the current random run, for messages; 0 in other tests. */
 static unsigned int seed;
 
 #define FAIL(format, ...) do {						\
@@ -62,7 +62,7 @@ static void begin(u32 reads, u32 writes)
 	EXPECT(pd_init(&core, R, &tunables) == 0);
 }
 
-/* As the module does it, whose caller takes a lock between the first two. */
+/* As in the module, which takes its lock between the first two calls. */
 static int set_region_sectors(u64 region_sectors)
 {
 	struct pd_map map;
@@ -108,7 +108,7 @@ static struct request *add(int direction, sector_t sector)
 	return NULL;
 }
 
-/* Dispatches a request and says where it begins; -1 if there is none. */
+/* Dispatches a request; returns its first sector, or -1 if there is none. */
 static long long serve(void)
 {
 	struct request *rq = pd_dispatch(&core, now);
@@ -168,7 +168,7 @@ static void the_earliest_expired_goes_first_but_in_every_second_turn(void)
 	now = 500;
 	add(READ, R);
 	add(READ, 2 * R);
-	EXPECT(serve() == R);	/* at its deadline nothing has expired */
+	EXPECT(serve() == R);	/* at its deadline nothing has expired yet */
 	now = 501;
 	SERVES(9 * R, 2 * R, 8 * R, 7 * R);
 	EXPECT(core.stats.expired_turns == 2 && core.stats.expired == 3);
@@ -227,7 +227,7 @@ static void without_memory_nothing_is_lost_and_nothing_changes(void)
 	begin(1, 1);
 	add(READ, R);
 	for (long left = 0; left < PD_LEVELS; left++) {
-		/* The first one leaves no node behind, the second may be there too. */
+		/* The first leaves no node; the second may be allocated. */
 		const u64 unused_part = 64ULL * 64 * 64 * R * (left ?: 1);
 
 		allocations_left = left;
@@ -303,7 +303,7 @@ static void what_two_sweeps_join_goes_with_the_one_under_way(void)
 	}
 }
 
-/* Serves beside a stream that gets a request at its end for each of its own. */
+/* Serves while a stream gets a new request for each one dispatched. */
 static int served_before(long long sector, int stream)
 {
 	for (int served = 0; served < 100; served++) {
@@ -323,7 +323,7 @@ static void a_request_above_a_stream_goes_in_the_sweep_after_it_came(void)
 			add(WRITE, 16 * i);
 		SERVES(0, 16, 32);
 		add(WRITE, R - 8);
-		/* Five are left of that sweep, and it is the last of the next. */
+		/* Five remain in that sweep; this is the next one's last. */
 		EXPECT(served_before(R - 8, 8) == 5 + 5);
 		while (serve() >= 0)
 			;
@@ -363,7 +363,7 @@ static void what_arrives_ahead_of_a_turn_waits_for_the_next_sweep(void)
 	pd_exit(&core);
 }
 
-/* The naive model: what waits is searched from end to end. */
+/* The naive model: every decision searches all queued requests. */
 struct memory {
 	bool turn;
 	u64 turn_region, from;
@@ -373,7 +373,7 @@ struct memory {
 	bool was_expired;
 	int last_direction[8];
 	u64 age[MANY], order[MANY], events;
-	/* Whether it came before the sweep of its region and direction. */
+	/* In the current sweep: it arrived before that began. */
 	bool in_sweep[MANY];
 	u64 stopped_at[8][2];
 };
@@ -383,7 +383,7 @@ static u64 region_of(const struct request *rq)
 	return rq->sector / R;
 }
 
-/* Whether it is one of the turn's region and direction. */
+/* Whether a request is of the turn's region and direction. */
 static bool of_turn(const struct memory *memory, const struct request *rq)
 {
 	return pd_holds(rq) && rq->direction == memory->direction &&

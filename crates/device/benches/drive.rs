@@ -3,9 +3,9 @@
 //! 16 GiB, 75 % of it written, then uniform random 8 KiB writes at queue depth 16. Prints requests a second, peak
 //! memory and a hash of the result, which must not change with the machine.
 //! `cargo bench -p flashloom-device --bench drive`, with names behind `--` to choose (direct, buffer, counting, large)
-//! and `requests=N` for the length of the timed ones. `cargo test` does a hundredth of the work, so that it cannot rot,
-//! with every assertion. The drive is in its steady state after 2 million requests: the cost of one is the
-//! difference of two runs that are longer than that.
+//! and `requests=N` for the length of the timed ones. `cargo test` runs a hundredth of the work with every assertion,
+//! so that the benchmark cannot rot. The drive is in its steady state after 2 million requests: the cost of a request
+//! there is the difference of two longer runs, divided by the requests between them.
 // The only place outside the experiment crate that reads the wall clock: it measures the simulator, not the drive.
 #![allow(clippy::disallowed_methods, missing_docs)]
 

@@ -1,15 +1,15 @@
-//! The engine: a host, a drive and a clock, to be stepped from outside.
+//! The engine: a host, a drive and a clock, stepped by its caller.
 //!
-//! Every moment of simulated time goes in the same order:
+//! Events of one timestamp are processed in this order:
 //!
 //! ```text
-//! what ends in the drive      after each command that ends, what waited for room is queued, and the scheduler asked
-//! what arrives                all of it is queued before the scheduler is asked, as a plugged list is
-//! timers of the scheduler     it wanted to be asked again
-//! background collection       the drive has been idle for long enough
+//! drive events              after each completed command the backlog is offered again, and the scheduler asked
+//! arrivals                  all are queued before the scheduler is asked, like a plug list
+//! timers of the scheduler   the scheduler is asked again
+//! background collection     begins if the drive has been idle for long enough
 //! ```
 //!
-//! so that requests can still be submitted at a moment that the engine was advanced to. An engine is a
+//! so that requests can still be submitted at the time that the engine was advanced to. An engine is a
 //! [`Target`](crate::Target) of a run (`engine/target.rs`).
 
 mod account;
@@ -37,9 +37,9 @@ use crate::status::{Reason, Status};
 use ending::Ending;
 use looking::Looking;
 
-/// A drive under its host, stepped from outside: requests go in, time is advanced, completions come out.
+/// A drive under its host, stepped by its caller: submit requests, advance time, take completions.
 ///
-/// Sixteen reads of a drive that was written once, as fast as it can:
+/// Sixteen reads, submitted at once, on a drive that was written once:
 ///
 /// ```
 /// use flashloom_device::{Ageing, DeviceParams, Drive, DriveSetup, Engine, Status, Submitted};
@@ -59,7 +59,7 @@ use looking::Looking;
 /// }
 /// let mut served = Vec::new();
 /// while engine.outstanding() > 0 {
-///     let next_ns = engine.next_event_ns().expect("a drive that holds requests is at them");
+///     let next_ns = engine.next_event_ns().expect("requests are outstanding, so an event is pending");
 ///     engine.advance_to(next_ns)?;
 ///     served.extend(engine.completions());
 /// }
@@ -73,9 +73,9 @@ pub struct Engine {
     drive: Drive,
     now: Ns,
     timed: bool,
-    /// Whether requests were submitted that the scheduler has not been asked about.
+    /// True if requests were submitted since the scheduler was last asked.
     plugged: bool,
-    /// When the scheduler wants to be asked again; [`Ns::MAX`] for not before something happens.
+    /// When the scheduler wants to be asked again; [`Ns::MAX`] if only after another event.
     scheduler_wakes_ns: Ns,
     idle_delay_ns: Ns,
     idle: Idle,
@@ -84,25 +84,25 @@ pub struct Engine {
     /// Erases of each block before the workload.
     erased_before: Vec<u32>,
     ending: Ending,
-    /// When the drive's life ended.
+    /// Time of the drive's end of life.
     ended_ns: Option<Ns>,
     handed: Handed,
     looking: Looking,
-    /// What the next sample will say of latency, where anybody asked for samples.
+    /// Latencies since the last sample, kept if an observer asked for samples.
     sampled: Option<Box<account::Sampled>>,
     interrupt: Interrupt,
 }
 
-/// What the drive does about background work.
+/// State of the drive's background work.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Idle {
-    /// The host keeps it busy.
+    /// None: the host keeps the drive busy.
     No,
-    /// It will begin, or go on, at that time unless a request comes first.
+    /// It begins or goes on at that time, unless a request arrives first.
     From(Ns),
     /// A step is running.
     Collecting,
-    /// There is nothing to collect until the host has written more.
+    /// There is nothing to collect until the host writes more.
     Done,
 }
 
@@ -110,7 +110,7 @@ enum Idle {
 #[derive(Default)]
 struct Handed {
     completions: VecDeque<Completion>,
-    /// Cookies of requests that have not come back, in order.
+    /// Cookies of outstanding requests, sorted.
     cookies: Vec<u32>,
 }
 
@@ -123,7 +123,7 @@ impl Client<Engine> for Handed {
     }
 }
 
-/// Making an engine, and bringing it into the state that it starts in.
+/// Construction and preconditioning.
 impl Engine {
     /// The latest time that an engine can be advanced to: 146 years.
     pub const LAST_NS: Ns = Request::LAST_ARRIVAL_NS;
@@ -134,8 +134,8 @@ impl Engine {
         Self::with_host(Host::Layer(Box::new(host)), drive, idle_delay_ns)
     }
 
-    /// A new drive alone, for hosts that bring their own scheduler: every request goes to it at once, as it is, and
-    /// [`Self::submit`] returns [`Submitted::Full`] while it holds `queue_depth` of them.
+    /// A new drive without a block layer, for callers with a scheduler of their own: every request goes to the drive at
+    /// once, unmerged, and [`Self::submit`] returns [`Submitted::Full`] while it holds `queue_depth` of them.
     pub fn bare(drive: Drive, queue_depth: u32, idle_delay_ns: Ns) -> Self {
         Self::with_host(Host::Bare(Box::new(Bare::new(queue_depth))), drive, idle_delay_ns)
     }
@@ -162,13 +162,13 @@ impl Engine {
         }
     }
 
-    /// The flag that ends ageing and runs of this engine early. Steps from outside do not ask for it.
+    /// The flag that ends ageing and runs of this engine early. Steps by the caller ignore it.
     pub fn interrupted_by(&mut self, interrupt: Interrupt) {
         self.interrupt = interrupt;
     }
 
-    /// Fills and ages the drive in counting mode; its counters start again at zero. `progress` is told pages written.
-    /// An interrupted drive is in the middle of it, and only to be dropped.
+    /// Fills and ages the drive in counting mode, then resets its counters. `progress` is called with the pages written
+    /// so far. An interrupted drive is partly aged and must be dropped.
     pub fn precondition(&mut self, ageing: &Ageing, progress: &mut dyn FnMut(u64)) -> Preconditioned {
         let (looking, interrupt) = (&mut self.looking, &self.interrupt);
         let aged = precondition(&mut self.drive, ageing, interrupt, progress, &mut |drive| looking.follow(0, drive));
@@ -179,26 +179,26 @@ impl Engine {
         aged
     }
 
-    /// From now on the drive takes time.
+    /// Switches from counting to timed mode.
     pub fn start_timing(&mut self, params: &NandParams) {
         self.drive.start_timing(params);
         self.timed = true;
     }
 }
 
-/// Requests in, time on, completions out.
+/// Submission, time and completions.
 impl Engine {
-    /// A request arrives now. What ends in the drive at this moment has ended before it arrives; the scheduler is asked
-    /// about all requests of a moment together, when the engine is advanced the next time. `cookie` comes back with its
-    /// completion; no two requests may have the same one at a time.
+    /// Submits a request that arrives now. Drive events of this timestamp are processed before it; the scheduler is
+    /// asked for all requests of a timestamp together, when the engine is next advanced. Its completion has its
+    /// `cookie`, which no other outstanding request may have.
     ///
     /// # Errors
-    /// A time that has passed, or one after something that is due ([`Self::next_event_ns`]); a request that arrives
-    /// later, that is not within the drive, or that has no sectors and is no flush; a cookie that is in use.
+    /// A time that has passed, or that is after a pending event ([`Self::next_event_ns`]); a request that arrives
+    /// later, is not within the drive, or has no sectors and is no flush; a cookie that is in use.
     pub fn submit(&mut self, now_ns: Ns, request: &Request, cookie: u32) -> Result<Submitted, Misuse> {
         self.check_submission(now_ns, request, cookie)?;
-        // Once something was submitted all that ends at this moment has ended, and dies are not to begin before the
-        // moment is complete.
+        // After the first submission of a timestamp its drive events are done; dies must not begin before all of the
+        // timestamp's requests are in.
         while !self.plugged && self.due().0 == now_ns {
             let host_acts = self.step(now_ns, now_ns);
             self.act(host_acts);
@@ -214,7 +214,7 @@ impl Engine {
         self.handed.cookies.insert(place, cookie);
         self.plugged = true;
         if let Host::Bare(_) = self.host {
-            // What the drive has done at once comes back before what it does next.
+            // Completions of what the drive does at once come before those of later events.
             self.settle_handed();
         }
         self.look();
@@ -237,7 +237,7 @@ impl Engine {
         }
     }
 
-    /// When something will happen by itself; nothing while the engine waits for requests.
+    /// Time of the next event; `None` while the engine only waits for requests.
     pub fn next_event_ns(&mut self) -> Option<Ns> {
         if self.plugged {
             return Some(self.now);
@@ -246,9 +246,8 @@ impl Engine {
         Some(drive_ns.min(others_ns)).filter(|&at| at != Ns::MAX)
     }
 
-    /// Time comes to `to_ns`, and everything that is due until then happens. Only the scheduler's timers and the
-    /// background work of that very moment are left to the next call, because requests that arrive at it go first: a
-    /// call that finds the engine there already, and nothing else due, does them.
+    /// Advances time to `to_ns` and processes the events up to it. Timers of the scheduler and background work that are
+    /// due at `to_ns` itself are left to a second call with the same time, so that requests can arrive before them.
     ///
     /// # Errors
     /// A time that has passed.
@@ -275,7 +274,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What has completed or failed since the last call, in order of time.
+    /// Requests that have completed or failed since the last call, in order of time.
     pub fn completions(&mut self) -> impl Iterator<Item = Completion> + '_ {
         self.handed.completions.drain(..)
     }
@@ -295,9 +294,9 @@ impl Engine {
     }
 }
 
-/// The order of a moment.
+/// The order of events within a timestamp.
 impl Engine {
-    /// When something ends in the drive, and when the scheduler or background work is due; each [`Ns::MAX`] for never.
+    /// Times of the next drive event, and of the next scheduler timer or background work; [`Ns::MAX`] for never.
     #[inline]
     fn due(&mut self) -> (Ns, Ns) {
         let idle_ns = if let Idle::From(at) = self.idle { at } else { Ns::MAX };
@@ -305,7 +304,7 @@ impl Engine {
         (drive_ns.unwrap_or(Ns::MAX), self.scheduler_wakes_ns.min(idle_ns))
     }
 
-    /// When something ends in the drive. Asked before time goes on, and so the moment for those who look.
+    /// Time of the next drive event. Called before time advances, so observers see the past events here.
     #[inline]
     fn drive_due(&mut self) -> Option<Ns> {
         let due_ns = self.drive.next_event_ns();
@@ -313,10 +312,10 @@ impl Engine {
         due_ns
     }
 
-    /// Something that is due ends in the drive, and so does what is due there until `until_ns` as long as that changes
-    /// nothing for the host: most events are the array's own. Whether the host has to act, by [`Self::settle`];
-    /// otherwise [`Self::note_idleness`] follows.
-    #[inline(never)] // One copy, so that all that an event sets off in the drive can be inlined into it.
+    /// Processes the drive event that is due, and further ones up to `until_ns` while they concern only the drive: most
+    /// are the array's own. Returns true if the host has to act, by [`Self::settle`]; otherwise the caller calls
+    /// [`Self::note_idleness`].
+    #[inline(never)] // One copy, so that the drive's event handlers can be inlined into it.
     fn step(&mut self, mut at: Ns, until_ns: Ns) -> bool {
         loop {
             self.now = self.drive.step(at, until_ns);
@@ -324,7 +323,7 @@ impl Engine {
             if self.drive.has_completed() {
                 return true;
             }
-            // What an idle drive is given at this moment belongs to it, and its dies are not to be asked before.
+            // An idle drive may still get requests at this time, so its dies must not begin yet.
             if self.drive.is_idle() || self.has_stopped() || self.has_much_to_show() {
                 return false;
             }
@@ -335,7 +334,7 @@ impl Engine {
         }
     }
 
-    /// What the scheduler waited for, or else background work, is due; returns as [`Self::step`].
+    /// Processes the timer of the scheduler that is due, or else background work; returns as [`Self::step`].
     fn wake(&mut self, at: Ns) -> bool {
         self.now = at;
         if self.scheduler_wakes_ns == at {
@@ -346,7 +345,7 @@ impl Engine {
         self.drive.has_completed()
     }
 
-    /// A request arrives at the host, or is offered again; false if there is no room for it.
+    /// Submits a request to the host, for the first time or again; false if the host is full.
     #[inline(never)] // As `step`.
     fn enter(&mut self, request: &Request, cookie: u32) -> bool {
         match self.host.submit(self.now, request, cookie) {
@@ -376,7 +375,7 @@ impl Engine {
         self.follow_life();
     }
 
-    /// Hands completions to the host and requests to the drive until neither has anything for the other; returns as
+    /// Passes completions to the host and requests to the drive until there are no more; returns as
     /// [`Self::note_idleness`].
     #[inline]
     fn settle(&mut self, client: &mut impl Client<Self>) -> bool {
@@ -442,8 +441,8 @@ impl Engine {
         });
     }
 
-    /// If the drive is idle, it waits for the idle delay, or goes on at once after a background step. Returns whether
-    /// it is.
+    /// If the drive is idle, schedules background work: after the idle delay, or at once after a background step.
+    /// Returns whether it is idle.
     #[inline]
     fn note_idleness(&mut self) -> bool {
         let is_idle = self.drive.is_idle();
@@ -459,24 +458,24 @@ impl Engine {
     }
 }
 
-/// What can be asked of an engine.
+/// Queries.
 impl Engine {
-    /// The time that the engine has come to.
+    /// The current simulated time.
     pub fn now_ns(&self) -> Ns {
         self.now
     }
 
-    /// Whether [`Self::start_timing`] was called.
+    /// True in timed mode: [`Self::start_timing`] was called.
     pub fn is_timed(&self) -> bool {
         self.timed
     }
 
-    /// Whether no request is outstanding, and the drive is at nothing: no eviction, no collection.
+    /// True if no request is outstanding and the drive is idle: no eviction, no collection.
     pub fn is_idle(&self) -> bool {
         self.outstanding() == 0 && self.drive.is_idle()
     }
 
-    /// Whether the drive's life is over, because too many blocks have failed. It can only be read then.
+    /// True if the drive is worn out, because too many blocks have failed, and so read-only.
     pub fn is_worn_out(&self) -> bool {
         self.ended_ns.is_some()
     }
@@ -491,12 +490,12 @@ impl Engine {
         &self.report
     }
 
-    /// Requests that were accepted and have neither completed nor failed.
+    /// The number of requests accepted that have neither completed nor failed.
     pub fn outstanding(&self) -> u64 {
         self.host.held()
     }
 
-    /// Sectors of 512 bytes that the drive offers.
+    /// The capacity of the drive in 512-byte sectors.
     pub fn capacity_sectors(&self) -> u64 {
         self.drive.capacity_sectors()
     }

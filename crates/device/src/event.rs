@@ -8,60 +8,60 @@ use flashloom_workload::Request;
 use crate::drive::CommandId;
 use crate::status::Status;
 
-/// Something that happened in a stack.
+/// An event of host, drive or array.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A request is in the block layer, or with a drive that has none.
+    /// A request was admitted to the block layer, or to a drive without one.
     Admitted {
-        /// Its number among the requests that have not ended; used again after that.
+        /// Number of the request; reused after it has ended.
         member: u32,
-        /// As the workload issued it.
+        /// The request as the workload issued it.
         request: Request,
     },
-    /// A command goes to the drive.
+    /// A command was dispatched to the drive.
     Dispatched(Dispatched),
-    /// A command has come back.
+    /// A command has completed or failed.
     Returned {
-        /// Which command.
+        /// The command's number at the host.
         id: RequestId,
-        /// How it ended.
+        /// Its outcome.
         status: Status,
     },
-    /// A request that was part of the command that came back last has ended.
+    /// A request of the command of the last [`Self::Returned`] has ended.
     Ended {
-        /// Its number.
+        /// Number of the request.
         member: u32,
     },
-    /// Something that happened in the drive.
+    /// An event of the drive.
     Drive(DriveEvent),
-    /// Something that happened in the array.
+    /// An event of the array.
     Flash(flashloom_nand::Event),
 }
 
-/// Something that happened in a drive. Commands are named by the number that the drive gives them, which is the tag of
-/// the flash operations that they wait for, and is used again when the drive is done with them.
+/// An event of a drive. A command is identified by the drive's number for it, which is also the tag of the flash
+/// operations that it waits for, and is reused after [`Self::Completed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DriveEvent {
-    /// The drive takes a command.
+    /// The drive accepts a command.
     Accepted {
-        /// The drive's number for it.
+        /// The drive's number for the command.
         command: CommandId,
-        /// The host's.
+        /// The host's number for it.
         id: RequestId,
     },
-    /// The controller is done with a command, and the data of a write begins to cross the link.
+    /// The controller time of a command is over; the data of a write begins to cross the link.
     Commanded {
         /// Which command.
         command: CommandId,
     },
-    /// A command, with the data of a write, is in the drive.
+    /// A command has arrived in the drive, with its data if it is a write.
     Arrived {
         /// Which command.
         command: CommandId,
     },
-    /// What a command's flush waited for is in flash.
+    /// The pages that a command's flush waited for are in flash.
     Flushed {
         /// Which command.
         command: CommandId,
@@ -72,25 +72,25 @@ pub enum DriveEvent {
         lpn: Lpn,
         /// Which of its sectors.
         mask: u32,
-        /// Where they are.
+        /// The slot that holds them.
         slot: SlotId,
     },
-    /// A read asks for sectors of a page that nothing is mapped to.
+    /// A read of sectors of an unmapped page.
     ReadUnmapped {
         /// Which page.
         lpn: Lpn,
         /// Which of its sectors.
         mask: u32,
     },
-    /// The FTL is asked for sectors of a page.
+    /// A read of sectors of a page through the FTL.
     ReadFlash {
-        /// For which command.
+        /// The command.
         command: CommandId,
         /// Which page.
         lpn: Lpn,
         /// Which of its sectors.
         mask: u32,
-        /// Where the page is kept, if it is: then it is read whole.
+        /// The slot that the page is cached in; the page is then read whole. `None` if it is not cached.
         slot: Option<SlotId>,
     },
     /// A page of a write is in a slot of the buffer.
@@ -103,9 +103,9 @@ pub enum DriveEvent {
         mask: u32,
         /// Its slot.
         slot: SlotId,
-        /// The slot that its other sectors were taken over from, where the page was on its way to flash.
+        /// The slot that its other sectors were copied from, if the page was on its way to flash.
         taken_over: Option<SlotId>,
-        /// Whether the command waits until it is in flash (FUA).
+        /// True if the command waits until the page is in flash (FUA).
         is_durable: bool,
     },
     /// All pages of a write are in the buffer.
@@ -113,35 +113,35 @@ pub enum DriveEvent {
         /// Of which command.
         command: CommandId,
     },
-    /// A page of the host goes to the FTL without the buffer.
+    /// A page of the host is written to the FTL without a buffer.
     WrittenThrough {
-        /// Of which command; none while the drive is aged.
+        /// The command; `None` while the drive is aged.
         command: Option<CommandId>,
-        /// Which page, which of its sectors, and which write of the drive.
+        /// The page, the sectors written, and the number of the write.
         page: HostPage,
     },
-    /// A page of the buffer goes to the FTL.
+    /// A page of the buffer is written to the FTL.
     Evicted {
-        /// Its slot; none for padding, a page that the FTL reads and writes again.
+        /// Its slot; `None` for padding, a page that the FTL reads and writes again.
         slot: Option<SlotId>,
-        /// Which page, which of its sectors the buffer holds, and which write of the drive.
+        /// The page, the sectors that the buffer holds, and the number of the write.
         page: HostPage,
     },
-    /// The drive is done with a command; its number is free.
+    /// A command has ended in the drive; its number is free.
     Completed {
         /// Which command.
         command: CommandId,
     },
-    /// A page is discarded, whole.
+    /// A whole page is discarded.
     Discarded {
         /// Which page.
         lpn: Lpn,
     },
-    /// A page that only the FTL had cannot be stored.
+    /// A page that no slot holds was refused by flash.
     WriteFailed {
         /// Which page.
         lpn: Lpn,
-        /// Which of its sectors were to be written.
+        /// The sectors that were to be written.
         mask: u32,
     },
 }
@@ -149,14 +149,14 @@ pub enum DriveEvent {
 /// What an observer wants to be told. What nobody wants costs nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
-    /// The state after every interval of simulated time, or of pages
-    /// ([`Simulation::with_samples_by_pages`](crate::Simulation::with_samples_by_pages)), and at the end. Of a
-    /// silence of more than a thousand intervals only the first and the last have one.
+    /// Samples of the state after every interval of simulated time, or of pages
+    /// ([`Simulation::with_samples_by_pages`](crate::Simulation::with_samples_by_pages)), and at the end. Of more than
+    /// a thousand intervals in a row without events, only the first and the last are sampled.
     pub samples: bool,
-    /// Everything that happens.
+    /// All events.
     pub events: bool,
-    /// Requests that have ended. Those of an engine come with their anatomy, if it takes time and is watched from its
-    /// first request on, and otherwise not at all. Of a target that tells nothing, all time from the acceptance of a
-    /// request on is [`Cause::Served`](crate::Cause::Served).
+    /// Requests that have ended. Those of an engine come with their anatomy, and only if it is timed and observed from
+    /// its first request on. For a target that reports no events, all time after the acceptance of a request is
+    /// [`Cause::Served`](crate::Cause::Served).
     pub served: bool,
 }

@@ -1,4 +1,4 @@
-//! What a caller of a target can do wrong.
+//! Errors of a target's caller.
 
 use std::fmt;
 
@@ -13,14 +13,14 @@ pub enum Misuse {
     Past {
         /// The time of the call.
         now_ns: Ns,
-        /// The time that the target has come to.
+        /// The target's current time.
         target_ns: Ns,
     },
-    /// Something is due before the time of a submission: the engine is to be advanced first.
+    /// An event is pending before the time of a submission: advance the engine first.
     Skipped {
         /// The time of the call.
         now_ns: Ns,
-        /// When something is due.
+        /// Time of the pending event.
         due_ns: Ns,
     },
     /// The time is later than [`Engine::LAST_NS`](crate::Engine::LAST_NS).
@@ -30,12 +30,12 @@ pub enum Misuse {
     },
     /// The request arrives after the time of its submission.
     NotArrived {
-        /// When it arrives.
+        /// Its arrival time.
         arrival_ns: Ns,
         /// The time of the call.
         now_ns: Ns,
     },
-    /// The cookie is that of a request that has not come back yet.
+    /// The cookie is that of an outstanding request.
     CookieInUse(u32),
     /// The request ends after the last sector of the target.
     BeyondEnd {
@@ -46,23 +46,23 @@ pub enum Misuse {
         /// Sectors of the target.
         capacity_sectors: u64,
     },
-    /// The request has no sectors, and its operation needs some.
+    /// The request has no sectors, and is not a flush.
     NoSectors(Op),
     /// The request is for a queue that the target does not have.
     NoQueue {
         /// Its queue.
         queue: u8,
-        /// Queues of the target.
+        /// The number of queues of the target.
         queues: usize,
     },
-    /// What was asked for can only be followed from the first request on, and there was one.
+    /// Anatomies can only be recorded from the first request on, and the engine has had requests.
     Begun,
-    /// What was asked for takes time, and the engine does not.
+    /// Anatomies need an engine in timed mode.
     Untimed,
 }
 
 impl Misuse {
-    /// Checks the time of a call to a target that has come to `target_ns`.
+    /// Checks the time of a call to a target whose current time is `target_ns`.
     ///
     /// # Errors
     /// [`Self::Past`] and [`Self::TooLate`].
@@ -75,7 +75,7 @@ impl Misuse {
         }
     }
 
-    /// Checks the sectors of a request to a target of that capacity.
+    /// Checks the sectors of a request to a target of `capacity_sectors`.
     ///
     /// # Errors
     /// [`Self::NoSectors`] and [`Self::BeyondEnd`].

@@ -1,4 +1,4 @@
-//! The `[device]` section: the drive as a whole, put together of what its rooms declare.
+//! The `[device]` section: the parameters of the drive, each declared by the crate or module that uses it.
 
 use std::sync::LazyLock;
 
@@ -12,11 +12,11 @@ use crate::preset::PresetParams;
 /// Parameters of the drive; a preset gives each of them a value, which a configuration may override.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceParams {
-    /// The described drive that the other parameters start from.
+    /// The preset that the other parameters start from.
     pub preset: PresetParams,
     /// The array.
     pub nand: NandParams,
-    /// How much of the array the host sees.
+    /// The share of the array that the host sees.
     pub capacity: CapacityParams,
     /// The host interface: the link and the controller.
     pub interface: InterfaceParams,
@@ -43,22 +43,22 @@ impl ParamSet for DeviceParams {
 }
 
 impl DeviceParams {
-    /// The shape of the array.
+    /// The geometry of the array.
     pub fn geometry(&self) -> Geometry {
         self.nand.geometry()
     }
 
-    /// Logical pages that the host sees.
+    /// The number of logical pages.
     pub fn logical_pages(&self) -> u64 {
         self.capacity.logical_pages(&self.geometry())
     }
 
-    /// The host's capacity in 512-byte sectors.
+    /// The capacity that the host sees, in 512-byte sectors.
     pub fn capacity_sectors(&self) -> u64 {
         self.logical_pages() * u64::from(self.geometry().sectors_per_page())
     }
 
-    /// What the FTL maps.
+    /// The sizes that the FTL works with.
     pub fn space(&self) -> Space {
         Space::new(self.nand.clone(), &self.capacity)
     }

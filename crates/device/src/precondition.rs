@@ -11,51 +11,50 @@ use serde::{Deserialize, Serialize};
 
 use crate::Drive;
 
-/// How to age a drive.
+/// Parameters of ageing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ageing {
-    /// How many logical pages are written once, in order of address.
+    /// Logical pages written once, in order of address.
     pub fill_pages: u64,
-    /// Whether they come in whole streams, if the allocation wants any; else they come one at a time.
+    /// True to write them in whole streams if the allocation uses streams; false to write one page at a time.
     pub fill_streams: bool,
-    /// Overwrites after that, none for a drive that is only filled.
+    /// Overwrites after the fill; `None` for a drive that is only filled.
     pub overwrite: Option<Overwrite>,
 }
 
 /// Uniform random overwrites of the filled pages, until steady state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Overwrite {
-    /// Where the addresses come from.
+    /// Source of the addresses.
     pub prng: Prng,
-    /// Pages in a window, as a share of the filled pages.
+    /// Length of a window, as a share of the filled pages.
     pub window: f64,
     /// Largest relative difference of write amplification between windows that counts as stable.
     pub tolerance: f64,
-    /// Gives up after that many windows.
+    /// Windows after which ageing gives up.
     pub max_windows: u32,
-    /// Whether the drive is then left alone, until it has collected what it collects in idle time.
+    /// True to let background collection run to its end afterwards.
     pub rest: bool,
 }
 
-/// What ageing did.
+/// Result of ageing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Preconditioned {
-    /// Pages written, fill and overwrites.
+    /// Pages written by fill and overwrites.
     pub pages: u64,
-    /// Write amplification of the last window; nothing without overwrites.
+    /// Write amplification of the last window; `None` without overwrites.
     pub waf: Option<f64>,
-    /// Whether it was stable at the end.
+    /// True if write amplification was stable at the end.
     pub stable: bool,
-    /// Whether so many blocks failed that the drive's life ended before.
+    /// True if the drive wore out while it was aged.
     pub is_worn_out: bool,
 }
 
-/// Pages that are filled together at least, as a sequential writer's evictions would come.
+/// Minimum pages per batch of the fill, like the evictions of a sequential writer.
 const FILL_BATCH: u64 = 64;
 
-/// Pages that are filled together: whole streams of the length that the allocation wants. A writer that fills a drive
-/// in order of address leaves no gap in the buffer, so whatever makes a stream is one; unless no page is to be in a
-/// stream.
+/// Pages per batch of the fill: whole streams of the allocation's length, because a sequential writer would fill the
+/// buffer with whole streams. One page if `fill_streams` is false.
 fn fill_batch(ftl: &dyn Mapping, fill_streams: bool) -> u64 {
     if !fill_streams {
         return 1;
@@ -63,23 +62,22 @@ fn fill_batch(ftl: &dyn Mapping, fill_streams: bool) -> u64 {
     FILL_BATCH.next_multiple_of(ftl.wanted_streams().map_or(1, |wanted| u64::from(wanted.pages)))
 }
 
-/// Overwrites that are given to the FTL at a time: so many that it can look up pages ahead, so few that they stay in
-/// the processor's cache.
+/// Overwrites per call of the FTL: enough to prefetch map entries ahead, few enough to stay in the processor's cache.
 const OVERWRITE_BATCH: usize = 256;
 
-/// How often the progress is told, in pages.
+/// Pages between calls of the progress callback.
 const PROGRESS_PAGES: u64 = 1 << 16;
 
-/// Pages go to the FTL, past the buffer.
+/// Writes pages to the FTL, bypassing the buffer.
 struct Writer<'a> {
     drive: &'a mut Drive,
     interrupt: &'a Interrupt,
-    /// Sees what the drive tells, if anybody looks.
+    /// Receives the drive's events, if there is an observer.
     look: &'a mut dyn FnMut(&mut Drive),
 }
 
 impl Writer<'_> {
-    /// Writes whole pages together; false if the drive is worn out, or the ageing is interrupted.
+    /// Writes whole pages in one call; false if the drive wore out or the ageing was interrupted.
     fn write(&mut self, lpns: impl Iterator<Item = u64>) -> bool {
         self.drive.write_past_buffer(lpns.map(|lpn| Lpn(lpn as u32)), true);
         if self.drive.is_watched() {
@@ -92,8 +90,7 @@ impl Writer<'_> {
         !self.drive.is_worn_out() && !self.interrupt.is_raised()
     }
 
-    /// Writes whole pages one after the other; false as [`Self::write`]. Where anybody looks, that is done after each
-    /// of them.
+    /// Writes whole pages one after the other; false as [`Self::write`]. An observer sees the events after each page.
     fn write_apart(&mut self, mut lpns: impl Iterator<Item = u64>) -> bool {
         if self.drive.is_watched() {
             return lpns.all(|lpn| self.write(std::iter::once(lpn)));
@@ -102,13 +99,12 @@ impl Writer<'_> {
         self.goes_on()
     }
 
-    /// Leaves the drive alone until there is nothing left to do in the background. What moves pages may leave some that
-    /// are dead, so that on a drive with next to no spare space there is always something: after as many steps as the
-    /// drive has pages it has rested.
+    /// Runs background steps until there are none left, or as many as the drive has pages: with next to no spare space
+    /// collection keeps making dead pages, and would never end.
     fn rest(&mut self) {
         for _ in 0..self.drive.nand().geometry().total_pages() {
             let is_more = self.drive.idle_step(0);
-            // The last step is seen too: whatever is told is checked before the drive is saved.
+            // After the last step too, so that its events are checked before the drive is saved.
             if self.drive.is_watched() {
                 (self.look)(self.drive);
             }
@@ -194,7 +190,7 @@ fn overwrite_until_stable(
         }
         aged.pages += window;
         let waf = (writer.programs() - before) as f64 / window as f64;
-        // Before every page of the drive has been programmed once there is nothing to collect, which is not steady.
+        // Not steady until every page of the drive has been programmed once: before, there is nothing to collect.
         let used_up = before >= writer.drive.nand().geometry().total_pages();
         let stable = used_up && aged.waf.is_some_and(|last| (waf / last - 1.0).abs() < overwrite.tolerance);
         stable_windows = if stable { stable_windows + 1 } else { 0 };

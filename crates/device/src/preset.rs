@@ -1,10 +1,10 @@
-//! Described drives: each paper's device and modern ones, with the source of every figure.
+//! Presets: the papers' drives and modern ones, with the source of every figure.
 //!
-//! A figure whose source reads "assumed" is ours, chosen to be ordinary for the class of drive; the papers that leave
-//! it out give nothing to choose it by. Keys that a preset does not name keep the default of the `[device]` section.
+//! A figure whose source reads "assumed" is our choice of an ordinary value for the class of drive, because the source
+//! does not state it. Keys that a preset does not name keep the default of the `[device]` section.
 //!
-//! A preset also says what the host in front of such a drive usually does: keys of the `[host]` section, which keep
-//! that section's default where a preset does not name them.
+//! A preset also sets keys of the `[host]` section to what is usual in front of such a drive; other keys keep that
+//! section's default.
 
 use flashloom_units::{Choice, GIB, Kind, MS, US, Value, params};
 
@@ -17,22 +17,22 @@ params! {
     }
 }
 
-/// One figure of a preset: the key of its section, its value, and where it comes from.
+/// One figure of a preset: key in its section, value, source.
 pub type Figure = (&'static str, Value, &'static str);
 
-/// A described drive.
+/// A preset.
 #[derive(Debug)]
 pub struct Preset {
-    /// As written in a configuration.
+    /// Its name in a configuration.
     pub name: &'static str,
-    /// Its figures, keys of the `[device]` section.
+    /// Figures of the `[device]` section.
     pub figures: &'static [Figure],
-    /// What its host usually does, keys of the `[host]` section.
+    /// Figures of the `[host]` section.
     pub host: &'static [Figure],
 }
 
 impl Preset {
-    /// Everything that it says, with the section of each key.
+    /// All figures, each with its section.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, &'static Figure)> {
         let of = |section, figures: &'static [Figure]| figures.iter().map(move |figure| (section, figure));
         of("device", self.figures).chain(of("host", self.host))

@@ -1,7 +1,7 @@
-//! Several targets under one host, a queue each: `Request::queue` says which a request goes to.
+//! Several targets under one host, each behind its own queue, which `Request::queue` selects.
 //!
-//! Their addresses are apart: sector 0 of one queue has nothing to do with sector 0 of another. What shares addresses
-//! among them, as a RAID does, is a target on top of this one that chooses queue and sector.
+//! Each queue has its own address space. A target that spreads one address space over several, such as a RAID, is built
+//! on top of this one and chooses queue and sector.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::engine::Engine;
 use crate::misuse::Misuse;
 use crate::target::{Target, Terms};
 
-/// Several targets under one host, each behind a queue of its own.
+/// Several targets under one host, each behind its own queue.
 ///
 /// ```
 /// use flashloom_device::{DeviceParams, Drive, DriveSetup, Engine, Misuse, Queues, Target};
@@ -37,17 +37,17 @@ use crate::target::{Target, Terms};
 /// ```
 pub struct Queues<T> {
     members: Vec<T>,
-    /// The time that the host has come to. A target comes to it with its next request, or when time goes on.
+    /// The host's time. A target is advanced to it with its next request, or when time advances.
     now: Ns,
-    /// What came back at moments before the present one.
+    /// Completions that were collected when time advanced, and not taken yet.
     completions: VecDeque<Completion>,
 }
 
 impl<T: Target> Queues<T> {
-    /// The targets in the order of their queues; they have come to the same time.
+    /// A target of these, in the order of their queues.
     ///
     /// # Panics
-    /// No target, more than there are numbers of queues, or targets at different times.
+    /// If there is no target, if there are more than queue numbers, or if their times differ.
     pub fn new(members: Vec<T>) -> Self {
         assert!((1..=1 << u8::BITS).contains(&members.len()), "a queue has a number of 8 bits");
         let now = members[0].now_ns();
@@ -60,7 +60,7 @@ impl<T: Target> Queues<T> {
         &self.members
     }
 
-    /// Has all targets come to a time at or before the first event that is due, and collects what comes back there.
+    /// Advances all targets to a time not after the first pending event, and collects their completions.
     fn come_to(&mut self, to_ns: Ns) -> Result<(), Misuse> {
         let Self { members, now, completions } = self;
         members.iter_mut().try_for_each(|member| member.advance_to(to_ns))?;
@@ -71,7 +71,7 @@ impl<T: Target> Queues<T> {
 }
 
 impl<T: Target> Target for Queues<T> {
-    /// Sectors that every queue has: those of the smallest.
+    /// The capacity of the smallest target, in sectors.
     fn capacity_sectors(&self) -> u64 {
         self.members.iter().map(Target::capacity_sectors).min().expect("there is one")
     }
@@ -142,7 +142,7 @@ impl<T: Target> Target for Queues<T> {
         self.members.iter().any(Target::has_stopped)
     }
 
-    // Every target is asked, whatever the others say: one that rests may begin to wait for background work.
+    // No short circuit: the call may make an idle target schedule its background work.
     fn rest(&mut self) -> bool {
         self.members.iter_mut().fold(true, |rest, member| rest & member.rest())
     }

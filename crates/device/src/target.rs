@@ -1,4 +1,4 @@
-//! A target: what requests are submitted to, and come back from in time.
+//! Targets: what a run submits requests to.
 
 use flashloom_units::{Interrupt, Ns, Problem, StateError};
 use flashloom_workload::Request;
@@ -14,95 +14,95 @@ use crate::watchers::Watchers;
 /// Something that serves requests in simulated time.
 ///
 /// ```text
-/// submit(now, request, cookie)   a request arrives now: accepted, or full
-/// next_event_ns() -> Option      when something will happen by itself
-/// advance_to(t)                  everything that is due until t happens
-/// take_completion() -> Option    what has come back, in order: cookie, time, status
+/// submit(now, request, cookie)   submits a request that arrives now: accepted, or full
+/// next_event_ns() -> Option      time of the next event
+/// advance_to(t)                  processes all events up to t
+/// take_completion() -> Option    takes the next completion: cookie, time, status
 /// capacity_sectors, now_ns, snapshot, restore
 /// ```
 ///
-/// An [`Engine`] is a target, under a block layer or bare; [`Queues`](crate::Queues) are several targets under one
-/// host. A target of one's own has these methods, and a [`Simulation`](crate::Simulation) drives it by workloads, with
-/// the same observers and logs: `examples/policies/src/raid0.rs` is one. The methods that have a body here are for
-/// targets that know more: an engine has an order within a moment, events, samples, and a life that can end.
+/// An [`Engine`] is a target, with a block layer or without; [`Queues`](crate::Queues) are several targets under one
+/// host. Your own target implements these methods, and a [`Simulation`](crate::Simulation) drives it with workloads and
+/// the same observers and logs: `examples/policies/src/raid0.rs` is an example. The methods with a default body are for
+/// targets with an order of events within a timestamp, events to observe, samples, or an end of life, like an engine.
 pub trait Target {
-    /// Sectors of 512 bytes that can be addressed.
+    /// Capacity in 512-byte sectors.
     fn capacity_sectors(&self) -> u64;
 
-    /// A request arrives now. What ends at this moment has ended before it arrives, and requests of one moment may be
-    /// looked at together when time goes on. `cookie` comes back with its completion; no two requests may have the same
-    /// one at a time.
+    /// Submits a request that arrives now. Events of this timestamp are processed before it; requests of one timestamp
+    /// may be considered together when time advances. Its completion has its `cookie`, which no other outstanding
+    /// request may have.
     ///
     /// # Errors
-    /// A time that has passed, or one after something that is due; a request that the target cannot have.
+    /// A time that has passed, or that is after a pending event; a request that the target refuses.
     fn submit(&mut self, now_ns: Ns, request: &Request, cookie: u32) -> Result<Submitted, Misuse>;
 
-    /// The time that the target has come to.
+    /// The current time.
     fn now_ns(&self) -> Ns;
 
-    /// When something will happen by itself; nothing while the target waits for requests. That is now while requests
-    /// were submitted that it has not looked at.
+    /// Time of the next event; `None` while the target only waits for requests. The current time if requests were
+    /// submitted that it has not considered yet.
     fn next_event_ns(&mut self) -> Option<Ns>;
 
-    /// Time comes to `to_ns`, and everything that is due until then happens. What the target would begin at that very
-    /// moment by itself, such as background work, may be left to a second call, so that requests can go before it.
+    /// Advances time to `to_ns` and processes the events up to it. Work that the target begins by itself at `to_ns`,
+    /// such as background work, may be left to a second call, so that requests can arrive before it.
     ///
     /// # Errors
     /// A time that has passed.
     fn advance_to(&mut self, to_ns: Ns) -> Result<(), Misuse>;
 
-    /// Takes the request that came back first.
+    /// Takes the earliest completion.
     fn take_completion(&mut self) -> Option<Completion>;
 
-    /// The whole state.
+    /// Saves the whole state.
     ///
     /// # Errors
     /// A part that cannot be saved.
     fn snapshot(&self) -> Result<Vec<u8>, StateError>;
 
-    /// Takes over a state that was saved from a target of the same configuration, and goes on exactly as that one.
+    /// Loads the state of a target of the same configuration; the future is then that of the saved target.
     ///
     /// # Errors
-    /// A state that does not fit. The target is then to be dropped.
+    /// A state that does not fit. The target must then be dropped.
     fn restore(&mut self, state: &[u8]) -> Result<(), StateError>;
 
-    /// The engines in it, in order, for those who look at drives; none that it does not show.
+    /// The engines that it shows to observers, in order; none by default.
     fn engines(&self) -> Vec<&Engine> {
         Vec::new()
     }
 
-    /// A run begins. Called once, before its first request.
+    /// Called once, before the first request of a run.
     fn begin(&mut self, _terms: Terms) {}
 
-    /// The flag that ends a run early: that of the first engine.
+    /// The flag that ends a run early: by default that of the first engine.
     fn interrupt(&self) -> Interrupt {
         self.engines().first().map_or_else(Interrupt::default, |engine| engine.interrupt())
     }
 
-    /// Whether the run is to end now, whatever its workloads still have. Asked before every event.
+    /// True to end the run now, with requests left in its workloads. Called before every event.
     fn has_stopped(&self) -> bool {
         false
     }
 
-    /// A request of a run has arrived, and is offered next; it may have to be offered again.
+    /// Called when a request of a run arrives, before it is first submitted.
     fn arrived(&mut self, _now_ns: Ns, _request: &Request) {}
 
-    /// [`Self::submit`] for a request of a run: the time is right, and the cookie is free.
+    /// [`Self::submit`] for a request of a run: the caller guarantees a valid time and a free cookie.
     ///
     /// # Errors
-    /// A request that the target cannot have.
+    /// A request that the target refuses.
     fn offer(&mut self, now_ns: Ns, request: &Request, cookie: u32) -> Result<Submitted, Misuse> {
         self.submit(now_ns, request, cookie)
     }
 
-    /// When something ends in the target, and when it begins something by itself; each [`Ns::MAX`] for never. Requests
-    /// that arrive at a moment come after the former and before the latter.
+    /// Times of the next event that ends something, and of the next work that the target begins by itself; [`Ns::MAX`]
+    /// for never. Arrivals of the same timestamp come between the two.
     fn due(&mut self) -> (Ns, Ns) {
         (self.next_event_ns().unwrap_or(Ns::MAX), Ns::MAX)
     }
 
-    /// What ends at a time that [`Self::due`] returned happens, and what is due until `until_ns` may, as long as no
-    /// request comes back. Returns whether the host has to act, by [`Self::settle`]; otherwise [`Self::rest`] follows.
+    /// Processes the event at the first time of [`Self::due`], and may process further ones up to `until_ns` until a
+    /// request completes. Returns true if the host has to act, by [`Self::settle`]; otherwise [`Self::rest`] follows.
     ///
     /// # Errors
     /// What [`Self::advance_to`] refuses.
@@ -110,7 +110,7 @@ pub trait Target {
         self.advance_to(at_ns).map(|()| true)
     }
 
-    /// What the target begins by itself at a time that [`Self::due`] returned begins; returns as [`Self::step`].
+    /// Begins the work at the second time of [`Self::due`]; returns as [`Self::step`].
     ///
     /// # Errors
     /// What [`Self::advance_to`] refuses.
@@ -118,8 +118,8 @@ pub trait Target {
         self.step(at_ns, at_ns)
     }
 
-    /// Tells `client` what has come back, and lets it submit what waits for room. Called after requests arrived and
-    /// after events. Returns as [`Self::rest`].
+    /// Passes completions to `client`, and lets it submit from its backlogs. Called after arrivals and events. Returns
+    /// as [`Self::rest`].
     fn settle<C: Client<Self>>(&mut self, client: &mut C) -> bool
     where
         Self: Sized,
@@ -131,38 +131,38 @@ pub trait Target {
         self.rest()
     }
 
-    /// Whether nothing is under way in the target that belongs to a run, beside its requests: a write that was accepted
-    /// into a buffer, for example.
+    /// True if the target is idle but for outstanding requests: it has no other work of the run, such as the eviction
+    /// of a write that has completed into a buffer.
     fn rest(&mut self) -> bool {
         true
     }
 
-    /// The workloads are over, their requests have come back, and the target is at rest. Whether the run is over: here
-    /// once its engines are idle. A target that has something left to do begins it, and is asked again when it rests.
+    /// Called when all requests have completed and the target rests. Returns true if the run is over, by default when
+    /// the engines are idle. A target that has work left begins it, and is asked again when it rests.
     fn finish(&mut self) -> bool {
         self.engines().into_iter().all(Engine::is_idle)
     }
 
-    /// The run has ended.
+    /// Called when the run has ended.
     fn end(&mut self) {}
 
-    /// Tells from now on what an observer asked for, by [`Self::tell`]. Returns what of it there will be, or nothing
-    /// for a target that tells nothing: of its requests the simulation then tells what it knows itself.
+    /// Starts to report to observers by [`Self::tell`]. Returns what of `interest` it will report, or `None` if
+    /// nothing: the simulation then reports what it knows of the requests.
     fn watch(&mut self, _interest: Interest) -> Option<Interest> {
         None
     }
 
-    /// Tells the observers what has happened since the last call.
+    /// Passes the events since the last call to the observers.
     fn tell(&mut self, _watchers: &mut Watchers<'_, '_>) {}
 
-    /// The state at a time at which nothing has happened since the target's own, with latencies since the sample
-    /// before; nothing if the simulation is to take it of its workloads and of [`Self::engines`].
+    /// A sample at a time before the next event, with the latencies since the last sample; `None` to have the
+    /// simulation take it from its workloads and [`Self::engines`].
     fn sample(&mut self, _time_ns: Ns) -> Option<Sample> {
         None
     }
 
-    /// Takes a run to its end. No target needs another body: an engine has this one once more, so that the loop is
-    /// compiled together with all that it calls.
+    /// Runs to the end. No target needs a different body; an engine repeats this one so that the loop is compiled
+    /// together with all that it calls.
     ///
     /// # Errors
     /// As [`Simulation::run`](crate::Simulation::run).
@@ -179,12 +179,12 @@ pub trait Target {
     }
 }
 
-/// How a run ends.
+/// Rules for the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Terms {
-    /// Whether it ends when a drive's life does. Otherwise it goes on against a drive that can only be read.
+    /// True to end at a drive's end of life. Otherwise the run goes on against a read-only drive.
     pub stops_at_end_of_life: bool,
-    /// Whether it ends when everything that was written is in flash, not when the last request has come back.
+    /// True to drain the buffer after the last request before the run ends.
     pub drains: bool,
 }

@@ -1,4 +1,4 @@
-//! The observers of a run, and when they are shown something.
+//! The observers of a run, and the calls to them.
 
 use flashloom_units::Ns;
 
@@ -8,7 +8,7 @@ use crate::observer::Observer;
 use crate::outcome::Sample;
 use crate::target::Target;
 
-/// The observers of a run, each with what it asked for.
+/// The observers of a run, each with its interest.
 pub struct Watchers<'a, 'b> {
     observers: &'a mut [&'b mut dyn Observer],
     interests: Vec<Interest>,
@@ -21,12 +21,12 @@ impl<'a, 'b> Watchers<'a, 'b> {
         Self { observers, interests, look_ns: Ns::MAX }
     }
 
-    /// Something happened.
+    /// Passes an event to the observers that want events.
     pub fn event(&mut self, now: Ns, event: &Event) {
         self.who(|interest| interest.events).for_each(|each| each.event(now, event));
     }
 
-    /// A request has ended.
+    /// Passes a request that has ended to the observers that want them.
     pub fn served(&mut self, served: &Served) {
         self.who(|interest| interest.served).for_each(|each| each.served(served));
     }
@@ -36,7 +36,7 @@ impl<'a, 'b> Watchers<'a, 'b> {
         each.filter_map(move |(observer, &interest)| asked(interest).then_some(observer))
     }
 
-    /// What any of them asked for.
+    /// The union of their interests.
     pub(crate) fn interest(&self) -> Interest {
         let any = |asked: fn(Interest) -> bool| self.interests.iter().any(|&interest| asked(interest));
         Interest {
@@ -55,7 +55,7 @@ impl<'a, 'b> Watchers<'a, 'b> {
         self.who(|interest| interest.samples).for_each(|each| each.sample(sample));
     }
 
-    /// When the first of them wants to look at the target.
+    /// Time of the first look that any of them wants.
     pub(crate) fn look_ns(&self) -> Ns {
         self.look_ns
     }
@@ -64,7 +64,7 @@ impl<'a, 'b> Watchers<'a, 'b> {
         self.observers.iter().map(|each| each.next_look_ns()).min().unwrap_or(Ns::MAX)
     }
 
-    /// Shows the target to those who want to look at it by then.
+    /// Shows the target to the observers whose look is due.
     pub(crate) fn look(&mut self, time_ns: Ns, target: &dyn Target) {
         let due = self.observers.iter_mut().filter(|each| each.next_look_ns() <= time_ns);
         due.for_each(|each| each.look(time_ns, target));
@@ -72,7 +72,7 @@ impl<'a, 'b> Watchers<'a, 'b> {
         debug_assert!(self.look_ns > time_ns, "an observer looks at a time once");
     }
 
-    /// Shows the target at the end of the run to all who look at it.
+    /// Shows the target to all observers that look, at the end of the run.
     pub(crate) fn look_last(&mut self, time_ns: Ns, target: &dyn Target) {
         let looking = self.observers.iter_mut().filter(|each| each.next_look_ns() < Ns::MAX);
         looking.for_each(|each| each.look(time_ns, target));

@@ -1,4 +1,4 @@
-//! What an outcome says of a run: which request counts in which distribution, and what samples say of an interval.
+//! The figures of an outcome: which requests count in which distribution, and what a sample contains.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ fn write(arrival_ns: Ns, lpn: u64, flags: u8) -> Request {
     request(arrival_ns, Op::Write, 8 * lpn, 8).with_flags(flags)
 }
 
-/// Each request comes when the one before it has long ended.
+/// Each request arrives long after the one before it has ended.
 #[test]
 fn what_a_write_asks_besides_has_a_distribution_of_its_own() {
     let run = Run::new(buffered(plain_device(), 64, "page-lru", "linear-threshold"));
@@ -87,8 +87,8 @@ fn a_sample_says_what_the_requests_of_its_interval_waited_for() {
     assert!(fast.max_ns > device.nand.program_ns && fast.p50_ns == fast.max_ns, "{fast:?}");
 }
 
-/// In counting mode everything arrives and ends at one moment, and the pages tell the intervals apart. A request of
-/// sixteen pages fills several of them at once.
+/// In counting mode all requests arrive and end at time zero, so intervals are counted in pages. A request of sixteen
+/// pages fills several of them at once.
 #[test]
 fn samples_come_after_every_so_many_pages_where_nothing_takes_time() {
     let run = Run { timed: false, pace: Pace::Closed(1), ..Run::new(unbuffered(plain_device())) };

@@ -1,4 +1,4 @@
-//! The anatomy of requests against times that are reckoned by hand, each with one thing to wait for.
+//! The anatomy of requests against times computed by hand; each test has one cause of waiting.
 
 use crate::support::{List, Run, buffered, plain, plain_device, plain_nand, request, unbuffered};
 use flashloom_buffer::rate;
@@ -29,7 +29,7 @@ impl Observer for Kept {
     }
 }
 
-/// The requests of a run as they ended.
+/// The requests of a run, in order of completion.
 fn served(run: &Run, requests: impl IntoIterator<Item = Request>) -> Vec<Served> {
     let mut kept = Kept::default();
     let mut simulation = Simulation::new(run.started());
@@ -53,7 +53,7 @@ fn write(at: Ns, page: u64, flags: u8) -> Request {
     request(at, Op::Write, 8 * page, 8).with_flags(flags)
 }
 
-/// A page over the link and over a channel.
+/// Transfer time of a page over the link.
 fn link(device: &DeviceParams) -> Ns {
     transfer_ns(4_096, device.interface.link_rate)
 }
@@ -127,7 +127,7 @@ fn a_full_drive_holds_requests_for_a_tag() {
 #[test]
 fn a_scheduler_that_waits_is_told_from_a_drive_that_is_full() {
     let run = Run { scheduler: "anticipatory", queue_depth: 1, ..Run::new(unbuffered(plain_device())) };
-    // A task that reads page after page, each a while after the one before: its next read is worth waiting for.
+    // A task that reads page after page, each a little later than the one before: anticipation waits for its next read.
     let sequence = (0..8).map(|page| read(page).arriving_at(MS + page * 300 * US).of_task(1));
     let last_ns = MS + 7 * 300 * US;
     let far = read(20_000).arriving_at(last_ns).of_task(2);
@@ -152,7 +152,8 @@ fn a_request_that_finds_its_class_full_is_held_before_the_block_layer() {
     let mut simulation = Simulation::new(engine);
     let mut source = List((0..6).map(|page| request(MS, Op::Write, 8 * page, 8)).collect());
     simulation.run(&mut Replayed::new(&mut source, run.pace), Ns::MAX, &mut [&mut kept]).unwrap();
-    // Each goes when the one before it has ended; the fifth is let in when the first has, the sixth with the second.
+    // Each is dispatched when the one before it has ended; the fifth is admitted when the first has ended, the sixth
+    // when the second has.
     let each = kept.0[0].latency_ns();
     for (nth, served) in kept.0.iter().enumerate() {
         let nr_requests = (nth as Ns).saturating_sub(3) * each;
@@ -172,7 +173,7 @@ fn a_merged_request_has_its_own_time_before_the_dispatch_and_that_of_its_command
     assert_eq!(at_drive(&first), at_drive(&second));
 }
 
-/// A buffer of one page under a rate that evicts one page for each that waits.
+/// A buffer of one page whose rate evicts one page for each page that waits.
 fn one_slot(device: &DeviceParams) -> DriveSetup {
     let mut setup = buffered(device.clone(), 1, "page-lru", "single");
     setup.rate = rate::builtin().choose("single", &[]).unwrap();

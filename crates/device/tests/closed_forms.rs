@@ -48,7 +48,7 @@ fn an_unloaded_write_takes_exactly_the_sum_of_its_parts() {
     assert_eq!(outcome.host.write_latency.max(), parts);
 }
 
-/// A partial write of a mapped page reads what is beneath it first: tR and the rest of the page over the channel more.
+/// A partial write of a mapped page first reads the other sectors, which adds tR and their time over the channel.
 #[test]
 fn an_unloaded_partial_write_reads_the_rest_of_its_page_first() {
     let device = plain_device();
@@ -84,8 +84,8 @@ fn sequential_writes_run_at_the_rate_of_the_narrowest_part() {
     }
 }
 
-/// Random reads keep n dies busy when many are outstanding: each takes its die for tR and its transfer. Every page is
-/// read as often as every other, in random order, so that the dies have equal work and only its order is random.
+/// Many outstanding random reads keep n dies busy: each occupies its die for tR and its transfer. Every page is read
+/// equally often, in random order, so that all dies have equal work.
 #[test]
 fn random_reads_run_at_the_rate_of_all_dies() {
     for channels in [1, 4, 16] {
@@ -105,7 +105,7 @@ fn random_reads_run_at_the_rate_of_all_dies() {
     }
 }
 
-/// A drive of one large plane, so that collection sees all blocks, as the mean-field models have it.
+/// A drive of one large plane, so that collection chooses among all blocks, as in the mean-field models.
 fn one_plane(over_provisioning: f64) -> DeviceParams {
     DeviceParams {
         nand: NandParams {
@@ -122,14 +122,14 @@ fn one_plane(over_provisioning: f64) -> DeviceParams {
     }
 }
 
-/// Blocks that hold data, less those that collection keeps free and the two open ones, over the logical pages.
+/// Pages of all blocks but those that collection keeps free and the two open ones, divided by the logical pages.
 fn physical_over_logical(device: &DeviceParams, gc_threshold: u32) -> f64 {
     let blocks = f64::from(device.nand.blocks - gc_threshold - 2);
     blocks * f64::from(device.nand.pages) / device.logical_pages() as f64
 }
 
-/// Holds the write amplification of a collection policy under uniform random writes against a formula of the blocks'
-/// physical over logical pages, at three over-provisionings.
+/// Compares the write amplification of a collection policy under uniform random writes with a formula of physical over
+/// logical pages, at three over-provisionings.
 fn assert_waf(gc: &str, set: &[(&str, Value)], expected: impl Fn(f64, u32) -> f64) {
     for over_provisioning in [0.07, 0.15, 0.28] {
         let device = one_plane(over_provisioning);
@@ -147,7 +147,7 @@ fn greedy_amplifies_uniform_writes_as_the_mean_field_limit_says() {
     assert_waf("greedy", &[], |alpha, b| greedy_mean_field(alpha, b).expect("there is spare space"));
 }
 
-/// Blocks that are bad from birth take from the spare blocks and change nothing else.
+/// Factory bad blocks reduce the spare blocks and change nothing else.
 #[test]
 fn bad_blocks_amplify_as_so_many_spare_blocks_less_do() {
     let device = DeviceParams { nand: NandParams { bad_blocks: 0.05, ..one_plane(0.28).nand }, ..one_plane(0.28) };
@@ -173,15 +173,15 @@ fn bad_blocks_amplify_as_so_many_spare_blocks_less_do() {
 /// i m(i) = rho b r (1 - S(i)^d)        S(i) = S(i+1) + m(i)        S(b+1) = 0
 /// ```
 ///
-/// which gives S(b), S(b-1), ..., S(1) for any r. The r of the equilibrium is the one at which a collection gains what
-/// it is to gain: r (b - (S(1)^d + ... + S(b)^d)) = 1, because the mean of the victim's valid pages is that sum. Write
-/// amplification is b r. With d to infinity this is greedy's limit above; d = 1 collects at random.
+/// which gives S(b), S(b-1), ..., S(1) for any r. In equilibrium collections free one page for each page written:
+/// r (b - (S(1)^d + ... + S(b)^d)) = 1, because that sum is the mean of the victim's valid pages. Write amplification
+/// is b r. With d to infinity this is greedy's limit above; d = 1 collects at random.
 ///
-/// In the model a block without a dead page can be the victim: it is copied whole and nothing is gained, which changes
-/// no other number than the copies. The policy draws again instead: of b r programs a page it saves the share S(b)^d.
+/// In the model a block without a dead page can be the victim: it is copied whole and frees nothing, which only adds
+/// copies. The policy draws again instead, which saves a share S(b)^d of the b r programs per page.
 fn d_choices_mean_field(d: i32, alpha: f64, b: u32) -> f64 {
     let rho_b = f64::from(b) / alpha;
-    // For blocks filled at rate r: what collections gain less what they are to gain, and S(b)^d.
+    // For blocks filled at rate r: pages freed per page written, less one; and S(b)^d.
     let balance = |r: f64| {
         let (mut share, mut valid_of_victims, mut gaining_nothing) = (0.0, 0.0, 0.0);
         for i in (1..=b).rev() {
@@ -196,7 +196,7 @@ fn d_choices_mean_field(d: i32, alpha: f64, b: u32) -> f64 {
     f64::from(b) * r * (1.0 - balance(r).1)
 }
 
-/// Where a condition that holds from `low` on ceases to hold.
+/// The end of the range, from `low` on, in which a condition holds.
 fn bisect(low: f64, high: f64, holds: impl Fn(f64) -> bool) -> f64 {
     let halve = |(low, high): (f64, f64), _| {
         let middle = (low + high) / 2.0;
@@ -224,7 +224,7 @@ fn fifo_amplifies_uniform_writes_as_lamberts_w_says() {
     assert_waf("fifo", &[], |alpha, _| alpha / (alpha + lambert_w(-alpha * (-alpha).exp())));
 }
 
-/// A window of one block is fifo, and one of all blocks is greedy: not about, but copy for copy.
+/// A window of one block is fifo, and one of all blocks is greedy, with exactly the same copies.
 #[test]
 fn windowed_greedy_amplifies_as_fifo_and_as_greedy_at_its_limits() {
     let waf = |gc, set: &[(&str, Value)]| {
@@ -249,7 +249,7 @@ fn suspension_shortens_a_read_that_meets_an_erase() {
         let mut prng = Prng::new(2);
         let requests: Vec<_> = (0..4_000)
             .map(|at| {
-                // Reads keep to the half that is never written, so that no read waits for the program of its page.
+                // Reads go to the half that is never written, so that no read waits for the program of its page.
                 let half = prng.below(pages / 2);
                 if at % 4 == 0 { (Op::Read, half) } else { (Op::Write, pages / 2 + half) }
             })
@@ -263,8 +263,8 @@ fn suspension_shortens_a_read_that_meets_an_erase() {
     assert!(waiting > 9 * MS && suspending < 5 * MS, "{waiting} ns without suspension, {suspending} ns with it");
 }
 
-/// The link is asked for when the controller is done with a command, not when the command arrives: a read that is ready
-/// does not wait for a write that the controller still looks at, even on a half-duplex link.
+/// The link is booked when the controller time of a command is over, not when the command arrives: a finished read does
+/// not wait for a write that is still in the controller, even on a half-duplex link.
 #[test]
 fn a_command_in_the_controller_does_not_hold_the_link() {
     let device = DeviceParams {
@@ -278,7 +278,7 @@ fn a_command_in_the_controller_does_not_hold_the_link() {
     assert_eq!(outcome.host.read_latency.max(), read);
 }
 
-/// A full buffer makes room for the pages that it does not hold, and for no others.
+/// A full buffer evicts only for pages that it does not hold.
 #[test]
 fn a_write_evicts_only_for_pages_that_are_not_in_the_buffer() {
     let mut setup = unbuffered(plain_device());

@@ -1,4 +1,4 @@
-//! The engine as its callers see it: what it refuses, the order of a moment, and a drive without a block layer.
+//! The engine's public calls: refusals, the order of events within a timestamp, and a drive without a block layer.
 
 use crate::support::{Run, buffered, plain, plain_device, plain_nand, plain_with, request, unbuffered};
 use flashloom_device::{Ageing, Completion, DeviceParams, Drive, Engine, InterfaceParams, Misuse, Status, Submitted};
@@ -11,7 +11,7 @@ fn engine() -> Engine {
     Run::new(unbuffered(plain_device())).started()
 }
 
-/// The time after a call has not changed, and neither has anything else.
+/// Submits a request that must be refused, and checks that this changed nothing.
 fn refused(engine: &mut Engine, now_ns: Ns, request: &Request, cookie: u32) -> Misuse {
     let state = |engine: &mut Engine| {
         let host = engine.outcome().host;
@@ -125,7 +125,7 @@ fn requests_of_a_moment_are_queued_together_before_the_scheduler_is_asked() {
     assert_eq!((scheduler.inserted, scheduler.merged, scheduler.dispatched), (4, 2, 2), "the last one comes too late");
 }
 
-/// An idle drive that has something to collect, and when it begins.
+/// An idle drive that has something to collect, and the time when it begins.
 fn about_to_collect() -> (Engine, Ns) {
     let mut setup = unbuffered(DeviceParams { capacity: CapacityParams { over_provisioning: 0.3 }, ..plain_device() });
     setup.ftl.params.background_threshold = 20;
@@ -239,7 +239,7 @@ fn a_drive_without_time_does_everything_at_the_next_advance() {
     engine.check().unwrap();
 }
 
-/// Bursts of requests, each when the one before has come back; when each request came back.
+/// Runs bursts of requests, each after the one before has completed; returns the completions.
 fn bursts(mut engine: Engine, seed: u64) -> Vec<Completion> {
     let mut prng = Prng::new(seed);
     let mut ended = Vec::new();
@@ -275,7 +275,7 @@ fn a_drive_alone_does_what_it_does_under_a_block_layer_that_does_nothing() {
         };
         let mut setup = buffered(device, [0, 16][seed as usize / 4 % 2], "page-lru", "single");
         if seed >= 10 {
-            // Its map is on flash, so that even a discard makes the array do something at once.
+            // With the map on flash even a discard makes the array work at once.
             setup.ftl.mapping = mapping::builtin().choose("dftl", &[("cache", Value::Size(64))]).unwrap();
         }
         let run = Run { queue_depth: 8, ..Run::new(setup) };

@@ -1,5 +1,5 @@
-//! Blocks that are bad from birth or go bad in use: data survives, no bad block is touched again (the NAND checker
-//! watches), and the end of the drive's life is reported, not suffered.
+//! Factory bad blocks and blocks that go bad in use: data survives, no bad block is used again (the NAND checker
+//! watches), and the drive's end of life is a reported result.
 
 use crate::support::{Run, request, unbuffered};
 use flashloom_device::{Ageing, DeviceParams, DriveSetup, EndOfLife, Outcome, Overwrite};
@@ -45,7 +45,7 @@ fn run(setup: DriveSetup, requests: Vec<Request>) -> Outcome {
     run.run(requests)
 }
 
-/// What a run tells of failures, to be compared between runs.
+/// The figures of failures of a run, for comparison between runs.
 fn told(outcome: &Outcome) -> (Option<EndOfLife>, [u64; 5], u64, u64) {
     let retired = outcome.ftl.retired.expect("blocks can fail");
     (outcome.end_of_life, outcome.counts.failed_programs, retired.program, retired.erase)
@@ -85,7 +85,7 @@ fn data_survives_failures_of_programs_and_erases() {
     assert!((5..35).contains(&ends), "some drives must live and some must not, not {ends} of 40");
 }
 
-/// A drive of the same blocks in that many planes that is overwritten at random until its life is over.
+/// A drive of the same blocks in that many planes, overwritten at random until its end of life.
 fn worn_out(planes: u32, program_failures: f64, erase_failures: f64) -> (DeviceParams, Outcome) {
     let plane =
         DeviceParams { nand: NandParams { channels: 1, planes, blocks: 256 / planes, ..device().nand }, ..device() };
@@ -108,8 +108,8 @@ fn the_end_of_life_comes_when_the_spare_blocks_are_used_up_and_is_reported() {
         assert_eq!(end.host_page_writes, outcome.ftl.host_page_writes);
         assert_eq!(outcome.host.generated, outcome.host.total_completed() + end.unserved_requests);
         assert!(end.unserved_requests > 0 && end.unwritten_pages == 0 && end.time_ns > 0);
-        // Each plane keeps three blocks free and two open: the others no longer hold the pages of the host. A plane
-        // alone can get stuck a little earlier, when two blocks fail before the space of the first is won back.
+        // Each plane keeps three blocks free and two open: the others have too little room for the pages of the host. A
+        // single plane can wear out a little earlier, if two blocks fail before the space of the first is reclaimed.
         let left = (256 - program - erase - u64::from(planes) * (3 + 2)) * u64::from(device.nand.pages);
         let (held, block) = (device.logical_pages(), u64::from(device.nand.pages));
         let early = if planes == 1 { 8 * block } else { 0 };

@@ -1,4 +1,4 @@
-//! Superblocks against what is promised of them: a superpage is one program of its die, a superblock one erase.
+//! Superblocks: a superpage is one program of its die, a superblock one erase.
 
 use crate::support::{self, Run, buffered, request, unbuffered};
 use flashloom_device::{DeviceParams, Outcome};
@@ -28,10 +28,10 @@ fn device(planes: u32) -> DeviceParams {
     }
 }
 
-/// Pages whose addresses belong to one plane, and then writes of as many pages in order as a die has planes.
+/// Writes pages whose addresses belong to one plane, and then runs of as many consecutive pages as a die has planes.
 ///
-/// The first put planes out of step that have open blocks of their own: after them no two planes of a die are at the
-/// same page. Superblocks have no planes to be out of step.
+/// If each plane has an open block of its own, the first writes leave no two planes of a die at the same page index. A
+/// superblock has one write pointer for all planes.
 fn sequential(planes: u32, superblock: Superblock, writes: u64) -> Outcome {
     let mut setup = unbuffered(device(planes));
     setup.ftl.params.superblock = superblock;
@@ -64,7 +64,7 @@ fn sequential_superpages_take_one_program_for_all_planes_of_a_die() {
         // Single pages are single programs; each of the writes is a superpage and one program.
         assert_eq!((used.programs.planes, used.programs.commands), (pages, alone + writes));
         assert_eq!(used.write_ns, program_time(&device(planes), pages, alone + writes));
-        // A block of its own for every plane does not keep the promise: here each page is a program.
+        // Without superblocks each page is a program of its own here.
         let without = sequential(planes, Superblock::None, writes).utilization.unwrap();
         assert_eq!((without.programs.planes, without.programs.commands), (pages, pages));
         assert_eq!(without.write_ns, program_time(&device(planes), pages, pages));

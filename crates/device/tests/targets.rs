@@ -1,4 +1,4 @@
-//! Targets other than an engine, and workloads that share one: what each sees, and that nobody is forgotten.
+//! Targets other than an engine, and workloads that share one: reports, and fairness.
 
 use std::collections::VecDeque;
 
@@ -30,7 +30,7 @@ fn sums(latency: &Latency) -> (u64, u128, Ns, Ns) {
     (latency.count(), latency.sum(), latency.max(), latency.percentile(99.0))
 }
 
-/// What two reports are compared by: all but the part of the latency that only a target knows.
+/// A report for comparison: all but the part of the latency that only a target knows.
 fn seen(report: &HostReport) -> impl PartialEq + std::fmt::Debug + use<> {
     let HostReport { generated, last_arrival_ns, completed, failed, read_bytes, write_bytes, duration_ns, .. } =
         *report;
@@ -78,8 +78,8 @@ fn reports_of_workloads_that_share_an_engine_add_up_to_its_own() {
     assert!(other.duration_ns < one.duration_ns / 2, "the short one is over long before");
 }
 
-/// Two workloads flood a block layer with room for four requests of a class. While both wait, each gets every other
-/// place: of requests that are alike, the second workload's do not wait until the first has none left.
+/// Two workloads flood a block layer with room for four requests of a class. While both have a backlog, their requests
+/// are admitted in turn: the second does not wait until the first has none left.
 #[test]
 fn workloads_that_wait_for_room_take_turns() {
     let run = Run::new(unbuffered(plain_device()));
@@ -132,7 +132,7 @@ fn a_queue_that_is_not_there_is_named() {
     assert!(problem.to_string().contains("there is no queue 3 among the 1 of the target"), "{problem}");
 }
 
-/// A queue that nothing was submitted to for a while is not behind its host.
+/// A queue that has had no requests for a while keeps the host's time.
 #[test]
 fn drives_behind_queues_share_the_time_of_their_host() {
     let mut queues = Queues::new((0..2).map(|_| Run::new(unbuffered(plain_device())).started()).collect());
@@ -151,7 +151,7 @@ fn drives_behind_queues_share_the_time_of_their_host() {
         queues.advance_to(next_ns).unwrap();
         ended.extend(std::iter::from_fn(|| queues.take_completion()));
     }
-    // Of what ends together the first queue's comes first.
+    // Of completions at the same time, the first queue's comes first.
     assert_eq!(ended.iter().map(|completion| completion.cookie).collect::<Vec<_>>(), [1, 0]);
     assert_eq!(ended[0].time_ns, ended[1].time_ns, "they read at the same time");
 }
@@ -169,7 +169,7 @@ fn what_interrupts_the_first_drive_interrupts_the_run() {
     assert_eq!(tenants[0].report().generated, 0);
 }
 
-/// What is left of a run of two drives when it goes on from a state that was saved in its middle.
+/// A run of two drives, continued from a state that was saved in its middle.
 #[test]
 fn queues_that_are_restored_go_on_as_they_were() {
     let queues = || Queues::new((0..2).map(|_| Run::new(unbuffered(plain_device())).started()).collect());
@@ -198,7 +198,7 @@ fn queues_that_are_restored_go_on_as_they_were() {
     assert!(one.restore(&state).unwrap_err().to_string().contains("at most 1 entries"));
 }
 
-/// A target from outside: every request takes as long, and so many fit.
+/// A target of another crate: a fixed time per request, and a fixed number of outstanding requests.
 struct Fixed {
     now: Ns,
     takes_ns: Ns,
@@ -291,7 +291,7 @@ impl Observer for Kept {
     }
 }
 
-/// Six requests arrive at once where two fit, and each takes 100 us.
+/// Six requests arrive at once at a target that takes two, 100 us each.
 #[test]
 fn a_run_tells_of_a_target_that_tells_nothing_what_it_knows_itself() {
     let mut simulation = Simulation::new(Fixed { now: 0, takes_ns: 100 * US, room: 2, held: VecDeque::new() });

@@ -1,4 +1,4 @@
-//! The write buffer in time: what its policies do to a drive whose figures can be reckoned by hand.
+//! The write buffer in timed mode: its policies on a drive whose times can be computed by hand.
 
 use crate::support::{Run, buffered, pages, plain_device, plain_nand, request};
 use flashloom_buffer::order;
@@ -34,7 +34,8 @@ fn writes_that_wait_for_the_same_page_have_one_victim_evicted() {
     assert_eq!((report.evictions, report.stalled_writes, report.write_hits), (1, 3, 2));
 }
 
-/// A write needs the pages that no earlier one waits for: of two that overlap by three pages, five in all.
+/// A stalled write needs slots only for pages that no earlier one waits for: two writes that overlap by three pages
+/// need five in all.
 #[test]
 fn writes_that_overlap_have_a_victim_evicted_for_each_page_that_they_need() {
     let overlapping = [request(S, Op::Write, 8 * 20, 32), request(S, Op::Write, 8 * 21, 32)];
@@ -43,7 +44,7 @@ fn writes_that_overlap_have_a_victim_evicted_for_each_page_that_they_need() {
     assert_eq!(outcome.buffer.unwrap().evictions, 5);
 }
 
-/// A write waits for a program, until a discard gives it the room: a program takes 600 us or more.
+/// A write waits for a program, which takes 600 us or more, until a discard frees a slot.
 #[test]
 fn a_discard_makes_room_for_a_write_that_waits() {
     let device = plain_device();
@@ -60,7 +61,8 @@ fn a_discard_makes_room_for_a_write_that_waits() {
     assert_eq!(latency_max(Op::Discard), 100 * US, "the discard comes 100 us after the write");
 }
 
-/// CFLRU: the window is full of dirty pages. One leaves, and the clean pages behind it are the room: nothing waits.
+/// CFLRU with a window full of dirty pages: one is evicted, and clean pages behind it are dropped to make room, so that
+/// no write waits.
 #[test]
 fn with_cflru_a_long_write_has_one_page_evicted_and_does_not_wait() {
     let long = vec![request(2 * S, Op::Write, 8 * 16, 8 * 16)];
@@ -72,7 +74,7 @@ fn with_cflru_a_long_write_has_one_page_evicted_and_does_not_wait() {
     assert!(outcome.host.write_latency.max() < plain_nand().program_ns);
 }
 
-/// With nothing more to do for the host, what is above the low mark leaves, and the rest stays.
+/// When the host is idle, pages above the low mark are evicted, and the rest stays.
 #[test]
 fn linear_threshold_goes_on_after_a_burst_until_the_low_mark() {
     let outcome =
@@ -81,7 +83,7 @@ fn linear_threshold_goes_on_after_a_burst_until_the_low_mark() {
     assert_eq!((report.evicted_pages, report.stalled_writes), (80 - 50, 0));
 }
 
-/// One page of a block of 64 is written: the other 63 are read, and 64 programmed, which the flush does not wait for.
+/// Padding: one page of a block of 64 is written, so 63 are read and 64 programmed; the flush waits only for the one.
 #[test]
 fn padding_reads_what_the_buffer_lacks_and_writes_the_whole_block() {
     for fill in [true, false] {
@@ -97,7 +99,7 @@ fn padding_reads_what_the_buffer_lacks_and_writes_the_whole_block() {
     }
 }
 
-/// The second read of a page takes it from the buffer, in controller + page over the link, and reads no flash.
+/// The second read of a page is served by the buffer, in controller + page over the link, without a flash read.
 #[test]
 fn with_cflru_a_page_that_was_read_is_read_from_the_buffer() {
     let device = DeviceParams {
@@ -128,7 +130,7 @@ fn with_cflru_a_page_that_was_read_is_written_whole() {
     }
 }
 
-/// Every slot holds what flash does not: a read is not kept, but has room made for the next.
+/// All slots are dirty: a read is not cached, but causes an eviction so that the next one can be.
 #[test]
 fn with_cflru_a_read_that_finds_no_room_evicts_a_page_and_does_not_wait() {
     let device = plain_device();

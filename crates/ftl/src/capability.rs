@@ -1,4 +1,4 @@
-//! What the policies of an FTL can need from each other and from the layer above.
+//! Capabilities that policies of an FTL may need from each other and from the layer above.
 
 use flashloom_units::Capability;
 

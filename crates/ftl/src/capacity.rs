@@ -1,4 +1,4 @@
-//! How much of the array the host sees.
+//! Capacity and over-provisioning: the share of the array that the host sees.
 
 use flashloom_nand::{Geometry, NandParams, Region};
 use flashloom_units::{Kind, Value, params};
@@ -14,33 +14,33 @@ params! {
 }
 
 impl CapacityParams {
-    /// Logical pages that the host sees: the raw pages less the over-provisioning, rounded down.
+    /// The number of logical pages: raw pages divided by 1 + over-provisioning, rounded down.
     pub fn logical_pages(&self, geometry: &Geometry) -> u64 {
         (geometry.total_pages() as f64 / (1.0 + self.over_provisioning)).floor() as u64
     }
 }
 
-/// What an FTL maps: the pages that the host sees, onto those of the array.
+/// The sizes that an FTL maps between: logical pages and the array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Space {
     /// The array.
     pub nand: NandParams,
-    /// Logical pages that the host sees.
+    /// The number of logical pages.
     pub logical_pages: u64,
 }
 
 impl Space {
-    /// That array with that share of it over-provisioned.
+    /// The space of an array with that over-provisioning.
     pub fn new(nand: NandParams, capacity: &CapacityParams) -> Self {
         Self { logical_pages: capacity.logical_pages(&nand.geometry()), nand }
     }
 
-    /// A region of an array, of which the layer above uses so many pages.
+    /// The space of a region of an array, with that many logical pages.
     pub fn of_region(array: &NandParams, region: &Region, logical_pages: u64) -> Self {
         Self { nand: region.params(array), logical_pages }
     }
 
-    /// The shape of the array.
+    /// The geometry of the array.
     pub fn geometry(&self) -> Geometry {
         self.nand.geometry()
     }

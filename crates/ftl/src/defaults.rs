@@ -21,7 +21,7 @@ impl FtlSetup {
     }
 }
 
-/// A built-in policy chosen by a default of the same tables.
+/// Unwraps the choice of a default, which is in the tables of built-in policies.
 fn first<P: Role + ?Sized>(chosen: Result<Chosen<P>, Refusal>) -> Chosen<P> {
     chosen.unwrap_or_else(|refusal| panic!("a default is in its table: {refusal}"))
 }

@@ -1,59 +1,58 @@
 //! Lanes: the open blocks of a plane, each for pages that are expected to die together.
 //!
-//! Whoever needs a lane declares it, with what the store does about its blocks: the allocation (streams, and what is
-//! isolated), hot and cold separation, wear levelling, a map on flash, a mapping for pages of its own. How the store
-//! treats a block follows from what was declared of its lane. Every plane keeps room for the two that all setups have;
-//! another one costs a plane a block only from the moment it is first opened there, so that a policy that finds nothing
-//! to keep apart changes nothing.
+//! The part of an FTL that needs a lane declares it, with the rules for its blocks: the allocation (streams, isolated
+//! survivors), hot and cold separation, wear levelling, a map on flash, a mapping with pages of its own. Every plane
+//! reserves room for the two lanes that all setups have. Any other lane takes a block of a plane only when it is first
+//! opened there, so that an unused lane costs nothing.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{FtlParams, GcBlocks, GcPace};
 
-/// One of the open blocks of a plane, by its number.
+/// The number of a lane.
 ///
-/// The numbers are part of a saved state. Those of this crate are below; [`Self::own`] has the others.
+/// The numbers are part of a saved state. The constants below are this crate's; [`Self::own`] has the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub struct Lane(u8);
 
 impl Lane {
-    /// Pages of the host that nothing more is known of.
+    /// Pages of the host that belong to no other lane.
     pub const HOST: Self = Self(0);
-    /// Pages that collections moved.
+    /// Survivors of collections.
     pub const COLLECTED: Self = Self(1);
-    /// Streams that an allocation found.
+    /// Streams found by an allocation.
     pub const STREAM: Self = Self(2);
-    /// Pages that collections moved out of blocks of streams.
+    /// Survivors from blocks of streams.
     pub const COLLECTED_STREAM: Self = Self(3);
-    /// Pages of the host that are written often.
+    /// Hot pages of the host.
     pub const HOT: Self = Self(4);
-    /// Pages that collections moved and that are written often.
+    /// Hot survivors of collections.
     pub const COLLECTED_HOT: Self = Self(5);
-    /// Pages that wear levelling moved.
+    /// Pages moved by wear levelling.
     pub const COLD: Self = Self(6);
     /// Translation pages.
     pub const MAP: Self = Self(7);
 
-    /// Lanes that a mapping may keep apart by rules of its own.
+    /// Number of lanes for a mapping's own use.
     pub const OWN: u8 = 8;
 
-    /// Entries of a table by lane: a power of two, so that one a plane is found by a shift.
+    /// Entries of a table by lane: a power of two, so that tables by plane and lane are indexed with a shift.
     pub(crate) const ENTRIES: usize = Self::OWN as usize * 2;
 
-    /// Lanes that every plane may open at any time.
+    /// Number of lanes that every plane may open at any time.
     pub(crate) const BASE: u32 = 2;
 
-    /// A lane for pages that a mapping keeps apart by a rule of its own, the first of which is number 0.
+    /// A lane for a mapping's own use, numbered from 0.
     ///
     /// # Panics
-    /// There are [`Self::OWN`] of them; in a constant the compiler refuses another.
+    /// If `number` is not below [`Self::OWN`]; in a constant this is a compile error.
     pub const fn own(number: u8) -> Self {
         assert!(number < Self::OWN, "a mapping has that many lanes of its own");
         Self(Self::OWN + number)
     }
 
-    /// Whether a plane may open it only while it has a block to spare.
+    /// True if a plane may open it only while it has a block to spare.
     #[inline(always)]
     pub(crate) const fn is_extra(self) -> bool {
         self.0 as u32 >= Self::BASE
@@ -81,7 +80,7 @@ impl From<Lane> for u8 {
     }
 }
 
-/// Some of the lanes.
+/// A set of lanes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct LaneSet(u16);
 
@@ -98,20 +97,20 @@ impl LaneSet {
     }
 }
 
-/// What the store does about the blocks of a lane, besides writing pages to them.
+/// Special rules of the store for the blocks of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Nothing.
+    /// None.
     Plain,
-    /// They hold streams, whose survivors can be spread over the chips.
+    /// Blocks of streams: their survivors can be spread over the chips.
     Streams,
-    /// They are the most worn of the free ones: what they hold will stay.
+    /// Blocks for cold data: the most worn free block is opened.
     Worn,
-    /// They hold pages of a map: its directory, which is in memory, is all that changes when a collection moves them.
+    /// Blocks of translation pages: a collection that moves these only changes the map's directory, in memory.
     Map,
 }
 
-/// A lane that some part of an FTL declares.
+/// The declaration of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeclaredLane {
     lane: Lane,
@@ -121,50 +120,49 @@ pub struct DeclaredLane {
 }
 
 impl DeclaredLane {
-    /// A lane that pages are written to. What survives a collection goes where all survivors go.
+    /// A lane that pages are written to, with survivors in the default lane.
     pub const fn written(lane: Lane) -> Self {
         Self { lane, is_written: true, survivors: None, kind: Kind::Plain }
     }
 
-    /// A lane that only collections move pages to.
+    /// A lane that only survivors of collections go to.
     pub const fn collected(lane: Lane) -> Self {
         Self { is_written: false, ..Self::written(lane) }
     }
 
-    /// The same lane with another one, or itself, for what survives a collection of its blocks.
+    /// Sets the lane for survivors of its blocks, which may be itself.
     #[must_use]
     pub const fn surviving_in(self, lane: Lane) -> Self {
         Self { survivors: Some(lane), ..self }
     }
 
-    /// The same lane for streams: an allocation can ask that survivors of those that are read often are spread over the
-    /// chips ([`Demands::spread_reads`]).
+    /// Marks its blocks as streams: an allocation can have survivors of often-read streams spread over the chips
+    /// ([`Demands::spread_reads`]).
     #[must_use]
     pub const fn of_streams(self) -> Self {
         Self { kind: Kind::Streams, ..self }
     }
 
-    /// The same lane on the most worn free blocks of its plane, for pages that nobody changes.
+    /// Makes it open the most worn free blocks of its plane, for pages that do not change.
     #[must_use]
     pub const fn on_worn_blocks(self) -> Self {
         Self { kind: Kind::Worn, ..self }
     }
 
-    /// The same lane for the pages of a map.
+    /// Marks its blocks as translation pages.
     pub(crate) const fn of_map(self) -> Self {
         Self { kind: Kind::Map, ..self }
     }
 }
 
-/// What an allocation asks of the store beneath it.
+/// The demands of an allocation on the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demands {
-    /// It places pages in the lane of streams.
+    /// True if it places pages in the lane of streams.
     pub streams: bool,
-    /// Pages that collections move are kept apart from new ones, and those out of blocks of streams from others.
+    /// True to keep survivors apart from new pages, and survivors of streams apart from others.
     pub isolation: bool,
-    /// Pages that collections move out of blocks of streams are spread over the chips where the host has read each page
-    /// of the block that often, on average.
+    /// Mean reads per page, since its erase, from which on a block of streams has its survivors spread over the chips.
     pub spread_reads: Option<u32>,
 }
 
@@ -178,18 +176,18 @@ impl Demands {
         lanes.map(DeclaredLane::of_streams)
     }
 
-    /// The lane of collected pages that nothing more is known of.
+    /// The lane of survivors that belong to no other lane.
     pub(crate) fn collected(self, params: &FtlParams) -> Lane {
         let is_shared = params.gc_blocks == GcBlocks::Shared && !self.isolation;
         if is_shared { Lane::HOST } else { Lane::COLLECTED }
     }
 }
 
-/// The lanes of a store.
+/// All lanes of a store, with the rules declared for them.
 pub(crate) struct Lanes {
     declared: Vec<DeclaredLane>,
-    /// Where what survives a collection goes, by the lane that the block was opened for: all of a block to one lane,
-    /// but for hot pages where these are kept apart.
+    /// The lane of survivors, by the lane that the victim was opened for. All survivors of a block go to one lane,
+    /// except hot pages if these are kept apart.
     survivors: [Lane; Lane::ENTRIES],
     known: LaneSet,
     streams: LaneSet,
@@ -199,7 +197,7 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    /// The two that all setups have, those of the allocation, and `others`.
+    /// The two lanes that all setups have, those of the allocation, and `others`.
     pub(crate) fn new(params: &FtlParams, demands: Demands, others: impl IntoIterator<Item = DeclaredLane>) -> Self {
         let base = [DeclaredLane::written(Lane::HOST), DeclaredLane::collected(Lane::COLLECTED)];
         let declared: Vec<_> = base.into_iter().chain(demands.lanes()).chain(others).collect();
@@ -221,51 +219,51 @@ impl Lanes {
         }
     }
 
-    /// Open blocks that a plane may have at a time.
+    /// The most open blocks of a plane at a time.
     pub(crate) fn open_blocks(&self) -> u32 {
         self.declared.len() as u32
     }
 
-    /// Whether somebody has declared a lane.
+    /// True if the lane was declared.
     pub(crate) fn has(&self, lane: Lane) -> bool {
         self.known.has(lane)
     }
 
-    /// Lanes that pages go to which no collection moves.
+    /// The lanes that new pages are written to.
     pub(crate) fn written(&self) -> impl Iterator<Item = Lane> {
         self.declared.iter().filter(|declared| declared.is_written).map(|declared| declared.lane)
     }
 
-    /// Where what survives a collection of a block goes that was opened for a lane.
+    /// The lane of survivors of a block that was opened for `lane`.
     #[inline]
     pub(crate) fn survivors(&self, lane: Lane) -> Lane {
         self.survivors[lane.at()]
     }
 
-    /// Whether survivors of the blocks of a lane can be spread over the chips.
+    /// True if survivors of the lane's blocks can be spread over the chips.
     pub(crate) fn has_streams(&self, lane: Lane) -> bool {
         self.streams.has(lane)
     }
 
-    /// Whether a lane opens the most worn free block.
+    /// True if the lane opens the most worn free block.
     pub(crate) fn is_on_worn_blocks(&self, lane: Lane) -> bool {
         self.worn.has(lane)
     }
 
-    /// Whether the blocks of a lane hold pages of a map.
+    /// True if the lane's blocks hold translation pages.
     #[inline]
     pub(crate) fn has_map(&self, lane: Lane) -> bool {
         self.map.has(lane)
     }
 
-    /// Whether the blocks of a lane are none of the collection policy's business: those of a map see to themselves
-    /// where collections go by deadlines.
+    /// True if the collection policy does not see the lane's blocks: with deadlines (`gc_pace`), map blocks are
+    /// collected by rules of their own (`map_block`).
     #[inline]
     pub(crate) fn is_apart(&self, lane: Lane) -> bool {
         self.apart.has(lane)
     }
 
-    /// Whether there is such a lane.
+    /// True if some lane is of that kind.
     #[inline]
     pub(crate) fn has_apart(&self) -> bool {
         self.apart != LaneSet::default()

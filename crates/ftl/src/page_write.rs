@@ -1,15 +1,15 @@
-//! What the layer above writes.
+//! Page writes from the layer above the FTL.
 
 use flashloom_nand::{BlockId, Data, HostPage, Lpn, Nand, OpId, Origin, Ppn, Program, Read};
 
-/// One page that the layer above writes. Pages written in one call were evicted together.
+/// A page written by the layer above. Pages written in one call were evicted together.
 #[derive(Clone, Copy, Debug)]
 pub struct PageWrite {
-    /// Which page.
+    /// The logical page.
     pub lpn: Lpn,
-    /// Which of its sectors; the others keep what they hold.
+    /// Mask of the sectors written; the others keep their data.
     pub mask: u32,
-    /// Handed back by [`Nand`] when the page is programmed.
+    /// Tag that [`Nand`] returns when the page is programmed.
     pub tag: u32,
     given: HostPage,
 }
@@ -20,19 +20,19 @@ impl PageWrite {
         Self { lpn: page.lpn, mask: page.mask, tag, given: page }
     }
 
-    /// The same for a mapping that numbers pages in its own way.
+    /// The same write with a mapping's own number for the page.
     #[must_use]
     pub fn renumbered(self, lpn: Lpn) -> Self {
         Self { lpn, ..self }
     }
 
-    /// The page as the layer above knows it: what flash is told, whatever a mapping calls it.
+    /// The page as the layer above numbers it, for the array's events, whatever number a mapping uses.
     pub fn given(&self) -> HostPage {
         self.given
     }
 
-    /// Programs the page to the next page of a block, for FTLs whose programs cannot fail. Where `old` holds the page
-    /// and the host did not write all of it, the rest is read from there first; then this returns true.
+    /// Programs the page to the next page of a block, for FTLs whose programs cannot fail. If the host wrote only part
+    /// of the page and `old` holds it, the rest is read from there first, and this returns true.
     pub fn program(&self, nand: &mut Nand, block: BlockId, page: u32, old: Option<Ppn>) -> bool {
         let beneath = nand.geometry().full_mask() & !self.mask;
         let old = old.filter(|_| beneath != 0);

@@ -161,14 +161,15 @@ params! {
     }
 }
 
-/// Free blocks of a plane before the host opens one: that one, one for the collector, and one for what has to leave a
-/// block that failed.
+/// Free blocks that a plane needs before the host opens one: that block, one for the collector, and, if blocks can
+/// fail, one for the pages of a failed block.
 pub(crate) fn free_to_open(nand: &NandParams) -> u32 {
     2 + u32::from(nand.can_fail())
 }
 
 impl FtlParams {
-    /// Free blocks below which a plane of that array is collected: `gc_threshold`, or as many as it takes to open one.
+    /// Free blocks below which a plane of that array is collected: `gc_threshold`, or at least as many as opening a
+    /// block takes.
     pub fn collects_below(&self, nand: &NandParams) -> u32 {
         self.gc_threshold.max(free_to_open(nand))
     }

@@ -1,11 +1,11 @@
-//! Keys that an FTL follows only with some mappings, and why.
+//! Keys that have an effect only with some mappings, and why.
 
 use crate::{FtlParams, GcPace, Superblock, WearLevelling};
 
 const MERGES: &str = "wins space back by its own rules";
 const NO_SPARES: &str = "cannot replace a bad block";
 
-/// Keys that only page-level mappings follow, each with what another mapping does instead.
+/// Keys that have an effect only with page-level mappings, each with what other mappings do instead.
 pub const OF_PAGE_MAPPINGS: &[(&str, &str)] = &[
     ("ftl.allocation", "gives every page its block by its own rules"),
     ("ftl.gc", MERGES),
@@ -24,18 +24,18 @@ pub const OF_PAGE_MAPPINGS: &[(&str, &str)] = &[
     ("device.erase_failures", NO_SPARES),
 ];
 
-/// Whether only page-level mappings follow a key, whatever its value.
+/// True if a key has an effect only with page-level mappings, whatever its value.
 pub fn is_of_page_mappings(key: &str) -> bool {
-    // Log-block mappings open the least worn blocks, too.
+    // Log-block mappings support `dynamic`: they open the least worn blocks, too.
     key != "ftl.wear_levelling" && OF_PAGE_MAPPINGS.iter().any(|(known, _)| *known == key)
 }
 
 impl FtlParams {
-    /// Whether a key of [`OF_PAGE_MAPPINGS`] asks for what only a page-level mapping does; `is_given` says whether it
-    /// was written.
+    /// True if a key of [`OF_PAGE_MAPPINGS`] has a value that needs a page-level mapping; `is_given` is true if the
+    /// configuration has the key.
     pub fn asks_of_page_mapping(&self, key: &str, is_given: bool) -> bool {
         match key {
-            // Of the values of these three only one asks for something that a log-block mapping does not do.
+            // These three have only one value each that a log-block mapping does not support.
             "ftl.wear_levelling" => self.wear_levelling == WearLevelling::Static,
             "ftl.gc_pace" => is_given && self.gc_pace == GcPace::Deadline,
             "ftl.superblock" => self.superblock == Superblock::Die,

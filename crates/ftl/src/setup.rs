@@ -1,4 +1,4 @@
-//! An FTL before it is built: its parameters, the policies that were chosen, and what a mapping is built for.
+//! An FTL before it is built: its parameters, the chosen policies, and the space that a mapping is built for.
 
 use flashloom_nand::{Geometry, Nand, Region};
 use flashloom_units::{Chosen, Prng, Refusal, Role};
@@ -12,28 +12,28 @@ use crate::params::FtlParams;
 use crate::placement::Placement;
 use crate::{slots, superblock};
 
-/// An FTL: the `[ftl]` section and the policies that it chose.
+/// An FTL to be built: the `[ftl]` section and the chosen policies.
 #[derive(Clone, Debug)]
 pub struct FtlSetup {
-    /// The `[ftl]` section. The policies that it names are the fields below; the names are not read again.
+    /// The `[ftl]` section. The policies are the fields below; their names in the section are not used.
     pub params: FtlParams,
-    /// How logical pages are mapped to physical ones.
+    /// The mapping.
     pub mapping: Chosen<dyn Mapping>,
-    /// Which plane a page goes to, for mappings that ask.
+    /// The allocation, for mappings that need one.
     pub allocation: Chosen<dyn Allocation>,
-    /// Which block is collected, for mappings that ask.
+    /// The garbage collection policy, for mappings that need one.
     pub collection: Chosen<dyn Collection>,
-    /// Which chip a logical block goes to, for mappings that ask.
+    /// The placement, for mappings that need one.
     pub placement: Chosen<dyn Placement>,
-    /// The root of the run's random streams: a policy that draws branches off its own.
+    /// The root of the run's random streams; a policy that draws has a branch of its own.
     pub prng: Prng,
 }
 
 impl FtlSetup {
-    /// What the mapping asks of the layers beside it.
+    /// The demands of the mapping on the layers beside it.
     ///
     /// # Errors
-    /// Why the FTL does not go with that space.
+    /// Why the FTL does not fit that space.
     pub fn profile(&self, space: &Space) -> Result<Profile, Refusal> {
         if space.logical_pages == 0 {
             let found = "a drive whose over-provisioning leaves nothing for the host";
@@ -53,13 +53,13 @@ impl FtlSetup {
         }
     }
 
-    /// Consecutive pages that a die is given to program at once, where the mapping has superblocks; else 1.
+    /// Consecutive pages that a die programs together: a superpage with superblocks, else 1.
     pub fn superpage(&self, geometry: &Geometry) -> u32 {
         let has_superblocks = self.mapping.offers(PAGE_MAPPING);
         if has_superblocks { superblock::superpage(geometry, self.params.superblock) } else { 1 }
     }
 
-    /// What the allocation asks of the store beneath it.
+    /// The demands of the allocation on the store.
     pub(crate) fn allocation_profile(&self, space: &Space) -> Result<allocation::Profile, Refusal> {
         let site = allocation::Setup::new(space, &self.params);
         self.allocation.profile(&site).map_err(|refusal| refusal.or_at(slots::ALLOCATION.key))
@@ -74,7 +74,7 @@ impl FtlSetup {
     /// Builds the chosen FTL for an erased array.
     ///
     /// # Errors
-    /// Why it does not go with that space.
+    /// Why it does not fit that space.
     pub fn build(&self, space: &Space, nand: &Nand) -> Result<Box<dyn Mapping>, Refusal> {
         self.profile(space)?;
         let context = Context { space, ftl: self, nand };
@@ -82,23 +82,23 @@ impl FtlSetup {
     }
 }
 
-/// The stack around a mapping before it is built.
+/// The stack around a mapping, before the mapping is built.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
-    /// The array, and how much of it the host sees.
+    /// The array, and the logical pages.
     pub space: &'a Space,
-    /// The `[ftl]` section, and the policies that a mapping may take: allocation, collection, placement.
+    /// The `[ftl]` section, and the policies that a mapping may use: allocation, collection, placement.
     pub ftl: &'a FtlSetup,
 }
 
 /// The stack that a mapping is built for.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// The array, and how much of it the host sees.
+    /// The array, and the logical pages.
     pub space: &'a Space,
-    /// The `[ftl]` section, and the policies that a mapping may take: allocation, collection, placement.
+    /// The `[ftl]` section, and the policies that a mapping may use: allocation, collection, placement.
     pub ftl: &'a FtlSetup,
-    /// The array, erased, and which of its blocks are bad.
+    /// The erased array, which knows its bad blocks.
     pub nand: &'a Nand,
 }
 

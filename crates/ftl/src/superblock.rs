@@ -1,32 +1,32 @@
-//! Superblocks of a page mapping: a block of every plane of a die, allocated, written and collected as one.
+//! Superblocks of a page-level mapping: a block of every plane of a die, allocated, written and collected as one.
 //!
 //! ```text
 //! pages of a superblock of p planes:   page 0 of plane 0, .., page 0 of plane p - 1, page 1 of plane 0, ..
 //! superpage i:                         pages i p to i p + p - 1: page i of each plane, one aligned multi-plane program
-//! superblock s of a die:               the s-th block of each plane, of those that are not bad from birth
+//! superblock s of a die:               the s-th block of each plane, not counting factory bad blocks
 //! ```
 //!
-//! A store of pages need not know: it works on a *folded* geometry, in which a die has one plane of as many blocks,
-//! each with the pages of all. What it calls plane, block and physical page are these; [`Superblocks`] says which ones
-//! of the array they are, and only what goes to the array is translated. Without superblocks the two are the same.
+//! A page store works on a *folded* geometry, in which each die has one plane, whose blocks are the superblocks. Its
+//! planes, blocks and physical pages are folded ones; [`Superblocks`] translates them to the array's when operations
+//! are emitted. Without superblocks the two are the same.
 //!
-//! A superblock is the unit in which drives allocate and erase (Software-Enabled Flash API, "Super Blocks"); there and
-//! in most drives it also spans dies, here one, so that each die goes on with its own. Blocks that are bad from birth
-//! cost no more superblocks than the worst plane of the die has bad blocks, because the good ones are put together
-//! wherever they lie, as in drives (patent application US 2026/0126924). That is done once: a block that goes bad in
-//! use takes its superblock along, where a drive may pair the blocks that are left over (patent US 11,640,259).
+//! A superblock is the unit in which drives allocate and erase (Software-Enabled Flash API, "Super Blocks"). In most
+//! drives it also spans dies; here it is of one die, so that dies work independently. Factory bad blocks cost only as
+//! many superblocks as the worst plane of the die has bad blocks, because good blocks are combined wherever they are,
+//! as in drives (patent application US 2026/0126924). The combination is fixed: a block that goes bad in use retires
+//! its whole superblock, where a drive may combine the remaining blocks anew (patent US 11,640,259).
 //!
-//! A store may also stand on a region of the array, blocks of every plane in a cell mode of their own: what it numbers
-//! from zero on are the region's, with as many pages as these hold.
+//! A store may also be over a region of the array, blocks of every plane in a cell mode of their own: its numbers then
+//! begin at zero with the region's first block, and a block has as many pages as the mode gives it.
 //!
-//! O(1) a page. Memory: four bytes a block, none without superblocks and regions.
+//! O(1) per page. Memory: four bytes per block, none without superblocks and regions.
 
 use flashloom_nand::{BlockId, Erase, Geometry, Nand, Origin, PlaneId, Ppn, Region, Shape, Status, Urgency};
 use flashloom_units::Divisor;
 
 use crate::Superblock;
 
-/// Pages that planes of a die program together: consecutive ones of what a page mapping calls a block.
+/// Pages of a superpage: consecutive pages of a folded block, which the planes of a die program together.
 pub(crate) fn superpage(array: &Geometry, superblock: Superblock) -> u32 {
     match superblock {
         Superblock::None => 1,
@@ -34,33 +34,33 @@ pub(crate) fn superpage(array: &Geometry, superblock: Superblock) -> u32 {
     }
 }
 
-/// Planes, blocks and pages as a page mapping sees them.
+/// The folded geometry: planes, blocks and pages as a page-level mapping sees them.
 pub(crate) fn units(array: &Geometry, superblock: Superblock) -> Geometry {
     let width = superpage(array, superblock);
     let Geometry { channels, ways, dies, planes, blocks, pages, page_bytes, .. } = *array;
     Geometry::new(Shape { channels, ways, dies, planes: planes / width, blocks, pages: pages * width, page_bytes })
 }
 
-/// Which pages and blocks of the array those of the folded geometry are.
+/// The translation of folded blocks and pages to those of the array.
 pub(crate) struct Superblocks {
     array: Geometry,
     /// Blocks of a superblock.
     width: u32,
     by_width: Divisor,
     by_pages: Divisor,
-    /// The blocks of each superblock, in the order of their planes; empty where each is the block of its own number.
+    /// The blocks of each superblock in order of their planes; empty if folded and array numbers are the same.
     members: Vec<BlockId>,
 }
 
-// The blocks that are bad from birth, which the seed decides, decide the members.
+// Fixed: the members follow from the factory bad blocks, which follow from the seed.
 flashloom_units::state! { Superblocks { fixed array, width, by_width, by_pages, members; } }
 
 impl Superblocks {
-    /// More planes than any die has.
+    /// The most planes that a die can have.
     pub(crate) const MOST_PLANES: usize = 32;
 
-    /// Superblocks of a region of an erased array: of good blocks as far as each plane of a die has them, then of the
-    /// others.
+    /// The superblocks of a region of an erased array: first of good blocks, as long as each plane of the die has one,
+    /// then of the remaining blocks.
     pub(crate) fn new(nand: &Nand, superblock: Superblock, region: &Region) -> Self {
         let array = *nand.geometry();
         let width = superpage(&array, superblock);
@@ -84,24 +84,24 @@ impl Superblocks {
         Self { array, width, by_width: Divisor::new(width), by_pages, members }
     }
 
-    /// Blocks of a superblock, which are also the pages of a superpage.
+    /// Blocks of a superblock, and pages of a superpage.
     pub(crate) fn width(&self) -> u32 {
         self.width
     }
 
-    /// Whether each is the block of the array of the same number.
+    /// True if folded numbers are those of the array.
     #[inline(always)]
     pub(crate) fn are_blocks(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// Pages that fill the superpage of which a page of that index is the next.
+    /// Pages left in a superpage whose next page has that index in the superblock.
     #[inline(always)]
     pub(crate) fn left_of_superpage(&self, index: u32) -> u32 {
         if self.width == 1 { 1 } else { self.width - self.by_width.remainder(index) }
     }
 
-    /// Whether a block of a superblock is bad.
+    /// True if a block of the superblock is bad.
     pub(crate) fn is_bad(&self, nand: &Nand, superblock: BlockId) -> bool {
         match self.of(superblock) {
             [] => nand.is_bad(superblock),
@@ -109,7 +109,7 @@ impl Superblocks {
         }
     }
 
-    /// The block of the array and its page that a page of a superblock is.
+    /// The block of the array, and the page in it, of a page of a superblock.
     #[inline(always)]
     pub(crate) fn page(&self, superblock: BlockId, index: u32) -> (BlockId, u32) {
         if self.are_blocks() {
@@ -119,7 +119,7 @@ impl Superblocks {
         (self.members[(superblock.0 * self.width + plane) as usize], page)
     }
 
-    /// The page of the array that a physical page is; none stays none.
+    /// The page of the array of a folded physical page; [`Ppn::NONE`] stays that.
     #[inline(always)]
     pub(crate) fn ppn(&self, ppn: Ppn) -> Ppn {
         if self.are_blocks() || ppn.is_none() {
@@ -134,7 +134,7 @@ impl Superblocks {
         self.of(superblock).first().copied().unwrap_or(superblock)
     }
 
-    /// Erases all blocks of a superblock at once; for how many of them that failed.
+    /// Erases all blocks of a superblock together; returns the number of erases that failed.
     pub(crate) fn erase(&self, nand: &mut Nand, superblock: BlockId, origin: Origin, urgency: Urgency) -> u32 {
         match self.of(superblock) {
             [] => u32::from(nand.erase(Erase { urgency, ..Erase::new(superblock, origin) }) != Status::Passed),
@@ -142,7 +142,8 @@ impl Superblocks {
         }
     }
 
-    /// Pages of a superblock that are programmed, if its blocks were programmed in turn and erased together.
+    /// Number of pages of a superblock that are programmed; `None` if its blocks were not programmed in turn, or not
+    /// erased together.
     pub(crate) fn written(&self, nand: &Nand, superblock: BlockId) -> Option<u32> {
         let single = [superblock];
         let members = if self.are_blocks() { &single[..] } else { self.of(superblock) };
@@ -155,7 +156,7 @@ impl Superblocks {
         in_step.then_some(written)
     }
 
-    /// The blocks of a superblock, or none where it is the block of that number.
+    /// The blocks of a superblock; empty if folded numbers are those of the array.
     fn of(&self, superblock: BlockId) -> &[BlockId] {
         if self.are_blocks() {
             return &[];

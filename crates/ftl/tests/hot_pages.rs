@@ -1,34 +1,33 @@
-//! Hot pages apart, on the workload that suits it perfectly: a set of pages that takes most writes, all of them at
-//! random, and nothing else that the drive could go by.
+//! Separation of hot pages on its ideal workload: uniform random writes, most of them to a small set of pages.
 //!
-//! What is promised there. Greedy collection takes the block with the fewest valid pages, whoever wrote it, so hot and
-//! cold blocks are collected with as many valid pages; and where no block holds both, each set is a drive under uniform
-//! writes of its own. Both have the same share of spare space then, that of the whole drive, and the same write
+//! Expected result. Greedy collection takes the block with the fewest valid pages, hot or cold, so both kinds are
+//! collected with equally many valid pages. If no block holds both, each set behaves like a drive of its own under
+//! uniform writes. Both then have the same share of spare space, that of the whole drive, and the same write
 //! amplification: that of uniform writes. Mixed, it is higher, because cold pages are copied again and again for the
-//! space that hot ones leave. A collection that knows age leaves hot blocks longer, so there the gain is larger: with s
+//! space that dead hot pages leave. A policy that considers age leaves hot blocks longer, which gains more: with s
 //! spare pages for each page, hot and cold sets of l_i pages that take t_i of the writes amplify them by (sum sqrt(l_i
 //! t_i))^2 (1 + s) / 2s at best (Desnoyers, "Analytic Models of SSD Write Performance", ACM Transactions on Storage
-//! 10(2), 2014), for 90/10 by 0.36 of what uniform writes do.
+//! 10(2), 2014); for 90/10 that is 0.36 of the amplification of uniform writes.
 
 use crate::support::{Ftl, chip};
 use flashloom_ftl::{CapacityParams, FtlSetup, GcBlocks, HotCold, Space, collection};
 use flashloom_units::Prng;
 
-/// How hot and cold are told apart.
+/// The way in which hot and cold pages are told apart.
 #[derive(Clone, Copy)]
 struct Told {
     hot_cold: HotCold,
-    /// Of the sketch.
+    /// Threshold of the sketch.
     threshold: u32,
     decay: f64,
-    /// Of pages that are known to be hot.
+    /// Share of pages that are known to be hot.
     share: f64,
 }
 
 const NONE: Told = Told { hot_cold: HotCold::None, threshold: 8, decay: 2.0, share: 0.0 };
 const SKETCH: Told = Told { hot_cold: HotCold::MultiHash, ..NONE };
 
-/// The first pages are hot, and known to be.
+/// The first `share` of the pages is known to be hot.
 const fn known(share: f64) -> Told {
     Told { hot_cold: HotCold::Known, share, ..NONE }
 }
@@ -37,7 +36,7 @@ fn space() -> Space {
     Space::new(chip(8, 248, 64).nand, &CapacityParams { over_provisioning: 0.15 })
 }
 
-/// Write amplification of a full drive on which that share of the writes goes to the first pages, a share of all.
+/// Write amplification of a full drive on which `traffic` of the writes goes to the first `share` of the pages.
 fn waf(told: Told, gc: &str, gc_blocks: GcBlocks, (traffic, share): (f64, f64)) -> f64 {
     let space = space();
     let mut setup = FtlSetup::with_defaults();
@@ -93,7 +92,7 @@ fn a_collection_that_knows_age_gains_more_from_hot_pages_apart() {
     }
 }
 
-/// What the tests above hold a sketch to cannot be had by calling every page hot, or none.
+/// A sketch that calls every page hot, or none, fails the tests above.
 #[test]
 fn a_sketch_that_tells_nothing_apart_gains_nothing() {
     let nothing = Told { threshold: 15, decay: 0.01, ..SKETCH };

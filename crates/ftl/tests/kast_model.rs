@@ -1,22 +1,22 @@
-//! KAST against a naive model: plain lists, in which everything is counted anew for each decision.
+//! KAST against a naive model: plain lists, searched anew for each decision.
 //!
 //! Strategy: a case is a small chip under random parameters of KAST, filled or not, and some hundred operations: single
-//! pages, runs of pages that begin with a logical block or anywhere, all over the chip or on a few logical blocks, and
-//! trims. After each of them the FTL has made the same merges of each kind, copies and erases, with the same
-//! associativities, as the model.
+//! pages, runs of pages from the beginning of a logical block or from anywhere, all over the chip or on a few logical
+//! blocks, and trims. After each operation FTL and model must have made the same number of merges of each kind, copies
+//! and erases, with the same associativities.
 //!
-//! `FLASHLOOM_CASES` sets the cases, and `FLASHLOOM_SEED` the seed of the first; `make fuzz-ftl` runs 5,000.
+//! `FLASHLOOM_CASES` sets the number of cases, `FLASHLOOM_SEED` the seed of the first; `make fuzz-ftl` runs 5,000.
 
 use crate::support::{Ftl, chip, number, pick, with_mapping};
 use flashloom_ftl::{FtlSetup, Preemption};
 use flashloom_units::{Prng, Value};
 
-/// Cases where the environment does not say how many.
+/// Default number of cases.
 const CASES: u64 = 100;
-/// Operations of a case.
+/// Operations per case.
 const OPERATIONS: u32 = 250;
 
-/// What has been done so far.
+/// Counters of merges, copies and erases.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Counts {
     switch: u64,
@@ -28,7 +28,7 @@ struct Counts {
     associativity: Vec<u64>,
 }
 
-/// Where the newest copy of a page is: in the data block of its logical block, or at a page of a log block.
+/// The place of the newest copy of a page: in the data block of its logical block, or at a page of a log block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
     Data,
@@ -44,16 +44,16 @@ enum Merge {
 
 #[derive(Clone, Debug, Default)]
 struct Log {
-    /// What was written to each page; nothing in a filler.
+    /// The logical page written to each page; `None` for a filler.
     pages: Vec<Option<u32>>,
-    /// The logical block of a sequential one.
+    /// The logical block of a sequential log block.
     sequence_of: Option<u32>,
     written: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Params {
-    /// Pages of a block.
+    /// Pages per block.
     n: u32,
     blocks: u32,
     log_blocks: u32,
@@ -135,7 +135,7 @@ impl Model {
         }
     }
 
-    // What is known of log blocks.
+    // Queries on log blocks.
 
     fn log(&mut self, at: usize) -> &mut Log {
         self.logs[at].as_mut().expect("it is in use")
@@ -195,12 +195,12 @@ impl Model {
         self.newest[(block * self.params.n + offset) as usize]
     }
 
-    /// Pages of a logical block up to the last for which that holds.
+    /// Number of pages of a logical block up to the last for which the condition holds.
     fn end(&self, block: u32, holds: impl Fn(Option<Place>) -> bool) -> u32 {
         (1..=self.params.n).rev().find(|&end| holds(self.place(block, end - 1))).unwrap_or(0)
     }
 
-    /// How a sequential log block can be merged.
+    /// The kind of merge for a sequential log block.
     fn merge_of(&self, at: usize, block: u32) -> Merge {
         let written = self.written(at);
         let is_in_place = |offset: u32| match self.place(block, offset) {
@@ -217,7 +217,7 @@ impl Model {
         }
     }
 
-    // What is done to them.
+    // Merges.
 
     fn append(&mut self, at: usize, lpn: u32) {
         let clock = self.clock;
@@ -253,7 +253,7 @@ impl Model {
         self.counts.associativity[k] += 1;
     }
 
-    /// A sequential log block becomes the data block of its logical block.
+    /// Switch: a sequential log block becomes the data block of its logical block.
     fn becomes_data_block(&mut self, at: usize, block: u32) {
         for place in &mut self.newest {
             if matches!(place, Some(Place::Log(log, _)) if *log == at) {
@@ -291,7 +291,7 @@ impl Model {
         self.logs[at] = None;
     }
 
-    // The three steps.
+    // The three steps of KAST.
 
     fn victim(&self) -> (usize, Merge) {
         let (mut sequential, mut random) = (Vec::new(), Vec::new());
@@ -338,7 +338,7 @@ impl Model {
         complete.is_some()
     }
 
-    /// Whether one more sequential log block may begin.
+    /// True if one more sequential log block may begin.
     fn admits_sequence(&mut self) -> bool {
         let sequences = self.sequences();
         if self.params.sequential_log_blocks == 0 {
@@ -393,7 +393,7 @@ impl Model {
         true
     }
 
-    /// A page of offset 0 of a logical block that a random log block has pages of.
+    /// Writes the page at offset 0 of a logical block that a random log block has pages of.
     fn start_beside(&mut self, random: usize, block: u32, lpn: u32) {
         if self.params.sequential_start == "append" || !self.admits_sequence() {
             return self.append(random, lpn);
@@ -406,7 +406,7 @@ impl Model {
         }
     }
 
-    /// The log block that step 2 gives a page to.
+    /// Step 2: the log block for a page.
     fn least_associated(&self) -> Option<usize> {
         let k_of = |at: usize| match self.sequence_of(at) {
             None => Some(self.k(at)),
@@ -441,7 +441,7 @@ impl Model {
         }
     }
 
-    /// Log blocks that random pages leave to sequences.
+    /// Number of log blocks reserved for sequences.
     fn reserved(&self) -> u32 {
         if self.params.sequential_log_blocks == 0 { 0 } else { self.params.reserved_log_blocks }
     }
@@ -507,7 +507,7 @@ impl Pair {
     }
 }
 
-/// Some hundred operations on a drive; what they cost.
+/// Runs some hundred operations on a drive; returns their cost.
 fn run(seed: u64) -> Counts {
     let mut prng = Prng::new(seed).branch("kast");
     let params = Params::random(&mut prng);
@@ -536,7 +536,7 @@ fn run(seed: u64) -> Counts {
     pair.model.counts
 }
 
-/// Runs so many cases, which have made merges of all kinds.
+/// Runs that many cases, and checks that merges of all kinds occurred.
 fn run_cases(first: u64, cases: u64) {
     let mut total = Counts::default();
     for seed in first..first + cases {

@@ -1,5 +1,4 @@
-//! The kit of page-level mappings from outside the crate: a store with a lane of its own, and what it tells of
-//! collections.
+//! Page-level mappings from outside the crate: a page store with a lane of its own, and its listener to collections.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -11,7 +10,7 @@ use flashloom_nand::{BlockId, CellMode, HostPage, Lpn, Nand, NandParams, OpId, O
 use flashloom_units::{ParamSet, Prng};
 use flashloom_verify::Verifier;
 
-/// Two planes of so many blocks.
+/// Two planes of that many blocks.
 fn space(blocks: u32, over_provisioning: f64) -> Space {
     let two = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
     let nand = NandParams { blocks, pages: 8, page_bytes: 512, ..two };
@@ -22,10 +21,10 @@ fn small() -> Space {
     space(24, 0.5)
 }
 
-/// The upper half of the pages is kept apart, and so is what survives of it.
+/// A lane for the upper half of the pages, and for their survivors.
 const OWN: Own = Own { pages: 0, lanes: &[DeclaredLane::written(Lane::own(0)).surviving_in(Lane::own(0))] };
 
-/// What collections are about to move, by plane, and how many pages they moved.
+/// A listener: pages that collections are about to move, by plane, and the number of pages moved.
 #[derive(Default)]
 struct Announced {
     valid: BTreeSet<u32>,
@@ -86,11 +85,11 @@ fn a_declared_lane_needs_a_block_more_in_every_plane() {
     assert!(least(&OWN) > least(&Own::default()));
 }
 
-/// Pages that a region of blocks with fewer pages takes before one of them moves to the rest.
+/// Pages that the region holds before one of them moves to the other blocks.
 const CACHED: u64 = 24;
 
-/// What the host writes goes to a region of the array in another cell mode; the page that came there first moves out
-/// when that is full. Programs fail now and then, and most writes are of some sectors.
+/// The host writes to a region in another cell mode; when that is full, its oldest page moves out. Some programs fail,
+/// and most writes are partial.
 #[test]
 fn pages_move_between_stores_over_regions_of_one_array() {
     let two = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };

@@ -1,8 +1,8 @@
-//! The files of this crate use each other in one direction: no file uses, over others or directly, one that uses it.
+//! The files of this crate have no circular dependencies.
 //!
-//! What a file uses is read from its paths (`crate::`, `super::`, `self::`, and those of modules that it has imported),
-//! each followed through re-exports to the file that has the item. Methods are no use: a type that several files add
-//! methods to is one thing to whoever calls them. Tests are left out.
+//! The dependencies of a file are its paths (`crate::`, `super::`, `self::`, and those of imported modules), each
+//! followed through re-exports to the file that defines the item. Method calls do not count, because several files may
+//! add methods to one type. Tests are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +11,7 @@ use std::path::Path;
 /// A module by its path from the root of the crate.
 type Module = Vec<String>;
 
-/// The text of a module without comments and tests, and the names that it imports.
+/// The text of a module without comments and tests, and its imports.
 struct File {
     text: String,
     imports: BTreeMap<String, Vec<String>>,
@@ -32,7 +32,7 @@ fn sources(folder: &Path, module: &Module, found: &mut Vec<(Module, String)>) {
     }
 }
 
-/// Code as it is built without tests, and the modules that only tests have.
+/// The code without tests, and the names of the modules that are only compiled for tests.
 fn code(text: &str) -> (String, Vec<String>) {
     let mut tests = Vec::new();
     let mut code = String::new();
@@ -52,7 +52,7 @@ fn code(text: &str) -> (String, Vec<String>) {
     (code.replace("r#", ""), tests)
 }
 
-/// The paths of a tree such as `crate::{a::B, c}`, from its first character on.
+/// The paths of a use tree such as `crate::{a::B, c}`, which begins with the text.
 fn tree(text: &str) -> Vec<Vec<String>> {
     let name_ends = text.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(text.len());
     let (name, rest) = text.split_at(name_ends);
@@ -88,7 +88,7 @@ fn paths(text: &str, name: &str) -> Vec<Vec<String>> {
     places.flat_map(|at| tree(&text[at..])).collect()
 }
 
-/// The same with the module that each is seen from made plain.
+/// A path made absolute: `self` and `super` replaced, seen from a module.
 fn absolute(module: &Module, path: &[String]) -> Vec<String> {
     let mut base = module.clone();
     let mut rest = path;
@@ -104,7 +104,7 @@ fn absolute(module: &Module, path: &[String]) -> Vec<String> {
     [&base[..], rest].concat()
 }
 
-/// The module that has what an absolute path names, and whether the path names the module itself.
+/// The module that defines the item of an absolute path, and true if the path names the module itself.
 fn holder(files: &Files, path: &[String], depth: u32) -> (Module, bool) {
     assert!(depth < 32, "an import leads to itself: {path:?}");
     let mut module = Module::new();
@@ -151,7 +151,7 @@ fn read(found: Vec<(Module, String)>) -> Files {
     files
 }
 
-/// The modules that a module uses.
+/// The modules that a module depends on.
 fn used(files: &Files, module: &Module) -> BTreeSet<Module> {
     let file = &files[module];
     let own = ["crate", "super", "self"].iter().flat_map(|name| paths(&file.text, name));
@@ -166,8 +166,8 @@ fn used(files: &Files, module: &Module) -> BTreeSet<Module> {
     named.map(|(holder, _)| holder).filter(|other| other != module).collect()
 }
 
-/// Modules that use each other, if there are any: what is left when those that use none of the rest are taken away, and
-/// those that none of the rest uses.
+/// The modules of circular dependencies, if any: those left after removing, again and again, modules that depend on
+/// none of the rest or that none of the rest depends on.
 fn circle(files: &Files) -> BTreeMap<Module, BTreeSet<Module>> {
     let mut uses: BTreeMap<_, _> = files.keys().map(|module| (module.clone(), used(files, module))).collect();
     loop {
@@ -196,7 +196,7 @@ fn no_file_uses_one_that_uses_it() {
     assert!(said.is_empty(), "these files use each other:\n{}", said.join("\n"));
 }
 
-/// A module imported by its name, an item by way of a re-export, and one by a path in the middle of the code.
+/// Finds a module imported by name, an item through a re-export, and one by a path within the code.
 #[test]
 fn every_way_to_use_a_file_is_seen() {
     let text = |uses: &str| {

@@ -1,29 +1,29 @@
-//! Blocks that fail: those that are bad when the drive leaves the factory, and those that go bad in use.
+//! Bad blocks: factory bad blocks, and blocks that go bad in use.
 //!
 //! ```text
-//! at birth:  in every plane `bad_blocks` of its blocks, rounded down, are bad; which ones is drawn
-//! in use:    a program fails with probability `program_failures`, an erase with `erase_failures`, whatever the age of
-//!            the block; one draw for each operation, in the order in which they are emitted
+//! factory:  a share `bad_blocks` of each plane's blocks, rounded down, drawn at random
+//! in use:   a program fails with probability `program_failures`, an erase with `erase_failures`, whatever the age of
+//!           the block; one draw per operation, in order of emission
 //! ```
 //!
-//! Whether an operation fails is known when it is emitted, as everything about the state of the array is; it takes its
-//! time none the less. Draws come from the run's seed, streams "bad-blocks" and "failures", and none is made where the
-//! probability is zero. Memory: a byte a block.
+//! The failure is drawn when the operation is emitted, like all changes of the array's state; the operation still takes
+//! its full time. The draws use streams "bad-blocks" and "failures" of the run's seed; a probability of zero draws
+//! nothing. Memory: one byte per block.
 
 use crate::{BlockId, NandParams, PlaneId};
 use flashloom_units::{Prng, Reader, State, StateError, Writer};
 
-/// Which blocks are bad, and which operations fail.
+/// The bad blocks, and the draws that decide which operations fail.
 #[derive(Debug)]
 pub(crate) struct Failures {
     prng: Prng,
-    /// An operation fails when 64 random bits are below this.
+    /// A program fails if 64 random bits are below this; `erase` likewise.
     program: Threshold,
     erase: Threshold,
     bad: Vec<bool>,
 }
 
-// Blocks that are bad from birth stay so, and others become bad only where operations can fail.
+// A loaded state must keep all factory bad blocks, and may add others only if operations can fail.
 impl State for Failures {
     fn save(&self, to: &mut Writer) {
         let Self { prng, bad, program: _, erase: _ } = self;
@@ -61,7 +61,7 @@ impl Threshold {
 }
 
 impl Failures {
-    /// Nothing for a drive whose parameters let nothing fail.
+    /// `None` if the drive has no bad blocks and no operation can fail.
     pub(crate) fn new(params: &NandParams, prng: &Prng) -> Option<Self> {
         let born_bad = params.bad_blocks_a_plane();
         let (program, erase) = (Threshold::new(params.program_failures), Threshold::new(params.erase_failures));
@@ -82,7 +82,7 @@ impl Failures {
         Some(Self { prng: prng.branch("failures"), program, erase, bad })
     }
 
-    /// Whether blocks can go bad in use.
+    /// True if blocks can go bad in use.
     pub(crate) fn can_grow(&self) -> bool {
         self.program.0 > 0 || self.erase.0 > 0
     }
@@ -91,14 +91,14 @@ impl Failures {
         self.bad[block.at()]
     }
 
-    /// Whether the program that is emitted for a block fails, which makes the block a bad one.
+    /// Draws whether a program emitted now fails; if so, its block becomes bad.
     pub(crate) fn program_fails(&mut self, block: BlockId) -> bool {
         let fails = self.program.is_met(&mut self.prng);
         self.bad[block.at()] |= fails;
         fails
     }
 
-    /// Whether the erase that is emitted for a block fails, which makes the block a bad one.
+    /// Draws whether an erase emitted now fails; if so, its block becomes bad.
     pub(crate) fn erase_fails(&mut self, block: BlockId) -> bool {
         let fails = self.erase.is_met(&mut self.prng);
         self.bad[block.at()] |= fails;

@@ -6,13 +6,13 @@
 use crate::{BlockId, DieId, PlaneId, Ppn};
 use flashloom_units::Divisor;
 
-/// The number of each level that the drive has. Built with [`Self::new`], which prepares the divisions.
+/// The number of channels, ways, dies and so on. Built with [`Self::new`], which precomputes the divisions.
 ///
-/// Whatever computes with page numbers on the path of a page has a copy of these hundred bytes beside its own tables: a
-/// shared one would be a pointer to follow for each division. It never changes, so that copies cannot differ.
+/// Every module that converts page numbers on the hot path keeps its own copy, about 100 bytes: a shared one would cost
+/// a pointer dereference per division. It never changes, so copies cannot differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// Channels, each a bus of its own.
+    /// Channels; each is one bus.
     pub channels: u32,
     /// Chips on each channel.
     pub ways: u32,
@@ -85,7 +85,7 @@ impl Geometry {
         self.total_planes() as u64 * self.blocks as u64
     }
 
-    /// Pages in the drive; a drive whose pages do not have 32-bit numbers is refused before it is built.
+    /// Pages in the drive; fits in 32 bits, or the configuration is refused.
     pub const fn total_pages(&self) -> u64 {
         self.total_blocks() * self.pages as u64
     }
@@ -100,7 +100,7 @@ impl Geometry {
         self.page_bytes / 512
     }
 
-    /// The bit mask of a page with all its sectors.
+    /// The sector mask of a whole page: one bit per sector, all set.
     pub const fn full_mask(&self) -> u32 {
         u32::MAX >> (32 - self.sectors_per_page())
     }
@@ -117,7 +117,7 @@ impl Geometry {
         self.by_pages.remainder(ppn.0)
     }
 
-    /// The page of that index in a block.
+    /// The page at `index` in a block.
     #[inline(always)]
     pub const fn page(&self, block: BlockId, index: u32) -> Ppn {
         Ppn(block.0 * self.pages + index)
@@ -129,7 +129,7 @@ impl Geometry {
         PlaneId(self.by_blocks.quotient(block.0))
     }
 
-    /// The first block of a plane; the others follow it.
+    /// The first block of a plane; its other blocks have the next numbers.
     pub const fn first_block(&self, plane: PlaneId) -> BlockId {
         BlockId(plane.0 * self.blocks)
     }

@@ -1,4 +1,4 @@
-//! Numbers of pages, blocks, planes and dies.
+//! Typed numbers of pages, blocks, planes and dies.
 
 flashloom_units::ids! {
     /// A logical page number: the host's address space in flash pages.

@@ -1,4 +1,4 @@
-//! Regions of the array: blocks of every plane that are used in a way of their own.
+//! Regions of the array: ranges of blocks in every plane, each with its cell mode.
 
 use flashloom_units::Ns;
 
@@ -6,36 +6,36 @@ use crate::geometry::{Geometry, Shape};
 use crate::id::{BlockId, PlaneId};
 use crate::params::NandParams;
 
-/// How the cells of a block are used, where it is not as the array's parameters say: a block of an array of three bits
-/// a cell that stores one holds a third of the pages, and programs them sooner.
+/// The cell mode of a block, where it differs from the array's parameters. For example, a TLC block in SLC mode holds a
+/// third of the pages and programs them faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellMode {
-    /// Pages that a block holds, the first of those that it has.
+    /// Pages per block: the first ones of the block are used.
     pub pages: u32,
-    /// Time of the array to read a page.
+    /// tR of every page.
     pub read_ns: Ns,
-    /// Time of the array to program a page.
+    /// tPROG of every page.
     pub program_ns: Ns,
 }
 
-/// Consecutive blocks of every plane.
+/// A range of blocks, the same in every plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// The first, by its index in its plane.
+    /// The first block, as its index in the plane.
     pub first: u32,
-    /// How many.
+    /// Blocks in each plane.
     pub blocks: u32,
-    /// How their cells are used; nothing where that is the array's own way.
+    /// Their cell mode; `None` is the array's own.
     pub cells: Option<CellMode>,
 }
 
 impl Region {
-    /// All blocks.
+    /// The region of all blocks.
     pub const fn whole(array: &Geometry) -> Self {
         Self { first: 0, blocks: array.blocks, cells: None }
     }
 
-    /// The blocks of every plane from an index on, used in the array's own way.
+    /// The region of `blocks` blocks per plane from index `first` on, in the array's own cell mode.
     pub const fn new(first: u32, blocks: u32) -> Self {
         Self { first, blocks, cells: None }
     }
@@ -46,34 +46,34 @@ impl Region {
         Self { cells: Some(cells), ..self }
     }
 
-    /// Pages that each of its blocks holds.
+    /// Pages per block.
     pub fn pages(&self, array: &Geometry) -> u32 {
         self.cells.map_or(array.pages, |cells| cells.pages)
     }
 
-    /// An array that is nothing but the region.
+    /// The parameters of an array that consists of this region alone.
     pub fn params(&self, array: &NandParams) -> NandParams {
         let (shape, blocks) = (array.geometry(), self.blocks);
-        // All blocks that are bad from birth may lie in the region.
+        // In the worst case all factory bad blocks of a plane are in the region.
         let bad = array.bad_blocks_a_plane().min(blocks);
         let bad_blocks = if bad == 0 { 0.0 } else { (f64::from(bad) + 0.5) / f64::from(blocks) };
         NandParams { blocks, pages: self.pages(&shape), bad_blocks, ..array.clone() }
     }
 
-    /// Its shape.
+    /// The geometry of an array that consists of this region alone.
     pub fn geometry(&self, array: &Geometry) -> Geometry {
         let Geometry { channels, ways, dies, planes, page_bytes, .. } = *array;
         let (blocks, pages) = (self.blocks, self.pages(array));
         Geometry::new(Shape { channels, ways, dies, planes, blocks, pages, page_bytes })
     }
 
-    /// Its blocks in a plane of the array.
+    /// The blocks of the region in a plane of the array.
     pub fn blocks_of(&self, array: &Geometry, plane: PlaneId) -> impl Iterator<Item = BlockId> + Clone + use<> {
         let first = array.first_block(plane).0 + self.first;
         (first..first + self.blocks).map(BlockId)
     }
 
-    /// Whether all of it is there.
+    /// True if the array has all its blocks and pages, and it has at least one of each.
     pub fn is_within(&self, array: &Geometry) -> bool {
         let end = self.first.checked_add(self.blocks);
         let pages = self.pages(array);
@@ -81,7 +81,7 @@ impl Region {
     }
 }
 
-/// The cell mode of each block, where not all are used in the array's own way.
+/// The cell mode of each block, kept if some region has one of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct CellModes {
     of_block: Vec<Option<CellMode>>,
@@ -92,14 +92,14 @@ impl CellModes {
         Self { of_block: vec![None; array.total_blocks() as usize] }
     }
 
-    /// The blocks of a region are used as it says.
+    /// Sets the cell mode of all blocks of a region.
     pub(crate) fn set(&mut self, array: &Geometry, region: &Region) {
         for plane in (0..array.total_planes()).map(PlaneId) {
             region.blocks_of(array, plane).for_each(|block| self.of_block[block.at()] = region.cells);
         }
     }
 
-    /// How a block is used, unless in the array's own way.
+    /// The cell mode of a block; `None` is the array's own.
     pub(crate) fn of(&self, block: BlockId) -> Option<CellMode> {
         self.of_block[block.at()]
     }

@@ -1,4 +1,4 @@
-//! All tests of the array in one program: it is linked once, and tests of every file run side by side.
+//! All tests of the array in one program, which is linked once and runs the tests of all files in parallel.
 #![allow(missing_docs)]
 
 mod moved;

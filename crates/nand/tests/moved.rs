@@ -1,4 +1,4 @@
-//! Reads of pages that are being moved: each test says which rule it shows. The times of the array stand in `support`.
+//! Reads of pages that are being moved. Each test is named after a rule; `support` has the times of the array.
 
 use flashloom_nand::{
     BlockId, Data, Erase, HostPage, Lpn, MultiPlane, Nand, NandParams, OpId, Origin, PageCopy, Ppn, Program, Read,
@@ -8,12 +8,12 @@ use flashloom_units::Ns;
 
 use crate::support::{Array, ERASE, PAGE, PROGRAM, READ, array, device, program, read, run};
 
-/// How long a read takes of an idle die.
+/// Latency of a read on an idle die.
 const UNLOADED: Ns = READ + PAGE;
-/// How long a program takes.
+/// Latency of a program on an idle die.
 const PROGRAMMED: Ns = PAGE + PROGRAM;
 
-/// Copies a page to the next page of a block; the read and the program of collection that a host write waits for.
+/// Copies a page to `page` of `block`: a read and a program of collection, of the class of host programs.
 fn copy(nand: &mut Array, from: u32, block: u32, page: u32) {
     nand.copy(PageCopy::new(Ppn(from), BlockId(block), page, Origin::Gc));
 }
@@ -27,7 +27,7 @@ fn read_after(nand: &mut Array, block: u32, page: u32, tag: u32, after: OpId) {
     nand.read(Read { tag, after, ..Read::new(Ppn(block * 8 + page), 0xff, Origin::Host) });
 }
 
-/// Writes half a page of the host, over what another page holds.
+/// Overwrites half a page for the host; the other half is read from `base`.
 fn write_over(nand: &mut Array, base: u32, block: u32, page: u32, tag: u32) {
     let given = HostPage { lpn: Lpn(3), mask: 0x0f, write: 0 };
     nand.verifier.oracle.written_through(given);
@@ -104,7 +104,7 @@ fn a_page_that_has_moved_several_times_is_read_from_the_last_page_that_is_progra
     }
     erase(&mut nand, 1);
     read(&mut nand, 12, 0, Origin::Host, 1);
-    // Now the first copy is there: it is read on the second die, behind the read of the second copy.
+    // The first copy is programmed: it is read on the second die, behind the read of the second copy.
     assert_eq!(run(&mut nand), [(1, first_copied + 2 * UNLOADED)]);
 }
 
@@ -140,7 +140,7 @@ fn a_partial_write_of_a_page_that_is_being_moved_reads_the_rest_where_it_still_i
     let mut nand = array(&device());
     copy(&mut nand, 0, 8, 2);
     write_over(&mut nand, 8 * 8 + 2, 4, 2, 1);
-    // Its read goes before that of the copy, on one die, and its data over the channel after that of the copy.
+    // On the die its read goes before that of the copy; on the channel its data follows that of the copy.
     let ends = run(&mut nand);
     assert_eq!(ended(&ends, 1), READ + PAGE / 2 + UNLOADED + PAGE + PROGRAMMED);
 }
@@ -172,9 +172,9 @@ fn a_read_that_waits_for_another_goes_where_the_page_is_when_it_is_queued() {
         read_after(&mut nand, 4, 2, 1, map);
         ended(&run(&mut nand), 1)
     };
-    // Behind the map, while the copy is being read on the other die.
+    // The read waits for the map, while the copy is being read on the other die.
     assert_eq!(times(0), UNLOADED + PAGE + UNLOADED);
-    // Behind an erase and the map: the copy is made, and the old block is being erased.
+    // The read waits for an erase and the map: the copy is programmed, and the old block is being erased.
     assert!(times(ERASE) > ERASE + 2 * UNLOADED);
 }
 

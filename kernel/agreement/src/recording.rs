@@ -1,31 +1,31 @@
-//! Recordings by blktrace as the comparisons read them, and the simulator's block layer for them.
+//! Recordings by blktrace, as text for the comparisons, and a simulated block layer to compare them with.
 
 use flashloom_host::{BlockLayer, HostParams, scheduler};
 use flashloom_units::{Ns, ParamSet};
 use flashloom_workload::{Op, Request};
 
-/// A request as both sides name it: whether it reads, its first sector, its sectors.
+/// A request, comparable between recording and simulator: whether it is a read, first sector, length in sectors.
 pub type Issued = (bool, u64, u32);
 
 /// What happened to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It came to the block layer.
+    /// Submitted to the block layer.
     Queued,
-    /// It went to the device.
+    /// Issued to the device.
     Issued,
-    /// The device has completed it.
+    /// Completed by the device.
     Completed,
 }
 
 /// An event of a recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
-    /// When.
+    /// Time since the recording began, ns.
     pub time_ns: Ns,
-    /// What.
+    /// What happened.
     pub kind: Kind,
-    /// The request as it was then: what merges is queued in parts and issued as a whole.
+    /// The request at that time: parts are queued one by one, and issued as one request after merging.
     pub request: Issued,
 }
 
@@ -47,8 +47,8 @@ impl Event {
     }
 }
 
-/// Reads events, one a line: time in nanoseconds, `Q` (queued), `D` (issued) or `C` (completed), `R` or `W`, first
-/// sector, sectors. A line that is none is an error that names it; so is a recording in which nothing was issued.
+/// Parses events, one per line: time in nanoseconds, `Q` (queued), `D` (issued) or `C` (completed), `R` or `W`, first
+/// sector, sectors. Any other line is an error, and so is a recording in which nothing was issued.
 pub fn events(text: &str) -> Result<Vec<Event>, String> {
     let mut events = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -61,20 +61,20 @@ pub fn events(text: &str) -> Result<Vec<Event>, String> {
     Ok(events)
 }
 
-/// What was issued, in this order.
+/// The issued requests in order of issue.
 pub fn issued(events: &[Event]) -> Vec<Issued> {
     events.iter().filter(|event| event.kind == Kind::Issued).map(|event| event.request).collect()
 }
 
-/// A request for the simulator.
+/// Converts a recorded request to one of the simulator.
 pub fn request((read, lba, sectors): Issued, arrival_ns: Ns) -> Request {
     let op = if read { Op::Read } else { Op::Write };
     Request::new(op, lba, sectors).arriving_at(arrival_ns)
 }
 
-/// A block layer with that scheduler, every parameter at its default, for a device that takes so many requests.
+/// A block layer with that scheduler at its defaults, for a device of that queue depth.
 pub fn block_layer(scheduler: &str, queue_depth: u32, events: &[Event]) -> Result<BlockLayer, String> {
-    // As many as ever were queued at once, and requests as large as null_blk takes them.
+    // Room for every request that was queued at once, and merges up to null_blk's largest request.
     let host = HostParams { nr_requests: 4_096, queue_depth, ..HostParams::defaults() };
     let end = events.iter().map(|event| event.request.1 + u64::from(event.request.2)).max().unwrap_or(1);
     let setup = BlockLayer::setup(&host, end);

@@ -1,10 +1,9 @@
-//! The module's core and the simulator's `pardispatcher`, given the same operations, decide the same.
+//! The module's core and the simulator's `pardispatcher` make the same decisions for the same operations.
 //!
-//! Both stand behind the same block layer, which merges. An operation submits a request, dispatches, completes, lets
-//! time pass, or changes parameters while requests wait. Every run has its own mix, with some operations left out, and
-//! its own addresses: a few regions with most requests touching or overlapping, or thousands of regions. After each
-//! operation the answers are compared; a failure names the seed of its run, which the environment variable
-//! FLASHLOOM_SEED repeats alone.
+//! Both run behind the same block layer, which merges. An operation submits a request, dispatches, completes, advances
+//! time, or changes parameters while requests are queued. Each run draws its own mix of operations, some left out, and
+//! its own addresses: a few regions whose requests mostly touch or overlap, or thousands of regions. The decisions are
+//! compared after each operation. A failure prints the seed; FLASHLOOM_SEED=seed repeats that run alone.
 
 use flashloom_host::scheduler::pardispatcher::{ParDispatcher, ParDispatcherParams, Scan};
 use flashloom_host::{BlockLayer, Decision, HostParams, RequestId};
@@ -18,7 +17,7 @@ const OPERATIONS: u64 = 10_000;
 const REGION: u64 = MIB / 512;
 const CAPACITY: u64 = 16_384 * REGION;
 
-/// What an operation is, by its weight in a run's mix.
+/// The operations, weighted by a run's mix.
 const KINDS: [Kind; 5] = [Kind::Submit, Kind::Dispatch, Kind::Complete, Kind::Pass, Kind::Change];
 
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +34,7 @@ struct Run {
     random: Prng,
     weights: [u64; 5],
     ops: Vec<Op>,
-    /// Requests begin in so many of the smallest regions, so many of them apart.
+    /// Requests begin in this many of the smallest regions, spaced this many regions apart.
     regions: u64,
     apart: u64,
     now: Ns,
@@ -59,7 +58,7 @@ fn values(random: &mut Prng) -> Vec<Value> {
         .collect()
 }
 
-/// The scheduler's own figures.
+/// The scheduler's own statistics.
 fn counts(layer: &BlockLayer) -> Vec<u64> {
     let count = |figure: &Figure| if let Figure::Count(count) = figure { *count } else { panic!("{figure:?}") };
     layer.figures().iter().map(count).collect()
@@ -146,14 +145,14 @@ impl Run {
         }
     }
 
-    /// Returns how many requests were dispatched and merged.
+    /// Returns the numbers of requests dispatched and merged.
     fn operate(mut self) -> [u64; 2] {
         for operation in 0..OPERATIONS {
             match self.kind() {
                 Kind::Submit => self.submit(operation as u32),
                 Kind::Dispatch => self.dispatch(),
                 Kind::Complete => self.complete(),
-                // Whole milliseconds, so that a deadline is also met to the nanosecond.
+                // Whole milliseconds, so that dispatches also happen exactly at a deadline.
                 Kind::Pass => self.now += self.random.below(60) * MS,
                 Kind::Change => self.change(),
             }

@@ -16,7 +16,7 @@ from .record import Recording, check_job, check_null_blk, record
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the lab can be asked."""
+    """The commands of the lab and their arguments."""
     top = argparse.ArgumentParser(
         prog="flashloom-lab",
         description="Runs Debian's kernels with the ParDispatcher module in QEMU. Exit 0: every check held; "
@@ -80,7 +80,7 @@ def run_test(options) -> None:
         require()
         kernels = [kernel(series) for series in SERIES]
     except LabError as error:
-        # What root cannot get either is no reason to pass, unless this machine never could.
+        # For root a missing package is a failure, unless this machine cannot run the lab at all.
         if os.geteuid() == 0 and not isinstance(error, LabUnsupported):
             raise
         print(f"lab: SKIPPED, the module was neither built nor booted: {error}", file=sys.stderr)
@@ -125,7 +125,7 @@ COMMANDS = {
 
 
 def main() -> int:
-    """Runs a command; its exit status."""
+    """Runs a command and returns its exit status."""
     options = parser().parse_args()
     try:
         COMMANDS[options.command](options)

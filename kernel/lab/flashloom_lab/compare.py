@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Schedulers compared to the instruction.
+"""Comparison of schedulers, exact to the instruction.
 
-The guest has one processor whose time is the count of its instructions, four nanoseconds each, and a null_blk device
-on which every request takes the same time. So a run gives the same figures boot after boot, to a few instructions, and
-what differs between schedulers is what they do. Instructions are not time on a real processor: a missed cache line
-costs here what an addition costs.
+The guest has one processor whose clock counts instructions, four nanoseconds each, and a null_blk device with a fixed
+time per request. So a run repeats to within a few instructions from boot to boot, and differences come from the
+schedulers. Instructions are not time on a real processor: here a cache miss costs as much as an addition.
 
-A load runs twice, with few requests and with many, and the difference is what counts: the start of fio falls out. Each
+A load runs twice, with few requests and with many; the difference of the two excludes the start of fio. Each run
 submits a fixed number of requests and waits for all of them, so that the work around the scheduler is always the same.
 """
 
@@ -24,7 +23,7 @@ SCHEDULERS = ("none", "mq-deadline", "kyber", "bfq", "pardispatcher")
 NS_PER_INSTRUCTION = 4
 FEW, MANY = 10_240, 40_960
 
-# A device that takes one request at a time, so that a scheduler has up to 63 others to choose from.
+# A device that takes one request at a time, so that up to 63 others are queued in the scheduler.
 DEVICE = "hw_queue_depth=1 irqmode=2 completion_nsec=100000"
 BATCH = "--iodepth=64 --iodepth_batch=64 --iodepth_batch_complete_min=64"
 LOADS = {
@@ -36,7 +35,7 @@ LOADS = {
 
 @dataclass(frozen=True)
 class Figures:
-    """What a scheduler did with a load."""
+    """The measurements of one scheduler under one load."""
 
     instructions: float
     mean_us: float
@@ -45,12 +44,12 @@ class Figures:
 
 
 def file_name(load: str) -> str:
-    """A load's name without what a shell would cut."""
+    """A load's name without characters that a shell would split."""
     return re.sub(r"\W+", "-", load)
 
 
 def result(directory: Path, load: str, requests: int) -> list[dict]:
-    """What fio says of each direction that the load has."""
+    """fio's report of each direction that the load has."""
     (job,) = json.loads((directory / f"{file_name(load)}-{requests}").read_text())["jobs"]
     parts = [job[direction] for direction in ("read", "write") if job[direction]["total_ios"]]
     served = sum(part["total_ios"] for part in parts)
@@ -60,7 +59,7 @@ def result(directory: Path, load: str, requests: int) -> list[dict]:
 
 
 def figures(console: str, directory: Path, load: str) -> Figures:
-    """Reads what a guest has left of a load."""
+    """Reads a guest's output of one load."""
     busy_ns = [
         int(re.search(rf"^busy_ns {file_name(load)} {requests} (\d+)", console, re.M)[1]) for requests in (FEW, MANY)
     ]
@@ -85,7 +84,7 @@ def measure(target: Kernel, module: Path, scheduler: str) -> dict[str, Figures]:
 
 
 def table(target: Kernel, measured: dict[str, dict[str, Figures]]) -> str:
-    """The comparison, a table a load, in Markdown."""
+    """The comparison in Markdown, one table per load."""
     lines = [f"Linux {target.release}"]
     for load in LOADS:
         lines += [
@@ -107,7 +106,7 @@ def table(target: Kernel, measured: dict[str, dict[str, Figures]]) -> str:
 
 
 def compare(target: Kernel, schedulers: list[str]) -> str:
-    """Runs every scheduler and returns the table; raises if ours costs more than mq-deadline."""
+    """Runs every scheduler and returns the tables; raises if pardispatcher costs more than mq-deadline."""
     module = build_module(target)
     measured = {scheduler: measure(target, module, scheduler) for scheduler in schedulers}
     text = table(target, measured)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A small kernel with the checks that Debian's has not: KASAN, lockdep, kmemleak, fault injection in null_blk.
+"""A small kernel with checks that Debian's kernel lacks: KASAN, lockdep, kmemleak, fault injection in null_blk.
 
-It is built from Debian's source package, which takes some ten minutes of two processors once, and is then kept.
+It is built once from Debian's source package, in some ten minutes on two processors, and then kept.
 """
 
 import os
@@ -13,13 +13,13 @@ from .kernels import Kernel, newest, source_archive
 
 PACKAGES = {"flex": "flex", "bison": "bison", "bc": "bc"}
 
-# Whatever gcc is here otherwise; modules for this kernel are built by it as well.
+# A fixed version, whatever the default gcc is; modules for this kernel are built with it as well.
 COMPILER = ["CC=gcc-12", "HOSTCC=gcc-12"]
 
-# The file beside the source that says after which wishes it was built.
+# The file beside the source that records the options that it was built with.
 WISHES = "flashloom.config"
 
-# On top of the smallest configuration there is: what the guest needs, then what checks.
+# On top of the smallest configuration: first what the guest needs, then the checks.
 CONFIG = """
 64BIT SMP PRINTK TTY SERIAL_8250 SERIAL_8250_CONSOLE BINFMT_ELF BINFMT_SCRIPT BLK_DEV_INITRD RD_GZIP MODULES
 MODULE_UNLOAD PROC_FS SYSFS TMPFS DEVTMPFS CONFIGFS_FS DEBUG_FS MULTIUSER POSIX_TIMERS HIGH_RES_TIMERS NO_HZ_IDLE
@@ -34,13 +34,13 @@ BLK_DEV_NULL_BLK_FAULT_INJECTION FRAME_POINTER UNWINDER_FRAME_POINTER STACKTRACE
 
 
 def setting(word: str) -> str:
-    """A line of a configuration."""
+    """An option as a line of a configuration."""
     name, _, value = word.partition("=")
     return f"# CONFIG_{name} is not set\n" if value == "n" else f"CONFIG_{name}={value or 'y'}\n"
 
 
 def require_tools() -> None:
-    """Installs what only this build needs, or says what is missing."""
+    """Installs the packages that only this build needs; raises with a list of them if it may not."""
     missing = [package for command, package in PACKAGES.items() if not find(command)]
     if not os.path.exists("/usr/include/gelf.h"):
         missing.append("libelf-dev")
@@ -48,12 +48,12 @@ def require_tools() -> None:
 
 
 def wishes() -> str:
-    """All that is wished, as lines of a configuration."""
+    """All requested options as lines of a configuration."""
     return "".join(map(setting, CONFIG.split()))
 
 
 def debug_kernel(series: str) -> Kernel:
-    """The checking kernel of a series; built if it is not there yet, or was built after other wishes."""
+    """The debug kernel of a series; built if there is none yet, or if its options have changed."""
     _, version = newest(series)
     directory = cache() / "kernels" / f"debug-{version.replace(':', '%3a')}"
     tree = directory / "source"
@@ -74,7 +74,7 @@ def debug_kernel(series: str) -> Kernel:
 
 
 def install_image(tree: Path, image: Path) -> str:
-    """Puts what was built where the packages of a kernel have it; the release."""
+    """Moves the build to the paths that a kernel's packages use; returns the release."""
     release = (tree / "include/config/kernel.release").read_text().strip()
     run(["make", "-s", "-C", tree, *COMPILER, "modules_install", f"INSTALL_MOD_PATH={image}"])
     (image / "boot").mkdir(parents=True, exist_ok=True)
@@ -83,14 +83,14 @@ def install_image(tree: Path, image: Path) -> str:
 
 
 def build(tree: Path) -> None:
-    """Configures and compiles; a wish that the configuration does not grant is an error."""
+    """Configures and compiles; a requested option that the configuration drops is an error."""
     (tree / WISHES).write_text(wishes())
     make = ["make", "-s", "-C", tree, *COMPILER]
     run([*make, "tinyconfig"])
     run([tree / "scripts/kconfig/merge_config.sh", "-m", ".config", WISHES], cwd=tree)
     run([*make, "olddefconfig"])
     granted = (tree / ".config").read_text()
-    # What is off may be missing as well, because something else has ruled it out.
+    # An option that is off may also be absent, if another one excludes it.
     refused = [word for word in CONFIG.split() if not word.endswith("=n") and setting(word) not in granted]
     if refused:
         raise LabError(f"the configuration of Linux does not grant {' '.join(refused)}")

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How long a small write waits above a flood of large ones, beside mq-deadline in the same boot.
+"""The wait of small writes at addresses above a flood of large ones, compared with mq-deadline in the same boot.
 
-The jobs are those of the simulator's experiment floods.toml, in which a process keeps 128 large writes outstanding, in
-ascending or random order, and another waits for one small write at a time, in the same region and above all of them.
-The guest counts instructions instead of time, and null_blk takes the same time for every request, so that a busy
-machine changes no figure.
+The jobs are those of the simulator's experiment floods.toml: one process keeps 128 large writes outstanding, in
+ascending or random order; another submits one small write at a time, in the same region at higher addresses. The guest
+counts instructions instead of time, and null_blk takes the same time for every request, so that a busy machine changes
+no figure.
 
-A small write first waits for a tag, which the block layer gives to whoever asks when one is free, in no order and so
-without a bound; then for its turn, which is the scheduler's. blktrace tells the two apart, and only the second is
-judged: in requests that went before, which is what the rules of the scheduler bound.
+A small write first waits for a tag, which the block layer gives out in no order and so without a bound; then for its
+dispatch, which the scheduler decides. blktrace separates the two, and only the second is checked, in requests that
+were dispatched before the small write: that number is what the scheduler's rules bound.
 """
 
 import json
@@ -25,47 +25,46 @@ EXPERIMENTS = KERNEL_DIR.parent / "experiments"
 JOBS = ("flood-sequential.fio", "flood-random.fio")
 DEVICE = "memory_backed=0 size=65536 submit_queues=1 hw_queue_depth=4 irqmode=2 completion_nsec=2000000"
 
-# What the attributes of a scheduler are set to. Both come with the depth that the queue had before it was made longer,
-# so that writes have 8 tags of 256; with all of them, only the order of the scheduler keeps the small write from
-# waiting.
+# The attributes of each scheduler. Each runs with the depth of the queue before it was lengthened, so that writes have
+# 8 tags of 256, and with all tags, where only the scheduler's order bounds the wait of the small write.
 ATTRIBUTES = ("", "async_depth=256")
 REFERENCE, JUDGED = "mq-deadline", "pardispatcher"
 RUNS = tuple((scheduler, attributes) for attributes in ATTRIBUTES for scheduler in (REFERENCE, JUDGED))
 
-# Where the flood ends and the small writes are still to come, in bytes.
+# The first address of the small writes, in bytes; the flood ends below it.
 SMALL_FROM = 1 << 30
 
-# What is promised of pardispatcher besides: bounds on the small write's mean wait, and on what the flood loses.
+# Further promises of pardispatcher: bounds on the small write's mean wait, and on the flood's loss of throughput.
 MEAN_OVER_REFERENCE = 3.0
 THROUGHPUT_LOSS = 0.03
 
 
 def most_before(depth: int) -> int:
-    """How many requests the rules let go before a write that waits, where writes may take that many tags.
+    """The requests that may be dispatched before a queued write, where writes may take that many tags.
 
-    All that waits holds a tag. Before the write goes what is left of the sweep under way, at most all others that hold
-    tags when it comes; then at most all others that hold them when its own sweep begins.
+    Every queued request holds a tag. Before the write go the rest of the current sweep, at most all other holders of
+    tags when the write is inserted; then its own sweep, at most all other holders of tags when that begins.
     """
     return 2 * (depth - 1)
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What a scheduler did with a flood, and with the small writes beside it."""
+    """The measurements of one scheduler with a flood and small writes."""
 
     served: int
     mean_ms: float
     max_ms: float
     # The longest wait for a tag.
     tag_ms: float
-    # The most requests that went before one, of those that the rules allow.
+    # The most requests dispatched before a small write, and the bound on them.
     before: int
     allowed: int
     flood_mb_s: float
 
 
 def figures(result: str, recording: bytes, depth: int) -> Figures:
-    """Reads what fio and blktrace say, of a queue of which writes may take that many tags."""
+    """Evaluates the output of fio and blktrace, for a queue of which writes may take that many tags."""
     jobs = {job["jobname"]: job["write"] for job in json.loads(result)["jobs"]}
     victim = jobs["victim"]
     seen = waits(recording, SMALL_FROM)
@@ -83,7 +82,7 @@ def figures(result: str, recording: bytes, depth: int) -> Figures:
 
 
 def of_run(directory: Path, name: str) -> Figures:
-    """Reads what a run has left in the directory."""
+    """Reads the output of a run from the directory."""
     result, depth = ((directory / f"{name}.{kind}").read_text() for kind in ("fio", "depth"))
     return figures(result, (directory / f"{name}.blktrace.0").read_bytes(), int(depth))
 
@@ -101,7 +100,7 @@ def broken(job: str, judged: Figures, reference: Figures) -> list[str]:
 
 
 def table(target: Kernel, measured: dict[tuple[str, tuple[str, str]], Figures]) -> str:
-    """What was measured, in Markdown."""
+    """The measurements in Markdown."""
     lines = [
         f"Linux {target.release}",
         "",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""One guest: booted, watched, its console kept and judged."""
+"""A guest: boots it, watches it, keeps its console and checks it for errors."""
 
 import re
 import subprocess
@@ -13,8 +13,8 @@ from .kernels import Kernel
 
 MIB = 1024 * 1024
 
-# What no console may hold, whatever the script says: reports of the kernel about itself, checkers of it that have given
-# up, and errors of devices other than those that a test makes fail (the null_blk device bad, disks of scsi_debug).
+# Patterns that fail a guest, whatever its script returned: the kernel's reports about itself, checkers that turned
+# themselves off, and errors of devices except those that a test makes fail (the null_blk device bad, scsi_debug disks).
 REPORTS = re.compile(
     r"WARNING: |BUG: |Call Trace:|Oops: |Kernel panic|KASAN: |UBSAN: |KCSAN: |general protection fault"
     r"|INFO: (task .* blocked|possible|rcu|suspicious)|possible recursive locking|inconsistent lock"
@@ -23,7 +23,7 @@ REPORTS = re.compile(
     r"|I/O error(,| on) dev (?!bad\b|sd)|EXT4-fs (error|warning)|Out of memory: Killed process"
 )
 BEGIN = "flashloom-lab: begin"
-# A processor that is trapped although nobody has set a breakpoint, and none of the module's code is running.
+# A breakpoint trap that nobody set, outside the module's code.
 TRAPPED = re.compile(r"^.*WARNING: .*exc_debug_kernel\+(?:(?!RIP: .*\[pardispatcher\]).*\n)*?.*</#DB>", re.M)
 LATE = "flashloom-lab: did not end within"
 END = re.compile(r"^flashloom-lab: end with status (\d+)", re.M)
@@ -44,20 +44,20 @@ class Guest:
     memory_mib: int = 1024
     disk_mib: int = 256
     output_mib: int = 64
-    # Of an NVMe drive that takes one request at a time and few a second; without one, 0.
+    # I/O operations per second of a slow NVMe drive that takes one request at a time; 0: no such drive.
     nvme_mib: int = 0
     timeout_s: int = 600
-    # What the console has to hold besides.
+    # Further text that the console must contain.
     announced: tuple[str, ...] = ()
 
     def directory(self) -> Path:
-        """Where the disks and the console are."""
+        """The directory of the guest's disks and console."""
         return cache() / "guests" / f"{self.kernel.release}-{self.name}"
 
     def command(self, root: Path) -> list[str]:
-        """The command that boots it; its first disk is for the script's use, its second one for what comes out."""
+        """The command that boots the guest. Its first disk is for the script's use, its second one for output."""
         directory = self.directory()
-        # The check of the timer fails on a host that is busy elsewhere for a while.
+        # The kernel's check of the timer fails on a busy host.
         words = ["console=ttyS0", "panic=-1", "loglevel=7", "mitigations=off", "no_timer_check"]
         words.append(f"lab.script={self.script}")
         if self.exact:
@@ -82,7 +82,7 @@ class Guest:
     def boot(self, out: Path | None = None) -> str:
         """Boots, waits for the end, and returns the console; raises if anything in it is wrong.
 
-        Unpacks what the script has put on the second disk into the directory `out`.
+        Unpacks the script's output from the second disk into the directory `out`.
         """
         directory = self.directory()
         directory.mkdir(parents=True, exist_ok=True)
@@ -95,9 +95,9 @@ class Guest:
     def boot_alone(self, directory: Path) -> str:
         """Boots, with the directory to itself.
 
-        Debian's kernel patches its own code; QEMU's threads sometimes show one processor what the other has half done.
-        The kernel dies of it before its first process, when nothing else runs, or is trapped later as if there were a
-        breakpoint, which nobody sets. Such a guest is booted once more.
+        Debian's kernel patches its own code, and QEMU's threads sometimes show one processor a patch that is half done.
+        The kernel then dies before its first process, or later hits a breakpoint that nobody set. Such a guest is
+        booted once more.
         """
         text = self.console_of_a_boot(directory)
         if BEGIN not in text or TRAPPED.search(text):
@@ -107,7 +107,7 @@ class Guest:
         return self.judge(text)
 
     def console_of_a_boot(self, directory: Path) -> str:
-        """Boots once, and returns the console as it is, with a line of the lab's own if there is no end in time."""
+        """Boots once and returns the console, with a line added by the lab if the guest does not end in time."""
         for disk, size in (("scratch", self.disk_mib), ("output", self.output_mib), ("nvme", self.nvme_mib)):
             with open(directory / disk, "wb") as file:
                 file.truncate(size * MIB)
@@ -154,14 +154,14 @@ class Guest:
 
 
 def boot_all(guests: list[Guest]) -> list[str | LabFailure]:
-    """Boots guests at the same time: of each its console, or what was wrong; raises what kept one from being booted."""
+    """Boots guests in parallel; returns each one's console or failure, and raises if one could not be booted."""
     with ThreadPoolExecutor(len(guests)) as threads:
         boots = [threads.submit(guest.boot) for guest in guests]
     return [failure_or_console(boot) for boot in boots]
 
 
 def failure_or_console(boot: Future) -> str | LabFailure:
-    """The end of a boot that has ended."""
+    """The result of a boot that has ended."""
     try:
         return boot.result()
     except LabFailure as failure:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""This machine: what the lab needs of it, what it can install, and where it keeps things."""
+"""The host: the commands that the lab needs, the packages that have them, and the lab's cache."""
 
 import contextlib
 import ctypes.util
@@ -12,7 +12,7 @@ from pathlib import Path
 LAB = Path(__file__).resolve().parent.parent
 KERNEL_DIR = LAB.parent
 
-# A command that the lab runs, or that goes into the guest, and the Debian package that has it.
+# Each command that the lab runs or copies into the guest, and its Debian package.
 COMMANDS = {
     "qemu-system-x86_64": "qemu-system-x86",
     "busybox": "busybox-static",
@@ -28,11 +28,11 @@ COMMANDS = {
 
 
 class LabError(Exception):
-    """Something that the user can mend; nothing was run."""
+    """An error that the user can correct; nothing was run."""
 
 
 class LabUnsupported(LabError):
-    """This machine cannot run the lab, whoever asks."""
+    """This machine cannot run the lab, not even for root."""
 
 
 class LabFailure(Exception):
@@ -49,7 +49,7 @@ def cache() -> Path:
 
 @contextlib.contextmanager
 def alone(name: str):
-    """Keeps other labs that share the cache out of a part of it until the end of the block; waits for them."""
+    """Locks a part of the cache until the end of the block; waits for other labs that hold it."""
     locks = cache() / "locks"
     locks.mkdir(exist_ok=True)
     with open(locks / name, "w") as lock:
@@ -58,13 +58,13 @@ def alone(name: str):
 
 
 def find(command: str) -> str | None:
-    """The path of a command, also where an ordinary user has no administrators' directories in the PATH."""
+    """The path of a command; also searches the administrators' directories, which a user's PATH may lack."""
     path = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
     return shutil.which(command, path=path)
 
 
 def run(arguments, **options) -> subprocess.CompletedProcess:
-    """Runs a command; what it says is part of the error if it fails."""
+    """Runs a command; if it fails, the error includes its output."""
     result = subprocess.run([str(argument) for argument in arguments], capture_output=True, text=True, **options)
     if result.returncode:
         said = (result.stdout + result.stderr).strip()
@@ -73,24 +73,24 @@ def run(arguments, **options) -> subprocess.CompletedProcess:
 
 
 def is_static(busybox: str) -> bool:
-    """Whether that busybox runs without libraries, as the first program of a guest must."""
+    """Whether that busybox is statically linked, as the first program of a guest must be."""
     return subprocess.run(["ldd", busybox], capture_output=True, check=False).returncode != 0
 
 
 def missing_packages() -> list[str]:
-    """The packages of which this machine lacks the command."""
+    """The packages of the commands that this machine lacks."""
     missing = {package for command, package in COMMANDS.items() if not find(command)}
     busybox = find("busybox")
     if busybox and not is_static(busybox):
         missing.add("busybox-static")
-    # What the kernel's build runs comes out of packages that are only unpacked, without what they depend on.
+    # The kernel's build tools come from packages that are unpacked but not installed, so without dependencies.
     if not ctypes.util.find_library("elf"):
         missing.add("libelf1")
     return sorted(missing)
 
 
 def require() -> None:
-    """Installs what is missing if that is allowed, or says what is."""
+    """Installs missing packages if that is allowed; raises with a list of them otherwise."""
     machine = os.uname().machine
     if machine != "x86_64":
         raise LabUnsupported(f"the lab builds and boots amd64 kernels, and this machine is {machine}")
@@ -100,7 +100,7 @@ def require() -> None:
 
 
 def install(missing: list[str]) -> None:
-    """Installs packages; an ordinary user, and one who forbids it, is told which."""
+    """Installs packages; raises with a list of them for an ordinary user, or if installing is forbidden."""
     if missing and (os.geteuid() != 0 or os.environ.get("INSTALL") == "no"):
         why = "INSTALL=no forbids it" if os.environ.get("INSTALL") == "no" else "only root can install them"
         raise LabError(f"packages are missing, and {why}: sudo apt-get install {' '.join(missing)}")

@@ -15,7 +15,7 @@ from .kernels import Kernel
 
 PROGRAMS = ("fio", "blktrace", "mkfs.ext4", "e2fsck", "addpart")
 
-# What the scripts may load, by the names of the kernel's modules; what they depend on comes along.
+# The kernel modules that the scripts may load; modules that these depend on are added.
 MODULES = (
     "bfq", "ext4", "kyber-iosched", "loop", "mq-deadline", "null_blk", "scsi_debug", "sd_mod", "virtio_blk",
     "virtio_pci",
@@ -59,7 +59,7 @@ def copy_program(root: Path, program: str) -> None:
 
 
 def copy_modules(root: Path, kernel: Kernel, module: Path) -> None:
-    """Copies the modules that the scripts load, those that they depend on, and ours."""
+    """Copies the modules that the scripts load, their dependencies, and pardispatcher."""
     tree = kernel.modules
     if not (tree / "modules.dep").exists():
         run([find("depmod"), "-b", tree.parent.parent.parent, kernel.release])
@@ -85,12 +85,12 @@ def copy_modules(root: Path, kernel: Kernel, module: Path) -> None:
 
 
 def initramfs(kernel: Kernel, module: Path, directory: Path, extra: dict[str, bytes]) -> Path:
-    """Makes the file system for a kernel in a directory; `extra` are files by their path in the guest."""
+    """Builds the file system for a kernel in a directory; `extra` maps paths in the guest to files."""
     root = directory / "root"
     shutil.rmtree(root, ignore_errors=True)
     for name in ("bin", "dev", "proc", "sbin", "sys", "tmp", "mnt", "etc", "lab"):
         (root / name).mkdir(parents=True)
-    # Libraries are where the host has them; the guest's root is merged as Debian's is.
+    # Libraries keep their paths on the host; the guest's /usr is merged, as Debian's is.
     (root / "usr").mkdir()
     for name in ("bin", "sbin", "lib", "lib64"):
         (root / name).mkdir(exist_ok=True)
@@ -101,7 +101,7 @@ def initramfs(kernel: Kernel, module: Path, directory: Path, extra: dict[str, by
         link = root / "bin" / Path(applet).name
         if not link.exists():
             link.symlink_to("busybox")
-    # Where the kernel looks for it when a scheduler that is not loaded is selected.
+    # The kernel runs this path to load a scheduler's module when the scheduler is selected.
     (root / "sbin" / "modprobe").symlink_to("../bin/busybox")
     for program in PROGRAMS:
         copy_program(root, program)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Debian's kernels: fetched, unpacked, and the module built for them. Nothing of this needs root."""
+"""Debian's kernels: fetches and unpacks them, and builds the module for them. None of this needs root."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ from .host import KERNEL_DIR, LabError, alone, cache, run
 
 SERIES = ("6.1", "6.12")
 
-# The cloud flavour has fewest drivers and boots fastest. The name of the package that follows its newest version.
+# The metapackage of the newest cloud kernel, the flavour with the fewest drivers, which boots fastest.
 NEWEST = {"6.1": "linux-image-cloud-amd64", "6.12": "linux-image-6.12-cloud-amd64"}
 
 
@@ -26,22 +26,22 @@ class Kernel:
     series: str
     release: str
     directory: Path
-    # Where it is not among Debian's packages: the tree that it was built in.
+    # The build tree of a kernel that is not from Debian's packages.
     headers_path: Path | None = None
 
     @property
     def image(self) -> Path:
-        """What QEMU boots."""
+        """The image that QEMU boots."""
         return self.directory / "image" / "boot" / f"vmlinuz-{self.release}"
 
     @property
     def modules(self) -> Path:
-        """The directory of its modules."""
+        """The directory of the kernel's modules."""
         return self.directory / "image" / "lib" / "modules" / self.release
 
     @property
     def headers(self) -> Path:
-        """What modules are built against."""
+        """The directory that modules are built against."""
         return self.headers_path or self.directory / "headers" / "usr" / "src" / f"linux-headers-{self.release}"
 
     @property
@@ -51,13 +51,13 @@ class Kernel:
 
 
 def depends(package: str) -> list[str]:
-    """What a package depends on."""
+    """The dependencies of a package."""
     return re.findall(r"Depends: (\S+)", run(["apt-cache", "depends", package]).stdout)
 
 
 def oldest(series: str) -> tuple[str, str]:
-    """The release and the package version of the oldest kernel of a series that apt has in full."""
-    newest(series)  # which fetches lists of packages if there are none
+    """The release and the package version of the oldest kernel of a series of which apt has every package."""
+    newest(series)  # fetches the lists of packages if there are none
     pattern = rf"^linux-headers-{re.escape(series)}\..*cloud-amd64$"
     names = run(["apt-cache", "search", "--names-only", pattern]).stdout.split()
     releases = {
@@ -107,16 +107,16 @@ def newest(series: str) -> tuple[str, str]:
 
 
 def fetch(packages: list[str], version: str) -> list[Path]:
-    """Downloads packages of that version, if they are not there yet."""
+    """Downloads packages of that version unless they are already there."""
     debs = cache() / "debs"
     debs.mkdir(exist_ok=True)
-    # A colon, which an epoch would bring, is written as %3a in the names of files.
+    # The colon of an epoch is written as %3a in file names.
     name = version.replace(":", "%3a")
     with alone("debs"):
         wanted = [package for package in packages if not any(debs.glob(f"{package}_{name}_*.deb"))]
         if wanted:
             print(f"lab: downloads {' '.join(wanted)} of version {version}", flush=True)
-            # Elsewhere until all are complete, so that an interruption leaves nothing half-made behind.
+            # In another directory until all are complete, so that an interruption leaves no partial download.
             with tempfile.TemporaryDirectory(dir=cache()) as partial:
                 run(["apt-get", "download", *(f"{package}={version}" for package in wanted)], cwd=partial)
                 for path in Path(partial).iterdir():
@@ -125,7 +125,7 @@ def fetch(packages: list[str], version: str) -> list[Path]:
 
 
 def unpack_block(source: Path, to: Path) -> None:
-    """Unpacks block/ from a kernel's source, and reads no further than to its end."""
+    """Unpacks block/ from a kernel's source; stops reading after it."""
     with tarfile.open(source, mode="r|xz") as archive:
         found = False
         for member in archive:
@@ -152,7 +152,7 @@ def kernel(series: str, choose=newest) -> Kernel:
 
 
 def unpack(found: Kernel, version: str) -> None:
-    """Fetches the packages of a kernel and unpacks them, with headers of the block layer that are private to it."""
+    """Fetches and unpacks the packages of a kernel, with the block layer's private headers."""
     series, release, directory = found.series, found.release, found.directory
     headers = f"linux-headers-{release}"
     packages = [f"linux-image-{release}", f"linux-source-{series}", headers, *beside(release)]
@@ -165,14 +165,14 @@ def unpack(found: Kernel, version: str) -> None:
     run(["dpkg", "-x", source, partial / "source-package"])
     unpack_block(next((partial / "source-package" / "usr" / "src").glob("*.tar.xz")), partial / "source")
     shutil.rmtree(partial / "source-package")
-    # The packages expect each other below /usr/src; here they are below this directory.
+    # The packages refer to each other by paths below /usr/src; here these are below this directory.
     makefile = partial / "headers" / "usr" / "src" / headers / "Makefile"
     makefile.write_text(makefile.read_text().replace("/usr/src", str(directory / "headers" / "usr" / "src")))
     partial.rename(directory)
 
 
 def partial_of(directory: Path) -> Path:
-    """An empty directory to be renamed once it is complete, so that an interruption leaves nothing half-made behind."""
+    """An empty directory, to be renamed when it is complete, so that an interruption leaves no partial one."""
     partial = directory.with_name(directory.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
@@ -180,7 +180,7 @@ def partial_of(directory: Path) -> Path:
 
 
 def source_archive(series: str) -> Path:
-    """The whole source of the newest kernel of a series, packed."""
+    """The source archive of the newest kernel of a series."""
     _, version = newest(series)
     (package,) = fetch([f"linux-source-{series}"], version)
     directory = cache() / "sources" / package.stem
@@ -193,13 +193,13 @@ def source_archive(series: str) -> Path:
 
 
 def module_sources(kernel_dir: Path) -> dict[str, bytes]:
-    """What the module is built from, by name."""
+    """The module's source files by name."""
     paths = [path for path in kernel_dir.iterdir() if path.suffix in (".c", ".h") or path.name == "Kbuild"]
     return {path.name: path.read_bytes() for path in sorted(paths)}
 
 
 def build_directory(target: Kernel, sources: dict[str, bytes]) -> Path:
-    """Where exactly these sources are built for exactly this kernel, whichever checkout they come from."""
+    """The build directory for these sources and this kernel, named by a hash of the two, not by the checkout."""
     digest = hashlib.sha256()
     for name, content in sources.items():
         digest.update(f"{name} {len(content)}\n".encode() + content)
@@ -207,7 +207,7 @@ def build_directory(target: Kernel, sources: dict[str, bytes]) -> Path:
 
 
 def refused(target: Kernel) -> str:
-    """Why users may not build the module for that kernel; empty if they may."""
+    """The reason why build-module refuses that kernel; empty if it does not."""
     command = [KERNEL_DIR / "build-module", "--check", target.release, target.headers]
     environment = os.environ | {"SOURCE": str(target.block.parent)}
     environment.pop("UNTESTED", None)
@@ -215,9 +215,9 @@ def refused(target: Kernel) -> str:
 
 
 def build_module(target: Kernel) -> Path:
-    """Builds the module for a kernel, with every warning of the kernel's own build an error.
+    """Builds the module for a kernel, with every warning of the kernel's own build as an error.
 
-    Debian's newest kernel may be newer than the last one that the tests have run on, which is what they are run for.
+    Untested kernels are allowed: the tests run on Debian's newest kernel to find out whether it works.
     """
     sources = module_sources(KERNEL_DIR)
     build = build_directory(target, sources)
@@ -228,7 +228,7 @@ def build_module(target: Kernel) -> Path:
             if not path.exists() or path.read_bytes() != content:
                 path.write_bytes(content)
         settings = [f"M={build}", f"BLOCK_HEADERS={target.block}", "KCFLAGS=-Werror", "W=1"]
-        # Type information of modules needs a tool that the header packages leave out, and nothing here uses it.
+        # Without the modules' type information (BTF): it needs a tool that header packages lack, and nothing uses it.
         settings.append("CONFIG_DEBUG_INFO_BTF_MODULES=")
         if reason := refused(target):
             print(f"lab: users may not build for this kernel yet:\n{reason}", flush=True)

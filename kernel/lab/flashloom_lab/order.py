@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The simulator's schedulers held against the real ones.
+"""Comparison of the simulator's schedulers with the real ones.
 
-The real one is recorded on a device that takes one request at a time and is slow, so that there is always much to
-choose from. The simulator's block layer then gets what the recording says was queued, when it was, and is asked for a
-request whenever the real one issued one. What it answers is compared with what was issued.
+The real scheduler is recorded on a slow device that takes one request at a time, so that many requests are queued. Open
+loop: the simulator's block layer gets each request at its recorded time, and is asked for one whenever the real
+scheduler issued one; the two orders are compared.
 
-The recorded process keeps a number of requests outstanding. So that loop is closed in the simulator as well: a process
-that does the same, before a device that takes the same time for a request, without any time from the recording.
+Closed loop: the recorded process keeps a number of requests outstanding. The simulator runs a process that does the
+same, on a device with the same service time, without any times from the recording.
 """
 
 import struct
@@ -18,7 +18,7 @@ from .host import KERNEL_DIR, LabError, LabFailure
 from .kernels import Kernel
 from .record import Recording, record
 
-# The real schedulers that the simulator has, and its names for them.
+# The real schedulers that the simulator also has, and its names for them.
 SIMULATED = {"mq-deadline": "deadline", "pardispatcher": "pardispatcher"}
 
 LOADS = {
@@ -47,7 +47,7 @@ SLOW = (
     "max_sectors=1024",
 )  # fmt: skip
 
-# The header of an event of blktrace, and the events and flags that matter here.
+# The header of a blktrace event, and the events and flags that are used.
 EVENT = struct.Struct("<IIQQIIIIIHH")
 MAGIC = 0x65617407
 QUEUE, ISSUE, COMPLETE = 1, 7, 8
@@ -55,7 +55,7 @@ WRITE = 1 << 17
 
 
 def events(path: Path) -> list[tuple[int, str, str, int, int]]:
-    """Time, event, direction, first sector and sectors of what was queued, issued and completed, in time's order."""
+    """Queue, issue and completion events in order of time: time, event, direction, first sector, sectors."""
     data = path.read_bytes()
     found = []
     offset = 0
@@ -72,7 +72,7 @@ def events(path: Path) -> list[tuple[int, str, str, int, int]]:
 
 
 def recorded(target: Kernel, scheduler: str, load: str) -> str:
-    """Records a load under a scheduler: the events, a line each."""
+    """Records a load under a scheduler; returns the events, one per line."""
     with tempfile.TemporaryDirectory() as directory:
         job = Path(directory) / "job.fio"
         job.write_text(JOB.format(load=LOADS[load], outstanding=OUTSTANDING))
@@ -81,7 +81,7 @@ def recorded(target: Kernel, scheduler: str, load: str) -> str:
 
 
 def compared(program: str, arguments: list[str], load: str, lines: str) -> str:
-    """What a program of the crate of comparisons says of a recording, as a row of a table."""
+    """The output of a program of the agreement crate for a recording, as a row of a table."""
     cargo = ["cargo", "run", "--quiet", "-p", "flashloom-kernel-agreement", "--bin", program, *arguments]
     try:
         result = subprocess.run(cargo, input=lines, capture_output=True, text=True, check=False, cwd=KERNEL_DIR)
@@ -99,7 +99,7 @@ def order(target: Kernel, scheduler: str) -> str:
     for load, options in LOADS.items():
         lines = recorded(target, scheduler, load)
         replayed.append(compared("issue-order", [simulated], load, lines))
-        # The loop of one process: of several, the recording does not say whose turn it would be.
+        # One process only: with several, the recording does not tell which one submits next.
         if "numjobs" not in options:
             loop = [simulated, str(OUTSTANDING), str(SERVICE_NS)]
             closed.append(compared("closed-loop", loop, load, lines))

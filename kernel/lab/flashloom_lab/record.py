@@ -14,18 +14,18 @@ from .kernels import Kernel, build_module
 
 @dataclass(frozen=True)
 class Recording:
-    """What to record."""
+    """The parameters of a recording."""
 
     job: Path
     scheduler: str
-    # What null_blk is told, as ATTRIBUTE=VALUE; nothing for the virtio disk.
+    # Attributes of null_blk as ATTRIBUTE=VALUE; empty for the virtio disk.
     null_blk: tuple[str, ...] = ()
-    # In a guest that counts instructions instead of time, so that a busy host does not show.
+    # Whether the guest counts instructions instead of time, so that a busy host changes nothing.
     exact: bool = False
 
 
 def check_job(job: Path) -> bytes:
-    """The job's content; an error if it cannot be one."""
+    """The job's content; raises if it is not a fio job or a script."""
     if job.suffix not in (".fio", ".sh"):
         raise LabError(f"{job}: is neither a fio job (.fio) nor a script (.sh)")
     try:
@@ -35,7 +35,7 @@ def check_job(job: Path) -> bytes:
 
 
 def check_null_blk(settings: list[str]) -> tuple[str, ...]:
-    """The settings of null_blk; an error if they are not settings."""
+    """The attributes of null_blk; raises if one is malformed."""
     for setting in settings:
         if not re.fullmatch(r"\w+=\d+", setting):
             raise LabError(f"--null-blk {setting}: is not ATTRIBUTE=NUMBER")
@@ -43,7 +43,7 @@ def check_null_blk(settings: list[str]) -> tuple[str, ...]:
 
 
 def record(target: Kernel, recording: Recording, out: Path) -> list[Path]:
-    """Makes a recording OUT.blktrace.0 and so on, one file a processor of the guest; returns the files."""
+    """Makes a recording OUT.blktrace.0 and so on, one file per processor of the guest; returns the files."""
     content = check_job(recording.job)
     if not out.parent.is_dir():
         raise LabError(f"{out.parent}: is not a directory")
@@ -59,7 +59,7 @@ def record(target: Kernel, recording: Recording, out: Path) -> list[Path]:
 
 
 def bring_out(made: Path, out: Path) -> list[Path]:
-    """Puts the files of a recording where they were asked for, in place of all files of an earlier one."""
+    """Moves the files of a recording to the requested place, replacing all files of an earlier one."""
     earlier = re.compile(re.escape(out.name) + r"\.blktrace\.\d+")
     for path in out.parent.iterdir():
         if earlier.fullmatch(path.name):

@@ -8,14 +8,14 @@ from .guest import Guest, boot_all
 from .host import LAB, LabFailure
 from .kernels import SERIES, Kernel, build_module, kernel, newest
 
-# What a kernel says that checks itself.
+# The console output by which a debug kernel shows that its checks are on.
 CHECKERS = (
     "kasan: KernelAddressSanitizer initialized",
     "Lock dependency validator",
     "Kernel memory leak detector initialized",
 )
 
-# Enough for `make test`: the life of the module, its tunables, data and counters that are right, the way out.
+# The tests of `make test`: loading, tunables, correct data and counters, unloading.
 SHORT = (
     "selecting_it_loads_the_module",
     "tunables_take_what_is_in_range_and_refuse_the_rest",
@@ -28,7 +28,7 @@ SHORT = (
 
 
 def all_tests() -> list[str]:
-    """Every test of the guest's script, in its order."""
+    """All tests of the guest's script, in order."""
     return re.findall(r"^test_(\w+)\(\)", (LAB / "guest" / "test.sh").read_text(), re.M)
 
 
@@ -72,5 +72,5 @@ def full(series: list[str], names: list[str], choose=newest) -> None:
 
 
 def debug(names: list[str]) -> None:
-    """All tests, or those named, on a kernel that checks itself."""
+    """All tests, or those named, on a debug kernel."""
     run_tests([debug_kernel(SERIES[-1])], names or all_tests(), seconds=5, timeout_s=3600, announced=CHECKERS)

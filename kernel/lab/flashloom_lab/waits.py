@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Where a request has waited, as blktrace saw it: for a tag, or in the scheduler, and behind how many others."""
+"""The waits of requests in a blktrace recording: for a tag, and in the scheduler behind how many other requests."""
 
 import struct
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ EVENT = struct.Struct("<IIQQIIIIIHH")
 MAGIC = 0x65617407
 SECTOR_BYTES = 512
 
-# Actions; above them are categories, of which messages about the recording itself are one.
+# Actions, in the low bits; the high bits are categories, such as messages about the recording itself.
 ACTION_BITS = 0xFFFF
 NOTIFY = 1 << 26
 QUEUED, TAGGED, ISSUED, INSERTED = 1, 4, 7, 12
@@ -18,11 +18,11 @@ QUEUED, TAGGED, ISSUED, INSERTED = 1, 4, 7, 12
 
 @dataclass(frozen=True)
 class Wait:
-    """A request's way to the device."""
+    """The waits of a request on its way to the device."""
 
-    # From the time that it was asked for until it had a tag. The block layer decides this.
+    # Nanoseconds from the request for a tag until it was given; decided by the block layer.
     tag_ms: float
-    # How many requests were issued between its insertion and its own issue. The scheduler decides this.
+    # Other requests issued between its insertion and its issue; decided by the scheduler.
     overtaken: int
 
 
@@ -39,7 +39,7 @@ def events(recording: bytes):
 
 
 def waits(recording: bytes, from_byte: int) -> list[Wait]:
-    """The waits of the requests at or above an address, of which there is one at a time."""
+    """The waits of the requests at or above an address; at most one of them is outstanding at a time."""
     found = []
     issued = queued_ns = tagged_ns = before = 0
     for time_ns, action, sector in events(recording):

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 # One scheduler under several loads, in a guest that counts instructions instead of time. Argument: the scheduler.
-# lab/loads has a load a line: name, then what null_blk and what fio is told, separated by bars.
+# lab/loads has one load per line: name, attributes of null_blk, options of fio, separated by bars.
 scheduler=$1
 
-# busy_ns: how long the processor has not been idle.
+# busy_ns: nanoseconds since boot in which the processor was not idle.
 busy_ns() {
 	awk '/^now at/ { now = $3 } /idle_sleeptime/ { idle = $3 } END { printf "%.0f", now - idle }' /proc/timer_list
 }
 
-# served NAME REQUESTS OPTION...: runs a load and says how many nanoseconds the processor was busy with it.
+# served NAME REQUESTS OPTION...: runs a load and prints the nanoseconds of processor time that it took.
 served() {
 	before=$(busy_ns)
 	attempt /usr/bin/fio --name=load --filename=/dev/exact --direct=1 --ioengine=libaio --thread --allrandrepeat=1 \

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-# Floods of writes under several schedulers, in a guest that counts instructions instead of time, seen by blktrace.
-# Arguments: what null_blk is told. lab/runs has a run a line, separated by bars: name, job of fio, scheduler,
-# attributes of it as NAME=VALUE.
+# Floods of writes under several schedulers, recorded by blktrace in a guest that counts instructions instead of time.
+# Arguments: attributes of null_blk. lab/runs has one run per line, separated by bars: name, fio job, scheduler, its
+# attributes as NAME=VALUE.
 device=$*
 
 mkdir /tmp/results

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-# What the scripts of guests share. Programs of Debian are called by their path, because ash prefers its own applets.
+# Functions shared by the guest scripts. Debian's programs are called by path, because ash prefers its own applets.
 
-# What failed is told where no redirection of an output hides it.
+# Failures go to standard error, so that a redirection of output does not hide them.
 fail() {
 	echo "not ok: $*" >&2
 	exit 1
 }
 
-# attempt COMMAND...: runs it, shows what it said only if it failed.
+# attempt COMMAND...: runs it, and shows its output only if it fails.
 attempt() {
 	"$@" >/tmp/said 2>&1 || {
 		status=$?
@@ -26,7 +26,7 @@ counter() {
 	sed -n "s/^$2 //p" "/sys/kernel/debug/block/$1/sched/counters"
 }
 
-# null_blk_device NAME ATTRIBUTE=VALUE...: makes a device of that name.
+# null_blk_device NAME ATTRIBUTE=VALUE...: creates a device of that name.
 null_blk_device() {
 	null_blk=$1
 	shift
@@ -43,7 +43,7 @@ remove_null_blk_device() {
 	rmdir "/sys/kernel/config/nullb/$1"
 }
 
-# begin_trace DEVICE DIRECTORY NAME: has blktrace record the device until end_trace.
+# begin_trace DEVICE DIRECTORY NAME: records the device with blktrace until end_trace.
 begin_trace() {
 	# Buffers in the guest's memory that no burst fills, so that no event is lost.
 	/usr/sbin/blktrace -d "/dev/$1" -D "$2" -o "$3" -b 1024 -n 16 >/tmp/blktrace.said 2>&1 &
@@ -61,7 +61,7 @@ end_trace() {
 	return 0
 }
 
-# take_out FILE...: puts files on the disk that the lab reads.
+# take_out FILE...: writes files to the disk that the lab reads.
 take_out() {
 	tar -cf /dev/vdb "$@" || fail "the output disk is too small"
 	sync

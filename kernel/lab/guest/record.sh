@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # Records a load with blktrace. Arguments: the scheduler, the name of the recording, the load's file in the guest, and
-# what null_blk is told; without the last the load runs on the virtio disk.
+# attributes of null_blk; without these the load runs on the virtio disk.
 scheduler=$1
 name=$2
 file=$3
@@ -11,11 +11,11 @@ if [ $# -gt 0 ]; then
 	device=recorded
 fi
 select_scheduler $device "$scheduler"
-# Long enough for sorting to have something to choose from, whatever the depth of the device.
+# Long enough that the scheduler has requests to sort, whatever the depth of the device.
 if [ "$scheduler" != none ]; then
 	echo 128 >/sys/block/$device/queue/nr_requests || fail "the queue cannot be made longer"
 fi
-# Or writes would keep to the depth that the queue had before.
+# Otherwise writes would be limited to the depth of the queue before it was lengthened.
 case $scheduler in
 mq-deadline | pardispatcher)
 	echo 128 >/sys/block/$device/queue/iosched/async_depth || fail "$scheduler does not take async_depth"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# The tests of the module. Arguments: how long a load runs, in seconds, and the tests to run.
+# The tests of the module. Arguments: seconds that a load runs, and the tests to run.
 seconds=$1
 shift
 disk=vda
@@ -13,13 +13,13 @@ load() {
 		>/tmp/load.said 2>&1
 }
 
-# verify DEVICE: what was written is what is read.
+# verify DEVICE: checks that reads return the data written.
 verify() {
 	attempt /usr/bin/fio --name=verify --filename="/dev/$1" --direct=1 --ioengine=libaio --iodepth=32 \
 		--rw=randwrite --bsrange=4k-32k --size="$((8 * seconds))m" --verify=crc32c --verify_fatal=1 --do_verify=1
 }
 
-# balanced DEVICE: every request was counted in and out, once nothing waits.
+# balanced DEVICE: checks, when no request is outstanding, that the counters add up.
 balanced() {
 	sync
 	for try in 1 2 3 4 5 6 7 8 9 10; do
@@ -37,7 +37,7 @@ tunable() {
 	echo "/sys/block/$disk/queue/iosched/$1"
 }
 
-# merges_of DEVICE: reads and writes that the block layer has merged.
+# merges_of DEVICE: prints the reads and writes that the block layer has merged.
 merges_of() {
 	awk '{ print $2 + $6 }' "/sys/block/$1/stat"
 }
@@ -229,7 +229,7 @@ test_errors_of_the_device_reach_the_caller_and_nothing_else() {
 	remove_null_blk_device bad
 }
 
-# scsi_debug_fails OPTS: how it fails, as the bits of its parameter opts say.
+# scsi_debug_fails OPTS: makes it fail by the bits of its parameter opts.
 scsi_debug_fails() {
 	echo "$1" >/sys/bus/pseudo/drivers/scsi_debug/opts || fail "scsi_debug does not take the opts $1"
 }

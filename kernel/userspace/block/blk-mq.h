@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Of the block layer's private header what the limits of tags use. */
+/* The part of the block layer's private header that the tag limits use. */
 #ifndef USERSPACE_BLOCK_BLK_MQ_H
 #define USERSPACE_BLOCK_BLK_MQ_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The limits of tags, for the kernel that LINUX_VERSION_CODE names: as the
- * block layer asks for them, without a hardware queue, as Linux 6.1 did up to
- * 6.1.104. Built with the sanitizers, for which a null pointer is an error.
+ * Tests of the tag limits, for the kernel that LINUX_VERSION_CODE names. The
+ * hardware queue of an allocation is NULL, as on Linux 6.1 up to 6.1.104; the
+ * sanitizers report a use of it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,11 +60,11 @@ int main(void)
 {
 	struct device device;
 
-	/* 256 tags in four words. A read never leaves a tag to others. */
+	/* 256 tags in four words. Reads are not limited. */
 	begin(&device, 256, 6, 256);
 	EXPECT(REQ_OP_READ, UNLIMITED, UNLIMITED);
 	EXPECT(REQ_OP_WRITE | REQ_SYNC, 64, 256);
-	/* What no task waits for leaves a quarter. */
+	/* Asynchronous writes leave a quarter. */
 	EXPECT(REQ_OP_WRITE, 48, 192);
 
 	/* 8 of 256: two of each word. */
@@ -72,16 +72,16 @@ int main(void)
 	EXPECT(REQ_OP_WRITE | REQ_SYNC, 2, 8);
 	EXPECT(REQ_OP_WRITE, 2, 6);
 
-	/* However few, there is one, or nothing would ever be written. */
+	/* Never less than one, or no write would be dispatched. */
 	begin(&device, 256, 6, 1);
 	EXPECT(REQ_OP_WRITE | REQ_SYNC, 1, 1);
 	EXPECT(REQ_OP_WRITE, 1, 1);
 
-	/* The queue was made shorter than a word of its bitmap. */
+	/* The queue is shortened to less than a word of its bitmap. */
 	begin(&device, 16, 6, 8);
 	EXPECT(REQ_OP_WRITE | REQ_SYNC, 8, 8);
 
-	/* Then longer, with another bitmap. */
+	/* Then lengthened, with a new bitmap. */
 	device.queue.nr_requests = 32;
 	device.tags.bitmap_tags.sb.shift = 3;
 	pd_depth_note_tags(&device.depth, &device.hctx);

@@ -4,7 +4,7 @@
 
 #include <linux/types.h>
 
-/* The number of the lowest bit that is set; some bit has to be. */
+/* The index of the lowest bit that is set; @word is not zero. */
 static inline int __ffs64(u64 word)
 {
 	return __builtin_ctzll(word);

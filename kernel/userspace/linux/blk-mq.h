@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Requests and their flags, as much of the kernel's as the module's parts use. */
+/* The kernel's requests and flags, as far as the module uses them. */
 #ifndef USERSPACE_LINUX_BLK_MQ_H
 #define USERSPACE_LINUX_BLK_MQ_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What others may look at without a lock; in the tests nobody does. */
+/* Lockless accesses; the tests have one thread, so these are plain ones. */
 #ifndef USERSPACE_LINUX_COMPILER_H
 #define USERSPACE_LINUX_COMPILER_H
 

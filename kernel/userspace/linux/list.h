@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Circular doubly linked lists through a head, as much as the core uses. */
+/* The kernel's circular doubly linked lists, as far as the core uses them. */
 #ifndef USERSPACE_LINUX_LIST_H
 #define USERSPACE_LINUX_LIST_H
 

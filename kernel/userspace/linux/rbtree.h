@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kernel's tree interface over a treap: the caller links a node in at a
- * leaf, and random priorities, rotated into heap order, keep the tree flat.
+ * The kernel's tree interface over a treap: the caller links a node at a leaf,
+ * and rotations by random priorities keep the tree balanced.
  */
 #ifndef USERSPACE_LINUX_RBTREE_H
 #define USERSPACE_LINUX_RBTREE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Memory that can be made to run out, for tests of that case. */
+/* An allocator that can be made to fail. */
 #ifndef USERSPACE_LINUX_SLAB_H
 #define USERSPACE_LINUX_SLAB_H
 
@@ -12,7 +12,7 @@ typedef unsigned int gfp_t;
 #define __GFP_NOWARN	2U
 #define __GFP_NOMEMALLOC	4U
 
-/* How many allocations succeed before all others fail; negative: all do. */
+/* Allocations that succeed before all others fail; negative: none fails. */
 extern long allocations_left;
 
 void *kzalloc(size_t size, gfp_t flags);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The kernel's names for integers, and where a pointer lies in its struct. */
+/* The kernel's integer types, and container_of(). */
 #ifndef USERSPACE_LINUX_TYPES_H
 #define USERSPACE_LINUX_TYPES_H
 

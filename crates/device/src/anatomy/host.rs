@@ -1,4 +1,4 @@
-//! The host's part: from arrival to dispatch.
+//! The anatomy of a request in the host: from arrival to dispatch.
 
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_units::Ns;
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use super::cause::{Cause, Parts};
 
-/// A request that has not ended.
+/// An outstanding request.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Waiting {
     request: Request,
     admitted_ns: Ns,
-    /// What the clock of the full drive showed then.
+    /// [`Host::clock`] at its admission.
     full_ns: Ns,
 }
 
-/// A command at the drive.
+/// A command in the drive.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Sent {
     pub(super) dispatched_ns: Ns,
@@ -24,12 +24,12 @@ pub(super) struct Sent {
     pub(super) sectors: u32,
     pub(super) op: Op,
     pub(super) flags: u8,
-    /// What the clock of the full drive showed when it was dispatched.
+    /// [`Host::clock`] at its dispatch.
     full_ns: Ns,
 }
 
-/// Why requests were not sent on: a clock that runs while the drive holds as many commands as it takes. All other time
-/// in the scheduler is the scheduler's own choice.
+/// Requests and commands, and a clock that runs only while the drive is full, with `queue_depth` commands. Time in the
+/// scheduler while it runs is [`Cause::Tag`]; other time there is [`Cause::Scheduler`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Host {
     queue_depth: u32,
@@ -75,7 +75,8 @@ impl Host {
         self.sent.get_mut(id.0 as usize)?.take()
     }
 
-    /// A request of a command has ended: what it was, when it was let in, and its time until the dispatch.
+    /// Called when a request of a command has ended; returns the request, its admission time, and its parts up to
+    /// dispatch.
     pub(super) fn end(&mut self, member: u32, sent: &Sent) -> Option<(Request, Ns, Parts)> {
         let Waiting { request, admitted_ns, full_ns } = self.members.get_mut(member as usize)?.take()?;
         let mut parts = Parts::default();
@@ -86,7 +87,7 @@ impl Host {
     }
 }
 
-/// Puts something at a number of a table that grows to the greatest number ever used.
+/// Stores a value at index `number` of a table, which grows as needed.
 pub(super) fn put<T: Clone>(table: &mut Vec<Option<T>>, number: u32, value: T) {
     let at = number as usize;
     if at >= table.len() {

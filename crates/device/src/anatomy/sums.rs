@@ -1,4 +1,4 @@
-//! Sums of parts by latency, so that the tail can be told from the whole in constant memory.
+//! Sums of parts in buckets of latency: the anatomy of all requests and of the tail, in constant memory.
 
 use std::collections::BTreeMap;
 
@@ -7,50 +7,50 @@ use serde::{Deserialize, Serialize};
 
 use super::cause::{Cause, Parts};
 
-/// Requests, and where their time went together.
+/// A number of requests, and the sum of their time by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sums {
-    /// How many requests.
+    /// The number of requests.
     pub requests: u64,
-    /// Nanoseconds by cause, in the order of [`Cause::ALL`], summed over the requests.
+    /// Sums over the requests in nanoseconds, in the order of [`Cause::ALL`].
     pub parts_ns: [u128; Cause::COUNT],
 }
 
 impl Sums {
-    /// Latencies of the requests, summed: all causes together.
+    /// The sum of the latencies, in nanoseconds: that of all causes.
     pub fn total_ns(&self) -> u128 {
         self.parts_ns.iter().sum()
     }
 
-    /// Counts one more request.
+    /// Adds one request.
     pub fn record(&mut self, parts: &Parts) {
         self.requests += 1;
         self.parts_ns.iter_mut().zip(parts.iter()).for_each(|(sum, (_, part))| *sum += u128::from(part));
     }
 
-    /// Adds other requests.
+    /// Adds the requests of another sum.
     pub fn add(&mut self, other: &Self) {
         self.requests += other.requests;
         self.parts_ns.iter_mut().zip(other.parts_ns).for_each(|(sum, more)| *sum += more);
     }
 }
 
-/// The requests of one kind: all of them, and the slowest.
+/// The requests of one kind: all, and the slowest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tail {
-    /// All.
+    /// All requests.
     pub whole: Sums,
-    /// Those that took `p99_ns` or longer: at least one in a hundred.
+    /// Requests of at least `p99_ns`: one in a hundred, or more.
     pub p99: Sums,
-    /// The latency that so many of them reach, to one part in 128.
+    /// The lower end of the bucket of the 99th percentile; buckets are 1/128 of a latency wide.
     pub p99_ns: Ns,
-    /// Those that took `p99_9_ns` or longer: at least one in a thousand.
+    /// Requests of at least `p99_9_ns`: one in a thousand, or more.
     pub p99_9: Sums,
-    /// The latency that so many of them reach, to one part in 128.
+    /// The lower end of the bucket of the 99.9th percentile.
     pub p99_9_ns: Ns,
 }
 
-/// Where the time of a run's requests went. Only requests that were done count, as in the latencies of the host.
+/// Where the time of a run's reads and writes went. Counts successful requests only, as the latencies of the host do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnatomyReport {
     /// Reads.
@@ -59,16 +59,16 @@ pub struct AnatomyReport {
     pub write: Tail,
 }
 
-/// Binary digits of a latency that buckets tell apart.
+/// Leading binary digits of a latency that select its bucket.
 const DIGITS: u32 = 8;
 
-/// The least latency of the bucket that one is in.
+/// The lower end of the bucket of a latency.
 fn bucket(latency_ns: Ns) -> Ns {
     let shift = (Ns::BITS - latency_ns.leading_zeros()).saturating_sub(DIGITS);
     latency_ns >> shift << shift
 }
 
-/// Sums by bucket of latency: at most 128 for each power of two.
+/// Sums by bucket of latency, at most 128 buckets for each power of two.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ByLatency(BTreeMap<Ns, Sums>);
 

@@ -1,21 +1,21 @@
-//! The path that the pages of commands take between the link and flash, which a drive has from its beginning.
+//! The data path of a drive between link and flash: with a write buffer or without, fixed when the drive is built.
 
 use flashloom_units::{Reader, State, StateError, Writer};
 
 use super::buffered::Buffered;
 
-/// The way of pages between the link and flash.
-// One a drive, and always in its place: a box would cost a look-up for every command.
+/// The data path between link and flash.
+// One per drive: boxing the large variant would cost a dereference per command.
 #[allow(clippy::large_enum_variant)]
 pub(super) enum DataPath {
-    /// To flash and back: `direct.rs`.
+    /// Without a buffer: `direct.rs`.
     Direct,
-    /// By a write buffer.
+    /// Through a write buffer.
     Buffered(Buffered),
 }
 
 impl DataPath {
-    /// The buffered path, unless pages go directly.
+    /// The buffered path; `None` on the direct path.
     pub(super) fn buffered(&self) -> Option<&Buffered> {
         match self {
             Self::Direct => None,

@@ -1,4 +1,4 @@
-//! The direct path, of a drive without a write buffer: every page of a command is one access to the FTL.
+//! The direct path of a drive without a write buffer: each page of a command is one access to the FTL.
 
 use flashloom_units::Ns;
 use flashloom_workload::Op;
@@ -9,8 +9,8 @@ use super::interface::HostInterface;
 use super::waiter::Waiter;
 use crate::event::DriveEvent;
 
-/// Writes the pages of a command together; it is complete when all are programmed.
-#[inline(always)] // The command that arrives is the only place where it is often called.
+/// Writes the pages of a command in one call of the FTL; the command completes when all are programmed.
+#[inline(always)] // One hot caller, the arrival of a command.
 pub(super) fn write(now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
     for (lpn, mask) in interface.commands.await_pages(id) {
         flash.add_write(lpn, mask, Waiter::Command(id), |page| DriveEvent::WrittenThrough { command: Some(id), page });
@@ -18,7 +18,7 @@ pub(super) fn write(now: Ns, id: CommandId, interface: &mut HostInterface, flash
     flash.write_added(now);
 }
 
-/// Reads the pages of a command; those that nothing is stored for are ready at once.
+/// Reads the pages of a command; unmapped pages are ready at once.
 pub(super) fn read(now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
     let mut ready = 0;
     for (lpn, mask) in interface.commands.await_pages(id) {
@@ -32,7 +32,7 @@ pub(super) fn read(now: Ns, id: CommandId, interface: &mut HostInterface, flash:
     (0..ready).for_each(|_| interface.page_done(now, id, flash));
 }
 
-/// Goes on at once: no page is kept back from flash.
+/// Completes a flush at once, because no page is buffered.
 pub(super) fn flush(now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
     flash.tell(|| DriveEvent::Flushed { command: id });
     match interface.commands[id].op {
@@ -41,7 +41,7 @@ pub(super) fn flush(now: Ns, id: CommandId, interface: &mut HostInterface, flash
     }
 }
 
-/// Forgets the whole pages of a command.
+/// Discards the pages that a command covers whole.
 pub(super) fn discard(now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
     interface.commands.whole_pages(id).for_each(|lpn| flash.discard(now, lpn));
     interface.finish(now, id, flash);

@@ -1,14 +1,14 @@
-//! A drive that is worn out: what it was at fails, and from then on it can only be read.
+//! The drive's end of life: outstanding commands that cannot be finished fail, and the drive becomes read-only.
 //!
 //! ```text
-//! held at that moment:  a write fails if one of its pages was refused, or still waited for room in the buffer;
-//!                       a flush fails if a page that it waits for was refused; everything else goes on
-//! from then on:         reads are served, from buffer and flash; writes and discards fail; a flush fails while the
-//!                       buffer holds a page that flash does not have and that is not on its way there
+//! outstanding commands:  a write fails if one of its pages was refused, or still waits for a slot;
+//!                        a flush fails if a page that it waits for was refused; all others go on
+//! later commands:        reads are served from buffer and flash; writes and discards fail; a flush fails while the
+//!                        buffer holds a page that will never be on flash
 //! ```
 //!
-//! A page that was refused stays in the buffer, on its way to flash for ever, and is read from there. Nothing is
-//! evicted any more, so that no other page is ever refused.
+//! A refused page stays in the buffer, in the state of a page on its way to flash, and is read from there. Evictions
+//! stop, so no other page is refused.
 
 use flashloom_units::Ns;
 use flashloom_workload::Op;
@@ -20,14 +20,14 @@ use super::waiter::Waiter;
 use crate::event::DriveEvent;
 
 impl Drive {
-    /// Whether a page could not be stored because too many blocks have failed. The drive is then to be told so, by
-    /// [`Self::end_life`], before it gets another command.
+    /// True if flash refused a page because too many blocks have failed. The caller must then call [`Self::end_life`]
+    /// before the next command.
     #[inline]
     pub(crate) fn is_worn_out(&self) -> bool {
         self.flash.nand().can_fail() && self.flash.ftl().is_worn_out()
     }
 
-    /// The drive is worn out: from now on it can only be read. Fails what it was at and cannot do any more.
+    /// Makes the worn-out drive read-only, and fails outstanding commands that it cannot finish.
     #[cold]
     pub(crate) fn end_life(&mut self, now: Ns) {
         let Self { interface, path, flash, is_read_only } = self;
@@ -38,7 +38,7 @@ impl Drive {
                 first_refused = first_refused.min(buffered.page_refused(now, slot, interface, flash));
                 continue;
             }
-            // Nothing but flash could hold the page: there is no buffer, or the drive was only being aged.
+            // Without a buffer, or while the drive is aged, no slot holds the refused page.
             flash.tell(|| DriveEvent::WriteFailed { lpn, mask });
             if let Waiter::Command(id) = waiter {
                 interface.page_refused(now, id, false, flash);
@@ -49,7 +49,7 @@ impl Drive {
         }
     }
 
-    /// Whether a drive that can only be read refuses a command.
+    /// True if a read-only drive refuses the command.
     pub(super) fn refuses(&self, op: Op) -> bool {
         match op {
             Op::Read => false,
@@ -58,7 +58,7 @@ impl Drive {
         }
     }
 
-    /// Pages that the buffer holds or has evicted, and flash does not have.
+    /// Pages in the buffer, or evicted from it, that flash does not have.
     pub(crate) fn unwritten_pages(&self) -> u32 {
         self.path.buffered().map_or(0, Buffered::unwritten)
     }

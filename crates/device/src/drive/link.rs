@@ -1,17 +1,17 @@
-//! The host link: SATA or PCIe as one resource, or one for each direction.
+//! The host link: one resource if half-duplex (SATA), one for each direction if full-duplex (PCIe).
 
 use flashloom_units::{Ns, transfer_ns};
 
 use super::interface::InterfaceParams;
 
-/// Which way data goes.
+/// Direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     ToDevice,
     ToHost,
 }
 
-/// Transfers one after the other, in the order in which they are asked for.
+/// The link. Transfers of a direction are served first come, first served.
 pub(super) struct Link {
     bytes_per_s: u64,
     full_duplex: bool,
@@ -25,13 +25,13 @@ impl Link {
         Self { bytes_per_s: params.link_rate, full_duplex: params.full_duplex, free_at: [0; 2] }
     }
 
-    /// Time that `bytes` take.
+    /// Transfer time of `bytes`.
     #[inline]
     pub(super) fn transfer_ns(&self, bytes: u64) -> Ns {
         transfer_ns(bytes, self.bytes_per_s)
     }
 
-    /// Transfers `bytes`, not before `from`; returns when the last of them has crossed.
+    /// Books a transfer of `bytes` that begins at `from` or later; returns its end.
     #[inline]
     pub(super) fn transfer(&mut self, from: Ns, bytes: u64, way: Way) -> Ns {
         let lane = if self.full_duplex { way as usize } else { 0 };

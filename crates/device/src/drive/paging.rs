@@ -1,8 +1,8 @@
-//! Where the pages of a command are: the host counts in sectors, flash in pages.
+//! Conversion of a command's sectors to pages.
 
 use flashloom_nand::Lpn;
 
-/// Cuts the sectors of commands into pages. Pages are a power of two of sectors: numbers are shifted, not divided.
+/// Splits ranges of sectors into pages. A page is a power of two of sectors, so numbers are shifted, not divided.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Paging {
     sectors_per_page: u32,
@@ -21,14 +21,14 @@ impl Paging {
         Lpn((lba >> self.shift) as u32)
     }
 
-    /// How many pages `sectors` from `lba` on touch, whole or in part.
+    /// The number of pages that `sectors` sectors from `lba` on touch, whole or in part.
     #[inline]
     pub(super) fn count(self, lba: u64, sectors: u32) -> u32 {
         let last = lba + u64::from(sectors) - 1;
         ((last >> self.shift) - (lba >> self.shift) + 1) as u32
     }
 
-    /// The page of that index among those that `sectors` from `lba` on touch, and which of its sectors.
+    /// The page at `index` among those that `sectors` sectors from `lba` on touch, and the mask of its touched sectors.
     #[inline]
     pub(super) fn nth(self, lba: u64, sectors: u32, index: u32) -> (Lpn, u32) {
         let lpn = (lba >> self.shift) + u64::from(index);
@@ -39,7 +39,7 @@ impl Paging {
         (Lpn(lpn as u32), mask as u32)
     }
 
-    /// The pages that `sectors` from `lba` on cover from their first sector to their last.
+    /// The pages that `sectors` sectors from `lba` on cover whole.
     pub(super) fn whole(self, lba: u64, sectors: u32) -> impl Iterator<Item = Lpn> + use<> {
         let end = (lba + u64::from(sectors)) >> self.shift;
         (lba.div_ceil(u64::from(self.sectors_per_page))..end).map(|lpn| Lpn(lpn as u32))

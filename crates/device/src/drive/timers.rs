@@ -1,7 +1,7 @@
-//! When the controller and the link are done with commands.
+//! Timers of commands: when controller and link finish them.
 //!
-//! The controller takes the same time for each command, and a link carries one transfer after the other: nearly every
-//! time lies behind those that are set already. A queue that is kept in order costs less for that than a general
+//! The controller takes the same time for each command, and a link carries one transfer after the other, so nearly
+//! every new timer is the latest. A sorted queue is cheaper for that than a general
 //! [`EventQueue`](flashloom_units::EventQueue).
 
 use std::collections::VecDeque;
@@ -10,10 +10,10 @@ use flashloom_units::Ns;
 
 use super::commands::CommandId;
 
-/// Commands by the time that something ends for them; those of one time in the order in which they were set.
+/// Commands sorted by the time of their timer; equal times in the order in which they were set.
 pub(super) struct Timers {
     queue: VecDeque<(Ns, CommandId)>,
-    /// The first time that is set, or [`Ns::MAX`]: asked for several times an event.
+    /// The earliest time, or [`Ns::MAX`]; cached because it is read several times per event.
     next_ns: Ns,
 }
 
@@ -35,21 +35,21 @@ impl Timers {
         }
     }
 
-    /// Where a short transfer ends before the time of the controller for commands that it has, or before that of
-    /// another direction.
+    /// Inserts a timer that is not the latest: a short transfer that ends before the controller time of earlier
+    /// commands, or before a transfer of the other direction.
     #[cold]
     fn set_between(&mut self, at: Ns, id: CommandId) {
         let place = self.queue.partition_point(|&(other, _)| other <= at);
         self.queue.insert(place, (at, id));
     }
 
-    /// The first time that is set; [`Ns::MAX`] if there is none.
+    /// The earliest time; [`Ns::MAX`] if no timer is set.
     #[inline]
     pub(super) fn next_ns(&self) -> Ns {
         self.next_ns
     }
 
-    /// Takes the command with the first time.
+    /// Removes and returns the command with the earliest time.
     #[inline]
     pub(super) fn take(&mut self) -> Option<(Ns, CommandId)> {
         let first = self.queue.pop_front();

@@ -1,24 +1,24 @@
-//! Who waits for a flash operation, as the tag that the array hands back when it ends.
+//! Waiters for flash operations, encoded as the tag that the array returns when an operation ends.
 
 use flashloom_buffer::SlotId;
 use flashloom_nand::Nand;
 
 use super::commands::CommandId;
 
-/// Who waits for a flash operation.
+/// The waiter for a flash operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiter {
-    /// A command, for a page that it reads, or that it writes without a buffer.
+    /// A command that waits for a page that it reads, or writes without a buffer.
     Command(CommandId),
-    /// A slot of the buffer, for the program of its page.
+    /// A slot of the buffer that waits for the program of its page.
     Programmed(SlotId),
-    /// A slot of the buffer, for the page that it is filled with.
+    /// A slot of the buffer that is being filled by a read.
     Filled(SlotId),
-    /// Nobody: the array gives no notice.
+    /// None: the array does not report the end.
     Nobody,
 }
 
-/// The two highest bits of a tag are its kind, the others a number. All of them are set in [`Nand::NO_TAG`].
+/// The two highest bits of a tag are the waiter's kind, the others its number. [`Nand::NO_TAG`] has all bits set.
 const KIND_SHIFT: u32 = 30;
 const NUMBERS: u32 = 1 << KIND_SHIFT;
 const COMMAND: u32 = 0;
@@ -26,7 +26,7 @@ const FILLED: u32 = 1;
 const PROGRAMMED: u32 = 2;
 
 impl Waiter {
-    /// The tag of an operation that it waits for.
+    /// The tag of an operation with this waiter.
     #[inline]
     pub(crate) fn tag(self) -> u32 {
         let (kind, number) = match self {
@@ -39,7 +39,7 @@ impl Waiter {
         kind << KIND_SHIFT | number
     }
 
-    /// Who waits for an operation of that tag.
+    /// The waiter for an operation of that tag.
     #[inline]
     pub fn of(tag: u32) -> Self {
         let number = tag & (NUMBERS - 1);

@@ -1,36 +1,36 @@
-//! How a run ends: with its last request, with what the buffer still holds, or with the drive's life.
+//! The end of a run: at its last request, after a drain of the buffer, or at the drive's end of life.
 
 use super::{Engine, Idle};
 use crate::outcome::Outcome;
 use crate::status::Reason;
 use crate::target::Terms;
 
-/// What a run agreed on about its end, and how far it has come.
+/// The rules for a run's end, and the state of the drain.
 #[derive(Default)]
 pub(super) struct Ending {
-    /// Whether the drive is left as it is when its life ends, for [`Engine::cut`].
+    /// True if the engine stops at the drive's end of life and leaves the rest to [`Engine::cut`].
     stops: bool,
     has_stopped: bool,
     drain: Drain,
-    /// What was measured until the drive's life ended, where the run ended with it.
+    /// Figures up to the drive's end of life, if the run ended there.
     cut: Option<Box<Outcome>>,
 }
 
-/// What becomes of pages that only the buffer holds.
+/// Drain of the pages that only the buffer holds.
 #[derive(Clone, Copy, Default)]
 enum Drain {
-    /// They stay there.
+    /// No drain.
     #[default]
     No,
-    /// They will be written once the last request has completed.
+    /// A drain after the last request.
     AtTheEnd,
-    /// So many are being, or have been, written.
+    /// A drain of this many pages, begun or done.
     Begun(u64),
 }
 
 impl Engine {
-    /// A run ends on these terms. An engine that is to stop stands still when the drive's life ends: nothing fails
-    /// before [`Self::cut`].
+    /// Sets the rules for the run's end. An engine that stops at the drive's end of life halts there, and no request
+    /// fails before [`Self::cut`].
     pub(super) fn end_on(&mut self, terms: Terms) {
         let ending = &mut self.ending;
         ending.stops = terms.stops_at_end_of_life;
@@ -40,7 +40,7 @@ impl Engine {
         }
     }
 
-    /// Whether the drive's life has ended in an engine that stands still then.
+    /// True if the engine has halted at the drive's end of life.
     #[inline]
     pub(super) fn has_stopped(&self) -> bool {
         self.ending.has_stopped
@@ -63,8 +63,8 @@ impl Engine {
         }
     }
 
-    /// Whether all requests have ended and nothing has to be written any more. If something has, it is now, and its
-    /// time is part of the run's.
+    /// True if all requests have ended and the buffer is drained, if it has to be. Begins the drain otherwise, whose
+    /// time is part of the run.
     pub(super) fn has_ended(&mut self) -> bool {
         if self.report.outstanding() > 0 {
             return false;
@@ -79,7 +79,7 @@ impl Engine {
         is_over
     }
 
-    /// Writes what only the buffer holds, in place of background work; returns how many pages that is.
+    /// Evicts all dirty pages, in place of background work; returns their number.
     fn drain_buffer(&mut self) -> u64 {
         self.idle = Idle::No;
         let pages = self.drive.drain_buffer(self.now);
@@ -87,18 +87,17 @@ impl Engine {
         pages
     }
 
-    /// Pages that the end of a run had to write; nothing where it leaves them in the buffer.
+    /// Pages written by the drain; `None` without one.
     pub(super) fn drained_pages(&self) -> Option<u64> {
         if let Drain::Begun(pages) = self.ending.drain { Some(pages) } else { None }
     }
 
-    /// What was measured when the run was cut.
+    /// The figures taken when the run was cut.
     pub(super) fn outcome_at_cut(&self) -> Option<Outcome> {
         self.ending.cut.as_deref().cloned()
     }
 
-    /// The drive's life has ended, and the run with it: what was measured is what was until now, and all that had
-    /// arrived and was not done has failed.
+    /// Ends the run at the drive's end of life: takes the figures up to now, and fails all outstanding requests.
     pub(super) fn cut(&mut self) {
         if self.ending.cut.is_none() {
             self.report.failed[Reason::EndOfLife.at()] += self.report.outstanding();
@@ -107,7 +106,7 @@ impl Engine {
         }
     }
 
-    /// Drains a drive that has stopped, without reporting what comes back.
+    /// Processes the remaining events of a stopped drive without reporting completions.
     #[cold]
     fn abandon(&mut self) {
         self.drive.end_life(self.now);

@@ -1,4 +1,4 @@
-//! Those who look at an engine: the checks of a verified run, the anatomy of latency, and whoever asks for events.
+//! Observation of an engine: the checks of a verified run, the anatomy of latency, and events for observers.
 
 use flashloom_nand::Lpn;
 use flashloom_units::Ns;
@@ -10,23 +10,23 @@ use crate::drive::Drive;
 use crate::event::{DriveEvent, Event, Interest};
 use crate::misuse::Misuse;
 
-/// Observers that belong to the engine, and what is kept for others.
+/// The engine's own observers, and events kept for others.
 #[derive(Default)]
 pub(super) struct Looking {
     pub(super) verifier: Option<Box<Verifier>>,
     pub(super) anatomy: Option<Box<Anatomy>>,
-    /// What the drive has told and nobody has seen yet.
+    /// Events of the drive that no observer has seen yet.
     told: Vec<Event>,
     interest: Interest,
     events: Vec<(Ns, Event)>,
     served: Vec<Served>,
 }
 
-// What is kept for others is theirs, and not a part of the engine.
+// Events kept for others are not part of the engine's state.
 flashloom_units::state! { Looking { nested verifier, anatomy; scratch told; fixed interest, events, served; } }
 
 impl Looking {
-    /// Events that are kept before time is to stop for whoever collects them.
+    /// Events that are kept before time stops so that the observers collect them.
     const KEPT: usize = 4_096;
 
     pub(super) fn new(drive: &mut Drive) -> Self {
@@ -34,13 +34,13 @@ impl Looking {
         Self { verifier, ..Self::default() }
     }
 
-    /// Forgets what is kept for others: it belongs to another past.
+    /// Drops the events kept for others, after the load of another state.
     pub(super) fn forget(&mut self) {
         self.events.clear();
         self.served.clear();
     }
 
-    /// Takes what the drive has to say.
+    /// Takes the events of the drive.
     pub(super) fn follow(&mut self, now: Ns, drive: &mut Drive) {
         let mut told = std::mem::take(&mut self.told);
         drive.take_told(&mut told);
@@ -64,7 +64,7 @@ impl Looking {
     }
 }
 
-/// The checks of a verified run as an observer.
+/// Passes an event to the checks of a verified run.
 fn verify(verifier: &mut Verifier, event: &Event) {
     let oracle = &mut verifier.oracle;
     match *event {
@@ -85,22 +85,21 @@ fn verify(verifier: &mut Verifier, event: &Event) {
 }
 
 impl Engine {
-    /// Whether flash holds a page, by the page's number.
+    /// True if flash holds the logical page.
     pub fn is_mapped(&self, lpn: Lpn) -> bool {
         self.drive.ftl().is_mapped(lpn)
     }
 
-    /// Pages that flash can store before anything is erased ([`flashloom_nand::Nand::erased_pages`]).
+    /// Erased pages of the array ([`flashloom_nand::Nand::erased_pages`]).
     pub fn erased_pages(&self) -> u64 {
         self.drive.nand().erased_pages()
     }
 
-    /// From now on keeps what happens, for [`Self::events`], or requests that have ended, for [`Self::served`]. Who
-    /// asks for either collects it, or it takes ever more room.
+    /// From now on keeps events for [`Self::events`], or ended requests for [`Self::served`]. The caller has to take
+    /// them regularly, or they accumulate.
     ///
     /// # Errors
-    /// Requests that have ended are told with their anatomy, which needs an engine that takes time and was given no
-    /// request yet.
+    /// Ended requests, which come with their anatomy, need a timed engine that has had no request yet.
     pub fn watch(&mut self, interest: Interest) -> Result<(), Misuse> {
         if interest.served {
             self.keep_anatomy()?;
@@ -113,10 +112,10 @@ impl Engine {
         Ok(())
     }
 
-    /// From now on follows every nanosecond of every request, for [`Outcome::anatomy`](crate::Outcome::anatomy).
+    /// From now on records the anatomy of every request, for [`Outcome::anatomy`](crate::Outcome::anatomy).
     ///
     /// # Errors
-    /// An engine that does not take time, or that was given requests.
+    /// An engine in counting mode, or one that has had requests.
     pub fn keep_anatomy(&mut self) -> Result<(), Misuse> {
         if self.looking.anatomy.is_some() {
             return Ok(());
@@ -133,23 +132,23 @@ impl Engine {
         Ok(())
     }
 
-    /// What happened since the last call, each with its time.
+    /// The events since the last call, each with its time.
     pub fn events(&mut self) -> impl Iterator<Item = (Ns, Event)> + '_ {
         self.looking.events.drain(..)
     }
 
-    /// The requests that have ended since the last call, in order.
+    /// The requests that have ended since the last call, in order of completion.
     pub fn served(&mut self) -> impl Iterator<Item = Served> + '_ {
         self.looking.served.drain(..)
     }
 
-    /// Whether enough has happened that whoever looks should see it.
+    /// True if so many events are kept that the observers should take them.
     #[inline]
     pub(super) fn has_much_to_show(&self) -> bool {
         self.looking.events.len() >= Looking::KEPT
     }
 
-    /// Those who look see what the drive has done at this moment.
+    /// Shows the drive's events of this timestamp to the observers.
     #[inline]
     pub(crate) fn look(&mut self) {
         if self.drive.is_watched() {
@@ -157,7 +156,7 @@ impl Engine {
         }
     }
 
-    /// Those who look see what the host does.
+    /// Shows an event of the host to the observers.
     #[inline]
     pub(super) fn tell(&mut self, event: impl FnOnce(&mut Self) -> Event) {
         if self.drive.is_watched() {

@@ -1,4 +1,4 @@
-//! The engine as a target of a run: its calls from outside, and the order of a moment without the checks of those.
+//! The engine as a target of a run: the public calls, and the steps of a timestamp without the checks of these.
 
 use flashloom_units::{Interrupt, Ns, Problem, StateError};
 use flashloom_workload::Request;

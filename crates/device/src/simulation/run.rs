@@ -1,4 +1,4 @@
-//! A run under way: its loop, and the host side of it as the target sees it in the middle of a moment.
+//! A run: its loop, and its host side, which the target calls while it processes a timestamp.
 
 use flashloom_host::Class;
 use flashloom_units::{Ns, Problem};
@@ -16,41 +16,41 @@ use crate::outcome::Sample;
 use crate::target::Target;
 use crate::watchers::Watchers;
 
-/// A run under way: its workloads and its observers, for [`Target::carry`].
+/// A run: its workloads and observers, for [`Target::carry`].
 pub struct Run<'a, 'b, 'c, 'd> {
     tenants: &'a mut [Tenant<'b>],
-    /// The requests under way; nothing where the one workload's cookies are the target's, and so is its report.
+    /// The outstanding requests. `None` with a single workload, whose cookies and report are the target's.
     ledger: Option<Ledger>,
-    /// Requests that wait for room, of all workloads.
+    /// Requests in the backlogs of all workloads.
     held: usize,
-    /// The workload that is the next to offer a request that waits.
+    /// The workload that may next submit from its backlog.
     turn: usize,
     watchers: Watchers<'c, 'd>,
-    /// What the target tells of that the observers asked for; nothing if it tells nothing.
+    /// What the target reports, of what the observers asked for; `None` if it reports nothing.
     told: Option<Interest>,
-    /// When a sample is taken next by time, and how long after it the one after that.
+    /// Time of the next sample, and the interval to the one after it.
     sample_ns: Ns,
     interval_ns: Ns,
     page_samples: Option<PageSamples>,
-    /// Why the target refused a request that waits for room.
+    /// Why the target refused a request of a backlog.
     misuse: Option<Misuse>,
 }
 
-/// A sample is taken whenever so many more pages were programmed for the host.
+/// Samples by pages: one after each interval of pages programmed for the host.
 struct PageSamples {
     every: u64,
     next: u64,
 }
 
-/// A call that the target refused, as a problem of the workload that led to it.
+/// Reports a call that the target refused as a problem of the workload.
 #[cold]
 fn problem(misuse: Misuse) -> Problem {
     Problem::file("workload", misuse.to_string(), "requests that its target takes")
 }
 
 impl<'a, 'b, 'c, 'd> Run<'a, 'b, 'c, 'd> {
-    /// A run of a target that is told to keep what the observers ask for. Samples come after every `interval_ns`, or
-    /// after every so many pages.
+    /// A run on a target, which is told what the observers ask for. Samples are taken every `interval_ns`, or every so
+    /// many pages.
     pub(super) fn new<T: Target>(
         tenants: &'a mut [Tenant<'b>],
         keeps_reports: bool,
@@ -72,8 +72,8 @@ impl<'a, 'b, 'c, 'd> Run<'a, 'b, 'c, 'd> {
 
 /// The loop.
 impl Run<'_, '_, '_, '_> {
-    /// Takes the run on a target to its end.
-    #[inline(always)] // Into `Target::carry`, which is where it is compiled.
+    /// Runs to the end.
+    #[inline(always)] // Into `Target::carry`, so that it is compiled with the target.
     pub(crate) fn carry<T: Target>(&mut self, target: &mut T) -> Result<(), Problem> {
         self.watchers.begin(target);
         let mut shown_ns = self.shown_ns();
@@ -124,13 +124,13 @@ impl Run<'_, '_, '_, '_> {
 
 /// Arrivals and completions.
 impl Run<'_, '_, '_, '_> {
-    /// When the next request of any workload arrives; [`Ns::MAX`] if none will before something completes.
+    /// Time of the next arrival of any workload; [`Ns::MAX`] if there is none before a completion.
     #[inline]
     fn next_arrival_ns(&mut self, now: Ns) -> Result<Ns, Problem> {
         if let [one] = &mut *self.tenants { one.next_arrival_ns(now) } else { self.first_arrival_ns(now) }
     }
 
-    /// The first arrival of several workloads.
+    /// [`Self::next_arrival_ns`] with several workloads.
     #[inline(never)] // Most runs have one.
     fn first_arrival_ns(&mut self, now: Ns) -> Result<Ns, Problem> {
         let mut first_ns = Ns::MAX;
@@ -140,13 +140,13 @@ impl Run<'_, '_, '_, '_> {
         Ok(first_ns)
     }
 
-    /// Whether no request will arrive any more, and none waits for room or is known to be under way.
+    /// True if all requests have arrived, the backlogs are empty, and no request is known to be outstanding.
     fn is_over(&self) -> bool {
         let is_quiet = self.held == 0 && self.ledger.as_ref().is_none_or(Ledger::is_empty);
         is_quiet && self.tenants.iter().all(Tenant::is_over)
     }
 
-    /// Requests arrive, each behind those of its workload and class that wait already.
+    /// Admits the requests that are due, each behind the backlog of its workload and class.
     fn admit_arrivals<T: Target>(&mut self, now: Ns, target: &mut T) -> Result<(), Problem> {
         let Self { tenants, ledger, held, .. } = self;
         for tenant in &mut **tenants {
@@ -166,8 +166,8 @@ impl Run<'_, '_, '_, '_> {
         Ok(())
     }
 
-    /// Offers what waits for room: of each class one request of each workload in turn.
-    #[inline(never)] // Most moments have no backlog.
+    /// Submits requests of the backlogs: for each class, one request of each workload in turn.
+    #[inline(never)] // Most timestamps have no backlog.
     fn offer_again<T: Target>(&mut self, target: &mut T) {
         let now = target.now_ns();
         for class in Class::BOTH {
@@ -189,7 +189,7 @@ impl Run<'_, '_, '_, '_> {
         }
     }
 
-    /// A request in the ledger has come back: its workload counts it, and is told.
+    /// Counts the completion of a request in the ledger, and passes it to its workload.
     #[inline(never)] // A run of one workload has no ledger.
     fn settle_account(&mut self, completion: &Completion) {
         let Some(ledger) = &mut self.ledger else { return };
@@ -202,7 +202,7 @@ impl Run<'_, '_, '_, '_> {
         }
     }
 
-    /// Checks that no request waits for room in a target in which nothing will happen any more.
+    /// Checks that no backlog is left when the target has no events left.
     fn check(&self) -> Result<(), Problem> {
         if self.held == 0 {
             return Ok(());
@@ -215,7 +215,7 @@ impl Run<'_, '_, '_, '_> {
     }
 }
 
-/// What a run knows of a request whose target tells nothing: when it was accepted, and when it came back.
+/// The record of a request on a target that reports nothing: time of acceptance and of completion.
 fn served(entry: &Entry, completion: &Completion) -> Served {
     let Entry { request, admitted_ns, .. } = *entry;
     let mut parts = Parts::default();
@@ -233,18 +233,18 @@ fn served(entry: &Entry, completion: &Completion) -> Served {
     }
 }
 
-/// Intervals without any event that each have a sample; of more only the first and the last have one.
+/// Most intervals in a row without events that are all sampled; of more only the first and the last are.
 const MAX_IDLE_SAMPLES: u64 = 1_000;
 
-/// What the observers see.
+/// Samples and looks.
 impl Run<'_, '_, '_, '_> {
-    /// When the observers are shown the state of the run next: a sample, or the target itself.
+    /// Time of the next sample or look.
     fn shown_ns(&self) -> Ns {
         self.sample_ns.min(self.watchers.look_ns())
     }
 
-    /// Shows what is due before something happens at `next_ns`.
-    #[inline(never)] // Few moments show anything.
+    /// Takes the samples and looks that are due before the events at `next_ns`.
+    #[inline(never)] // Few timestamps have any.
     fn show<T: Target>(&mut self, target: &mut T, next_ns: Ns) {
         let due_ns = self.shown_ns();
         if self.watchers.look_ns() == due_ns {
@@ -253,7 +253,7 @@ impl Run<'_, '_, '_, '_> {
         if self.sample_ns == due_ns {
             self.show_sample(target, due_ns);
             let idle = (next_ns - due_ns) / self.interval_ns;
-            // In a long silence samples differ in nothing but their time.
+            // Without events, samples differ only in their time.
             let skipped = if idle > MAX_IDLE_SAMPLES { idle } else { 1 };
             self.sample_ns = due_ns.saturating_add(skipped * self.interval_ns);
         }
@@ -267,8 +267,8 @@ impl Run<'_, '_, '_, '_> {
         }
     }
 
-    /// The state of a target that has none of its own to tell: its requests by the reports of the workloads, its flash
-    /// by the engines that it shows.
+    /// A sample of a target that takes none itself: requests from the reports of the workloads, flash from
+    /// [`Target::engines`].
     fn sample(&self, engines: &[&Engine], time_ns: Ns) -> Sample {
         let mut all = Sample { is_timed: engines.iter().all(|engine| engine.is_timed()), time_ns, ..Sample::default() };
         for engine in engines {

@@ -1,4 +1,4 @@
-//! The workloads of a run: each with its own arrivals, requests that wait for room, and report.
+//! Tenants, the workloads of a run: each has its own arrivals, backlog and report.
 
 use std::collections::VecDeque;
 
@@ -12,41 +12,41 @@ use crate::outcome::HostReport;
 use crate::status::Status;
 use crate::target::Target;
 
-/// Requests of a class that may wait for room in the target before the workload itself is held up.
+/// Requests of a class in a workload's backlog, above which the workload stops.
 const BACKLOG: usize = 65_536;
 
 /// A workload of a run that may share its target with others.
 pub struct Tenant<'a> {
-    /// Its place among the workloads of the run.
+    /// Its index among the workloads of the run.
     pub(super) number: usize,
     arrivals: &'a mut dyn Arrivals,
     queue: Option<u8>,
-    /// What the workload said at `asked_ns` of its next arrival: [`Ns::MAX`] for none, nothing before that time.
+    /// Next arrival by the workload's answer at `asked_ns`; [`Ns::MAX`] for none.
     arrival_ns: Ns,
-    /// [`Ns::MAX`] where it has to be asked, because a request has come or completed since.
+    /// Time of that answer; [`Ns::MAX`] if a request has arrived or completed since, so that it has to be asked again.
     asked_ns: Ns,
-    /// Requests that found their class full (`nr_requests`), by class, in order of arrival.
+    /// Backlog by class: requests that found their class full (`nr_requests`), in order of arrival.
     backlog: [VecDeque<(Request, u32)>; 2],
-    /// Whether a class of it is full, so that the workload has to wait itself.
+    /// True if the backlog of a class is full, so that the workload has to stop.
     is_held_up: bool,
     report: HostReport,
 }
 
 impl<'a> Tenant<'a> {
-    /// A workload that has not begun.
+    /// A tenant with a workload that has not begun.
     pub fn new(arrivals: &'a mut dyn Arrivals) -> Self {
         let (backlog, report) = Default::default();
         Self { number: 0, arrivals, queue: None, arrival_ns: 0, asked_ns: Ns::MAX, backlog, is_held_up: false, report }
     }
 
-    /// All of its requests are submitted to that queue of the host, whatever the workload says.
+    /// Submits all its requests to that queue of the host, whatever the workload's choice.
     #[must_use]
     pub fn on_queue(self, queue: u8) -> Self {
         Self { queue: Some(queue), ..self }
     }
 
-    /// What its requests saw, in a run by [`Simulation::run_together`](crate::Simulation::run_together). Its target
-    /// alone knows when commands were dispatched: `device_latency` is empty.
+    /// The report of its requests in a run by [`Simulation::run_together`](crate::Simulation::run_together).
+    /// `device_latency` is empty, because only the target knows when commands were dispatched.
     pub fn report(&self) -> &HostReport {
         &self.report
     }
@@ -55,8 +55,7 @@ impl<'a> Tenant<'a> {
         self.arrivals.is_over()
     }
 
-    /// When its next request arrives; [`Ns::MAX`] at the end, and while the backlog is full: then the workload itself
-    /// has to wait.
+    /// Time of its next arrival; [`Ns::MAX`] at the end, and while the backlog is full.
     #[inline]
     pub(super) fn next_arrival_ns(&mut self, now: Ns) -> Result<Ns, Problem> {
         if self.is_held_up {
@@ -69,11 +68,11 @@ impl<'a> Tenant<'a> {
         Ok(self.arrival_ns)
     }
 
-    /// The request that is due, with the workload's cookie.
+    /// Takes the request that is due, with the workload's cookie.
     #[inline]
     pub(super) fn take(&mut self, now: Ns) -> (Request, u32) {
         self.asked_ns = Ns::MAX;
-        // As one value, which is not copied on its way out.
+        // One value, so that it is not copied on return.
         let mut taken = self.arrivals.take(now);
         if let Some(queue) = self.queue {
             taken.0.queue = queue;
@@ -81,27 +80,27 @@ impl<'a> Tenant<'a> {
         taken
     }
 
-    /// A request of this workload, by its cookie, has come back.
+    /// Called when the request with that cookie of the workload has completed.
     #[inline]
     pub(super) fn completed(&mut self, now: Ns, cookie: u32) {
         self.asked_ns = Ns::MAX;
         self.arrivals.completed(now, cookie);
     }
 
-    /// Puts a request behind those of its class that wait for room.
+    /// Appends a request to the backlog of its class.
     pub(super) fn hold(&mut self, request: &Request, cookie: u32) {
         let waiting = &mut self.backlog[Class::of(request).at()];
         waiting.push_back((*request, cookie));
         self.is_held_up |= waiting.len() == BACKLOG;
     }
 
-    /// Whether requests of a class wait for room.
+    /// True if a class has a backlog.
     #[inline]
     pub(super) fn holds(&self, class: Class) -> bool {
         !self.backlog[class.at()].is_empty()
     }
 
-    /// Offers the first request of a class that waits for room; its cookie, if it was accepted.
+    /// Submits the first request of a class's backlog; returns its cookie if it was accepted.
     pub(super) fn offer_first<T: Target>(
         &mut self,
         now: Ns,
@@ -119,26 +118,26 @@ impl<'a> Tenant<'a> {
     }
 }
 
-/// Requests on their way through the target, by the cookie that they have there.
+/// The ledger: outstanding requests by the cookie that the target knows them by.
 #[derive(Default)]
 pub(super) struct Ledger {
     entries: Vec<Entry>,
     free: Vec<u32>,
 }
 
-/// A request that has arrived and not come back.
+/// An outstanding request.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     pub(super) request: Request,
-    /// Which workload it is of, and that one's cookie for it.
+    /// Its workload, and the workload's cookie for it.
     pub(super) tenant: usize,
     pub(super) cookie: u32,
-    /// When the target accepted it, if it has.
+    /// Time of acceptance by the target; `None` before that.
     pub(super) admitted_ns: Ns,
 }
 
 impl Ledger {
-    /// Enters a request that arrives, and returns its cookie for the target.
+    /// Adds an arriving request; returns its cookie for the target.
     fn enter(&mut self, entry: Entry) -> u32 {
         if let Some(place) = self.free.pop() {
             self.entries[place as usize] = entry;
@@ -154,12 +153,12 @@ impl Ledger {
         self.free.len() == self.entries.len()
     }
 
-    /// The target has accepted a request that had to wait for room.
+    /// Called when the target accepts a request of a backlog.
     pub(super) fn admitted(&mut self, now: Ns, place: u32) {
         self.entries[place as usize].admitted_ns = now;
     }
 
-    /// The request has come back: its cookie is free.
+    /// Removes a completed request; its cookie is free again.
     pub(super) fn leave(&mut self, place: u32) -> Entry {
         self.free.push(place);
         self.entries[place as usize]
@@ -168,7 +167,7 @@ impl Ledger {
 
 /// Reports of workloads that share a target.
 impl Tenant<'_> {
-    /// Counts a request that arrives, and enters it into the ledger: its cookie for the target.
+    /// Counts an arriving request and adds it to the ledger; returns its cookie for the target.
     #[inline(never)] // A run of one workload has no ledger.
     pub(super) fn enter(&mut self, ledger: &mut Ledger, now: Ns, request: &Request, cookie: u32) -> u32 {
         self.report.generated += 1;

@@ -1,4 +1,4 @@
-//! Which plane, and which of its open blocks, a page is written to.
+//! Allocation policies: the plane, and the lane in it, that a page is written to.
 //!
 //! Adding an allocation is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
@@ -14,7 +14,7 @@ pub use crate::slots::ALLOCATION as SLOT;
 pub use interface::{Allocation, ObservedRead, Place, Profile, Setup, WantedStreams};
 pub(crate) use stripe::{stripe, stripe_of_superpages};
 
-/// The allocations that are built in, in the order in which they are listed.
+/// The built-in allocations, in the order of `flashloom list`.
 pub fn builtin() -> Slot<dyn Allocation> {
     Slot::new(
         &SLOT,

@@ -1,10 +1,10 @@
-//! The order in which pages go round the planes.
+//! Stripes: the order in which consecutive pages visit the planes.
 
 use flashloom_nand::{Geometry, PlaneId};
 
 use crate::params::StripeOrder;
 
-/// Round-robin over all planes.
+/// A round-robin over all planes.
 pub(super) struct Rotation {
     stripe: Vec<PlaneId>,
     at: usize,
@@ -17,7 +17,7 @@ impl Rotation {
         Self { stripe, at: 0 }
     }
 
-    /// The plane whose turn it is.
+    /// The next plane.
     #[inline]
     pub(super) fn next(&mut self) -> PlaneId {
         let plane = self.stripe[self.at];
@@ -26,7 +26,7 @@ impl Rotation {
     }
 }
 
-/// All planes in the order in which a stripe visits them.
+/// All planes in the order of a stripe.
 pub(crate) fn stripe(geometry: &Geometry, order: StripeOrder) -> Vec<PlaneId> {
     let size = |letter| match letter {
         'C' => geometry.channels,
@@ -46,7 +46,7 @@ pub(crate) fn stripe(geometry: &Geometry, order: StripeOrder) -> Vec<PlaneId> {
     (0..geometry.total_planes()).map(plane).collect()
 }
 
-/// The same, each plane as often in a row as a superpage has pages.
+/// [`stripe`] with each plane repeated `superpage` times in a row.
 pub(crate) fn stripe_of_superpages(geometry: &Geometry, superpage: u32, order: StripeOrder) -> Vec<PlaneId> {
     let planes = stripe(geometry, order).into_iter();
     planes.flat_map(|plane| std::iter::repeat_n(plane, superpage as usize)).collect()

@@ -1,37 +1,37 @@
 //! Clairvoyant: a page-mapped FTL that knows when every page dies, run over a recorded sequence of page writes.
 //!
 //! ```text
-//! page written or copied: to the open block of its lane, which has the pages that live about as long from now on
-//! lanes:  from the shortest lives on, each as wide as the time in which it fills a block:
-//!         width * share of the writes with such lives >= pages of a block;
-//!         twice as wide until the spare space can hold their open blocks;
+//! page written or copied: to the open block of its lane; a lane has the pages of similar remaining lifetime
+//! lanes:  ranges of lifetimes from the shortest on, each wide enough to fill a block within its width:
+//!         width * share of the writes with such lifetimes >= pages of a block;
+//!         the widths are doubled until the spare space can hold all open blocks;
 //!         pages that never die have a lane of their own
-//! block whose last page has died: erased, at no cost
-//! one free block is left, and another is wanted: collect the closed block with the highest
+//! last valid page of a block dies: the block is erased, without copies
+//! a block is needed and only one is free: collect the closed block with the highest
 //!         (space gained * time until its last page would have died) / pages copied
 //! ```
 //!
-//! A *reference*, not a bound: what one FTL does that always knew the future, so that the least number of copies of
-//! such FTLs is at most that. Provable is only that it is at least none: write amplification 1, which a log with an
-//! open block for every group of pages that die together reaches (the ideal placement of Wang et al.: SepBIT, FAST
-//! 2022). Victims are weighed as by cost-benefit, with the time that the space would have been lost in place of the age
-//! from which cost-benefit guesses it.
+//! A *reference*, not a bound: the copies of one FTL that knows the future; the best such FTL makes as many or fewer.
+//! The only provable bound is no copies, write amplification 1: a log with an open block for every group of pages that
+//! die together reaches it (the ideal placement of Wang et al.: SepBIT, FAST 2022). Victims are chosen as by
+//! cost-benefit, with the known time until the space would be free in place of the age, by which cost-benefit
+//! estimates it.
 //!
-//! It needs the future, so it is a function of a recorded sequence and no policy in the table. Blocks are of one pool:
-//! planes, superblocks and the pages of a cached map do not exist. O(log blocks) a page, O(pages of a block * log
-//! blocks) a collection.
+//! It needs the future, so it is a function of a recorded sequence, not a policy in the table. All blocks form one
+//! pool: planes, superblocks and translation pages are not modelled. O(log blocks) per page, O(pages of a block * log
+//! blocks) per collection.
 
 use std::collections::BTreeSet;
 
-/// What an FTL is asked to change.
+/// A change requested of an FTL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A page is written.
+    /// A write of a page.
     Write {
-        /// Which page.
+        /// The logical page.
         lpn: u32,
     },
-    /// A page is discarded.
+    /// A discard of a page.
     Trim {
         /// Which page.
         lpn: u32,
@@ -46,32 +46,32 @@ impl Change {
     }
 }
 
-/// The array that pages are written to.
+/// The sizes of the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Array {
-    /// Blocks that can be written.
+    /// Usable blocks.
     pub blocks: u32,
-    /// Pages of each.
+    /// Pages per block.
     pub block_pages: u32,
 }
 
-/// The fewest blocks that any FTL erases for so many page writes, of an array in which so many pages were erased at
-/// first.
+/// A lower bound on the blocks that any FTL erases for `page_writes` writes, on an array that begins with
+/// `erased_pages` erased pages.
 ///
 /// Proof. Count the erased pages of the array. Each page written programs one of them, whatever the mapping, and so
-/// does each page copied, filler, page of a map, and program that fails; nothing but an erase makes any, of one block
-/// at most all its pages. After `w` writes and `e` erases at most `erased_pages + e * block_pages - w` are left, which
-/// is not below zero. So `e >= (w - erased_pages) / block_pages`, rounded up. Pages that were dead at first do not
-/// count: they can be written after an erase of their block, and that is one of the `e`.
+/// does each copy, filler, translation page and failed program; only an erase adds any, at most the pages of one block.
+/// After `w` writes and `e` erases at most `erased_pages + e * block_pages - w` are left, which is not negative. So
+/// `e >= (w - erased_pages) / block_pages`, rounded up. Pages that were dead at first do not count: they can be written
+/// only after an erase of their block, which is one of the `e`.
 ///
-/// It is reached wherever each block erased holds no valid page at that time and little is left over. That it leaves
-/// out the copies which valid pages among the dead ones need is what makes it loose.
+/// The bound is tight if erased blocks hold no valid pages and few erased pages are left at the end. It ignores the
+/// copies of valid pages, which makes it loose otherwise.
 pub fn least_erases(block_pages: u32, erased_pages: u64, page_writes: u64) -> u64 {
     page_writes.saturating_sub(erased_pages).div_ceil(u64::from(block_pages))
 }
 
-/// Pages that the clairvoyant FTL copies for a sequence of changes; none where the array has too little spare space for
-/// it to go on. `valid` are the pages that the array holds at first: they lie in the order in which they die.
+/// Pages that the clairvoyant FTL copies for a sequence of changes; `None` if the array has too little spare space.
+/// `valid` are the logical pages that the array holds at first, placed in the order in which they die.
 pub fn copies(array: Array, valid: impl Iterator<Item = u32>, changes: &[Change]) -> Option<u64> {
     let future = Future::of(valid, changes);
     let mut log = Log::new(array, &future)?;
@@ -89,7 +89,7 @@ pub fn copies(array: Array, valid: impl Iterator<Item = u32>, changes: &[Change]
     Some(log.collected)
 }
 
-/// A page and the change that it dies by; [`NEVER`] if none does.
+/// A page, and the index of the change that it dies by; [`NEVER`] if none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Page {
     dies: u32,
@@ -99,9 +99,9 @@ struct Page {
 const NEVER: u32 = u32::MAX;
 const NO_BLOCK: u32 = u32::MAX;
 
-/// What is going to happen, as the sequence says.
+/// The future, from the recorded sequence.
 struct Future {
-    /// By which change the page of each write dies.
+    /// For each change that is a write, the index of the change by which its page dies.
     deaths: Vec<u32>,
     /// The pages that are valid at first, in the order in which they die.
     first: Vec<Page>,
@@ -131,7 +131,7 @@ impl Future {
         Self { deaths, first, most_valid }
     }
 
-    /// The longest life of each lane, but for the last two: that of all longer lives, and that of pages that never die.
+    /// The longest lifetime of each lane but the last two: these have all longer lifetimes, and pages that never die.
     fn lanes(&self, block_pages: u32, most: usize) -> Vec<u32> {
         let dying = self.deaths.iter().enumerate().filter(|(_, dies)| **dies != NEVER);
         let mut lives: Vec<u32> = dying.map(|(at, dies)| dies - at as u32).collect();
@@ -154,7 +154,7 @@ impl Future {
     }
 }
 
-/// The most pages that are valid at once, of those that are at first and those that changes write.
+/// The most pages that are valid at once, of those of the beginning and those written.
 fn most_valid(first: &[Page], changes: &[Change], deaths: &[u32]) -> u64 {
     let mut dies = vec![false; changes.len()];
     let all = first.iter().map(|page| page.dies).chain(deaths.iter().copied());
@@ -168,7 +168,7 @@ fn most_valid(first: &[Page], changes: &[Change], deaths: &[u32]) -> u64 {
     most
 }
 
-/// A block and what was written to it since it was erased.
+/// A block, and the pages written to it since its erase.
 #[derive(Clone, Debug, Default)]
 struct Block {
     pages: Vec<Page>,
@@ -177,15 +177,15 @@ struct Block {
     last: u32,
 }
 
-/// The array and the open blocks, one a lane.
+/// The array and its open blocks, one per lane.
 struct Log {
     array: Array,
     blocks: Vec<Block>,
     free: Vec<u32>,
-    /// The longest life of each lane but the last two.
+    /// The longest lifetime of each lane but the last two.
     lives: Vec<u32>,
     open: Vec<u32>,
-    /// Full blocks by valid pages, and by when the last of them dies.
+    /// Full blocks, sorted by valid pages, then by when the last of these dies.
     closed: BTreeSet<(u32, u32, u32)>,
     /// The block that holds the page that each change kills.
     holds: Vec<u32>,
@@ -193,7 +193,7 @@ struct Log {
 }
 
 impl Log {
-    /// An empty log; none where the pages do not fit.
+    /// An empty log; `None` if the pages do not fit.
     fn new(array: Array, future: &Future) -> Option<Self> {
         let needed = future.most_valid.div_ceil(u64::from(array.block_pages));
         let spare = u64::from(array.blocks).checked_sub(needed + 1)?;
@@ -217,7 +217,7 @@ impl Log {
         }
     }
 
-    /// A page is written; none where nothing can be collected and no block has room.
+    /// Writes a page; `None` if there is no room and nothing to collect.
     fn write(&mut self, page: Page, now: u32) -> Option<()> {
         if self.open[self.lane_of(page, now)] == NO_BLOCK {
             while self.free.len() <= 1 && self.collect(now)? {}
@@ -225,7 +225,8 @@ impl Log {
         self.place(page, now)
     }
 
-    /// Puts a page into the open block of its lane; where that has none and no block is free, into that of the next.
+    /// Puts a page into the open block of its lane. Without such a block and a free one, uses the open block of the
+    /// nearest lane.
     fn place(&mut self, page: Page, now: u32) -> Option<()> {
         let mut lane = self.lane_of(page, now);
         if self.open[lane] == NO_BLOCK {
@@ -251,7 +252,7 @@ impl Log {
         Some(())
     }
 
-    /// The page that a change kills is dead; a closed block that has no other is free.
+    /// Marks the page dead that a change kills; erases its block if it is closed and has no other valid page.
     fn die(&mut self, change: u32) {
         let at = self.holds[change as usize];
         if at == NO_BLOCK {
@@ -272,8 +273,8 @@ impl Log {
         self.free.push(at);
     }
 
-    /// Copies the valid pages of the block that is worth most, and erases it; false where no closed block has a dead
-    /// page, none where its pages find no room.
+    /// Copies the valid pages of the victim and erases it; false if no closed block has a dead page, `None` if there is
+    /// no room for its pages.
     fn collect(&mut self, now: u32) -> Option<bool> {
         let Some((valid, last, at)) = self.victim(now) else { return Some(false) };
         self.closed.remove(&(valid, last, at));
@@ -286,8 +287,8 @@ impl Log {
         Some(true)
     }
 
-    /// The closed block whose space is worth most for what it costs: among those with as many valid pages, it is the
-    /// one that would be whole the longest.
+    /// The closed block with the highest benefit for its cost. Of blocks with equally many valid pages only the one
+    /// whose last page dies latest is compared.
     fn victim(&self, now: u32) -> Option<(u32, u32, u32)> {
         let horizon = self.holds.len() as u32;
         let worth = |(valid, last, _): (u32, u32, u32)| {
@@ -315,10 +316,10 @@ mod tests {
 
     use super::*;
 
-    /// A block of the search: how many pages it was written, and which of them are valid.
+    /// A block of the search: the number of programmed pages, and which of them are valid.
     type Written = (u32, Vec<u32>);
 
-    /// What a step costs.
+    /// Cost of a step.
     #[derive(Clone, Copy, PartialEq)]
     enum Cost {
         Copies,
@@ -329,7 +330,7 @@ mod tests {
         vec![(0, Vec::new()); array.blocks as usize]
     }
 
-    /// An array that was written before: blocks that are programmed to different heights, most of whose pages are dead.
+    /// A used array: blocks programmed up to different pages, most of them dead.
     fn aged(prng: &mut Prng, array: Array, pages: u32) -> Vec<Written> {
         let mut blocks = erased(array);
         for (written, _) in &mut blocks {
@@ -345,13 +346,13 @@ mod tests {
         blocks
     }
 
-    /// All pages of a block in half of the cases, else any number.
+    /// All pages of a block in half of the cases, else a random number.
     fn pick_most(prng: &mut Prng, block_pages: u32) -> u32 {
         if prng.chance(0.5) { block_pages } else { prng.below(u64::from(block_pages) + 1) as u32 }
     }
 
-    /// The least that any way of placing, copying and erasing costs from blocks as they are: Dijkstra's search over all
-    /// states, whose blocks are kept sorted because they are alike. None where the pages find no room.
+    /// The lowest cost of any sequence of placements, copies and erases from the given blocks: Dijkstra's search over
+    /// all states, with sorted blocks because their order does not matter. `None` if the pages do not fit.
     fn least(array: Array, first: &[Written], changes: &[Change], cost: Cost) -> Option<u64> {
         let start = (0usize, first.to_vec());
         let mut reached: BTreeMap<(usize, Vec<Written>), u64> = BTreeMap::from([(start.clone(), 0)]);
@@ -437,7 +438,7 @@ mod tests {
         assert!(reference_copies > 0, "the reference has to collect: the best copies {best_copies} pages");
     }
 
-    /// Dead pages at first are no room: the search, which may copy and erase as it likes, erases for them too.
+    /// Initially dead pages are no free space: the search, which may copy and erase at will, needs erases for them too.
     #[test]
     fn no_way_to_go_on_with_an_aged_array_erases_less_than_the_bound() {
         let mut prng = Prng::new(4).branch("aged");
@@ -482,7 +483,7 @@ mod tests {
         let array = Array { blocks: 128, block_pages: 32 };
         let changes: Vec<Change> = (0..40_000).map(|_| Change::Write { lpn: prng.below(3_500) as u32 }).collect();
         let copies = copies(array, 0..3_500, &changes).expect("there is spare space");
-        // Greedy collection copies about three pages a write here.
+        // Greedy collection copies about three pages per write here.
         assert!(copies > 0 && copies < 40_000, "{copies} copies");
     }
 }

@@ -1,4 +1,4 @@
-//! Which closed block of a plane is collected next.
+//! Garbage collection policies: the closed block of a plane that is collected next.
 //!
 //! Adding a collection policy is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
@@ -19,7 +19,7 @@ mod windowed_greedy;
 pub use crate::slots::COLLECTION as SLOT;
 pub use interface::{Collection, Setup};
 
-/// The collection policies that are built in, in the order in which they are listed.
+/// The built-in collection policies, in the order of `flashloom list`.
 pub fn builtin() -> Slot<dyn Collection> {
     Slot::new(
         &SLOT,

@@ -1,42 +1,41 @@
-//! The page store: pages anywhere on the drive, found through a map; what every page-mapped FTL stands on.
+//! The page store: a map from logical pages to any place on the drive, the basis of all page-level mappings.
 //!
 //! ```text
 //! write:      plane = allocation's choice, or the next of the stripe that has room
 //!             page  = next page of the plane's open block of that lane; when it is full, collect until two blocks are
 //!                     free, then open the one that wear levelling prefers
-//!             while less than gc_threshold blocks are free, go on with the plane's collection, at its pace
+//!             while fewer than gc_threshold blocks are free, continue the plane's collection, at its pace
 //! collect:    victim = collection's choice; copy its valid pages to the plane's open block for survivors; erase
-//! pace:       a victim with v of b pages valid costs v copies and an erase and gains b - v pages, so every page that
-//!             is written pays for (v + 1) / (b - v) steps: free space then holds its level
+//! pace:       a victim with v of b pages valid costs v copies and an erase and gains b - v pages, so each page written
+//!             takes (v + 1) / (b - v) steps of the collection: the free space then stays constant
 //! idle:       one step of a collection in a plane with less than background_threshold free blocks
 //! ```
 //!
-//! A collection is a job that goes on a step at a time, whoever pays for the step. Two free blocks before one is opened
-//! leave a block for the collector, and a job needs at most one: all pages of a victim go to one lane, or to two that
-//! stand in for each other. So it can always be brought to its end. Where collected pages share the host's block that
-//! does not hold for a job that is left half done, because the host may fill the block meanwhile: there a collection
-//! runs to its end at once. A page may be placed in a plane only while its valid pages leave room for the blocks that
-//! collection and the open lanes need, so a victim with a dead page always exists. Blocks of a map that lies on flash
-//! are won back on the side (`map_block`). O(1) a page besides collection.
+//! A collection is a *job* that advances in steps of one copy or erase. A page that is written to the plane *pays* for
+//! some steps: they are taken before its program. Progress: a block is opened only while two are free, which leaves one
+//! for the collector, and a job needs at most one, because all survivors of a victim go to one lane, or to two that can
+//! replace each other. So a job can always end. With `gc_blocks = "shared"` that would not hold for an unfinished job,
+//! because the host may fill the shared block meanwhile: there a collection runs to its end at once. A plane takes a
+//! page only while its valid pages leave room for the blocks of collection and open lanes, so a victim with a dead page
+//! always exists. Map blocks are collected by rules of their own (`map_block`). O(1) per page besides collection.
 //!
-//! What the host waits for. With `preemption = "page"` a page that is written pays for `ceil((v + 1) / (b - v))` steps,
-//! and its program waits for no more of them; a read waits for the one that its die is at, at most an erase. With
-//! `preemption = "none"` a collection that a write begins, or finds half done, runs to its end at once and nothing of
-//! the host goes before it on its die: a request waits for the collections of the pages that were written to its die
-//! just before, each at most `(b - 1) C_copy + C_erase`, as KAST has it for merges.
+//! Waits of the host. With `preemption = "page"` a page written pays for `ceil((v + 1) / (b - v))` steps, and its
+//! program waits for no more than these; a read waits for the operation that its die executes, at most an erase. With
+//! `preemption = "none"` a collection that a write begins, or finds unfinished, runs to its end at once, and no host
+//! operation overtakes it on its die: a request waits for the collections of pages written to its die just before, each
+//! at most `(b - 1) C_copy + C_erase`, as in KAST for merges.
 //!
-//! Pages are numbered as the mapping above likes: the host's by their logical number, its own (translation pages) above
-//! them. Memory: 8 bytes a page (both directions of the map) and one bit; a byte a block, and four more where reads are
+//! Page numbers are the mapping's: the host's logical pages, and above them the mapping's own (translation pages).
+//! Memory: 8 bytes (both directions of the map) and one bit per page; a byte per block, and four more if reads are
 //! counted.
 //!
-//! With superblocks (`crate::superblock`) what is called plane and block here is a die and its superblock; a step
-//! copies what fills a superpage, and is paid for by a superpage. A store can be over a region of the array; then these
-//! are the region's.
+//! With superblocks (`crate::superblock`) plane and block here mean die and superblock; a step copies a superpage, and
+//! each superpage written pays once. A store over a region of the array has the planes and blocks of the region.
 //!
-//! [`PageStore`] (`store`) is made of parts: pages, planes (`plane`), allocator, collector (with its `strategy`),
-//! failures. Whatever writes, copies or erases is a method of [`Cursor`]: `cursor` finds the place of a page, `collect`
-//! collects, `rows` copies many pages at once, `failure` moves pages out of blocks that failed, `map_block` sees to the
-//! blocks of a map.
+//! [`PageStore`] (`store`) consists of parts: pages, planes (`plane`), allocator, collector (with its `strategy`),
+//! failures. All that writes, copies or erases is a method of [`Cursor`]: `cursor` chooses the place of a page,
+//! `collect` collects, `rows` copies many pages at once, `failure` moves pages out of failed blocks, `map_block`
+//! collects map blocks.
 
 mod collect;
 mod cursor;

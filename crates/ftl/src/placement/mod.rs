@@ -1,8 +1,8 @@
-//! Which chip the pages of a logical block go to, where every chip has an FTL of its own.
+//! Placements: the chip that the pages of a logical block go to, if every chip has an FTL of its own.
 //!
-//! The write buffer decides what is evicted together, the placement where each of its logical blocks goes (the channel
-//! allocator of CAVE, section 4.2). Pages that a logical block has on another chip are moved, which is counted and
-//! takes its time. Adding a placement is one file here and one line in the table below; or, from another crate,
+//! The write buffer decides which pages are evicted together; the placement chooses a chip for each of their logical
+//! blocks (the channel allocator of CAVE, section 4.2). Pages that a logical block has on another chip are moved, which
+//! is counted and timed. Adding a placement is one file here and one line in the table below; or, from another crate,
 //! [`Slot::add`].
 
 use flashloom_units::{Policy, PolicySpec, Slot, Value};
@@ -16,7 +16,7 @@ mod r#static;
 pub use crate::slots::PLACEMENT as SLOT;
 pub use interface::{Ledger, Placement, Profile, Region, Run, Setup, Times};
 
-/// The placements that are built in, in the order in which they are listed.
+/// The built-in placements, in the order of `flashloom list`.
 pub fn builtin() -> Slot<dyn Placement> {
     Slot::new(
         &SLOT,

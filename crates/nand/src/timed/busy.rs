@@ -1,16 +1,16 @@
-//! Busy time of dies and channels at any time.
+//! Busy time of dies and channels up to any time.
 
 use flashloom_units::Ns;
 
 use super::{Channel, Die, Timed};
 
 impl Timed {
-    /// Time that each die was occupied until `now`, at which nothing has happened since the array's own.
+    /// Busy time of each die up to `now`; no event is due between the array's time and `now`.
     pub(crate) fn die_busy_ns(&self, now: Ns) -> impl Iterator<Item = Ns> + '_ {
         self.dies.iter().map(move |die| die.busy_until(now))
     }
 
-    /// Time that each channel carried something until `now`.
+    /// Busy time of each channel up to `now`.
     pub(crate) fn channel_busy_ns(&self, now: Ns) -> impl Iterator<Item = Ns> + '_ {
         self.channels.iter().map(move |channel| channel.busy_until(now))
     }
@@ -24,7 +24,8 @@ impl Die {
 }
 
 impl Channel {
-    /// A transfer is accounted for when it is booked, and those booked ahead follow each other without a gap.
+    /// `busy_ns` counts transfers when they are booked. Those still to come follow each other without a gap, so the
+    /// part after `now` is the time until the channel is free.
     fn busy_until(&self, now: Ns) -> Ns {
         self.busy_ns - self.free_ns.saturating_sub(now)
     }

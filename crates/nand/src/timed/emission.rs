@@ -1,4 +1,7 @@
-//! Emission: what the FTL asks for, and when it may be queued.
+//! Emission of operations by the FTL, and the dependencies that keep them out of the queues.
+//!
+//! A block's *life* is the time from one erase to the next. Operations emitted behind a pending erase belong to the
+//! block's next life, and are kept in its list `later` until that erase has ended.
 
 use crate::{BlockId, DieId, Events, OpId, Origin, PlaneId, Ppn, Urgency};
 use flashloom_units::NO_INDEX;
@@ -7,7 +10,7 @@ use super::{BLOCKING, HOST_READS, List, Timed, event};
 use crate::event::{Command, Event, OperationKind};
 use crate::operation::{Operation, Waits};
 
-/// What an operation of the table is queued by.
+/// An operation of the table, with the fields that decide when it is queued.
 #[derive(Clone, Copy)]
 struct Admitted {
     id: u32,
@@ -27,7 +30,7 @@ impl Timed {
             && geometry.page_in_block(from) < self.blocks[source.at()].programmed
     }
 
-    /// Puts an operation into the table, behind the one that it waits for; where its page is follows from the block.
+    /// Adds an operation to the table, and to the waiters of `after` unless that is [`OpId::DONE`].
     #[inline(always)]
     fn admit(&mut self, operation: Operation, after: OpId) -> Admitted {
         if self.free == NO_INDEX {
@@ -51,7 +54,7 @@ impl Timed {
         Admitted { id, block, page, plane, class, waits }
     }
 
-    /// Makes room where more operations are in flight than ever before.
+    /// Grows the table by one, when more operations are in flight than ever before.
     #[cold]
     fn grow(&mut self) {
         assert!(self.operations.len() < event::INDEX as usize, "events name at most {} operations", event::INDEX);
@@ -59,7 +62,7 @@ impl Timed {
         self.operations.push(Operation::new(OperationKind::Hold, Ppn::NONE, BlockId::NONE, Origin::Host, NO_INDEX));
     }
 
-    #[inline(always)] // Once where the host's are emitted and once where copies are, as the next.
+    #[inline(always)] // Two callers: emission for the host and emission of copies. `issue_program` likewise.
     pub(crate) fn issue_read(&mut self, operation: Operation, after: OpId, events: &mut Events) -> OpId {
         let read = self.admit(operation, after);
         self.note_issue(read.id, after, events);
@@ -72,7 +75,7 @@ impl Timed {
         OpId(read.id)
     }
 
-    /// As above, of a page whose program has not ended.
+    /// [`Self::issue_read`] of a page whose program has not ended.
     #[cold]
     fn issue_unfinished(&mut self, read: Admitted, events: &mut Events) {
         self.operations[read.id as usize].before = self.program_of(read.block, read.page);
@@ -110,7 +113,7 @@ impl Timed {
         operation.command(id, self.geometry.die_of(operation.plane))
     }
 
-    /// A program takes the data of a page to another block: the next erase of the page's own block has to wait.
+    /// A program that copies a page delays the next erase of the page's block until it has ended.
     #[inline(always)]
     fn hold(&mut self, program: u32, from: Ppn, events: &mut Events) {
         let source = self.geometry.block_of(from);
@@ -136,8 +139,8 @@ impl Timed {
         id
     }
 
-    /// Admits one of several erases that are to begin together; `last` is the one admitted before. They form a ring by
-    /// `sibling`, which an erase does not need for itself, because it waits for blocks and not for an operation.
+    /// Admits one erase of a group that begins together; `last` is the one admitted before. The group is a ring linked
+    /// by `sibling`, a field that erases do not use otherwise, because no erase waits for an operation.
     pub(crate) fn admit_erase(&mut self, operation: Operation, last: Option<OpId>, events: &mut Events) -> OpId {
         let id = self.admit(operation, OpId::DONE).id;
         self.note_issue(id, OpId::DONE, events);
@@ -146,7 +149,7 @@ impl Timed {
         OpId(id)
     }
 
-    /// The ring of erases is whole: they join the lives of their blocks.
+    /// Makes the erases of a complete ring pending in their blocks.
     pub(crate) fn enter_erases(&mut self, last: OpId, events: &mut Events) {
         let mut id = last.0;
         loop {
@@ -158,7 +161,7 @@ impl Timed {
         }
     }
 
-    /// Everything before an erase has ended: it is queued, or all of its ring once that holds for each of them.
+    /// Called when all operations before an erase have ended. Queues its whole ring if that holds for every member.
     #[cold] // Once for hundreds of pages.
     pub(super) fn queue_erase(&mut self, id: u32, events: &mut Events) {
         let mut member = id;
@@ -183,9 +186,9 @@ impl Timed {
         }
     }
 
-    /// An operation joins the life of its block that it was emitted for: the present one, or after a pending erase the
-    /// next, which begins when that erase has ended.
-    #[cold] // Reads and programs nearly always do when they are issued.
+    /// Enters an operation into the life of its block that it was emitted for: the present one, or the next one if an
+    /// erase is pending.
+    #[cold] // Reads and programs are nearly always entered when they are issued.
     pub(super) fn enter(&mut self, id: u32, events: &mut Events) {
         let Operation { block, page, plane, class, waits, kind, .. } = self.operations[id as usize];
         let operation = Admitted { id, block, page: u32::from(page), plane, class, waits };
@@ -209,7 +212,7 @@ impl Timed {
         }
     }
 
-    /// Whether an operation belongs to the next life of its block, for which it then waits.
+    /// True if an operation belongs to the next life of its block; it is then added to the block's `later`.
     #[inline(always)]
     fn comes_later(&mut self, operation: Admitted) -> bool {
         let state = &mut self.blocks[operation.block.at()];
@@ -220,7 +223,8 @@ impl Timed {
         comes_later
     }
 
-    /// A read that waits for no other operation goes to its queue, after the program of its page.
+    /// Counts a read as pending in its block. Queues it unless it waits for another operation or the program of its
+    /// page.
     #[inline(always)]
     fn enter_read(&mut self, read: Admitted, events: &mut Events) {
         let state = &mut self.blocks[read.block.at()];
@@ -234,7 +238,7 @@ impl Timed {
         }
     }
 
-    /// The same for one that has waited.
+    /// Queues a read whose wait for another operation has ended, unless it also waits for the program of its page.
     pub(super) fn queue_read(&mut self, id: u32, events: &mut Events) {
         let Operation { block, page, plane, class, .. } = self.operations[id as usize];
         if u32::from(page) < self.blocks[block.at()].programmed {
@@ -244,7 +248,7 @@ impl Timed {
         }
     }
 
-    /// A read waits for the program of its page.
+    /// Adds a read to those that wait for a program of its block.
     pub(super) fn hold_back(&mut self, id: u32) {
         let operation = &mut self.operations[id as usize];
         operation.next = std::mem::replace(&mut self.blocks[operation.block.at()].reads, id);
@@ -255,7 +259,7 @@ impl Timed {
         let Admitted { id, block, plane, class, waits, .. } = program;
         let state = &mut self.blocks[block.at()];
         state.pending += 1;
-        // One behind others is queued when they are.
+        // A program behind others in `programs` is queued with them, in page order.
         if waits == Waits::No && state.programs.head == NO_INDEX && state.takes(class) {
             state.queues(class);
             self.enqueue(id, plane, class, events);
@@ -264,14 +268,14 @@ impl Timed {
         }
     }
 
-    /// A hold is over: its place is free.
+    /// Frees the table entry of a hold that has ended.
     pub(super) fn retire(&mut self, id: u32) {
         let operation = &mut self.operations[id as usize];
         (operation.next, operation.sequence) = (std::mem::replace(&mut self.free, id), Operation::ENDED);
         self.in_flight -= 1;
     }
 
-    /// Queues the programs of a block that nothing holds back any more, in page order.
+    /// Queues the programs of a block in page order, up to the first that still waits.
     #[inline(always)]
     pub(super) fn queue_programs(&mut self, block: BlockId, events: &mut Events) {
         loop {
@@ -304,7 +308,7 @@ impl Timed {
     }
 }
 
-/// Adds an operation that is in no list at the end of one.
+/// Appends an operation, which is in no list, to a list.
 #[inline(always)]
 fn append(operations: &mut [Operation], list: &mut List, id: u32) {
     debug_assert_eq!(operations[id as usize].next, NO_INDEX, "it is in one at a time");

@@ -1,11 +1,11 @@
-//! What a closed loop does in the simulator's block layer, beside what it did in a recording:
+//! Compares a closed loop in the simulator's block layer with the same loop in a recording:
 //! `closed-loop SCHEDULER DEPTH SERVICE_NS`.
 //!
-//! Reads the recording from standard input, as [`events`] says: a process that keeps DEPTH requests outstanding, on a
-//! device that takes one at a time. The simulator gets the process and the device, not the times: the same requests in
-//! the same order, a further one when one has completed, each served in SERVICE_NS. Prints, separated by bars, of the
-//! recording and of the simulator: requests a second and mean latency in microseconds; then the share of what was
-//! issued that both issued in the same order.
+//! Reads the recording from standard input in the format of [`events`]: a process that keeps DEPTH requests
+//! outstanding, on a device that takes one at a time. The simulator gets the requests in the same order but not their
+//! times: it submits one when one completes, and each is served in SERVICE_NS. Prints, separated by bars, for the
+//! recording and for the simulator: requests per second and mean latency in microseconds; then the share of requests
+//! that both issued in the same order.
 
 use std::collections::VecDeque;
 use std::io::{Read, stdin};
@@ -16,7 +16,7 @@ use flashloom_kernel_agreement::recording::{Event, Issued, Kind, block_layer, ev
 use flashloom_units::Ns;
 use flashloom_workload::Op;
 
-/// What a closed loop came to.
+/// The result of a closed loop.
 #[derive(Debug, PartialEq)]
 struct Run {
     served: u64,
@@ -32,7 +32,7 @@ impl Run {
     }
 }
 
-/// The run that was recorded. What a completed request consists of is what lies in it, the oldest first.
+/// The recorded run. A completed request consists of the queued ones within its sectors, the oldest first.
 fn recorded(events: &[Event]) -> Result<Run, String> {
     let mut outstanding: Vec<(Issued, Ns)> = Vec::new();
     let mut run = Run { served: 0, latency_ns: 0, duration_ns: 0, issued: issued(events) };
@@ -65,8 +65,8 @@ fn recorded(events: &[Event]) -> Result<Run, String> {
     }
 }
 
-/// The same requests in the simulator. The kernel chooses the next request when the one before it is issued, so the
-/// block layer's device takes two, of which the first is served.
+/// The same requests in the simulator. The device has two tags, of which the first is served, because the kernel
+/// chooses the next request as soon as the one before it is issued.
 fn simulated(mut layer: BlockLayer, requests: &[Issued], depth: usize, service_ns: Ns) -> Run {
     let mut run = Run { served: 0, latency_ns: 0, duration_ns: 0, issued: Vec::new() };
     let mut coming = requests.iter();
@@ -90,7 +90,7 @@ fn simulated(mut layer: BlockLayer, requests: &[Issued], depth: usize, service_n
         });
         run.served += room as u64;
         run.duration_ns = now;
-        // Before the process can know, let alone submit.
+        // Before the process sees the completion and submits.
         while let Decision::Dispatch(sent) = layer.dispatch(now) {
             chosen.push_back(sent);
         }
@@ -139,7 +139,7 @@ fn main() -> ExitCode {
 mod tests {
     use super::*;
 
-    /// Four reads of a process that keeps two outstanding, 1 ms each.
+    /// Four reads of 1 ms by a process that keeps two outstanding.
     const LINES: &str = "0 Q R 300 8\n0 D R 300 8\n0 Q R 100 8\n1000000 C R 300 8\n1000000 D R 100 8\n\
         1000000 Q R 200 8\n2000000 C R 100 8\n2000000 D R 200 8\n2000000 Q R 50 8\n\
         3000000 C R 200 8\n3000000 D R 50 8\n4000000 C R 50 8\n";

@@ -1,9 +1,8 @@
-//! How far a scheduler of the simulator issues what the real one issued in a recording: `issue-order SCHEDULER`.
+//! Compares the issue order of a simulated scheduler with that of a recording: `issue-order SCHEDULER`.
 //!
-//! Reads the recording from standard input, as [`events`] says. What is queued is submitted at its time, and at every
-//! issue the simulator is asked for a request. Prints, separated by bars: how many requests were issued, how many of
-//! them are the same at the same place of both orders, how many are in the same order (the longest common subsequence),
-//! and the share of those.
+//! Reads the recording from standard input in the format of [`events`]. Each queued request is submitted at its time,
+//! and at each issue the simulator is asked for a request. Prints, separated by bars: requests issued, requests at the
+//! same position of both orders, requests in the same order (longest common subsequence), and the share of these.
 
 use std::io::{Read, stdin};
 use std::process::ExitCode;
@@ -13,18 +12,18 @@ use flashloom_kernel_agreement::recording::{Event, Issued, Kind, block_layer, ev
 use flashloom_units::Ns;
 use flashloom_workload::Op;
 
-/// The next request of a device that completes at once; nothing where none waits.
+/// Dispatches the next request and completes it at once; `None` if none is queued.
 fn take(layer: &mut BlockLayer, time_ns: Ns) -> Option<Issued> {
     let Decision::Dispatch(sent) = layer.dispatch(time_ns) else { return None };
     layer.complete(time_ns, sent.id, |_| {});
     Some((sent.op == Op::Read, sent.lba, sent.sectors))
 }
 
-/// What the simulator issues when the recorded one did; nothing where it has nothing.
+/// The simulator's request for each recorded issue; `None` where it has none.
 ///
-/// The kernel asks its scheduler for requests until the device has no tag for one; that one waits outside the
-/// scheduler for the next tag. So on a device of one tag one request is always chosen ahead: as soon as the one before
-/// it was issued, or when it came if none waited then.
+/// The kernel asks its scheduler for requests until the device has no tag for one, which then waits outside the
+/// scheduler. So on a device of one tag the next request is always chosen early: when the one before it is issued, or
+/// on arrival if none is queued then.
 fn replay(mut layer: BlockLayer, events: &[Event]) -> Vec<Option<Issued>> {
     let mut issued = Vec::new();
     let mut ahead = None;

@@ -1,4 +1,4 @@
-//! What is to be in flash before a command can go on: flushes wait for evictions.
+//! Durability: which evictions have ended, and the flushes that wait for them.
 
 use std::collections::VecDeque;
 
@@ -6,12 +6,12 @@ use flashloom_buffer::SlotId;
 
 use crate::drive::commands::CommandId;
 
-/// Evictions in the order in which they began, and the flushes that wait for them.
+/// Evictions, numbered in order of their begin, and the flushes that wait for them.
 pub(super) struct Durability {
     evictions: Evictions,
-    /// The eviction that each slot is part of.
+    /// The number of each slot's eviction.
     slot_eviction: Vec<u64>,
-    /// Flushes that wait until all evictions before the given one have ended.
+    /// Flushes, each with a number: it waits until all evictions below that number have ended.
     flushes: VecDeque<(u64, CommandId)>,
 }
 
@@ -22,32 +22,32 @@ impl Durability {
         Self { evictions: Evictions::default(), slot_eviction: vec![0; slots as usize], flushes: VecDeque::new() }
     }
 
-    /// The page of a slot is on its way to flash.
+    /// Called when the page of a slot is evicted.
     pub(super) fn eviction_began(&mut self, slot: SlotId) {
         self.slot_eviction[slot.0 as usize] = self.evictions.begin();
     }
 
-    /// The page of a slot is in flash.
+    /// Called when the page of a slot is in flash.
     pub(super) fn eviction_ended(&mut self, slot: SlotId) {
         self.evictions.end(self.slot_eviction[slot.0 as usize]);
     }
 
-    /// Whether no page is on its way to flash.
+    /// True if no page is on its way to flash.
     pub(super) fn is_all_in_flash(&self) -> bool {
         self.evictions.ended.is_empty()
     }
 
-    /// A flush waits for all evictions that have begun.
+    /// Makes a flush wait for all evictions that have begun.
     pub(super) fn wait(&mut self, id: CommandId) {
         self.flushes.push_back((self.evictions.next(), id));
     }
 
-    /// How many flushes wait.
+    /// The number of flushes that wait.
     pub(super) fn waiting(&self) -> usize {
         self.flushes.len()
     }
 
-    /// Takes a flush that waits for nothing any more.
+    /// Removes and returns a flush whose evictions have all ended.
     pub(super) fn take_flushed(&mut self) -> Option<CommandId> {
         let &(upto, id) = self.flushes.front()?;
         (upto <= self.evictions.first).then(|| {
@@ -61,7 +61,7 @@ impl Durability {
         self.slot_eviction[slot.0 as usize]
     }
 
-    /// Takes a flush that waits for that eviction, the last one first.
+    /// Removes and returns the last flush that waits for that eviction.
     pub(super) fn take_waiting_for(&mut self, eviction: u64) -> Option<CommandId> {
         let &(upto, id) = self.flushes.back()?;
         (upto > eviction).then(|| {
@@ -71,7 +71,7 @@ impl Durability {
     }
 }
 
-/// Which evictions have ended, as a window over their numbers.
+/// The evictions that have ended, as a window over their numbers.
 #[derive(Default)]
 struct Evictions {
     first: u64,

@@ -1,4 +1,4 @@
-//! What becomes of the buffered path when flash can store no page any more.
+//! The buffered path at the drive's end of life, when flash refuses pages.
 
 use flashloom_buffer::SlotId;
 use flashloom_units::Ns;
@@ -9,8 +9,8 @@ use crate::drive::interface::HostInterface;
 use crate::status::{Reason, Status};
 
 impl Buffered {
-    /// The page of a slot was refused: it stays in the buffer, and a write that waits for it fails. Returns the
-    /// eviction that never ends.
+    /// Called when flash refuses the page of a slot. The page stays in the buffer, and a write that waits for it fails.
+    /// Returns its eviction, which never ends.
     pub(in crate::drive) fn page_refused(
         &mut self,
         now: Ns,
@@ -25,8 +25,8 @@ impl Buffered {
         self.durability.refused_eviction(slot)
     }
 
-    /// Nothing is evicted any more. Writes that wait for slots fail, and so do flushes that wait for an eviction that
-    /// was refused, of which the given one is the first; the others wait on.
+    /// Stops evictions. Fails writes that wait for slots, and flushes that wait for a refused eviction, of which
+    /// the given one is the first; other flushes keep waiting.
     pub(in crate::drive) fn freeze(
         &mut self,
         now: Ns,
@@ -35,7 +35,7 @@ impl Buffered {
         flash: &mut Flash,
     ) {
         self.is_frozen = true;
-        // A write that stalled ends when those of its pages that are on their way to flash are there.
+        // A stalled write ends when its pages that are on their way to flash are programmed.
         while let Some(id) = self.stalls.pop() {
             let command = &mut interface.commands[id];
             command.status = Status::Failed(Reason::EndOfLife);
@@ -48,7 +48,7 @@ impl Buffered {
         }
     }
 
-    /// Whether there are pages that flash does not have and never will, once the path is frozen.
+    /// True if the buffer has pages that will never be on flash, once evictions have stopped.
     pub(in crate::drive) fn holds_unstorable(&self) -> bool {
         self.refused_pages > 0 || self.buffer.dirty() > 0
     }

@@ -1,4 +1,4 @@
-//! Writes that found the buffer full, in order of arrival, and for how many of their pages a slot is still lacking.
+//! Stalled writes: those that found the buffer full, in order of arrival, with their pages that still need a slot.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -10,20 +10,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::drive::commands::CommandId;
 
-/// Counters of [`Awaited`].
+/// Number of counters of [`Awaited`].
 const CELLS: usize = 256;
 
-/// The writes that wait for slots.
+/// The queue of stalled writes.
 #[derive(Default)]
 pub(super) struct Stalls {
     queue: VecDeque<Stalled>,
-    /// Pages that they lack slots for, all together.
+    /// Pages of all stalled writes that still need a slot.
     lacking: u64,
     awaited: Awaited,
 }
 
-/// How many of the pages that wait for slots have each remainder by [`CELLS`]: a page whose remainder nothing has is
-/// not waited for, and need not be looked for in every write.
+/// A counting filter over the pages that wait for slots, by remainder modulo [`CELLS`]: a page whose counter is zero is
+/// in no stalled write, which saves searching them all.
 struct Awaited([u32; CELLS]);
 
 impl Default for Awaited {
@@ -46,24 +46,24 @@ impl Awaited {
         pages.for_each(|page| *self.cell(page) -= 1);
     }
 
-    /// Whether any of the pages may wait for a slot.
+    /// True if any of the pages may wait for a slot.
     fn may_hold(&self, mut pages: Range<u32>) -> bool {
         pages.any(|page| self.0[page as usize % CELLS] > 0)
     }
 }
 
-/// A write that waits for slots.
+/// A stalled write.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Stalled {
     id: CommandId,
     since: Ns,
     /// Its pages that have no slot yet.
     pages: Range<u32>,
-    /// Pages that were not in the buffer when it stalled, nor waited for by a write before it, and have no slot yet.
+    /// Pages that need a slot of their own: not in the buffer when the write stalled, nor in a stalled write before it.
     lacking: u32,
 }
 
-// What is awaited follows from the queue.
+// The filter is rebuilt from the queue.
 impl State for Stalls {
     fn save(&self, to: &mut Writer) {
         to.value(&(&self.queue, self.lacking));
@@ -92,11 +92,12 @@ impl Stalls {
 
     /// Pages that wait for a slot.
     pub(super) fn waiting_pages(&self) -> u64 {
-        // A page that was in the buffer when its write stalled may have left since, so the first always counts.
+        // The first page counts in any case: if it was in the buffer when its write stalled, it may have left since.
         self.lacking.max(u64::from(!self.is_empty()))
     }
 
-    /// A write waits for a slot for each of its pages that the buffer does not hold, and no write before it waits for.
+    /// Adds a write, which needs a slot for each of its pages that is neither in the buffer nor in an earlier stalled
+    /// write.
     pub(super) fn push(&mut self, now: Ns, id: CommandId, pages: Range<u32>, buffer: &WriteBuffer) {
         let others = || self.queue.iter().map(|other| &other.pages);
         let is_apart = |other: &Range<u32>| other.end <= pages.start || pages.end <= other.start;
@@ -109,14 +110,14 @@ impl Stalls {
         self.lacking += u64::from(lacking);
     }
 
-    /// The first write, when it stalled, and its first page that has no slot.
+    /// The first write, the time when it stalled, and its first page without a slot.
     #[inline]
     pub(super) fn first(&self) -> Option<(CommandId, Ns, Lpn)> {
         self.queue.front().map(|stalled| (stalled.id, stalled.since, Lpn(stalled.pages.start)))
     }
 
-    /// The next page of the first write has a slot, perhaps one that was free before. Writes that do not stall are
-    /// stored only while none does.
+    /// Called when the next page of the first write gets a slot. Later writes queue behind stalled ones, even if slots
+    /// are free.
     #[inline]
     pub(super) fn page_stored(&mut self, is_new: bool) {
         let Some(first) = self.queue.front_mut() else { return };
@@ -128,7 +129,7 @@ impl Stalls {
         }
     }
 
-    /// Takes the first write.
+    /// Removes and returns the first write.
     pub(super) fn pop(&mut self) -> Option<CommandId> {
         let Stalled { id, pages, lacking, .. } = self.queue.pop_front()?;
         self.awaited.remove(pages);

@@ -1,20 +1,20 @@
-//! Delta, the chips that a stream is split over: a number that is given, or the ratio of what reads take.
+//! Delta, the number of chips that a stream is split over: configured, or the ratio of measured read times.
 //!
 //! ```text
 //! every delta_reads pages read from flash for the host:
-//!     chip      a page's time in its chip, from when a die takes it up until it is in the registers
-//!     channel   its time on the channel
-//!     overhead  its time on the link, and its share of the controller's time for its command
+//!     chip      mean time of a page in its chip, from when the die begins until the data is in the registers
+//!     channel   mean transfer time on the channel
+//!     overhead  mean time on the link, and share of the controller time of its command
 //!     delta_channel = overhead:  Delta = ceil(chip / (channel + overhead))
 //!     delta_channel = chip:      Delta = ceil((chip + channel) / overhead)
-//! at least 1; at most the chips, as many as there are where nothing else takes time, and the pages of a stream
+//! at least 1, at most the number of chips and the pages of a stream; the number of chips if the divisor is zero
 //! ```
 //!
 //! Section 3 of the paper: Delta "is determined by the ratio between the read latency of a NAND chip and the sum of
-//! other FTL overheads". It leaves open how often the ratio is taken, what Delta is before (delta_start), what becomes
-//! of a ratio that is no whole number, and whether the channel belongs to the chip or to the others. Rounded up,
-//! because fewer chips would be waited for. Times are those of service, on average over the pages since the last
-//! choice: a wait for a chip grows with the load, and with the Delta that it would set.
+//! other FTL overheads". It leaves open how often the ratio is taken, what Delta is before (delta_start), how a ratio
+//! is rounded, and whether the channel belongs to the chip or to the overhead. It is rounded up, because the link would
+//! wait for fewer chips. Times are means over the pages since the last choice, of service without waits: waits for a
+//! chip grow with the load, and would depend on Delta itself.
 
 use flashloom_nand::PageReads;
 use flashloom_units::{Choice, FieldType, Ns, Value, choice};
@@ -31,12 +31,12 @@ choice! {
     }
 }
 
-/// Chips that a stream is split over, as it is configured.
+/// The configured number of chips that a stream is split over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Substreams {
-    /// So many.
+    /// A fixed number.
     Fixed(u32),
-    /// As many as what reads take asks for.
+    /// Chosen by the measured read times.
     Auto,
 }
 
@@ -52,21 +52,21 @@ impl FieldType for Substreams {
     }
 }
 
-/// How the ratio of what reads take is made.
+/// Parameters of the ratio.
 pub(super) struct Ratio {
-    /// Chips until the first choice.
+    /// Delta before the first choice.
     pub start: u32,
     /// Pages read between two choices.
     pub reads: u64,
     pub channel: ChannelTime,
 }
 
-/// Delta now, and what was read since it was chosen.
+/// The current Delta, and the reads since it was chosen.
 pub(super) struct Delta {
     chips: u32,
-    /// The time of pages in the array when it was chosen last.
+    /// The array's totals of page times at the last choice.
     since: PageReads,
-    /// Pages that went to the host since then, and their time of link and controller.
+    /// Pages returned to the host since then, and their link and controller time.
     delivered: u64,
     interface_ns: Ns,
     most: u32,
@@ -84,7 +84,7 @@ flashloom_units::state! {
 }
 
 impl Delta {
-    /// For a drive of so many chips. Ageing takes no time, and ends with the Delta that it began with.
+    /// Delta for a drive of that many chips. It does not change during ageing, where reads take no time.
     pub(super) fn new(substreams: Substreams, ratio: &Ratio, chips: u32) -> Self {
         let given = if let Substreams::Fixed(given) = substreams { given } else { ratio.start };
         Self {
@@ -104,17 +104,17 @@ impl Delta {
         self.chips
     }
 
-    /// Whether what reads take decides.
+    /// True if Delta is chosen by read times.
     pub(super) fn is_auto(&self) -> bool {
         self.substreams == Substreams::Auto
     }
 
-    /// The figure for reports: none where it is given.
+    /// The figure for reports; `None` if Delta is fixed.
     pub(super) fn reported(&self) -> Option<u64> {
         self.is_auto().then_some(self.chips.into())
     }
 
-    /// Whether it is a Delta that the configuration can have.
+    /// True if the configuration allows this Delta.
     pub(super) fn is_possible(&self) -> bool {
         match self.substreams {
             Substreams::Fixed(given) => self.chips == given,
@@ -122,11 +122,11 @@ impl Delta {
         }
     }
 
-    /// A page went to the host.
+    /// Counts a page returned to the host.
     pub(super) fn observe(&mut self, read: ObservedRead) {
         self.delivered = self.delivered.saturating_add(1);
         self.interface_ns = self.interface_ns.saturating_add(read.interface_ns);
-        // Saturating, because a state that was loaded may say anything.
+        // Saturating, because a loaded state may contain any number.
         if read.array.pages.saturating_sub(self.since.pages) >= self.interval {
             self.choose(read.array);
         }
@@ -135,7 +135,8 @@ impl Delta {
     fn choose(&mut self, array: PageReads) {
         let part = |of: fn(&PageReads) -> u64| u128::from(of(&array).saturating_sub(of(&self.since)));
         let (pages, delivered) = (part(|reads| reads.pages), u128::from(self.delivered));
-        // Times a page, over one denominator: pages of flash have the array's, all that went to the host the others.
+        // Mean times over a common denominator: array times are means over pages read from flash, link and controller
+        // times over all pages returned to the host.
         let (array_ns, channel_ns) = (part(|reads| reads.array_ns), part(|reads| reads.channel_ns));
         let (chip_ns, others_ns) = match self.channel_time {
             ChannelTime::Overhead => (array_ns, channel_ns),
@@ -154,12 +155,12 @@ mod tests {
     use super::*;
     use flashloom_units::{Prng, load_state, save_state};
 
-    /// A Delta that reads decide every so many pages, on a drive of 8 chips.
+    /// A Delta chosen by reads, every so many pages, on a drive of 8 chips.
     fn auto(reads: u64, channel: ChannelTime) -> Delta {
         Delta::new(Substreams::Auto, &Ratio { start: 1, reads, channel }, 8)
     }
 
-    /// Delta after as many reads as it takes, each of so many microseconds in chip, channel, and link and controller.
+    /// Delta after enough reads, each of so many microseconds in chip, on the channel, and in link and controller.
     fn after(channel_time: ChannelTime, [chip_us, channel_us, interface_us]: [u64; 3]) -> u32 {
         let mut delta = auto(4, channel_time);
         for pages in 1..=4 {
@@ -186,7 +187,7 @@ mod tests {
         assert_eq!(chip([20, 100, 0]), 8);
     }
 
-    /// Every page's times in a list, and averages over those since the last choice, in floating point.
+    /// A naive model: lists of every page's times, and floating-point means over those since the last choice.
     struct Naive {
         flash: Vec<[f64; 2]>,
         interface: Vec<f64>,
@@ -203,14 +204,14 @@ mod tests {
             let of = |at: usize| mean(&self.flash.iter().map(|times| times[at]).collect::<Vec<_>>());
             let (mut chip, mut others) = (of(0), mean(&self.interface));
             *(if channel_time == ChannelTime::Chip { &mut chip } else { &mut others }) += of(1);
-            // A ratio that is whole but for the last digits of a floating number is whole.
+            // Rounding errors must not push a whole ratio to the next number.
             let ratio = (chip / others - 1e-9).ceil();
             self.chips = if others == 0.0 { 8 } else { ratio.clamp(1.0, 8.0) as u32 };
             (self.flash, self.interface) = (Vec::new(), Vec::new());
         }
     }
 
-    /// Random reads, of which some come from the write buffer; half-way the state is saved and loaded into a new one.
+    /// Random reads, some of them from the write buffer; half-way the state is saved and loaded into a new Delta.
     #[test]
     fn delta_is_that_of_lists_of_every_page_on_random_reads() {
         for seed in 0..300 {

@@ -1,11 +1,11 @@
-//! Pages that are written together, brought together by logical block.
+//! Sorting of pages written in one batch by logical block.
 
 use flashloom_nand::Lbn;
 use flashloom_units::NO_INDEX;
 
 use crate::PageWrite;
 
-/// Sorts batches. O(1) a page, and nothing is allocated once it has seen batches of their length.
+/// A sorter of batches. O(1) per page; allocates only for a batch longer than all before.
 pub(super) struct Batch {
     /// The last page of each logical block in the batch so far.
     last: Vec<u32>,
@@ -14,24 +14,23 @@ pub(super) struct Batch {
     /// The first page of each logical block of the batch.
     firsts: Vec<u32>,
     sorted: Vec<PageWrite>,
-    /// Whether the pages of a block are put in order of address.
+    /// True to sort the pages of a block by address.
     ascending: bool,
 }
 
-// Each batch leaves `last` as it was before, and the other lists are written before they are read.
+// Scratch: each batch restores `last`, and the other lists are written before they are read.
 flashloom_units::state! { Batch { scratch firsts; fixed last, next, sorted, ascending; } }
 
 impl Batch {
-    /// A sorter for a drive of `logical_blocks`. The pages of a block keep the order in which they come, or with
-    /// `ascending` are put in that of their address.
+    /// A sorter for a drive of `logical_blocks`. The pages of a block keep their order, or are sorted by address if
+    /// `ascending`.
     pub(super) fn new(logical_blocks: u32, ascending: bool) -> Self {
         let last = vec![NO_INDEX; logical_blocks as usize];
         Self { last, next: Vec::new(), firsts: Vec::new(), sorted: Vec::new(), ascending }
     }
 
-    /// The pages of one logical block after those of the other: the blocks in the order of their first pages, and the
-    /// pages of a block in the order in which they came, or in that of their address (one that comes twice in the order
-    /// in which it came).
+    /// Returns the pages grouped by logical block. The blocks are in the order of their first pages in the batch; the
+    /// pages of a block keep their order, or are sorted stably by address if `ascending`.
     pub(super) fn by_block(&mut self, writes: &[PageWrite], lbn_of: impl Fn(&PageWrite) -> Lbn) -> &[PageWrite] {
         self.sorted.clear();
         self.next.clear();

@@ -1,4 +1,4 @@
-//! A merge that has begun.
+//! A merge in progress.
 
 use flashloom_nand::{BlockId, Lbn};
 use serde::{Deserialize, Serialize};
@@ -14,31 +14,31 @@ pub(crate) enum MergeKind {
     Full,
 }
 
-/// A merge that has begun.
+/// A merge in progress.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Job {
     pub(super) slot: LogSlot,
-    /// Its block, of several the first.
+    /// The log block; with several, the first.
     pub(super) log_block: BlockId,
     pub(super) kind: MergeKind,
-    /// k(L) when it began.
+    /// k(L), the associativity of the log block, when the merge began.
     pub(super) associativity: u32,
-    /// The logical block that is gathered, and where: none between two of them.
+    /// The logical block being gathered, and the block that it is gathered in; `None` between two logical blocks.
     pub(super) lbn: Lbn,
     pub(super) to: SuperblockId,
-    /// Pages that it has to hold.
+    /// Pages that the gathered block will hold.
     pub(super) end: u32,
     pub(super) copies: u32,
     pub(super) erases: u32,
 }
 
 impl Job {
-    /// Whether it gathers pages in a block that is no log block.
+    /// True if it gathers pages in a new block, not in the log block.
     pub(super) fn gathers_apart(&self) -> bool {
         self.kind == MergeKind::Full && self.to.is_some()
     }
 
-    /// Whether it gathers the pages of a logical block.
+    /// True if it is gathering the pages of that logical block.
     pub(super) fn is_of(&self, lbn: Lbn) -> bool {
         self.lbn == lbn
     }
@@ -47,7 +47,7 @@ impl Job {
         self.slot
     }
 
-    /// The block that pages are gathered in.
+    /// The block that pages are being gathered in.
     pub(super) fn target(&self) -> SuperblockId {
         self.to
     }

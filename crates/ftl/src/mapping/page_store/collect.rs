@@ -1,4 +1,4 @@
-//! Collections as jobs, and where the pages that survive one go.
+//! Collections as jobs: beginning, steps, and the lanes of survivors.
 
 use flashloom_nand::{BlockId, Lpn, OpId, Origin, PlaneId, Read, Urgency};
 use flashloom_units::prefetch;
@@ -15,8 +15,7 @@ use crate::lane::Lane;
 use crate::superblock::Superblocks;
 
 impl PageStore {
-    /// Pages that the next step of a job copies: what is left of the victim, as far as it fills a superpage of the
-    /// lane.
+    /// Pages that the next step of a job copies: up to the end of the lane's superpage, or what is left of the victim.
     #[inline]
     fn next_pages(&self, job: &Job, plane: PlaneId) -> u32 {
         let left = self.blocks.valid_of(job.victim);
@@ -27,13 +26,14 @@ impl PageStore {
         left.min(self.superblocks.left_of_superpage(to))
     }
 
-    /// Whether all of a job is done at once: it may not be left half done, or is of a block that sees to itself.
+    /// True if a job runs to its end at once: by the strategy, or because it is on a map block.
     fn is_whole(&self, job: &Job) -> bool {
         self.collector.strategy.progress != Progress::InSteps || self.lanes.is_apart(job.lane)
     }
 
-    /// The lane that a page of a victim is copied to. A job counts on one free block, whichever of two lanes needs it;
-    /// what the other has no page for then goes beside its pages, and is judged again when it is collected.
+    /// The lane that a page of a victim is copied to: for a hot page that of hot survivors. A job may open only one
+    /// block; if the page's lane has no room then, the page goes to the other lane, and is judged again when it is next
+    /// collected.
     fn survivor_lane(&self, heat: &Heat, job: &Job, lpn: Lpn) -> Lane {
         let plane = self.geometry.plane_of(job.victim);
         let is_of_map = self.lanes.has_map(self.opened_for[job.victim.at()]);
@@ -48,8 +48,8 @@ impl PageStore {
         if has_page || self.is_full(plane, other) { lane } else { other }
     }
 
-    /// The plane for the next page of a stream that is spread: the next one after the last that has a page to give
-    /// without any collection, and no job that counts on its free blocks; the plane itself where there is none.
+    /// The plane for the next survivor of a stream that is spread: the next plane, after the last one used, that has
+    /// room without a collection and no job that may need its free blocks. The victim's own plane if there is none.
     fn spread(&mut self, plane: PlaneId, lane: Lane) -> PlaneId {
         let Some(spreading) = &self.collector.spreading else { return plane };
         let mut to = spreading.last();
@@ -66,7 +66,7 @@ impl PageStore {
         to
     }
 
-    /// The block of a plane that gives up its data for the sake of wear, now that another one was erased once more.
+    /// The block of a plane whose data static wear levelling moves, after another block was erased.
     fn coldest(&mut self, plane: PlaneId, erased: BlockId) -> Option<BlockId> {
         let blocks = self.blocks_of(plane);
         let has_map = |block: BlockId| self.lanes.has_map(self.opened_for[block.at()]);
@@ -80,12 +80,12 @@ impl PageStore {
 }
 
 impl<L: CollectionListener> Cursor<'_, L> {
-    /// A superpage that is written pays for its share of the plane's collection.
+    /// Takes the steps of the plane's collection that a superpage written pays for.
     #[inline]
     pub(super) fn pay(&mut self, plane: PlaneId) {
         let PageStore { planes, lanes, collector, .. } = &mut *self.store;
         let strategy = &collector.strategy;
-        // Nearly always a collection is under way and its pace known, and what is paid for are a few copies in a row.
+        // The common case: a collection with a known pace is under way, and the steps are a few copies in a row.
         if strategy.copies == Copies::InARow
             && strategy.progress == Progress::InSteps
             && let Some(job) = &mut planes[plane.at()].job
@@ -107,8 +107,8 @@ impl<L: CollectionListener> Cursor<'_, L> {
         self.pay_in_steps(plane);
     }
 
-    /// The same where a collection has to be begun, its pace reckoned, or all of it done at once, and where there are
-    /// no copies in a row.
+    /// [`Self::pay`] in all other cases: begins a collection, computes its pace, runs it to its end at once, or takes
+    /// single steps.
     #[inline(never)]
     fn pay_in_steps(&mut self, plane: PlaneId) {
         if self.store.plane(plane).job.is_none() {
@@ -126,7 +126,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         self.work_off(plane, pace);
     }
 
-    /// Takes the steps of a plane's collection that are paid for.
+    /// Takes the paid steps of a plane's collection.
     fn work_off(&mut self, plane: PlaneId, pace: Pace) {
         while let Some(job) = &self.store.plane(plane).job
             && !self.store.failures.is_worn_out
@@ -141,14 +141,14 @@ impl<L: CollectionListener> Cursor<'_, L> {
             let most = if is_whole { u32::MAX } else { job.paid.checked_div(cost).unwrap_or(u32::MAX) };
             let urgency = self.store.collector.strategy.urgency;
             let steps = self.step(plane, most, urgency).max(1);
-            // The job may be another by now, or its pace be reckoned anew: then nothing is paid yet.
+            // Another job, or a new pace, begins with nothing paid.
             if let Some(job) = &mut self.store.plane_mut(plane).job {
                 job.paid = job.paid.saturating_sub(steps.saturating_mul(cost));
             }
         }
     }
 
-    /// Brings a collection of a plane to its end, because a page that is written finds too few free blocks.
+    /// Runs a collection of a plane to its end, because a write finds too few free blocks.
     pub(super) fn collect(&mut self, plane: PlaneId) {
         let is_new = self.store.plane(plane).job.is_none();
         if !self.begin(plane) {
@@ -159,13 +159,13 @@ impl<L: CollectionListener> Cursor<'_, L> {
         self.finish(plane);
     }
 
-    /// Takes all steps that the collection of a plane has left.
+    /// Takes all remaining steps of a plane's collection.
     pub(super) fn finish(&mut self, plane: PlaneId) {
         let urgency = self.store.collector.strategy.urgency;
         while self.step(plane, u32::MAX, urgency) > 0 {}
     }
 
-    /// Makes sure that a collection has begun in a plane; false if no block has a dead page.
+    /// Begins a collection in a plane unless there is one; false if no block has a dead page.
     pub(super) fn begin(&mut self, plane: PlaneId) -> bool {
         let store = &mut *self.store;
         if store.plane(plane).job.is_none() {
@@ -178,7 +178,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         true
     }
 
-    /// Begins a job on a block that the collection policy does not know of, or no more.
+    /// Begins a job on a block that is not, or no longer, known to the collection policy.
     pub(super) fn begin_with(&mut self, plane: PlaneId, job: Job) {
         let Self { store, nand, listener } = self;
         debug_assert!(store.plane(plane).job.is_none(), "a plane has one job at a time");
@@ -188,8 +188,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         let is_read_hot = |block| store.collector.spreading.as_ref().is_some_and(|reads| reads.is_read_hot(block));
         let is_spread = store.lanes.has_streams(store.opened_for[victim.at()]) && is_read_hot(victim);
         if lane.is_extra() && store.plane(plane).open(lane).block.is_none() {
-            // Opened at once, while there is room for it; where there is none the pages go to a lane that is always
-            // there.
+            // Open the survivors' lane at once, while there is room; without room use a lane that every plane has.
             if store.has_room(plane, lane) && store.blocks.free_in(plane) > 0 {
                 store.open(plane, lane);
             } else {
@@ -203,9 +202,8 @@ impl<L: CollectionListener> Cursor<'_, L> {
         store.plane_mut(plane).job = Some(Job { valid, lane, is_spread, ..job });
     }
 
-    /// Takes the next steps of the plane's collection, `most` at most: copies of a page, or of as many as fill a
-    /// superpage; or its erase, which ends it. Returns how many it took; none once it has ended, or cannot go on
-    /// because the drive is worn out.
+    /// Takes at most `most` steps of the plane's collection: copies of a page or a superpage, or the erase that ends
+    /// it. Returns the number of copying steps: 0 if the collection has ended, or the drive is worn out.
     pub(super) fn step(&mut self, plane: PlaneId, most: u32, urgency: Urgency) -> u32 {
         let copied = self.copy_in_a_row(plane, most, 0, urgency);
         if copied > 0 {
@@ -226,7 +224,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         }
     }
 
-    /// Moves the next pages of a job. All are read before any is programmed, so that the programs run together.
+    /// Moves the next pages of a job. All reads are emitted before the programs, so that these run together.
     fn move_superpage(&mut self, plane: PlaneId, pages: usize, urgency: Urgency) -> bool {
         let Self { store, nand, .. } = self;
         let Some(Job { victim, mut next, origin, .. }) = store.plane(plane).job else { return false };
@@ -240,8 +238,8 @@ impl<L: CollectionListener> Cursor<'_, L> {
         reads[..pages].iter().all(|&read| self.move_next(plane, Some(read), urgency))
     }
 
-    /// Moves the next page of a job, which has one; `read` is the operation that brings it to the controller, if that
-    /// was emitted. False if there is nowhere to go.
+    /// Moves the next page of a job, which has one; `read` is its read, if that was emitted already. False if there is
+    /// no room anywhere.
     #[inline(always)]
     fn move_next(&mut self, plane: PlaneId, read: Option<OpId>, urgency: Urgency) -> bool {
         let store = &mut *self.store;
@@ -275,7 +273,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         let Self { store, nand, .. } = self;
         store.plane_mut(plane).job = None;
         nand.end_job(origin, store.superblocks.first(victim));
-        // A block that failed is not erased; and one that is may fail.
+        // A failed block is not erased; the erase of another one may fail.
         if store.blocks.state(victim) == BlockState::Bad {
             return;
         }
@@ -296,7 +294,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         }
     }
 
-    /// A block of a plane has been erased once more: begins to move the coldest data, if it is time.
+    /// Called after an erase: begins to move cold data if static wear levelling asks for it.
     fn level(&mut self, plane: PlaneId, erased: BlockId) {
         let Some(coldest) = self.store.coldest(plane, erased) else { return };
         let store = &mut *self.store;
@@ -307,7 +305,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         self.begin_with(plane, Job::new(coldest, lane, Origin::Wear, gain));
     }
 
-    /// One step in the background; false if no plane is short of free blocks.
+    /// Takes a background step; false if no plane is short of free blocks.
     pub fn idle(&mut self) -> bool {
         if self.store.failures.can_fail {
             self.evacuate();
@@ -330,7 +328,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         false
     }
 
-    /// A step of a plane's collection, or all of them where it cannot be left half done.
+    /// Takes a step of a plane's collection, or all of them if it must run to its end at once.
     fn step_in_background(&mut self, plane: PlaneId) {
         let PageStore { lanes, collector, .. } = &*self.store;
         let is_apart = self.store.plane(plane).job.is_some_and(|job| lanes.is_apart(job.lane));

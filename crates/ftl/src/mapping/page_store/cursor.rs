@@ -1,4 +1,4 @@
-//! Writing to a store: the store, the array and the listener together, and how a page finds its place.
+//! Writing to a store: the cursor over store, array and listener, and the choice of a page's place.
 
 use flashloom_nand::{BlockId, Data, Lpn, Nand, OpId, Origin, PageCopy, PlaneId, Ppn, Program, Read, Status, Urgency};
 
@@ -7,26 +7,26 @@ use crate::PageWrite;
 use crate::allocation::Place;
 use crate::lane::Lane;
 
-/// A map that is not all in memory, and has to know which pages collections move.
+/// A listener to collections, for a map that is not all in memory.
 pub trait CollectionListener {
-    /// A job is about to move the valid pages of a block ([`PageStore::valid_pages`]). What has to be in memory by then
-    /// can be kept there, or read ([`PageStore::array_ppn`]); nothing can be written yet.
+    /// Called before a job moves the valid pages of a block ([`PageStore::valid_pages`]). The map may pin or read
+    /// ([`PageStore::array_ppn`]) what it needs in memory; it must not write yet.
     fn begins(&mut self, _nand: &mut Nand, _store: &PageStore, _victim: BlockId) {}
 
-    /// A page was moved by the job of a plane.
+    /// Called when the job of a plane has moved a page.
     fn moved(&mut self, plane: PlaneId, lpn: Lpn);
 
-    /// The job of a plane that moved pages of data has ended.
+    /// Called when the job of a plane that moved data pages has ended.
     fn ended(&mut self, plane: PlaneId);
 }
 
-/// A map that is all in memory is that of the store itself.
+/// No listener: for a map all in memory, which is the store's own.
 impl CollectionListener for () {
     fn moved(&mut self, _plane: PlaneId, _lpn: Lpn) {}
     fn ended(&mut self, _plane: PlaneId) {}
 }
 
-/// A store that is written to: on which array, and who is told of what collections move.
+/// Write access to a store: with its array, and the listener to its collections.
 pub struct Cursor<'a, L> {
     pub(super) store: &'a mut PageStore,
     pub(super) nand: &'a mut Nand,
@@ -34,7 +34,7 @@ pub struct Cursor<'a, L> {
 }
 
 impl PageStore {
-    /// Writes to the store, on its array.
+    /// A cursor on a store and its array.
     #[inline(always)]
     pub fn on<'a, L: CollectionListener>(&'a mut self, nand: &'a mut Nand, listener: &'a mut L) -> Cursor<'a, L> {
         Cursor { store: self, nand, listener }
@@ -42,15 +42,15 @@ impl PageStore {
 }
 
 impl<L: CollectionListener> Cursor<'_, L> {
-    /// Writes a page of the host; reads of what is beneath it, and its program, start after `after`. Refused where the
-    /// drive is worn out.
+    /// Writes a page of the host. Its program, and the read of sectors that the host did not write, wait for `after`.
+    /// The array is told of a refusal if the drive is worn out.
     #[inline]
     pub fn write(&mut self, write: &PageWrite, place: Place, after: OpId) {
         self.write_over(write, place, after, Ppn::NONE);
     }
 
-    /// The same where the page is somewhere else in the array, of which this store knows nothing: `elsewhere` is where
-    /// the sectors come from that the host did not write, as long as the store itself has none.
+    /// [`Self::write`] for a page that this store may not hold yet: `elsewhere` is its place in the array, outside this
+    /// store, from which the sectors are read that the host did not write.
     #[inline(always)]
     pub fn write_over(&mut self, write: &PageWrite, mut place: Place, mut after: OpId, elsewhere: Ppn) {
         if let Some(heat) = &mut self.store.heat
@@ -65,7 +65,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         loop {
             let Self { store, nand, .. } = self;
             if beneath != 0 {
-                // Looked up only now: the collection that made room may have moved the page.
+                // Looked up after room was made, because the collection may have moved the page.
                 let own = store.ppn(write.lpn);
                 let old = if own.is_some() { store.superblocks.ppn(own) } else { elsewhere };
                 if old != base {
@@ -87,8 +87,8 @@ impl<L: CollectionListener> Cursor<'_, L> {
         self.store.bind(write.lpn, block, page);
     }
 
-    /// Takes in a page that is somewhere else in the array: copies it, which is counted as a copy. False, and nothing
-    /// has changed, where the drive is worn out.
+    /// Copies a page from a place in the array outside this store; counted as a copy. False, with nothing changed, if
+    /// the drive is worn out.
     pub fn take_in(&mut self, lpn: Lpn, from: Ppn, place: Place, origin: Origin) -> bool {
         let mut reserved = self.reserve(place);
         let mut after = None;
@@ -113,11 +113,10 @@ impl<L: CollectionListener> Cursor<'_, L> {
         self.nand.refuse(write.given().lpn, write.mask, write.tag);
     }
 
-    /// Takes the next page of a lane for a page that is about to be programmed and bound; none once the drive is worn
-    /// out.
+    /// Takes the next page of a lane for a page about to be programmed and bound; `None` if the drive is worn out.
     #[inline(always)]
     pub fn reserve(&mut self, place: Place) -> Option<(BlockId, u32)> {
-        // Nearly always the open block of the plane has a page left.
+        // The common case: the open block has a page left.
         let Place { plane, lane } = place;
         if self.store.failures.evacuations.is_empty() && self.store.has_room(plane, lane) {
             if !self.store.is_full(plane, lane) && self.store.is_to_pay(plane, lane) {
@@ -130,14 +129,14 @@ impl<L: CollectionListener> Cursor<'_, L> {
         self.reserve_anew(place)
     }
 
-    /// Takes another page of a lane after the program of one in `failed` failed; none once the drive is worn out.
+    /// Takes another page of a lane after a program failed in block `failed`; `None` if the drive is worn out.
     #[cold]
     pub fn reserve_again(&mut self, place: Place, failed: BlockId) -> Option<(BlockId, u32)> {
         self.store.program_failed(failed);
         self.reserve_anew(place)
     }
 
-    /// As [`Self::reserve`] where a block has to be opened, or another plane found.
+    /// [`Self::reserve`] if a block has to be opened, or another plane found.
     #[cold]
     fn reserve_anew(&mut self, place: Place) -> Option<(BlockId, u32)> {
         let Place { mut plane, lane } = place;
@@ -152,7 +151,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         }
     }
 
-    /// The plane itself or the first after it that has room for a page of a lane.
+    /// The plane, or else the first after it, that has room for a page of a lane.
     fn plane_with_room(&mut self, first: PlaneId, lane: Lane) -> Option<PlaneId> {
         let mut plane = first;
         while !self.store.has_room(plane, lane) {
@@ -165,12 +164,12 @@ impl<L: CollectionListener> Cursor<'_, L> {
         Some(plane)
     }
 
-    /// Makes sure that the open block of a lane has a page left, in a plane with room; false if failures have changed
-    /// what there is to choose from.
+    /// Ensures that the open block of a lane has a page left, in a plane with room; false if blocks failed meanwhile,
+    /// so that the plane has to be chosen again.
     fn make_page(&mut self, plane: PlaneId, lane: Lane) -> bool {
         let is_apart = self.store.lanes.is_apart(lane);
         loop {
-            // Collected pages may share the block and fill it again, so this may take more than one round.
+            // May take several rounds: survivors may share the block and fill it again.
             while self.store.is_full(plane, lane) {
                 if is_apart && self.make_page_for_map(plane) {
                     continue;
@@ -183,7 +182,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
                     continue;
                 }
                 self.collect(plane);
-                // A collection may have opened a lane, or have met failures.
+                // A collection may have opened a lane, or blocks may have failed.
                 if !self.store.has_room(plane, lane) {
                     return false;
                 }
@@ -198,7 +197,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
     }
 }
 
-/// Copies a page of the array; `read` is the operation that brings it to the controller, if that was emitted.
+/// Copies a page of the array; `read` is its read, if that was emitted already.
 #[inline(always)]
 pub(super) fn copy_to(
     nand: &mut Nand,

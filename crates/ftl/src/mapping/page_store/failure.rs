@@ -1,18 +1,18 @@
-//! Blocks that fail: what is in them moves out, and they are used no more.
+//! Failed blocks: their valid pages are moved, and they are retired.
 //!
 //! ```text
-//! a program fails:  the page goes to another block; the failed one takes no more, and counts in no plane's room
-//!                   before the next page is written: the job of its plane is brought to its end, and the valid pages
-//!                   of the failed block are copied as those of a victim, which is not erased
-//! an erase fails:   the victim, which holds nothing any more, counts in no plane's room
-//! worn out:         no plane has room for a page, or a page that has to move finds no free page anywhere
+//! a program fails:  the page goes to another block; the failed block takes no more pages, and its room is lost
+//!                   before the next page is written: the job of its plane runs to its end, and the valid pages of the
+//!                   failed block are copied like those of a victim, without an erase
+//! an erase fails:   the victim, which is empty, is retired, and its room is lost
+//! worn out:         no plane has room for a page, or there is no free page for one that has to move
 //! ```
 //!
-//! A plane keeps one free block more where blocks can fail: for the pages of a block that failed, while the block for
-//! the collector is kept as ever. Where blocks fail faster than that is won back, pages move to another plane that has
-//! a page to give at once. Only when there is none either the drive is worn out with pages still to move: they stay
-//! where they are, and can be read. With several planes that hardly happens before there is no room; a plane alone can
-//! end some blocks earlier, because winning back a block takes the longer the fuller the plane is.
+//! If blocks can fail, a plane keeps one more block free, for the pages of a failed block, besides the one for the
+//! collector. If blocks fail faster than that one is regained, pages move to another plane with a free page. If there
+//! is none, the drive is worn out with pages still to move: they stay where they are, and can be read. With several
+//! planes that is rare before all room is lost; a single plane can wear out some blocks earlier, because the fuller a
+//! plane is, the longer it takes to regain a block.
 
 use flashloom_nand::{BlockId, OpId, Origin, PlaneId, Ppn, Status, Urgency};
 
@@ -22,28 +22,28 @@ use super::store::PageStore;
 use crate::allocation::Place;
 
 impl PageStore {
-    /// A program on the open block of a lane failed.
+    /// Called when a program in the open block of a lane fails.
     #[cold]
     pub(super) fn program_failed(&mut self, block: BlockId) {
         let (plane, lane) = (self.geometry.plane_of(block), self.opened_for[block.at()]);
         self.blocks.program_failed(block);
         self.planes[plane.at()].open[lane.at()] = Frontier::none(&self.geometry);
-        // A lane that is not open needs no room; its next block will, as its first did.
+        // The room of an extra lane's block was taken when the lane was first opened, and is taken anew by its next.
         if !lane.is_extra() {
             self.lose_room(plane);
         }
         self.failures.evacuations.push(block);
     }
 
-    /// The erase of a victim failed.
+    /// Called when the erase of a victim fails.
     #[cold]
     pub(super) fn erase_failed(&mut self, plane: PlaneId, victim: BlockId) {
         self.blocks.erase_failed(victim);
         self.lose_room(plane);
     }
 
-    /// A plane that can take a page of another one at once, and still has a free block for its own collector; where
-    /// there is none the drive is worn out.
+    /// A plane that has room for a page of another plane without a collection, and still a free block for its own
+    /// collector. If there is none, the drive is worn out.
     #[cold]
     fn refuge(&mut self, from: Place) -> Option<PlaneId> {
         let Place { plane, lane } = from;
@@ -60,7 +60,7 @@ impl PageStore {
 }
 
 impl<L: CollectionListener> Cursor<'_, L> {
-    /// Moves what is valid out of all blocks that failed.
+    /// Moves the valid pages out of all failed blocks.
     pub(super) fn evacuate(&mut self) {
         while let Some(&failed) = self.store.failures.evacuations.last()
             && !self.store.failures.is_worn_out
@@ -77,8 +77,8 @@ impl<L: CollectionListener> Cursor<'_, L> {
         }
     }
 
-    /// Copies a page to the next page of a lane, elsewhere again while that fails; nothing if there is nowhere to go.
-    /// `read` is the operation that brings the page to the controller, if that was emitted.
+    /// Copies a page to the next page of a lane, and again to another block as long as the program fails; `None` if
+    /// there is no room. `read` is the read of the page, if that was emitted already.
     #[inline(always)]
     pub(super) fn copy(
         &mut self,

@@ -1,4 +1,4 @@
-//! The open blocks of each plane: which have a page left, and how the next one is opened.
+//! The open blocks of each plane: their free pages, and the opening of the next block.
 
 use flashloom_nand::{BlockId, PlaneId};
 
@@ -8,13 +8,13 @@ use crate::blocks::BlockState;
 use crate::lane::Lane;
 
 impl PageStore {
-    /// Whether the open block of a lane has no page left, or there is no open block.
+    /// True if a lane has no open block, or its open block has no page left.
     #[inline]
     pub(super) fn is_full(&self, plane: PlaneId, lane: Lane) -> bool {
         self.plane(plane).open(lane).next == self.geometry.pages
     }
 
-    /// Whether the next page of a lane pays for the collection of its plane.
+    /// True if the next page of a lane pays for the collection of its plane.
     #[inline]
     pub(super) fn is_to_pay(&self, plane: PlaneId, lane: Lane) -> bool {
         self.blocks.free_in(plane) < self.collector.strategy.threshold
@@ -22,16 +22,16 @@ impl PageStore {
             && !self.lanes.is_apart(lane)
     }
 
-    /// Whether the next page of a lane is the first of a superpage: what has to be done is done before it, so that
-    /// nothing comes between its pages.
+    /// True if the next page of a lane begins a superpage. Collection steps are taken only then, so that no operation
+    /// comes between the pages of a superpage.
     #[inline]
     pub(super) fn begins_superpage(&self, plane: PlaneId, lane: Lane) -> bool {
         let next = self.plane(plane).open(lane).next;
         self.superblocks.left_of_superpage(next) == self.superblocks.width()
     }
 
-    /// Whether a page can be placed in a plane: its valid pages leave room for the blocks that collection needs, and
-    /// for the open block of a lane that was never opened there.
+    /// True if a page can be placed in a plane: its valid pages leave room for the blocks that collection needs, and
+    /// for a block of this lane if it was never opened there.
     #[inline]
     pub(super) fn has_room(&self, plane: PlaneId, lane: Lane) -> bool {
         let state = self.plane(plane);
@@ -39,7 +39,7 @@ impl PageStore {
         i64::from(self.pages.valid.in_plane(plane) + u32::from(first) * self.geometry.pages) < state.room
     }
 
-    /// Closes the open block of a lane, if it has one, and opens another.
+    /// Closes the open block of a lane, if there is one, and opens another.
     pub(super) fn open(&mut self, plane: PlaneId, lane: Lane) {
         let full = self.plane(plane).open(lane).block;
         if full.is_some() {
@@ -53,7 +53,7 @@ impl PageStore {
         self.open_next(plane, lane);
     }
 
-    /// Opens a block for a lane whose last one, if there was one, has been seen to.
+    /// Opens a block for a lane whose last block, if any, is closed.
     pub(super) fn open_next(&mut self, plane: PlaneId, lane: Lane) {
         assert!(self.lanes.has(lane), "a lane is declared by whoever opens blocks for it");
         let block = if self.lanes.is_on_worn_blocks(lane) {
@@ -67,7 +67,7 @@ impl PageStore {
         self.note_opening(plane, lane);
     }
 
-    /// A plane has a block less for pages.
+    /// Reduces the room of a plane by a block.
     pub(super) fn lose_room(&mut self, plane: PlaneId) {
         let pages = i64::from(self.geometry.pages);
         self.plane_mut(plane).room -= pages;
@@ -79,7 +79,7 @@ impl PageStore {
         self.geometry.pages - self.plane(plane).open(lane).next
     }
 
-    /// Takes the next page of the open block of a lane, if it has one left.
+    /// Takes the next page of the open block of a lane; `None` if the block is full.
     #[inline]
     pub(super) fn take_left(&mut self, plane: PlaneId, lane: Lane) -> Option<(BlockId, u32)> {
         let pages = self.geometry.pages;

@@ -1,30 +1,28 @@
-//! How blocks of translation pages are won back.
+//! Collection of *map blocks*, the blocks of translation pages.
 //!
 //! ```text
-//! page of the map:  its share of the copies of the plane's victim, if there is one, so that they are done when the
-//!                   open block for the map is full; they go to that block
-//! block full:       with a victim: it is erased, and a block is opened in its place
-//!                   else, if at most an eighth of the full block is valid (a page at least): a block is opened, takes
-//!                   what is valid, and the full one is erased
-//!                   else a block is opened as for any lane
-//! block opened:     victim = the plane's block of the map with the least valid pages, if that is at most a quarter of
-//!                   it
+//! map page written:  copies its share of the victim's valid pages, if the plane has a victim, so that all are copied
+//!                    when the open map block is full; they go to that block
+//! block full:        with a victim: erase it, and open a block in its place
+//!                    else, if at most an eighth of the full block is valid (but at least a page): open a block, copy
+//!                    the valid pages to it, and erase the full one
+//!                    else open a block as for any lane
+//! block opened:      victim = the plane's map block with the fewest valid pages, if these are at most a quarter of it
 //! ```
 //!
-//! A translation page is written again and again, so that of a block of them little is valid: less than of any block of
-//! data. And the map's pages come in bursts, because what collections of data move has to be written there. Left to the
-//! collection policy, a block for the map would be wanted at about the same time as one for the host; two would have to
-//! be free then, and a write would wait for the whole collection of a block of data. So the blocks of the map look
-//! after themselves: once there are as many as the map takes, one is given back for each that is taken, at the cost of
-//! its few valid pages, and the deadlines of the plane's collection are those of the host's blocks only. The policy is
-//! not offered them; where it has nothing to offer, because no page of data is dead, the plane's collection takes them
-//! nevertheless, and each to its end at once: the map's pages would fill the block that its copies count on.
-//! Collections of the map count neither as foreground ones, which a write begins that finds too few free blocks, nor as
-//! background ones.
+//! Translation pages are overwritten often, so a map block has fewer valid pages than any data block. They also come in
+//! bursts, because collections of data write back the entries that they moved. If the collection policy handled map
+//! blocks, map and host would often need a block at the same time; two would have to be free, and a write would wait
+//! for the whole collection of a data block. So map blocks are collected apart: once there are enough for the map, each
+//! block opened is paired with one erased, at the cost of its few valid pages, and the deadlines of the plane's
+//! collection are those of the host's blocks only. The policy does not see map blocks. Only if no data page of a plane
+//! is dead does the plane's collection take one, and runs to its end at once, because the map's own pages would
+//! otherwise fill the block that its copies need. Collections of map blocks count neither as foreground nor as
+//! background collections.
 //!
-//! Where the whole map of a plane is a small part of a block, as with a few hundred blocks a plane, its full block is
-//! its own victim. Then there has to be a free block while it is replaced; a plane may have none for a time, because
-//! the last is open for survivors or lent to the host, and therefore it is replaced from when it is nearly full.
+//! If the whole map of a plane is a small part of a block, as with a few hundred blocks per plane, the full block is
+//! its own victim. Replacing it needs a free block, and a plane may have none for a time, because the last is open for
+//! survivors or lent to the host. So it is replaced from when it is nearly full.
 
 use flashloom_nand::{BlockId, Origin, PlaneId};
 
@@ -37,13 +35,13 @@ use crate::blocks::BlockState;
 use crate::lane::Lane;
 
 impl PageStore {
-    /// The full block of the map with the least valid pages in a plane, where they see to themselves.
+    /// The full map block of a plane with the fewest valid pages, if map blocks are collected apart.
     fn least_valid_of_map(&self, plane: PlaneId) -> Option<BlockId> {
         let is_full = |&block: &BlockId| self.is_apart(block) && self.blocks.state(block) == BlockState::Closed;
         self.blocks_of(plane).filter(is_full).min_by_key(|&block| self.blocks.valid_of(block))
     }
 
-    /// What a plane without a dead page of data still has to collect: a block of the map that is not all valid.
+    /// A victim for a plane without a dead data page: a map block that is not all valid.
     pub(super) fn victim_of_map(&self, plane: PlaneId) -> Option<BlockId> {
         let victim = self.least_valid_of_map(plane);
         victim.filter(|&block| self.blocks.valid_of(block) < self.geometry.pages)
@@ -57,7 +55,7 @@ impl PageStore {
 }
 
 impl<L: CollectionListener> Cursor<'_, L> {
-    /// Takes the next page of a plane for a page of the map, as [`Self::reserve`] does.
+    /// [`Self::reserve`] for a page of the map.
     pub fn reserve_for_map(&mut self, plane: PlaneId) -> Option<(BlockId, u32)> {
         let store = &*self.store;
         let is_nearly_full = store.left(plane, Lane::MAP) < store.geometry.pages / 8;
@@ -71,7 +69,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         self.reserve(Place { plane, lane: Lane::MAP })
     }
 
-    /// Makes sure that there is a page for the map where its block is full, if blocks of the map can see to that.
+    /// If the open map block is full, opens the next one in the place of a map block, if that is possible.
     pub(super) fn make_page_for_map(&mut self, plane: PlaneId) -> bool {
         if self.store.plane(plane).map_job.is_none() {
             return self.replace_map_block(plane);
@@ -85,7 +83,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         has_block
     }
 
-    /// A block for the map has been opened: chooses what is won back while it is filled.
+    /// Called when a map block is opened: chooses the victim that is collected while it fills.
     pub(super) fn choose_map_victim(&mut self, plane: PlaneId) {
         if self.store.plane(plane).map_job.is_some() {
             return;
@@ -101,7 +99,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         self.begin_with(plane, Job::new(victim, Lane::MAP, Origin::Gc, gain));
     }
 
-    /// Copies as many pages of the map's victim as have to be before the next superpage of the map.
+    /// Copies the pages of the map's victim that are due before the next superpage of the map.
     fn pay_for_map(&mut self, plane: PlaneId) {
         let store = &*self.store;
         let Some(job) = &store.plane(plane).map_job else { return };
@@ -111,7 +109,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         self.step_for_map(plane, Some(share));
     }
 
-    /// Continues the map's job: by a number of copies, or to its end.
+    /// Continues the map's job by a number of copies, or to its end.
     pub(super) fn step_for_map(&mut self, plane: PlaneId, copies: Option<u32>) {
         let Some(Job { victim, .. }) = self.store.plane(plane).map_job else { return };
         let until = copies.map(|copies| self.store.blocks.valid_of(victim).saturating_sub(copies));
@@ -123,7 +121,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         });
     }
 
-    /// Replaces the block for the map, if little in it is valid and another one is free.
+    /// Replaces the open map block, if few of its pages are valid and another block is free.
     fn replace_map_block(&mut self, plane: PlaneId) -> bool {
         let strategy = &self.store.collector.strategy;
         let has_block = self.store.blocks.free_in(plane) + 1 >= strategy.free_to_open;
@@ -139,7 +137,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         true
     }
 
-    /// Does something with the map's job of a plane in the place of the plane's collection, which waits meanwhile.
+    /// Calls a function with the map's job in the place of the plane's collection.
     fn with_map_job(&mut self, plane: PlaneId, act: impl FnOnce(&mut Self)) {
         self.store.plane_mut(plane).swap_jobs();
         act(self);

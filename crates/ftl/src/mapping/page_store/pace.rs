@@ -1,20 +1,20 @@
-//! How much of a plane's collection a page pays for that is written there.
+//! The pace of a collection: the number of steps that each page written to the plane pays for.
 //!
 //! ```text
-//! share:     a victim with v of b pages valid costs v copies and an erase and gains b - v pages: each page that is
-//!            written pays for (v + 1) / (b - v) steps, and free space holds its level on average
-//! deadline:  the next of the open blocks that pages are written to is full after so many pages, the one after it after
-//!            so many more; by each of these times a free block more is wanted. What has to be done for it is spread
-//!            evenly over the pages until then, and the steepest of these paces is kept
+//! share:     a victim with v of b pages valid costs v copies and an erase and gains b - v pages: each page written
+//!            pays for (v + 1) / (b - v) steps, and free space stays constant on average
+//! deadline:  for each open block, estimate the number of pages written until it is full; the n-th of these times is
+//!            the deadline for n more free blocks. The steps for them are spread evenly over the pages up to the
+//!            deadline, and the fastest of these paces is used
 //! ```
 //!
-//! Where a share holds the level only on average, a block that is wanted a little early is collected at once, all of
-//! it: hundreds of copies that a write waits for. With a deadline it is there when it is wanted, as far as the victims
-//! to come are like the one at hand; the pace is reckoned anew with every victim and every block that is opened. When
-//! the open blocks will be full is told from how fast each was filled since it, and the one before it, was opened.
+//! With `share` free space is constant only on average: a block that is needed a little early is collected at once, and
+//! a write waits for hundreds of copies. With `deadline` the block is ready in time, as far as later victims are like
+//! the present one; the pace is computed anew for every victim and every block opened. The time when an open block will
+//! be full is estimated from how fast the lane has filled since this block, and the one before it, were opened.
 //!
-//! Blocks for pages of a map are no such blocks: one is given back for each that is taken (`map_block`). Its pages come
-//! in bursts, and neither pay nor count.
+//! Map blocks are excluded: each one opened is paired with one erased (`map_block`). Map pages come in bursts, and
+//! neither pay nor count.
 
 use flashloom_nand::PlaneId;
 
@@ -24,7 +24,7 @@ use crate::GcPace;
 use crate::lane::Lane;
 
 impl PageStore {
-    /// The pace of a plane's collection from now on.
+    /// The new pace of a plane's collection.
     pub(super) fn pace_of(&self, job: &Job, plane: PlaneId) -> Pace {
         let strategy = &self.collector.strategy;
         if strategy.pace == GcPace::Share {
@@ -41,8 +41,8 @@ impl PageStore {
         pace.reduce(Pace::steeper).unwrap_or(job.share())
     }
 
-    /// Whether a lane may open a block. The last that is free is for survivors, unless the collection at hand has room
-    /// for all of its own: it ends without a block, and gives one back.
+    /// True if a lane may open a block. The last free block is for survivors, unless the current collection has room
+    /// for all of its survivors: it then needs no block, and frees one.
     pub(super) fn can_open(&self, plane: PlaneId) -> bool {
         let free = self.blocks.free_in(plane);
         let needs_none = |job: &Job| {
@@ -55,14 +55,14 @@ impl PageStore {
             || (free + 1 == strategy.free_to_open && is_alone && self.plane(plane).job.as_ref().is_some_and(needs_none))
     }
 
-    /// Pages written to the lanes of a plane that pay, but for a constant.
+    /// Pages written to the paying lanes of a plane, plus a constant.
     fn written(&self, plane: PlaneId) -> u64 {
         let paying = self.lanes.written().filter(|&lane| !self.lanes.is_apart(lane));
         let left: u32 = paying.map(|lane| self.left(plane, lane)).sum();
         (self.plane(plane).openings.blocks + Lane::ENTRIES as u64) * u64::from(self.geometry.pages) - u64::from(left)
     }
 
-    /// After how many more pages that are written to a plane the open block of a lane will be full.
+    /// Estimated pages written to the plane until the open block of a lane is full.
     fn full_in(&self, plane: PlaneId, lane: Lane) -> u32 {
         if self.lanes.is_apart(lane) || self.plane(plane).open(lane).block.is_none() {
             return u32::MAX;
@@ -75,8 +75,8 @@ impl PageStore {
         (left * of).checked_div(taken).map_or(u32::MAX, |pages| pages.clamp(1, u64::from(u32::MAX)) as u32)
     }
 
-    /// Steps until `blocks` more of a plane are free, if the victims to come are like this one: their copies fill
-    /// the open block for survivors, and open others.
+    /// Steps until `blocks` more blocks of a plane are free, if later victims are like this one. Their copies fill the
+    /// open block for survivors, and open further ones.
     fn steps_to_gain(&self, job: &Job, plane: PlaneId, blocks: i64) -> u32 {
         let b = i64::from(self.geometry.pages);
         let copies = self.blocks.valid_of(job.victim);
@@ -93,7 +93,7 @@ impl PageStore {
         }
     }
 
-    /// A lane of a plane has opened a block: what has to be done before the next is wanted is reckoned anew.
+    /// Called when a lane of a plane opens a block: the pace is computed anew.
     pub(super) fn note_opening(&mut self, plane: PlaneId, lane: Lane) {
         if self.collector.strategy.pace == GcPace::Share {
             return;

@@ -1,11 +1,11 @@
-//! A plane of a store: its open blocks, what is collected there, and the pages that it may hold.
+//! A plane of a store: its open blocks, its collection, and its room for pages.
 
 use flashloom_nand::{BlockId, Geometry, Origin, PlaneId};
 use serde::{Deserialize, Serialize};
 
 use crate::lane::Lane;
 
-/// An open block and the next page to be written in it.
+/// An open block, and the next page to be written in it.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Frontier {
     pub(super) block: BlockId,
@@ -13,13 +13,13 @@ pub(super) struct Frontier {
 }
 
 impl Frontier {
-    /// No open block: the next page is taken from one that is still to be opened.
+    /// No open block.
     pub(super) const fn none(geometry: &Geometry) -> Self {
         Self { block: BlockId::NONE, next: geometry.pages }
     }
 }
 
-/// A pace: steps of the collection for a number of pages written.
+/// A pace: a number of steps of the collection per number of pages written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Pace {
     pub(super) steps: u32,
@@ -38,45 +38,45 @@ impl Pace {
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Job {
     pub(super) victim: BlockId,
-    /// Pages below are copied or dead.
+    /// Next page of the victim: all pages below it are copied or dead.
     pub(super) next: u32,
-    /// Pages that were valid when it began, and pages that it gains.
+    /// Pages that were valid when it began; `gain` are the pages that it frees.
     pub(super) valid: u32,
     pub(super) gain: u32,
-    /// What a page that is written pays for, if that is known.
+    /// Steps per page written; `None` until computed.
     pub(super) pace: Option<Pace>,
-    /// What was paid and not yet used, in steps times the pages of the pace.
+    /// Paid steps not yet taken, multiplied by the pages of the pace.
     pub(super) paid: u32,
-    /// Where the survivors go, but for hot ones.
+    /// Lane of the survivors, except hot ones.
     pub(super) lane: Lane,
     pub(super) origin: Origin,
-    /// Whether they are spread over the chips.
+    /// True if they are spread over the chips.
     pub(super) is_spread: bool,
 }
 
 impl Job {
-    /// A job on a victim: the lane that its survivors go to, and the pages that it gains.
+    /// A job on a victim, with the lane of its survivors and the pages that it frees.
     pub(super) fn new(victim: BlockId, lane: Lane, origin: Origin, gain: u32) -> Self {
         Self { victim, next: 0, valid: 0, gain, pace: None, paid: 0, lane, origin, is_spread: false }
     }
 
-    /// The share of it that each page gained pays for.
+    /// The pace `share`: all steps of the job, over the pages that it frees.
     pub(super) fn share(&self) -> Pace {
         Pace { steps: self.valid + 1, pages: self.gain }
     }
 }
 
-/// When the lanes of a plane opened blocks, in pages written to all of them.
+/// Times at which the lanes of a plane opened blocks, in pages written to all of them.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Openings {
-    /// Blocks that were opened.
+    /// Number of blocks opened.
     pub(super) blocks: u64,
-    /// For each lane that is written to, its last opening but one, nothing where there was only one, and its last.
+    /// For each lane, the time of its opening before the last (`None` if there was only one), and of its last.
     pub(super) last: [(Option<u64>, u64); Lane::ENTRIES],
 }
 
 impl Openings {
-    /// A lane has opened a block, when that many pages were written.
+    /// Records that a lane opened a block when `now` pages were written.
     pub(super) fn opened(&mut self, lane: Lane, now: u64) {
         let (before, last) = &mut self.last[lane.at()];
         let is_first = (*before, *last) == (None, 0);
@@ -84,7 +84,7 @@ impl Openings {
         *last = now;
     }
 
-    /// Whether no count is above what that many openings of blocks of that many pages can have counted.
+    /// True if all counts are possible after that many openings of blocks of that many pages: a check of loaded states.
     pub(super) fn are_within(&self, most: u64, pages: u32) -> bool {
         let written = (self.blocks.min(most) + Lane::ENTRIES as u64) * u64::from(pages);
         let mut counts = self.last.iter().flat_map(|&(before, last)| [before.unwrap_or(0), last]);
@@ -92,29 +92,29 @@ impl Openings {
     }
 }
 
-/// Less than the room of any plane that takes another page.
+/// Sentinel: the plane takes no more pages.
 pub(super) const NO_ROOM: i64 = i64::MIN / 2;
 
-/// What a store knows of a plane.
+/// Per-plane state of a store.
 pub(super) struct Plane {
     /// The open block of each lane.
     pub(super) open: [Frontier; Lane::ENTRIES],
-    /// The collection under way.
+    /// The current collection.
     pub(super) job: Option<Job>,
-    /// What is won back of the map meanwhile.
+    /// The current collection of a map block.
     pub(super) map_job: Option<Job>,
-    /// Valid pages that it may hold; below zero where too many blocks failed for it to hold any.
+    /// Valid pages that it may hold; negative if too many of its blocks have failed.
     pub(super) room: i64,
     /// The plane to try next when this one has no room.
     pub(super) after: PlaneId,
-    /// The superblock that was erased last: while its erase has not ended its programs wait, and all that is written to
-    /// the plane behind them. None where superblocks are blocks.
+    /// The superblock erased last: programs to it, and all later ones of the plane, wait until its erase has ended.
+    /// `None` without superblocks.
     pub(super) erased: BlockId,
     pub(super) openings: Openings,
 }
 
 impl Plane {
-    /// A plane of which nothing is written.
+    /// An erased plane.
     pub(super) fn new(geometry: &Geometry, room: i64, after: PlaneId) -> Self {
         Self {
             open: [Frontier::none(geometry); Lane::ENTRIES],
@@ -127,13 +127,13 @@ impl Plane {
         }
     }
 
-    /// The open block of a lane, or none.
+    /// The open block of a lane, or [`Frontier::none`].
     #[inline(always)]
     pub(super) fn open(&self, lane: Lane) -> Frontier {
         self.open[lane.at()]
     }
 
-    /// Swaps the collection of data and that of the map: whatever is done to one of them is done to the other.
+    /// Swaps the collection of data and that of the map, so that code for the one can work on the other.
     pub(super) fn swap_jobs(&mut self) {
         std::mem::swap(&mut self.job, &mut self.map_job);
     }

@@ -1,4 +1,4 @@
-//! What a mapping on the store asks for, and whether a drive has it.
+//! The demands of a page-level mapping, checked against the drive.
 
 use flashloom_nand::Geometry;
 use flashloom_units::Refusal;
@@ -9,29 +9,29 @@ use crate::mapping::{Profile, Site};
 use crate::superblock::units;
 use crate::{Demands, FtlParams, Superblock, collection, params};
 
-/// What a mapping keeps in the store for itself.
+/// Pages and lanes that a mapping keeps in the store for itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Own {
-    /// Pages, numbered above those of the host.
+    /// The number of its own pages, whose numbers follow the host's.
     pub pages: u64,
-    /// Lanes.
+    /// Its own lanes.
     pub lanes: &'static [DeclaredLane],
 }
 
 impl Own {
-    /// The lanes of a store: the mapping's, and those that other parts declare.
+    /// The lanes of a store: the mapping's, and those of other parts.
     pub(super) fn lanes(&self, params: &FtlParams, demands: Demands) -> Lanes {
         let others = heat::lanes(params, demands).into_iter().chain(wear::lane(params));
         Lanes::new(params, demands, others.chain(self.lanes.iter().copied()))
     }
 }
 
-/// A refusal of the collection policy.
+/// Adds the key of the collection policy to its refusal.
 pub(super) fn of_collection(refusal: Refusal) -> Refusal {
     refusal.or_at(collection::SLOT.key)
 }
 
-/// Collection counts the valid pages of a block in 16 bits.
+/// Refuses superblocks whose pages do not fit in 16 bits, in which collection counts valid pages.
 fn superblocks_are_not_too_large(geometry: &Geometry) -> Result<(), Refusal> {
     if geometry.pages <= u32::from(u16::MAX) {
         return Ok(());
@@ -42,7 +42,7 @@ fn superblocks_are_not_too_large(geometry: &Geometry) -> Result<(), Refusal> {
     Err(refusal.help("leave ftl.superblock out, or lower device.pages"))
 }
 
-/// What a page-level mapping asks for, with the allocation that it takes.
+/// The demands of a page-level mapping, with its allocation.
 ///
 /// # Errors The allocation does not fit the device; or the device is too small for its spare blocks: each plane keeps
 /// `gc_threshold` blocks free and one open for each of its lanes, and the rest must hold its share of what the host

@@ -1,14 +1,15 @@
-//! Copies in a row: the survivors of a victim that go to one open block, one after the other.
+//! Copies in a row: consecutive survivors of a victim that go to the same open block.
 //!
 //! ```text
-//! row:   the next valid pages of the victim, as many as have been paid for and as the open block has room for
-//! page:  its bit moves from the victim to the open block, and the map follows; in timed mode its copy is emitted
-//! then:  valid pages of both blocks, programs and copies are counted once for all of them
+//! row:       the next valid pages of the victim: as many as are paid for, and as the open block has room for
+//! each page: its valid bit moves from the victim to the open block, and the map is updated; in timed mode its copy is
+//!            emitted
+//! after:     counters of valid pages, programs and copies are updated once per row
 //! ```
 //!
-//! Nearly all copies of a drive are such: an aged drive programs several survivors for each page of the host, and what
-//! is done for each of them is what ageing costs. A page that may go elsewhere is moved by `move_next` (`collect`): a
-//! hot one, one of a stream that is spread, one whose program can fail, one of a superpage, and the first of a block.
+//! This is the hot path of ageing: an aged drive programs several survivors for each page of the host. Pages that may
+//! go elsewhere are moved by `move_next` (`collect`): hot pages, pages of a stream that is spread, pages of a
+//! superpage, all pages if programs can fail, and the first page of a block.
 
 use flashloom_nand::{BlockId, Origin, PageCopy, PlaneId, Ppn, Urgency};
 use flashloom_units::prefetch;
@@ -18,16 +19,16 @@ use super::plane::Job;
 use super::store::{PageStore, Pages, REVERSE_AHEAD};
 use super::strategy::Copies;
 
-/// How far ahead of a collection's copies their entries of the map are fetched.
+/// Distance of prefetching, in pages: map entries are fetched this far ahead of the copies.
 pub(super) const PREFETCH_PAGES: usize = 12;
 
-/// Pages of a victim that are copied one after the other to the same block.
+/// A row: pages of a victim that are copied to the same block.
 #[derive(Clone, Copy)]
 struct Row {
     victim: BlockId,
-    /// The page of the victim from which on they are valid ones.
+    /// Index in the victim from which its valid pages are taken.
     next: u32,
-    /// Where they go: a block and its next page.
+    /// Destination: a block, and the next page of it.
     block: BlockId,
     first: u32,
     pages: u32,
@@ -36,9 +37,8 @@ struct Row {
 }
 
 impl<L: CollectionListener> Cursor<'_, L> {
-    /// Copies the next pages of a job, `most` at most, as far as there is room in the open block of its lane. Returns
-    /// how many; none where they do not all go there, or where something else is to be done. Nearly all copies are done
-    /// here, and counters are updated once for all of a row. Each costs `price` of what was paid.
+    /// Copies at most `most` pages of a job, as far as the open block of its lane has room. Returns their number: 0 if
+    /// the pages may go elsewhere, or if the next step is not a copy. Each copy uses up `price` of the paid steps.
     #[inline(always)]
     pub(super) fn copy_in_a_row(&mut self, plane: PlaneId, most: u32, price: u32, urgency: Urgency) -> u32 {
         let PageStore { geometry, blocks, planes, collector, .. } = &mut *self.store;
@@ -68,8 +68,8 @@ impl<L: CollectionListener> Cursor<'_, L> {
         pages
     }
 
-    /// Copies the pages of a row, and emits the copies where they are not only counted. Returns the index in the victim
-    /// of the page behind the last.
+    /// Copies the pages of a row, and emits the copies unless they are only counted. Returns the index in the victim
+    /// after the last page copied.
     #[inline(always)]
     fn copy_row<const EMITS: bool>(&mut self, plane: PlaneId, row: Row) -> u32 {
         let Row { victim, next, block, first, pages, origin, urgency } = row;

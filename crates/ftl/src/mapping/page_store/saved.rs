@@ -1,5 +1,5 @@
-//! A saved store. Planes are saved field by field, in the order in which they were vectors once: states that were saved
-//! before they became records are loaded still.
+//! Saving and loading a store. Planes are saved column by column, one list per field, so that states of earlier
+//! versions still load.
 
 use flashloom_units::{Reader, State, StateError, Writer};
 use serde::Serialize;
@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::plane::Plane;
 use super::store::{Allocator, Collector, Failures, PageStore, Pages};
 
-/// A field of every plane.
+/// Saves one field of all planes.
 fn save_column<T: Serialize>(to: &mut Writer, planes: &[Plane], field: impl Fn(&Plane) -> &T) {
     to.value(&planes.len());
     planes.iter().for_each(|plane| to.value(field(plane)));
@@ -34,7 +34,7 @@ fn within<T>(name: &str, loaded: Result<T, StateError>) -> Result<T, StateError>
     loaded.map_err(|error| error.within(name))
 }
 
-// All fields are named, so that a new one does not compile before it is saved, or left out.
+// All fields are named, so that a new field is a compile error until it is saved or left out.
 impl State for PageStore {
     fn save(&self, to: &mut Writer) {
         let Self {

@@ -1,12 +1,12 @@
-//! Reads of blocks, so that streams that are read a lot can be spread over the chips when they are collected.
+//! Spreading: counts reads by block, so that survivors of often-read streams can be spread over the chips.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
 
-/// Reads by block, and where pages were spread to.
+/// Reads by block, and the last plane that pages were spread to.
 pub(super) struct Spreading {
-    /// Reads of each block since it was erased.
+    /// Reads of each block since its erase.
     reads: Vec<u32>,
-    /// Reads that make a block one that is read a lot.
+    /// Reads from which on a block is spread.
     threshold: u32,
     last: PlaneId,
     pages: u64,
@@ -20,18 +20,18 @@ impl Spreading {
         Self { reads, threshold: reads_a_page.saturating_mul(geometry.pages), last: PlaneId(0), pages: 0 }
     }
 
-    /// The plane that a page went to last.
+    /// The plane that the last page went to.
     pub(super) fn last(&self) -> PlaneId {
         self.last
     }
 
-    /// A page of a victim goes to a plane, which may be the victim's own.
+    /// Records that a page of a victim goes to a plane, which may be the victim's own.
     pub(super) fn went(&mut self, to: PlaneId, own: PlaneId) {
         self.last = to;
         self.pages += u64::from(to != own);
     }
 
-    /// The host reads a page of a block.
+    /// Counts a read of a block by the host.
     pub(super) fn count(&mut self, block: BlockId) {
         self.reads[block.at()] = self.reads[block.at()].saturating_add(1);
     }
@@ -40,17 +40,17 @@ impl Spreading {
         self.reads[block.at()] >= self.threshold
     }
 
-    /// A block was erased.
+    /// Resets the count of an erased block.
     pub(super) fn forget(&mut self, block: BlockId) {
         self.reads[block.at()] = 0;
     }
 
-    /// Pages that went to another plane.
+    /// Number of pages that went to another plane.
     pub(super) fn pages(&self) -> u64 {
         self.pages
     }
 
-    /// Counts pages anew.
+    /// Resets the number of pages.
     pub(super) fn reset(&mut self) {
         self.pages = 0;
     }

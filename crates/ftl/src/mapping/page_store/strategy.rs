@@ -1,5 +1,4 @@
-//! How a store collects, as far as the configuration decides it: values that are asked where it matters, in the place
-//! of conditions over parameters.
+//! The strategy of a store's collection, computed once from the configuration.
 
 use flashloom_nand::Urgency;
 
@@ -8,44 +7,44 @@ use crate::mapping::Context;
 use crate::superblock::Superblocks;
 use crate::{GcPace, HotCold, Preemption, params};
 
-/// How much of a collection is done at a time while the host writes.
+/// The part of a collection that is done at a time while the host writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// All of it, and so it is while the drive is idle: the host writes to the blocks that its copies go to.
+    /// All of it, in idle time too, because host and survivors share blocks.
     SharesBlocks,
-    /// All of it: the host may not go between its copies. While the drive is idle a step is done at a time.
+    /// All of it, because no request may come between its copies. Single steps in idle time.
     AtOnce,
-    /// The steps that have been paid for.
+    /// The paid steps.
     InSteps,
 }
 
-/// How the survivors of a victim are copied.
+/// The way in which survivors are copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Copies {
-    /// Each is judged, and may go elsewhere than the one before it.
+    /// One by one, because each may go to another block.
     OneByOne,
-    /// All go to one lane, by copies of one page that do not fail: those that have been paid for are made in a row.
+    /// In rows: all go to one lane, by single-page copies that cannot fail.
     InARow,
 }
 
-/// What a configuration says of collection.
+/// The configuration of collection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Strategy {
     pub(super) progress: Progress,
     pub(super) copies: Copies,
-    /// How much of a collection a page that is written pays for.
+    /// The rule by which pages written pay for a collection.
     pub(super) pace: GcPace,
-    /// That of a collection that a write needs.
+    /// Urgency of a collection that a write needs.
     pub(super) urgency: Urgency,
-    /// Free blocks of a plane before the host opens one.
+    /// Free blocks that a plane needs before the host opens one of them.
     pub(super) free_to_open: u32,
-    /// Free blocks of a plane below which it is collected: when it is written to, and while the drive is idle.
+    /// Free blocks of a plane below which it is collected: by writes, and in idle time.
     pub(super) threshold: u32,
     pub(super) background_threshold: u32,
 }
 
 impl Strategy {
-    /// For a store with those lanes.
+    /// The strategy of a store with those lanes.
     pub(super) fn new(on: &Context<'_>, lanes: &Lanes, superblocks: &Superblocks) -> Self {
         let Context { space, ftl, nand } = *on;
         let params = &ftl.params;

@@ -1,9 +1,9 @@
-//! Which pages are valid.
+//! The valid pages: a bitmap with counts by plane.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId, Ppn};
 use flashloom_units::prefetch;
 
-/// A bit for every page, and how many are set in each plane.
+/// A bit for every page, set if it is valid, and the number of valid pages of each plane.
 pub(super) struct ValidPages {
     bits: Vec<u64>,
     in_plane: Vec<u32>,
@@ -30,8 +30,8 @@ impl ValidPages {
         self.in_plane[plane.at()] -= 1;
     }
 
-    /// Removes the first valid page at or after one; there is one in its block. Another page of the plane takes its
-    /// place by [`Self::put`].
+    /// Clears and returns the first valid page at or after one; there is one in its block. The caller sets another page
+    /// of the same plane by [`Self::put`], so the plane's count does not change.
     #[inline(always)]
     pub(super) fn take_next(&mut self, from: Ppn) -> Ppn {
         let mut at = from.at() / 64;
@@ -44,13 +44,13 @@ impl ValidPages {
         Ppn(at as u32 * 64 + word.trailing_zeros())
     }
 
-    /// A page is valid in the place of another one of its plane.
+    /// Sets a page of a plane in exchange for the one cleared there.
     #[inline(always)]
     pub(super) fn put(&mut self, ppn: Ppn) {
         self.bits[ppn.at() / 64] |= 1 << (ppn.0 % 64);
     }
 
-    /// Fetches what is known of a page into the processor's cache.
+    /// Prefetches the bit of a page into the processor's cache.
     #[inline]
     pub(super) fn prepare(&self, ppn: Ppn) {
         prefetch(&self.bits, ppn.at() / 64);
@@ -60,17 +60,17 @@ impl ValidPages {
         self.bits[ppn.at() / 64] >> (ppn.0 % 64) & 1 == 1
     }
 
-    /// Valid pages of a plane.
+    /// Number of valid pages of a plane.
     pub(super) fn in_plane(&self, plane: PlaneId) -> u32 {
         self.in_plane[plane.at()]
     }
 
-    /// Valid pages of all planes, and bits that stand for no page.
+    /// The number of set bits. A check compares it with the planes' counts: no bit beyond the last page may be set.
     pub(super) fn total(&self) -> u64 {
         self.bits.iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
-    /// The index of the first valid page of a block at or after an index.
+    /// The index in a block of its first valid page at or after an index.
     pub(super) fn next(&self, geometry: &Geometry, block: BlockId, from: u32) -> Option<u32> {
         let first = geometry.page(block, 0).0;
         let (mut at, end) = (first + from, first + geometry.pages);

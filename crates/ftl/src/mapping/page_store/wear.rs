@@ -1,4 +1,4 @@
-//! Static wear levelling: data that does not change gives up its little-worn block.
+//! Static wear levelling: moves cold data out of little-worn blocks, so that these are used again.
 //!
 //! ```text
 //! after a collection's erase:  spread = erases of the block - erases of the plane's least worn full block of data
@@ -7,11 +7,10 @@
 //! ```
 //!
 //! The exchange of the dual-pool algorithm (Chang, "On Efficient Wear Leveling for Large-Scale Flash-Memory Storage
-//! Systems", SAC 2007), decided within a plane and without its two pools: the least worn block is looked for when the
-//! spread has passed the threshold. That is a scan of the plane's blocks, at most once an erase. The move is a job like
-//! a collection, at a pace of two steps a page that is written, and it never
-//! asks for another one; nor does the collection of a translation block, so that write-backs of a map on flash come to
-//! an end.
+//! Systems", SAC 2007), within a plane and without its two pools: when the spread exceeds the threshold, a scan of the
+//! plane's blocks finds the least worn one; at most one scan per erase. The move is a job like a collection, at a pace
+//! of two steps per page written. Its erase never causes another move, nor does that of a map block, so that
+//! write-backs of a map on flash come to an end.
 
 use flashloom_nand::{BlockId, PlaneId};
 
@@ -19,15 +18,15 @@ use crate::blocks::Blocks;
 use crate::lane::{DeclaredLane, Lane};
 use crate::{FtlParams, WearLevelling};
 
-/// The lane of data that is moved.
+/// The lane of moved data; `None` without static wear levelling.
 pub(super) fn lane(params: &FtlParams) -> Option<DeclaredLane> {
     (params.wear_levelling == WearLevelling::Static).then_some(DeclaredLane::collected(Lane::COLD).on_worn_blocks())
 }
 
-/// When data is moved for the sake of wear.
+/// State of static wear levelling.
 pub(super) struct Levelling {
     threshold: u32,
-    /// No block of the plane was erased less often.
+    /// For each plane, a lower bound on the erases of its blocks.
     least: Vec<u32>,
     moves: u64,
 }
@@ -39,23 +38,23 @@ impl Levelling {
         Self { threshold, least: vec![0; planes], moves: 0 }
     }
 
-    /// No block of a plane was erased less often.
+    /// A lower bound on the erases of a plane's blocks.
     pub(super) fn least(&self, plane: PlaneId) -> u32 {
         self.least[plane.at()]
     }
 
-    /// Blocks whose data was moved.
+    /// Number of blocks whose data was moved.
     pub(super) fn moves(&self) -> u64 {
         self.moves
     }
 
-    /// Counts blocks anew.
+    /// Resets the number of moves.
     pub(super) fn reset(&mut self) {
         self.moves = 0;
     }
 
-    /// The block of a plane whose data is to move, now that `erased` was erased once more; `blocks` are those of the
-    /// plane, and `can_move` says which of them hold data and are full.
+    /// The block of a plane whose data has to move after an erase of `erased`; `None` if the spread is small enough.
+    /// `blocks` are those of the plane, and `can_move` is true for full blocks of data.
     pub(super) fn coldest(
         &mut self,
         (plane, erased): (PlaneId, BlockId),

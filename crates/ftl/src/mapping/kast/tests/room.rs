@@ -1,4 +1,4 @@
-//! Room for sequences, which is not in the paper: log blocks reserved for them, and what is merged to begin one.
+//! Room for sequences, an extension of the paper: reserved log blocks, and the merge that makes room to begin one.
 
 use super::*;
 
@@ -64,7 +64,7 @@ fn a_complete_sequence_is_switched_before_a_random_page_is_kept_from_the_reserve
     assert_eq!(states(&lab), [Random(1), Random(1), Random(1), Free]);
 }
 
-/// The bound on waits counts on it: docs/waits.md, lemma 3.
+/// The bound on waits relies on this: docs/waits.md, lemma 3.
 #[test]
 fn a_page_whose_own_sequence_was_merged_switches_no_other_one_for_the_reserve() {
     let set = [("sequential_log_blocks", Value::Count(2)), ("large_gap", Value::Name("merge"))];
@@ -99,7 +99,7 @@ fn nothing_is_reserved_where_no_sequence_can_begin() {
     assert_eq!(states(&lab), [Random(1); 4]);
 }
 
-/// With preemption the last free log block is kept for a merge besides.
+/// With preemption, one more free log block is kept for a merge.
 #[test]
 fn with_preemption_the_reserve_is_beside_the_log_block_of_merges() {
     let mut lab = preempted(&[("reserved_log_blocks", Value::Count(1))]);
