@@ -326,7 +326,7 @@ fn reads_of_worn_blocks_are_repeated_and_those_of_very_worn_ones_fail() {
     for part in ["host", "ftl", "wear"] {
         assert_eq!(none[part], fresh[part], "{part}: nothing was repeated");
     }
-    let few = ["device.worn.fresh=2", "device.worn.doubling=4"];
+    let few = ["device.worn.fresh=2", "device.worn.doubling=1"];
     let old = worn(&[policy, few[0], few[1]]);
     let reads = &old["nand"]["reliability"]["statistics"]["worn_reads"];
     assert!(repeated(&old) > reads.as_u64(), "{}", old["nand"]);
