@@ -1,10 +1,9 @@
 //! The anatomy of requests against times computed by hand; each test has one cause of waiting.
 
-use crate::support::{List, Run, buffered, plain, plain_device, plain_nand, request, unbuffered};
+use crate::support::{Kept, List, Run, buffered, plain, plain_device, plain_nand, request, unbuffered};
 use flashloom_buffer::rate;
 use flashloom_device::{
-    Cause, DeviceParams, DriveSetup, Engine, Interest, InterfaceParams, Misuse, Observer, Parts, Served, Simulation,
-    Submitted,
+    Cause, DeviceParams, DriveSetup, Engine, Interest, InterfaceParams, Misuse, Parts, Served, Simulation, Submitted,
 };
 use flashloom_ftl::mapping;
 use flashloom_host::{BlockLayer, HostParams, scheduler};
@@ -15,19 +14,6 @@ use flashloom_workload::{Op, Replayed, Request};
 /// Pages 0 and [`SAME_DIE`] are on one die, page [`SAME_CHANNEL`] on another of its channel.
 const SAME_DIE: u64 = 8;
 const SAME_CHANNEL: u64 = 4;
-
-#[derive(Default)]
-struct Kept(Vec<Served>);
-
-impl Observer for Kept {
-    fn interest(&self) -> Interest {
-        Interest { served: true, ..Interest::default() }
-    }
-
-    fn served(&mut self, served: &Served) {
-        self.0.push(*served);
-    }
-}
 
 /// The requests of a run, in order of completion.
 fn served(run: &Run, requests: impl IntoIterator<Item = Request>) -> Vec<Served> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::support::{List, Run, pages, plain, plain_nand, plain_with, request, unbuffered};
+use crate::support::{Kept, List, Run, pages, plain, plain_nand, plain_with, request, unbuffered};
 use flashloom_device::{
     Cause, DeviceParams, DriveSetup, Engine, Event, Interest, Observer, Outcome, Reason, Served, Simulation, Status,
     Target,
@@ -248,20 +248,6 @@ fn the_naive_model_finds_a_policy_that_never_retries() {
     let [expected, told, counted] = retries_of(linear_setup(answering(|_| Reading::AT_ONCE), "page", false), STEPS);
     assert_eq!((told, counted), ([0; 5], [0; 5]));
     assert!(expected[0] > 1_000, "{expected:?}");
-}
-
-/// The requests of a run that have ended.
-#[derive(Default)]
-struct Kept(Vec<Served>);
-
-impl Observer for Kept {
-    fn interest(&self) -> Interest {
-        Interest { served: true, ..Interest::default() }
-    }
-
-    fn served(&mut self, served: &Served) {
-        self.0.push(*served);
-    }
 }
 
 fn served(run: &Run, requests: Vec<Request>) -> (Vec<Served>, Outcome) {

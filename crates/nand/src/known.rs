@@ -60,10 +60,11 @@ impl Known {
     }
 
     /// Checks a state that was loaded with that of an array that has served nothing.
-    pub(crate) fn check_loaded(&self, erase_counts: &[u32]) -> Result<(), String> {
+    pub(crate) fn check_loaded(&self, written: &[u32], erase_counts: &[u32]) -> Result<(), String> {
         if self.sequence > MOST_COUNTED {
             return Err(format!("NAND: more than {MOST_COUNTED} operations were counted to age a drive"));
         }
+        self.labels.as_ref().map_or(Ok(()), |labels| labels.check_loaded(written, self.sequence))?;
         self.reads.as_ref().map_or(Ok(()), |reads| reads.check_loaded(erase_counts))
     }
 

@@ -59,6 +59,21 @@ impl Labels {
         self.pages[ppn.at()]
     }
 
+    /// Checks data that was loaded for an array that has served nothing: pages that are erased hold none, and none is
+    /// newer than the last program.
+    pub(crate) fn check_loaded(&self, written: &[u32], sequence: u64) -> Result<(), String> {
+        let pages = (0..).map(Ppn).zip(&self.pages);
+        for (ppn, label) in pages.filter_map(|(ppn, label)| Some((ppn, label.as_ref()?))) {
+            if self.geometry.page_in_block(ppn) >= written[self.geometry.block_of(ppn).at()] {
+                return Err(format!("NAND: page {} is erased, and has out-of-band data", ppn.0));
+            }
+            if label.sequence >= sequence {
+                return Err(format!("NAND: page {} is of program {}, of {sequence}", ppn.0, label.sequence));
+            }
+        }
+        Ok(())
+    }
+
     /// An operation has ended.
     pub(crate) fn ended(&mut self, operation: &Operation, sequence: u64) {
         match operation.kind {
@@ -84,5 +99,26 @@ impl Labels {
     fn erased(&mut self, block: BlockId) {
         let first = self.geometry.page(block, 0).at();
         self.pages[first..first + self.geometry.pages as usize].fill(None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NandParams;
+    use flashloom_units::ParamSet;
+
+    #[test]
+    fn pages_that_are_erased_hold_nothing_and_none_is_newer_than_the_last_program() {
+        let nand =
+            NandParams { channels: 1, ways: 1, dies: 1, planes: 1, blocks: 2, pages: 4, ..NandParams::defaults() };
+        let geometry = nand.geometry();
+        let mut labels = Labels::new(&geometry);
+        labels.pages[5] = Some(OutOfBand { content: PageContent::Filler, sequence: 6 });
+        assert_eq!(labels.check_loaded(&[0, 2], 7), Ok(()));
+        let erased = labels.check_loaded(&[4, 1], 7).expect_err("page 5 is the second of block 1");
+        assert!(erased.contains("page 5 is erased"), "{erased}");
+        let newer = labels.check_loaded(&[0, 2], 6).expect_err("six programs have numbers up to 5");
+        assert!(newer.contains("of program 6, of 6"), "{newer}");
     }
 }

@@ -676,7 +676,7 @@ impl Nand {
             return Err(format!("NAND: block {block} was erased more than {} times", Self::MOST_ERASES));
         }
         if let Some(known) = self.known() {
-            known.check_loaded(&self.erase_counts)?;
+            known.check_loaded(&self.written, &self.erase_counts)?;
         }
         match self.completed.len() {
             0 => self.check(),

@@ -7,7 +7,9 @@ pub mod random;
 use std::collections::VecDeque;
 
 use flashloom_buffer::{order, rate};
-use flashloom_device::{Ageing, DeviceParams, Drive, DriveSetup, Engine, Outcome, Overwrite, Simulation};
+use flashloom_device::{
+    Ageing, DeviceParams, Drive, DriveSetup, Engine, Interest, Observer, Outcome, Overwrite, Served, Simulation,
+};
 use flashloom_ftl::{CapacityParams, allocation, mapping, placement};
 use flashloom_host::{BlockLayer, HostParams, scheduler};
 use flashloom_nand::NandParams;
@@ -167,5 +169,19 @@ impl Run {
             engine.precondition(&Ageing { fill_pages, fill_streams: true, overwrite: Some(overwrite) }, &mut |_| {});
         engine.check().unwrap();
         aged.waf.unwrap()
+    }
+}
+
+/// The requests of a run that have ended, in order of completion.
+#[derive(Default)]
+pub struct Kept(pub Vec<Served>);
+
+impl Observer for Kept {
+    fn interest(&self) -> Interest {
+        Interest { served: true, ..Interest::default() }
+    }
+
+    fn served(&mut self, served: &Served) {
+        self.0.push(*served);
     }
 }

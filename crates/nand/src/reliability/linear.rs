@@ -16,8 +16,8 @@ use super::{PageCondition, Reading, Reliability};
 params! {
     /// Parameters of `linear`.
     pub struct LinearParams {
-        /// Erases of a block for each retry that its pages need; absent where wear adds none.
-        erases_a_retry: Option<u32> => "erases_a_retry", Kind::Count { min: 1, max: 10_000_000 }, Value::Count(1_000),
+        /// Erases of a block for each retry that its pages need.
+        erases_a_retry: u32 => "erases_a_retry", Kind::Count { min: 1, max: 10_000_000 }, Value::Count(1_000),
             "Fewer make worn blocks slower.";
         /// Age of the data for each retry that it needs; absent where age adds none.
         age_a_retry_ns: Option<Ns> => "age_a_retry", Kind::Time { min: 1, max: 100_000_000 * S }, Value::Absent,
@@ -65,7 +65,7 @@ impl Reliability for Linear {
     fn read(&mut self, page: &PageCondition) -> Reading {
         let LinearParams { erases_a_retry, age_a_retry_ns, reads_a_retry, max_retries } = self.params;
         let of = |amount: u64, step: Option<u64>| step.map_or(0, |step| amount / step);
-        let by_wear = of(page.erases.into(), erases_a_retry.map(u64::from));
+        let by_wear = page.erases / erases_a_retry;
         let need = u128::from(by_wear) + u128::from(of(page.age_ns, age_a_retry_ns));
         let need = need + u128::from(of(page.reads, reads_a_retry));
         // The range of the parameter fits in 16 bits.
