@@ -25,13 +25,13 @@ pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Alloca
             Ok(Some(make(py, "AllocationSetup", fields)?.unbind()))
         };
         let wrap = |py: Python<'_>, _: &Site, instance: Instance| {
-            Ok(Scripted { place: instance.method(py, "place")?, instance, planes, next: 0 })
+            Ok(ScriptedAllocation { place: instance.method(py, "place")?, instance, planes, next: 0 })
         };
         Ok(Box::new(site.begin(values, facts, wrap)?))
     })
 }
 
-struct Scripted {
+struct ScriptedAllocation {
     place: Method,
     instance: Instance,
     planes: u32,
@@ -39,7 +39,7 @@ struct Scripted {
     next: u32,
 }
 
-impl Scripted {
+impl ScriptedAllocation {
     fn answered(&self, answer: &Bound<'_, PyAny>, pages: usize) -> Result<Vec<u32>, Wrong> {
         let expected = format!("a sequence of {pages} planes, each from 0 to {}", self.planes - 1);
         let items = answer::items(answer, &expected)?;
@@ -50,13 +50,13 @@ impl Scripted {
     }
 }
 
-impl Component for Scripted {
+impl Component for ScriptedAllocation {
     fn figures(&self) -> Vec<Figure> {
         self.instance.figures()
     }
 }
 
-impl Allocation for Scripted {
+impl Allocation for ScriptedAllocation {
     fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<Place>) {
         let answer = if self.instance.has_failed() {
             None
