@@ -6,7 +6,7 @@
 //! ```
 
 use flashloom::ftl::Lane;
-use flashloom::ftl::allocation::{Place, Setup};
+use flashloom::ftl::allocation::{AllocationSetup, Place};
 use flashloom::prelude::{Allocation, Component, Figure, PageWrite, PlaneId, Policy, PolicySpec};
 use pyo3::prelude::*;
 
@@ -17,8 +17,8 @@ use super::instance::{Instance, Method};
 
 /// The entry of a class in the slot of page allocations.
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Allocation> {
-    Policy::<dyn Allocation>::new(spec, move |values, setup: &Setup<'_>| {
-        let Setup { space, geometry, superpage, .. } = *setup;
+    Policy::<dyn Allocation>::new(spec, move |values, setup: &AllocationSetup<'_>| {
+        let AllocationSetup { space, geometry, superpage, .. } = *setup;
         let planes = geometry.total_planes();
         let facts = |py: Python<'_>| {
             let fields = (geometry_of(py, &geometry)?, superpage, space.logical_pages);

@@ -5,7 +5,7 @@
 //! by itself    the candidate with the fewest valid pages
 //! ```
 
-use flashloom::ftl::collection::Setup;
+use flashloom::ftl::collection::CollectionSetup;
 use flashloom::prelude::{BlockId, Collection, Component, Figure, Geometry, PlaneId, Policy, PolicySpec};
 use pyo3::prelude::*;
 
@@ -15,7 +15,7 @@ use super::instance::{Instance, Method};
 
 /// The entry of a class in the slot of garbage collection policies.
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Collection> {
-    Policy::<dyn Collection>::new(spec, move |values, setup: &Setup<'_>| {
+    Policy::<dyn Collection>::new(spec, move |values, setup: &CollectionSetup<'_>| {
         let geometry = *setup.geometry;
         let seed = setup.prng.branch(spec.name).bits();
         let facts =

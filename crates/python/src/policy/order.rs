@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use flashloom::buffer::order::Setup;
+use flashloom::buffer::order::OrderSetup;
 use flashloom::prelude::{Component, Figure, Lpn, Order, Policy, PolicySpec, SlotId};
 use flashloom::units::Lists;
 use pyo3::prelude::*;
@@ -20,7 +20,7 @@ use super::instance::{Instance, Method};
 /// The entry of a class in the slot of replacement policies.
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Order> {
     Policy::<dyn Order>::new(spec, move |values, setup| {
-        let Setup { pages, pages_per_block, .. } = *setup;
+        let OrderSetup { pages, pages_per_block, .. } = *setup;
         let facts = |py: Python<'_>| Ok(Some(make(py, "OrderSetup", (pages, pages_per_block))?.unbind()));
         let wrap = |py: Python<'_>, site: &Site, instance| ScriptedOrder::new(py, site, instance, setup);
         Ok(Box::new(site.begin(values, facts, wrap)?))
@@ -111,7 +111,7 @@ impl Pages {
 }
 
 impl ScriptedOrder {
-    fn new(py: Python<'_>, site: &Site, instance: Instance, setup: &Setup) -> PyResult<Self> {
+    fn new(py: Python<'_>, site: &Site, instance: Instance, setup: &OrderSetup) -> PyResult<Self> {
         let own = |name| site.own(py, &instance, name);
         let pages = setup.pages as usize;
         Ok(Self {

@@ -5,7 +5,7 @@
 //! by itself    the chip of the block's pages, else one that its number gives
 //! ```
 
-use flashloom::ftl::placement::Setup;
+use flashloom::ftl::placement::PlacementSetup;
 use flashloom::nand::Lbn;
 use flashloom::prelude::{Component, Figure, Placement, Policy, PolicySpec};
 use pyo3::prelude::*;
@@ -17,7 +17,7 @@ use super::instance::{Instance, Method};
 /// The entry of a class in the slot of chip placements.
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Placement> {
     Policy::<dyn Placement>::new(spec, move |values, setup| {
-        let Setup { chips } = *setup;
+        let PlacementSetup { chips } = *setup;
         let facts = |py: Python<'_>| Ok(Some(make(py, "PlacementSetup", (chips,))?.unbind()));
         let wrap = |py: Python<'_>, site: &Site, instance: Instance| {
             let moves = site.class.flag("moves");

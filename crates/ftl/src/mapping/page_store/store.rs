@@ -12,7 +12,7 @@ use super::valid_pages::ValidPages;
 use super::wear::Levelling;
 use crate::allocation::{self, Allocation, ObservedRead, Place, WantedStreams, stripe};
 use crate::blocks::{BlockState, Blocks};
-use crate::collection::{self, Collection};
+use crate::collection::{self, Collection, CollectionSetup};
 use crate::lane::{Lane, Lanes};
 use crate::mapping::Context;
 use crate::superblock::{Superblocks, units};
@@ -92,7 +92,7 @@ impl PageStore {
         let params = &ftl.params;
         let geometry = units(&space.geometry(), params.superblock);
         let superblocks = Superblocks::new(nand, params.superblock, region);
-        let site = collection::Setup { geometry: &geometry, prng: &ftl.prng };
+        let site = CollectionSetup { geometry: &geometry, prng: &ftl.prng };
         let allocation::Profile { demands, .. } = ftl.allocation_profile(space)?;
         let lanes = own.lanes(params, demands);
         let blocks = Blocks::new(geometry, params.wear_levelling, |block| superblocks.is_bad(nand, block));
