@@ -11,7 +11,7 @@ use crate::superblock::{superpage, units};
 
 /// Where a page goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct PagePlace {
     /// The plane; a plane that has no room is passed over for the next of the stripe.
     pub plane: PlaneId,
     /// Which of the plane's open blocks.
@@ -45,7 +45,7 @@ pub struct ObservedRead {
 pub trait Allocation: Component {
     /// Appends the place of each page of `writes`, which the layer above writes together, in their order. `copies` are
     /// the pages copied by garbage collection so far. The allocation uses it to judge its earlier placements.
-    fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<Place>);
+    fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<PagePlace>);
 
     /// Whether [`Self::observe_read`] changes anything. Asked once.
     fn observes_reads(&self) -> bool {

@@ -55,7 +55,7 @@ use flashloom_units::{
 };
 
 use super::stripe::{Rotation, stripe, stripe_of_superpages};
-use super::{Allocation, AllocationSetup, ObservedRead, Place, Profile, WantedStreams};
+use super::{Allocation, AllocationSetup, ObservedRead, PagePlace, Profile, WantedStreams};
 use crate::capability::PAGE_MAPPING;
 use crate::lane::{Demands, Lane};
 use crate::streams::{self, STREAMS, StreamReport};
@@ -188,7 +188,7 @@ impl Slap {
         }
     }
 
-    fn place_streams(&mut self, writes: &[PageWrite], places: &mut [Place]) {
+    fn place_streams(&mut self, writes: &[PageWrite], places: &mut [PagePlace]) {
         let mut order = std::mem::take(&mut self.order);
         order.extend(writes.iter().enumerate().map(|(at, write)| u64::from(write.lpn.0) << 32 | at as u64));
         order.sort_unstable();
@@ -202,7 +202,7 @@ impl Slap {
     }
 
     /// The same for streams that the buffer gathered by time.
-    fn place_gathered(&mut self, places: &mut [Place]) {
+    fn place_gathered(&mut self, places: &mut [PagePlace]) {
         let mut order = std::mem::take(&mut self.order);
         let gathered = self.gathered.iter().zip(0..).filter(|&(&stream, _)| stream != NO_INDEX);
         order.extend(gathered.map(|(&stream, at): (_, u64)| u64::from(stream) << 32 | at));
@@ -215,14 +215,14 @@ impl Slap {
         self.gathered.clear();
     }
 
-    fn place_stream(&mut self, stream: &[u64], places: &mut [Place]) {
+    fn place_stream(&mut self, stream: &[u64], places: &mut [PagePlace]) {
         let parts = stream.len().min(self.delta.chips() as usize);
         let (mut part, mut plane) = (0, self.streams.next());
         for (index, page) in stream.iter().enumerate() {
             if index * parts / stream.len() != part {
                 (part, plane) = (part + 1, self.streams.next());
             }
-            places[(page & u64::from(u32::MAX)) as usize] = Place { plane, lane: Lane::STREAM };
+            places[(page & u64::from(u32::MAX)) as usize] = PagePlace { plane, lane: Lane::STREAM };
         }
         self.report.detected += 1;
         self.report.pages += stream.len() as u64;
@@ -250,13 +250,13 @@ impl Component for Slap {
 }
 
 impl Allocation for Slap {
-    fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<Place>) {
+    fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<PagePlace>) {
         if self.params.adaptive {
             self.threshold = self.climb.step(self.params.adapt_interval, copies, self.report.pages);
             self.climb.written += writes.len() as u64;
             self.report.threshold = self.threshold as u64;
         }
-        places.resize(writes.len(), Place { plane: PlaneId::NONE, lane: Lane::HOST });
+        places.resize(writes.len(), PagePlace { plane: PlaneId::NONE, lane: Lane::HOST });
         if self.params.search == Search::Window {
             self.place_gathered(places);
         } else if self.threshold > 1 && writes.len() >= self.threshold {

@@ -18,7 +18,7 @@ use flashloom_nand::{Geometry, Lpn, NandParams, PlaneId};
 use flashloom_units::{Capability, Component, Kind, ParamSet, PolicySpec, Refusal, Used, Value, choice, params};
 
 use super::stripe::stripe_of_superpages;
-use super::{Allocation, AllocationSetup, Place, Profile};
+use super::{Allocation, AllocationSetup, PagePlace, Profile};
 use crate::PageWrite;
 use crate::lane::Lane;
 
@@ -139,8 +139,8 @@ impl Component for Static {
 }
 
 impl Allocation for Static {
-    fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<Place>) {
-        places.extend(writes.iter().map(|write| Place { plane: self.plane(write.lpn), lane: Lane::HOST }));
+    fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<PagePlace>) {
+        places.extend(writes.iter().map(|write| PagePlace { plane: self.plane(write.lpn), lane: Lane::HOST }));
     }
 }
 

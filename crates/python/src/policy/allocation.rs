@@ -6,7 +6,7 @@
 //! ```
 
 use flashloom::ftl::Lane;
-use flashloom::ftl::allocation::{AllocationSetup, Place};
+use flashloom::ftl::allocation::{AllocationSetup, PagePlace};
 use flashloom::prelude::{Allocation, Component, Figure, PageWrite, PlaneId, Policy, PolicySpec};
 use pyo3::prelude::*;
 
@@ -57,7 +57,7 @@ impl Component for ScriptedAllocation {
 }
 
 impl Allocation for ScriptedAllocation {
-    fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<Place>) {
+    fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<PagePlace>) {
         let answer = if self.instance.has_failed() {
             None
         } else {
@@ -71,7 +71,7 @@ impl Allocation for ScriptedAllocation {
             self.next = first.wrapping_add(writes.len() as u32) % count;
             planes
         });
-        places.extend(planes.into_iter().map(|plane| Place { plane: PlaneId(plane), lane: Lane::HOST }));
+        places.extend(planes.into_iter().map(|plane| PagePlace { plane: PlaneId(plane), lane: Lane::HOST }));
     }
 
     fn reset_report(&mut self) {

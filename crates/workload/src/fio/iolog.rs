@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use flashloom_units::{Place, Problem, Refusal};
+use flashloom_units::{Problem, ProblemPlace, Refusal};
 
 use super::as_recording;
 use super::job::Job;
@@ -126,11 +126,11 @@ fn tell(
         }),
         Ok(_) => {}
         // An iolog of another kind may be a recording that is known.
-        Err(problem) if matches!(problem.place, Place::Text { line: 1, .. }) => {
+        Err(problem) if matches!(problem.place, ProblemPlace::Text { line: 1, .. }) => {
             let better = " in any of `flashloom list formats`";
             findings.add(at.start, || problem.with_help(as_recording(path, better)));
         }
-        Err(problem) if matches!(problem.place, Place::File) => findings.refuse(at, || problem.into_refusal()),
+        Err(problem) if matches!(problem.place, ProblemPlace::File) => findings.refuse(at, || problem.into_refusal()),
         Err(problem) => findings.add(at.start, || problem),
     }
 }

@@ -9,7 +9,7 @@ use super::plane::{Job, Pace};
 use super::rows::PREFETCH_PAGES;
 use super::store::PageStore;
 use super::strategy::{Copies, Progress};
-use crate::allocation::Place;
+use crate::allocation::PagePlace;
 use crate::blocks::BlockState;
 use crate::lane::Lane;
 use crate::superblock::Superblocks;
@@ -256,7 +256,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         if let Some(ahead) = store.pages.reverse.get(from.at() + PREFETCH_PAGES) {
             prefetch(&store.pages.map, ahead.at());
         }
-        let Some((block, page)) = self.copy(from, Place { plane: to, lane }, origin, urgency, read) else {
+        let Some((block, page)) = self.copy(from, PagePlace { plane: to, lane }, origin, urgency, read) else {
             if let Some(job) = &mut self.store.plane_mut(plane).job {
                 job.next = index;
             }

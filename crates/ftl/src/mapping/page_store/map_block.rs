@@ -30,7 +30,7 @@ use super::cursor::{CollectionListener, Cursor};
 use super::plane::Job;
 use super::store::PageStore;
 use crate::GcPace;
-use crate::allocation::Place;
+use crate::allocation::PagePlace;
 use crate::blocks::BlockState;
 use crate::lane::Lane;
 
@@ -66,7 +66,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         } else if is_nearly_full && store.blocks.free_in(plane) < store.collector.strategy.threshold {
             self.replace_map_block(plane);
         }
-        self.reserve(Place { plane, lane: Lane::MAP })
+        self.reserve(PagePlace { plane, lane: Lane::MAP })
     }
 
     /// If the open map block is full, opens the next one in the place of a map block, if that is possible.

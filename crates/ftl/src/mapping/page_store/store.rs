@@ -10,7 +10,7 @@ use super::spreading::Spreading;
 use super::strategy::Strategy;
 use super::valid_pages::ValidPages;
 use super::wear::Levelling;
-use crate::allocation::{self, Allocation, ObservedRead, Place, WantedStreams, stripe};
+use crate::allocation::{self, Allocation, ObservedRead, PagePlace, WantedStreams, stripe};
 use crate::blocks::{BlockState, Blocks};
 use crate::collection::{self, Collection, CollectionSetup};
 use crate::lane::{Lane, Lanes};
@@ -33,7 +33,7 @@ pub(super) struct Pages {
 /// The allocation, and the places of the pages that it placed last.
 pub(super) struct Allocator {
     pub(super) policy: Box<dyn Allocation>,
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<PagePlace>,
 }
 
 /// What chooses victims and says how they are collected.
@@ -142,7 +142,7 @@ impl PageStore {
 
     /// The place of one of the pages that were placed last, by its index among them.
     #[inline]
-    pub fn placed(&self, index: usize) -> Place {
+    pub fn placed(&self, index: usize) -> PagePlace {
         self.allocator.places[index]
     }
 
