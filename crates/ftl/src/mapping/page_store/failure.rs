@@ -17,7 +17,7 @@
 use flashloom_nand::{BlockId, OpId, Origin, PlaneId, Ppn, Status, Urgency};
 
 use super::cursor::{CollectionListener, Cursor, copy_to};
-use super::plane::{Frontier, Job};
+use super::plane::{CollectionJob, Frontier};
 use super::store::PageStore;
 use crate::allocation::PagePlace;
 
@@ -70,7 +70,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
             if store.plane(plane).job.is_none() {
                 store.failures.evacuations.pop();
                 let lane = store.lanes.survivors(store.opened_for[failed.at()]);
-                let job = Job::new(failed, lane, Origin::Gc, store.geometry.pages);
+                let job = CollectionJob::new(failed, lane, Origin::Gc, store.geometry.pages);
                 self.begin_with(plane, job);
             }
             self.finish(plane);
