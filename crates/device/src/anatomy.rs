@@ -77,7 +77,7 @@ pub struct LastOperation {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Held {
     id: RequestId,
-    /// Parts from its dispatch to `mark`.
+    /// Latency by cause, from dispatch to `mark`.
     parts: Parts,
     mark: Ns,
     /// Cause of the wait that began at `mark`, unless it turns out to be a flash operation.

@@ -230,7 +230,7 @@ impl Reads {
         }
     }
 
-    /// Removes the lost sectors of a life of a block that is over.
+    /// Forgets the lost sectors of a past life of a block. A life is the time between two erases.
     fn forget(&mut self, block: BlockId, life: u32) {
         if self.lost.is_empty() {
             return;

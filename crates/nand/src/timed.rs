@@ -102,7 +102,7 @@ pub struct Busiest {
 }
 
 impl Busiest {
-    /// The busiest of parts that are given in order of their numbers.
+    /// The index and value of the longest busy time; of equals, the first.
     fn of(busy_ns: impl Iterator<Item = Ns>) -> Self {
         let parts = (0..).zip(busy_ns).map(|(number, busy_ns)| Self { number, busy_ns });
         let busier = |most: Self, next: Self| if next.busy_ns > most.busy_ns { next } else { most };

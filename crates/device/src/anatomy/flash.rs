@@ -36,13 +36,13 @@ fn job_of(kind: OperationKind, origin: Origin) -> Cause {
 struct Running {
     cause: Cause,
     is_read: bool,
-    /// Parts, up to its issue, of the request that waits for it; its own parts are added to them.
+    /// Latency by cause, up to this operation's issue, of the request that waits for it. `own` is added to it.
     before: Parts,
-    /// Its own parts from its issue to `mark`.
+    /// Time by cause from this operation's issue to `mark`.
     own: Parts,
     issued_ns: Ns,
     started_ns: Ns,
-    /// Time up to which its parts are known. May lie in the future.
+    /// Time up to which `own` is known. May lie in the future.
     mark: Ns,
     /// At `mark`, the clocks of its die, or of the die whose operation it waits for.
     clocks: Parts,
@@ -58,7 +58,7 @@ struct Running {
 /// The end of an operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
-    /// Parts, from its dispatch to now, of the request that waited for it.
+    /// Latency by cause, from dispatch to now, of the request that waited for this operation.
     pub(super) parts: Parts,
     pub(super) issued_ns: Ns,
     pub(super) started_ns: Ns,
@@ -209,7 +209,7 @@ impl Flash {
         die.clocks
     }
 
-    /// Its die begins it.
+    /// Handles the begin of an operation on its die.
     fn begin(&mut self, now: Ns, number: u32, array_from: Ns) {
         let Self { operations, dies, .. } = self;
         let die = &mut dies[self.die_of[number as usize] as usize];
@@ -284,13 +284,13 @@ impl Flash {
 }
 
 impl Running {
-    /// Attributes the wait for its die since `mark`.
+    /// Attributes the time since `mark` to what the operation's die executed.
     fn wait_out(&mut self, now: Ns, clocks: &Parts) {
         self.own.add(&clocks.since(&self.clocks));
         self.mark = now;
     }
 
-    /// Attributes the wait since `mark`: to what the die executed, and to `job` while the die was idle.
+    /// Attributes the time since `mark` to what the die executed, or to `job` while the die was idle.
     fn wait_for(&mut self, now: Ns, clocks: &Parts, job: Cause) {
         let waited = clocks.since(&self.clocks);
         self.own.add(&waited);
@@ -298,8 +298,8 @@ impl Running {
         (self.mark, self.clocks) = (now, *clocks);
     }
 
-    /// Attributes the time to `ends`, which may lie in the future: `transfer_ns` on the channel, the rest waiting for
-    /// it.
+    /// Attributes the time from `mark` to `ends`: `transfer_ns` to the transfer itself, the rest to the wait for the
+    /// channel. `ends` may lie in the future.
     fn cross(&mut self, now: Ns, ends: Ns, transfer_ns: Ns) {
         let served = transfer_ns.min(ends - now);
         self.own[Cause::Served] += served;

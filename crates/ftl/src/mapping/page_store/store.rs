@@ -276,7 +276,7 @@ impl PageStore {
     }
 }
 
-/// Queries of the mapping on behalf of the drive.
+/// Queries for the mapping.
 impl PageStore {
     /// Planes, blocks and pages in the store's numbering.
     pub fn geometry(&self) -> &Geometry {
