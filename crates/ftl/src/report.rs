@@ -32,7 +32,7 @@ pub struct FtlReport {
     pub map_writes: u64,
 }
 
-/// Groups of figures that older saved states have after these counters, each saved as absent.
+/// Number of optional groups of figures that older versions saved after these counters. They are saved as absent.
 const OLDER_FAMILIES: usize = 3;
 
 // Names all fields, so that a new field does not compile until it is saved or left out on purpose.

@@ -23,7 +23,7 @@ pub(crate) struct StreamReport {
     pub(crate) threshold: u64,
 }
 
-/// Figures that older saved states have after these counters, always zero.
+/// Number of figures that older versions saved after these counters. They are saved as zero.
 const OLDER_FIGURES: usize = 1;
 
 impl State for StreamReport {

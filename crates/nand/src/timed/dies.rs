@@ -127,7 +127,7 @@ impl Timed {
         }
     }
 
-    /// Makes a group the active one of its die.
+    /// Makes a group of operations the active one of its die.
     #[inline(always)]
     fn occupy_die(&mut self, die: u32, group: Group) {
         let state = &mut self.dies[die as usize];

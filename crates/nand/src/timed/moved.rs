@@ -73,7 +73,7 @@ impl Timed {
         }
     }
 
-    /// The program of a page in the latest life of its block, or none if it has ended.
+    /// The program of a page in the latest life of its block (after the last erase emitted), or none if it has ended.
     #[inline(always)]
     pub(super) fn program_of(&self, block: BlockId, page: u32) -> u32 {
         let state = &self.blocks[block.at()];
@@ -122,9 +122,9 @@ impl Timed {
         false
     }
 
-    /// Handles the end of a program that took sectors from another page. If its read was redirected, the life of the
-    /// source block that the hold belongs to may not have begun; then the hold is removed. Returns false if that life
-    /// has begun.
+    /// Handles the end of a program that took sectors from another page and held off the erase of the source block. If
+    /// the program's read was redirected, the hold may belong to the source block's next life, which has not begun. The
+    /// hold is then removed. Returns false if that life has begun.
     #[inline]
     pub(super) fn let_go_ahead(&mut self, block: BlockId, program: u64) -> bool {
         let Block { erase, later, .. } = self.blocks[block.at()];

@@ -73,7 +73,7 @@ impl Lab {
         assert_eq!(self.store.check(), Ok(()));
     }
 
-    /// Closes every open block that is full, which otherwise happens when the next one of its lane is opened.
+    /// Closes all full open blocks. In a run a full block is closed only when its lane opens the next one.
     fn close_full(&mut self) {
         for plane in &mut self.store.planes {
             for open in plane.open.iter_mut().filter(|open| open.block.is_some() && open.next == 4) {
