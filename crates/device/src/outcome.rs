@@ -170,8 +170,7 @@ pub struct Sample {
     pub outstanding: u64,
     /// Dirty pages in the buffer.
     pub dirty_pages: u32,
-    /// Pages stored for the host, without padding: the denominator of write amplification, whose numerator is
-    /// `programs`.
+    /// Pages stored for the host, without padding. Write amplification is the sum of `programs` divided by this.
     pub host_page_writes: u64,
     /// Pages programmed, by origin in the order of [`Origin`](flashloom_nand::Origin).
     pub programs: [u64; 5],

@@ -30,12 +30,12 @@ pub struct Space {
 }
 
 impl Space {
-    /// The space of an array with that over-provisioning.
+    /// The space of an array under the configured over-provisioning.
     pub fn new(nand: NandParams, capacity: &CapacityParams) -> Self {
         Self { logical_pages: capacity.logical_pages(&nand.geometry()), nand }
     }
 
-    /// The space of a region of an array, with that many logical pages.
+    /// The space of a region of an array, with `logical_pages` pages for the host.
     pub fn of_region(array: &NandParams, region: &Region, logical_pages: u64) -> Self {
         Self { nand: region.params(array), logical_pages }
     }

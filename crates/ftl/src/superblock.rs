@@ -48,7 +48,8 @@ pub(crate) struct Superblocks {
     width: u32,
     by_width: Divisor,
     by_pages: Divisor,
-    /// The blocks of each superblock in order of their planes; empty if folded and array numbers are the same.
+    /// The array's blocks that form each superblock, sorted by plane; empty if superblocks are single blocks with the
+    /// array's numbers.
     members: Vec<BlockId>,
 }
 

@@ -53,7 +53,7 @@ struct BlockReads {
     reads: u64,
 }
 
-/// The policy, and the data that it is given.
+/// The policy of read reliability, and the data about pages that it is given.
 pub(crate) struct Reads {
     geometry: Geometry,
     policy: Box<dyn Reliability>,

@@ -10,7 +10,7 @@ use crate::drive::Drive;
 use crate::event::{DriveEvent, Event, Interest};
 use crate::misuse::Misuse;
 
-/// The engine's own observers, and events kept for others.
+/// Observers that are part of the engine, and events kept for observers outside.
 #[derive(Default)]
 pub(super) struct Looking {
     pub(super) verifier: Option<Box<Verifier>>,

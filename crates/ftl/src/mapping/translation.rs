@@ -188,7 +188,7 @@ pub trait MapCache: State + Send + Sized + 'static {
         Vec::new()
     }
 
-    /// Resets these counters after preconditioning.
+    /// Resets the counters of [`Self::figures`], after preconditioning.
     fn reset_report(&mut self) {}
 
     /// Checks the cache's own invariants, in checked runs.

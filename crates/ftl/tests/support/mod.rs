@@ -104,7 +104,7 @@ impl Ftl {
         PageWrite::new(page, Nand::NO_TAG)
     }
 
-    /// Those who look see what the array has done.
+    /// Passes the events of the array to the checks.
     fn follow(&mut self) {
         if let Some(verifier) = &mut self.verifier {
             verifier.follow(&mut self.nand);

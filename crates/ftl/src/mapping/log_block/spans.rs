@@ -126,7 +126,7 @@ impl Spans {
         }
     }
 
-    /// Reports pages that were written together to the placement.
+    /// Tells the placement which pages were written together.
     pub(super) fn watch_writes(
         &mut self,
         placement: &mut dyn Placement,

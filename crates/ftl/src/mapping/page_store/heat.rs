@@ -153,7 +153,7 @@ impl Heat {
         more
     }
 
-    /// Checks loaded counters: the current window has at least one write left.
+    /// Checks loaded counters: the current window has not ended.
     pub(super) fn check(&self) -> Result<(), Violation> {
         let is_counted = self.counters.iter().all(|&counter| counter <= HIGHEST);
         if is_counted && self.until_window > 0 {
