@@ -49,7 +49,7 @@ fn random_requests(prng: &mut Prng, capacity: u64, count: u64) -> Vec<Request> {
         .collect()
 }
 
-/// What was until the end of a drive's life: the same in both modes.
+/// The figures of a run up to the end of the drive's life, which are the same in both modes.
 fn until_the_end(outcome: &Outcome) -> (Option<Ns>, u64, u64) {
     let end = outcome.end_of_life;
     (end.map(|end| end.time_ns), end.map_or(0, |end| end.host_page_writes), outcome.ftl.host_page_writes)
@@ -102,14 +102,14 @@ fn every_request_completes_or_fails_when_a_drive_wears_out_whatever_it_is_at() {
     );
 }
 
-/// An engine that is driven request by request.
+/// An engine to which a test submits single requests.
 struct Lab {
     engine: Engine,
     cookie: u32,
 }
 
 impl Lab {
-    /// A drive none of whose programs passes, filled before or not.
+    /// A drive on which every program fails, optionally filled before.
     fn new(setup: DriveSetup) -> Self {
         Self { engine: Run { fill: false, ..Run::new(setup) }.started(), cookie: 0 }
     }
@@ -122,7 +122,7 @@ impl Lab {
         self.cookie
     }
 
-    /// Everything happens; what became of the requests, by cookie.
+    /// Processes all events; returns the status of each request by cookie.
     fn finish(&mut self) -> Vec<(u32, Status)> {
         while let Some(next_ns) = self.engine.next_event_ns().filter(|_| !self.engine.is_idle()) {
             self.engine.advance_to(next_ns).unwrap();

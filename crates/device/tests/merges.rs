@@ -20,7 +20,7 @@ fn writes() -> impl Iterator<Item = Request> {
     (0..64).map(|at| request((at + 1) * S, Op::Write, (at % 32 * PAGES + 1) * 8, 8))
 }
 
-/// How long after each write a read comes: sooner or later in what the write has set off.
+/// Delays between each write and the read after it, which meets the write's merge in different stages.
 fn delay(at: Ns) -> Ns {
     MS + at * 7 % 13 * MS
 }
@@ -40,7 +40,7 @@ fn run(preemption: Preemption, queue_depth: u32, requests: impl Iterator<Item = 
     Run { queue_depth, ..Run::new(setup) }.run(requests)
 }
 
-/// The latency of a read when nothing else is going on.
+/// Latency of a read on an idle drive.
 fn unloaded() -> Ns {
     run(Preemption::Page, 1, reads()).host.read_latency.max()
 }
@@ -72,7 +72,7 @@ fn without_preemption_a_read_waits_until_the_merge_is_over() {
     }
 }
 
-/// A filled drive of one die a channel under a random log-block mapping; none where it has no room for the log blocks.
+/// A filled drive of one die a channel under a random log-block mapping; `None` if it has no room for the log blocks.
 fn drive_of_lone_dies(prng: &mut Prng) -> Option<Run> {
     let device = random_device(prng);
     let nand = NandParams { ways: 1, dies: 1, ..device.nand };
@@ -84,7 +84,7 @@ fn drive_of_lone_dies(prng: &mut Prng) -> Option<Run> {
     Some(Run { idle_delay_ns: pick(prng, &[0, MS, 3_600 * S]), ..Run::new(setup) })
 }
 
-/// What a write of a page takes on an idle drive, and what a page takes to cross the channel.
+/// Latency of a page write on an idle drive, and transfer time of a page over the channel.
 fn unloaded_write(device: &DeviceParams) -> (Ns, Ns) {
     let DeviceParams { nand, interface, .. } = device;
     let timing = nand.timing();

@@ -10,7 +10,7 @@ use flashloom_nand::{BlockId, Event as NandEvent, Lpn, Nand, NandParams, Operati
 use flashloom_units::{Ns, Prng, S, Value};
 use flashloom_workload::{Op, Replayed, Request};
 
-/// Where the array was read for each page of the host that was asked for last.
+/// For each host page, the physical page that the last read of it was served from.
 #[derive(Default)]
 struct ReadAt(BTreeMap<Lpn, Ppn>);
 
@@ -39,7 +39,7 @@ fn drive(mapping: &str, program_failures: f64) -> DriveSetup {
     setup
 }
 
-/// Writes of whole pages and of parts, and discards, all at once; then, when all is done, a read of every page.
+/// Whole and partial writes and discards, all submitted at once; after they have completed, a read of every page.
 fn requests(setup: &DriveSetup) -> Vec<Request> {
     let (mut prng, logical) = (Prng::new(4), setup.device.logical_pages());
     let mut change = |at: u64| {
@@ -54,7 +54,7 @@ fn requests(setup: &DriveSetup) -> Vec<Request> {
     changes.into_iter().chain(pages(Op::Read, 1_000 * S, 0..logical)).collect()
 }
 
-/// Every page that holds something, by what it holds.
+/// Every programmed page, grouped by its contents.
 fn scan(nand: &Nand) -> BTreeMap<u64, (PageContent, Ppn)> {
     let pages = (0..nand.geometry().total_pages() as u32).map(Ppn);
     let held =
@@ -64,7 +64,7 @@ fn scan(nand: &Nand) -> BTreeMap<u64, (PageContent, Ppn)> {
     scanned
 }
 
-/// The page of each logical page, where later ones replace earlier ones.
+/// The physical page of each logical page; the one programmed later replaces the earlier one.
 fn places<'a>(pages: impl Iterator<Item = &'a (PageContent, Ppn)>) -> BTreeMap<Lpn, Ppn> {
     let hosts = pages.filter_map(|&(content, ppn)| match content {
         PageContent::Host(lpn) => Some((lpn, ppn)),
@@ -73,7 +73,7 @@ fn places<'a>(pages: impl Iterator<Item = &'a (PageContent, Ppn)>) -> BTreeMap<L
     hosts.collect()
 }
 
-/// The drive of a run, and where it was read.
+/// The drive after a run, and the physical pages that its reads were served from.
 fn scanned(mapping: &str, program_failures: f64, timed: bool) -> (Simulation, BTreeMap<Lpn, Ppn>) {
     let setup = drive(mapping, program_failures);
     let run = Run { timed, ..Run::new(setup.clone()) };

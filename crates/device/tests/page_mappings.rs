@@ -34,7 +34,7 @@ fn mixed(seed: u64, device: &DeviceParams, count: u64, longest: u64) -> Vec<Requ
         .collect()
 }
 
-/// Everything of a run that can differ but what the allocation reports of itself.
+/// All results of a run except the statistics of the allocation.
 fn seen(outcome: &Outcome) -> impl PartialEq + std::fmt::Debug + use<> {
     let (host, ftl) = (&outcome.host, &outcome.ftl);
     let latency =

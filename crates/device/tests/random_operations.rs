@@ -57,14 +57,14 @@ proptest! {
     }
 }
 
-/// The idle step that ended a merge left all that had been merged before in the account of the next page, which then
-/// had waited longer than any page can.
+/// Regression: after an idle step had ended a merge, the whole merge was counted as the wait of the next page, which
+/// exceeded the bound.
 #[test]
 fn a_page_after_idle_time_waits_no_longer_than_any_page_can() {
     run(9_004_496, 3_000);
 }
 
-/// The long form.
+/// The same for the seeds that the environment asks for.
 #[test]
 fn as_many_runs_as_are_asked_for() {
     for seed in seeds_asked_for() {

@@ -1,5 +1,5 @@
-//! Reads that are repeated or fail: what a policy of reliability sees, what its answers cost, and what becomes of data
-//! that cannot be read.
+//! Reads that are repeated or fail: the page condition that a policy of read reliability is given, the cost of its
+//! decisions, and the handling of data that cannot be read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use flashloom_nand::{
 use flashloom_units::{Chosen, Component, Ns, Policy, PolicySpec, Prng, Slot, US, Value};
 use flashloom_workload::{Op, Pace, Replayed, Request};
 
-/// What a policy of the tests answers.
+/// The decision of a test policy.
 type Answer = fn(&PageCondition) -> Reading;
 
 struct Answers(Answer);
@@ -32,7 +32,7 @@ impl Reliability for Answers {
     }
 }
 
-/// A policy that answers so.
+/// A policy that always returns this decision.
 fn answering(answer: Answer) -> Chosen<dyn Reliability> {
     static SPEC: PolicySpec = PolicySpec { name: "answers", ..PolicySpec::BLANK };
     let policy = Policy::<dyn Reliability>::new(&SPEC, move |_, _| Ok(Box::new(Answers(answer))));
@@ -43,7 +43,7 @@ fn linear(set: &[(&str, Value)]) -> Chosen<dyn Reliability> {
     builtin().choose("linear", set).unwrap()
 }
 
-/// A drive of 64 blocks that is soon worn.
+/// A drive of 64 blocks, whose wear grows quickly.
 fn small() -> DeviceParams {
     plain_with(NandParams { channels: 2, ways: 1, blocks: 32, pages: 16, ..plain_nand() }, 1.5)
 }
@@ -68,27 +68,28 @@ fn observed(run: &Run, requests: Vec<Request>, observer: &mut dyn Observer) -> O
     simulation.outcome()
 }
 
-/// What a block and its pages have been through, as the events of the array tell.
+/// History of a block and its pages according to the array's events.
 #[derive(Clone, Default)]
 struct Past {
-    /// Erases that were asked for, and that have ended.
+    /// Erases emitted, and erases ended.
     asked: u32,
     ended: u32,
     reads: u64,
-    /// When each page was programmed in the present life.
+    /// Time of each page's program since the last erase.
     programmed: BTreeMap<Ppn, Ns>,
 }
 
-/// The policy `linear` as its page describes it, on what the events of the array tell: no code of the array's.
+/// A naive model of the policy `linear` as its page describes it. It uses the array's events only, and none of the
+/// array's code.
 struct Naive {
     geometry: Geometry,
     erases_a_retry: u64,
     age_a_retry_ns: Ns,
     reads_a_retry: u64,
     blocks: Vec<Past>,
-    /// Retries of reads that were asked about when they were emitted, by the number of the operation.
+    /// Retries of reads that were decided when they were emitted, by the number of the operation.
     asked: BTreeMap<u32, u64>,
-    /// Retries that it expects, and those that the array tells of, by origin.
+    /// Retries expected by the model, and retries reported by the array's events, by origin.
     expected: [u64; 5],
     told: [u64; 5],
     origins: BTreeMap<u32, Origin>,
@@ -121,7 +122,7 @@ impl Naive {
         self.expected[origin as usize] += retries;
     }
 
-    /// A read that serves a program, or what a copy within a die reads.
+    /// A read that provides data for a program, or the read within a copyback.
     fn asked_now(&mut self, now: Ns, ppn: Ppn) -> u64 {
         let Past { asked, ended, reads, programmed } = self.past(ppn).clone();
         let (age_ns, reads) = match programmed.get(&ppn) {
@@ -201,7 +202,7 @@ impl Observer for Naive {
     }
 }
 
-/// Retries as the naive model expects them, as the array tells of them, and as it counts them.
+/// Retries expected by the naive model, reported by the array's events, and counted by the array.
 fn retries_of(setup: DriveSetup, steps: [u64; 3]) -> [[u64; 5]; 3] {
     let device = setup.device.clone();
     // On a new drive, so that the model has seen all.
@@ -301,7 +302,7 @@ fn the_parts_of_every_request_add_up_under_load() {
     }
 }
 
-/// Whether pages lie badly at the moment.
+/// Whether pages can currently be unreadable.
 type Switch = Arc<AtomicBool>;
 
 struct BadPages(Switch, u32);
@@ -315,7 +316,7 @@ impl Reliability for BadPages {
     }
 }
 
-/// A policy by which one page in so many cannot be read while the switch is on.
+/// A policy under which one page in a given number cannot be read while the switch is on.
 fn bad_pages(switch: &Switch, each: u32) -> Chosen<dyn Reliability> {
     static SPEC: PolicySpec = PolicySpec { name: "bad-pages", ..PolicySpec::BLANK };
     let switch = Arc::clone(switch);
@@ -339,7 +340,7 @@ fn serve(engine: &mut Engine, requests: &[Request]) -> Vec<Status> {
     statuses
 }
 
-/// The pages that cannot be read, of all.
+/// All pages that cannot be read.
 fn unreadable(engine: &mut Engine, device: &DeviceParams) -> Vec<u64> {
     let statuses = serve(engine, &pages(Op::Read, 0, 0..device.logical_pages()));
     let failed = (0..).zip(statuses).filter(|(_, status)| !status.is_done());
@@ -400,7 +401,7 @@ fn a_map_page_that_cannot_be_read_fails_the_reads_that_wait_for_it_and_nothing_e
     assert!(failed.windows(2).any(|pair| pair[1] == pair[0] + 1), "all entries of a page of the map: {failed:?}");
 }
 
-/// What a run counts of reads, with requests one at a time and every request after the last has ended.
+/// The read counters of a run in which each request is submitted after the previous one has ended.
 fn counted(timed: bool, mapping: &str) -> (ReadCounts, Vec<u64>) {
     let policy = linear(&[("erases_a_retry", Value::Count(1)), ("max_retries", Value::Count(2))]);
     let setup = linear_setup(policy, mapping, false);
@@ -412,7 +413,7 @@ fn counted(timed: bool, mapping: &str) -> (ReadCounts, Vec<u64>) {
     (engine.outcome().reads.unwrap(), lost)
 }
 
-/// A policy of wear alone: with time and without, the same reads are asked of it in the same state.
+/// A policy that depends on wear only: in timed and in counting mode it is called for the same reads in the same state.
 #[test]
 fn with_and_without_time_the_same_reads_are_repeated_and_the_same_data_is_lost() {
     for mapping in ["page", "bast", "fast", "kast"] {

@@ -26,20 +26,20 @@ use flashloom_nand::{NandParams, reliability};
 use flashloom_units::{Figure, Latency, Ns, ParamSet, Prng, Role, Slot, StateError};
 use flashloom_workload::{Op, Pace, Replayed};
 
-/// What was tried: kinds of things, and which of each.
+/// Coverage of the random cases: for each slot, the policies that were used.
 type Tried = BTreeSet<(&'static str, &'static str)>;
 
-/// An engine with whoever drives it.
+/// An engine with the source of its requests.
 struct Stack {
     engine: Engine,
     driver: Driver,
     log: Vec<Event>,
 }
 
-/// What whoever drives an engine remembers.
+/// State of an engine's driver.
 #[derive(Clone, Default)]
 struct Driver {
-    /// The next request to arrive, and those that found no room.
+    /// The next request to arrive, and the requests that found no room.
     next: usize,
     backlog: VecDeque<usize>,
     advances: u64,

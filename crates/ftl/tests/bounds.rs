@@ -16,9 +16,9 @@ const LENGTH: usize = 96;
 enum Step {
     Write(u32),
     Trim(u32),
-    /// One step of what is left to do.
+    /// One background step, on an idle drive.
     Idle,
-    /// All that is left to do.
+    /// Background steps until none is left.
     Rest,
 }
 
@@ -45,7 +45,7 @@ fn changed(steps: &[Step], prng: &mut Prng) -> Vec<Step> {
     steps
 }
 
-/// What the steps cause; the accounts, and so the bound on waits, are checked.
+/// Runs the steps; returns the counters of merges. Checks all counters, and thereby the bound on waits.
 fn blocked(setup: &FtlSetup, steps: &[Step]) -> Merges {
     let mut ftl = Ftl::filled(&chip(LOGICAL_BLOCKS, 8, PAGES), setup, false);
     for step in steps {
@@ -64,7 +64,7 @@ fn blocked(setup: &FtlSetup, steps: &[Step]) -> Merges {
     merges
 }
 
-/// The worst that the search found.
+/// The longest merge and wait that the search found.
 fn worst(setup: &FtlSetup, seed: u64, rounds: u32) -> Merges {
     let mut prng = Prng::new(seed).branch("adversary");
     let mut steps: Vec<Step> = (0..LENGTH).map(|_| random_step(&mut prng)).collect();
@@ -88,7 +88,7 @@ fn setup(mapping: &str, preemption: Preemption, set: &[(&str, Value)]) -> FtlSet
 
 const LOG_BLOCKS: (&str, Value) = ("log_blocks", Value::Count(5));
 
-/// KAST under all of its choices.
+/// KAST with all combinations of its choices.
 fn kast(prng: &mut Prng, preemption: Preemption) -> FtlSetup {
     let count = |prng: &mut Prng, of: &[u64]| Value::Count(pick(prng, of));
     let set = [

@@ -6,7 +6,7 @@ use crate::support::{Ftl, Merges, chip, with_mapping};
 use flashloom_ftl::{FtlSetup, Preemption};
 use flashloom_units::{Prng, Value};
 
-/// Random writes until the drive is warm, and then what `writes` more of them take.
+/// Random writes until steady state; then the cost of `writes` further ones.
 fn uniform(setup: &FtlSetup, blocks: u32, pages: u32, offsets: std::ops::Range<u32>, writes: u32) -> Merges {
     let mut ftl = Ftl::filled(&chip(blocks, 40, pages), setup, false);
     let mut prng = Prng::new(5).branch("uniform");

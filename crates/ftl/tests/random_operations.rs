@@ -21,7 +21,7 @@ use flashloom_units::{Chosen, Kind, Param, ParamSet, Policy, Prng, Role, Slot, V
 
 /// Operations of a case.
 const OPERATIONS: u32 = 2_000;
-/// Cases a mapping where the environment does not say how many.
+/// Default number of cases for each mapping; the environment may set another.
 const CASES: u64 = 400;
 
 fn random_space(prng: &mut Prng) -> Space {
@@ -38,14 +38,14 @@ fn random_space(prng: &mut Prng) -> Space {
     Space::new(nand, &CapacityParams { over_provisioning: pick(prng, &[0.5, 1.5, 3.0]) })
 }
 
-/// Any policy of a slot.
+/// A random policy of a slot.
 fn random_policy<P: Role + ?Sized>(prng: &mut Prng, slot: &Slot<P>) -> Chosen<P> {
     let policies: Vec<_> = slot.policies().iter().collect();
     let policy = pick(prng, &policies);
     with_random_values(prng, policy)
 }
 
-/// A policy with its parameters at random, small where they count something.
+/// A policy with random parameters; counts are small.
 fn with_random_values<P: Role + ?Sized>(prng: &mut Prng, policy: &Policy<P>) -> Chosen<P> {
     let value = |param: &Param| match param.kind {
         Kind::Flag => Value::Flag(prng.chance(0.5)),
@@ -80,7 +80,7 @@ fn random_setup(prng: &mut Prng, mapping: &Policy<dyn Mapping>) -> FtlSetup {
     setup
 }
 
-/// An array and an FTL that go together.
+/// An array, and an FTL that fits it.
 fn random_drive(prng: &mut Prng, mapping: &Policy<dyn Mapping>) -> (Space, FtlSetup) {
     let mut drives = std::iter::repeat_with(|| (random_space(prng), random_setup(prng, mapping)));
     drives.find(|(space, setup)| setup.profile(space).is_ok()).expect("some drive fits")
@@ -124,7 +124,7 @@ fn operate(ftl: &mut Ftl, prng: &mut Prng) {
     ftl.check();
 }
 
-/// What the cases of a mapping have seen: without it a test of nothing would pass.
+/// Coverage of a mapping's cases. A check of it fails if the cases exercised nothing.
 #[derive(Debug, Default)]
 struct Seen {
     collected: u64,

@@ -16,7 +16,7 @@ use crate::support::device;
 
 const CLASSES: usize = 4;
 
-/// As docs/model.md has the classes.
+/// The classes as docs/model.md describes them.
 fn class_of(command: &Command) -> usize {
     match (command.urgency, command.origin, command.kind) {
         (Urgency::Blocking, ..) => 0,
@@ -26,7 +26,7 @@ fn class_of(command: &Command) -> usize {
     }
 }
 
-/// What one die is at.
+/// State of one die.
 #[derive(Default)]
 struct Die {
     /// The class of each operation that has not ended.

@@ -1,4 +1,4 @@
-//! What the tests of whole FTLs share: one on an array in counting mode, and a model of what it must hold.
+//! Support for tests of whole FTLs: an FTL on an array in counting mode, with a model of its contents.
 #![allow(dead_code, missing_docs)]
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use flashloom_nand::{HostPage, Lpn, Nand, NandParams, Origin};
 use flashloom_units::{Figure, Latency, Ns, ParamSet, PolicySpec, Prng, Value};
 use flashloom_verify::Verifier;
 
-/// One of some things.
+/// A random element of a list.
 pub fn pick<T: Copy>(prng: &mut Prng, from: &[T]) -> T {
     from[prng.below(from.len() as u64) as usize]
 }
@@ -25,7 +25,7 @@ pub fn chip(logical_blocks: u32, spare_blocks: u32, pages: u32) -> Space {
     Space { nand, logical_pages: u64::from(logical_blocks * pages) }
 }
 
-/// The default FTL but for its mapping, which has those parameters.
+/// The default FTL with another mapping and the given parameters of it.
 pub fn with_mapping(mapping: &str, set: &[(&str, Value)]) -> FtlSetup {
     let mapping = mapping::builtin().choose(mapping, set).expect("the mapping takes these parameters");
     FtlSetup { mapping, ..FtlSetup::with_defaults() }
@@ -73,7 +73,7 @@ impl Ftl {
         }
     }
 
-    /// One on which every page was written in order, with counters at zero.
+    /// An FTL on which every page has been written in order, with counters reset.
     pub fn filled(space: &Space, setup: &FtlSetup, verified: bool) -> Self {
         let mut ftl = Self::new(space, setup, verified);
         let mask = ftl.nand.geometry().full_mask();
@@ -147,7 +147,7 @@ impl Ftl {
         self.mapping.figures().into_iter().nth(index)
     }
 
-    /// One that is a count or a time.
+    /// A statistic of the mapping that is a count or a time.
     pub fn count(&self, name: &str) -> u64 {
         self.figure(name).and_then(|figure| figure.whole()).unwrap_or_else(|| panic!("`{name}` is counted"))
     }
@@ -170,7 +170,7 @@ impl Ftl {
         }
     }
 
-    /// The accounts agree with each other, and in a verified run the map with the model.
+    /// Checks that the counters agree with each other and, in a verified run, the map with the model.
     pub fn check(&self) {
         self.mapping.check().expect("the mapping adds up");
         self.mapping.check_loaded(&self.nand).expect("and could have been loaded");

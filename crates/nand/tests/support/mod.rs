@@ -31,7 +31,7 @@ pub fn device() -> NandParams {
     }
 }
 
-/// An array of which every command is followed.
+/// An array with the checks of every command.
 pub struct Array {
     pub nand: Nand,
     pub verifier: Verifier,
