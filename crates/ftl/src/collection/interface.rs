@@ -6,7 +6,7 @@ use flashloom_units::{Component, Prng, Role, Violation};
 /// A victim selection policy. A block is a candidate from the time it is full until it is taken as a victim or
 /// withdrawn.
 pub trait Collection: Component {
-    /// Called with the number of pages that the host writes. Policies that weigh the age of blocks use it as their clock.
+    /// Called with the number of pages that the host writes. Policies that weigh the age of blocks use it as a clock.
     fn written(&mut self, _pages: u32) {}
 
     /// Called when a block is full, with its number of valid pages: the block becomes a candidate.
