@@ -8,39 +8,40 @@ use crate::slots;
 choice! {
     /// Where collected pages are written.
     pub enum GcBlocks {
-        /// Into an open block of their own, apart from what the host writes.
+        /// Into an open block of their own, separate from host writes.
         Separate = "separate",
-        /// Into the block that the host writes to.
+        /// Into the same open block as host writes.
         Shared = "shared",
     }
 }
 
 choice! {
-    /// Whether a request of the host may go between the copies of a merge or a collection.
+    /// Whether host requests may be served between the copies of a merge or a collection.
     pub enum Preemption {
-        /// It waits until the job that its chip is at is over, as in KAST.
+        /// Host requests wait until the job of their chip has ended, as in KAST.
         None = "none",
-        /// It goes next: jobs are done a few pages at a time, ahead of the need for their space (KAST's future work).
+        /// Host requests are served next. Jobs run a few pages at a time, ahead of need (KAST's future work).
         Page = "page",
     }
 }
 
 choice! {
-    /// How much of a collection a page that is written pays for.
+    /// How much of a collection each page written pays for.
     pub enum GcPace {
-        /// The victim's share: `(v + 1) / (b - v)` steps for v of b pages valid, which holds free space on average.
+        /// The victim's share: `(v + 1) / (b - v)` steps for v of b pages valid, which keeps free space constant on
+        /// average.
         Share = "share",
-        /// What has to be done before the open block is full, spread evenly over the pages that are left in it.
+        /// The steps that are needed before the open block is full, spread evenly over its remaining pages.
         Deadline = "deadline",
     }
 }
 
 choice! {
-    /// What is allocated and collected at a time.
+    /// Unit of allocation and collection.
     pub enum Superblock {
         /// A block of one plane.
         None = "none",
-        /// A block of every plane of a die, written a page of each plane in turn and erased together.
+        /// One block of every plane of a die, written a page of each plane in turn and erased together.
         Die = "die",
     }
 }
@@ -48,23 +49,24 @@ choice! {
 choice! {
     /// Which free block is opened next.
     pub enum WearLevelling {
-        /// The one that was freed first.
+        /// The block that was freed first.
         None = "none",
-        /// The one that was erased least often.
+        /// The block with the fewest erases.
         Dynamic = "dynamic",
-        /// As `dynamic`; and data that keeps a little-worn block from use is moved to a worn one.
+        /// Like `dynamic`. In addition, data that keeps a little-worn block out of use is moved to a worn block.
         Static = "static",
     }
 }
 
 choice! {
-    /// Whether pages that are written often are kept apart from others.
+    /// Whether pages that are written often are separated from others.
     pub enum HotCold {
-        /// All in the same blocks.
+        /// All pages share the same blocks.
         None = "none",
-        /// Pages that a multi-hash sketch of recent writes takes for hot go to blocks of their own.
+        /// Pages that a multi-hash sketch of recent writes classifies as hot are written to blocks of their own.
         MultiHash = "multi-hash",
-        /// The first `hot_share` of the pages do: a bound for a workload whose hot pages lie there.
+        /// The first `hot_share` of the pages are written to blocks of their own: an upper bound, for workloads whose
+        /// hot pages are there.
         Known = "known",
     }
 }
@@ -93,68 +95,67 @@ stripe_orders! {
 params! {
     /// Parameters of the flash translation layer.
     pub struct FtlParams {
-        /// How logical pages are mapped to physical ones.
+        /// Mapping of logical to physical pages.
         mapping: &'static str => "mapping", Kind::Policy(&slots::MAPPING), Value::Name("page"),
             "Finer maps write less and need more memory.";
-        /// Which plane a page is written to.
+        /// Allocation: the plane that each page is written to.
         allocation: &'static str => "allocation", Kind::Policy(&slots::ALLOCATION), Value::Name("interleave"),
             "Parallelism against locality.";
-        /// Which block is collected.
+        /// Garbage collection: the block that is collected next.
         gc: &'static str => "gc", Kind::Policy(&slots::COLLECTION), Value::Name("greedy"),
             "Fewer copies now against fewer copies later.";
-        /// Which chip an evicted logical block goes to, where every chip has an FTL of its own.
+        /// Placement: the chip of each evicted logical block, if every chip has an FTL of its own.
         placement: &'static str => "placement", Kind::Policy(&slots::PLACEMENT), Value::Name("static"),
             "Spreading evictions over the chips uses all of them; pages that a logical block has elsewhere are moved.";
-        /// The order in which allocation goes over channels (C), ways (W), dies (D) and planes (P).
+        /// Order in which allocation visits channels (C), ways (W), dies (D) and planes (P).
         stripe_order: StripeOrder => "stripe_order", Kind::Choice(StripeOrder::CHOICES), Value::Name("CWDP"),
             "Planes early make multi-plane commands likely, channels early spread transfers.";
-        /// What is allocated and collected at a time; with `die`, wherever another key says plane and block, it is the
-        /// die and its superblock.
+        /// Unit of allocation and collection. With `die`, other keys that say plane and block mean the die and its
+        /// superblock.
         superblock: Superblock => "superblock", Kind::Choice(Superblock::CHOICES), Value::Name("none"),
             "The planes of a die program a superpage and erase a superblock at once (device.multi_plane); victims are \
             larger, and a block that fails takes its superblock along.";
         /// Free blocks of a plane below which a write first collects.
         gc_threshold: u32 => "gc_threshold", Kind::Count { min: 2, max: 1 << 20 }, Value::Count(2),
             "More free blocks absorb bursts and leave less spare space to collect from.";
-        /// Free blocks of a plane below which it is collected while the drive is idle; a number not above gc_threshold
-        /// turns this off.
+        /// Free blocks of a plane below which it is collected while the drive is idle. Off unless above gc_threshold.
         background_threshold: u32 => "background_threshold", Kind::Count { min: 0, max: 1 << 20 }, Value::Count(4),
             "Collecting early shortens later stalls and copies pages that might have died.";
-        /// How long the drive must be idle before it collects in the background.
+        /// Idle time of the drive before background collection starts.
         idle_delay_ns: Ns => "idle_delay", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(5 * MS),
             "Short delays collect more and collide with requests more often.";
         /// Where collected pages are written.
         gc_blocks: GcBlocks => "gc_blocks", Kind::Choice(GcBlocks::CHOICES), Value::Name("separate"),
             "Pages that survived a collection are colder than new ones.";
-        /// Whether a request of the host may go between the copies of a merge or a collection.
+        /// Whether host requests may be served between the copies of a merge or a collection.
         preemption: Preemption => "preemption", Kind::Choice(Preemption::CHOICES), Value::Name("page"),
             "Shortens the host's waits at the price of space that is kept for the meantime.";
-        /// How much of a plane's collection a page that is written there pays for, where the host may go between its
-        /// copies.
+        /// How much of a plane's collection each page written to the plane pays for, if host requests may be served
+        /// between its copies.
         gc_pace: GcPace => "gc_pace", Kind::Choice(GcPace::CHOICES), Value::Name("deadline"),
             "Work that is done in time never has to be done all at once; the share is what each page takes, on \
             average.";
         /// Which free block is opened next.
         wear_levelling: WearLevelling => "wear_levelling", Kind::Choice(WearLevelling::CHOICES), Value::Name("dynamic"),
             "Evens out erases among blocks that are rewritten; only `static` moves cold data.";
-        /// How many more erases than the least worn block of its plane a block may have before data is moved.
+        /// Difference in erases between a block and the least worn block of its plane above which data is moved.
         wear_threshold: u32 => "wear_threshold", Kind::Count { min: 1, max: 1 << 20 }, Value::Count(16),
             "A narrower spread costs more copies of data that nobody changes.",
             Used::with("wear_levelling", &["static"]);
-        /// Whether pages that are written often are kept apart from others.
+        /// Whether pages that are written often are separated from others.
         hot_cold: HotCold => "hot_cold", Kind::Choice(HotCold::CHOICES), Value::Name("none"),
             "Pages that die together make cheap victims; each plane needs one more open block, or two where collected \
             pages have blocks of their own.";
-        /// Count from which a page is hot, under `multi-hash`; counters have four bits.
+        /// Count at which a page is hot, under `multi-hash`; counters have four bits.
         hot_threshold: u32 => "hot_threshold", Kind::Count { min: 1, max: 15 }, Value::Count(8),
             "A lower count finds hot pages that are hardly hotter than others, and takes cold ones for hot.",
             Used::with("hot_cold", &["multi-hash"]);
-        /// Writes after which all counts are halved, as a share of the host's pages, under `multi-hash`. A page that is
-        /// written k times as often as the average one counts k to 2k times this.
+        /// Interval in writes after which all counts are halved, as a share of the host's pages, under `multi-hash`. A
+        /// page that is written k times as often as the average page has a count between k and 2k times this.
         hot_decay: f64 => "hot_decay", Kind::Ratio { min: 0.01, max: 100.0 }, Value::Ratio(2.0),
             "Longer intervals tell hot from cold more surely, and find out later that a page has changed.",
             Used::with("hot_cold", &["multi-hash"]);
-        /// Share of the host's pages, from the first on, that are hot under `known`.
+        /// Share of the host's pages, from the first page on, that are hot under `known`.
         hot_share: f64 => "hot_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.2),
             "The share that is hot in the workload gives the bound; any other mixes hot and cold.",
             Used::with("hot_cold", &["known"]);

@@ -31,8 +31,8 @@ choice! {
 choice! {
     /// Order in which a die begins its queued operations.
     pub enum DieOrder {
-        /// Host reads, then host programs and the collection that they need, then what is done ahead of need; in order
-        /// of issue within each.
+        /// Host reads, then host programs and the collection that they need, then background work; in order of issue
+        /// within each.
         Priority = "priority",
         /// In order of issue.
         Fifo = "fifo",
@@ -57,7 +57,7 @@ const fn count(max: u64) -> Kind {
 params! {
     /// Parameters of the array: geometry, latencies, capabilities of the dies, and failures of blocks.
     pub struct NandParams {
-        /// Channels, each a bus of its own.
+        /// Channels; each is a bus of its own.
         channels: u32 => "channels", count(256), Value::Count(8),
             "More channels move more pages at once.";
         /// Chips on each channel.
@@ -75,86 +75,85 @@ params! {
         /// Pages in each block.
         pages: u32 => "pages", count(1 << 14), Value::Count(256),
             "Larger blocks erase less often but copy more at a time.";
-        /// Data bytes in a page: 512 B to 16 KiB, a power of two.
+        /// Page size in bytes without spare area: 512 B to 16 KiB, a power of two.
         page_bytes: u64 => "page_size", Kind::Size { min: 512, max: 16 * KIB }, Value::Size(8 * KIB),
             "Larger pages program more at once, and small writes read and rewrite more.";
-        /// Bits in a cell: the pages of a block cycle through that many page types.
+        /// Bits per cell, which is also the number of page types that the pages of a block cycle through.
         bits_per_cell: u32 => "bits_per_cell", count(4), Value::Count(2),
             "Only matters where the page types have different times.";
-        /// Program/erase cycles that a block is rated for, for the lifetime in the result; absent where no rating is
-        /// known.
+        /// Rated program/erase cycles of a block, for the lifetime in the result; absent if unknown.
         rated_cycles: Option<u32> => "rated_cycles", count(10_000_000), Value::Absent,
             "It changes nothing in a run: blocks go on beyond it, and fail as program_failures and erase_failures \
              say.";
-        /// Time of the array to read a page (tR), of the first page type.
+        /// Array time of a page read (tR), for the first page type.
         read_ns: Ns => "read_time", time(S), Value::Time(75 * US), "";
-        /// tR of the second page type; as the first where not given.
+        /// tR of the second page type. Default: that of the first.
         read_ns_2: Option<Ns> => "read_time_2", time(S), Value::Absent, "", Used::from("bits_per_cell", &["2"]);
         /// tR of the third page type; as the first where not given.
         read_ns_3: Option<Ns> => "read_time_3", time(S), Value::Absent, "", Used::from("bits_per_cell", &["3"]);
         /// tR of the fourth page type; as the first where not given.
         read_ns_4: Option<Ns> => "read_time_4", time(S), Value::Absent, "", Used::with("bits_per_cell", &["4"]);
-        /// Time of the array to program a page (tPROG), of the first page type.
+        /// Array time of a page program (tPROG), for the first page type.
         program_ns: Ns => "program_time", time(S), Value::Time(750 * US), "";
-        /// tPROG of the second page type; as the first where not given.
+        /// tPROG of the second page type. Default: that of the first.
         program_ns_2: Option<Ns> => "program_time_2", time(S), Value::Absent, "", Used::from("bits_per_cell", &["2"]);
-        /// tPROG of the third page type; as the first where not given.
+        /// tPROG of the third page type. Default: that of the first.
         program_ns_3: Option<Ns> => "program_time_3", time(S), Value::Absent, "", Used::from("bits_per_cell", &["3"]);
-        /// tPROG of the fourth page type; as the first where not given.
+        /// tPROG of the fourth page type. Default: that of the first.
         program_ns_4: Option<Ns> => "program_time_4", time(S), Value::Absent, "", Used::with("bits_per_cell", &["4"]);
-        /// Time of the array to erase a block (tBERS).
+        /// Array time of a block erase (tBERS).
         erase_ns: Ns => "erase_time", time(10 * S), Value::Time(3_800 * US), "";
-        /// Time of the channel for the command and address cycles of an operation.
+        /// Channel time of an operation's command and address cycles.
         command_ns: Ns => "command_time", time(MS), Value::Time(0), "";
         /// Data rate of a channel.
         bus_rate: u64 => "bus_rate", Kind::Rate { min: 1_000, max: 100 * GIB }, Value::Rate(333_000_000), "";
-        /// Whether the planes of a die can work together.
+        /// Multi-plane commands: whether the planes of a die can work together.
         multi_plane: MultiPlane => "multi_plane", Kind::Choice(MultiPlane::CHOICES), Value::Name("aligned"),
             "Raises the throughput of a die by up to its planes.";
-        /// Whether a page that stays in its plane is copied within the die, without its data crossing the channel.
+        /// Whether a copy within a plane is done inside the die (copyback), without a transfer over the channel.
         copyback: bool => "copyback", Kind::Flag, Value::Flag(false),
             "Saves the channel during collection; a real drive then copies bit errors along.";
-        /// Whether the data of the next program crosses the channel while the die still programs.
+        /// Whether the data of the next program is transferred while the die still programs.
         cache_program: bool => "cache_program", Kind::Flag, Value::Flag(false),
             "Hides the transfer behind the program.";
-        /// Which operations a host read may interrupt on its die.
+        /// Operations that a host read may suspend on its die.
         suspend: Suspend => "suspend", Kind::Choice(Suspend::CHOICES), Value::Name("none"),
             "Shortens the longest reads and lengthens programs and erases.";
-        /// Time to suspend an operation, and again to resume it.
+        /// Time to suspend an operation; also the time to resume it.
         suspend_ns: Ns => "suspend_time", time(100 * MS), Value::Time(20 * US), "", Used::without("suspend", &["none"]);
-        /// How many commands of higher classes a die may begin in a row while something of a lower class waits for it,
-        /// and how many reads it may begin before one operation that is suspended or staged on it.
+        /// Maximum number of commands of higher classes that a die begins in a row while an operation of a lower class
+        /// waits for it; also the maximum number of reads that it begins before a suspended or staged operation.
         max_overtakes: u32 => "max_overtakes", count(1_000), Value::Count(16),
             "More of them shorten host reads and lengthen the wait of everything else: the n-th that waits in its \
              class can be overtaken n times as often.";
-        /// In which order a die takes what waits for it.
+        /// Order in which a die begins its queued operations.
         die_order: DieOrder => "die_order", Kind::Choice(DieOrder::CHOICES), Value::Name("priority"),
             "Priority shortens host latency and delays collection.";
-        /// Share of the blocks of every plane that is bad when the drive is new, rounded down to whole blocks.
+        /// Share of each plane's blocks that are factory bad, rounded down to whole blocks.
         bad_blocks: f64 => "bad_blocks", Kind::Ratio { min: 0.0, max: 0.5 }, Value::Ratio(0.0),
             "Bad blocks take from the over-provisioning; the host's capacity stays.";
-        /// Probability that a program fails; its block is used no more.
+        /// Probability that a program fails. The block is then retired.
         program_failures: f64 => "program_failures", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.0),
             "Every failed block takes from the over-provisioning, until the drive's life is over.";
-        /// Probability that an erase fails; its block is used no more.
+        /// Probability that an erase fails. The block is then retired.
         erase_failures: f64 => "erase_failures", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.0),
             "Every failed block takes from the over-provisioning, until the drive's life is over.";
-        /// How often a read is repeated, and whether it fails.
+        /// Policy of read reliability: retries and failed reads.
         reliability: &'static str => "reliability", Kind::Policy(&crate::reliability::SLOT), Value::Name("none"),
             "Retries make the tail of a worn drive's reads; what cannot be read fails until it is written again.";
-        /// Energy that a die takes to read a page, for the energy in the result; absent where it is not known.
+        /// Energy of a page read in a die, for the energy in the result; absent if unknown.
         read_pj: Option<u64> => "read_energy", ENERGY, Value::Absent,
             "It changes nothing in a run. All five keys of energy are given, or none.", TIMED;
-        /// Energy that a die takes to program a page.
+        /// Energy of a page program in a die.
         program_pj: Option<u64> => "program_energy", ENERGY, Value::Absent,
             "It changes nothing in a run. All five keys of energy are given, or none.", TIMED;
-        /// Energy that a die takes to erase a block.
+        /// Energy of a block erase in a die.
         erase_pj: Option<u64> => "erase_energy", ENERGY, Value::Absent,
             "It changes nothing in a run. All five keys of energy are given, or none.", TIMED;
-        /// Energy that a channel takes to move a byte of data between the controller and a die.
+        /// Energy of a channel to transfer a byte of data between controller and die.
         bus_pj_a_byte: Option<u64> => "bus_energy", ENERGY, Value::Absent,
             "It changes nothing in a run. All five keys of energy are given, or none.", TIMED;
-        /// Power of a die while no operation occupies it.
+        /// Power of an idle die.
         idle_nw: Option<u64> => "idle_power", POWER, Value::Absent,
             "It changes nothing in a run. All five keys of energy are given, or none.", TIMED;
     }

@@ -21,7 +21,7 @@ params! {
         /// Whether the host link carries both directions at once.
         full_duplex: bool => "full_duplex", Kind::Flag, Value::Flag(true),
             "SATA takes turns, PCIe does not.";
-        /// Time of the controller for each request, before anything else happens to it.
+        /// Controller time for each request, before any other processing.
         controller_ns: Ns => "controller_time", Kind::Time { min: 0, max: S }, Value::Time(0),
             "Adds to every latency; requests do not queue for it.";
     }

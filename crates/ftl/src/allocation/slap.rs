@@ -66,12 +66,11 @@ use delta::{AUTO, ChannelTime, Delta, Ratio, Substreams};
 choice! {
     /// Method of finding streams.
     pub enum Search {
-        /// Among all dirty pages of the write buffer when one leaves: those of its stream leave with it.
+        /// Among all dirty pages of the write buffer: when one is evicted, the pages of its stream leave with it.
         Buffer = "buffer",
-        /// Among the pages that leave together by the buffer's order and rate.
+        /// Among the pages that the buffer's order and rate evict together.
         Batch = "batch",
-        /// Among all dirty pages of the write buffer, those that were written at the same time, whatever their
-        /// addresses.
+        /// Among all dirty pages of the write buffer: pages written at the same time, whatever their addresses.
         Window = "window",
     }
 }
@@ -79,47 +78,47 @@ choice! {
 params! {
     /// Parameters of SLAP.
     pub struct SlapParams {
-        /// Consecutive pages that make a stream, from 1 (none does) to the pages of a block.
+        /// Number of consecutive pages in a stream, from 1 (no streams) to the pages of a block.
         stream_threshold: u32 => "stream_threshold", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(4),
             "Long streams keep more pages together that die together, and fewer runs are that long.";
-        /// Where streams are looked for.
+        /// Method of finding streams.
         search: Search => "search", Kind::Choice(Search::CHOICES), Value::Name("buffer"),
             "Streams gathered in the buffer leave before their turn, and their pages are not there to be written \
             again.";
-        /// Time within which pages are written that make a stream.
+        /// Time within which the pages of a stream were written.
         window_ns: Ns => "window", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(MS),
             "A long window finds more streams, of pages that have less to do with each other.",
             Used::with("search", &["window"]);
         /// Chips that a stream is split over (the paper's Delta).
         substreams: Substreams => "substreams", Kind::CountOr { min: 1, max: 1 << 16, or: AUTO }, Value::Count(1),
             "Reads of a stream go to more chips at once, and its pages die in more blocks.";
-        /// Pages read for the host between two choices of the substreams.
+        /// Host page reads between two adjustments of the substreams.
         delta_reads: u64 => "delta_reads", Kind::Count { min: 1, max: 1 << 40 }, Value::Count(1_024),
             "Many reads make a steady choice, few follow the workload sooner.",
             Used::with("substreams", &["auto"]);
-        /// Side of the ratio of read latency to overhead that a page's time on the channel counts on.
+        /// Whether a page's channel time counts as read latency or as overhead in their ratio.
         delta_channel: ChannelTime => "delta_channel", Kind::Choice(ChannelTime::CHOICES), Value::Name("chip"),
             "As part of the overhead, a channel that is slower than the chip leaves each stream on one chip.",
             Used::with("substreams", &["auto"]);
-        /// Substreams until the first choice, while a drive is aged too.
+        /// Substreams before the first adjustment, including while a drive is preconditioned.
         delta_start: u32 => "delta_start", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(1),
             "What is written before anything was read keeps this split until it is written again.",
             Used::with("substreams", &["auto"]);
-        /// Whether the threshold follows what collections cost.
+        /// Whether the threshold is adapted to the copies of garbage collection.
         adaptive: bool => "adaptive", Kind::Flag, Value::Flag(false),
             "Finds a threshold for the workload, at the price of trying worse ones.";
-        /// Pages written between two steps of an adaptive threshold.
+        /// Pages written between two adjustments of the threshold.
         adapt_interval: u64 => "adapt_interval", Kind::Count { min: 1, max: 1 << 40 }, Value::Count(65_536),
             "Long intervals judge a threshold by its effect, short ones follow the workload sooner.",
             Used::with("adaptive", &["true"]);
-        /// Whether collected pages are kept apart from new writes, and those of streams from others, whatever
-        /// ftl.gc_blocks says.
+        /// Whether survivors are separated from new writes, and those of streams from others, whatever ftl.gc_blocks
+        /// says.
         gc_isolation: bool => "gc_isolation", Kind::Flag, Value::Flag(false),
             "Survivors of streams do not dilute new ones; each plane needs one more open block.";
-        /// Whether streams that are read a lot are spread over the chips when they are collected.
+        /// Whether streams that are read often are distributed over the chips when they are collected.
         read_reorganization: bool => "read_reorganization", Kind::Flag, Value::Flag(false),
             "Reads of such a stream become parallel, and its pages lose their common block.";
-        /// Reads of each page of a block, on average, that make its streams ones that are read a lot.
+        /// Average reads of a block's pages at which its streams count as read often.
         read_hot: u32 => "read_hot", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(2),
             "A low number spreads streams that are hardly read.",
             Used::with("read_reorganization", &["true"]);

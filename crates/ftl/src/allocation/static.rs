@@ -27,7 +27,7 @@ choice! {
     pub enum Layout {
         /// Consecutive pages go to consecutive planes.
         Striped = "striped",
-        /// Each plane, or each group of `region_chips` chips, holds one range of consecutive pages.
+        /// Each plane, or each group of `region_chips` chips, holds one contiguous range of pages.
         Contiguous = "contiguous",
     }
 }
@@ -35,11 +35,11 @@ choice! {
 params! {
     /// Parameters of the static allocation.
     pub struct StaticParams {
-        /// How addresses are divided among the planes.
+        /// Division of the address space among the planes.
         layout: Layout => "layout", Kind::Choice(Layout::CHOICES), Value::Name("striped"),
             "Striped, neighbouring pages are read at once; contiguous, a plane is kept busy only by its own range of \
             addresses.";
-        /// Chips that a contiguous range is striped over, all planes of each; a single plane if it is not given.
+        /// Chips that each contiguous range is striped over, with all their planes. Default: a single plane.
         region_chips: Option<u32> => "region_chips", Kind::Count { min: 1, max: 1 << 16 }, Value::Absent,
             "More chips serve more requests of a range at once, and leave fewer ranges that work independently.",
             Used::with("layout", &["contiguous"]);

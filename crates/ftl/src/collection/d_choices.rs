@@ -27,7 +27,7 @@ use crate::RANDOM_CHOICES;
 params! {
     /// Parameters of the d-choices collection.
     pub struct DChoicesParams {
-        /// How many blocks are drawn for each victim.
+        /// Number of candidates drawn for each victim.
         d: u32 => "d", Kind::Count { min: 1, max: 1_000 }, Value::Count(10),
             "More draws come nearer to greedy, fewer to random.";
     }

@@ -22,7 +22,7 @@ use super::held::check_held;
 params! {
     /// Parameters of the windowed greedy collection.
     pub struct WindowedGreedyParams {
-        /// Blocks of a plane that compete: those closed first.
+        /// Number of blocks of a plane in the window: those closed first.
         window: u32 => "window", Kind::Count { min: 1, max: 1 << 24 }, Value::Count(32),
             "Larger windows come nearer to greedy, smaller ones to fifo.";
     }

@@ -28,10 +28,10 @@ use crate::capability::SINGLE_CHIP;
 params! {
     /// Parameters of FAST.
     pub struct FastParams {
-        /// Log blocks of a chip, the sequential one included.
+        /// Log blocks of each chip, including the sequential one.
         log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16),
             "More log blocks put merges off and leave less for data.";
-        /// Log blocks of a chip that are sequential: one as published, or none.
+        /// Sequential log blocks of each chip: 1 as published, or 0.
         sequential_log_blocks: u32 => "sequential_log_blocks", Kind::Count { min: 0, max: 1 }, Value::Count(1),
             "One merges streams cheaply, and is merged at every page 0 of random writes.";
     }

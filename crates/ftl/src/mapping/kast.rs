@@ -78,11 +78,11 @@ use crate::{PageWrite, Preemption};
 choice! {
     /// How a page of offset 0 is written if a random log block holds pages of its logical block (Figure 4).
     pub enum SequentialStart {
-        /// It is appended there, and no sequential log block begins (4b).
+        /// Append it to the random log block; no sequential one is opened (4b).
         Append = "append",
-        /// A sequential log block begins; the other pages stay where they are (4c).
+        /// Open a sequential log block for it; the other pages stay in the random one (4c).
         Allocate = "allocate",
-        /// A sequential log block begins, and the other pages are copied to it, with those between them (4d).
+        /// Open a sequential log block, and copy the other pages and those between them to it (4d).
         Copy = "copy",
     }
 }
@@ -90,9 +90,9 @@ choice! {
 choice! {
     /// Choice of the random log block merged in step 3: "the smallest merge cost and the smallest free pages".
     pub enum RandomVictim {
-        /// The lowest associativity, and among equals the one with fewest free pages.
+        /// The lowest associativity; among equals, fewest free pages.
         Cost = "cost",
-        /// The lowest associativity for each page written, so that a merge makes room for what it costs.
+        /// The lowest ratio of associativity to pages written: the least cost for the room that the merge makes.
         CostPerPage = "cost-per-page",
     }
 }
@@ -100,11 +100,11 @@ choice! {
 choice! {
     /// Handling of a sequential log block when the next page of its logical block leaves too large a gap (Figure 5).
     pub enum LargeGap {
-        /// It is merged partially, and the page is written in the course of that (5c).
+        /// Merge it partially; the page is written in the course of the merge (5c).
         Merge = "merge",
-        /// It becomes a random log block and takes the page (5d).
+        /// Turn it into a random log block, which takes the page (5d).
         Transform = "transform",
-        /// The second while it has many free pages, else the first: what the paper recommends.
+        /// Transform while it has many free pages, else merge: the paper's recommendation.
         Auto = "auto",
     }
 }
@@ -112,9 +112,9 @@ choice! {
 choice! {
     /// Log blocks that may be merged to open a sequential one for a page of offset 0 when none is free.
     pub enum StartMerge {
-        /// Any: it skips step 2, as in the paper.
+        /// Any: the page skips step 2, as in the paper.
         Any = "any",
-        /// Those without many free pages; in the place of others step 2 takes the page, if it can.
+        /// Only those without many free pages. Otherwise the page tries step 2 first.
         Filled = "filled",
     }
 }
@@ -125,45 +125,46 @@ params! {
         /// Log blocks of a chip.
         log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16),
             "More log blocks put merges off and leave less for data.";
-        /// Data blocks that a log block is associated with at most: the K of the name.
+        /// Maximum number of data blocks that a log block is associated with: the K of the name.
         k: u32 => "k", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(8),
             "A larger K merges less often and for longer.";
-        /// Log blocks of a chip that may be sequential at a time.
+        /// Maximum number of log blocks of a chip that are sequential at the same time.
         sequential_log_blocks: u32 => "sequential_log_blocks", Kind::Count { min: 0, max: 1 << 16 }, Value::Count(4),
             "More serve more sequential streams and leave less for random pages.";
-        /// Log blocks of a chip that random pages leave free for sequential ones, as long as another log block can take
-        /// them (step 2); with 0, as in the paper, random pages open every free one.
+        /// Free log blocks of a chip kept for sequential writes: random pages do not open them as long as another log
+        /// block can take the pages (step 2). 0 follows the paper: random pages open any free log block.
         reserved_log_blocks: u32 => "reserved_log_blocks", Kind::Count { min: 0, max: 1 << 16 }, Value::Count(1),
             "A sequence finds a free log block and merges none for it; random pages share log blocks sooner, so that \
              their merges have more data blocks.",
             Used::from("sequential_log_blocks", &["1"]);
-        /// Consecutive pages that must be written together from offset 0 on to begin a sequential log block; with 1, as
-        /// in the paper, any page of offset 0 begins one.
+        /// Consecutive pages from offset 0 on that must be written together to open a sequential log block. 1 follows
+        /// the paper: any page of offset 0 opens one.
         stream_threshold: u32 => "stream_threshold", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(1),
             "Short writes at offset 0 stay among random pages; a stream that comes in small parts is not seen.";
-        /// Pages that a sequential log block is padded with at most to take a page further on: the paper's "small gap".
+        /// Largest gap, in pages, that is copied into a sequential log block to append a page behind it: the paper's
+        /// "small gap".
         small_gap: u32 => "small_gap", Kind::Count { min: 0, max: 1 << 16 }, Value::Count(4),
             "More padding keeps streams together and copies pages that may be written soon.";
-        /// Free pages from which a sequential log block is worth keeping or transforming, in percent of a block: the
-        /// paper's "many free pages".
+        /// Free pages, in percent of a block, at which a sequential log block is kept or transformed rather than
+        /// merged: the paper's "many free pages".
         many_free_percent: u32 => "many_free_percent", Kind::Count { min: 0, max: 100 }, Value::Count(50),
             "A smaller share transforms more streams into random log blocks.";
-        /// Pages written to the chip's log blocks without one for a sequential log block until it may be transformed or
-        /// replaced: the paper's "long time". As many as a block has where not given.
+        /// Idle time after which a sequential log block may be transformed or replaced: the paper's "long time", in
+        /// pages written to the other log blocks of its chip. Default: the pages of a block.
         long_time: Option<u32> => "long_time", Kind::Count { min: 0, max: 1 << 30 }, Value::Absent,
             "A longer time waits longer for a stream to go on, and lets fewer others begin.";
-        /// What a page of offset 0 does when a random log block holds pages of its logical block.
+        /// How a page of offset 0 is written if a random log block holds pages of its logical block.
         sequential_start: SequentialStart => "sequential_start", Kind::Choice(SequentialStart::CHOICES),
             Value::Name("append"),
             "Sequential log blocks merge cheaply if the stream goes on.";
-        /// Which log blocks a page of offset 0 may merge to begin a sequential one, where none can be opened.
+        /// Log blocks that may be merged to open a sequential one for a page of offset 0 when none is free.
         start_merge: StartMerge => "start_merge", Kind::Choice(StartMerge::CHOICES), Value::Name("any"),
             "Merging any begins every sequence, and merges log blocks of a few pages for sequences of a few pages.",
             Used::from("sequential_log_blocks", &["1"]);
-        /// What becomes of a sequential log block that a page does not continue.
+        /// Handling of a sequential log block when the next page of its logical block leaves too large a gap.
         large_gap: LargeGap => "large_gap", Kind::Choice(LargeGap::CHOICES), Value::Name("auto"),
             "Merging keeps log blocks free, transforming keeps them used.";
-        /// The random log block that is merged when no other can take a page.
+        /// Choice of the random log block to merge when no log block can take the page.
         random_victim: RandomVictim => "random_victim", Kind::Choice(RandomVictim::CHOICES),
             Value::Name("cost-per-page"),
             "The cheapest merge blocks for the shortest time; the cheapest for a page needs fewer merges.";

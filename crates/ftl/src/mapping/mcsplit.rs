@@ -22,10 +22,10 @@ use crate::PageWrite;
 params! {
     /// Parameters of MCSplit.
     pub struct McSplitParams {
-        /// Chips that share a logical block; all of them where not given. It must divide the number of chips.
+        /// Chips that share a logical block; must divide the number of chips. Default: all of them.
         width: Option<u32> => "width", Kind::Count { min: 1, max: 65_536 }, Value::Absent,
             "Wider stripes are faster and cost more to collect.";
-        /// Log superblocks of each group of that many chips.
+        /// Log superblocks of each group of `width` chips.
         log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16),
             "More log blocks put merges off and leave less for data.";
     }

@@ -30,10 +30,10 @@ params! {
         /// Log blocks of a chip.
         log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16),
             "More log blocks put merges off and leave less for data.";
-        /// Log blocks that a set of data blocks may have: N of the N:K mapping.
+        /// Maximum number of log blocks of a set: the N of the N:K mapping.
         set_log_blocks: u32 => "n", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(4),
             "More let a busy set put merges off and starve the others.";
-        /// Data blocks in a set: K of the N:K mapping, and the largest associativity.
+        /// Data blocks in a set: the K of the N:K mapping, which bounds the associativity.
         set_data_blocks: u32 => "k", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(4),
             "More share log blocks better and make merges longer.";
     }

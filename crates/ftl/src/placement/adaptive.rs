@@ -34,10 +34,10 @@ use crate::capability::{SINGLE_CHIP, WRITE_BUFFER};
 params! {
     /// Parameters of the adaptive placement.
     pub struct AdaptiveParams {
-        /// Most chips that a logical block spans, rounded down to a power of two and to the chips there are.
+        /// Maximum span in chips, rounded down to a power of two and to the number of chips.
         widest: u32 => "widest", Kind::Count { min: 2, max: 65_536 }, Value::Count(8),
             "Wider spans are faster for long runs and cost more to merge; a region is moved as a whole.";
-        /// How many times the cost of changing a region's span must have been lost by keeping it.
+        /// Ratio of the loss by keeping a span to the cost of changing it, at which it is changed.
         payback: f64 => "payback", Kind::Ratio { min: 0.01, max: 1_000.0 }, Value::Ratio(1.0),
             "Less adapts sooner, and moves regions that it did not pay to move.";
     }

@@ -16,16 +16,16 @@ use super::{PageCondition, Reading, Reliability};
 params! {
     /// Parameters of `linear`.
     pub struct LinearParams {
-        /// Erases of a block for each retry that its pages need.
+        /// Erases of a block that add one retry to its pages.
         erases_a_retry: u32 => "erases_a_retry", Kind::Count { min: 1, max: 10_000_000 }, Value::Count(1_000),
             "Fewer make worn blocks slower.";
-        /// Age of the data for each retry that it needs; absent where age adds none.
+        /// Age of the data that adds one retry; absent if age adds none.
         age_a_retry_ns: Option<Ns> => "age_a_retry", Kind::Time { min: 1, max: 100_000_000 * S }, Value::Absent,
             "Data ages in simulated time alone: runs are seconds, and retention is months.";
-        /// Reads of a block since its erase for each retry that its pages need; absent where reads add none.
+        /// Reads of a block since its erase that add one retry to its pages; absent if reads add none.
         reads_a_retry: Option<u64> => "reads_a_retry", Kind::Count { min: 1, max: 1_000_000_000_000 }, Value::Absent,
             "Fewer make blocks that are read a lot slower, until they are collected.";
-        /// Most retries before the drive gives up, and the page cannot be read.
+        /// Maximum number of retries; a page that needs more cannot be read.
         max_retries: u32 => "max_retries", Kind::Count { min: 0, max: 65_535 }, Value::Count(100),
             "Fewer bound the time of a read, and lose data sooner.";
     }

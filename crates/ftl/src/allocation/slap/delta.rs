@@ -22,11 +22,11 @@ use flashloom_units::{Choice, FieldType, Ns, Value, choice};
 use crate::allocation::ObservedRead;
 
 choice! {
-    /// Side of the ratio that a page's time on the channel counts on.
+    /// Side of the ratio on which the channel time of a page counts.
     pub enum ChannelTime {
-        /// With link and controller: chips of one channel take turns on it.
+        /// As overhead, with link and controller: the chips of a channel share it.
         Overhead = "overhead",
-        /// With the read latency of the chip, whose registers are taken until the page has left them.
+        /// As read latency of the chip, whose registers hold the page until its transfer has ended.
         Chip = "chip",
     }
 }
