@@ -10,7 +10,9 @@
 
 use std::time::Instant;
 
-use flashloom_buffer::{WriteBuffer, order, rate};
+use flashloom_buffer::WriteBuffer;
+use flashloom_buffer::order::{self, OrderSetup};
+use flashloom_buffer::rate::{self, RateSetup};
 use flashloom_nand::Lpn;
 use flashloom_units::{Prng, Value};
 
@@ -58,10 +60,10 @@ fn churn(buffer: &mut WriteBuffer, accesses: &[(bool, Lpn)]) -> u64 {
 fn measure(label: &str, order: &str, set: &[(&str, Value)], accesses: &[(bool, Lpn)]) {
     let order = order::builtin().choose(order, set).expect("the order takes these parameters");
     let (pages_per_block, logical_pages) = (PAGES_PER_BLOCK, LPNS as u32);
-    let on = order::Setup { pages: PAGES, pages_per_block, page_bytes: 4_096, logical_pages };
+    let on = OrderSetup { pages: PAGES, pages_per_block, page_bytes: 4_096, logical_pages };
     let order = order.build(&on);
     let rate =
-        rate::builtin().choose("single", &[]).expect("the rate exists").build(&rate::Setup { dies: 1, superpage: 1 });
+        rate::builtin().choose("single", &[]).expect("the rate exists").build(&RateSetup { dies: 1, superpage: 1 });
     let mut buffer = WriteBuffer::new(PAGES, order.expect("it can be built"), rate.expect("it can be built"));
     let (warm_up, measured) = accesses.split_at(accesses.len() / 5);
     churn(&mut buffer, warm_up);

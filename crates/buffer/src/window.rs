@@ -11,7 +11,7 @@ use crate::SlotId;
 /// end. So the list itself is needed only for the pages outside.
 pub(crate) struct Window {
     outside: Lists<SlotId>,
-    place: Vec<Place>,
+    place: Vec<WindowPlace>,
     within: u32,
     size: u32,
 }
@@ -19,7 +19,7 @@ pub(crate) struct Window {
 flashloom_units::state! { Window { nested outside; array place; value within; fixed size; } }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Place {
+enum WindowPlace {
     Outside,
     Within,
     /// In the window, but not counted against its size.
@@ -30,7 +30,7 @@ impl Window {
     /// Makes the window of a buffer of `pages` pages: `share` of them, rounded up.
     pub(crate) fn new(pages: u32, share: f64) -> Self {
         let size = (f64::from(pages) * share).ceil() as u32;
-        Self { outside: Lists::new(pages, 1), place: vec![Place::Outside; pages as usize], within: 0, size }
+        Self { outside: Lists::new(pages, 1), place: vec![WindowPlace::Outside; pages as usize], within: 0, size }
     }
 
     /// Adds a page as the most recently used. [`Self::slide`] must follow.
@@ -40,13 +40,13 @@ impl Window {
 
     /// Removes a page; returns true if it was in the window. [`Self::slide`] must follow.
     pub(crate) fn remove(&mut self, slot: SlotId) -> bool {
-        let place = std::mem::replace(&mut self.place[slot.at()], Place::Outside);
+        let place = std::mem::replace(&mut self.place[slot.at()], WindowPlace::Outside);
         match place {
-            Place::Outside => self.outside.remove(slot),
-            Place::Within => self.within -= 1,
-            Place::Between => {}
+            WindowPlace::Outside => self.outside.remove(slot),
+            WindowPlace::Within => self.within -= 1,
+            WindowPlace::Between => {}
         }
-        place != Place::Outside
+        place != WindowPlace::Outside
     }
 
     /// Moves the oldest page outside into the window if that is not full, and returns it. To be called until it returns
@@ -64,13 +64,13 @@ impl Window {
         let oldest = self.outside.front(0)?;
         self.outside.remove(oldest);
         let is_between = takes_no_room(oldest);
-        self.place[oldest.at()] = if is_between { Place::Between } else { Place::Within };
+        self.place[oldest.at()] = if is_between { WindowPlace::Between } else { WindowPlace::Within };
         self.within += u32::from(!is_between);
         Some(oldest)
     }
 
     /// True if a page is in the window.
     pub(crate) fn contains(&self, slot: SlotId) -> bool {
-        self.place[slot.at()] != Place::Outside
+        self.place[slot.at()] != WindowPlace::Outside
     }
 }

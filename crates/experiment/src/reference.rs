@@ -16,7 +16,7 @@ use flashloom_units::{Choice, Kind, Param, Problem, Used, Value};
 use flashloom_workload::{FORMATS, FormatSpec};
 
 pub use missing::MISSING;
-pub use page::{Block, Entry, Page, Place};
+pub use page::{Block, DocumentPlace, Entry, Page};
 pub use policies::summary;
 
 use crate::config::{Catalog, EXPECT, EXPECT_KEYS, KeyId, Need, SECTIONS, Table, VARY, needs, path_of, toml_value};
@@ -60,8 +60,8 @@ pub fn documents(catalog: &Catalog) -> Vec<(String, String)> {
     let (mut reference, mut files) = (introduction, Vec::new());
     for page in pages(catalog) {
         match (page.to_markdown(), page.place) {
-            (Some(text), Place::Section(_)) => reference.push_str(&format!("\n{text}")),
-            (Some(text), Place::File(path)) => files.push((path, text)),
+            (Some(text), DocumentPlace::Section(_)) => reference.push_str(&format!("\n{text}")),
+            (Some(text), DocumentPlace::File(path)) => files.push((path, text)),
             _ => {}
         }
     }
@@ -161,7 +161,7 @@ fn choice_pages(key: KeyId) -> Vec<Page> {
         Page {
             title: format!("{path} = \"{}\"", choice.name),
             names: vec![choice.name.to_owned(), named],
-            place: Place::Elsewhere,
+            place: DocumentPlace::Elsewhere,
             blocks,
         }
     };
@@ -181,7 +181,7 @@ fn section_page(catalog: &Catalog, table: &Table) -> Page {
     Page {
         names: vec![section.name.to_owned(), format!("[{}]", section.name)],
         title: format!("[{}]", section.name),
-        place: Place::Section(2),
+        place: DocumentPlace::Section(2),
         blocks,
     }
 }
@@ -194,7 +194,7 @@ fn vary_page() -> Page {
     Page {
         names: vec![VARY.to_owned(), format!("[{VARY}]")],
         title: format!("[{VARY}]"),
-        place: Place::Section(2),
+        place: DocumentPlace::Section(2),
         blocks: vec![Block::Text(text.to_owned())],
     }
 }
@@ -214,7 +214,7 @@ fn expect_page() -> Page {
     Page {
         names: vec![EXPECT.to_owned(), format!("[[{EXPECT}]]")],
         title: format!("[[{EXPECT}]]"),
-        place: Place::Section(2),
+        place: DocumentPlace::Section(2),
         blocks: vec![
             Block::Text(text.to_owned()),
             Block::Entries("Keys".to_owned(), EXPECT_KEYS.into_iter().map(entry).collect()),
@@ -230,7 +230,7 @@ fn list_page(list: &List) -> Page {
     Page {
         names: vec![list.name.to_owned()],
         title: list.name.to_owned(),
-        place: if is_slot { Place::File(policies::index(list.name)) } else { Place::Section(2) },
+        place: if is_slot { DocumentPlace::File(policies::index(list.name)) } else { DocumentPlace::Section(2) },
         blocks: vec![Block::Text(list.help.clone()), Block::Entries("All of them".to_owned(), entries)],
     }
 }
@@ -249,7 +249,7 @@ fn preset_page(name: &str, help: &str) -> Page {
     Page {
         names: vec![name.to_owned()],
         title: format!("device.preset = \"{name}\""),
-        place: Place::Section(3),
+        place: DocumentPlace::Section(3),
         blocks,
     }
 }
@@ -258,7 +258,7 @@ fn format_page(format: &FormatSpec) -> Page {
     Page {
         names: vec![format.name().to_owned()],
         title: format!("workload.format = \"{}\"", format.name()),
-        place: Place::Section(3),
+        place: DocumentPlace::Section(3),
         blocks: vec![
             Block::Text(sentence(format.help())),
             Block::Text(format!("Example: `{}`", format.example)),
@@ -305,7 +305,7 @@ fn key_page(catalog: &Catalog, key: KeyId) -> Page {
         let needs: Vec<String> = needs.iter().map(Need::to_string).collect();
         blocks.push(Block::Text(format!("It is used{only} {}.", needs.join(" and "))));
     }
-    Page { names: vec![param.name.to_owned(), path.clone()], title: path, place: Place::Elsewhere, blocks }
+    Page { names: vec![param.name.to_owned(), path.clone()], title: path, place: DocumentPlace::Elsewhere, blocks }
 }
 
 fn described(term: &str, help: &str) -> Entry {
@@ -334,7 +334,7 @@ fn result_page() -> Page {
     Page {
         names: vec!["result".to_owned()],
         title: "Result".to_owned(),
-        place: Place::Section(2),
+        place: DocumentPlace::Section(2),
         blocks: vec![Block::Text(intro.to_owned()), Block::Entries("Fields".to_owned(), fields)],
     }
 }

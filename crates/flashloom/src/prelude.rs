@@ -9,7 +9,7 @@ pub use flashloom_ftl::{FIXED_HOMES, PAGE_MAPPING, SINGLE_CHIP, TRANSLATION_PAGE
 pub use flashloom_ftl::{FtlReport, FtlSetup, Mapping, MappingExtras, PageWrite, Space};
 pub use flashloom_ftl::{allocation::Allocation, collection::Collection, placement::Placement};
 pub use flashloom_host::scheduler::Choice;
-pub use flashloom_host::{Direction, RequestId, Requests, Scheduler, Setup, Stage};
+pub use flashloom_host::{Direction, RequestId, Requests, Scheduler, SchedulerSetup, Stage};
 pub use flashloom_nand::{
     BlockId, Data, Erase, Geometry, Lbn, Lpn, Nand, NandParams, OpId, Origin, PageCondition, PageCopy, PlaneId, Ppn,
     Program, Read, Reading, Reliability, Urgency,

@@ -3,7 +3,7 @@
 use flashloom_nand::{Geometry, Nand, Region};
 use flashloom_units::{Chosen, Prng, Refusal, Role};
 
-use crate::allocation::{self, Allocation};
+use crate::allocation::{self, Allocation, AllocationSetup};
 use crate::capability::PAGE_MAPPING;
 use crate::capacity::Space;
 use crate::collection::Collection;
@@ -61,13 +61,13 @@ impl FtlSetup {
 
     /// The demands of the allocation on the store.
     pub(crate) fn allocation_profile(&self, space: &Space) -> Result<allocation::Profile, Refusal> {
-        let site = allocation::Setup::new(space, &self.params);
+        let site = AllocationSetup::new(space, &self.params);
         self.allocation.profile(&site).map_err(|refusal| refusal.or_at(slots::ALLOCATION.key))
     }
 
     /// Builds the allocation.
     pub(crate) fn build_allocation(&self, space: &Space) -> Result<Box<dyn Allocation>, Refusal> {
-        let site = allocation::Setup::new(space, &self.params);
+        let site = AllocationSetup::new(space, &self.params);
         self.allocation.build(&site).map_err(|refusal| refusal.or_at(slots::ALLOCATION.key))
     }
 

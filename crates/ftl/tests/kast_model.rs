@@ -30,7 +30,7 @@ struct Counts {
 
 /// The place of the newest copy of a page: in the data block of its logical block, or at a page of a log block.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
+enum CopyPlace {
     Data,
     Log(usize, usize),
 }
@@ -116,7 +116,7 @@ struct Model {
     params: Params,
     logs: Vec<Option<Log>>,
     /// By logical page.
-    newest: Vec<Option<Place>>,
+    newest: Vec<Option<CopyPlace>>,
     /// Pages programmed of each data block.
     data: Vec<Option<u32>>,
     clock: u64,
@@ -159,8 +159,8 @@ impl Model {
 
     /// A(L).
     fn data_blocks_of(&self, at: usize) -> Vec<u32> {
-        let of = |(lpn, place): (u32, &Option<Place>)| {
-            matches!(place, Some(Place::Log(log, _)) if *log == at).then_some(lpn / self.params.n)
+        let of = |(lpn, place): (u32, &Option<CopyPlace>)| {
+            matches!(place, Some(CopyPlace::Log(log, _)) if *log == at).then_some(lpn / self.params.n)
         };
         let mut blocks: Vec<u32> = (0..).zip(&self.newest).filter_map(of).collect();
         blocks.dedup();
@@ -191,12 +191,12 @@ impl Model {
         self.clock - written > self.params.long_time.unwrap_or(self.params.n).into()
     }
 
-    fn place(&self, block: u32, offset: u32) -> Option<Place> {
+    fn place(&self, block: u32, offset: u32) -> Option<CopyPlace> {
         self.newest[(block * self.params.n + offset) as usize]
     }
 
     /// Number of pages of a logical block up to the last for which the condition holds.
-    fn end(&self, block: u32, holds: impl Fn(Option<Place>) -> bool) -> u32 {
+    fn end(&self, block: u32, holds: impl Fn(Option<CopyPlace>) -> bool) -> u32 {
         (1..=self.params.n).rev().find(|&end| holds(self.place(block, end - 1))).unwrap_or(0)
     }
 
@@ -204,13 +204,13 @@ impl Model {
     fn merge_of(&self, at: usize, block: u32) -> Merge {
         let written = self.written(at);
         let is_in_place = |offset: u32| match self.place(block, offset) {
-            Some(Place::Data) => offset >= written,
-            Some(Place::Log(log, index)) => log != at || index as u32 == offset,
+            Some(CopyPlace::Data) => offset >= written,
+            Some(CopyPlace::Log(log, index)) => log != at || index as u32 == offset,
             None => true,
         };
         if self.k(at) == 0 || !(0..self.params.n).all(is_in_place) {
             Merge::Full
-        } else if self.end(block, |place| place == Some(Place::Data)) <= written {
+        } else if self.end(block, |place| place == Some(CopyPlace::Data)) <= written {
             Merge::Switch
         } else {
             Merge::Partial
@@ -224,7 +224,7 @@ impl Model {
         let log = self.log(at);
         log.pages.push(Some(lpn));
         log.written = clock;
-        self.newest[lpn as usize] = Some(Place::Log(at, self.written(at) as usize - 1));
+        self.newest[lpn as usize] = Some(CopyPlace::Log(at, self.written(at) as usize - 1));
         assert!(self.k(at) <= self.params.k && self.written(at) <= self.params.n);
     }
 
@@ -235,7 +235,7 @@ impl Model {
             let is_mapped = self.newest[lpn as usize].is_some();
             self.log(at).pages.push(is_mapped.then_some(lpn));
             if is_mapped {
-                self.newest[lpn as usize] = Some(Place::Log(at, offset as usize));
+                self.newest[lpn as usize] = Some(CopyPlace::Log(at, offset as usize));
             }
             self.counts.copies += 1;
         }
@@ -256,8 +256,8 @@ impl Model {
     /// Switch: a sequential log block becomes the data block of its logical block.
     fn becomes_data_block(&mut self, at: usize, block: u32) {
         for place in &mut self.newest {
-            if matches!(place, Some(Place::Log(log, _)) if *log == at) {
-                *place = Some(Place::Data);
+            if matches!(place, Some(CopyPlace::Log(log, _)) if *log == at) {
+                *place = Some(CopyPlace::Data);
             }
         }
         self.replace_data_block(block, self.written(at));
@@ -270,7 +270,7 @@ impl Model {
             let block = self.data_blocks_of(at)[0];
             if kind == Merge::Partial {
                 self.counts.partial += 1;
-                self.pad(at, block, self.end(block, |place| place == Some(Place::Data)));
+                self.pad(at, block, self.end(block, |place| place == Some(CopyPlace::Data)));
             } else {
                 self.counts.switch += 1;
             }
@@ -283,7 +283,7 @@ impl Model {
             self.newest[first as usize..(first + end) as usize]
                 .iter_mut()
                 .flatten()
-                .for_each(|place| *place = Place::Data);
+                .for_each(|place| *place = CopyPlace::Data);
             self.counts.copies += u64::from(end);
             self.replace_data_block(block, end);
         }
@@ -385,7 +385,7 @@ impl Model {
         }
         self.note_merge(at);
         self.counts.partial += 1;
-        let end = self.end(block, |place| place == Some(Place::Data)).max(offset + 1);
+        let end = self.end(block, |place| place == Some(CopyPlace::Data)).max(offset + 1);
         self.pad(at, block, offset);
         self.append(at, lpn);
         self.pad(at, block, end);
@@ -401,7 +401,7 @@ impl Model {
         let at = self.open(Some(block));
         self.append(at, lpn);
         if self.params.sequential_start == "copy" {
-            let is_there = |place| matches!(place, Some(Place::Log(log, _)) if log == random);
+            let is_there = |place| matches!(place, Some(CopyPlace::Log(log, _)) if log == random);
             self.pad(at, block, self.end(block, is_there));
         }
     }
@@ -464,11 +464,11 @@ impl Model {
 
     fn write(&mut self, lpn: u32) {
         let (block, offset) = (lpn / self.params.n, lpn % self.params.n);
-        let is_in_log = (0..self.params.n).any(|page| matches!(self.place(block, page), Some(Place::Log(..))));
+        let is_in_log = (0..self.params.n).any(|page| matches!(self.place(block, page), Some(CopyPlace::Log(..))));
         let data = &mut self.data[block as usize];
         if *data == Some(offset) || (data.is_none() && offset == 0 && !is_in_log) {
             *data = Some(offset + 1);
-            self.newest[lpn as usize] = Some(Place::Data);
+            self.newest[lpn as usize] = Some(CopyPlace::Data);
         } else {
             self.clock += 1;
             self.write_to_log(block, lpn);

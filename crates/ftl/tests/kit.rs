@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use flashloom_ftl::allocation::Place;
+use flashloom_ftl::allocation::PagePlace;
 use flashloom_ftl::mapping::Context;
 use flashloom_ftl::mapping::page_store::{self, CollectionListener, Own, PageStore};
 use flashloom_ftl::{CapacityParams, DeclaredLane, FtlSetup, Lane, PageWrite, Space, mapping};
@@ -66,7 +66,7 @@ fn a_lane_of_its_own_keeps_pages_apart_and_every_collection_is_announced() {
         let page = HostPage { lpn: Lpn(lpn), mask, write: verifier.oracle.writes() };
         verifier.oracle.written_through(page);
         let lane = if is_upper(lpn) { Lane::own(0) } else { Lane::HOST };
-        let place = Place { plane: PlaneId(lpn % 2), lane };
+        let place = PagePlace { plane: PlaneId(lpn % 2), lane };
         let write = PageWrite::new(page, Nand::NO_TAG);
         store.on(&mut nand, &mut announced).write(&write, place, OpId::DONE);
         verifier.follow(&mut nand);
@@ -117,7 +117,7 @@ fn pages_move_between_stores_over_regions_of_one_array() {
         let is_new = cache.ppn(lpn).is_none();
         while is_new && cache.mapped() >= CACHED {
             let oldest = queue.pop_front().expect("the cache holds pages");
-            let place = Place { plane: PlaneId(turn % 2), lane: Lane::HOST };
+            let place = PagePlace { plane: PlaneId(turn % 2), lane: Lane::HOST };
             let from = cache.array_ppn(oldest);
             assert!(rest.on(&mut nand, &mut ()).take_in(oldest, from, place, Origin::Gc), "there is room");
             assert!(cache.forget(oldest));
@@ -126,7 +126,7 @@ fn pages_move_between_stores_over_regions_of_one_array() {
         let page = HostPage { lpn, mask, write: verifier.oracle.writes() };
         verifier.oracle.written_through(page);
         let (write, elsewhere) = (PageWrite::new(page, Nand::NO_TAG), rest.array_ppn(lpn));
-        let place = Place { plane: PlaneId(prng.below(2) as u32), lane: Lane::HOST };
+        let place = PagePlace { plane: PlaneId(prng.below(2) as u32), lane: Lane::HOST };
         cache.on(&mut nand, &mut ()).write_over(&write, place, OpId::DONE, elsewhere);
         rest.forget(lpn);
         queue.extend(is_new.then_some(lpn));

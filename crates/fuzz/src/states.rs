@@ -54,7 +54,7 @@ ftl.mapping=mcsplit ftl.mcsplit.log_blocks=6
 ";
 
 /// A drive, and how it is aged and run.
-pub struct Setup {
+pub struct StackSetup {
     /// The keys that are set.
     pub keys: String,
     config: Config,
@@ -67,15 +67,15 @@ pub struct Setup {
 }
 
 /// All drives, aged, each with the checks of a verified run and without.
-pub fn setups() -> &'static [Setup] {
-    static SETUPS: OnceLock<Vec<Setup>> = OnceLock::new();
+pub fn setups() -> &'static [StackSetup] {
+    static SETUPS: OnceLock<Vec<StackSetup>> = OnceLock::new();
     SETUPS.get_or_init(|| {
         let lines = DRIVES.lines().flat_map(|line| [(line, true), (line, false)]);
-        lines.map(|(line, is_verified)| Setup::new(line, is_verified)).collect()
+        lines.map(|(line, is_verified)| StackSetup::new(line, is_verified)).collect()
     })
 }
 
-impl Setup {
+impl StackSetup {
     fn new(line: &str, is_verified: bool) -> Self {
         let sets: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let source = Source::text("drive.toml", DRIVE);

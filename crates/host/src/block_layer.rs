@@ -32,7 +32,7 @@ use crate::end_index::EndIndex;
 use crate::id::RequestId;
 use crate::params::HostParams;
 use crate::requests::{Class, Completed, Direction, Queued, Requests, Stage};
-use crate::scheduler::{Choice, Scheduler, Setup};
+use crate::scheduler::{Choice, Scheduler, SchedulerSetup};
 use crate::stats::SchedulerStats;
 
 /// Result of submitting a request.
@@ -127,8 +127,8 @@ flashloom_units::state! {
 
 impl BlockLayer {
     /// Returns the facts that a scheduler for a device of that capacity is built with.
-    pub fn setup(params: &HostParams, capacity_sectors: u64) -> Setup {
-        Setup { capacity_sectors, requests: 2 * params.nr_requests + params.queue_depth }
+    pub fn setup(params: &HostParams, capacity_sectors: u64) -> SchedulerSetup {
+        SchedulerSetup { capacity_sectors, requests: 2 * params.nr_requests + params.queue_depth }
     }
 
     /// Makes an empty block layer; `scheduler` must have been built with [`Self::setup`] of the same parameters.

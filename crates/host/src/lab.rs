@@ -3,7 +3,7 @@
 use flashloom_units::{Figure, Ns, ParamSet, Refusal};
 use flashloom_workload::{Op, Request};
 
-use crate::{Admission, BlockLayer, Completed, Decision, Dispatched, HostParams, RequestId, Scheduler, Setup};
+use crate::{Admission, BlockLayer, Completed, Decision, Dispatched, HostParams, RequestId, Scheduler, SchedulerSetup};
 
 /// Capacity of the imagined device, in sectors.
 pub const CAPACITY: u64 = 1 << 30;
@@ -20,7 +20,7 @@ pub struct Lab {
 impl Lab {
     /// Makes an empty block layer with default limits.
     pub fn new<P: ParamSet, S: Scheduler + 'static>(
-        build: fn(P, &Setup) -> Result<S, Refusal>,
+        build: fn(P, &SchedulerSetup) -> Result<S, Refusal>,
         change: impl FnOnce(&mut P),
     ) -> Self {
         let host = HostParams::defaults();

@@ -24,5 +24,5 @@ pub use id::RequestId;
 pub use orders::Orders;
 pub use params::HostParams;
 pub use requests::{Class, Completed, Direction, Queued, Requests, Stage};
-pub use scheduler::{Scheduler, Setup};
+pub use scheduler::{Scheduler, SchedulerSetup};
 pub use stats::SchedulerStats;

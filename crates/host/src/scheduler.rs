@@ -22,7 +22,7 @@ pub enum Choice {
 
 /// Facts of the block layer that a scheduler is built with.
 #[derive(Clone, Copy, Debug)]
-pub struct Setup {
+pub struct SchedulerSetup {
     /// Capacity of the device, in sectors; every request begins below it.
     pub capacity_sectors: u64,
     /// Size of the request pool; all identifiers are below it.
@@ -99,9 +99,9 @@ pub mod noop;
 pub mod pardispatcher;
 
 impl Role for dyn Scheduler {
-    type Site<'a> = Setup;
+    type Site<'a> = SchedulerSetup;
     type Profile = ();
-    type Context<'a> = Setup;
+    type Context<'a> = SchedulerSetup;
 }
 
 /// The slot of the I/O scheduler.
@@ -131,7 +131,7 @@ pub fn builtin() -> Slot<dyn Scheduler> {
 
 fn policy<P: ParamSet + 'static, S: Scheduler + 'static>(
     spec: &'static PolicySpec,
-    new: fn(P, &Setup) -> Result<S, Refusal>,
+    new: fn(P, &SchedulerSetup) -> Result<S, Refusal>,
 ) -> Policy<dyn Scheduler> {
     Policy::<dyn Scheduler>::new(spec, move |values, setup| Ok(Box::new(new(P::from_values(values), setup)?)))
 }

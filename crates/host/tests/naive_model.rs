@@ -6,7 +6,7 @@
 
 use crate::model::{Fios, Model, Rule};
 use flashloom_host::scheduler::builtin;
-use flashloom_host::{Admission, BlockLayer, Decision, HostParams, RequestId, Scheduler, Setup};
+use flashloom_host::{Admission, BlockLayer, Decision, HostParams, RequestId, Scheduler, SchedulerSetup};
 use flashloom_units::{MIB, MS, Ns, ParamSet, Value};
 use flashloom_workload::{Op, Request};
 use proptest::prelude::*;
@@ -65,7 +65,7 @@ fn host_params() -> HostParams {
 }
 
 fn scheduler(name: &str, set: &[(&str, Value)]) -> Box<dyn Scheduler> {
-    let setup: Setup = BlockLayer::setup(&host_params(), REGIONS * REGION);
+    let setup: SchedulerSetup = BlockLayer::setup(&host_params(), REGIONS * REGION);
     let chosen = builtin().choose(name, set).expect("the scheduler takes these parameters");
     chosen.build(&setup).expect("the parameters are in order")
 }

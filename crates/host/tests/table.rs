@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use flashloom_host::scheduler::builtin;
-use flashloom_host::{HostParams, Setup};
+use flashloom_host::{HostParams, SchedulerSetup};
 use flashloom_units::{Figure, Param};
 
-const SETUP: Setup = Setup { capacity_sectors: 1 << 27, requests: 287 };
+const SETUP: SchedulerSetup = SchedulerSetup { capacity_sectors: 1 << 27, requests: 287 };
 
 fn check_param(owner: &str, param: &Param) {
     let name = format!("{owner}.{}", param.name);

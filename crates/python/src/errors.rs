@@ -1,7 +1,7 @@
 //! Exceptions: those of `flashloom.errors`, with every problem that the program would print.
 
 use flashloom::experiment::run::Failure;
-use flashloom::units::{Place, Problem, Problems, visible_line};
+use flashloom::units::{Problem, ProblemPlace, Problems, visible_line};
 use pyo3::prelude::*;
 
 /// Options of the program that problems speak of, and what Python calls them. Texts that it hands in have these names.
@@ -98,8 +98,8 @@ type Parts = (String, Option<u64>, Option<u64>, String, String, Option<String>, 
 
 fn parts(problem: &Problem) -> Parts {
     let (line, column) = match problem.place {
-        Place::Text { line, column, .. } => (Some(line), Some(column)),
-        Place::File | Place::Record { .. } => (None, None),
+        ProblemPlace::Text { line, column, .. } => (Some(line), Some(column)),
+        ProblemPlace::File | ProblemPlace::Record { .. } => (None, None),
     };
     let refusal = &problem.refusal;
     // The file is a name to be opened, and is left as it is.

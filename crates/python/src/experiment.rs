@@ -14,7 +14,7 @@ use rayon::ThreadPool;
 
 use crate::engine::Engine;
 use crate::errors::Fault;
-use crate::job::{Answer, Counts, Job, unharmed};
+use crate::job::{Answer, BackgroundJob, Counts, unharmed};
 use crate::policy::{self, Raised, threads};
 use crate::rows::{Requests, Timeline, log_schema, timeline_schema};
 use crate::stream::Stream;
@@ -30,8 +30,8 @@ pub(crate) struct Loaded {
 /// Reads the text of a configuration file, and the folder that its paths start from. A job, because a pipe may keep its
 /// reader waiting.
 #[pyfunction]
-pub(crate) fn read_source(path: String) -> PyResult<Job> {
-    Job::spawn(Raised::default(), move |_| {
+pub(crate) fn read_source(path: String) -> PyResult<BackgroundJob> {
+    BackgroundJob::spawn(Raised::default(), move |_| {
         let source = config::Source::read(&path).map_err(|problem| Fault::Config(problem.into()))?;
         Ok(Box::new(move |py| Ok((source.text, source.folder).into_pyobject(py)?.into_any().unbind())))
     })
@@ -95,10 +95,10 @@ impl Loaded {
     }
 
     /// Checks that that many seeds of the first variant can differ. Inputs that cannot be read are left to its run.
-    fn check_seeds(&self, seeds: u32) -> PyResult<Job> {
+    fn check_seeds(&self, seeds: u32) -> PyResult<BackgroundJob> {
         let mut experiment = (*self.experiment).clone();
         experiment.seeds = NonZeroU32::new(seeds);
-        Job::spawn(self.raised.clone(), move |_| {
+        BackgroundJob::spawn(self.raised.clone(), move |_| {
             let checked = pool(&Raised::default(), 1)?.install(|| check_seeds(&experiment));
             checked.map_err(|problems| Fault::of_experiment(&experiment.name, problems))?;
             Ok(Box::new(|py| Ok(py.None())))
@@ -108,9 +108,9 @@ impl Loaded {
     /// Runs the first variant; its aged drive is taken from a cache, or stored there: a folder, and the hash of this
     /// library's file.
     #[pyo3(signature = (verify, cache=None))]
-    fn run(&self, verify: bool, cache: Option<(PathBuf, String)>) -> PyResult<Job> {
+    fn run(&self, verify: bool, cache: Option<(PathBuf, String)>) -> PyResult<BackgroundJob> {
         let experiment = Arc::clone(&self.experiment);
-        Job::spawn(self.raised.clone(), move |counts| {
+        BackgroundJob::spawn(self.raised.clone(), move |counts| {
             let cache = cache.map(cache_of).transpose()?;
             let prepared = prepared(&experiment, counts, verify)?.with_cache(cache);
             Ok(run_answer(prepared.run(verify, counts, &mut []).map_err(Fault::Run)?))
@@ -147,9 +147,9 @@ impl Loaded {
     }
 
     /// Runs every variant in `jobs` threads, as many as there are processors if that is 0.
-    fn compare(&self, verify: bool, bounds: bool, jobs: usize, skip_unfit: bool) -> PyResult<Job> {
+    fn compare(&self, verify: bool, bounds: bool, jobs: usize, skip_unfit: bool) -> PyResult<BackgroundJob> {
         let (experiment, raised) = (Arc::clone(&self.experiment), self.raised.clone());
-        Job::spawn(self.raised.clone(), move |counts| {
+        BackgroundJob::spawn(self.raised.clone(), move |counts| {
             let mut experiment = (*experiment).clone();
             let name = experiment.name.clone();
             let pool = pool(&raised, jobs)?;
@@ -168,10 +168,10 @@ impl Loaded {
     }
 
     /// The engine of the first variant, its drive aged.
-    fn engine(&self, verify: bool, bare: bool) -> PyResult<Job> {
+    fn engine(&self, verify: bool, bare: bool) -> PyResult<BackgroundJob> {
         let experiment = Arc::clone(&self.experiment);
         let raised = self.raised.clone();
-        Job::spawn(self.raised.clone(), move |counts| {
+        BackgroundJob::spawn(self.raised.clone(), move |counts| {
             let prepared = prepared(&experiment, counts, verify)?;
             let engine = if bare { prepared.bare_engine(0, verify) } else { prepared.engine(0, verify) };
             let engine = engine.map_err(Fault::Run)?;

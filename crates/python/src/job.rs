@@ -111,12 +111,12 @@ impl threads::Ends for Shared {
 
 /// Work that runs in a thread of its own.
 #[pyclass(frozen, module = "flashloom._flashloom")]
-pub(crate) struct Job {
+pub(crate) struct BackgroundJob {
     shared: Arc<Shared>,
     raised: Raised,
 }
 
-impl Job {
+impl BackgroundJob {
     /// Starts a job. `raised` is where the policies of its runs leave their exceptions.
     pub(crate) fn spawn(
         raised: Raised,
@@ -160,7 +160,7 @@ fn bug(panic: &(dyn Any + Send)) -> String {
 }
 
 #[pymethods]
-impl Job {
+impl BackgroundJob {
     /// Waits for the end, at most some seconds; true if it has come.
     pub(crate) fn wait(&self, py: Python<'_>, seconds: f64) -> bool {
         let limit = Duration::try_from_secs_f64(seconds).unwrap_or_default();

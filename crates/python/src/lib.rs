@@ -42,7 +42,7 @@ mod _flashloom {
     }
 
     #[pymodule_export]
-    use super::job::Job;
+    use super::job::BackgroundJob;
     #[pymodule_export]
     use super::policy::threads::end_runs;
     #[pymodule_export]

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::errors::{Fault, error};
-use crate::job::{Answer, Counts, Job};
+use crate::job::{Answer, BackgroundJob, Counts};
 use crate::policy::{Raised, threads};
 use crate::rows::Outlet;
 use crate::table::{Table, names, schema_capsule, stream_capsule};
@@ -22,7 +22,7 @@ const WAITING: usize = 2;
 const LOOK: Duration = Duration::from_millis(10);
 
 struct Inner {
-    job: Job,
+    job: BackgroundJob,
     schema: SchemaRef,
     /// Absent once the stream is closed.
     batches: Mutex<Option<Receiver<RecordBatch>>>,
@@ -99,7 +99,7 @@ impl Stream {
     ) -> PyResult<Self> {
         let (sender, receiver) = sync_channel(WAITING);
         let fill = move |counts: &Counts| work(counts, Outlet { sender, rows, interrupt: counts.interrupt.clone() });
-        let job = Job::spawn(raised.clone(), fill)?;
+        let job = BackgroundJob::spawn(raised.clone(), fill)?;
         let batches = Mutex::new(Some(receiver));
         let inner = Arc::new(Inner { job, schema, batches, answer: Mutex::new(None) });
         let weak: Weak<Inner> = Arc::downgrade(&inner);

@@ -7,7 +7,7 @@ use flashloom::workload::{
 use pyo3::prelude::*;
 
 use crate::errors::{Fault, error};
-use crate::job::{Answer, Job};
+use crate::job::{Answer, BackgroundJob};
 use crate::policy::Raised;
 use crate::rows::{Requests, trace_schema};
 use crate::stream::Stream;
@@ -51,9 +51,9 @@ impl Recording {
     }
 
     /// Summarises it, as JSON.
-    fn info(&self) -> PyResult<Job> {
+    fn info(&self) -> PyResult<BackgroundJob> {
         let (path, options) = (self.path.clone(), self.options.clone());
-        Job::spawn(Raised::default(), move |_| {
+        BackgroundJob::spawn(Raised::default(), move |_| {
             let info = scan_trace(&path, &options, Footprint::Count).map_err(input)?;
             Ok(text(serde_json::to_value(&info).expect("a summary has text keys and finite numbers")))
         })
@@ -77,7 +77,13 @@ impl Recording {
     }
 
     /// Converts it, and reports what was lost.
-    fn convert(&self, py: Python<'_>, output: String, to: Option<&str>, drop_unsupported: bool) -> PyResult<Job> {
+    fn convert(
+        &self,
+        py: Python<'_>,
+        output: String,
+        to: Option<&str>,
+        drop_unsupported: bool,
+    ) -> PyResult<BackgroundJob> {
         let formats: Vec<&str> = OutFormat::CHOICES.iter().map(|choice| choice.name).collect();
         let asked = match to {
             Some(name) => OutFormat::named(name),
@@ -85,7 +91,7 @@ impl Recording {
         };
         let to = named(py, "format to write", to.unwrap_or(&output), asked, &formats)?;
         let (path, options) = (self.path.clone(), self.options.clone());
-        Job::spawn(Raised::default(), move |_| {
+        BackgroundJob::spawn(Raised::default(), move |_| {
             let report = convert_trace(&path, &options, &output, to, drop_unsupported).map_err(input)?;
             Ok(text(serde_json::json!({
                 "requests": report.requests,

@@ -56,13 +56,13 @@ pub struct Ready<'a> {
     plan: &'a Plan,
     prepared: Vec<Prepared<'a>>,
     /// The distinct configurations of all experiments. Equal ones are run once.
-    jobs: Vec<Job>,
+    jobs: Vec<PlannedRun>,
     /// Index of the job of every run of every study.
     job_of: Vec<Vec<usize>>,
 }
 
 /// One distinct configuration: the study and variant of the first run that has it.
-struct Job {
+struct PlannedRun {
     study: usize,
     variant: usize,
     /// The variant whose scheduler issues the requests that the job replays, if it replays any.
@@ -133,7 +133,7 @@ impl Plan {
                     }
                     let next = families.len();
                     let family = *families.entry(config.to_string()).or_insert(next);
-                    ready.jobs.push(Job { study, variant, issued_by, recording, family, is_early: false });
+                    ready.jobs.push(PlannedRun { study, variant, issued_by, recording, family, is_early: false });
                     ready.jobs.len() - 1
                 });
                 ready.jobs[job].is_early |= early.contains(&run.config.run.seed);
@@ -255,7 +255,7 @@ impl Ready<'_> {
     fn outcomes(&self, progress: &dyn Progress) -> Result<Outcomes, Failure> {
         let families = self.jobs.iter().map(|job| job.family + 1).max().unwrap_or(0);
         let mut outcomes = Outcomes::new(self.jobs.len(), families);
-        let jobs_where = |wanted: &dyn Fn(&Job) -> bool| -> Vec<usize> {
+        let jobs_where = |wanted: &dyn Fn(&PlannedRun) -> bool| -> Vec<usize> {
             (0..self.jobs.len()).filter(|&job| wanted(&self.jobs[job])).collect()
         };
         let run_all = |jobs: Vec<usize>, outcomes: &mut Outcomes| -> Result<(), Failure> {
@@ -292,10 +292,10 @@ impl Ready<'_> {
 
     /// Runs a lot of jobs, and returns the result of each with its job.
     fn run_jobs(&self, jobs: &[usize], progress: &dyn Progress) -> Result<Vec<(usize, Value)>, Failure> {
-        let &Job { study, issued_by, .. } = &self.jobs[jobs[0]];
+        let &PlannedRun { study, issued_by, .. } = &self.jobs[jobs[0]];
         let issued = issued_by.map(|issuer| self.prepared[study].issued_by(issuer, progress)).transpose()?;
         let run = |&job: &usize| {
-            let &Job { study, variant, .. } = &self.jobs[job];
+            let &PlannedRun { study, variant, .. } = &self.jobs[job];
             let result = match &issued {
                 Some(requests) => self.prepared[study].replay(variant, requests, progress)?,
                 None => self.prepared[study].run_variant(variant, false, progress)?,

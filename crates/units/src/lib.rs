@@ -38,7 +38,7 @@ pub use param::{Choice, FieldType, Kind, Must, Param, ParamSet, Used, Value, nea
 pub use policy::{Capability, Chosen, Policy, PolicySpec, Role, Slot, SlotSpec};
 pub use prefetch::prefetch;
 pub use prng::Prng;
-pub use problem::{Place, Problem, Problems};
+pub use problem::{Problem, ProblemPlace, Problems};
 pub use quantity::{
     format_energy, format_power, format_rate, format_ratio, format_size, format_time, parse_energy, parse_power,
     parse_rate, parse_ratio, parse_size, parse_time,

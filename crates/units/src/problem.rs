@@ -11,7 +11,7 @@ const MAX_SHOWN_BYTES: usize = 8 << 10;
 
 /// Position of a problem in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ProblemPlace {
     /// The file as a whole: it is missing, empty, or a directory.
     File,
     /// Characters of a line of text.
@@ -40,7 +40,7 @@ pub struct Problem {
     /// The file as the user named it, or the command-line option that holds the text.
     pub file: String,
     /// Position in the file.
-    pub place: Place,
+    pub place: ProblemPlace,
     /// The error itself: what was found, what was expected, and what to do.
     pub refusal: Refusal,
 }
@@ -64,7 +64,7 @@ impl Problem {
         let line_start = lines.start(line).expect("a line that a byte is in");
         let line_end = lines.start(line + 1).map_or(text.len(), |next| next - 1);
         let is_shown = line_end - line_start <= MAX_SHOWN_BYTES;
-        let place = Place::Text {
+        let place = ProblemPlace::Text {
             line: line as u64 + 1,
             column: text[line_start..start].chars().count() as u64 + 1,
             width: text[start..end.clamp(start, line_end)].chars().count().max(1) as u64,
@@ -97,9 +97,9 @@ impl Problem {
     /// The position as compilers write it: `file:line:column`, `file: record N, byte M`, or the file alone.
     pub fn location(&self) -> String {
         match &self.place {
-            Place::File => self.file.clone(),
-            Place::Text { line, column, .. } => format!("{}:{line}:{column}", self.file),
-            Place::Record { record, offset } => format!("{}: record {record}, byte {offset}", self.file),
+            ProblemPlace::File => self.file.clone(),
+            ProblemPlace::Text { line, column, .. } => format!("{}:{line}:{column}", self.file),
+            ProblemPlace::Record { record, offset } => format!("{}: record {record}, byte {offset}", self.file),
         }
     }
 }
@@ -112,7 +112,7 @@ impl fmt::Display for Problem {
         let expected = if expected.is_empty() { String::new() } else { format!("expected {}", visible_line(expected)) };
         let help = help.as_deref().map(visible_line);
         let is_shown = |column: u64, source: &str| column == 1 || !source.is_empty();
-        if let Place::Text { line, column, width, source } = &self.place
+        if let ProblemPlace::Text { line, column, width, source } = &self.place
             && is_shown(*column, source)
         {
             let byte = |chars: u64| source.char_indices().nth(chars as usize).map_or(source.len(), |(at, _)| at);
@@ -233,7 +233,7 @@ mod tests {
   |
   = help: not \u{e0041}";
         assert_eq!(problem.to_string(), expected);
-        let whole = Problem { place: Place::Record { record: 2, offset: 9 }, ..problem }.to_string();
+        let whole = Problem { place: ProblemPlace::Record { record: 2, offset: 9 }, ..problem }.to_string();
         assert!(
             whole.starts_with(r"error: `\u{1b}[31m\nerror: faked`") && whole.contains(r"\u{1b}]0;a.toml: record 2")
         );

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Place, Problem, nearest, visible_line};
+use crate::{Problem, ProblemPlace, nearest, visible_line};
 
 /// An error in something that the user wrote: a value, a key, a combination of policies.
 ///
@@ -51,7 +51,7 @@ impl Refusal {
 
     /// Makes a problem with a file as a whole; `file` is its name as the user wrote it.
     pub fn in_file(self, file: impl Into<String>) -> Problem {
-        Problem { file: file.into(), place: Place::File, refusal: self }
+        Problem { file: file.into(), place: ProblemPlace::File, refusal: self }
     }
 
     /// Adds "did you mean" with the valid name nearest to `written`, if one is near.

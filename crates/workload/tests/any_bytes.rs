@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use flashloom_units::Place;
+use flashloom_units::ProblemPlace;
 use flashloom_workload::{Event, FORMATS, Op, Request, Source, TraceOptions, read_trace};
 use proptest::prelude::*;
 
@@ -28,7 +28,7 @@ fn exhaust(bytes: &[u8], options: &TraceOptions) {
     };
     for problem in problems {
         assert!(problem.to_string().starts_with("error: ") && !problem.refusal.found.is_empty(), "{problem:?}");
-        if let Place::Text { line, column, width, source } = &problem.place {
+        if let ProblemPlace::Text { line, column, width, source } = &problem.place {
             let end = source.chars().count() as u64 + 1;
             assert!(*line >= 1 && (1..=end).contains(column) && column + width <= end.max(column + 1), "{problem:?}");
         }

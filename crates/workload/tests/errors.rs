@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flashloom_units::{Place, Problem};
+use flashloom_units::{Problem, ProblemPlace};
 use flashloom_workload::{
     Addresses, Event, Footprint, Format, OutFormat, Source, TraceOptions, convert_trace, fit, open_trace, read_trace,
     scan_trace,
@@ -56,7 +56,7 @@ fn a_bad_field_is_pointed_at_by_line_and_column() {
 #[test]
 fn columns_count_characters_and_the_line_is_shown() {
     let problem = problem("0 0 8 8 1\n1 ä 8 8 1\n1 0 ü8 8 1\n");
-    let Place::Text { line, column, width, source } = problem.place else { panic!("a place in a text") };
+    let ProblemPlace::Text { line, column, width, source } = problem.place else { panic!("a place in a text") };
     assert_eq!((line, column, width, source.as_str()), (2, 3, 1, "1 ä 8 8 1"));
 }
 

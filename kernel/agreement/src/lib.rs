@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 
 use flashloom_host::scheduler::Choice;
 use flashloom_host::scheduler::pardispatcher::{ParDispatcherParams, Scan};
-use flashloom_host::{Direction, RequestId, Requests, Scheduler, Setup, Stage};
+use flashloom_host::{Direction, RequestId, Requests, Scheduler, SchedulerSetup, Stage};
 use flashloom_units::{Component, Figure, Ns, ParamSet, Refusal, SECTOR_BYTES, Value, Violation, violation};
 use flashloom_workload::Request;
 
@@ -92,7 +92,7 @@ pub struct KernelCore {
 
 impl KernelCore {
     /// A core without requests, for requests of that pool.
-    pub fn new(params: &ParDispatcherParams, setup: &Setup) -> Self {
+    pub fn new(params: &ParDispatcherParams, setup: &SchedulerSetup) -> Self {
         let region_sectors = params.region_size_bytes / SECTOR_BYTES;
         // SAFETY: the tunables live through the call, which copies them.
         let binding = unsafe { binding_new(setup.requests, region_sectors, &tunables(params)) };

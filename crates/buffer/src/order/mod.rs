@@ -73,7 +73,7 @@ mod region;
 
 /// Facts of the buffer that a replacement policy is built with.
 #[derive(Clone, Copy, Debug)]
-pub struct Setup {
+pub struct OrderSetup {
     /// Capacity of the buffer, in pages.
     pub pages: u32,
     /// Number of pages of a logical block, the same as of an erase block.
@@ -85,9 +85,9 @@ pub struct Setup {
 }
 
 impl Role for dyn Order {
-    type Site<'a> = Setup;
+    type Site<'a> = OrderSetup;
     type Profile = ();
-    type Context<'a> = Setup;
+    type Context<'a> = OrderSetup;
 }
 
 /// The slot of the replacement policy.
@@ -120,7 +120,7 @@ pub fn builtin() -> Slot<dyn Order> {
     )
 }
 
-fn policy(spec: &'static PolicySpec, build: fn(&[Value], &Setup) -> Box<dyn Order>) -> Policy<dyn Order> {
+fn policy(spec: &'static PolicySpec, build: fn(&[Value], &OrderSetup) -> Box<dyn Order>) -> Policy<dyn Order> {
     Policy::<dyn Order>::new(spec, move |values, on| Ok(build(values, on)))
 }
 

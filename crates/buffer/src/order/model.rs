@@ -3,7 +3,7 @@
 use flashloom_nand::Lpn;
 use flashloom_units::{MIB, Prng, Value};
 
-use super::{Setup, builtin};
+use super::{OrderSetup, builtin};
 use crate::SlotId;
 
 /// Number of pages of a logical block.
@@ -14,8 +14,8 @@ pub(super) const ROOM: usize = 24;
 const LPNS: u32 = 48;
 const STEPS: u32 = 1_000_000;
 /// What the policies are built with.
-pub(super) const SETUP: Setup =
-    Setup { pages: ROOM as u32, pages_per_block: PAGES_PER_BLOCK, page_bytes: MIB, logical_pages: LPNS };
+pub(super) const SETUP: OrderSetup =
+    OrderSetup { pages: ROOM as u32, pages_per_block: PAGES_PER_BLOCK, page_bytes: MIB, logical_pages: LPNS };
 
 /// A replacement policy as its paper describes it, by logical pages instead of slots.
 pub(super) trait Naive {

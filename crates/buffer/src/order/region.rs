@@ -30,7 +30,7 @@ use flashloom_units::{
     Value, Violation, format_size, params, violation,
 };
 
-use super::{Order, Setup};
+use super::{Order, OrderSetup};
 use crate::SlotId;
 
 params! {
@@ -101,7 +101,7 @@ impl Region {
     ///
     /// # Errors
     /// The region size is not a multiple of the page size, or makes too many regions.
-    pub(super) fn new(values: &[Value], on: &Setup) -> Result<Self, Refusal> {
+    pub(super) fn new(values: &[Value], on: &OrderSetup) -> Result<Self, Refusal> {
         let RegionParams { region_size_bytes, batch } = RegionParams::from_values(values);
         let regions = regions(region_size_bytes, on)?;
         // A region that is larger than the drive is the whole of it.
@@ -162,7 +162,7 @@ fn sweep(region: u32) -> usize {
 }
 
 /// Checks the parameters against a drive before a run.
-pub(super) fn check(values: &[Value], on: &Setup) -> Result<(), Refusal> {
+pub(super) fn check(values: &[Value], on: &OrderSetup) -> Result<(), Refusal> {
     regions(RegionParams::from_values(values).region_size_bytes, on).map(drop)
 }
 
@@ -170,7 +170,7 @@ pub(super) fn check(values: &[Value], on: &Setup) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// The region size is not a multiple of the page size, or makes too many regions.
-fn regions(region_size_bytes: u64, on: &Setup) -> Result<u32, Refusal> {
+fn regions(region_size_bytes: u64, on: &OrderSetup) -> Result<u32, Refusal> {
     let found = format!("region_size is {}", format_size(region_size_bytes));
     let refuse = |found, expected| Refusal::new(found, expected).at(["buffer.region.region_size", "buffer.order"]);
     if !region_size_bytes.is_multiple_of(on.page_bytes) {
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn a_region_size_that_cannot_be_is_refused() {
         let new = |size, pages| {
-            let on = Setup { page_bytes: 3 * MIB, logical_pages: pages, ..SETUP };
+            let on = OrderSetup { page_bytes: 3 * MIB, logical_pages: pages, ..SETUP };
             let values = SPEC.values(&[("region_size", Value::Size(size))]).unwrap();
             Region::new(&values, &on).map(drop).map_err(|refusal| (refusal.found, refusal.keys))
         };

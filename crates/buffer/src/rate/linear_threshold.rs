@@ -17,7 +17,7 @@
 
 use flashloom_units::{Capability, Component, Divisor, Kind, ParamSet, PolicySpec, Value, params};
 
-use super::{Occupancy, Rate, Setup};
+use super::{Occupancy, Rate, RateSetup};
 
 params! {
     /// Parameters of the linear threshold.
@@ -56,7 +56,7 @@ pub(super) struct LinearThreshold {
 flashloom_units::state! { LinearThreshold { fixed params, dies, superpage; } }
 
 impl LinearThreshold {
-    pub(super) fn new(values: &[Value], on: &Setup) -> Self {
+    pub(super) fn new(values: &[Value], on: &RateSetup) -> Self {
         Self {
             params: LinearThresholdParams::from_values(values),
             dies: on.dies,

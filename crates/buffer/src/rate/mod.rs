@@ -40,7 +40,7 @@ mod single;
 
 /// Facts of the drive that a rate is built with.
 #[derive(Clone, Copy, Debug)]
-pub struct Setup {
+pub struct RateSetup {
     /// Number of dies of the drive.
     pub dies: u32,
     /// Number of pages that a die programs at once, if the FTL writes whole superpages; else 1.
@@ -48,9 +48,9 @@ pub struct Setup {
 }
 
 impl Role for dyn Rate {
-    type Site<'a> = Setup;
+    type Site<'a> = RateSetup;
     type Profile = ();
-    type Context<'a> = Setup;
+    type Context<'a> = RateSetup;
 }
 
 /// The slot of the eviction batch size.
@@ -74,6 +74,6 @@ pub fn builtin() -> Slot<dyn Rate> {
     )
 }
 
-fn policy(spec: &'static PolicySpec, build: fn(&[Value], &Setup) -> Box<dyn Rate>) -> Policy<dyn Rate> {
+fn policy(spec: &'static PolicySpec, build: fn(&[Value], &RateSetup) -> Box<dyn Rate>) -> Policy<dyn Rate> {
     Policy::<dyn Rate>::new(spec, move |values, on| Ok(build(values, on)))
 }

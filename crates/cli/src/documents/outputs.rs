@@ -43,13 +43,13 @@ fn program() -> PathBuf {
 }
 
 /// Where the commands of a page run.
-struct Place<'a> {
+struct OutputPlace<'a> {
     folder: TempDir,
     cache: &'a Path,
     shown: String,
 }
 
-impl<'a> Place<'a> {
+impl<'a> OutputPlace<'a> {
     fn new(cache: &'a Path) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let project = project().canonicalize().expect("the project is there");
@@ -90,7 +90,7 @@ struct Found {
 
 /// Runs the commands of a page, and compares what they print.
 fn check(name: &str, text: &str, which: Which, cache: &Path) -> Found {
-    let (mut found, mut place) = (Found::default(), Place::new(cache));
+    let (mut found, mut place) = (Found::default(), OutputPlace::new(cache));
     let (mut printed, mut has_commands): (Option<String>, bool) = (None, false);
     for block in blocks(text) {
         let at = format!("{name}:{}", block.first + 1);
@@ -133,7 +133,7 @@ fn is_unmarked(block: &Block) -> bool {
 /// Runs the commands of a block and says how long they took; returns what they printed unless one fails.
 // The time is that of the program on this machine, which its reader waits for.
 #[allow(clippy::disallowed_methods)]
-fn run_all(at: &str, commands: &[String], place: &Place, found: &mut Found) -> Option<String> {
+fn run_all(at: &str, commands: &[String], place: &OutputPlace, found: &mut Found) -> Option<String> {
     let begin = Instant::now();
     found.commands += commands.len();
     let printed: Result<String, String> = commands.iter().map(|command| place.run(command)).collect();

@@ -69,7 +69,7 @@ fn a_byte_order_mark_before_a_text_is_skipped() {
     let run = lab.run(&["run", "drive.toml", "--json", "result.json"]);
     assert_eq!(run.code, Some(0), "{run:?}");
     let result = fs::read_to_string(lab.path("result.json")).expect("the run wrote it");
-    lab.write("marked.json", &format!("\u{feff}{result}"));
+    lab.write("marked.json", format!("\u{feff}{result}"));
     let report = lab.run(&["report", "marked.json", "--out", "marked.html"]);
     assert_eq!(report.code, Some(0), "{report:?}");
 }

@@ -1,10 +1,10 @@
 //! What a drive is built from.
 
-use flashloom_buffer::order::{self, Order};
-use flashloom_buffer::rate::{self, Rate};
+use flashloom_buffer::order::{self, Order, OrderSetup};
+use flashloom_buffer::rate::{self, Rate, RateSetup};
 use flashloom_buffer::{BufferParams, WriteBuffer};
 use flashloom_ftl::FtlSetup;
-use flashloom_nand::reliability::{self, Reliability};
+use flashloom_nand::reliability::{self, Reliability, ReliabilitySetup};
 use flashloom_nand::{Geometry, Nand, NandParams, Region};
 use flashloom_units::{Chosen, ParamSet, Refusal};
 
@@ -55,21 +55,21 @@ impl DriveSetup {
     }
 
     /// What the order of eviction is built for.
-    pub fn order_setup(&self) -> order::Setup {
+    pub fn order_setup(&self) -> OrderSetup {
         let NandParams { pages: pages_per_block, page_bytes, .. } = self.device.nand;
         let logical_pages = self.device.space().logical_pages as u32;
-        order::Setup { pages: self.buffer_pages(), pages_per_block, page_bytes, logical_pages }
+        OrderSetup { pages: self.buffer_pages(), pages_per_block, page_bytes, logical_pages }
     }
 
     /// What the rate of eviction is built for.
-    pub fn rate_setup(&self) -> rate::Setup {
+    pub fn rate_setup(&self) -> RateSetup {
         let geometry = self.device.geometry();
-        rate::Setup { dies: geometry.total_dies(), superpage: self.ftl.superpage(&geometry) }
+        RateSetup { dies: geometry.total_dies(), superpage: self.ftl.superpage(&geometry) }
     }
 
     /// What the policy of reliability is built for.
-    pub fn reliability_setup<'a>(&'a self, geometry: &'a Geometry) -> reliability::Setup<'a> {
-        reliability::Setup { geometry, prng: &self.ftl.prng }
+    pub fn reliability_setup<'a>(&'a self, geometry: &'a Geometry) -> ReliabilitySetup<'a> {
+        ReliabilitySetup { geometry, prng: &self.ftl.prng }
     }
 
     /// The FTL over a new array.

@@ -2,7 +2,7 @@
 
 use flashloom_units::{SlotSpec, Statistic, one_of};
 
-use super::{Block, Page, Place, described, sentence};
+use super::{Block, DocumentPlace, Page, described, sentence};
 use crate::config::{Catalog, SECTIONS};
 use crate::schema::{self, Field};
 
@@ -16,7 +16,7 @@ pub(super) fn pages(catalog: &Catalog) -> Vec<Page> {
     let by_path = fields.iter().map(|field| Page {
         names: names(&field.path),
         title: field.path.clone(),
-        place: Place::Elsewhere,
+        place: DocumentPlace::Elsewhere,
         blocks: vec![Block::Text(sentence(&field.help))],
     });
     by_path.chain(short_pages(&fields)).collect()
@@ -84,7 +84,7 @@ fn short_page(short: String, found: &[&Field]) -> Page {
     Page {
         title: format!("{short} (a field of results)"),
         names: vec![short],
-        place: Place::Elsewhere,
+        place: DocumentPlace::Elsewhere,
         blocks: vec![Block::Entries("Stands as".to_owned(), meanings.into_iter().map(entry).collect())],
     }
 }

@@ -1,7 +1,7 @@
 //! What drives and hosts have and no figure contains: `flashloom explain "not modelled"`. `docs/model.md` has the same
 //! names, which a test holds.
 
-use super::{Block, Page, Place, described};
+use super::{Block, DocumentPlace, Page, described};
 
 const TITLE: &str = "What is not modelled";
 const HELP: &str = "Parts of real drives and hosts that no figure contains. Where one of them would make most of a \
@@ -69,13 +69,13 @@ pub(super) fn pages() -> Vec<Page> {
     let whole = Page {
         names: ["not modelled", "what is not modelled", "model"].map(str::to_owned).to_vec(),
         title: TITLE.to_owned(),
-        place: Place::Section(2),
+        place: DocumentPlace::Section(2),
         blocks: vec![Block::Text(HELP.to_owned()), Block::Entries("Not modelled".to_owned(), entries)],
     };
     let part = |(names, help): &(&[&str], &str)| Page {
         title: format!("{} (not modelled)", names[0]),
         names: names.iter().map(|&name| name.to_owned()).collect(),
-        place: Place::Elsewhere,
+        place: DocumentPlace::Elsewhere,
         blocks: vec![Block::Text((*help).to_owned())],
     };
     std::iter::once(whole).chain(MISSING.iter().map(part)).collect()

@@ -2,7 +2,7 @@
 
 use flashloom_workload::{LOG_COLUMNS, OutFormat};
 
-use super::{Block, Entry, Page, Place, described, sentence};
+use super::{Block, DocumentPlace, Entry, Page, described, sentence};
 use crate::log::LogFormat;
 
 /// An output, with the names of its parts.
@@ -379,7 +379,7 @@ pub(super) fn pages(cause: impl Fn(&str) -> String) -> Vec<Page> {
     let of_choice = |(option, choice): (&str, &flashloom_units::Choice)| Page {
         names: vec![choice.name.to_owned()],
         title: format!("{} ({option})", choice.name),
-        place: Place::Elsewhere,
+        place: DocumentPlace::Elsewhere,
         blocks: vec![Block::Text(sentence(choice.help))],
     };
     OUTPUTS.iter().flat_map(of_output).chain(log).chain(choices.map(of_choice)).collect()
@@ -390,13 +390,13 @@ fn pages_of(names: &[&str], help: &str, kind: &str, parts: Vec<(String, String)>
     let whole = Page {
         names: names.iter().map(|name| (*name).to_owned()).collect(),
         title: format!("Output: {}", names[0]),
-        place: Place::Section(2),
+        place: DocumentPlace::Section(2),
         blocks: vec![Block::Text(help.to_owned()), Block::Entries(kind.to_owned(), entries)],
     };
     let part = |(name, help): (String, String)| Page {
         title: format!("{name} ({}{})", kind[..1].to_lowercase(), &kind[1..]),
         names: vec![name],
-        place: Place::Elsewhere,
+        place: DocumentPlace::Elsewhere,
         blocks: vec![Block::Text(help)],
     };
     std::iter::once(whole).chain(parts.into_iter().map(part)).collect()

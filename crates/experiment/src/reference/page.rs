@@ -13,14 +13,14 @@ pub struct Page {
     /// Its heading.
     pub title: String,
     /// Place in the documents.
-    pub place: Place,
+    pub place: DocumentPlace,
     /// Its content.
     pub blocks: Vec<Block>,
 }
 
 /// Place of a page in the checked-in documents.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum DocumentPlace {
     /// No page of its own: its content is on another page already.
     Elsewhere,
     /// In `docs/reference.md`, under a heading of this level.
@@ -80,9 +80,9 @@ impl Page {
     /// Renders Markdown; `None` for a page without a place of its own in the documents.
     pub fn to_markdown(&self) -> Option<String> {
         let level = match self.place {
-            Place::Elsewhere => return None,
-            Place::Section(level) => level,
-            Place::File(_) => 1,
+            DocumentPlace::Elsewhere => return None,
+            DocumentPlace::Section(level) => level,
+            DocumentPlace::File(_) => 1,
         };
         let mut text = format!("{} {}\n", "#".repeat(level), self.title);
         for block in &self.blocks {

@@ -2,7 +2,7 @@
 
 use flashloom_units::{PolicySpec, SlotSpec};
 
-use super::{Block, Entry, List, Page, Place, consequences, described, param_entry, sentence};
+use super::{Block, DocumentPlace, Entry, List, Page, consequences, described, param_entry, sentence};
 use crate::config::{Catalog, SECTIONS, Table, example};
 
 /// What has to be known of an example that reads a file.
@@ -61,7 +61,7 @@ pub(super) fn page(catalog: &Catalog, table: &Table, policy: &PolicySpec, key: u
     Page {
         names: vec![policy.name.to_owned(), path, named],
         title: format!("{} = \"{}\"", slot.key, policy.name),
-        place: Place::File(file(slot, policy)),
+        place: DocumentPlace::File(file(slot, policy)),
         blocks,
     }
 }

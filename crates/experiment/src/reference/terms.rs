@@ -1,7 +1,7 @@
 //! Words of data sheets, standards and papers that are no names here: each leads to the names that this program has for
 //! it, or to what is not modelled.
 
-use super::{Block, Page, Place, described};
+use super::{Block, DocumentPlace, Page, described};
 
 const TITLE: &str = "Words of the field";
 const HELP: &str = "What data sheets, standards and papers call things, and the keys, fields and policies that stand \
@@ -94,13 +94,13 @@ pub(super) fn pages() -> Vec<Page> {
     let whole = Page {
         names: ["words of the field", "terms"].map(str::to_owned).to_vec(),
         title: TITLE.to_owned(),
-        place: Place::Section(2),
+        place: DocumentPlace::Section(2),
         blocks: vec![Block::Text(HELP.to_owned()), Block::Entries("Words".to_owned(), entries)],
     };
     let part = |(names, help): &(&[&str], &str)| Page {
         title: names.join(", "),
         names: names.iter().map(|&name| name.to_owned()).collect(),
-        place: Place::Elsewhere,
+        place: DocumentPlace::Elsewhere,
         blocks: vec![Block::Text((*help).to_owned())],
     };
     std::iter::once(whole).chain(TERMS.iter().map(part)).collect()

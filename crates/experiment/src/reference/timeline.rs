@@ -1,6 +1,6 @@
 //! Help on the timeline of a run: one page for the file, one for each of its columns.
 
-use super::{Block, Page, Place, described};
+use super::{Block, DocumentPlace, Page, described};
 use crate::timeline::{COLUMNS, Column};
 
 pub(super) fn pages() -> Vec<Page> {
@@ -13,7 +13,7 @@ pub(super) fn pages() -> Vec<Page> {
     let whole = Page {
         names: vec!["timeline".to_owned(), "--timeline".to_owned()],
         title: "Timeline".to_owned(),
-        place: Place::Section(2),
+        place: DocumentPlace::Section(2),
         blocks,
     };
     std::iter::once(whole).chain(COLUMNS.iter().map(column_page)).collect()
@@ -23,7 +23,7 @@ fn column_page(column: &Column) -> Page {
     Page {
         names: vec![format!("timeline.{}", column.name), column.name.to_owned()],
         title: format!("timeline.{}", column.name),
-        place: Place::Elsewhere,
+        place: DocumentPlace::Elsewhere,
         blocks: vec![Block::Text(column.help.to_owned())],
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flashloom_units::{Place, Problem, Problems, Refusal};
+use flashloom_units::{Problem, ProblemPlace, Problems, Refusal};
 use flashloom_workload::workload::{JobFiles, Running, Unfit, Workload};
 use flashloom_workload::{Footprint, Pace, Replayed, Request, TASK_IDS, TraceInfo, TraceOptions, scan_trace};
 use rayon::prelude::*;
@@ -116,7 +116,7 @@ fn refused(experiment: &Experiment, config: &Config, refusal: Refusal) -> Proble
 
 /// Points a problem of a file as a whole at the place where the configuration names it.
 fn at_the_path(experiment: &Experiment, config: &Config, problem: Problem) -> Problem {
-    if problem.place != Place::File {
+    if problem.place != ProblemPlace::File {
         return problem;
     }
     experiment.problem(config, problem.into_refusal().at(["workload.path"]))

@@ -11,7 +11,7 @@ use crate::superblock::{superpage, units};
 
 /// Where a page goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct PagePlace {
     /// The plane; a plane that has no room is passed over for the next of the stripe.
     pub plane: PlaneId,
     /// Which of the plane's open blocks.
@@ -45,7 +45,7 @@ pub struct ObservedRead {
 pub trait Allocation: Component {
     /// Appends the place of each page of `writes`, which the layer above writes together, in their order. `copies` are
     /// the pages copied by garbage collection so far. The allocation uses it to judge its earlier placements.
-    fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<Place>);
+    fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<PagePlace>);
 
     /// Whether [`Self::observe_read`] changes anything. Asked once.
     fn observes_reads(&self) -> bool {
@@ -71,7 +71,7 @@ pub trait Allocation: Component {
 
 /// What an allocation is built for.
 #[derive(Clone, Copy, Debug)]
-pub struct Setup<'a> {
+pub struct AllocationSetup<'a> {
     /// The array, and how much of it the host sees.
     pub space: &'a Space,
     /// Planes and blocks as the allocation sees them: where blocks make superblocks (`ftl.superblock`), a die has one
@@ -83,7 +83,7 @@ pub struct Setup<'a> {
     pub stripe_order: StripeOrder,
 }
 
-impl<'a> Setup<'a> {
+impl<'a> AllocationSetup<'a> {
     /// For that space under the `[ftl]` section.
     pub fn new(space: &'a Space, params: &FtlParams) -> Self {
         let geometry = units(&space.geometry(), params.superblock);
@@ -102,7 +102,7 @@ pub struct Profile {
 }
 
 impl Role for dyn Allocation {
-    type Site<'a> = Setup<'a>;
+    type Site<'a> = AllocationSetup<'a>;
     type Profile = Profile;
-    type Context<'a> = Setup<'a>;
+    type Context<'a> = AllocationSetup<'a>;
 }

@@ -12,7 +12,7 @@
 use flashloom_units::{Capability, Component, PolicySpec, Value};
 
 use super::stripe::{Rotation, stripe_of_superpages};
-use super::{Allocation, Place, Setup};
+use super::{Allocation, AllocationSetup, PagePlace};
 use crate::PageWrite;
 use crate::lane::Lane;
 
@@ -37,7 +37,7 @@ pub(super) struct Interleave {
 flashloom_units::state! { Interleave { nested rotation; } }
 
 impl Interleave {
-    pub(super) fn new(_values: &[Value], on: &Setup<'_>) -> Self {
+    pub(super) fn new(_values: &[Value], on: &AllocationSetup<'_>) -> Self {
         Self { rotation: Rotation::new(stripe_of_superpages(&on.geometry, on.superpage, on.stripe_order)) }
     }
 }
@@ -47,7 +47,7 @@ impl Component for Interleave {
 }
 
 impl Allocation for Interleave {
-    fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<Place>) {
-        places.extend(writes.iter().map(|_| Place { plane: self.rotation.next(), lane: Lane::HOST }));
+    fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<PagePlace>) {
+        places.extend(writes.iter().map(|_| PagePlace { plane: self.rotation.next(), lane: Lane::HOST }));
     }
 }

@@ -11,7 +11,7 @@ mod r#static;
 mod stripe;
 
 pub use crate::slots::ALLOCATION as SLOT;
-pub use interface::{Allocation, ObservedRead, Place, Profile, Setup, WantedStreams};
+pub use interface::{Allocation, AllocationSetup, ObservedRead, PagePlace, Profile, WantedStreams};
 pub(crate) use stripe::{stripe, stripe_of_superpages};
 
 /// The built-in allocations, in the order of `flashloom list`.
@@ -27,6 +27,9 @@ pub fn builtin() -> Slot<dyn Allocation> {
     )
 }
 
-fn policy(spec: &'static PolicySpec, build: fn(&[Value], &Setup<'_>) -> Box<dyn Allocation>) -> Policy<dyn Allocation> {
+fn policy(
+    spec: &'static PolicySpec,
+    build: fn(&[Value], &AllocationSetup<'_>) -> Box<dyn Allocation>,
+) -> Policy<dyn Allocation> {
     Policy::<dyn Allocation>::new(spec, move |values, on| Ok(build(values, on)))
 }

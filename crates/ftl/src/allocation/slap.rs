@@ -55,7 +55,7 @@ use flashloom_units::{
 };
 
 use super::stripe::{Rotation, stripe, stripe_of_superpages};
-use super::{Allocation, ObservedRead, Place, Profile, Setup, WantedStreams};
+use super::{Allocation, AllocationSetup, ObservedRead, PagePlace, Profile, WantedStreams};
 use crate::capability::PAGE_MAPPING;
 use crate::lane::{Demands, Lane};
 use crate::streams::{self, STREAMS, StreamReport};
@@ -169,9 +169,9 @@ flashloom_units::state! {
 }
 
 impl Slap {
-    pub(super) fn new(values: &[Value], on: &Setup<'_>) -> Self {
+    pub(super) fn new(values: &[Value], on: &AllocationSetup<'_>) -> Self {
         let params = SlapParams::from_values(values);
-        let Setup { space, geometry, superpage, stripe_order: order } = *on;
+        let AllocationSetup { space, geometry, superpage, stripe_order: order } = *on;
         let threshold = params.stream_threshold as usize;
         let ratio = Ratio { start: params.delta_start, reads: params.delta_reads, channel: params.delta_channel };
         let delta = Delta::new(params.substreams, &ratio, space.nand.channels * space.nand.ways);
@@ -188,7 +188,7 @@ impl Slap {
         }
     }
 
-    fn place_streams(&mut self, writes: &[PageWrite], places: &mut [Place]) {
+    fn place_streams(&mut self, writes: &[PageWrite], places: &mut [PagePlace]) {
         let mut order = std::mem::take(&mut self.order);
         order.extend(writes.iter().enumerate().map(|(at, write)| u64::from(write.lpn.0) << 32 | at as u64));
         order.sort_unstable();
@@ -202,7 +202,7 @@ impl Slap {
     }
 
     /// The same for streams that the buffer gathered by time.
-    fn place_gathered(&mut self, places: &mut [Place]) {
+    fn place_gathered(&mut self, places: &mut [PagePlace]) {
         let mut order = std::mem::take(&mut self.order);
         let gathered = self.gathered.iter().zip(0..).filter(|&(&stream, _)| stream != NO_INDEX);
         order.extend(gathered.map(|(&stream, at): (_, u64)| u64::from(stream) << 32 | at));
@@ -215,14 +215,14 @@ impl Slap {
         self.gathered.clear();
     }
 
-    fn place_stream(&mut self, stream: &[u64], places: &mut [Place]) {
+    fn place_stream(&mut self, stream: &[u64], places: &mut [PagePlace]) {
         let parts = stream.len().min(self.delta.chips() as usize);
         let (mut part, mut plane) = (0, self.streams.next());
         for (index, page) in stream.iter().enumerate() {
             if index * parts / stream.len() != part {
                 (part, plane) = (part + 1, self.streams.next());
             }
-            places[(page & u64::from(u32::MAX)) as usize] = Place { plane, lane: Lane::STREAM };
+            places[(page & u64::from(u32::MAX)) as usize] = PagePlace { plane, lane: Lane::STREAM };
         }
         self.report.detected += 1;
         self.report.pages += stream.len() as u64;
@@ -250,13 +250,13 @@ impl Component for Slap {
 }
 
 impl Allocation for Slap {
-    fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<Place>) {
+    fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<PagePlace>) {
         if self.params.adaptive {
             self.threshold = self.climb.step(self.params.adapt_interval, copies, self.report.pages);
             self.climb.written += writes.len() as u64;
             self.report.threshold = self.threshold as u64;
         }
-        places.resize(writes.len(), Place { plane: PlaneId::NONE, lane: Lane::HOST });
+        places.resize(writes.len(), PagePlace { plane: PlaneId::NONE, lane: Lane::HOST });
         if self.params.search == Search::Window {
             self.place_gathered(places);
         } else if self.threshold > 1 && writes.len() >= self.threshold {
@@ -294,7 +294,7 @@ impl Allocation for Slap {
 
 /// Refuses streams that no block holds and substreams that cannot lie on different chips; states what the store must
 /// do.
-pub(super) fn profile(values: &[Value], on: &Setup<'_>) -> Result<Profile, Refusal> {
+pub(super) fn profile(values: &[Value], on: &AllocationSetup<'_>) -> Result<Profile, Refusal> {
     let (nand, pages) = (&on.space.nand, on.geometry.pages);
     let params = SlapParams::from_values(values);
     let SlapParams { stream_threshold, substreams, delta_start, adaptive, .. } = params;
@@ -416,7 +416,7 @@ mod tests {
     }
 
     fn slap(threshold: u64, substreams: u64) -> Slap {
-        Slap::new(&values(threshold, substreams), &Setup::new(&drive(), &params()))
+        Slap::new(&values(threshold, substreams), &AllocationSetup::new(&drive(), &params()))
     }
 
     fn writes(lpns: &[u32]) -> Vec<PageWrite> {
@@ -470,7 +470,7 @@ mod tests {
     fn substreams_that_reads_decide_split_the_streams_that_are_written_from_then_on() {
         let set = [("stream_threshold", Value::Count(6)), ("substreams", Value::Name("auto"))];
         let set = [&set[..], &[("delta_reads", Value::Count(1))]].concat();
-        let mut state = Slap::new(&SPEC.values(&set).expect("parameters"), &Setup::new(&drive(), &params()));
+        let mut state = Slap::new(&SPEC.values(&set).expect("parameters"), &AllocationSetup::new(&drive(), &params()));
         assert!(state.observes_reads() && !slap(6, 3).observes_reads());
         let [streams, _] = placed(&mut state, &[0, 1, 2, 3, 4, 5]);
         assert_eq!(streams, [(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0)]);
@@ -485,7 +485,7 @@ mod tests {
     fn streams_that_the_buffer_gathered_by_time_are_placed_whatever_their_addresses() {
         let set = [("stream_threshold", Value::Count(3)), ("search", Value::Name("window"))];
         let values = SPEC.values(&set).expect("parameters of slap");
-        let mut state = Slap::new(&values, &Setup::new(&drive(), &params()));
+        let mut state = Slap::new(&values, &AllocationSetup::new(&drive(), &params()));
         let wanted = state.wanted_streams().expect("it looks for streams");
         assert_eq!((wanted.pages, wanted.in_buffer, wanted.window_ns), (3, true, Some(MS)));
         state.gathered(&[1, NO_INDEX, 0, 1, 0, 0, 1]);
@@ -499,7 +499,7 @@ mod tests {
     #[test]
     fn streams_longer_than_a_block_and_more_substreams_than_pages_or_chips_are_refused() {
         let about = |threshold, substreams| {
-            profile(&values(threshold, substreams), &Setup::new(&drive(), &params()))
+            profile(&values(threshold, substreams), &AllocationSetup::new(&drive(), &params()))
                 .err()
                 .map(|refusal| refusal.keys[0].clone())
         };
@@ -516,7 +516,7 @@ mod tests {
         assert_eq!(streams, []);
         assert_eq!(left_over, [(0, 0), (1, 1), (2, 4), (3, 5)]);
         assert_eq!(
-            profile(&values(1, 1), &Setup::new(&drive(), &params())).map(|profile| profile.demands),
+            profile(&values(1, 1), &AllocationSetup::new(&drive(), &params())).map(|profile| profile.demands),
             Ok(Demands::default())
         );
     }

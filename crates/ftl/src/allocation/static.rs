@@ -18,7 +18,7 @@ use flashloom_nand::{Geometry, Lpn, NandParams, PlaneId};
 use flashloom_units::{Capability, Component, Kind, ParamSet, PolicySpec, Refusal, Used, Value, choice, params};
 
 use super::stripe::stripe_of_superpages;
-use super::{Allocation, Place, Profile, Setup};
+use super::{Allocation, AllocationSetup, PagePlace, Profile};
 use crate::PageWrite;
 use crate::lane::Lane;
 
@@ -73,9 +73,9 @@ pub(super) struct Static {
 flashloom_units::state! { Static { fixed groups, width, range; } }
 
 impl Static {
-    pub(super) fn new(values: &[Value], on: &Setup<'_>) -> Self {
+    pub(super) fn new(values: &[Value], on: &AllocationSetup<'_>) -> Self {
         let params = StaticParams::from_values(values);
-        let Setup { space, geometry, superpage, stripe_order } = *on;
+        let AllocationSetup { space, geometry, superpage, stripe_order } = *on;
         let mut groups = stripe_of_superpages(&geometry, superpage, stripe_order);
         let chips = (geometry.channels * geometry.ways) as usize;
         let width = match params.layout {
@@ -139,8 +139,8 @@ impl Component for Static {
 }
 
 impl Allocation for Static {
-    fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<Place>) {
-        places.extend(writes.iter().map(|write| Place { plane: self.plane(write.lpn), lane: Lane::HOST }));
+    fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<PagePlace>) {
+        places.extend(writes.iter().map(|write| PagePlace { plane: self.plane(write.lpn), lane: Lane::HOST }));
     }
 }
 
@@ -157,8 +157,8 @@ mod tests {
         Space::new(nand, &CapacityParams { over_provisioning })
     }
 
-    fn on(space: &Space, stripe_order: StripeOrder, superblock: Superblock) -> Setup<'_> {
-        Setup::new(space, &FtlParams { stripe_order, superblock, ..FtlParams::defaults() })
+    fn on(space: &Space, stripe_order: StripeOrder, superblock: Superblock) -> AllocationSetup<'_> {
+        AllocationSetup::new(space, &FtlParams { stripe_order, superblock, ..FtlParams::defaults() })
     }
 
     fn state(layout: &'static str, space: &Space, order: StripeOrder) -> Static {

@@ -32,7 +32,7 @@ pub trait Collection: Component {
 
 /// What a collection policy is built for.
 #[derive(Clone, Copy, Debug)]
-pub struct Setup<'a> {
+pub struct CollectionSetup<'a> {
     /// The array.
     pub geometry: &'a Geometry,
     /// The root of the run's random streams: a policy that draws branches off its own.
@@ -40,7 +40,7 @@ pub struct Setup<'a> {
 }
 
 impl Role for dyn Collection {
-    type Site<'a> = Setup<'a>;
+    type Site<'a> = CollectionSetup<'a>;
     type Profile = ();
-    type Context<'a> = Setup<'a>;
+    type Context<'a> = CollectionSetup<'a>;
 }

@@ -17,7 +17,7 @@ mod model;
 mod windowed_greedy;
 
 pub use crate::slots::COLLECTION as SLOT;
-pub use interface::{Collection, Setup};
+pub use interface::{Collection, CollectionSetup};
 
 /// The built-in collection policies, in the order of `flashloom list`.
 pub fn builtin() -> Slot<dyn Collection> {
@@ -37,6 +37,9 @@ pub fn builtin() -> Slot<dyn Collection> {
     )
 }
 
-fn policy(spec: &'static PolicySpec, build: fn(&[Value], &Setup<'_>) -> Box<dyn Collection>) -> Policy<dyn Collection> {
+fn policy(
+    spec: &'static PolicySpec,
+    build: fn(&[Value], &CollectionSetup<'_>) -> Box<dyn Collection>,
+) -> Policy<dyn Collection> {
     Policy::<dyn Collection>::new(spec, move |values, on| Ok(build(values, on)))
 }

@@ -45,7 +45,7 @@ use serde::{Deserialize, Serialize};
 use super::map::Map;
 use super::page_store::{CollectionListener, Own, PageStore};
 use crate::Space;
-use crate::allocation::{Place, stripe_of_superpages};
+use crate::allocation::{PagePlace, stripe_of_superpages};
 use crate::lane::{DeclaredLane, Lane};
 use crate::setup::Context;
 use crate::superblock::superpage;
@@ -384,7 +384,7 @@ impl<C: MapCache> Translation<C> {
     /// Writes a translation page with all that is known of its entries. On a drive that is worn out it cannot be
     /// written any more, and what was to be in it stays in memory.
     fn write_back(&mut self, store: &mut PageStore, nand: &mut Nand, WriteBack { page, is_whole }: WriteBack) {
-        let place = Place { plane: self.stripe[self.next], lane: Lane::MAP };
+        let place = PagePlace { plane: self.stripe[self.next], lane: Lane::MAP };
         self.next = (self.next + 1) % self.stripe.len();
         let mut reserved = store.on(nand, self).reserve_for_map(place.plane);
         // Only now: the collection that made room may have moved the page, and pages that it knows of.

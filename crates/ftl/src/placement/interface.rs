@@ -100,7 +100,7 @@ pub struct Times {
 
 /// What a placement is built for.
 #[derive(Clone, Copy, Debug)]
-pub struct Setup {
+pub struct PlacementSetup {
     /// Groups of chips with an FTL of their own: chips, unless the mapping stripes over several.
     pub chips: u32,
 }
@@ -120,7 +120,7 @@ impl Default for Profile {
 }
 
 impl Role for dyn Placement {
-    type Site<'a> = Setup;
+    type Site<'a> = PlacementSetup;
     type Profile = Profile;
-    type Context<'a> = Setup;
+    type Context<'a> = PlacementSetup;
 }

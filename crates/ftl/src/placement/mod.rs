@@ -14,7 +14,7 @@ mod round_robin;
 mod r#static;
 
 pub use crate::slots::PLACEMENT as SLOT;
-pub use interface::{Ledger, Placement, Profile, Region, Run, Setup, Times};
+pub use interface::{Ledger, Placement, PlacementSetup, Profile, Region, Run, Times};
 
 /// The built-in placements, in the order of `flashloom list`.
 pub fn builtin() -> Slot<dyn Placement> {
@@ -30,6 +30,9 @@ pub fn builtin() -> Slot<dyn Placement> {
     )
 }
 
-fn policy(spec: &'static PolicySpec, build: fn(&[Value], &Setup) -> Box<dyn Placement>) -> Policy<dyn Placement> {
+fn policy(
+    spec: &'static PolicySpec,
+    build: fn(&[Value], &PlacementSetup) -> Box<dyn Placement>,
+) -> Policy<dyn Placement> {
     Policy::<dyn Placement>::new(spec, move |values, on| Ok(build(values, on)))
 }

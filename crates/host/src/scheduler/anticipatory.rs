@@ -33,7 +33,7 @@ use flashloom_units::{
 use flashloom_workload::Request;
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, Scheduler, Setup};
+use super::{Choice, Scheduler, SchedulerSetup};
 use crate::elevator::Elevator;
 use crate::id::{RequestId, TaskSlot};
 use crate::requests::{Requests, Stage};
@@ -174,7 +174,7 @@ enum Step {
 
 impl Anticipatory {
     /// Makes empty queues.
-    pub fn new(params: AnticipatoryParams, setup: &Setup) -> Result<Self, Refusal> {
+    pub fn new(params: AnticipatoryParams, setup: &SchedulerSetup) -> Result<Self, Refusal> {
         // Each request holds its task, and so does the anticipation.
         let tasks = Tasks::new(setup.requests + 1);
         let ticks = (params.write_batch_expire_ns / MS) as u32;

@@ -37,7 +37,7 @@ use flashloom_units::{
 use flashloom_workload::Request;
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, Scheduler, Setup};
+use super::{Choice, Scheduler, SchedulerSetup};
 use crate::depth::{DepthDetector, HwTag};
 use crate::elevator::Elevator;
 use crate::id::{RequestId, TaskSlot};
@@ -198,7 +198,7 @@ const SERVICE: usize = 0;
 
 impl Cfq {
     /// Makes empty queues.
-    pub fn new(params: CfqParams, setup: &Setup) -> Result<Self, Refusal> {
+    pub fn new(params: CfqParams, setup: &SchedulerSetup) -> Result<Self, Refusal> {
         // Each request holds its task, and so does the active slice.
         let tasks = Tasks::new(setup.requests + 1);
         let queues = tasks.slots() + 1;

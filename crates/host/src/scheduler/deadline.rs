@@ -23,7 +23,7 @@ use flashloom_units::{
 };
 use flashloom_workload::Request;
 
-use super::{Choice, Scheduler, Setup};
+use super::{Choice, Scheduler, SchedulerSetup};
 use crate::id::RequestId;
 use crate::requests::{Direction, Requests, Stage};
 use crate::sorted::Forest;
@@ -84,7 +84,7 @@ flashloom_units::state! { Deadline { nested fifo, sorted; value next, batched, s
 
 impl Deadline {
     /// Makes empty queues.
-    pub fn new(params: DeadlineParams, setup: &Setup) -> Result<Self, Refusal> {
+    pub fn new(params: DeadlineParams, setup: &SchedulerSetup) -> Result<Self, Refusal> {
         Ok(Self {
             params,
             fifo: Lists::new(setup.requests, 2),

@@ -32,7 +32,7 @@ use flashloom_units::{
 use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, Scheduler, Setup};
+use super::{Choice, Scheduler, SchedulerSetup};
 use crate::id::{RequestId, TaskSlot};
 use crate::requests::{Queued, Requests, Stage};
 use crate::sorted::Forest;
@@ -188,7 +188,7 @@ fn line(task: TaskSlot, line: usize) -> usize {
 
 impl Fios {
     /// Makes empty lines.
-    pub fn new(params: FiosParams, setup: &Setup) -> Result<Self, Refusal> {
+    pub fn new(params: FiosParams, setup: &SchedulerSetup) -> Result<Self, Refusal> {
         let tasks = Tasks::new(setup.requests);
         let slots = tasks.slots();
         Ok(Self {

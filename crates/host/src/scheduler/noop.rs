@@ -12,7 +12,7 @@
 
 use flashloom_units::{Capability, Component, Lists, Ns, PolicySpec, Refusal, Violation, params, violation};
 
-use super::{Choice, Scheduler, Setup};
+use super::{Choice, Scheduler, SchedulerSetup};
 use crate::id::RequestId;
 use crate::requests::{Requests, Stage};
 
@@ -50,7 +50,7 @@ const QUEUE: usize = 0;
 
 impl Noop {
     /// Makes an empty queue.
-    pub fn new(_params: NoopParams, setup: &Setup) -> Result<Self, Refusal> {
+    pub fn new(_params: NoopParams, setup: &SchedulerSetup) -> Result<Self, Refusal> {
         Ok(Self { queue: Lists::new(setup.requests, 1) })
     }
 }

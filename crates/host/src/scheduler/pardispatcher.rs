@@ -55,7 +55,7 @@ use flashloom_units::{
 use flashloom_workload::Request;
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, Scheduler, Setup};
+use super::{Choice, Scheduler, SchedulerSetup};
 use crate::id::RequestId;
 use crate::requests::{Direction, Requests, Stage};
 use crate::sorted::Forest;
@@ -153,7 +153,7 @@ struct Region {
 #[derive(Debug)]
 pub struct ParDispatcher {
     params: ParDispatcherParams,
-    setup: Setup,
+    setup: SchedulerSetup,
     region_sectors: u64,
     regions: Vec<Region>,
     /// Regions with requests.
@@ -188,7 +188,7 @@ impl ParDispatcher {
     ///
     /// # Errors
     /// The region size is not a multiple of the sector size, or makes too many regions.
-    pub fn new(params: ParDispatcherParams, setup: &Setup) -> Result<Self, Refusal> {
+    pub fn new(params: ParDispatcherParams, setup: &SchedulerSetup) -> Result<Self, Refusal> {
         let size = params.region_size_bytes;
         let refuse = |found: String, expected| {
             Refusal::new(found, expected).at(["host.pardispatcher.region_size", "host.scheduler"])
@@ -636,7 +636,7 @@ mod tests {
 
     #[test]
     fn a_region_size_that_makes_no_sense_is_refused_and_a_better_one_named() {
-        let setup = Setup { capacity_sectors: 8 << 30, requests: 4 };
+        let setup = SchedulerSetup { capacity_sectors: 8 << 30, requests: 4 };
         let fail = |region_size_bytes| {
             let params = ParDispatcherParams { region_size_bytes, ..ParDispatcherParams::defaults() };
             ParDispatcher::new(params, &setup).expect_err("the region size is refused").to_string()

@@ -69,7 +69,7 @@ pub trait Reliability: Component {
 
 /// What a policy of reliability is built for.
 #[derive(Clone, Copy, Debug)]
-pub struct Setup<'a> {
+pub struct ReliabilitySetup<'a> {
     /// The array.
     pub geometry: &'a Geometry,
     /// The root of the run's random streams: a policy that draws branches off its own.
@@ -77,7 +77,7 @@ pub struct Setup<'a> {
 }
 
 impl Role for dyn Reliability {
-    type Site<'a> = Setup<'a>;
+    type Site<'a> = ReliabilitySetup<'a>;
     type Profile = ();
-    type Context<'a> = Setup<'a>;
+    type Context<'a> = ReliabilitySetup<'a>;
 }

@@ -9,7 +9,7 @@ mod interface;
 mod linear;
 mod none;
 
-pub use interface::{PageCondition, Reading, Reliability, Setup};
+pub use interface::{PageCondition, Reading, Reliability, ReliabilitySetup};
 
 /// The place of the policy.
 pub static SLOT: SlotSpec = SlotSpec {

@@ -11,7 +11,7 @@ use crate::operation::Operation;
 
 /// A queue of a die that has something.
 #[derive(Clone, Copy)]
-struct Place {
+struct QueuePlace {
     class: u8,
     plane: u8,
 }
@@ -168,7 +168,7 @@ impl Timed {
 
     /// Where the operation is that is next on a die that has any queued.
     #[inline(always)]
-    fn first(&self, die: u32) -> Option<Place> {
+    fn first(&self, die: u32) -> Option<QueuePlace> {
         match self.order {
             DieOrder::Fifo => self.oldest(die, 0..CLASSES as u8),
             DieOrder::Priority => self.first_of(die, self.dies[die as usize].next_class()),
@@ -177,17 +177,17 @@ impl Timed {
 
     /// Where the operation is that is next in a class.
     #[inline(always)]
-    fn first_of(&self, die: u32, class: u8) -> Option<Place> {
+    fn first_of(&self, die: u32, class: u8) -> Option<QueuePlace> {
         let planes = self.dies[die as usize].queued[class as usize];
         if planes.is_power_of_two() {
-            Some(Place { class, plane: planes.trailing_zeros() as u8 })
+            Some(QueuePlace { class, plane: planes.trailing_zeros() as u8 })
         } else {
             self.oldest(die, class..class + 1)
         }
     }
 
     /// Where the oldest operation of some classes is.
-    fn oldest(&self, die: u32, classes: Range<u8>) -> Option<Place> {
+    fn oldest(&self, die: u32, classes: Range<u8>) -> Option<QueuePlace> {
         let state = &self.dies[die as usize];
         let queues = &self.planes[state.first_plane as usize..];
         let mut best = None;
@@ -201,7 +201,7 @@ impl Timed {
                 let operation = &self.operations[head as usize];
                 if operation.sequence < oldest && self.is_whole(head, operation) {
                     oldest = operation.sequence;
-                    best = Some(Place { class, plane: plane as u8 });
+                    best = Some(QueuePlace { class, plane: plane as u8 });
                 }
             }
         }
@@ -229,7 +229,7 @@ impl Timed {
     /// Begins the head of a plane's queue on its die, and with multi-plane commands the heads of the other planes that
     /// match it.
     #[inline(always)]
-    fn begin(&mut self, die: u32, place: Place, events: &mut Events) {
+    fn begin(&mut self, die: u32, place: QueuePlace, events: &mut Events) {
         let group = self.take_group(die, place);
         if self.known.0.is_some() && group.kind == OperationKind::Read {
             return self.begin_reads(die, group, events);
@@ -250,7 +250,7 @@ impl Timed {
     /// Takes the head of a plane's queue, and with multi-plane commands the heads of the other planes that match it.
     /// Their commands, and the data of each program, take the channel; then the array begins.
     #[inline(always)]
-    fn take_group(&mut self, die: u32, place: Place) -> Group {
+    fn take_group(&mut self, die: u32, place: QueuePlace) -> Group {
         let (class, plane) = (usize::from(place.class), u32::from(place.plane));
         let (now, operations, state) = (self.now, &mut self.operations[..], &mut self.dies[die as usize]);
         let head = state.pop(&mut self.planes, operations, class, plane);

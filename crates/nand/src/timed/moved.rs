@@ -40,7 +40,7 @@ impl Unfinished {
 }
 
 /// Where a read finds a page whose program has not ended.
-enum Place {
+enum DataPlace {
     /// In the page that its sectors are taken from.
     Source(Ppn),
     /// Not on flash before a program has ended: of the page itself, or of one that its sectors are taken from.
@@ -90,13 +90,13 @@ impl Timed {
     pub(super) fn queue_unfinished(&mut self, id: u32, events: &mut Events) {
         let Operation { block, before, .. } = self.operations[id as usize];
         match self.place_of(id) {
-            Place::Source(page) => {
+            DataPlace::Source(page) => {
                 // The program that it does not wait for is pending as well, so that no erase can be due.
                 self.blocks[block.at()].pending -= 1;
                 self.queue_at(id, page, events);
             }
-            Place::Behind(program) if program == before => self.hold_back(id),
-            Place::Behind(program) => self.wait_behind(id, program, Waits::InItsLife, events),
+            DataPlace::Behind(program) if program == before => self.hold_back(id),
+            DataPlace::Behind(program) => self.wait_behind(id, program, Waits::InItsLife, events),
         }
     }
 
@@ -106,15 +106,15 @@ impl Timed {
     pub(super) fn queue_ahead(&mut self, id: u32, is_listed: bool, events: &mut Events) -> bool {
         let Operation { block, before, .. } = self.operations[id as usize];
         match self.place_of(id) {
-            Place::Source(page) => {
+            DataPlace::Source(page) => {
                 if is_listed {
                     self.unlist(block, id);
                 }
                 self.queue_at(id, page, events);
                 return true;
             }
-            Place::Behind(program) if program == before => {}
-            Place::Behind(program) => self.wait_behind(id, program, Waits::Yes, events),
+            DataPlace::Behind(program) if program == before => {}
+            DataPlace::Behind(program) => self.wait_behind(id, program, Waits::Yes, events),
         }
         false
     }
@@ -185,19 +185,19 @@ impl Timed {
     }
 
     /// Where the data is of a read whose page is not programmed.
-    fn place_of(&self, read: u32) -> Place {
+    fn place_of(&self, read: u32) -> DataPlace {
         let Operation { class, mask, before: mut program, .. } = self.operations[read as usize];
         loop {
             let operation = &self.operations[program as usize];
             let is_elsewhere = operation.from.is_some() && operation.mask & mask == 0;
             if !is_elsewhere || usize::from(operation.class) == BLOCKING || usize::from(class) != HOST_READS {
-                return Place::Behind(program);
+                return DataPlace::Behind(program);
             }
             // What has the number of a program that has ended is newer than this one, or has ended as well.
             let before = self.operations.get(operation.before as usize);
             match before.filter(|before| before.sequence < operation.sequence) {
                 Some(_) => program = operation.before,
-                None => return Place::Source(operation.from),
+                None => return DataPlace::Source(operation.from),
             }
         }
     }

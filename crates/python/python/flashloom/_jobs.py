@@ -107,7 +107,7 @@ def showing(progress: object) -> Iterator[Callable[[Progress], object] | None]:
             show.close()
 
 
-def wait(job: _flashloom.Job, progress: object = None) -> Any:
+def wait(job: _flashloom.BackgroundJob, progress: object = None) -> Any:
     """Waits for a job and returns its answer, or raises why there is none.
 
     Whatever is raised meanwhile (`KeyboardInterrupt`, an exception of the callback) ends the job.
@@ -137,6 +137,6 @@ def file_name(path: str | os.PathLike[str]) -> str:
     return name
 
 
-def _progress(job: _flashloom.Job) -> Progress:
+def _progress(job: _flashloom.BackgroundJob) -> Progress:
     done, expected, requests, pages, runs, all_runs = job.progress()
     return Progress(done / expected if expected else 0.0, requests, pages, runs, all_runs)

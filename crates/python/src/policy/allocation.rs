@@ -6,7 +6,7 @@
 //! ```
 
 use flashloom::ftl::Lane;
-use flashloom::ftl::allocation::{Place, Setup};
+use flashloom::ftl::allocation::{AllocationSetup, PagePlace};
 use flashloom::prelude::{Allocation, Component, Figure, PageWrite, PlaneId, Policy, PolicySpec};
 use pyo3::prelude::*;
 
@@ -17,21 +17,21 @@ use super::instance::{Instance, Method};
 
 /// The entry of a class in the slot of page allocations.
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Allocation> {
-    Policy::<dyn Allocation>::new(spec, move |values, setup: &Setup<'_>| {
-        let Setup { space, geometry, superpage, .. } = *setup;
+    Policy::<dyn Allocation>::new(spec, move |values, setup: &AllocationSetup<'_>| {
+        let AllocationSetup { space, geometry, superpage, .. } = *setup;
         let planes = geometry.total_planes();
         let facts = |py: Python<'_>| {
             let fields = (geometry_of(py, &geometry)?, superpage, space.logical_pages);
             Ok(Some(make(py, "AllocationSetup", fields)?.unbind()))
         };
         let wrap = |py: Python<'_>, _: &Site, instance: Instance| {
-            Ok(Scripted { place: instance.method(py, "place")?, instance, planes, next: 0 })
+            Ok(ScriptedAllocation { place: instance.method(py, "place")?, instance, planes, next: 0 })
         };
         Ok(Box::new(site.begin(values, facts, wrap)?))
     })
 }
 
-struct Scripted {
+struct ScriptedAllocation {
     place: Method,
     instance: Instance,
     planes: u32,
@@ -39,7 +39,7 @@ struct Scripted {
     next: u32,
 }
 
-impl Scripted {
+impl ScriptedAllocation {
     fn answered(&self, answer: &Bound<'_, PyAny>, pages: usize) -> Result<Vec<u32>, Wrong> {
         let expected = format!("a sequence of {pages} planes, each from 0 to {}", self.planes - 1);
         let items = answer::items(answer, &expected)?;
@@ -50,14 +50,14 @@ impl Scripted {
     }
 }
 
-impl Component for Scripted {
+impl Component for ScriptedAllocation {
     fn figures(&self) -> Vec<Figure> {
         self.instance.figures()
     }
 }
 
-impl Allocation for Scripted {
-    fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<Place>) {
+impl Allocation for ScriptedAllocation {
+    fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<PagePlace>) {
         let answer = if self.instance.has_failed() {
             None
         } else {
@@ -71,7 +71,7 @@ impl Allocation for Scripted {
             self.next = first.wrapping_add(writes.len() as u32) % count;
             planes
         });
-        places.extend(planes.into_iter().map(|plane| Place { plane: PlaneId(plane), lane: Lane::HOST }));
+        places.extend(planes.into_iter().map(|plane| PagePlace { plane: PlaneId(plane), lane: Lane::HOST }));
     }
 
     fn reset_report(&mut self) {

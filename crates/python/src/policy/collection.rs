@@ -5,7 +5,7 @@
 //! by itself    the candidate with the fewest valid pages
 //! ```
 
-use flashloom::ftl::collection::Setup;
+use flashloom::ftl::collection::CollectionSetup;
 use flashloom::prelude::{BlockId, Collection, Component, Figure, Geometry, PlaneId, Policy, PolicySpec};
 use pyo3::prelude::*;
 
@@ -15,12 +15,12 @@ use super::instance::{Instance, Method};
 
 /// The entry of a class in the slot of garbage collection policies.
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Collection> {
-    Policy::<dyn Collection>::new(spec, move |values, setup: &Setup<'_>| {
+    Policy::<dyn Collection>::new(spec, move |values, setup: &CollectionSetup<'_>| {
         let geometry = *setup.geometry;
         let seed = setup.prng.branch(spec.name).bits();
         let facts =
             |py: Python<'_>| Ok(Some(make(py, "CollectionSetup", (geometry_of(py, &geometry)?, seed))?.unbind()));
-        let wrap = |py: Python<'_>, site: &Site, instance| Scripted::new(py, site, instance, geometry);
+        let wrap = |py: Python<'_>, site: &Site, instance| ScriptedCollection::new(py, site, instance, geometry);
         Ok(Box::new(site.begin(values, facts, wrap)?))
     })
 }
@@ -31,7 +31,7 @@ pub(super) fn geometry_of<'py>(py: Python<'py>, geometry: &Geometry) -> PyResult
     make(py, "Geometry", (channels, ways, dies, planes, blocks, pages, page_bytes))
 }
 
-struct Scripted {
+struct ScriptedCollection {
     closed: Method,
     invalidated: Method,
     victim: Method,
@@ -45,7 +45,7 @@ struct Scripted {
     with_invalid: Vec<u32>,
 }
 
-impl Scripted {
+impl ScriptedCollection {
     fn new(py: Python<'_>, site: &Site, instance: Instance, geometry: Geometry) -> PyResult<Self> {
         Ok(Self {
             closed: instance.method(py, "closed")?,
@@ -92,13 +92,13 @@ impl Scripted {
     }
 }
 
-impl Component for Scripted {
+impl Component for ScriptedCollection {
     fn figures(&self) -> Vec<Figure> {
         self.instance.figures()
     }
 }
 
-impl Collection for Scripted {
+impl Collection for ScriptedCollection {
     fn written(&mut self, pages: u32) {
         if let Some(method) = self.written.as_ref().filter(|_| !self.instance.has_failed()) {
             Python::attach(|py| self.instance.tell(py, method, (pages,)));

@@ -30,7 +30,7 @@ pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Mappin
             Ok(Some(make(py, "MappingSetup", fields)?.unbind()))
         };
         let flash = Flash::new(spec.name, nand, logical_pages);
-        let wrap = |py: Python<'_>, site: &Site, instance| Scripted::new(py, site, instance, flash);
+        let wrap = |py: Python<'_>, site: &Site, instance| ScriptedMapping::new(py, site, instance, flash);
         Ok(Box::new(site.begin(values, facts, wrap)?))
     });
     policy.with_profile(move |_, Stack { space, .. }| {
@@ -43,7 +43,7 @@ pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Mappin
     })
 }
 
-struct Scripted {
+struct ScriptedMapping {
     write: Method,
     lookup: Method,
     trim: Method,
@@ -53,7 +53,7 @@ struct Scripted {
     report: FtlReport,
 }
 
-impl Scripted {
+impl ScriptedMapping {
     fn new(py: Python<'_>, site: &Site, instance: Instance, flash: Flash) -> PyResult<Self> {
         Ok(Self {
             write: instance.method(py, "write")?,
@@ -128,7 +128,7 @@ impl Scripted {
     }
 }
 
-impl MappingExtras for Scripted {
+impl MappingExtras for ScriptedMapping {
     fn idle(&mut self, nand: &mut Nand) -> bool {
         let Some(method) = self.idle.as_ref().filter(|_| !self.instance.has_failed()) else { return false };
         let done = Python::attach(|py| {
@@ -147,7 +147,7 @@ impl MappingExtras for Scripted {
     }
 }
 
-impl Component for Scripted {
+impl Component for ScriptedMapping {
     fn figures(&self) -> Vec<Figure> {
         self.instance.figures()
     }
@@ -157,7 +157,7 @@ impl Component for Scripted {
     }
 }
 
-impl Mapping for Scripted {
+impl Mapping for ScriptedMapping {
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         match self.commands_of(writes, nand.geometry().full_mask()) {
             Some(commands) => self.carry_out(nand, &commands, writes),

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use flashloom::buffer::order::Setup;
+use flashloom::buffer::order::OrderSetup;
 use flashloom::prelude::{Component, Figure, Lpn, Order, Policy, PolicySpec, SlotId};
 use flashloom::units::Lists;
 use pyo3::prelude::*;
@@ -20,14 +20,14 @@ use super::instance::{Instance, Method};
 /// The entry of a class in the slot of replacement policies.
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Order> {
     Policy::<dyn Order>::new(spec, move |values, setup| {
-        let Setup { pages, pages_per_block, .. } = *setup;
+        let OrderSetup { pages, pages_per_block, .. } = *setup;
         let facts = |py: Python<'_>| Ok(Some(make(py, "OrderSetup", (pages, pages_per_block))?.unbind()));
-        let wrap = |py: Python<'_>, site: &Site, instance| Scripted::new(py, site, instance, setup);
+        let wrap = |py: Python<'_>, site: &Site, instance| ScriptedOrder::new(py, site, instance, setup);
         Ok(Box::new(site.begin(values, facts, wrap)?))
     })
 }
 
-struct Scripted {
+struct ScriptedOrder {
     inserted: Method,
     touched: Method,
     removed: Method,
@@ -110,8 +110,8 @@ impl Pages {
     }
 }
 
-impl Scripted {
-    fn new(py: Python<'_>, site: &Site, instance: Instance, setup: &Setup) -> PyResult<Self> {
+impl ScriptedOrder {
+    fn new(py: Python<'_>, site: &Site, instance: Instance, setup: &OrderSetup) -> PyResult<Self> {
         let own = |name| site.own(py, &instance, name);
         let pages = setup.pages as usize;
         Ok(Self {
@@ -143,13 +143,13 @@ impl Scripted {
     }
 }
 
-impl Component for Scripted {
+impl Component for ScriptedOrder {
     fn figures(&self) -> Vec<Figure> {
         self.instance.figures()
     }
 }
 
-impl Order for Scripted {
+impl Order for ScriptedOrder {
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {
         self.pages.enter(slot, lpn, false);
         self.tell(&self.inserted, lpn);

@@ -5,7 +5,7 @@
 //! by itself    the chip of the block's pages, else one that its number gives
 //! ```
 
-use flashloom::ftl::placement::Setup;
+use flashloom::ftl::placement::PlacementSetup;
 use flashloom::nand::Lbn;
 use flashloom::prelude::{Component, Figure, Placement, Policy, PolicySpec};
 use pyo3::prelude::*;
@@ -17,30 +17,30 @@ use super::instance::{Instance, Method};
 /// The entry of a class in the slot of chip placements.
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Placement> {
     Policy::<dyn Placement>::new(spec, move |values, setup| {
-        let Setup { chips } = *setup;
+        let PlacementSetup { chips } = *setup;
         let facts = |py: Python<'_>| Ok(Some(make(py, "PlacementSetup", (chips,))?.unbind()));
         let wrap = |py: Python<'_>, site: &Site, instance: Instance| {
             let moves = site.class.flag("moves");
-            Ok(Scripted { place: instance.method(py, "place")?, moves, instance, chips })
+            Ok(ScriptedPlacement { place: instance.method(py, "place")?, moves, instance, chips })
         };
         Ok(Box::new(site.begin(values, facts, wrap)?))
     })
 }
 
-struct Scripted {
+struct ScriptedPlacement {
     place: Method,
     moves: bool,
     instance: Instance,
     chips: u32,
 }
 
-impl Component for Scripted {
+impl Component for ScriptedPlacement {
     fn figures(&self) -> Vec<Figure> {
         self.instance.figures()
     }
 }
 
-impl Placement for Scripted {
+impl Placement for ScriptedPlacement {
     fn place(&mut self, lbn: Lbn, home: Option<u32>) -> u32 {
         let by_itself = home.unwrap_or(lbn.0 % self.chips);
         if self.instance.has_failed() {

@@ -19,13 +19,13 @@ pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Rate> 
         let facts = |py: Python<'_>| Ok(Some(make(py, "RateSetup", (setup.dies, setup.superpage))?.unbind()));
         let wrap = |py: Python<'_>, site: &Site, instance: Instance| {
             let waits_for_all = site.class.flag("waits_for_all");
-            Ok(Scripted { victims: instance.method(py, "victims")?, waits_for_all, instance })
+            Ok(ScriptedRate { victims: instance.method(py, "victims")?, waits_for_all, instance })
         };
         Ok(Box::new(site.begin(values, facts, wrap)?))
     })
 }
 
-struct Scripted {
+struct ScriptedRate {
     victims: Method,
     waits_for_all: bool,
     instance: Instance,
@@ -51,13 +51,13 @@ impl View {
     }
 }
 
-impl Component for Scripted {
+impl Component for ScriptedRate {
     fn figures(&self) -> Vec<Figure> {
         self.instance.figures()
     }
 }
 
-impl Rate for Scripted {
+impl Rate for ScriptedRate {
     fn victims(&mut self, occupancy: &Occupancy) -> u32 {
         let Occupancy { pages, occupied, evicting, leaving, waiting } = *occupancy;
         let by_itself = u32::from(waiting > evicting);

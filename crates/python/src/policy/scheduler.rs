@@ -20,14 +20,14 @@ use super::queue::{Queue, QueuedRequest, copy_of};
 /// The entry of a class in the slot of schedulers.
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Scheduler> {
     Policy::<dyn Scheduler>::new(spec, move |values, setup| {
-        let Setup { capacity_sectors, requests } = *setup;
+        let SchedulerSetup { capacity_sectors, requests } = *setup;
         let facts = |py: Python<'_>| Ok(Some(make(py, "SchedulerSetup", (capacity_sectors, requests))?.unbind()));
-        let wrap = |py: Python<'_>, site: &Site, instance| Scripted::new(py, site, instance, requests);
+        let wrap = |py: Python<'_>, site: &Site, instance| ScriptedScheduler::new(py, site, instance, requests);
         Ok(Box::new(site.begin(values, facts, wrap)?))
     })
 }
 
-struct Scripted {
+struct ScriptedScheduler {
     queue: Py<Queue>,
     dispatch: Method,
     insert: Option<Method>,
@@ -53,7 +53,7 @@ struct Scripted {
 
 const REQUEST: &str = "the id of a request that waits";
 
-impl Scripted {
+impl ScriptedScheduler {
     fn new(py: Python<'_>, site: &Site, instance: Instance, requests: u32) -> PyResult<Self> {
         let module = py.import("flashloom.policy")?;
         let own = |name| site.own(py, &instance, name);
@@ -156,13 +156,13 @@ impl Scripted {
     }
 }
 
-impl Component for Scripted {
+impl Component for ScriptedScheduler {
     fn figures(&self) -> Vec<Figure> {
         self.instance.figures()
     }
 }
 
-impl Scheduler for Scripted {
+impl Scheduler for ScriptedScheduler {
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
         Python::attach(|py| {
             self.follow(py, requests);
@@ -289,7 +289,7 @@ impl Scheduler for Scripted {
 }
 
 /// A run that ends while requests are stuck would only be told that they never completed.
-impl Drop for Scripted {
+impl Drop for ScriptedScheduler {
     fn drop(&mut self) {
         if !self.is_stuck {
             return;

@@ -23,7 +23,7 @@ pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Worklo
         let wrap = |py: Python<'_>, _: &Site, instance: Instance| {
             let class = py.import("flashloom.policy")?.getattr("Request")?.cast_into::<PyType>()?.unbind();
             let requests = instance.method(py, "requests")?;
-            Ok(Scripted { requests, class, instance, context: context.clone(), has_task_ids, has_times })
+            Ok(ScriptedWorkload { requests, class, instance, context: context.clone(), has_task_ids, has_times })
         };
         Ok(Box::new(site.begin(values, |_| Ok(None), wrap)?))
     });
@@ -39,7 +39,7 @@ pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Worklo
     })
 }
 
-struct Scripted {
+struct ScriptedWorkload {
     requests: Method,
     class: Py<PyType>,
     instance: Instance,
@@ -48,7 +48,7 @@ struct Scripted {
     has_times: bool,
 }
 
-impl Workload for Scripted {
+impl Workload for ScriptedWorkload {
     /// [`Running::issued`] counts them.
     fn expected_requests(&self) -> u64 {
         0
@@ -77,7 +77,7 @@ impl Workload for Scripted {
 
 /// The requests of a run.
 struct Requests<'a> {
-    of: &'a Scripted,
+    of: &'a ScriptedWorkload,
     /// None at their end.
     requests: Option<Py<PyIterator>>,
     last_ns: Ns,
@@ -160,7 +160,7 @@ impl Source for Requests<'_> {
 
 /// The requests of a run as they arrive, counted.
 struct Issued<'a> {
-    of: &'a Scripted,
+    of: &'a ScriptedWorkload,
     replayed: Replayed<Box<dyn Source + 'a>>,
     issued: u64,
 }

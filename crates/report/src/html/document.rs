@@ -6,7 +6,7 @@ use flashloom_experiment::result::{
     COMPARE_SCHEMA, Comparison, KEPT_SCHEMA, KeptRun, RESULT_SCHEMA, RunResult, Unread, parse, schema_of,
 };
 use flashloom_files::{BYTE_ORDER_MARK, RESULT_LIMIT_BYTES, read_input};
-use flashloom_units::{Place, Problem, Refusal};
+use flashloom_units::{Problem, ProblemPlace, Refusal};
 use serde::de::DeserializeOwned;
 
 use super::sweep;
@@ -101,5 +101,5 @@ fn refused(name: &str, text: &str, Unread { found, place, is_syntax }: Unread) -
     // A file of one long line would fill the screen.
     let source: String = source.chars().take(200).collect();
     let column = (column as u64).clamp(1, source.chars().count() as u64);
-    Problem { place: Place::Text { line: line as u64, column, width: 1, source }, ..problem }
+    Problem { place: ProblemPlace::Text { line: line as u64, column, width: 1, source }, ..problem }
 }

@@ -7,10 +7,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use flashloom_units::{Place, Problem, Refusal};
+use flashloom_units::{Problem, ProblemPlace, Refusal};
 
 use super::as_recording;
-use super::job::Job;
+use super::job::FioJob;
 use super::job_file::{Findings, Section};
 use super::jobs::scaled_ns;
 use crate::trace::{sort_limit, too_many_in_memory};
@@ -46,10 +46,10 @@ pub(super) struct Iologs<'a> {
 
 impl<'a> Iologs<'a> {
     /// The recordings that jobs replay: one for each file, however its name is spelled.
-    pub fn of(jobs: &'a [Job]) -> Self {
+    pub fn of(jobs: &'a [FioJob]) -> Self {
         let mut numbers = BTreeMap::new();
         let mut recordings = Vec::<Recording>::new();
-        let mut number = |job: &'a Job| {
+        let mut number = |job: &'a FioJob| {
             let path = &*job.iolog.as_ref()?.path;
             // A file that cannot be found is told of when it is read.
             let file = fs::canonicalize(path).unwrap_or_else(|_| PathBuf::from(path));
@@ -88,7 +88,7 @@ impl<'a> Iologs<'a> {
 
 /// Reads each recording to its end, once; what is wrong is added to `findings` at the first job that names it, or at
 /// the job whose speed does not suit it.
-pub(super) fn check(sections: &[Section], jobs: &[Job], capacity_bytes: u64, findings: &mut Findings) {
+pub(super) fn check(sections: &[Section], jobs: &[FioJob], capacity_bytes: u64, findings: &mut Findings) {
     let iologs = Iologs::of(jobs);
     let mut lengths_ns = vec![None; iologs.recordings.len()];
     let mut kept = 0;
@@ -126,11 +126,11 @@ fn tell(
         }),
         Ok(_) => {}
         // An iolog of another kind may be a recording that is known.
-        Err(problem) if matches!(problem.place, Place::Text { line: 1, .. }) => {
+        Err(problem) if matches!(problem.place, ProblemPlace::Text { line: 1, .. }) => {
             let better = " in any of `flashloom list formats`";
             findings.add(at.start, || problem.with_help(as_recording(path, better)));
         }
-        Err(problem) if matches!(problem.place, Place::File) => findings.refuse(at, || problem.into_refusal()),
+        Err(problem) if matches!(problem.place, ProblemPlace::File) => findings.refuse(at, || problem.into_refusal()),
         Err(problem) => findings.add(at.start, || problem),
     }
 }

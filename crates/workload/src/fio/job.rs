@@ -83,7 +83,7 @@ pub(super) struct Iolog {
 
 /// A job, with the options of its section and of the `[global]` sections above it.
 #[derive(Clone, Debug)]
-pub(super) struct Job {
+pub(super) struct FioJob {
     pub name: Arc<str>,
     pub mix: Mix,
     pub random: bool,
@@ -135,7 +135,7 @@ const ASYNC_ENGINES: &[&str] = &["libaio", "io_uring", "posixaio", "windowsaio",
 /// Number of zones that fio takes at most (`ZONESPLIT_MAX` of its source).
 const MAX_ZONES: usize = 256;
 
-impl Job {
+impl FioJob {
     /// True if its requests depend on the run's seed.
     pub fn draws(&self) -> bool {
         let is_mixed = self.mix == Mix::ReadWrite && (1..100).contains(&self.read_percent);

@@ -157,7 +157,7 @@ pub(super) fn at_most() -> String {
 /// Reads the sections of a job file; every problem is added to `findings`.
 pub(super) fn sections(text: &Text, findings: &mut Findings) -> Vec<Section> {
     let (mut globals, mut jobs) = (Vec::<Entry>::new(), Vec::<Section>::new());
-    let mut place = Place::Nowhere;
+    let mut place = OptionPlace::Nowhere;
     let (mut start, mut options) = (0, 0);
     for line in text.text.split_inclusive('\n') {
         let (at, content) = content_of(start, line);
@@ -172,7 +172,7 @@ pub(super) fn sections(text: &Text, findings: &mut Findings) -> Vec<Section> {
         }
         if content.starts_with('[') {
             place = header(at, content, findings);
-            if let Place::Job(name) = &place {
+            if let OptionPlace::Job(name) = &place {
                 if jobs.len() == MAX_JOBS as usize {
                     let span = at..at + content.len();
                     findings.refuse(span, || Refusal::new("one job more than fio runs", at_most()));
@@ -201,12 +201,12 @@ pub(super) fn sections(text: &Text, findings: &mut Findings) -> Vec<Section> {
             break;
         }
         match &place {
-            Place::Nowhere => {
+            OptionPlace::Nowhere => {
                 let refusal = || Refusal::new("an option outside of a section", "`[job name]` above");
                 findings.refuse(at..at + content.len(), refusal);
             }
-            Place::Global => globals.push(entry),
-            Place::Job(_) => jobs.last_mut().expect("a job's section was begun").entries.push(entry),
+            OptionPlace::Global => globals.push(entry),
+            OptionPlace::Job(_) => jobs.last_mut().expect("a job's section was begun").entries.push(entry),
         }
     }
     if jobs.is_empty() && findings.is_empty() {
@@ -217,7 +217,7 @@ pub(super) fn sections(text: &Text, findings: &mut Findings) -> Vec<Section> {
     jobs
 }
 
-enum Place {
+enum OptionPlace {
     Nowhere,
     Global,
     Job(String),
@@ -230,13 +230,13 @@ fn content_of(start: usize, line: &str) -> (usize, &str) {
     (start + line.len() - content.len(), content.trim_end())
 }
 
-fn header(at: usize, content: &str, findings: &mut Findings) -> Place {
+fn header(at: usize, content: &str, findings: &mut Findings) -> OptionPlace {
     let name = content[1..].strip_suffix(']').unwrap_or_default();
     if name.is_empty() {
         let refusal = || Refusal::new("the name of a section is missing or not closed", "`[job name]`");
         findings.refuse(at..at + content.len(), refusal);
     }
-    if name == "global" { Place::Global } else { Place::Job(name.to_owned()) }
+    if name == "global" { OptionPlace::Global } else { OptionPlace::Job(name.to_owned()) }
 }
 
 /// An option; `None` if it is refused, which is added to `findings`.

@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 use flashloom_units::{NO_INDEX, Ns, Prng, Problem, S, SECTOR_BYTES};
 
 use super::iolog::{Iologs, Replay};
-use super::job::{Job, Mix, Rate};
+use super::job::{FioJob, Mix, Rate};
 use super::layout::Region;
 use super::report::{self, FioReport};
 use super::requests::{Requests, Step};
@@ -60,7 +60,7 @@ struct OnItsWay {
 pub struct FioJobs {
     /// Name of the job file, for problems.
     file: String,
-    jobs: Vec<Job>,
+    jobs: Vec<FioJob>,
     clones: Vec<Clone>,
     reports: Vec<FioReport>,
     /// Due time and clone of each ready request, in the order in which they became ready.
@@ -82,7 +82,12 @@ pub struct FioJobs {
 }
 
 impl FioJobs {
-    pub(super) fn new(file: String, jobs: Vec<Job>, regions: Vec<Vec<Region>>, seed: &Prng) -> Result<Self, Problem> {
+    pub(super) fn new(
+        file: String,
+        jobs: Vec<FioJob>,
+        regions: Vec<Vec<Region>>,
+        seed: &Prng,
+    ) -> Result<Self, Problem> {
         let mut fio = Self {
             file,
             jobs: Vec::new(),
@@ -122,12 +127,12 @@ impl FioJobs {
     }
 
     /// The seed of the clone that is added next.
-    fn seed_of_next(&self, job: &Job, seed: &Prng) -> Prng {
+    fn seed_of_next(&self, job: &FioJob, seed: &Prng) -> Prng {
         let number = self.clones.len();
         job.seed.map_or_else(|| seed.clone(), Prng::new).branch(&format!("clone {number}"))
     }
 
-    fn add_clone(&mut self, job: &Job, index: u32, origin: Origin, (group, reporting): (u32, u32), seed: &Prng) {
+    fn add_clone(&mut self, job: &FioJob, index: u32, origin: Origin, (group, reporting): (u32, u32), seed: &Prng) {
         let shares = job.reports_as_group && self.reports.last().is_some_and(|report| report.group == reporting);
         if !shares {
             self.reports.push(FioReport::new(job, reporting, self.are_sparse));
@@ -250,7 +255,7 @@ impl FioJobs {
 
 impl Clone {
     /// Returns the next step and its due time, not before `earliest`; `None` at the end.
-    fn next(&mut self, job: &Job, earliest: Ns) -> Result<Option<(Ns, Step)>, Problem> {
+    fn next(&mut self, job: &FioJob, earliest: Ns) -> Result<Option<(Ns, Step)>, Problem> {
         let start_ns = self.start_ns;
         match &mut self.origin {
             Origin::Made(requests) => {
@@ -314,7 +319,7 @@ fn paced_ns(rate: Option<Rate>, count: u64, bytes: u64) -> Ns {
 }
 
 /// Returns the drawn direction, or the other one of a mix if that is due earlier by its rate.
-fn paced_direction(job: &Job, requests: &Requests, drawn: usize, start_ns: Ns, now: Ns) -> usize {
+fn paced_direction(job: &FioJob, requests: &Requests, drawn: usize, start_ns: Ns, now: Ns) -> usize {
     let due = |direction: usize| {
         let paced = paced_ns(job.rate[direction], requests.issued[direction], requests.issued_bytes[direction]);
         start_ns.saturating_add(paced).max(now)

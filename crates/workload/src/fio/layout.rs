@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use flashloom_units::{Refusal, format_size};
 
-use super::job::{Amount, Job, is_device};
+use super::job::{Amount, FioJob, is_device};
 use super::job_file::{Findings, Section};
 
 /// Alignment of extents, in bytes.
@@ -31,7 +31,12 @@ struct File {
 }
 
 /// The regions of all clones of all jobs, in order; what does not fit is added to `findings`.
-pub(super) fn regions(sections: &[Section], jobs: &[Job], capacity: u64, findings: &mut Findings) -> Vec<Vec<Region>> {
+pub(super) fn regions(
+    sections: &[Section],
+    jobs: &[FioJob],
+    capacity: u64,
+    findings: &mut Findings,
+) -> Vec<Vec<Region>> {
     let mut spans: Vec<Vec<Region>> = Vec::new();
     for (job, section) in jobs.iter().zip(sections) {
         let on_device = job.file.as_deref().is_some_and(is_device) || job.iolog.is_some();
@@ -60,12 +65,12 @@ pub(super) fn regions(sections: &[Section], jobs: &[Job], capacity: u64, finding
     spans
 }
 
-fn size_in_bytes(job: &Job) -> u64 {
+fn size_in_bytes(job: &FioJob) -> u64 {
     if let Some(Amount::Bytes(bytes)) = job.size { bytes } else { 0 }
 }
 
 /// The region of a clone in its file; `None` if it lies beyond what can be addressed.
-fn within_file(job: &Job, clone: u64, whole: u64, on_device: bool) -> Option<Region> {
+fn within_file(job: &FioJob, clone: u64, whole: u64, on_device: bool) -> Option<Region> {
     let least = (0..super::DIRECTIONS).filter(|&at| job.has(at)).map(|at| job.sizes[at].min()).min().unwrap_or(512);
     let mut offset = job.offset.of(whole);
     if let Amount::Percent(_) = job.offset {
@@ -85,7 +90,7 @@ fn within_file(job: &Job, clone: u64, whole: u64, on_device: bool) -> Option<Reg
 }
 
 /// Moves the regions of files to their extents, and refuses those that do not fit on the device.
-fn place(sections: &[Section], jobs: &[Job], capacity: u64, spans: &mut [Vec<Region>], findings: &mut Findings) {
+fn place(sections: &[Section], jobs: &[FioJob], capacity: u64, spans: &mut [Vec<Region>], findings: &mut Findings) {
     let mut shared: BTreeMap<&str, File> = BTreeMap::new();
     for (job, regions) in jobs.iter().zip(&*spans) {
         if let Some(name) = job.file.as_deref().filter(|name| !is_device(name)).filter(|_| job.iolog.is_none()) {

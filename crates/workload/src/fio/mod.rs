@@ -23,7 +23,7 @@ mod value;
 use flashloom_files::{TEXT_LIMIT_BYTES, read_input};
 use flashloom_units::{PolicySpec, Prng, Problem, Problems, Refusal};
 
-use job::{Amount, Job};
+use job::{Amount, FioJob};
 use job_file::{Findings, Section, Text};
 
 pub use jobs::FioJobs;
@@ -57,7 +57,7 @@ pub(crate) static SPEC: PolicySpec = PolicySpec {
 pub struct FioJobFile {
     text: Text,
     sections: Vec<Section>,
-    jobs: Vec<Job>,
+    jobs: Vec<FioJob>,
 }
 
 impl FioJobFile {
@@ -85,7 +85,7 @@ impl FioJobFile {
         let text = job_file::text_of(name, bytes)?;
         let mut findings = Findings::of(&text);
         let sections = job_file::sections(&text, &mut findings);
-        let jobs = Job::read_all(&sections, &mut findings);
+        let jobs = FioJob::read_all(&sections, &mut findings);
         let (sections, jobs) = findings.unless_any((sections, jobs))?;
         Ok(Self { text, sections, jobs })
     }
@@ -131,7 +131,7 @@ impl FioJobFile {
     /// The iolog that the only job replays; `None` if there are more jobs, or it replays none.
     pub fn only_iolog(&self) -> Option<&str> {
         match &self.jobs[..] {
-            [Job { iolog: Some(iolog), clones: 1, .. }] => Some(&iolog.path),
+            [FioJob { iolog: Some(iolog), clones: 1, .. }] => Some(&iolog.path),
             _ => None,
         }
     }
@@ -143,12 +143,12 @@ impl FioJobFile {
 
     /// True if the requests of any job depend on the run's seed.
     pub fn draws(&self) -> bool {
-        self.jobs.iter().any(Job::draws)
+        self.jobs.iter().any(FioJob::draws)
     }
 
     /// Approximate number of requests, to show progress; a job that ends by time counts as one pass.
     pub fn expected_requests(&self) -> u64 {
-        let of = |job: &Job| {
+        let of = |job: &FioJob| {
             let mean = job.sizes[READ].min().midpoint(job.sizes[READ].max());
             let whole = if let Some(Amount::Bytes(bytes)) = job.io_size.or(job.size) { bytes } else { 0 };
             (whole / mean).saturating_mul(job.loops).min(job.number_ios).saturating_mul(u64::from(job.clones))

@@ -8,7 +8,7 @@ use flashloom_files::{TEXT_LIMIT_BYTES, TEXT_LIMIT_VARIABLE, limit_of};
 use flashloom_units::{Latency, Ns, Refusal, S, SparseLatency};
 
 use super::DIRECTIONS;
-use super::job::Job;
+use super::job::FioJob;
 use super::job_file::{Findings, Section};
 
 /// Length of a throughput sample's window, fio's default.
@@ -100,9 +100,9 @@ impl Samples {
 const MOST_DENSE: u64 = 64;
 
 /// Memory of the reports of these jobs at the end of a run, in bytes: an estimate from above.
-pub(super) fn memory_bytes(jobs: &[Job]) -> u64 {
+pub(super) fn memory_bytes(jobs: &[FioJob]) -> u64 {
     let reports = count(jobs);
-    let of_job = |job: &Job| {
+    let of_job = |job: &FioJob| {
         let directions = (0..DIRECTIONS).filter(|&direction| job.has(direction)).count() as u64 + 1;
         let requests = job.most_requests_of_clone();
         let each = if reports > MOST_DENSE { SparseLatency::bytes(requests) } else { Latency::MOST_BYTES };
@@ -117,7 +117,7 @@ const OPTION_BYTES: u64 = 128;
 const OPTIONS: u64 = 16;
 
 /// Refuses jobs whose options, which fio writes again for each clone, take more than the limit with those before them.
-pub(super) fn check_options(sections: &[Section], jobs: &[Job], findings: &mut Findings) {
+pub(super) fn check_options(sections: &[Section], jobs: &[FioJob], findings: &mut Findings) {
     let limit = limit_of(TEXT_LIMIT_VARIABLE, TEXT_LIMIT_BYTES).unwrap_or(TEXT_LIMIT_BYTES).saturating_mul(OPTIONS);
     let mut bytes = 0u64;
     for (job, section) in jobs.iter().zip(sections) {
@@ -138,12 +138,12 @@ pub(super) fn check_options(sections: &[Section], jobs: &[Job], findings: &mut F
 }
 
 /// Number of reports of these jobs, if none report as a group.
-fn count(jobs: &[Job]) -> u64 {
+fn count(jobs: &[FioJob]) -> u64 {
     jobs.iter().map(|job| u64::from(job.clones)).sum()
 }
 
 /// True if the reports of these jobs are so many that their latencies are sparse.
-pub(super) fn are_sparse(jobs: &[Job]) -> bool {
+pub(super) fn are_sparse(jobs: &[FioJob]) -> bool {
     count(jobs) > MOST_DENSE
 }
 
@@ -209,7 +209,7 @@ impl FioDirection {
 }
 
 impl FioReport {
-    pub(super) fn new(job: &Job, group: u32, is_sparse: bool) -> Self {
+    pub(super) fn new(job: &FioJob, group: u32, is_sparse: bool) -> Self {
         Self {
             name: Arc::clone(&job.name),
             options: Arc::clone(&job.written),

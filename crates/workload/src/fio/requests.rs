@@ -8,7 +8,7 @@
 use flashloom_files::limit_of;
 use flashloom_units::{Prng, Refusal};
 
-use super::job::{Job, Mix, Sizes};
+use super::job::{FioJob, Mix, Sizes};
 use super::job_file::{Findings, Section};
 use super::law::{Distribution, Law};
 use super::layout::Region;
@@ -31,20 +31,20 @@ const MAPS_LIMIT_BYTES: u64 = 1 << 30;
 const MAPS_LIMIT_VARIABLE: &str = "FLASHLOOM_MAPS_LIMIT";
 
 /// Smallest request of a job, in bytes.
-fn block_bytes(job: &Job) -> u64 {
+fn block_bytes(job: &FioJob) -> u64 {
     let used = (0..DIRECTIONS).filter(|&at| job.has(at));
     used.map(|at| job.sizes[at].min()).min().expect("a job has a direction")
 }
 
 /// Number of blocks of a clone's random map; `None` for a job without one.
-fn map_blocks(job: &Job, region: Region) -> Option<u64> {
+fn map_blocks(job: &FioJob, region: Region) -> Option<u64> {
     let is_uniform = (0..DIRECTIONS).all(|at| !job.has(at) || job.distribution[at] == Distribution::Uniform);
     (job.random && is_uniform && !job.without_map && job.iolog.is_none())
         .then(|| (region.length / block_bytes(job)).max(1))
 }
 
 /// Refuses jobs whose random maps take more memory than the limit together with those before them.
-pub(super) fn check_maps(sections: &[Section], jobs: &[Job], regions: &[Vec<Region>], findings: &mut Findings) {
+pub(super) fn check_maps(sections: &[Section], jobs: &[FioJob], regions: &[Vec<Region>], findings: &mut Findings) {
     let limit = limit_of(MAPS_LIMIT_VARIABLE, MAPS_LIMIT_BYTES);
     let mut bytes = 0u64;
     for ((job, section), regions) in jobs.iter().zip(sections).zip(regions) {
@@ -115,7 +115,7 @@ pub(super) struct Requests {
 
 impl Requests {
     /// The generator of a clone in its region, with its own seed.
-    pub fn new(job: &Job, region: Region, seed: Prng) -> Self {
+    pub fn new(job: &FioJob, region: Region, seed: Prng) -> Self {
         let block_bytes = block_bytes(job);
         let map = map_blocks(job, region).map(RandomMap::new);
         let mut placing = seed.branch("place");
@@ -146,7 +146,7 @@ impl Requests {
     }
 
     /// Returns the next step, or `None` at the end. `paced` may replace the drawn direction by another.
-    pub fn next(&mut self, job: &Job, paced: impl FnOnce(&Self, usize) -> usize) -> Option<Step> {
+    pub fn next(&mut self, job: &FioJob, paced: impl FnOnce(&Self, usize) -> usize) -> Option<Step> {
         if self.issued.iter().sum::<u64>() >= job.number_ios {
             return None;
         }
@@ -173,13 +173,13 @@ impl Requests {
         Some(Step::Io { direction, at: self.region.start + at, bytes })
     }
 
-    fn flush_is_due(&self, job: &Job) -> bool {
+    fn flush_is_due(&self, job: &FioJob) -> bool {
         let writes = self.issued[WRITE];
         let due = |every: u64| every > 0 && writes > 0 && writes.is_multiple_of(every);
         !self.flushed_last && job.flush_every.into_iter().any(due)
     }
 
-    fn draw_direction(&mut self, job: &Job) -> usize {
+    fn draw_direction(&mut self, job: &FioJob) -> usize {
         match job.mix {
             Mix::Only(direction) => direction,
             Mix::ReadWrite => {
@@ -192,7 +192,7 @@ impl Requests {
     }
 
     /// Position in the region and size of the next request; `None` if the region is done.
-    fn place(&mut self, job: &Job, direction: usize) -> Option<(u64, u64)> {
+    fn place(&mut self, job: &FioJob, direction: usize) -> Option<(u64, u64)> {
         if job.mix == Mix::TrimWrite && direction == WRITE {
             return Some((self.last_start[TRIM], std::mem::take(&mut self.trimmed)));
         }
@@ -209,7 +209,7 @@ impl Requests {
     }
 
     /// Position of the next request, and true if it was drawn at random.
-    fn position(&mut self, job: &Job, direction: usize) -> Option<(u64, bool)> {
+    fn position(&mut self, job: &FioJob, direction: usize) -> Option<(u64, bool)> {
         let fresh = self.run_left == 0;
         self.run_left = if fresh { job.run_length } else { self.run_left } - 1;
         if !fresh && job.identical {
@@ -237,7 +237,7 @@ impl Requests {
     }
 
     /// End of the last request of the direction, plus the skip.
-    fn following(&self, job: &Job, direction: usize) -> Option<u64> {
+    fn following(&self, job: &FioJob, direction: usize) -> Option<u64> {
         let end = self.last_end[direction];
         let skipped = if end > 0 && !job.random { end.checked_add_signed(job.skip).unwrap_or(0) } else { end };
         let wrapped = if job.skip != 0 && skipped >= self.region.length { 0 } else { skipped };
@@ -259,7 +259,7 @@ impl Requests {
     }
 
     /// Restarts at the beginning of the region, if the job goes on; `None` if it is done.
-    fn wrap(&mut self, job: &Job) -> Option<()> {
+    fn wrap(&mut self, job: &FioJob) -> Option<()> {
         let largest = (0..DIRECTIONS).filter(|&at| job.has(at)).map(|at| job.sizes[at].max()).max().unwrap_or(0);
         let rest = self.pass_bytes.saturating_sub(self.issued_in_pass);
         let goes_on = job.io_size.is_some() && rest >= largest;
@@ -279,7 +279,7 @@ impl Requests {
     }
 
     /// Begins the next loop, if there is one; a job that ends by time has as many as it takes.
-    fn next_pass(&mut self, job: &Job) -> bool {
+    fn next_pass(&mut self, job: &FioJob) -> bool {
         self.passes_left -= u64::from(!job.time_based);
         if self.passes_left == 0 {
             return false;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use flashloom_units::{Place, Problem, Refusal};
+use flashloom_units::{Problem, ProblemPlace, Refusal};
 
 use super::field::FieldError;
 use super::format::Format;
@@ -117,9 +117,9 @@ impl RecordSource for TextReader {
     }
 }
 
-fn place(number: u64, line: &[u8], span: Range<usize>) -> Place {
+fn place(number: u64, line: &[u8], span: Range<usize>) -> ProblemPlace {
     let chars = |bytes: &[u8]| String::from_utf8_lossy(bytes).chars().count() as u64;
-    Place::Text {
+    ProblemPlace::Text {
         line: number,
         column: chars(&line[..span.start]) + 1,
         width: chars(&line[span]).max(1),

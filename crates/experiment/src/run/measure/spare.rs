@@ -12,7 +12,8 @@
 //! blocks too (`crates/experiment/tests/effective_over_provisioning.rs`). A lane with an open block that is no longer
 //! written to (streams after a fill by streams) is counted as if it were.
 
-use flashloom_ftl::{GcBlocks, PAGE_MAPPING, Preemption, WearLevelling, allocation};
+use flashloom_ftl::allocation::AllocationSetup;
+use flashloom_ftl::{GcBlocks, PAGE_MAPPING, Preemption, WearLevelling};
 
 use super::Measured;
 
@@ -31,7 +32,7 @@ impl Measured<'_> {
         let geometry = device.geometry();
         let setup = config.drive_setup(false).ftl;
         let space = device.space();
-        let site = allocation::Setup::new(&space, ftl);
+        let site = AllocationSetup::new(&space, ftl);
         let demands = setup.allocation.profile(&site).map(|profile| profile.demands).unwrap_or_default();
         // A map that is all in memory takes no page.
         let has_map = self.outcome.ftl.map_writes > 0;

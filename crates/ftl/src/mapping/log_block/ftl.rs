@@ -13,8 +13,9 @@ use super::streams::Streams;
 use super::superblocks::SuperblockId;
 use crate::allocation::WantedStreams;
 use crate::mapping::{Mapping, MappingExtras, Profile};
+use crate::placement::{self, PlacementSetup};
 use crate::setup::{Context, Site};
-use crate::{FtlReport, PageWrite, Preemption, placement, streams};
+use crate::{FtlReport, PageWrite, Preemption, streams};
 
 /// Log blocks that any scheme can work with.
 const LEAST: u32 = 2;
@@ -58,7 +59,7 @@ fn profile<S: Scheme>(values: &[Value], site: &Site<'_>) -> Result<Profile, Refu
     let blocks = u64::from(geometry.planes) * u64::from(geometry.blocks);
     let share = space.logical_pages.div_ceil(pages).div_ceil(u64::from(groups));
     let free = blocks.saturating_sub(share);
-    let kept = u64::from(spare(ftl.placement.profile(&placement::Setup { chips: groups }).map_err(of_placement)?));
+    let kept = u64::from(spare(ftl.placement.profile(&PlacementSetup { chips: groups }).map_err(of_placement)?));
     let most = free.saturating_sub(kept);
     if u64::from(log_blocks) <= most {
         return Ok(Profile { stream_pages: S::stream_pages(values), ..Profile::default() });
@@ -128,7 +129,7 @@ impl<S: Scheme> Ftl<S> {
             ),
         };
         let scheme = S::new(values, &site, &store);
-        let chips = placement::Setup { chips: store.groups() };
+        let chips = PlacementSetup { chips: store.groups() };
         let (profile, placement) = (setup.placement.profile(&chips), setup.placement.build(&chips));
         let (profile, placement) = (profile.map_err(of_placement)?, placement.map_err(of_placement)?);
         let room = store.blocks.total() / store.groups() - log_blocks - spare(profile);

@@ -16,7 +16,7 @@ pub(crate) enum MergeKind {
 
 /// A merge in progress.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Job {
+pub(super) struct MergeJob {
     pub(super) slot: LogSlot,
     /// The log block; with several, the first.
     pub(super) log_block: BlockId,
@@ -32,7 +32,7 @@ pub(super) struct Job {
     pub(super) erases: u32,
 }
 
-impl Job {
+impl MergeJob {
     /// True if it gathers pages in a new block, not in the log block.
     pub(super) fn gathers_apart(&self) -> bool {
         self.kind == MergeKind::Full && self.to.is_some()

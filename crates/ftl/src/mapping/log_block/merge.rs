@@ -13,7 +13,7 @@
 use flashloom_nand::{Lbn, Origin};
 use flashloom_units::{Violation, violation};
 
-use super::job::{Job, MergeKind};
+use super::job::{MergeJob, MergeKind};
 use super::log_blocks::LogSlot;
 use super::scheme::Scheme;
 use super::store::{Chip, Store};
@@ -23,8 +23,8 @@ use crate::{PageWrite, Preemption};
 impl Store {
     /// Checks a merge that was loaded: what is left of it are pages of its logical block that are still to be gathered,
     /// and it will have cost no more than its bound.
-    pub(super) fn check_merge(&self, job: &Job, group: u32) -> Result<(), Violation> {
-        let Job { slot, log_block, kind, associativity, lbn, to, end, copies, erases } = *job;
+    pub(super) fn check_merge(&self, job: &MergeJob, group: u32) -> Result<(), Violation> {
+        let MergeJob { slot, log_block, kind, associativity, lbn, to, end, copies, erases } = *job;
         let cannot = |what: &str| Err(violation!("log-block map: group {group} cannot be merging {what}"));
         if !self.log.of_group(group).any(|own| own == slot) || self.log.superblock(slot).is_none() {
             return cannot("a log block that it has not");
@@ -146,7 +146,7 @@ impl Chip<'_> {
     /// Begins a merge; the log block takes no page any more.
     pub(super) fn begin(&mut self, slot: LogSlot, kind: MergeKind) {
         debug_assert!(self.store.jobs[self.group as usize].is_none(), "a group merges one log block at a time");
-        let mut job = Job {
+        let mut job = MergeJob {
             slot,
             log_block: self.store.blocks.block(self.store.log.superblock(slot), 0),
             kind,
@@ -210,7 +210,7 @@ impl Chip<'_> {
     }
 
     /// Begins with the next logical block of a full merge; false if none is left.
-    fn choose(&mut self, job: &mut Job) -> bool {
+    fn choose(&mut self, job: &mut MergeJob) -> bool {
         let Some(association) = self.store.log.associations(job.slot).first() else { return false };
         job.lbn = association.lbn;
         job.end = self.store.mapped_end(job.lbn);
@@ -219,7 +219,7 @@ impl Chip<'_> {
     }
 
     /// What was gathered is the data block from now on; true if that ends the merge.
-    fn replace_data_block(&mut self, job: &mut Job) -> bool {
+    fn replace_data_block(&mut self, job: &mut MergeJob) -> bool {
         if job.kind != MergeKind::Full {
             self.store.log.close(job.slot);
         }
@@ -235,7 +235,7 @@ impl Chip<'_> {
 
 impl Store {
     /// A merge is over: its account.
-    fn merged(&mut self, job: &Job) {
+    fn merged(&mut self, job: &MergeJob) {
         let blocking = self.costs.of(job.copies, job.erases);
         let bound = self.costs.full_merge(self.blocks.pages(), job.associativity.max(1));
         assert!(blocking <= bound, "a merge of k(L) = {} took {blocking} ns, not {bound} at most", job.associativity);

@@ -15,7 +15,7 @@ use crate::{FtlReport, FtlSetup, PageWrite, Preemption, Space};
 use flashloom_nand::{Data, Lbn, Lpn, Nand, NandParams, Origin, PageCopy, Ppn, Program, Urgency};
 use flashloom_units::{Ns, Violation, prefetch, violation};
 
-use super::job::Job;
+use super::job::MergeJob;
 use super::log_blocks::{LogBlocks, LogSlot};
 use super::superblocks::{Spn, SuperblockId, Superblocks};
 use crate::placement::Times;
@@ -89,7 +89,7 @@ pub(crate) struct Store {
     reverse: Vec<Lpn>,
     mapped: u64,
     data: Vec<SuperblockId>,
-    pub(super) jobs: Vec<Option<Job>>,
+    pub(super) jobs: Vec<Option<MergeJob>>,
     limits: Limits,
     pub(super) preemption: Preemption,
     pub(super) costs: Costs,
@@ -297,7 +297,7 @@ impl Store {
         self.blocks.check_loaded(nand)?;
         self.log.check(|superblock| self.blocks.group_of(superblock))?;
         let mut is_used = vec![false; self.blocks.total() as usize];
-        let targets = self.jobs.iter().flatten().filter(|job| job.gathers_apart()).map(Job::target);
+        let targets = self.jobs.iter().flatten().filter(|job| job.gathers_apart()).map(MergeJob::target);
         let logs = (0..self.groups()).flat_map(|group| self.log.in_use(group)).map(|slot| self.log.superblock(slot));
         for superblock in self.data.iter().copied().filter(|data| data.is_some()).chain(logs).chain(targets) {
             match is_used.get_mut(superblock.at()) {

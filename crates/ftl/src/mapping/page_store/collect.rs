@@ -5,11 +5,11 @@ use flashloom_units::prefetch;
 
 use super::cursor::{CollectionListener, Cursor};
 use super::heat::Heat;
-use super::plane::{Job, Pace};
+use super::plane::{CollectionJob, Pace};
 use super::rows::PREFETCH_PAGES;
 use super::store::PageStore;
 use super::strategy::{Copies, Progress};
-use crate::allocation::Place;
+use crate::allocation::PagePlace;
 use crate::blocks::BlockState;
 use crate::lane::Lane;
 use crate::superblock::Superblocks;
@@ -17,7 +17,7 @@ use crate::superblock::Superblocks;
 impl PageStore {
     /// Pages that the next step of a job copies: up to the end of the lane's superpage, or what is left of the victim.
     #[inline]
-    fn next_pages(&self, job: &Job, plane: PlaneId) -> u32 {
+    fn next_pages(&self, job: &CollectionJob, plane: PlaneId) -> u32 {
         let left = self.blocks.valid_of(job.victim);
         if self.superblocks.width() == 1 {
             return left.min(1);
@@ -27,14 +27,14 @@ impl PageStore {
     }
 
     /// True if a job runs to its end at once: by the strategy, or because it is on a map block.
-    fn is_whole(&self, job: &Job) -> bool {
+    fn is_whole(&self, job: &CollectionJob) -> bool {
         self.collector.strategy.progress != Progress::InSteps || self.lanes.is_apart(job.lane)
     }
 
     /// The lane that a page of a victim is copied to: for a hot page that of hot survivors. A job may open only one
     /// block; if the page's lane has no room then, the page goes to the other lane, and is judged again when it is next
     /// collected.
-    fn survivor_lane(&self, heat: &Heat, job: &Job, lpn: Lpn) -> Lane {
+    fn survivor_lane(&self, heat: &Heat, job: &CollectionJob, lpn: Lpn) -> Lane {
         let plane = self.geometry.plane_of(job.victim);
         let is_of_map = self.lanes.has_map(self.opened_for[job.victim.at()]);
         if job.lane != self.lanes.survivors(Lane::HOST) || job.origin != Origin::Gc || is_of_map {
@@ -173,16 +173,16 @@ impl<L: CollectionListener> Cursor<'_, L> {
             let Some(victim) = victim else { return false };
             let lane = store.lanes.survivors(store.opened_for[victim.at()]);
             let gain = store.geometry.pages - store.blocks.valid_of(victim);
-            self.begin_with(plane, Job::new(victim, lane, Origin::Gc, gain));
+            self.begin_with(plane, CollectionJob::new(victim, lane, Origin::Gc, gain));
         }
         true
     }
 
     /// Begins a job on a block that is not, or no longer, known to the collection policy.
-    pub(super) fn begin_with(&mut self, plane: PlaneId, job: Job) {
+    pub(super) fn begin_with(&mut self, plane: PlaneId, job: CollectionJob) {
         let Self { store, nand, listener } = self;
         debug_assert!(store.plane(plane).job.is_none(), "a plane has one job at a time");
-        let Job { victim, mut lane, origin, .. } = job;
+        let CollectionJob { victim, mut lane, origin, .. } = job;
         listener.begins(nand, store, victim);
         nand.begin_job(origin, store.superblocks.first(victim));
         let is_read_hot = |block| store.collector.spreading.as_ref().is_some_and(|reads| reads.is_read_hot(block));
@@ -199,7 +199,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         if store.blocks.state(victim) != BlockState::Bad {
             store.blocks.set_state(victim, BlockState::Victim);
         }
-        store.plane_mut(plane).job = Some(Job { valid, lane, is_spread, ..job });
+        store.plane_mut(plane).job = Some(CollectionJob { valid, lane, is_spread, ..job });
     }
 
     /// Takes at most `most` steps of the plane's collection: copies of a page or a superpage, or the erase that ends
@@ -212,7 +212,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         let Some(job) = &self.store.plane(plane).job else { return 0 };
         match self.store.next_pages(job, plane) {
             0 => {
-                let Job { victim, origin, lane, .. } = *job;
+                let CollectionJob { victim, origin, lane, .. } = *job;
                 self.end(plane, (victim, origin), urgency);
                 if !self.store.lanes.has_map(lane) {
                     self.listener.ended(plane);
@@ -227,7 +227,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
     /// Moves the next pages of a job. All reads are emitted before the programs, so that these run together.
     fn move_superpage(&mut self, plane: PlaneId, pages: usize, urgency: Urgency) -> bool {
         let Self { store, nand, .. } = self;
-        let Some(Job { victim, mut next, origin, .. }) = store.plane(plane).job else { return false };
+        let Some(CollectionJob { victim, mut next, origin, .. }) = store.plane(plane).job else { return false };
         let mut reads = [OpId::DONE; Superblocks::MOST_PLANES];
         for read in &mut reads[..pages] {
             let Some(index) = store.pages.valid.next(&store.geometry, victim, next) else { break };
@@ -246,7 +246,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         let Some(job) = &mut store.planes[plane.at()].job else { return false };
         let Some(index) = store.pages.valid.next(&store.geometry, job.victim, job.next) else { return false };
         job.next = index + 1;
-        let Job { victim, mut lane, origin, is_spread, .. } = *job;
+        let CollectionJob { victim, mut lane, origin, is_spread, .. } = *job;
         let from = store.geometry.page(victim, index);
         let lpn = store.pages.reverse[from.at()];
         if let (Some(heat), Some(job)) = (&store.heat, &store.plane(plane).job) {
@@ -256,7 +256,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         if let Some(ahead) = store.pages.reverse.get(from.at() + PREFETCH_PAGES) {
             prefetch(&store.pages.map, ahead.at());
         }
-        let Some((block, page)) = self.copy(from, Place { plane: to, lane }, origin, urgency, read) else {
+        let Some((block, page)) = self.copy(from, PagePlace { plane: to, lane }, origin, urgency, read) else {
             if let Some(job) = &mut self.store.plane_mut(plane).job {
                 job.next = index;
             }
@@ -302,7 +302,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         let opened_for = store.opened_for[coldest.at()];
         let lane = if store.lanes.has_map(opened_for) { opened_for } else { Lane::COLD };
         let gain = (store.blocks.valid_of(coldest) + 1).div_ceil(2);
-        self.begin_with(plane, Job::new(coldest, lane, Origin::Wear, gain));
+        self.begin_with(plane, CollectionJob::new(coldest, lane, Origin::Wear, gain));
     }
 
     /// Takes a background step; false if no plane is short of free blocks.

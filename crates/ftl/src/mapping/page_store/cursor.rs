@@ -4,7 +4,7 @@ use flashloom_nand::{BlockId, Data, Lpn, Nand, OpId, Origin, PageCopy, PlaneId, 
 
 use super::store::PageStore;
 use crate::PageWrite;
-use crate::allocation::Place;
+use crate::allocation::PagePlace;
 use crate::lane::Lane;
 
 /// A listener to collections, for a map that is not all in memory.
@@ -45,14 +45,14 @@ impl<L: CollectionListener> Cursor<'_, L> {
     /// Writes a page of the host. Its program, and the read of sectors that the host did not write, wait for `after`.
     /// The array is told of a refusal if the drive is worn out.
     #[inline]
-    pub fn write(&mut self, write: &PageWrite, place: Place, after: OpId) {
+    pub fn write(&mut self, write: &PageWrite, place: PagePlace, after: OpId) {
         self.write_over(write, place, after, Ppn::NONE);
     }
 
     /// [`Self::write`] for a page that this store may not hold yet: `elsewhere` is its place in the array, outside this
     /// store, from which the sectors are read that the host did not write.
     #[inline(always)]
-    pub fn write_over(&mut self, write: &PageWrite, mut place: Place, mut after: OpId, elsewhere: Ppn) {
+    pub fn write_over(&mut self, write: &PageWrite, mut place: PagePlace, mut after: OpId, elsewhere: Ppn) {
         if let Some(heat) = &mut self.store.heat
             && heat.is_hot(write.lpn)
             && place.lane == Lane::HOST
@@ -89,7 +89,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
 
     /// Copies a page from a place in the array outside this store; counted as a copy. False, with nothing changed, if
     /// the drive is worn out.
-    pub fn take_in(&mut self, lpn: Lpn, from: Ppn, place: Place, origin: Origin) -> bool {
+    pub fn take_in(&mut self, lpn: Lpn, from: Ppn, place: PagePlace, origin: Origin) -> bool {
         let mut reserved = self.reserve(place);
         let mut after = None;
         while let Some((block, page)) = reserved {
@@ -115,9 +115,9 @@ impl<L: CollectionListener> Cursor<'_, L> {
 
     /// Takes the next page of a lane for a page about to be programmed and bound; `None` if the drive is worn out.
     #[inline(always)]
-    pub fn reserve(&mut self, place: Place) -> Option<(BlockId, u32)> {
+    pub fn reserve(&mut self, place: PagePlace) -> Option<(BlockId, u32)> {
         // The common case: the open block has a page left.
-        let Place { plane, lane } = place;
+        let PagePlace { plane, lane } = place;
         if self.store.failures.evacuations.is_empty() && self.store.has_room(plane, lane) {
             if !self.store.is_full(plane, lane) && self.store.is_to_pay(plane, lane) {
                 self.pay(plane);
@@ -131,15 +131,15 @@ impl<L: CollectionListener> Cursor<'_, L> {
 
     /// Takes another page of a lane after a program failed in block `failed`; `None` if the drive is worn out.
     #[cold]
-    pub fn reserve_again(&mut self, place: Place, failed: BlockId) -> Option<(BlockId, u32)> {
+    pub fn reserve_again(&mut self, place: PagePlace, failed: BlockId) -> Option<(BlockId, u32)> {
         self.store.program_failed(failed);
         self.reserve_anew(place)
     }
 
     /// [`Self::reserve`] if a block has to be opened, or another plane found.
     #[cold]
-    fn reserve_anew(&mut self, place: Place) -> Option<(BlockId, u32)> {
-        let Place { mut plane, lane } = place;
+    fn reserve_anew(&mut self, place: PagePlace) -> Option<(BlockId, u32)> {
+        let PagePlace { mut plane, lane } = place;
         loop {
             if self.store.failures.can_fail {
                 self.evacuate();

@@ -17,9 +17,9 @@
 use flashloom_nand::{BlockId, OpId, Origin, PlaneId, Ppn, Status, Urgency};
 
 use super::cursor::{CollectionListener, Cursor, copy_to};
-use super::plane::{Frontier, Job};
+use super::plane::{CollectionJob, Frontier};
 use super::store::PageStore;
-use crate::allocation::Place;
+use crate::allocation::PagePlace;
 
 impl PageStore {
     /// Called when a program in the open block of a lane fails.
@@ -45,8 +45,8 @@ impl PageStore {
     /// A plane that has room for a page of another plane without a collection, and still a free block for its own
     /// collector. If there is none, the drive is worn out.
     #[cold]
-    fn refuge(&mut self, from: Place) -> Option<PlaneId> {
-        let Place { plane, lane } = from;
+    fn refuge(&mut self, from: PagePlace) -> Option<PlaneId> {
+        let PagePlace { plane, lane } = from;
         let mut to = self.plane(plane).after;
         while to != plane {
             if self.has_room(to, lane) && self.blocks.free_in(to) > u32::from(self.is_full(to, lane)) {
@@ -70,7 +70,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
             if store.plane(plane).job.is_none() {
                 store.failures.evacuations.pop();
                 let lane = store.lanes.survivors(store.opened_for[failed.at()]);
-                let job = Job::new(failed, lane, Origin::Gc, store.geometry.pages);
+                let job = CollectionJob::new(failed, lane, Origin::Gc, store.geometry.pages);
                 self.begin_with(plane, job);
             }
             self.finish(plane);
@@ -83,13 +83,13 @@ impl<L: CollectionListener> Cursor<'_, L> {
     pub(super) fn copy(
         &mut self,
         from: Ppn,
-        to: Place,
+        to: PagePlace,
         origin: Origin,
         urgency: Urgency,
         read: Option<OpId>,
     ) -> Option<(BlockId, u32)> {
         let Self { store, nand, .. } = self;
-        let Place { mut plane, lane } = to;
+        let PagePlace { mut plane, lane } = to;
         let source = store.superblocks.ppn(from);
         let mut after = read;
         loop {

@@ -15,7 +15,7 @@
 use flashloom_nand::{BlockId, Nand, PlaneId};
 use flashloom_units::{Violation, violation};
 
-use super::plane::{Frontier, Job, NO_ROOM, Pace, Plane};
+use super::plane::{CollectionJob, Frontier, NO_ROOM, Pace, Plane};
 use super::store::PageStore;
 use crate::blocks::BlockState;
 use crate::lane::Lane;
@@ -204,8 +204,8 @@ impl PageStore {
         Ok(())
     }
 
-    fn is_sound(&self, plane: PlaneId, job: &Job) -> bool {
-        let Job { victim, next, valid, gain, pace, paid, lane, .. } = *job;
+    fn is_sound(&self, plane: PlaneId, job: &CollectionJob) -> bool {
+        let CollectionJob { victim, next, valid, gain, pace, paid, lane, .. } = *job;
         let pages = self.geometry.pages;
         if !self.is_of(plane, victim) || next > pages {
             return false;

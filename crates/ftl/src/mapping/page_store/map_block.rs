@@ -27,10 +27,10 @@
 use flashloom_nand::{BlockId, Origin, PlaneId};
 
 use super::cursor::{CollectionListener, Cursor};
-use super::plane::Job;
+use super::plane::CollectionJob;
 use super::store::PageStore;
 use crate::GcPace;
-use crate::allocation::Place;
+use crate::allocation::PagePlace;
 use crate::blocks::BlockState;
 use crate::lane::Lane;
 
@@ -66,7 +66,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         } else if is_nearly_full && store.blocks.free_in(plane) < store.collector.strategy.threshold {
             self.replace_map_block(plane);
         }
-        self.reserve(Place { plane, lane: Lane::MAP })
+        self.reserve(PagePlace { plane, lane: Lane::MAP })
     }
 
     /// If the open map block is full, opens the next one in the place of a map block, if that is possible.
@@ -96,7 +96,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
 
     fn begin_on_map(&mut self, plane: PlaneId, victim: BlockId) {
         let gain = self.store.geometry.pages - self.store.blocks.valid_of(victim);
-        self.begin_with(plane, Job::new(victim, Lane::MAP, Origin::Gc, gain));
+        self.begin_with(plane, CollectionJob::new(victim, Lane::MAP, Origin::Gc, gain));
     }
 
     /// Copies the pages of the map's victim that are due before the next superpage of the map.
@@ -111,7 +111,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
 
     /// Continues the map's job by a number of copies, or to its end.
     pub(super) fn step_for_map(&mut self, plane: PlaneId, copies: Option<u32>) {
-        let Some(Job { victim, .. }) = self.store.plane(plane).map_job else { return };
+        let Some(CollectionJob { victim, .. }) = self.store.plane(plane).map_job else { return };
         let until = copies.map(|copies| self.store.blocks.valid_of(victim).saturating_sub(copies));
         let urgency = self.store.collector.strategy.urgency;
         self.with_map_job(plane, |cursor| {

@@ -18,14 +18,14 @@
 
 use flashloom_nand::PlaneId;
 
-use super::plane::{Job, Pace};
+use super::plane::{CollectionJob, Pace};
 use super::store::{Collector, PageStore};
 use crate::GcPace;
 use crate::lane::Lane;
 
 impl PageStore {
     /// The new pace of a plane's collection.
-    pub(super) fn pace_of(&self, job: &Job, plane: PlaneId) -> Pace {
+    pub(super) fn pace_of(&self, job: &CollectionJob, plane: PlaneId) -> Pace {
         let strategy = &self.collector.strategy;
         if strategy.pace == GcPace::Share {
             return job.share();
@@ -45,7 +45,7 @@ impl PageStore {
     /// for all of its survivors: it then needs no block, and frees one.
     pub(super) fn can_open(&self, plane: PlaneId) -> bool {
         let free = self.blocks.free_in(plane);
-        let needs_none = |job: &Job| {
+        let needs_none = |job: &CollectionJob| {
             job.lane == Lane::COLLECTED && self.blocks.valid_of(job.victim) <= self.left(plane, Lane::COLLECTED)
         };
         let Collector { strategy, spreading, levelling, .. } = &self.collector;
@@ -77,7 +77,7 @@ impl PageStore {
 
     /// Steps until `blocks` more blocks of a plane are free, if later victims are like this one. Their copies fill the
     /// open block for survivors, and open further ones.
-    fn steps_to_gain(&self, job: &Job, plane: PlaneId, blocks: i64) -> u32 {
+    fn steps_to_gain(&self, job: &CollectionJob, plane: PlaneId, blocks: i64) -> u32 {
         let b = i64::from(self.geometry.pages);
         let copies = self.blocks.valid_of(job.victim);
         let (mut steps, mut gained) = (copies + 1, 1);

@@ -36,7 +36,7 @@ impl Pace {
 
 /// A collection under way.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Job {
+pub(super) struct CollectionJob {
     pub(super) victim: BlockId,
     /// Next page of the victim: all pages below it are copied or dead.
     pub(super) next: u32,
@@ -54,7 +54,7 @@ pub(super) struct Job {
     pub(super) is_spread: bool,
 }
 
-impl Job {
+impl CollectionJob {
     /// A job on a victim, with the lane of its survivors and the pages that it frees.
     pub(super) fn new(victim: BlockId, lane: Lane, origin: Origin, gain: u32) -> Self {
         Self { victim, next: 0, valid: 0, gain, pace: None, paid: 0, lane, origin, is_spread: false }
@@ -100,9 +100,9 @@ pub(super) struct Plane {
     /// The open block of each lane.
     pub(super) open: [Frontier; Lane::ENTRIES],
     /// The current collection.
-    pub(super) job: Option<Job>,
+    pub(super) job: Option<CollectionJob>,
     /// The current collection of a map block.
-    pub(super) map_job: Option<Job>,
+    pub(super) map_job: Option<CollectionJob>,
     /// Valid pages that it may hold; negative if too many of its blocks have failed.
     pub(super) room: i64,
     /// The plane to try next when this one has no room.

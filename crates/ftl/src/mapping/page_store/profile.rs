@@ -4,10 +4,11 @@ use flashloom_nand::Geometry;
 use flashloom_units::Refusal;
 
 use super::{heat, wear};
+use crate::collection::{self, CollectionSetup};
 use crate::lane::{DeclaredLane, Lanes};
 use crate::mapping::{Profile, Site};
 use crate::superblock::units;
-use crate::{Demands, FtlParams, Superblock, collection, params};
+use crate::{Demands, FtlParams, Superblock, params};
 
 /// Pages and lanes that a mapping keeps in the store for itself.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,7 +55,7 @@ pub fn profile(site: &Site<'_>, own: &Own) -> Result<Profile, Refusal> {
     superblocks_are_not_too_large(&geometry)?;
     let planes = u64::from(geometry.total_planes());
     let allocation = ftl.allocation_profile(space)?;
-    let site = collection::Setup { geometry: &geometry, prng: &ftl.prng };
+    let site = CollectionSetup { geometry: &geometry, prng: &ftl.prng };
     ftl.collection.profile(&site).map_err(of_collection)?;
     let open = own.lanes(params, allocation.demands).open_blocks();
     let least_free = params::free_to_open(&space.nand);

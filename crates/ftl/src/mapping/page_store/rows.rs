@@ -15,7 +15,7 @@ use flashloom_nand::{BlockId, Origin, PageCopy, PlaneId, Ppn, Urgency};
 use flashloom_units::prefetch;
 
 use super::cursor::{CollectionListener, Cursor};
-use super::plane::Job;
+use super::plane::CollectionJob;
 use super::store::{PageStore, Pages, REVERSE_AHEAD};
 use super::strategy::Copies;
 
@@ -47,7 +47,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         }
         let state = &mut planes[plane.at()];
         let Some(job) = &mut state.job else { return 0 };
-        let Job { victim, origin, lane, .. } = *job;
+        let CollectionJob { victim, origin, lane, .. } = *job;
         let open = &mut state.open[lane.at()];
         let (block, first) = (open.block, open.next);
         let pages = most.min(blocks.valid_of(victim)).min(geometry.pages - first);

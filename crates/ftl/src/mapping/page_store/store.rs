@@ -10,9 +10,9 @@ use super::spreading::Spreading;
 use super::strategy::Strategy;
 use super::valid_pages::ValidPages;
 use super::wear::Levelling;
-use crate::allocation::{self, Allocation, ObservedRead, Place, WantedStreams, stripe};
+use crate::allocation::{self, Allocation, ObservedRead, PagePlace, WantedStreams, stripe};
 use crate::blocks::{BlockState, Blocks};
-use crate::collection::{self, Collection};
+use crate::collection::{self, Collection, CollectionSetup};
 use crate::lane::{Lane, Lanes};
 use crate::mapping::Context;
 use crate::superblock::{Superblocks, units};
@@ -33,7 +33,7 @@ pub(super) struct Pages {
 /// The allocation, and the places of the pages that it placed last.
 pub(super) struct Allocator {
     pub(super) policy: Box<dyn Allocation>,
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<PagePlace>,
 }
 
 /// What chooses victims and says how they are collected.
@@ -92,7 +92,7 @@ impl PageStore {
         let params = &ftl.params;
         let geometry = units(&space.geometry(), params.superblock);
         let superblocks = Superblocks::new(nand, params.superblock, region);
-        let site = collection::Setup { geometry: &geometry, prng: &ftl.prng };
+        let site = CollectionSetup { geometry: &geometry, prng: &ftl.prng };
         let allocation::Profile { demands, .. } = ftl.allocation_profile(space)?;
         let lanes = own.lanes(params, demands);
         let blocks = Blocks::new(geometry, params.wear_levelling, |block| superblocks.is_bad(nand, block));
@@ -142,7 +142,7 @@ impl PageStore {
 
     /// The place of one of the pages that were placed last, by its index among them.
     #[inline]
-    pub fn placed(&self, index: usize) -> Place {
+    pub fn placed(&self, index: usize) -> PagePlace {
         self.allocator.places[index]
     }
 

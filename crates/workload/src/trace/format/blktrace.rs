@@ -16,7 +16,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::path::Path;
 
-use flashloom_units::{Ns, Place, Problem, SECTOR_BYTES};
+use flashloom_units::{Ns, Problem, ProblemPlace, SECTOR_BYTES};
 
 use super::{Clock, Format, FormatSpec, Reader};
 use crate::trace::Event;
@@ -153,7 +153,7 @@ impl Stream {
     }
 
     fn problem(&self, offset: u64, found: String, expected: &str) -> Problem {
-        let place = Place::Record { record: self.records, offset };
+        let place = ProblemPlace::Record { record: self.records, offset };
         Problem { place, ..Problem::file(&self.input.name, found, expected) }
     }
 
@@ -305,7 +305,7 @@ impl RecordSource for BlktraceReader {
         for _ in 1..record {
             let _ = again.next_entry();
         }
-        problem.place = Place::Record { record, offset: again.chunks.offset() };
+        problem.place = ProblemPlace::Record { record, offset: again.chunks.offset() };
         problem
     }
 }

@@ -17,7 +17,7 @@ pub(crate) mod systor;
 pub(crate) mod tencent;
 pub(crate) mod vscsi;
 
-use flashloom_units::{Place, Problem, Refusal, choice, nearest};
+use flashloom_units::{Problem, ProblemPlace, Refusal, choice, nearest};
 
 use super::Event;
 use super::input::Chunks;
@@ -172,7 +172,7 @@ pub(crate) fn unknown(file: &str, chunks: &mut Chunks) -> Result<Problem, Proble
     let own = header.map(|header| format!("did you mean `{header}`? It is the header of Flashloom's own CSV"));
     Ok(Problem {
         file: file.to_owned(),
-        place: Place::Text { line: 1, column: 1, width, source },
+        place: ProblemPlace::Text { line: 1, column: 1, width, source },
         refusal: Refusal::new("this is no trace format that is known", expected)
             .help(own.unwrap_or_else(|| "`flashloom list formats` shows a line of each".to_owned())),
     })

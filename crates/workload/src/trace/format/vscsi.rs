@@ -10,7 +10,7 @@
 //! and WRITE SAME as discards, SYNCHRONIZE CACHE as a flush; a record with any other is an error. Source: the trace
 //! reader of libCacheSim (`vscsi.h`), written by CloudPhysics; opcodes of SBC-3.
 
-use flashloom_units::{Place, Problem, SECTOR_BYTES, US};
+use flashloom_units::{Problem, ProblemPlace, SECTOR_BYTES, US};
 
 use super::{Clock, Format, FormatSpec, Reader};
 use crate::Op;
@@ -66,15 +66,15 @@ impl VscsiReader {
     /// A reader from the first record on; a problem if the first records are of neither version.
     pub fn new(input: &Input, mut chunks: Chunks, skip_bad_lines: bool) -> Result<Self, Problem> {
         let layout = version(chunks.peek(2 * VERSION_2.bytes)?).ok_or_else(|| Problem {
-            place: Place::Record { record: 1, offset: 0 },
+            place: ProblemPlace::Record { record: 1, offset: 0 },
             ..Problem::file(&input.name, "the version of the first record is neither 1 nor 2", "a vscsi trace")
         })?;
         let skipped = SkippedLines::default();
         Ok(Self { input: input.clone(), chunks, layout, record: 0, skip_bad_lines, skipped })
     }
 
-    fn place(&self, record: u64) -> Place {
-        Place::Record { record, offset: (record - 1) * self.layout.bytes as u64 }
+    fn place(&self, record: u64) -> ProblemPlace {
+        ProblemPlace::Record { record, offset: (record - 1) * self.layout.bytes as u64 }
     }
 
     #[cold]
