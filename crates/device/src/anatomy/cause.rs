@@ -15,7 +15,7 @@ pub enum Cause {
     Tag,
     /// In the scheduler, which could have sent something and chose to wait (anticipation, idling, a batch).
     Scheduler,
-    /// The controller takes the command.
+    /// With a processor of the controller, or behind other commands for one.
     Controller,
     /// On the host link, or behind others on it.
     Link,

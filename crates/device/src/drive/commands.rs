@@ -144,6 +144,12 @@ impl Commands {
         self.paging.count(lba, sectors)
     }
 
+    /// How many pages a read or a write touches, whole or in part; none of other commands, which move no data.
+    #[inline]
+    pub(super) fn data_pages(&self, id: CommandId) -> u32 {
+        if matches!(self[id].op, Op::Read | Op::Write) { self.page_count(id) } else { 0 }
+    }
+
     /// The pages that a command touches and which sectors of each, but for so many of the first.
     #[inline]
     pub(super) fn pages_from(&self, id: CommandId, first: u32) -> impl Iterator<Item = (Lpn, u32)> + use<> {
