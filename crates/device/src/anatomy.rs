@@ -1,9 +1,9 @@
-//! The anatomy of latency: where each nanosecond of a request went.
+//! The anatomy of latency: the causes of each request's latency, to the nanosecond.
 //!
-//! An observer of a stack. It follows every request along its critical path: held in front of the block layer, in the
-//! scheduler, with the controller, on the link, waiting for a flush or a slot, and then with the page operation that
-//! ended last. The parts of every request add up to its latency, which is a check. Memory does not grow with the run:
-//! what has not ended, and sums by latency.
+//! An observer of the whole stack follows every request along its critical path: held before the block layer, queued in
+//! the scheduler, in the controller, on the link, waiting for a flush or a buffer slot, and then with the page
+//! operation that ended last. A check asserts that the parts of every request add up to its latency. Memory does not
+//! grow with the run: it holds requests in progress, and sums by latency.
 
 mod cause;
 mod flash;
@@ -29,26 +29,26 @@ pub use sums::{AnatomyReport, Sums, Tail};
 /// A request that has ended, with its anatomy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// As the workload issued it, before merging.
+    /// The request as the workload issued it, before merging.
     pub request: Request,
-    /// When it was let into the block layer, after it was held for `nr_requests` if it was.
+    /// Time of its admission to the block layer, which may have held it back for `nr_requests`.
     pub admitted_ns: Ns,
-    /// When the command that it is part of went to the drive.
+    /// Time at which its command was dispatched to the drive.
     pub dispatched_ns: Ns,
-    /// When it completed or failed.
+    /// Time of its completion or failure.
     pub ended_ns: Ns,
-    /// How.
+    /// How it ended.
     pub status: Status,
-    /// First sector and length of the command that went to the drive: more than the request's own where it was merged.
+    /// First sector and length of its command. Longer than the request if the block layer merged it with others.
     pub command: (u64, u32),
-    /// Where the time went, from arrival to end; the parts add up to its latency.
+    /// Latency by cause, from arrival to end.
     pub parts: Parts,
-    /// The flash operation that it waited for last, if it waited for one.
+    /// The flash operation that it waited for last; `None` if it waited for none.
     pub last: Option<LastOperation>,
 }
 
 impl Served {
-    /// From arrival to end.
+    /// Latency: time from arrival to end.
     pub fn latency_ns(&self) -> Ns {
         self.ended_ns - self.request.arrival_ns
     }
@@ -57,38 +57,38 @@ impl Served {
 /// The flash operation at the end of a request's critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastOperation {
-    /// Which logical page.
+    /// Logical page.
     pub lpn: Lpn,
-    /// Which physical page.
+    /// Physical page.
     pub ppn: Ppn,
-    /// Whether it is a program, not a read.
+    /// True for a program, false for a read.
     pub is_program: bool,
-    /// On whose behalf; of a request's own pages that is the host.
+    /// Origin of the operation: the host for the request's own pages.
     pub origin: Origin,
-    /// When the FTL asked for it.
+    /// Time at which the FTL issued it.
     pub issued_ns: Ns,
-    /// When a die took it up.
+    /// Time at which a die began it.
     pub started_ns: Ns,
-    /// When it was done.
+    /// Time at which it ended.
     pub ended_ns: Ns,
 }
 
-/// A command that the drive holds.
+/// A command outstanding in the drive.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Held {
     id: RequestId,
-    /// From its dispatch to `mark`.
+    /// Latency by cause, from dispatch to `mark`.
     parts: Parts,
     mark: Ns,
-    /// What it waits for from `mark` on, unless it turns out to be a flash operation.
+    /// Cause of the wait that began at `mark`, unless it turns out to be a flash operation.
     stage: Cause,
-    /// Whether nothing but flash operations and the link is before it: all pages of a write have their slots.
+    /// Whether only flash operations and the link remain: all pages of a write have their slots.
     waits_for_flash: bool,
     last: Option<LastOperation>,
 }
 
 impl Held {
-    /// Its time until now went to what it waited for.
+    /// Adds the time since `mark` to its current cause.
     fn book(&mut self, now: Ns) {
         self.parts[self.stage] += now - self.mark;
         self.mark = now;
@@ -100,7 +100,7 @@ impl Held {
     }
 }
 
-/// A command that has come back, for the requests in it.
+/// A command that has completed, for the requests merged into it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Returned {
     sent: Sent,
@@ -109,15 +109,15 @@ struct Returned {
     last: Option<LastOperation>,
 }
 
-/// Follows every nanosecond of every request.
+/// Follows every request and attributes its time.
 #[derive(Debug)]
 pub(crate) struct Anatomy {
     host: Host,
-    /// By the drive's number for it.
+    /// Outstanding commands by the drive's id.
     commands: Vec<Option<Held>>,
-    /// Those that the drive is done with, by the host's number, until they have come back.
+    /// Commands that the drive has completed and the host has not taken yet, by the host's id.
     done: Vec<Option<Held>>,
-    /// The command that waits for the operation on each slot of the buffer.
+    /// For each buffer slot, the command that waits for its flash operation.
     slot_waiter: Vec<Option<CommandId>>,
     flash: Flash,
     returned: Option<Returned>,
@@ -131,7 +131,7 @@ flashloom_units::state! {
 }
 
 impl Anatomy {
-    /// For an idle drive that takes so many commands.
+    /// Anatomy of an idle drive with this queue depth.
     pub(crate) fn new(geometry: &Geometry, queue_depth: u32) -> Self {
         Self {
             host: Host::new(queue_depth),
@@ -146,17 +146,17 @@ impl Anatomy {
         }
     }
 
-    /// Where the time of the requests that were done went.
+    /// Sums of the parts of all completed requests.
     pub(crate) fn report(&self) -> AnatomyReport {
         AnatomyReport { read: self.reads.tail(), write: self.writes.tail() }
     }
 
-    /// Checks that the parts of every request added up.
+    /// Checks that the parts of every request added up to its latency.
     pub(crate) fn check(&self) -> Result<(), Violation> {
         self.violation.as_ref().map_or(Ok(()), |violation| Err(violation!("anatomy: {violation}")))
     }
 
-    /// Something happened. Returns the request that has ended, if one has.
+    /// Handles one event. Returns the request that ended with it, if any.
     pub(crate) fn see(&mut self, now: Ns, event: &Event) -> Option<Served> {
         match event {
             Event::Admitted { member, request } => self.host.admit(now, *member, *request),
@@ -209,7 +209,7 @@ impl Anatomy {
         }
     }
 
-    /// A command, with the data of a write, is in the drive.
+    /// A command, including the data of a write, has reached the drive.
     fn arrived(&mut self, now: Ns, command: CommandId) {
         let id = self.held(command).map(|held| held.id);
         let Some((op, flags)) = id.and_then(|id| self.host.sent(id)).map(|sent| (sent.op, sent.flags)) else { return };
@@ -314,7 +314,7 @@ impl Anatomy {
     }
 }
 
-/// The command that waits for what carries a tag.
+/// The command that waits for the operation with this tag.
 fn waiter_of(slot_waiter: &[Option<CommandId>], tag: u32) -> Option<CommandId> {
     match Waiter::of(tag) {
         Waiter::Command(id) => Some(id),

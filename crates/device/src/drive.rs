@@ -7,20 +7,20 @@
 //!                                        or Direct: none of these
 //! ```
 //!
-//! - A read takes from the buffer what it holds and the rest from flash; each page crosses the link when it is there,
-//!   and the command is complete when all have. With an order that keeps what is read, a page of which the buffer holds
-//!   nothing is read whole, into a slot if one is free or clean.
-//! - A write crosses the link, then each of its pages takes a slot of the buffer; it is complete when all have one.
-//!   Writes that find the buffer full wait in order of arrival, and the rate policy decides what is evicted for them.
-//!   Without a buffer a write is complete when its pages are programmed.
-//! - With an order that pads its victims, the pages of a victim block that the buffer lacks are written with it, as
-//!   writes of no sector at all: the FTL reads the page and writes it again, as it does beneath any partial write. Only
-//!   pages that flash holds are padding; nobody waits for them.
-//! - A flush evicts all dirty pages and waits until they, and those that were on their way before, are programmed. FUA
-//!   evicts the pages of its write and waits for them. A write with preflush is a flush and then a write.
-//! - A discard takes its whole pages out of buffer and map; sectors of pages that it covers in part keep their data,
-//!   which the interface allows.
-//! - A drive that is worn out can only be read (`drive/end_of_life.rs`).
+//! - A read takes sectors in the buffer from there and the rest from flash. Each page crosses the link as soon as it is
+//!   available; the command completes when all have. If the order keeps read pages, a page that is not in the buffer is
+//!   read whole, into a slot if one is free or clean.
+//! - A write crosses the link, then each of its pages takes a buffer slot; it completes when all have one. If the
+//!   buffer is full, writes wait in order of arrival, and the rate policy decides how much is evicted for them. Without
+//!   a buffer, a write completes when its pages are programmed.
+//! - If the order pads its victims, pages of a victim block that are not in the buffer are written with it, as writes
+//!   of no sector: the FTL reads the old copy and programs it again, as for any partial write. Only pages stored on
+//!   flash are used as padding, and nobody waits for them.
+//! - A flush evicts all dirty pages and waits until these, and pages evicted before, are programmed. A FUA write evicts
+//!   its pages and waits for them. A write with preflush is a flush followed by a write.
+//! - A discard removes its whole pages from buffer and map. Pages that it covers in part keep their data, which the
+//!   interface allows.
+//! - A worn-out drive is read-only (`drive/end_of_life.rs`).
 
 mod buffered;
 mod commands;
@@ -58,18 +58,18 @@ use paging::Paging;
 pub use setup::DriveSetup;
 pub use waiter::Waiter;
 
-/// A drive in time: host interface, buffer, FTL and array.
+/// A drive: host interface, data path, FTL and array, stepped through simulated time.
 pub struct Drive {
     interface: HostInterface,
     path: DataPath,
     flash: Flash,
-    /// Whether its life was ended, after it was worn out: [`Self::end_life`].
+    /// Whether the drive is worn out and [`Self::end_life`] has made it read-only.
     is_read_only: bool,
 }
 
-/// The way of a command, from top to bottom.
+/// The path of a command, from top to bottom.
 impl Drive {
-    /// The host sends a command, which the controller takes its time for.
+    /// Takes a command from the host; the controller processes it first.
     #[inline]
     pub fn accept(&mut self, now: Ns, request: &Dispatched) {
         let id = self.interface.accept(request, &mut self.flash);
@@ -79,21 +79,21 @@ impl Drive {
         }
     }
 
-    /// The controller is done with a command: true if it begins at once, false while the data of a write crosses the
-    /// link.
+    /// Handles the end of the controller time of a command. Returns true if the command begins at once, false if the
+    /// data of a write has to cross the link first.
     #[inline(always)] // From both places: it is short, and a call of its own costs as much.
     fn commanded(&mut self, now: Ns, id: CommandId) -> bool {
         self.flash.tell(|| DriveEvent::Commanded { command: id });
         if self.interface.commands[id].op != Op::Write || !self.flash.is_timed() {
             return true;
         }
-        // The map is looked up when the data is in the drive; until then the entry of its first page can be fetched.
+        // The map is looked up when the write's data has arrived. Prefetch the entry of its first page now.
         self.flash.ftl().prepare(self.interface.commands.first_page(id));
         self.interface.fetch_data(now, id);
         false
     }
 
-    /// A command, with the data of a write, is in the drive.
+    /// Begins a command whose data, if it is a write, has reached the drive.
     fn arrived(&mut self, now: Ns, id: CommandId) {
         self.flash.tell(|| DriveEvent::Arrived { command: id });
         let command = &mut self.interface.commands[id];
@@ -111,8 +111,8 @@ impl Drive {
         }
     }
 
-    /// Each page of a write takes a slot of the buffer; with the last of them the write is complete. Without a buffer
-    /// each is programmed at once, and the write is complete when all are: [`Self::notify_waiters`].
+    /// Gives each page of a write a buffer slot; the write completes with the last one. Without a buffer, programs each
+    /// page at once, and the write completes with the last program: [`Self::notify_waiters`].
     #[inline]
     fn write(&mut self, now: Ns, id: CommandId) {
         let Self { interface, path, flash, .. } = self;
@@ -122,8 +122,8 @@ impl Drive {
         }
     }
 
-    /// Each page of a read is in the buffer, or is read from flash and goes on in [`Self::notify_waiters`]. Then it
-    /// crosses the link; with the last of them the read is complete.
+    /// Finds each page of a read in the buffer, or reads it from flash and continues in [`Self::notify_waiters`]. Each
+    /// page then crosses the link; the read completes with the last one.
     fn read(&mut self, now: Ns, id: CommandId) {
         let Self { interface, path, flash, .. } = self;
         match path {
@@ -132,7 +132,7 @@ impl Drive {
         }
     }
 
-    /// Flash operations have ended: a page of a command is done, or a slot of the buffer is free or filled.
+    /// Handles ended flash operations: a page of a command is done, or a buffer slot is free or filled.
     #[inline]
     fn notify_waiters(&mut self, now: Ns) {
         while let Some(waiter) = self.flash.take_completed() {
@@ -156,8 +156,8 @@ impl Drive {
         }
     }
 
-    /// All that was written before goes to flash, and then the command goes on; it goes on at once where there is no
-    /// buffer, or flash has all that it held.
+    /// Programs all earlier writes before the command continues. It continues at once if there is no buffer or nothing
+    /// in it that flash lacks.
     fn flush(&mut self, now: Ns, id: CommandId) {
         let Self { interface, path, flash, .. } = self;
         match path {
@@ -166,7 +166,7 @@ impl Drive {
         }
     }
 
-    /// Whole pages are forgotten.
+    /// Unmaps whole pages.
     fn discard(&mut self, now: Ns, id: CommandId) {
         let Self { interface, path, flash, .. } = self;
         match path {
@@ -175,40 +175,40 @@ impl Drive {
         }
     }
 
-    /// Whether there are commands that have ended.
+    /// Whether a command has ended and not been taken.
     #[inline]
     pub fn has_completed(&self) -> bool {
         self.interface.has_completed()
     }
 
-    /// Takes a command that has ended, and how.
+    /// Takes an ended command and its status.
     #[inline]
     pub fn take_completed(&mut self) -> Option<(RequestId, Status)> {
         self.interface.take_completed()
     }
 }
 
-/// Time: when the next thing happens in the drive, and making it happen.
+/// Simulated time: the next event of the drive, and its processing.
 impl Drive {
-    /// From now on commands and flash operations take time.
+    /// Switches to timed mode: from now on commands and flash operations take time.
     pub fn start_timing(&mut self, params: &NandParams) {
         self.flash.start_timing(params);
     }
 
-    /// When the next event of the drive is due.
+    /// Time of the next event of the drive.
     #[inline]
     pub fn next_event_ns(&mut self) -> Option<Ns> {
         let flash_ns = self.flash.next_event_ns().unwrap_or(Ns::MAX);
         Some(self.interface.next_event_ns().min(flash_ns)).filter(|&at| at != Ns::MAX)
     }
 
-    /// Processes the next event, which must be due at `now`, and those that follow in the array until `until_ns`, as
-    /// long as nobody but the array knows of them. Returns the time of the last one. The array goes first, so that what
-    /// it frees at a moment serves what arrives at that moment.
+    /// Processes the next event, which must be due at `now`, and the following events of the array up to `until_ns` as
+    /// long as they affect only the array. Returns the time of the last one. The array goes first, so what it frees at
+    /// a timestamp is available to commands that arrive at the same timestamp.
     #[inline]
     pub fn step(&mut self, mut now: Ns, until_ns: Ns) -> Ns {
         let own_ns = self.interface.next_event_ns();
-        // The array has been asked when its next event is due: only where the interface has one now is it asked again.
+        // The array's next event was looked up before; look again only if the interface also has one now.
         if own_ns != now || self.flash.next_event_ns() == Some(now) {
             now = self.flash.step(now, own_ns.min(until_ns));
         } else if let Some(id) = self.interface.take_due(now) {
@@ -228,13 +228,12 @@ impl Drive {
         now
     }
 
-    /// One step of background work; false if nothing is left to do after it.
+    /// Takes one step of background work; returns false if none is left.
     pub fn idle_step(&mut self, now: Ns) -> bool {
         self.flash.idle_step(now)
     }
 
-    /// Sends everything to flash that only the buffer holds; returns how many pages that is, none where the drive can
-    /// only be read.
+    /// Programs all pages that only the buffer has. Returns their number, or 0 if the drive is read-only.
     pub(crate) fn drain_buffer(&mut self, now: Ns) -> u64 {
         let DataPath::Buffered(buffered) = &mut self.path else { return 0 };
         let pages = buffered.drain(now, &mut self.flash);
@@ -243,12 +242,12 @@ impl Drive {
     }
 }
 
-/// Making a drive, and bringing it into the state that it starts in.
+/// Construction of a drive, and its initial state.
 impl Drive {
     /// A new drive, in counting mode until [`Self::start_timing`].
     ///
     /// # Errors
-    /// A policy cannot be built for the drive, or does not go with the others.
+    /// A policy cannot be built for this drive, or does not fit the others.
     pub fn new(setup: &DriveSetup) -> Result<Self, Refusal> {
         let flash = setup.build_flash()?;
         let path = match setup.build_buffer()? {
@@ -259,8 +258,8 @@ impl Drive {
         Ok(Self { interface: HostInterface::new(&setup.device.interface, paging), path, flash, is_read_only: false })
     }
 
-    /// Writes whole pages to the FTL past the buffer, when the drive is aged, before time begins: together, or each as
-    /// if it came alone, until the drive is worn out.
+    /// Preconditioning: writes whole pages directly to the FTL, before time begins. `together` writes them as one
+    /// group, else each alone, until the drive is worn out.
     pub(crate) fn write_past_buffer(&mut self, lpns: impl Iterator<Item = Lpn>, together: bool) {
         let mask = self.flash.nand().geometry().full_mask();
         for lpn in lpns {
@@ -270,7 +269,7 @@ impl Drive {
         if together { self.flash.write_added(0) } else { self.flash.write_added_apart(0) }
     }
 
-    /// Starts the counters of array and FTL again at zero; wear is kept.
+    /// Resets the counters of array and FTL. Wear is kept.
     pub(crate) fn reset_flash_counts(&mut self) {
         self.flash.reset_counts();
     }
@@ -280,13 +279,13 @@ impl Drive {
         self.flash.watch();
     }
 
-    /// The checks of a new drive.
+    /// The checks of a verified run, for a new drive.
     pub(crate) fn verifier(&mut self) -> Verifier {
         self.flash.verifier()
     }
 }
 
-/// What can be asked of a drive.
+/// Queries.
 impl Drive {
     /// The array.
     pub fn nand(&self) -> &Nand {
@@ -298,12 +297,12 @@ impl Drive {
         self.flash.ftl()
     }
 
-    /// The buffer's counters and its levels until now; nothing for a drive without a buffer.
+    /// The buffer's counters and current levels; `None` without a buffer.
     pub fn buffer_report(&self, now: Ns) -> Option<BufferReport> {
         self.path.buffered().map(|buffered| buffered.report(now))
     }
 
-    /// The values of the statistics of all its policies.
+    /// Values of the statistics of all policies.
     pub fn figures(&self) -> Figures {
         let of_buffer = self.path.buffered().map(Buffered::figures).unwrap_or_default();
         let of_reads = self.nand().reliability_figures();
@@ -311,22 +310,22 @@ impl Drive {
         of_ftl.with(&reliability::SLOT, of_reads)
     }
 
-    /// Sectors that reads asked for and that nothing was stored for: never written, or discarded since.
+    /// Sectors read that were never written, or discarded since.
     pub fn unmapped_read_sectors(&self) -> u64 {
         self.interface.unmapped_read_sectors()
     }
 
-    /// Pages in the buffer that flash does not have yet.
+    /// Dirty pages in the buffer.
     pub fn dirty_pages(&self) -> u32 {
         self.path.buffered().map_or(0, Buffered::dirty)
     }
 
-    /// Sectors that the drive offers.
+    /// Capacity for the host in sectors.
     pub fn capacity_sectors(&self) -> u64 {
         self.flash.capacity_sectors()
     }
 
-    /// Whether the drive holds no command and no flash operation.
+    /// Whether no command and no flash operation is outstanding.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.interface.commands.held() == 0 && self.flash.nand().in_flight() == 0
@@ -343,7 +342,7 @@ impl Drive {
         self.flash.take_told(to);
     }
 
-    /// Checks every layer's accounts. Call when the drive is idle.
+    /// Checks the counters and invariants of every layer. Call when the drive is idle.
     pub fn check(&self) -> Result<(), Violation> {
         self.flash.check()?;
         let (stalled, flushes) = match &self.path {

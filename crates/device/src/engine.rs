@@ -96,17 +96,17 @@ pub struct Engine {
 /// State of the drive's background work.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Idle {
-    /// None: the host keeps the drive busy.
+    /// Not scheduled, because requests are outstanding.
     No,
-    /// It begins or goes on at that time, unless a request arrives first.
+    /// Scheduled for this time, unless a request arrives first.
     From(Ns),
     /// A step is running.
     Collecting,
-    /// There is nothing to collect until the host writes more.
+    /// Complete: nothing to collect until the host writes more.
     Done,
 }
 
-/// What goes in and comes out at the public calls.
+/// Cookies and completions at the public interface.
 #[derive(Default)]
 struct Handed {
     completions: VecDeque<Completion>,

@@ -1,4 +1,4 @@
-//! What happens in a stack, as those who look are told of it.
+//! Events of the whole stack, for observers.
 
 use flashloom_buffer::SlotId;
 use flashloom_host::{Dispatched, RequestId};
@@ -51,55 +51,55 @@ pub enum DriveEvent {
         /// The host's number for it.
         id: RequestId,
     },
-    /// The controller time of a command is over; the data of a write begins to cross the link.
+    /// The controller has processed a command. If it is a write, its data starts to cross the link.
     Commanded {
-        /// Which command.
+        /// The drive's number for the command.
         command: CommandId,
     },
     /// A command has arrived in the drive, with its data if it is a write.
     Arrived {
-        /// Which command.
+        /// The drive's number for the command.
         command: CommandId,
     },
     /// The pages that a command's flush waited for are in flash.
     Flushed {
-        /// Which command.
+        /// The drive's number for the command.
         command: CommandId,
     },
     /// The buffer returns sectors of a page.
     ReadBuffered {
-        /// Which page.
+        /// The logical page.
         lpn: Lpn,
-        /// Which of its sectors.
+        /// Mask of the sectors.
         mask: u32,
         /// The slot that holds them.
         slot: SlotId,
     },
     /// A read of sectors of an unmapped page.
     ReadUnmapped {
-        /// Which page.
+        /// The logical page.
         lpn: Lpn,
-        /// Which of its sectors.
+        /// Mask of the sectors.
         mask: u32,
     },
     /// A read of sectors of a page through the FTL.
     ReadFlash {
         /// The command.
         command: CommandId,
-        /// Which page.
+        /// The logical page.
         lpn: Lpn,
-        /// Which of its sectors.
+        /// Mask of the sectors.
         mask: u32,
         /// The slot that the page is cached in; the page is then read whole. `None` if it is not cached.
         slot: Option<SlotId>,
     },
     /// A page of a write is in a slot of the buffer.
     Stored {
-        /// Of which command.
+        /// The drive's number for the command.
         command: CommandId,
-        /// Which page.
+        /// The logical page.
         lpn: Lpn,
-        /// Which of its sectors.
+        /// Mask of the sectors.
         mask: u32,
         /// Its slot.
         slot: SlotId,
@@ -110,7 +110,7 @@ pub enum DriveEvent {
     },
     /// All pages of a write are in the buffer.
     StoredAll {
-        /// Of which command.
+        /// The drive's number for the command.
         command: CommandId,
     },
     /// A page of the host is written to the FTL without a buffer.
@@ -129,24 +129,24 @@ pub enum DriveEvent {
     },
     /// A command has ended in the drive; its number is free.
     Completed {
-        /// Which command.
+        /// The drive's number for the command.
         command: CommandId,
     },
     /// A whole page is discarded.
     Discarded {
-        /// Which page.
+        /// The logical page.
         lpn: Lpn,
     },
     /// A page that no slot holds was refused by flash.
     WriteFailed {
-        /// Which page.
+        /// The logical page.
         lpn: Lpn,
-        /// The sectors that were to be written.
+        /// Mask of the sectors that could not be written.
         mask: u32,
     },
 }
 
-/// What an observer wants to be told. What nobody wants costs nothing.
+/// The calls that an observer wants to receive. Events that no observer wants are not recorded and cost nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
     /// Samples of the state after every interval of simulated time, or of pages

@@ -1,4 +1,4 @@
-//! What is above the drive: a block layer, or a host of its own that sends commands as they are.
+//! The host above a drive: a block layer, or a bare host that forwards commands unchanged.
 
 use flashloom_host::{
     Admission, BlockLayer, Completed, Decision, Dispatched, RequestId, Requests, SchedulerStats, Stage, scheduler,
@@ -8,23 +8,23 @@ use flashloom_workload::Request;
 
 /// The host side of an engine.
 pub(crate) enum Host {
-    /// Merges, schedules, and holds what the drive has no room for.
+    /// Block layer: merges, schedules, and queues requests.
     Layer(Box<BlockLayer>),
-    /// Nothing but a list of what the drive holds.
+    /// Bare host: a list of outstanding commands.
     Bare(Box<Bare>),
 }
 
-/// What became of a request that the host was to take.
+/// Result of passing a request to the host.
 pub(crate) enum Entry {
-    /// It waits in the block layer, by itself or as a part of another.
+    /// Queued in the block layer, alone or merged into another request.
     Queued,
-    /// It goes to the drive at once, as this command.
+    /// Dispatched to the drive at once, as this command.
     Sent(Dispatched),
-    /// There is no room for it.
+    /// Refused: no room.
     Full,
 }
 
-/// The commands that a drive without a block layer holds, each a request as it was submitted.
+/// Outstanding commands of a drive without a block layer; each is one submitted request.
 pub(crate) struct Bare {
     requests: Requests,
     stats: SchedulerStats,
@@ -34,7 +34,7 @@ pub(crate) struct Bare {
 flashloom_units::state! { Bare { nested requests, stats; fixed queue_depth; } }
 
 impl Bare {
-    /// For so many commands at once.
+    /// A host with this queue depth.
     pub(crate) fn new(queue_depth: u32) -> Self {
         Self { requests: Requests::new(queue_depth), stats: SchedulerStats::default(), queue_depth }
     }
@@ -43,7 +43,7 @@ impl Bare {
         self.stats.inserted - self.stats.completed
     }
 
-    /// The command of a request; nothing while the drive holds as many as it can.
+    /// The command of a request; `None` if `queue_depth` commands are outstanding.
     fn submit(&mut self, now: Ns, request: &Request, cookie: u32) -> Option<Dispatched> {
         if self.held() >= u64::from(self.queue_depth) {
             return None;
@@ -71,7 +71,7 @@ impl Bare {
 }
 
 impl Host {
-    /// Takes a request in.
+    /// Accepts a request, if there is room.
     #[inline]
     pub(crate) fn submit(&mut self, now: Ns, request: &Request, cookie: u32) -> Entry {
         match self {
@@ -83,7 +83,7 @@ impl Host {
         }
     }
 
-    /// What the drive is to do next. A bare host has sent everything already.
+    /// The next command to dispatch. A bare host has dispatched everything already.
     #[inline]
     pub(crate) fn dispatch(&mut self, now: Ns) -> Decision {
         match self {
@@ -92,17 +92,17 @@ impl Host {
         }
     }
 
-    /// The drive has done a command: `each` gets every original request in it.
+    /// Ends a command that the drive completed; calls `each` for every original request in it.
     #[inline]
     pub(crate) fn complete(&mut self, now: Ns, id: RequestId, mut each: impl FnMut(&Completed)) {
         match self {
             Self::Layer(layer) => layer.complete(now, id, each),
-            // By reference, so that `each` has one place where it can be inlined.
+            // Passed by reference, so that `each` has a single place where it can be inlined.
             Self::Bare(bare) => bare.finish(id, &mut each),
         }
     }
 
-    /// The drive has failed a command: `each` gets every original request in it.
+    /// Ends a command that the drive failed; calls `each` for every original request in it.
     pub(crate) fn fail(&mut self, now: Ns, id: RequestId, mut each: impl FnMut(&Completed)) {
         match self {
             Self::Layer(layer) => layer.fail(now, id, each),
@@ -110,7 +110,7 @@ impl Host {
         }
     }
 
-    /// The number of the request that was taken in last among those that have not ended.
+    /// The id of the outstanding request that was accepted last.
     #[inline]
     pub(crate) fn newest_member(&self) -> u32 {
         match self {
@@ -119,7 +119,7 @@ impl Host {
         }
     }
 
-    /// Commands that the drive holds at most.
+    /// Maximum number of outstanding commands.
     pub(crate) fn queue_depth(&self) -> u32 {
         match self {
             Self::Layer(layer) => layer.queue_depth(),
@@ -127,7 +127,7 @@ impl Host {
         }
     }
 
-    /// Requests taken in that have neither completed nor failed.
+    /// Accepted requests that have neither completed nor failed.
     pub(crate) fn held(&self) -> u64 {
         let stats = self.stats();
         stats.inserted - stats.completed
@@ -140,7 +140,7 @@ impl Host {
         }
     }
 
-    /// The values of the scheduler's statistics, if there is one.
+    /// Values of the scheduler's statistics; empty without a scheduler.
     pub(crate) fn figures(&self) -> Figures {
         match self {
             Self::Layer(layer) => Figures::default().with(&scheduler::SLOT, layer.figures()),

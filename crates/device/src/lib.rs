@@ -1,8 +1,8 @@
-//! The path of one request: arrival, block layer, link, write buffer, FTL, NAND, completion.
+//! The path of a request: arrival, block layer, link, write buffer, FTL, NAND, completion.
 //!
-//! An [`Engine`] is a [`Drive`] under its host, stepped from outside: requests are submitted, time is advanced, what
-//! completed is collected, and what was measured is an [`Outcome`]. An engine is a [`Target`], and so is whatever else
-//! serves requests in time: [`Simulation`] drives one by a workload, or by several at once.
+//! An [`Engine`] is a [`Drive`] under its host, stepped by its caller: submit requests, advance time, collect
+//! completions, and read the measurements as an [`Outcome`]. An engine is a [`Target`], as is anything else that serves
+//! requests in simulated time. A [`Simulation`] drives a target with one workload or several.
 
 mod anatomy;
 mod client;

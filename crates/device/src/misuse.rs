@@ -5,7 +5,7 @@ use std::fmt;
 use flashloom_units::Ns;
 use flashloom_workload::{Op, Request};
 
-/// Why a target refused a call. Nothing has changed then, and the next call can do better.
+/// Why a target refused a call. The target is unchanged, so a corrected call can follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Misuse {

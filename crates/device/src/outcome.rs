@@ -1,4 +1,4 @@
-//! What a run measured, as raw counters.
+//! The measurements of a run, as raw counters.
 
 use flashloom_buffer::BufferReport;
 use flashloom_ftl::FtlReport;
@@ -11,37 +11,37 @@ use crate::anatomy::AnatomyReport;
 use crate::precondition::Preconditioned;
 use crate::status::Reason;
 
-/// What the host saw. Requests are counted as the workload issued them, before merging.
+/// Measurements at the host. Requests are counted as the workload issued them, before merging.
 #[derive(Clone, Debug, Default)]
 pub struct HostReport {
     /// Requests that arrived.
     pub generated: u64,
-    /// Arrival of the last of them, by the workload: one that found the host full entered it later.
+    /// Arrival time of the last request. A request that found the host full entered it later.
     pub last_arrival_ns: Ns,
-    /// Requests that completed, by operation in the order of [`Op`].
+    /// Completed requests by operation, in the order of [`Op`].
     pub completed: [u64; 4],
-    /// Requests that failed, by reason in the order of [`Reason`].
+    /// Failed requests by reason, in the order of [`Reason`].
     pub failed: [u64; Reason::COUNT],
     /// Bytes of completed reads.
     pub read_bytes: u64,
     /// Bytes of completed writes.
     pub write_bytes: u64,
-    /// From time zero to the last completion or failure, or to the end of the drain where the run ends with one.
+    /// Time from zero to the last completion or failure, or to the end of the drain if the run ends with one.
     pub duration_ns: Ns,
-    /// From arrival to completion, as all latencies here without requests that failed.
+    /// Latency of reads, from arrival to completion. No latency in this struct includes failed requests.
     pub read_latency: Latency,
-    /// From arrival to completion.
+    /// Latency of writes.
     pub write_latency: Latency,
-    /// From arrival to completion, of flushes; a write that a flush goes before is not one.
+    /// Latency of flushes. A write with preflush is not counted here.
     pub flush_latency: Latency,
-    /// From arrival to completion.
+    /// Latency of discards.
     pub discard_latency: Latency,
-    /// Of the writes, those that are durable when they complete (FUA).
+    /// Latency of FUA writes, which are durable when they complete.
     pub fua_latency: Latency,
-    /// Of the writes, those that a flush goes before (PREFLUSH). One with both flags counts in both.
+    /// Latency of writes with PREFLUSH. A write with both flags is counted in both.
     pub preflush_latency: Latency,
-    /// From dispatch to completion, of every completed request: the part that the drive adds. The part that the host
-    /// adds is [`SchedulerStats::wait`].
+    /// Time from dispatch to completion of all completed requests: the part of latency spent in the drive.
+    /// [`SchedulerStats::wait`] has the part spent in the host.
     pub device_latency: Latency,
 }
 
@@ -61,7 +61,7 @@ impl HostReport {
         self.generated - self.total_completed() - self.total_failed()
     }
 
-    /// From arrival to completion, of every completed request.
+    /// Latency of all completed requests, from arrival to completion.
     pub fn latency(&self) -> Latency {
         let mut all = self.read_latency.clone();
         all.merge(&self.write_latency);
@@ -70,7 +70,7 @@ impl HostReport {
         all
     }
 
-    /// Latencies of all completed requests, summed.
+    /// Sum of the latencies of all completed requests.
     pub fn latency_sum_ns(&self) -> u128 {
         let [read, write] = [self.read_latency.sum(), self.write_latency.sum()];
         read + write + self.flush_latency.sum() + self.discard_latency.sum()
@@ -82,78 +82,79 @@ impl HostReport {
     }
 }
 
-/// Everything that a run measured.
+/// All measurements of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What the host saw.
+    /// Measurements at the host.
     pub host: HostReport,
-    /// What the block layer counted.
+    /// Counters of the block layer.
     pub scheduler: SchedulerStats,
-    /// The values of the statistics that its policies describe.
+    /// Values of the statistics that the policies declare.
     pub figures: Figures,
-    /// What the buffer counted; nothing for a drive without one.
+    /// Counters of the buffer; `None` for a drive without one.
     pub buffer: Option<BufferReport>,
-    /// Time that writes waited for room in the buffer, summed over them.
+    /// Time that writes waited for room in the buffer, summed over all writes.
     pub stall_ns: u128,
-    /// Pages that were still dirty in the buffer when the last request completed, and were written then; nothing for a
-    /// run that leaves them there.
+    /// Pages still dirty in the buffer when the last request completed, which were then written; `None` for a run that
+    /// does not drain the buffer.
     pub drained_pages: Option<u64>,
-    /// What the FTL counted.
+    /// Counters of the FTL.
     pub ftl: FtlReport,
     /// Flash operations by kind and origin.
     pub counts: Counts,
-    /// Reads that did not succeed at once; nothing for a drive whose reads always do.
+    /// Reads that did not succeed at once; `None` for a drive whose reads always do.
     pub reads: Option<ReadCounts>,
-    /// How busy the array was; nothing in counting mode.
+    /// Utilization of the array; `None` in counting mode.
     pub utilization: Option<Utilization>,
     /// Erases of each block since the drive was new.
     pub erase_counts: Vec<u32>,
-    /// Of these, the erases before the workload: those of preconditioning.
+    /// Erases of each block by preconditioning, which `erase_counts` includes.
     pub erased_before: Vec<u32>,
-    /// Sectors that reads asked for and that nothing was stored for: never written, or discarded since.
+    /// Sectors read that were never written, or discarded since.
     pub unmapped_read_sectors: u64,
-    /// Host sectors that were compared with what they must hold; nothing where verification is off.
+    /// Host sectors whose contents were verified; `None` if verification is off.
     pub sectors_checked: Option<u64>,
-    /// Where the time of the requests went; nothing where nobody asked.
+    /// Latency by cause; `None` if it was not requested.
     pub anatomy: Option<Box<AnatomyReport>>,
-    /// What ageing the drive did, if it was aged.
+    /// What preconditioning did; `None` for a new drive.
     pub preconditioned: Option<Preconditioned>,
-    /// How the drive's life ended, if it did.
+    /// The end of the drive's life; `None` if it did not end.
     pub end_of_life: Option<EndOfLife>,
 }
 
-/// The moment when a page could not be stored, because too many blocks had failed.
+/// The end of a drive's life: the first time that a page could not be stored because too many blocks had failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndOfLife {
-    /// When.
+    /// Time of the end.
     pub time_ns: Ns,
-    /// Pages that the drive had stored for the host since it was new, preconditioning included.
+    /// Pages stored for the host since the drive was new, including preconditioning.
     pub host_page_writes: u64,
-    /// Requests that failed: then, or later.
+    /// Requests that failed at the end of life or afterwards.
     pub unserved_requests: u64,
-    /// Pages that the write buffer held or had evicted, and flash did not have at the end of the run.
+    /// Pages, in the write buffer or evicted from it, that were not on flash at the end of the run.
     pub unwritten_pages: u32,
 }
 
-/// What the requests waited for that completed since the sample before.
+/// Latencies of the requests that completed since the previous sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SampledLatency {
-    /// The latency that half of them do not pass.
+    /// Median latency.
     pub p50_ns: Ns,
-    /// The latency that 99 % of them do not pass.
+    /// 99th percentile of latency.
     pub p99_ns: Ns,
-    /// The longest latency.
+    /// Maximum latency.
     pub max_ns: Ns,
-    /// The longest time from arrival to dispatch.
+    /// Maximum time from arrival to dispatch.
     pub wait_max_ns: Ns,
 }
 
-/// The state of a run at one moment; counters are cumulative.
+/// The state of a run at one time. Counters are cumulative.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// Whether requests take time; in counting mode there is no latency, and `time_ns` is when the last one arrived.
+    /// Whether the run is timed. In counting mode there are no latencies, and `time_ns` is the arrival time of the last
+    /// request.
     pub is_timed: bool,
-    /// When.
+    /// Time of the sample.
     pub time_ns: Ns,
     /// Requests that have completed.
     pub completed: u64,
@@ -161,15 +162,16 @@ pub struct Sample {
     pub read_bytes: u64,
     /// Bytes of completed writes.
     pub write_bytes: u64,
-    /// Latencies of completed requests, summed.
+    /// Sum of the latencies of completed requests.
     pub latency_sum_ns: u128,
-    /// Latencies since the sample before; nothing where no request completed, or none takes time.
+    /// Latencies since the previous sample; `None` if no request completed, or in counting mode.
     pub latency: Option<SampledLatency>,
-    /// Requests that have arrived, and neither completed nor failed.
+    /// Requests that have arrived and have neither completed nor failed.
     pub outstanding: u64,
-    /// Pages in the buffer that flash does not have yet.
+    /// Dirty pages in the buffer.
     pub dirty_pages: u32,
-    /// Pages that the FTL stored for the host, without those that only pad a block: what `programs` amplify.
+    /// Pages stored for the host, without padding: the denominator of write amplification, whose numerator is
+    /// `programs`.
     pub host_page_writes: u64,
     /// Pages programmed, by origin in the order of [`Origin`](flashloom_nand::Origin).
     pub programs: [u64; 5],

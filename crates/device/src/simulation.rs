@@ -1,7 +1,7 @@
-//! One run: workloads drive a target to their end.
+//! A run: workloads drive a target until they end.
 //!
-//! Every moment goes in the same order: what ends in the target, what arrives, what the target begins by itself
-//! ([`Target::due`]). After each of them the target and its host settle what they have for each other.
+//! At each timestamp events are processed in this order: what ends in the target, what arrives, what the target starts
+//! by itself ([`Target::due`]). After each of them, target and host exchange completions and new requests.
 
 mod run;
 mod tenant;
@@ -16,49 +16,49 @@ use crate::target::{Target, Terms};
 pub use run::Run;
 pub use tenant::Tenant;
 
-/// One run of workloads on a target: an engine, unless another is named.
+/// A run of workloads on a target, by default an engine.
 pub struct Simulation<T = Engine> {
     target: T,
     terms: Terms,
-    /// Pages programmed for the host between two samples, where they are not taken by time.
+    /// Pages programmed for the host between two samples, if samples are taken by pages rather than by time.
     sample_pages: Option<u64>,
 }
 
 impl<T: Target> Simulation<T> {
-    /// A run of a target that nothing was submitted to. It ends when the life of a drive does, if that comes first.
+    /// A run on a target without submitted requests. It also ends when the life of a drive ends.
     pub fn new(target: T) -> Self {
         Self { target, terms: Terms { stops_at_end_of_life: true, drains: false }, sample_pages: None }
     }
 
-    /// The workload goes on when the drive's life has ended, against a drive that can only be read.
+    /// Continues the workload after the end of the drive's life, when the drive is read-only.
     #[must_use]
     pub fn beyond_end_of_life(mut self) -> Self {
         self.terms.stops_at_end_of_life = false;
         self
     }
 
-    /// The run is to end when everything that was written is in flash, not when the last request has completed.
+    /// Ends the run when all written data is on flash, instead of when the last request has completed.
     #[must_use]
     pub fn with_drain(mut self) -> Self {
         self.terms.drains = true;
         self
     }
 
-    /// Samples are to come after every `pages` programmed for the host, not by time: for counting mode, where most
-    /// happens at a few moments. One request may program more than that, and two samples are then further apart.
+    /// Takes samples after every `pages` pages programmed for the host instead of by time. For counting mode, where
+    /// most events share a few timestamps. A request may program more pages than that; two samples are then further
+    /// apart.
     #[must_use]
     pub fn with_samples_by_pages(mut self, pages: u64) -> Self {
         self.sample_pages = Some(pages);
         self
     }
 
-    /// Runs a workload to its end, or to that of the drive's life; returns when that was. `observers` get what they are
-    /// interested in, samples after every `interval_ns` of simulated time. An interrupted run ends where it is
+    /// Runs a workload until it, or the drive's life, ends; returns the time of the end. `observers` are called as
+    /// their interest says, with a sample every `interval_ns` of simulated time. An interrupted run stops where it is
     /// ([`Target::interrupt`]).
     ///
     /// # Errors
-    /// What the workload finds wrong with its input, which one that was checked before does not; a request that the
-    /// target refuses.
+    /// An error in the workload's input, unless it was checked before; a request that the target refuses.
     pub fn run(
         &mut self,
         arrivals: &mut dyn Arrivals,
@@ -68,8 +68,8 @@ impl<T: Target> Simulation<T> {
         self.drive(&mut [Tenant::new(arrivals)], false, interval_ns, observers)
     }
 
-    /// Runs several workloads on the target until all of them have ended, as [`Self::run`]. Each has its own arrivals,
-    /// its own backlog, and its own report ([`Tenant::report`]); those that wait for room take turns.
+    /// Runs several workloads on the target until all have ended, like [`Self::run`]. Each has its own arrivals,
+    /// backlog and report ([`Tenant::report`]). Workloads that wait for room take turns.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -103,15 +103,15 @@ impl<T: Target> Simulation<T> {
 }
 
 impl Simulation {
-    /// What was measured, after [`Self::run`].
+    /// Measurements of the run, after [`Self::run`].
     pub fn outcome(&self) -> Outcome {
         self.target.outcome()
     }
 
-    /// Checks that everything adds up at the end of a run, as [`Engine::check`].
+    /// Checks at the end of a run that all counters add up, like [`Engine::check`].
     ///
     /// # Errors
-    /// The first account that does not, with its numbers.
+    /// The first counter that does not add up, with its values.
     pub fn check(&self) -> Result<(), Violation> {
         self.target.check()
     }

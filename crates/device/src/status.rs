@@ -1,39 +1,39 @@
-//! How a request ends: done, and with which value, or failed and why.
+//! The status of a request: done with a value, or failed with a reason.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What became of a request.
-// Not `#[non_exhaustive]`: a request is done or it is not, and what else there is to say belongs to one of the two.
+/// How a request ended.
+// Not `#[non_exhaustive]`: a request is done or failed, and any further detail belongs to one of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Status {
-    /// The drive did what was asked. The value is what the operation returns: zero for reads, writes, discards and
-    /// flushes, which return none.
+    /// The drive did what was requested. The value is the result of the operation; reads, writes, discards and flushes
+    /// have none and return 0.
     Done(u64),
-    /// The drive did not, or only in part: after a write that failed, each of its sectors holds what it held before or
-    /// what was to be written.
+    /// The drive did not do it, or only in part. After a failed write each of its sectors has either its old or its new
+    /// data.
     Failed(Reason),
 }
 
 impl Status {
-    /// Done, without a value.
+    /// Done, with value 0.
     pub const DONE: Self = Self::Done(0);
 
-    /// Whether the drive did what was asked.
+    /// Whether the request is done.
     #[inline]
     pub const fn is_done(self) -> bool {
         matches!(self, Self::Done(_))
     }
 
-    /// The status of a whole, of which this is the status of one part and `other` that of another: the first failure,
-    /// or else that of the other part.
+    /// The status of a request whose two parts ended with these: the first failure, or, if both are done, the status of
+    /// `other`.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         if self.is_done() { other } else { self }
     }
 
-    /// In one word, as in a log: `done`, or why not.
+    /// One word for logs: `done`, or the reason of the failure.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Done(_) => "done",
@@ -42,35 +42,36 @@ impl Status {
     }
 }
 
-/// Why a request failed.
-// As wide as a value, so that a status goes from hand to hand in two registers.
+/// Reason of a failure.
+// As wide as the value, so that a status is passed in two registers.
 #[repr(u64)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The drive held it when its life ended: a page of it, or one that it had to make durable, could not be stored,
-    /// because too many blocks had failed.
+    /// The command was outstanding when the drive's life ended: a page of it, or one that it had to make durable, could
+    /// not be stored because too many blocks had failed.
     EndOfLife,
-    /// It was to change a drive whose life had ended before, or to make durable what that drive cannot store.
+    /// A command, after the end of the drive's life, that would change the drive or make durable what the drive cannot
+    /// store.
     ReadOnly,
-    /// It was to read a page that the array could not read, or that was lost when it was moved before.
+    /// A read of a page that the array could not read, or whose data was lost earlier, when the page was moved.
     Unreadable,
 }
 
 impl Reason {
-    /// How many there are.
+    /// Number of reasons.
     pub const COUNT: usize = 3;
 
-    /// All of them, in order.
+    /// All reasons, in order.
     pub const ALL: [Self; Self::COUNT] = [Self::EndOfLife, Self::ReadOnly, Self::Unreadable];
 
-    /// As an index into counters by reason.
+    /// Index into counters by reason.
     #[inline]
     pub const fn at(self) -> usize {
         self as usize
     }
 
-    /// In one word, as in a log and in `host.failed` of a result.
+    /// One word for logs and for `host.failed` in a result.
     pub const fn name(self) -> &'static str {
         match self {
             Self::EndOfLife => "end_of_life",

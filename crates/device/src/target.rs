@@ -137,8 +137,8 @@ pub trait Target {
         true
     }
 
-    /// Called when all requests have completed and the target rests. Returns true if the run is over, by default when
-    /// the engines are idle. A target that has work left begins it, and is asked again when it rests.
+    /// Called when all requests have completed and the target is idle. Returns true if the run has ended, by default
+    /// when the engines are idle. A target that has work left starts it; this is called again when the target is idle.
     fn finish(&mut self) -> bool {
         self.engines().into_iter().all(Engine::is_idle)
     }
@@ -146,8 +146,8 @@ pub trait Target {
     /// Called when the run has ended.
     fn end(&mut self) {}
 
-    /// Starts to report to observers by [`Self::tell`]. Returns what of `interest` it will report, or `None` if
-    /// nothing: the simulation then reports what it knows of the requests.
+    /// Starts to report to observers by [`Self::tell`]. Returns the part of `interest` that the target will report, or
+    /// `None` if it reports nothing. The simulation then reports arrivals and completions of requests itself.
     fn watch(&mut self, _interest: Interest) -> Option<Interest> {
         None
     }
@@ -183,7 +183,7 @@ pub trait Target {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Terms {
-    /// True to end at a drive's end of life. Otherwise the run goes on against a read-only drive.
+    /// True to end the run at a drive's end of life. If false, the run continues on the read-only drive.
     pub stops_at_end_of_life: bool,
     /// True to drain the buffer after the last request before the run ends.
     pub drains: bool,

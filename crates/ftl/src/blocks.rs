@@ -1,9 +1,8 @@
-//! The block pool of every mapping: which blocks are free, open, closed or bad, how many valid pages they hold and how
-//! often they were erased.
+//! The block pool of every mapping: state, valid pages and erase count of each block.
 //!
-//! The pool counts in the mapping's own units: what it calls plane and block is a die and its superblock where page
-//! mappings have superblocks, and a group of chips and its superblock under log-block mappings. The latter take a block
-//! and erase it when they are done with it: none of theirs is ever closed, a victim, or bad.
+//! The pool counts in the units of the mapping. Under a page mapping with superblocks, its planes are dies and its
+//! blocks superblocks. Under a log-block mapping, its planes are groups of chips and its blocks the superblocks of a
+//! group; these mappings erase a block when they are done with it, so none of theirs is ever closed, a victim, or bad.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,17 +13,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::{RetiredBlocks, WearLevelling};
 
-/// What a block is doing.
+/// State of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum BlockState {
     Free,
-    /// In use: pages are written to it, or will be merged into another.
+    /// In use: it takes pages, or a log-block mapping will merge it.
     Open,
-    /// Full, and to be collected one day.
+    /// Full, and a candidate for garbage collection.
     Closed,
     /// Being collected.
     Victim,
-    /// Never programmed or erased again; what it holds is still to be moved out.
+    /// Never programmed or erased again. Its valid pages still have to be moved out.
     Bad,
 }
 
@@ -35,7 +34,7 @@ pub(crate) struct Blocks {
     state: Vec<BlockState>,
     valid: Vec<u32>,
     erases: Vec<u32>,
-    /// Free blocks of each plane, the next to open on top: by wear, or by when they were freed.
+    /// Free blocks of each plane as a heap: the next to open on top, by erase count or by time of release.
     free: Vec<BinaryHeap<Reverse<(u32, BlockId)>>>,
     freed: u32,
     total_free: u64,
@@ -53,7 +52,7 @@ flashloom_units::state! {
 }
 
 impl Blocks {
-    /// All blocks free, except those that are bad from birth.
+    /// All blocks free, except factory bad blocks.
     pub(crate) fn new(geometry: Geometry, levelling: WearLevelling, is_bad: impl Fn(BlockId) -> bool) -> Self {
         let blocks = geometry.total_blocks() as usize;
         let of_plane = |plane| {
@@ -90,13 +89,13 @@ impl Blocks {
         self.retired
     }
 
-    /// A program on an open block failed: it takes no more of them.
+    /// Marks an open block as bad after a failed program; it takes no more pages.
     pub(crate) fn program_failed(&mut self, block: BlockId) {
         self.retired.program += 1;
         self.retire(block);
     }
 
-    /// The erase of a victim failed.
+    /// Marks a victim as bad after a failed erase.
     pub(crate) fn erase_failed(&mut self, block: BlockId) {
         debug_assert_eq!(self.valid[block.at()], 0, "no valid page is ever erased");
         self.retired.erase += 1;
@@ -132,12 +131,13 @@ impl Blocks {
         self.state[block.at()] = state;
     }
 
-    /// How often each block was erased.
+    /// Erase count of each block.
     pub(crate) fn erase_counts(&self) -> &[u32] {
         &self.erases
     }
 
-    /// Opens the free block of a plane that wear levelling prefers; `last` only where there is no other, or none.
+    /// Opens a free block of a plane, chosen by wear levelling. Opens `last` only if no other is free; `last` may be
+    /// `NONE`.
     pub(crate) fn open(&mut self, plane: PlaneId, last: BlockId) -> BlockId {
         let free = &mut self.free[plane.at()];
         let first = free.pop().expect("a block is kept free in every plane");
@@ -150,7 +150,7 @@ impl Blocks {
         self.opened(block)
     }
 
-    /// Opens the most worn free block, for data that will stay. The free blocks of a plane are few.
+    /// Opens the most worn free block of a plane, for cold data. Linear in the free blocks of the plane, which are few.
     pub(crate) fn open_worn(&mut self, plane: PlaneId) -> BlockId {
         let mut free = std::mem::take(&mut self.free[plane.at()]).into_vec();
         let worn = (0..free.len()).max_by_key(|&at| free[at].0).expect("a block is kept free in every plane");
@@ -166,7 +166,7 @@ impl Blocks {
         block
     }
 
-    /// An erased block is free again.
+    /// Returns an erased block to the pool.
     pub(crate) fn release(&mut self, block: BlockId) {
         debug_assert_eq!(self.valid[block.at()], 0, "no valid page is ever erased");
         self.state[block.at()] = BlockState::Free;
@@ -180,34 +180,34 @@ impl Blocks {
         self.free[self.geometry.plane_of(block).at()].push(Reverse((rank, block)));
     }
 
-    /// A page of a block has become valid.
+    /// Counts a new valid page.
     #[inline]
     pub(crate) fn gained(&mut self, block: BlockId) {
         self.valid[block.at()] += 1;
     }
 
-    /// A page of a block has died; how many valid ones it has left.
+    /// Counts a page as dead; returns the number of valid pages left.
     #[inline]
     pub(crate) fn lost(&mut self, block: BlockId) -> u32 {
         self.valid[block.at()] -= 1;
         self.valid[block.at()]
     }
 
-    /// Valid pages of a block have moved to another.
+    /// Moves the count of valid pages from one block to another.
     #[inline]
     pub(crate) fn moved(&mut self, from: BlockId, to: BlockId, pages: u32) {
         self.valid[from.at()] -= pages;
         self.valid[to.at()] += pages;
     }
 
-    /// Fetches what is known of a block into the processor's cache.
+    /// Prefetches the state of a block into the processor's cache.
     #[inline]
     pub(crate) fn prepare(&self, block: BlockId) {
         prefetch(&self.valid, block.at());
         prefetch(&self.state, block.at());
     }
 
-    /// Checks that all tables say the same of every block, whatever they were loaded from.
+    /// Checks a loaded state: all tables agree about every block.
     pub(crate) fn check(&self) -> Result<(), Violation> {
         let blocks = self.state.len();
         let mut is_listed = vec![false; blocks];
@@ -251,12 +251,12 @@ impl Blocks {
         Ok(())
     }
 
-    /// How many blocks of the drive are in a state.
+    /// Number of blocks of the drive in a state.
     pub(crate) fn count(&self, state: BlockState) -> usize {
         self.state.iter().filter(|&&other| other == state).count()
     }
 
-    /// Valid pages of the whole drive, counted from the blocks.
+    /// Valid pages of the whole drive, summed over its blocks.
     pub(crate) fn total_valid(&self) -> u64 {
         self.valid.iter().map(|&valid| u64::from(valid)).sum()
     }

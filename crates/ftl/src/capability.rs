@@ -14,7 +14,7 @@ pub const TRANSLATION_PAGES: Capability = Capability::new("a mapping with transl
 /// A placement that puts neighbouring logical blocks on neighbouring chips and leaves them there.
 pub const FIXED_HOMES: Capability = Capability::new("a placement that leaves logical blocks where they are");
 
-/// A write buffer of at least one page above the FTL. It depends on the configured capacity.
+/// A write buffer above the FTL, offered if its configured capacity is at least one page.
 pub const WRITE_BUFFER: Capability = Capability::new("a write buffer of at least one page");
 
 /// Offered by policies that draw random numbers from the run's seed.

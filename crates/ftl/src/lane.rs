@@ -52,7 +52,7 @@ impl Lane {
         Self(Self::OWN + number)
     }
 
-    /// True if a plane may open it only while it has a block to spare.
+    /// True if a plane may open this lane only while it has a spare block.
     #[inline(always)]
     pub(crate) const fn is_extra(self) -> bool {
         self.0 as u32 >= Self::BASE
@@ -162,7 +162,8 @@ pub struct Demands {
     pub streams: bool,
     /// True to keep survivors apart from new pages, and survivors of streams apart from others.
     pub isolation: bool,
-    /// Mean reads per page, since its erase, from which on a block of streams has its survivors spread over the chips.
+    /// Threshold of the mean reads per page since the erase of a block of streams, above which its survivors are spread
+    /// over the chips.
     pub spread_reads: Option<u32>,
 }
 

@@ -1,8 +1,8 @@
-//! The flash translation layer: mapping, allocation of pages, garbage collection, wear.
+//! The flash translation layer: mapping, page allocation, garbage collection, wear levelling.
 //!
-//! An FTL decides and updates its state at the moment it is called, and emits flash operations to the array
-//! ([`Nand`](flashloom_nand::Nand)) with what they must wait for; so the same code serves the counting and the timed
-//! back end. Four choices, each a slot with one file a policy: the [`mapping`], the [`allocation`] of pages to planes,
+//! An FTL updates its state as soon as it is called, and emits flash operations to the array
+//! ([`Nand`](flashloom_nand::Nand)) with their dependencies. The same code therefore runs in counting mode and in timed
+//! mode. It has four slots, in which every policy is one file: the [`mapping`], the [`allocation`] of pages to planes,
 //! the [`collection`] victim, and the [`placement`] of logical blocks on chips.
 
 pub mod allocation;

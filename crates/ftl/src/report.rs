@@ -1,41 +1,41 @@
-//! Counters that every FTL has, whatever its policies count besides as statistics of their own.
+//! Counters that every FTL has; its policies declare further statistics of their own.
 
 use flashloom_units::{Reader, State, StateError, Writer};
 use serde::{Deserialize, Serialize};
 
-/// Counters of an FTL; what does not apply is absent.
+/// Counters of an FTL. Those that do not apply are `None`.
 #[derive(Clone, Debug, Default)]
 pub struct FtlReport {
     /// Pages written by the layer above.
     pub host_page_writes: u64,
-    /// Pages read for the layer above, from flash.
+    /// Pages read from flash for the layer above.
     pub host_page_reads: u64,
     /// Valid pages copied by collections and merges.
     pub page_copies: u64,
     /// Blocks erased.
     pub block_erases: u64,
-    /// Partial writes that first had to read the page beneath.
+    /// Partial writes that first had to read the old copy of the page.
     pub read_modify_writes: u64,
-    /// Pages whose mapping a discard removed.
+    /// Pages unmapped by discards.
     pub trimmed_pages: u64,
-    /// Collections begun because a write found too few free blocks.
+    /// Garbage collections begun by a write that found too few free blocks.
     pub foreground_collections: u64,
-    /// Collections begun while the drive was idle.
+    /// Garbage collections begun while the drive was idle.
     pub background_collections: u64,
-    /// Pages that were written as hot ones, where hot and cold pages are kept apart.
+    /// Pages written as hot; `None` unless hot and cold pages are separated.
     pub hot_page_writes: Option<u64>,
-    /// Blocks whose data static wear levelling moved.
+    /// Blocks moved by static wear levelling.
     pub wear_moves: Option<u64>,
-    /// Blocks that are bad, of a drive that has such or whose blocks can fail.
+    /// Bad blocks; `None` unless blocks can be or become bad.
     pub retired: Option<RetiredBlocks>,
-    /// Pages of the map that were programmed, by a mapping whose map is on flash.
+    /// Map pages programmed; 0 if the map is not on flash.
     pub map_writes: u64,
 }
 
-/// Families of figures that states of older drives have behind these counters, each switched off.
+/// Number of optional groups of figures that older versions saved after these counters. They are saved as absent.
 const OLDER_FAMILIES: usize = 3;
 
-// All fields are named, so that a new one does not compile before it is saved, or left out.
+// Names all fields, so that a new field does not compile until it is saved or left out on purpose.
 impl State for FtlReport {
     fn save(&self, to: &mut Writer) {
         let Self {
@@ -82,7 +82,8 @@ impl State for FtlReport {
 }
 
 impl FtlReport {
-    /// The counters of two stores of a mapping together. What only one kind of mapping counts is the first's.
+    /// Sums the counters of two stores of one mapping. Counters that only one kind of mapping has are taken from
+    /// `self`.
     #[must_use]
     pub fn and(self, other: &Self) -> Self {
         Self {
@@ -99,14 +100,13 @@ impl FtlReport {
         }
     }
 
-    /// Pages programmed for another reason than that the layer above wrote them.
+    /// Pages programmed for any other reason than a write by the layer above.
     pub fn other_programs(&self) -> u64 {
         self.page_copies + self.map_writes
     }
 }
 
-/// Blocks that hold nothing any more, by what made them bad; since the drive was new, preconditioning included. A block
-/// of a superblock that is bad takes the others along.
+/// Bad blocks by cause, since the drive was new. A bad block of a superblock makes the other blocks of it bad too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetiredBlocks {
     /// Bad when the drive was new.
@@ -118,7 +118,7 @@ pub struct RetiredBlocks {
 }
 
 impl RetiredBlocks {
-    /// The blocks of as many superblocks of a width.
+    /// Bad superblocks converted to blocks: each counts `width` times.
     pub(crate) fn times(self, width: u32) -> Self {
         let [factory, program, erase] =
             [self.factory, self.program, self.erase].map(|blocks| blocks * u64::from(width));

@@ -30,10 +30,10 @@ pub struct FtlSetup {
 }
 
 impl FtlSetup {
-    /// The demands of the mapping on the layers beside it.
+    /// What the mapping requires of the write buffer and of the array.
     ///
     /// # Errors
-    /// Why the FTL does not fit that space.
+    /// The FTL does not fit this space.
     pub fn profile(&self, space: &Space) -> Result<Profile, Refusal> {
         if space.logical_pages == 0 {
             let found = "a drive whose over-provisioning leaves nothing for the host";

@@ -1,8 +1,8 @@
-//! Where the policies of an FTL are in a configuration, and what is counted for each of them, whoever wrote it.
+//! The configuration keys of the FTL's slots, and the statistics that are counted for any policy in them.
 
 use flashloom_units::{SlotSpec, Statistic};
 
-/// The place of the mapping.
+/// Slot of the mapping.
 pub static MAPPING: SlotSpec = SlotSpec {
     name: "mappings",
     key: "ftl.mapping",
@@ -11,7 +11,7 @@ pub static MAPPING: SlotSpec = SlotSpec {
     statistics: &[],
 };
 
-/// The place of the allocation.
+/// Slot of the allocation.
 pub static ALLOCATION: SlotSpec = SlotSpec {
     name: "allocations",
     key: "ftl.allocation",
@@ -24,7 +24,7 @@ pub static ALLOCATION: SlotSpec = SlotSpec {
     )],
 };
 
-/// The place of the collection policy.
+/// Slot of the collection policy.
 pub static COLLECTION: SlotSpec = SlotSpec {
     name: "gc",
     key: "ftl.gc",
@@ -33,7 +33,7 @@ pub static COLLECTION: SlotSpec = SlotSpec {
     statistics: &[],
 };
 
-/// The place of the placement.
+/// Slot of the placement.
 pub static PLACEMENT: SlotSpec = SlotSpec {
     name: "placements",
     key: "ftl.placement",

@@ -1,8 +1,8 @@
-//! What is counted of streams, by an allocation or a mapping that looks for them.
+//! Statistics of streams, for allocations and mappings that look for them.
 
 use flashloom_units::{Figure, Reader, State, StateError, Statistic, Writer};
 
-/// Statistics of whoever looks for streams; absent where it does not.
+/// Statistics of a search for streams; absent if the search is off.
 pub const STREAMS: &[Statistic] = &[
     Statistic::count("streams", "Streams detected: runs of pages that were written together."),
     Statistic::count("stream_pages", "Pages in them."),
@@ -15,15 +15,15 @@ pub const STREAMS: &[Statistic] = &[
 /// Counters of streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StreamReport {
-    /// Streams found.
+    /// Number of streams found.
     pub(crate) detected: u64,
     /// Pages in them.
     pub(crate) pages: u64,
-    /// Pages a stream at the moment: an adaptive threshold moves.
+    /// Current minimum length of a stream in pages; an adaptive threshold changes it.
     pub(crate) threshold: u64,
 }
 
-/// Figures that states of older drives have behind these counters, always zero.
+/// Number of figures that older versions saved after these counters. They are saved as zero.
 const OLDER_FIGURES: usize = 1;
 
 impl State for StreamReport {
@@ -39,7 +39,7 @@ impl State for StreamReport {
     }
 }
 
-/// The values of [`STREAMS`], if there is a search for streams.
+/// The values of [`STREAMS`]; absent if there is no search for streams.
 pub(crate) fn figures(report: Option<StreamReport>) -> [Figure; STREAMS.len()] {
     let counted = |of: fn(StreamReport) -> u64| Figure::count_or_absent(report.map(of));
     [counted(|streams| streams.detected), counted(|streams| streams.pages), counted(|streams| streams.threshold)]

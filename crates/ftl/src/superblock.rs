@@ -89,13 +89,13 @@ impl Superblocks {
         self.width
     }
 
-    /// True if folded numbers are those of the array.
+    /// True if the store's numbers of blocks and pages are those of the array, because no blocks are folded.
     #[inline(always)]
     pub(crate) fn are_blocks(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// Pages left in a superpage whose next page has that index in the superblock.
+    /// Pages left in the current superpage, given the superblock's write pointer.
     #[inline(always)]
     pub(crate) fn left_of_superpage(&self, index: u32) -> u32 {
         if self.width == 1 { 1 } else { self.width - self.by_width.remainder(index) }

@@ -1,4 +1,4 @@
-//! Flash commands as the FTL emits them.
+//! Flash commands that the FTL emits.
 
 use crate::{BlockId, Lpn, Nand, OpId, Origin, Ppn, Urgency};
 
@@ -13,24 +13,24 @@ use crate::{BlockId, Lpn, Nand, OpId, Origin, Ppn, Urgency};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Read {
-    /// Which page.
+    /// The physical page.
     pub ppn: Ppn,
-    /// Which of its sectors.
+    /// Mask of the sectors to read.
     pub mask: u32,
-    /// On whose behalf.
+    /// Origin of the read.
     pub origin: Origin,
-    /// Who waits for it.
+    /// Urgency of the read.
     pub urgency: Urgency,
-    /// The logical page that the layer above asks for, or [`Lpn::NONE`] where what is read serves a program.
+    /// The logical page that the layer above reads; [`Lpn::NONE`] for a read that only provides data for a program.
     pub lpn: Lpn,
-    /// The operation that it starts after: where a page is must be known before it is read.
+    /// The operation that has to end before the read starts, such as the read of its map entry.
     pub after: OpId,
-    /// Handed back when the data is there, or [`Nand::NO_TAG`].
+    /// Tag returned when the read has ended, or [`Nand::NO_TAG`].
     pub tag: u32,
 }
 
 impl Read {
-    /// A read that serves a program, starts at once and gives no notice.
+    /// A read that provides data for a program, waits for no other operation and has no tag.
     #[inline(always)]
     pub const fn new(ppn: Ppn, mask: u32, origin: Origin) -> Self {
         let (urgency, after) = (Urgency::Needed, OpId::DONE);
@@ -38,27 +38,28 @@ impl Read {
     }
 }
 
-/// A program of the next page of a block. It starts after every page below it, and after a pending erase of the block.
+/// A program of the next page of a block. It starts after all lower pages of the block and after a pending erase of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
-    /// Which block.
+    /// The block.
     pub block: BlockId,
-    /// Which of its pages: the next one.
+    /// Index of the page in the block; must be the next one.
     pub page: u32,
-    /// What is written.
+    /// The data.
     pub data: Data,
-    /// On whose behalf.
+    /// Origin of the program.
     pub origin: Origin,
-    /// Who waits for it.
+    /// Urgency of the program.
     pub urgency: Urgency,
-    /// The operation that it starts after: a read of what it writes, or a program of it that failed.
+    /// The operation that has to end before the program starts: a read of its data, or an earlier program of it that
+    /// failed.
     pub after: OpId,
-    /// Handed back when it ends, unless it fails, or [`Nand::NO_TAG`].
+    /// Tag returned when the program has ended without failing, or [`Nand::NO_TAG`].
     pub tag: u32,
 }
 
 impl Program {
-    /// A program that waits for no other operation and gives no notice.
+    /// A program that waits for no other operation and has no tag.
     #[inline(always)]
     pub const fn new(block: BlockId, page: u32, data: Data, origin: Origin) -> Self {
         let (urgency, after) = (Urgency::Needed, OpId::DONE);
@@ -69,87 +70,88 @@ impl Program {
 /// A copy of a page to the next page of a block.
 #[derive(Clone, Copy, Debug)]
 pub struct PageCopy {
-    /// The page that is copied.
+    /// The source page.
     pub from: Ppn,
-    /// The block that it is copied to.
+    /// The target block.
     pub block: BlockId,
-    /// Which of its pages: the next one.
+    /// Index of the target page in its block; must be the next one.
     pub page: u32,
-    /// On whose behalf.
+    /// Origin of the copy.
     pub origin: Origin,
-    /// Who waits for it.
+    /// Urgency of the copy.
     pub urgency: Urgency,
 }
 
 impl PageCopy {
-    /// A copy that a host write cannot go on for long without.
+    /// A copy of urgency [`Urgency::Needed`].
     #[inline(always)]
     pub const fn new(from: Ppn, block: BlockId, page: u32, origin: Origin) -> Self {
         Self { from, block, page, origin, urgency: Urgency::Needed }
     }
 }
 
-/// An erase of a block, after everything that was emitted for it, the programs of its copies included.
+/// An erase of a block. It starts after all operations emitted for the block before, including programs of copies from
+/// it.
 #[derive(Clone, Copy, Debug)]
 pub struct Erase {
-    /// Which block.
+    /// The block.
     pub block: BlockId,
-    /// On whose behalf.
+    /// Origin of the erase.
     pub origin: Origin,
-    /// Who waits for it.
+    /// Urgency of the erase.
     pub urgency: Urgency,
 }
 
 impl Erase {
-    /// An erase that a host write cannot go on for long without.
+    /// An erase of urgency [`Urgency::Needed`].
     #[inline(always)]
     pub const fn new(block: BlockId, origin: Origin) -> Self {
         Self { block, origin, urgency: Urgency::Needed }
     }
 }
 
-/// A page as the layer above the FTL writes it.
+/// A host page, as the layer above the FTL writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostPage {
-    /// Which logical page.
+    /// The logical page.
     pub lpn: Lpn,
-    /// Which of its sectors.
+    /// Mask of the sectors written.
     pub mask: u32,
-    /// Which write of that layer: they are counted, from the first on, and begin again at zero after 2^32.
+    /// Sequence number of the write in that layer; wraps to zero after 2^32.
     pub write: u32,
 }
 
 impl HostPage {
-    /// No page of the host.
+    /// No host page.
     pub(crate) const NONE: Self = Self { lpn: Lpn::NONE, mask: 0, write: 0 };
 }
 
-/// What a program writes.
+/// The data of a program.
 #[derive(Clone, Copy, Debug)]
 pub enum Data {
-    /// Host sectors, over the sectors of an older page where the mask has gaps.
+    /// Sectors of a host page; sectors outside its mask are taken from an older page.
     Host {
-        /// Which page, and which of its sectors the host wrote.
+        /// The host page, and the mask of the sectors that the host wrote.
         page: HostPage,
-        /// The page that the others come from, or none.
+        /// The older page that the other sectors are taken from, or none.
         base: Ppn,
     },
     /// The contents of another page.
     Copy(Ppn),
-    /// Entries of a map, over those of an older page of it. A read of it takes the older page until the program has
-    /// ended: the controller still has the entries that have changed.
+    /// Entries of a map page; unchanged entries are taken from an older copy of it. Until the program has ended, a read
+    /// of the map page reads the older copy, and the controller has the changed entries in memory.
     Map {
-        /// Which page of the map, as its owner counts them.
+        /// Number of the map page, as its owner counts them.
         page: u32,
-        /// The older page, or none.
+        /// The older copy, or none.
         base: Ppn,
     },
-    /// Nothing that is ever read: a page above it is needed.
+    /// Dummy data that is never read, programmed because a later page of the block is needed.
     Filler,
 }
 
 impl Data {
-    /// The page of the host that it is, and the page of the array that it comes from; none where there is none.
+    /// The host page and the source page of this data; none if it has none.
     #[inline]
     pub(crate) const fn parts(self) -> (HostPage, Ppn) {
         match self {

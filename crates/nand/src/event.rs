@@ -1,10 +1,10 @@
-//! What happens in the array, for those who look: the checks of a verified run, the anatomy of latency, pictures.
+//! Events of the array for observers: the checks of a verified run, the anatomy of latency, pictures.
 
 use crate::{BlockId, DieId, Lpn, Origin, Ppn, Urgency};
 use flashloom_units::Ns;
 use serde::{Deserialize, Serialize};
 
-/// What an operation does.
+/// Kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OperationKind {
     /// Reads a page.
@@ -15,138 +15,139 @@ pub enum OperationKind {
     Copyback,
     /// Erases a block.
     Erase,
-    /// Not a command, and never told: the data of a page is on its way to another block, and the page's own must not be
-    /// erased.
+    /// Internal, never reported: holds off the erase of a block while a page of it is being copied to another block.
     Hold,
 }
 
-/// A flash operation, as the chips see it.
+/// A flash operation as the chips see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// Its number among those that have not ended; used again after that.
+    /// Number of the operation, unique among those that have not ended; reused afterwards.
     pub number: u32,
-    /// What it does.
+    /// Kind of the operation.
     pub kind: OperationKind,
-    /// Which page; of an erase the first of the block. A read of a page that is being moved may begin at another one.
+    /// The physical page; for an erase the first of the block. A read of a page that is being moved may start at
+    /// another one.
     pub ppn: Ppn,
     /// The block of that page.
     pub block: BlockId,
     /// The die of that block.
     pub die: DieId,
-    /// Where a program's data comes from: the source of a copy, or the page beneath a partial write; or none.
+    /// Source of a program's data, or none: the source of a copy, or the old copy for a partial write.
     pub from: Ppn,
-    /// The logical page that a read returns to the host, or whose data a program writes for it; none for other
-    /// operations, and for reads that serve a program.
+    /// The logical page that a read returns to the host or a program writes for it. None for other operations, and for
+    /// reads that only provide data for a program.
     pub lpn: Lpn,
-    /// Which write of that page a program for the host does, as [`HostPage`](crate::HostPage) has it.
+    /// Sequence number of the write that a host program belongs to, as in [`HostPage`](crate::HostPage).
     pub write: u32,
-    /// Which sectors a read takes, or the host wrote.
+    /// Mask of the sectors that a read takes, or that the host wrote.
     pub mask: u32,
-    /// On whose behalf.
+    /// Origin of the operation.
     pub origin: Origin,
-    /// Who waits for it.
+    /// Urgency of the operation.
     pub urgency: Urgency,
-    /// Whose notice of completion it carries, or [`Nand::NO_TAG`](crate::Nand::NO_TAG).
+    /// Tag of the operation, or [`Nand::NO_TAG`](crate::Nand::NO_TAG).
     pub tag: u32,
 }
 
-/// Something that happened in the array.
+/// An event in the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// The FTL asks for an operation, which begins after the one of the given number, if any.
+    /// The FTL emits an operation. It starts after the operation of the given number, if any.
     Issued(Command, Option<u32>),
-    /// Nothing but its die holds back an operation any more. Where the event follows the end of another operation at
-    /// the same time, that end is what it waited for.
+    /// From now on only its die delays an operation. If this follows the end of another operation at the same time, the
+    /// operation waited for that one.
     Queued {
-        /// Its number.
+        /// Number of the operation.
         number: u32,
-        /// The die: of a read of a page that is being moved, the one where the page still is.
+        /// Its die. For a read of a page that is being moved, the die that still has the data.
         die: DieId,
     },
-    /// A read waits for the program of a page, from which the page that it asks for is being copied.
+    /// A read waits for a program: the page that it asks for is being copied from the page that is programmed.
     Held {
-        /// Its number.
+        /// Number of the read.
         number: u32,
-        /// The number of the program.
+        /// Number of the program.
         by: u32,
     },
-    /// A die takes an operation up: commands, and the data of a program, take the channel.
+    /// A die begins an operation: its command and, for a program, its data are transferred.
     Started {
-        /// What it is.
+        /// The operation.
         command: Command,
-        /// When the array begins, in the die that is idle; for a program that is staged, when its data is in the die.
+        /// Start of the array operation if the die is idle. For a staged program, the time at which its data is in the
+        /// die.
         array_from: Ns,
-        /// Time of the channel that it takes until then.
+        /// Channel time used until then.
         transfer_ns: Ns,
-        /// Whether it waits for the program that its die is at (cache program), to begin by [`Event::Began`].
+        /// Whether it waits for the program that its die executes (cache program); [`Event::Began`] reports its start.
         is_staged: bool,
     },
-    /// A staged operation is what its die works at from now on.
+    /// A die starts the array operation of a staged program.
     Began {
-        /// Its number.
+        /// Number of the operation.
         number: u32,
-        /// When the array begins.
+        /// Start of the array operation.
         array_from: Ns,
     },
-    /// The operations that a die is at are suspended; the die takes nothing else up before it is settled.
+    /// A die suspends the operations that it executes. It begins nothing else before `settled`.
     Suspended {
-        /// Which die.
+        /// The die.
         die: DieId,
-        /// When it can take up reads.
+        /// Time from which it can begin reads.
         settled: Ns,
     },
-    /// The suspended operations of a die go on.
+    /// A die resumes its suspended operations.
     Resumed {
-        /// Which die.
+        /// The die.
         die: DieId,
-        /// When the array goes on.
+        /// Time at which the array operation continues.
         array_from: Ns,
     },
-    /// The array has a page: its data crosses the channel.
+    /// The array has read a page; its data is transferred over the channel.
     Transferring {
-        /// The number of the read.
+        /// Number of the read.
         number: u32,
-        /// When it has crossed.
+        /// End of the transfer.
         ends: Ns,
-        /// Time of the channel that it takes.
+        /// Channel time of the transfer.
         transfer_ns: Ns,
     },
-    /// The die that has just taken up a read repeats it, or another page's that it reads by the same command.
+    /// A die that has just begun a read repeats it, or repeats a read on another plane in the same command.
     Repeated {
-        /// The number of the read.
+        /// Number of the read.
         number: u32,
-        /// How often it is repeated itself.
+        /// Number of retries of this read.
         retries: u32,
-        /// By how much longer the array works at the command for it.
+        /// Array time that the retries add to the command.
         array_ns: Ns,
     },
     /// An operation has ended; its number is free.
     Ended {
-        /// What it was.
+        /// The operation.
         command: Command,
-        /// Whether it failed: the block of a program or an erase is bad, and a read did not bring its data, or asked
-        /// for sectors that were lost before.
+        /// Whether it failed. After a failed program or erase the block is bad. A failed read did not return its data,
+        /// or asked for sectors that were lost earlier.
         failed: bool,
     },
-    /// A read for the host ends that no die has taken up, because the page of the map that says where its own is could
-    /// not be read; its number is free.
+    /// A host read ends before any die has begun it, because the map page with its address could not be read. Its
+    /// number is free.
     Missed {
-        /// What it was.
+        /// The read.
         command: Command,
     },
-    /// The FTL begins a collection, a merge, or moves the data of a block that is little worn.
+    /// The FTL begins a job: a collection, a merge, or the move of a block by wear levelling.
     JobBegan {
-        /// Which of them.
+        /// Origin of the job.
         origin: Origin,
-        /// The block that it is to free, of several the first.
+        /// The block that it will free; with several, the first.
         block: BlockId,
     },
-    /// That job is over: its last operation was asked for.
+    /// A job has ended: its last operation was emitted.
     JobEnded {
-        /// Which of them.
+        /// Origin of the job.
         origin: Origin,
-        /// The block that it has freed.
+        /// The block that it freed.
         block: BlockId,
     },
 }

@@ -5,12 +5,12 @@ flashloom_units::ids! {
     Lpn,
     /// A logical block number: consecutive logical pages, as many as a block (or a superblock) has.
     Lbn,
-    /// A physical page number, dense over the whole array: `block * pages_per_block + page`.
+    /// A physical page, numbered contiguously over the whole array: `block * pages_per_block + page`.
     Ppn,
-    /// An erase block, dense over the whole array: `plane * blocks_per_plane + block`.
+    /// An erase block, numbered contiguously over the whole array: `plane * blocks_per_plane + block`.
     BlockId,
-    /// A plane, dense over the whole array: `die * planes_per_die + plane`.
+    /// A plane, numbered contiguously over the whole array: `die * planes_per_die + plane`.
     PlaneId,
-    /// A die, dense over the whole array: `(channel * ways + way) * dies_per_way + die`.
+    /// A die, numbered contiguously over the whole array: `(channel * ways + way) * dies_per_way + die`.
     DieId,
 }

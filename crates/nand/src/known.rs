@@ -1,4 +1,4 @@
-//! What the array knows of its pages, where somebody asks for it: behind one pointer, which is null for all others.
+//! Optional data about physical pages, behind one pointer that is null if nobody needs it.
 
 use flashloom_units::{Ns, Reader, State, StateError, Writer};
 
@@ -6,20 +6,20 @@ use crate::labels::Labels;
 use crate::operation::Operation;
 use crate::reads::{MOST_COUNTED, Reads};
 
-/// What is kept of pages.
+/// Optional data about pages.
 #[derive(Default)]
 pub(crate) struct Known {
-    /// Their out-of-band data.
+    /// Out-of-band data.
     pub(crate) labels: Option<Labels>,
-    /// What a policy of reliability sees of them.
+    /// Data for a policy of read reliability.
     pub(crate) reads: Option<Reads>,
-    /// Programs and other operations before time began.
+    /// Number of operations before time began.
     pub(crate) sequence: u64,
-    /// Tags of reads that have ended without their data, until they are taken.
+    /// Tags of reads that have ended without their data and have not been taken.
     pub(crate) unreadable: Vec<u32>,
 }
 
-/// Whether there is any follows from the configuration; a drive without has nothing to save.
+/// Whether it exists follows from the configuration. If it does not, there is nothing to save.
 #[derive(Default)]
 pub(crate) struct MaybeKnown(pub(crate) Option<Box<Known>>);
 
@@ -44,7 +44,7 @@ impl State for MaybeKnown {
 }
 
 impl Known {
-    /// An operation has ended, with its number in the order of emission.
+    /// Handles the end of an operation; `sequence` is its number in order of emission.
     #[cold]
     pub(crate) fn ended(&mut self, operation: &Operation, sequence: u64, now: Ns) {
         if let Some(labels) = &mut self.labels {
@@ -59,7 +59,7 @@ impl Known {
         }
     }
 
-    /// Checks a state that was loaded with that of an array that has served nothing.
+    /// Checks a loaded state of an array that has served nothing.
     pub(crate) fn check_loaded(&self, written: &[u32], erase_counts: &[u32]) -> Result<(), String> {
         if self.sequence > MOST_COUNTED {
             return Err(format!("NAND: more than {MOST_COUNTED} operations were counted to age a drive"));
@@ -68,7 +68,7 @@ impl Known {
         self.reads.as_ref().map_or(Ok(()), |reads| reads.check_loaded(erase_counts))
     }
 
-    /// An operation is done as soon as it is asked for: a read goes as the policy says.
+    /// Handles an operation in counting mode, where it ends when it is emitted. The policy is called for reads.
     #[cold]
     pub(crate) fn do_at_once(&mut self, operation: &mut Operation) {
         match &mut self.reads {
@@ -83,7 +83,7 @@ impl Known {
         self.sequence += 1;
     }
 
-    /// A read is given up, because nobody knows where its page is.
+    /// Handles a host read that is given up because its map entry could not be read.
     #[cold]
     pub(crate) fn missed(&mut self, read: &Operation) {
         if let Some(reads) = &mut self.reads {
@@ -94,7 +94,7 @@ impl Known {
         }
     }
 
-    /// Whether a read of that tag has ended without its data, which is taken.
+    /// Whether a read with this tag has ended without its data. Removes the tag.
     pub(crate) fn take_unreadable(&mut self, tag: u32) -> bool {
         let at = self.unreadable.iter().position(|&unreadable| unreadable == tag);
         at.map(|at| self.unreadable.swap_remove(at)).is_some()

@@ -1,4 +1,4 @@
-//! Out-of-band data: what each physical page holds, as the spare bytes of the page say.
+//! Out-of-band data: the contents of each physical page, as recorded in its spare bytes.
 
 use flashloom_units::{Reader, State, StateError, Writer};
 use serde::{Deserialize, Serialize};
@@ -7,34 +7,33 @@ use crate::event::OperationKind;
 use crate::operation::Operation;
 use crate::{BlockId, Geometry, Lpn, Ppn};
 
-/// What a page was programmed with.
+/// Contents of a programmed page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum PageContent {
-    /// A page of the host, by its logical number.
+    /// A host page, with its logical number.
     Host(Lpn),
-    /// A page of a map, by the number that the map has for it.
+    /// A map page, with its number in the map.
     Map(u32),
-    /// Nothing that is ever read: a page above it was needed.
+    /// Dummy data that is never read, programmed because a later page of the block was needed.
     Filler,
 }
 
 /// The out-of-band data of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutOfBand {
-    /// What the page holds; a copy holds what the page did that it was made from.
+    /// Contents of the page. A copy has the contents of its source.
     pub content: PageContent,
-    /// Counts the programs of the array in the order in which the FTL asked for them, with gaps: of two pages that hold
-    /// the same, the greater one is the newer.
+    /// Sequence number of the program in the order in which the FTL emitted it, with gaps. Of two pages with the same
+    /// contents, the one with the higher number is newer.
     pub sequence: u64,
 }
 
-/// The out-of-band data of every page of an array, as its cells have it: from the end of a program to the end of an
-/// erase.
+/// Out-of-band data of all pages, as it is in the cells: from the end of a program to the end of an erase.
 #[derive(Debug)]
 pub(crate) struct Labels {
     geometry: Geometry,
-    /// 16 bytes a page.
+    /// Data of each page; 16 bytes a page.
     pages: Vec<Option<OutOfBand>>,
 }
 
@@ -59,8 +58,8 @@ impl Labels {
         self.pages[ppn.at()]
     }
 
-    /// Checks data that was loaded for an array that has served nothing: pages that are erased hold none, and none is
-    /// newer than the last program.
+    /// Checks loaded data for an array that has served nothing: erased pages have none, and none is newer than the last
+    /// program.
     pub(crate) fn check_loaded(&self, written: &[u32], sequence: u64) -> Result<(), String> {
         let pages = (0..).map(Ppn).zip(&self.pages);
         for (ppn, label) in pages.filter_map(|(ppn, label)| Some((ppn, label.as_ref()?))) {
@@ -74,7 +73,7 @@ impl Labels {
         Ok(())
     }
 
-    /// An operation has ended.
+    /// Handles the end of an operation.
     pub(crate) fn ended(&mut self, operation: &Operation, sequence: u64) {
         match operation.kind {
             OperationKind::Program | OperationKind::Copyback => {
@@ -86,7 +85,7 @@ impl Labels {
         }
     }
 
-    /// What a program writes. The page that it copies is still there: its block is held for it.
+    /// Contents written by a program. The source page of a copy is still there, because its block is held.
     fn content(&self, program: &Operation) -> PageContent {
         match program.map_page() {
             _ if program.lpn.is_some() => PageContent::Host(program.lpn),

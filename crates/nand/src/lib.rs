@@ -1,9 +1,9 @@
-//! The NAND array: geometry, and two back ends for the flash operations that an FTL emits.
+//! The NAND array: geometry, and two execution modes for the flash operations that an FTL emits.
 //!
-//! The FTL decides and updates its state first, then emits reads, programs, copies and erases to [`Nand`]. In
-//! *counting* mode they are only counted (and checked); in *timed* mode they queue for planes, dies and channels and
-//! complete in simulated time, never before what they depend on. Who looks at the array, the checks of a verified run
-//! among them, reads its [`Event`]s; where nobody does, there are none.
+//! The FTL updates its own state first and then emits reads, programs, copies and erases to [`Nand`]. In *counting*
+//! mode they are only counted (and checked). In *timed* mode they queue for planes, dies and channels and end in
+//! simulated time, never before the operations that they depend on. Observers of the array, such as the checks of a
+//! verified run, read its [`Event`]s; without observers none are recorded.
 
 mod command;
 mod event;
@@ -44,44 +44,44 @@ use region::CellModes;
 use spread::Spread;
 use timed::{Timed, Uneven};
 
-/// The array with its back end.
+/// The array, in counting or timed mode.
 pub struct Nand {
     geometry: Geometry,
     counts: Counts,
-    /// Pages programmed in each block since its last erase, as emitted.
+    /// Write pointer of each block: pages programmed since its last erase, as emitted.
     written: Vec<u32>,
-    /// Erases of each block that passed, since the array was new.
+    /// Successful erases of each block since the array was new.
     erase_counts: Vec<u32>,
     timed: Option<Box<Timed>>,
-    /// Events since they were taken last, where they are recorded.
+    /// Events since they were last taken, if they are recorded.
     events: Events,
     failures: Option<Box<Failures>>,
-    /// What is known of pages, until [`Self::start_timing`] hands it on.
+    /// Optional data about pages, until [`Self::start_timing`] passes it on.
     known: MaybeKnown,
-    /// Whether operations are more than counted: they take time, or somebody follows them.
+    /// Whether operations are more than counted: in timed mode, or with an observer.
     is_followed: bool,
-    /// Whether a policy of reliability is asked.
+    /// Whether the policy of read reliability is called.
     judges: bool,
-    /// Where some blocks are used in another cell mode.
+    /// The cell modes, if some blocks are used in another one than the array's.
     cells: Option<Box<CellModes>>,
-    /// Where each block and page has times of its own.
+    /// The times of each block and page, if they differ.
     spread: Option<Spread>,
     completed: Vec<u32>,
     refused: Vec<Refused>,
 }
 
-/// A page that was to be written and that the FTL can store nowhere.
+/// A page whose write the FTL refused, because it has no place to store it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
-    /// Which page.
+    /// The logical page.
     pub lpn: Lpn,
-    /// Which of its sectors were to be written; the others keep what they hold.
+    /// Mask of the sectors to be written; the others keep their data.
     pub mask: u32,
-    /// The tag of its program, or [`Nand::NO_TAG`].
+    /// Tag of its program, or [`Nand::NO_TAG`].
     pub tag: u32,
 }
 
-// A state that was saved in timed mode is loaded into an array in timed mode, and the reverse.
+// A state saved in timed mode can be loaded in timed mode only, and one saved in counting mode in counting mode only.
 flashloom_units::state! {
     Nand {
         value counts, completed, refused;
@@ -90,10 +90,10 @@ flashloom_units::state! {
     }
 }
 
-/// Events of the array, where they are recorded.
+/// Events of the array, if they are recorded.
 type Events = Option<Box<Recorded>>;
 
-/// Behind a pointer, and added to out of the way, because nearly always there is nothing.
+/// Behind a pointer, and filled in a cold function, because events are rarely recorded.
 #[derive(Default)]
 struct Recorded(Vec<Event>);
 
@@ -105,13 +105,13 @@ impl Recorded {
 }
 
 impl Nand {
-    /// Erases that no block of a saved drive exceeds: counters of 32 bits go on from there.
+    /// Upper bound of the erases of a block in a saved drive, so that 32-bit counters cannot overflow.
     const MOST_ERASES: u32 = u32::MAX / 2;
 
-    /// A tag that asks for no notice of completion.
+    /// A tag of operations whose end is not reported.
     pub const NO_TAG: u32 = NO_INDEX;
 
-    /// An array of erased blocks in counting mode, none of which is bad or fails.
+    /// An array of erased blocks in counting mode, without bad or failing blocks.
     pub fn new(params: &NandParams) -> Self {
         let geometry = params.geometry();
         Self {
@@ -132,22 +132,21 @@ impl Nand {
         }
     }
 
-    /// The same array with the blocks that the parameters make bad or let fail, drawn from branches of `prng`.
+    /// Adds bad and failing blocks according to the parameters, drawn from branches of `prng`.
     #[must_use]
     pub fn with_failures(mut self, params: &NandParams, prng: &Prng) -> Self {
         self.failures = Failures::new(params, prng).map(Box::new);
         self
     }
 
-    /// The same array, whose blocks and pages differ in their times as the parameters say, drawn from a branch of
-    /// `prng`.
+    /// Gives each block and page times of its own, as the parameters say, drawn from a branch of `prng`.
     #[must_use]
     pub fn with_spread(mut self, params: &NandParams, prng: &Prng) -> Self {
         self.spread = Spread::new(params, prng);
         self
     }
 
-    /// The same array with the blocks of a region used in its cell mode. Nothing was programmed before.
+    /// Uses the blocks of a region in its cell mode. Call before anything is programmed.
     ///
     /// # Panics
     /// The region is not within the array.
@@ -161,15 +160,15 @@ impl Nand {
         self
     }
 
-    /// The same array, which keeps the out-of-band data of its pages ([`Self::out_of_band`]): what a drive needs that
-    /// finds its data again after a loss of power, or that holds real data. Nobody else pays for it.
+    /// Keeps the out-of-band data of all pages ([`Self::out_of_band`]), for a drive that has to find its data again
+    /// after a loss of power or that holds real data. Without this call it costs nothing.
     #[must_use]
     pub fn with_out_of_band(mut self) -> Self {
         self.known_anew().labels = Some(Labels::new(&self.geometry));
         self
     }
 
-    /// The same array, whose reads go as a policy says.
+    /// Sets the policy of read reliability.
     #[must_use]
     pub fn with_reliability(mut self, policy: Box<dyn Reliability>) -> Self {
         if policy.is_asked() {
@@ -179,29 +178,29 @@ impl Nand {
         self
     }
 
-    /// What is known of the pages of an array that is being made.
+    /// The optional data about pages, created on the first call. For an array under construction.
     fn known_anew(&mut self) -> &mut Known {
         self.is_followed = true;
         self.known.0.get_or_insert_default()
     }
 
-    /// The out-of-band data of a page, as its cells have it now; nothing where the page is erased, where its program
-    /// has failed, and in an array that does not keep it.
+    /// The out-of-band data of a page as it is in the cells now. `None` if the page is erased, if its program failed,
+    /// or if the array does not keep such data.
     pub fn out_of_band(&self, ppn: Ppn) -> Option<OutOfBand> {
         self.known().and_then(|known| known.labels.as_ref()).and_then(|labels| labels.get(ppn))
     }
 
-    /// Reads that did not succeed at once; nothing in an array whose reads always do.
+    /// Counters of reads that did not succeed at once; `None` for an array whose reads always do.
     pub fn read_counts(&self) -> Option<ReadCounts> {
         self.known().and_then(|known| known.reads.as_ref()).map(Reads::counts)
     }
 
-    /// The values of the statistics of the policy of reliability.
+    /// Values of the statistics of the policy of read reliability.
     pub fn reliability_figures(&self) -> Vec<Figure> {
         self.known().and_then(|known| known.reads.as_ref()).map(Reads::figures).unwrap_or_default()
     }
 
-    /// Whether a read whose tag has come back by [`Self::take_completed`] did so without its data. Asked once for each.
+    /// Whether the read of a tag returned by [`Self::take_completed`] ended without its data. Call once for each.
     #[inline(always)]
     pub fn take_unreadable(&mut self, tag: u32) -> bool {
         self.judges && self.find_unreadable(tag)
@@ -224,25 +223,25 @@ impl Nand {
         }
     }
 
-    /// Pages that a block holds.
+    /// Number of pages in a block.
     pub fn pages_of(&self, block: BlockId) -> u32 {
         let cells = self.cells.as_ref().and_then(|cells| cells.of(block));
         cells.map_or(self.geometry.pages, |cells| cells.pages)
     }
 
-    /// Whether a block is marked as bad: from birth, or since an operation on it failed.
+    /// Whether a block is bad: from the factory, or since an operation on it failed.
     pub fn is_bad(&self, block: BlockId) -> bool {
         self.failures.as_ref().is_some_and(|failures| failures.is_bad(block))
     }
 
-    /// Pages that can be programmed before anything is erased: those of blocks that are not bad which were not
-    /// programmed since their last erase. In timed mode what was emitted counts as done.
+    /// Pages that can be programmed before the next erase: those not programmed since the last erase, in blocks that
+    /// are not bad. In timed mode an emitted program counts as done.
     pub fn erased_pages(&self) -> u64 {
         let usable = (0..self.written.len() as u32).map(BlockId);
         usable.filter(|&block| !self.is_bad(block)).map(|block| u64::from(self.left_in(block))).sum()
     }
 
-    /// Pages of a block that were programmed since its last erase, as emitted.
+    /// Write pointer of a block: pages programmed since its last erase, as emitted.
     pub fn written(&self, block: BlockId) -> u32 {
         self.written[block.at()]
     }
@@ -251,12 +250,12 @@ impl Nand {
         self.pages_of(block) - self.written[block.at()]
     }
 
-    /// Whether blocks can go bad in use.
+    /// Whether blocks can fail in use.
     pub fn can_fail(&self) -> bool {
         self.failures.as_ref().is_some_and(|failures| failures.can_grow())
     }
 
-    /// From now on operations take time; what was emitted before is done.
+    /// Switches to timed mode. All operations emitted before have ended.
     pub fn start_timing(&mut self, params: &NandParams) {
         assert!(self.timed.is_none(), "an array is put into timed mode once");
         let known = std::mem::take(&mut self.known);
@@ -265,7 +264,7 @@ impl Nand {
         self.is_followed = true;
     }
 
-    /// The shape of the array.
+    /// Geometry of the array.
     #[inline(always)]
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
@@ -276,12 +275,12 @@ impl Nand {
         &self.counts
     }
 
-    /// How often each block was erased since the array was new.
+    /// Erase count of each block since the array was new.
     pub fn erase_counts(&self) -> &[u32] {
         &self.erase_counts
     }
 
-    /// Starts all counters again at zero, after preconditioning; wear is kept.
+    /// Resets all counters after preconditioning. Wear is kept.
     pub fn reset_counts(&mut self) {
         self.counts = Counts::default();
         if let Some(reads) = self.known_mut().and_then(|known| known.reads.as_mut()) {
@@ -301,12 +300,12 @@ impl Nand {
         self.events.is_some()
     }
 
-    /// Events since this was called last, in order; their time is the one that the array was told last.
+    /// Events since the last call, in order. Their time is the last one given to the array.
     pub fn events(&mut self) -> impl Iterator<Item = Event> + '_ {
         self.events.iter_mut().flat_map(|events| events.0.drain(..))
     }
 
-    /// Records that a job of the FTL begins: it is to free a block.
+    /// Records that the FTL begins a job, which will free this block.
     #[inline]
     pub fn begin_job(&mut self, origin: Origin, block: BlockId) {
         if let Some(events) = &mut self.events {
@@ -314,7 +313,7 @@ impl Nand {
         }
     }
 
-    /// Records that a job of the FTL is over.
+    /// Records that a job of the FTL has ended.
     #[inline]
     pub fn end_job(&mut self, origin: Origin, block: BlockId) {
         if let Some(events) = &mut self.events {
@@ -322,28 +321,28 @@ impl Nand {
         }
     }
 
-    /// Busy time of channels and dies; nothing in counting mode.
+    /// Busy time of channels and dies; `None` in counting mode.
     pub fn utilization(&self) -> Option<Utilization> {
         self.timed.as_ref().map(|timed| timed.utilization())
     }
 
-    /// Counts what reads of the host take from now on, in timed mode: nobody else pays for it.
+    /// Starts measuring the service times of host reads, in timed mode. Without this call it costs nothing.
     pub fn observe_host_reads(&mut self) {
         self.timed.iter_mut().for_each(|timed| timed.observe_host_reads());
     }
 
-    /// Service times of the pages that were read for the host; nothing in counting mode, or where nobody observes them.
+    /// Service times of the host reads; `None` in counting mode, or if they are not measured.
     pub fn host_reads(&self) -> Option<PageReads> {
         self.timed.as_ref().and_then(|timed| timed.host_reads())
     }
 
-    /// Time that each die was occupied until `now`, in order of their numbers; nothing in counting mode. `now` is not
-    /// before the array's own time, and no event of the array is due before it.
+    /// Busy time of each die until `now`, in order of their numbers; empty in counting mode. `now` must not be before
+    /// the array's time or after its next event.
     pub fn die_busy_ns(&self, now: Ns) -> impl Iterator<Item = Ns> + '_ {
         self.timed.iter().flat_map(move |timed| timed.die_busy_ns(now))
     }
 
-    /// Time that each channel carried something until `now`, as [`Self::die_busy_ns`].
+    /// Busy time of each channel until `now`, like [`Self::die_busy_ns`].
     pub fn channel_busy_ns(&self, now: Ns) -> impl Iterator<Item = Ns> + '_ {
         self.timed.iter().flat_map(move |timed| timed.channel_busy_ns(now))
     }
@@ -357,11 +356,11 @@ impl Nand {
             self.notify(tag);
             return OpId::DONE;
         }
-        // Put together only here: what is counted never has to be in memory.
+        // Built only here: in counting mode the read never has to be in memory.
         self.emit_read(Read { ppn, mask, origin, urgency, lpn, after, tag })
     }
 
-    /// Whether operations are only counted: they take no time, and nobody follows them.
+    /// Whether operations are only counted: counting mode without observers.
     #[inline]
     fn only_counts(&self) -> bool {
         !self.is_followed
@@ -377,12 +376,12 @@ impl Nand {
         self.emit_read_as(read, write, failed)
     }
 
-    /// With its retries, or [`Operation::NOT_ASKED`], and whether it fails.
+    /// Emits a read with known retries, or [`Operation::NOT_ASKED`], and known success.
     #[inline(always)]
     fn emit_read_as(&mut self, read: Read, write: u32, failed: bool) -> OpId {
         let Read { ppn, mask, origin, urgency, lpn, after, tag } = read;
         let block = self.geometry.block_of(ppn);
-        // Put together once for each use, so that it is written only where it is to be.
+        // Built separately for each use, so that it is written directly to its destination.
         let read = || {
             let blank = Operation::new(OperationKind::Read, ppn, block, origin, tag);
             Operation { lpn, mask, urgency, write, failed, ..blank }
@@ -398,8 +397,8 @@ impl Nand {
         OpId::DONE
     }
 
-    /// What is known of a read when it is asked for: its retries, and whether it fails. A read for the host or of the
-    /// map is asked about when it is done.
+    /// Decides a read when it is emitted: its retries, and whether it fails. Host reads and reads of the map are
+    /// decided when they are executed.
     fn ask(&mut self, read: &Read) -> (u32, bool) {
         if read.lpn.is_some() || read.origin == Origin::Map {
             return (Operation::NOT_ASKED, false);
@@ -408,7 +407,7 @@ impl Nand {
         (retries.into(), !is_readable)
     }
 
-    /// How a page is read that a program takes its data from.
+    /// Decides the read of a page that provides data for a program.
     fn ask_copy(&mut self, from: Ppn, origin: Origin) -> Reading {
         let source = self.of_life(from);
         let (now, is_programmed) = self.timed.as_ref().map_or((0, true), |timed| timed.sees(from));
@@ -418,12 +417,13 @@ impl Nand {
         }
     }
 
-    /// A page in the life of its block that the FTL is at.
+    /// A page in the current life of its block, as the FTL sees it.
     fn of_life(&self, ppn: Ppn) -> PageOfLife {
         (ppn, self.erase_counts[self.geometry.block_of(ppn).at()])
     }
 
-    /// A program takes data from another page, but for sectors that it writes itself.
+    /// Passes lost sectors on to a program that takes data from another page, except for the sectors that it writes
+    /// itself.
     #[cold]
     fn copy_lost(&mut self, from: Ppn, to: Ppn, own: u32) {
         let (from, to) = (self.of_life(from), self.of_life(to));
@@ -441,14 +441,14 @@ impl Nand {
             self.notify(if failed { Self::NO_TAG } else { tag });
             return Status::new(failed, OpId::DONE);
         }
-        // As above.
+        // As in `read`.
         self.emit_program(Program { block, page, data, origin, urgency, after, tag }, failed)
     }
 
     #[inline(always)]
     fn emit_program(&mut self, program: Program, failed: bool) -> Status {
         let Program { block, page, data, origin, urgency, after, tag } = program;
-        // A program that fails leaves nothing, and its data is still to be written.
+        // A failed program stores nothing; its data still has to be written elsewhere.
         let nothing = (HostPage::NONE, Ppn::NONE, Self::NO_TAG);
         let (page_of_host, from) = data.parts();
         let (HostPage { lpn, mask, write }, from, tag) = if failed { nothing } else { (page_of_host, from, tag) };
@@ -456,7 +456,7 @@ impl Nand {
         if self.judges && from.is_some() && !matches!(data, Data::Map { .. }) {
             self.copy_lost(from, ppn, mask);
         }
-        // As above.
+        // As in `read`.
         let program = || {
             let blank = Operation::new(OperationKind::Program, ppn, block, origin, tag);
             Operation { lpn, write, mask, from, urgency, failed, ..blank }
@@ -468,7 +468,7 @@ impl Nand {
         Status::new(failed, OpId::DONE)
     }
 
-    /// Without time an operation ends as soon as it is emitted; told where anybody looks. Returns whether it failed.
+    /// Counting mode: ends an operation when it is emitted, and reports it to observers. Returns whether it failed.
     fn do_at_once(&mut self, mut operation: Operation) -> bool {
         if let Some(known) = &mut self.known.0 {
             known.do_at_once(&mut operation);
@@ -483,7 +483,7 @@ impl Nand {
         operation.failed
     }
 
-    /// A read for the host is given up, because the page of the map that says where its page is could not be read.
+    /// Ends a host read that is given up because the map page with its address could not be read.
     #[cold]
     fn miss(&mut self, read: &Operation) {
         if let Some(known) = &mut self.known.0 {
@@ -497,7 +497,7 @@ impl Nand {
         self.notify(read.tag);
     }
 
-    /// Counts a program. Returns whether it fails.
+    /// Counts a program; returns whether it fails.
     #[inline]
     fn count_program(&mut self, block: BlockId, page: u32, origin: Origin) -> bool {
         debug_assert_eq!(self.written[block.at()], page, "pages of a block are programmed in order");
@@ -510,9 +510,10 @@ impl Nand {
         failed
     }
 
-    /// Copies a page to the next page of a block: within the die where the drive can (copyback) and both are in one
-    /// plane, else by a read and a program. Counts as both. To have the reads of several pages emitted before their
-    /// programs, which can then run together, emit a [`Read`] and a [`Program`] of [`Data::Copy`] after it for each.
+    /// Copies a page to the next page of a block; counts as a read and a program. If the drive has copyback and both
+    /// pages are in one plane, the copy stays within the die. To emit the reads of several pages before their programs,
+    /// so that the programs can run together, emit a [`Read`] for each and then a [`Program`] of [`Data::Copy`] ordered
+    /// after it.
     pub fn copy(&mut self, copy: PageCopy) -> Status {
         let PageCopy { from, block, page, origin, urgency } = copy;
         if self.timed.is_some() {
@@ -522,7 +523,7 @@ impl Nand {
         self.program(Program { urgency, after, ..Program::new(block, page, Data::Copy(from), origin) })
     }
 
-    /// As a read and a program are emitted; in one place, because a collection copies all the time.
+    /// Emits a copy in timed mode. A single function, because collections copy all the time.
     fn emit_copy(&mut self, copy: PageCopy) -> Status {
         let PageCopy { block, page, origin, .. } = copy;
         self.counts.reads[origin as usize] += 1;
@@ -543,7 +544,7 @@ impl Nand {
         self.emit_copy_as(copy, failed, reading)
     }
 
-    /// A copy whose page is read like that.
+    /// Emits a copy whose read has this outcome.
     #[inline(always)]
     fn emit_copy_as(&mut self, copy: PageCopy, failed: bool, reading: Reading) -> Status {
         let PageCopy { from, block, page, origin, urgency } = copy;
@@ -551,7 +552,7 @@ impl Nand {
         let Some(timed) = &mut self.timed else { return Status::new(failed, OpId::DONE) };
         let (geometry, events) = (&self.geometry, &mut self.events);
         let (source, to) = (geometry.block_of(from), geometry.page(block, page));
-        // What has to be corrected goes through the controller.
+        // A page that needs correction has to go through the controller.
         if timed.can_copy_back(from, source, block) && is_readable && retries == 0 {
             let copyback = Operation::new(OperationKind::Copyback, to, block, origin, Self::NO_TAG);
             let operation = Operation { from, urgency, failed, ..copyback };
@@ -562,13 +563,13 @@ impl Nand {
             Operation { mask: geometry.full_mask(), urgency, write: retries.into(), failed: !is_readable, ..read };
         let after = timed.issue_read(read, OpId::DONE, events);
         let program = Operation::new(OperationKind::Program, to, block, origin, Self::NO_TAG);
-        // One that fails leaves nothing.
+        // A failed program stores nothing.
         let from = if failed { Ppn::NONE } else { from };
         Status::new(failed, timed.issue_program(Operation { from, urgency, failed, ..program }, after, events))
     }
 
-    /// Counts copies of pages to the next pages of a block, `first` and those after it, where they need not be emitted
-    /// one at a time: false in timed mode, where somebody looks or where programs fail, and then nothing is counted.
+    /// Counts copies to the pages `first` and following of a block at once. Returns false, and counts nothing, if
+    /// copies have to be emitted one at a time: in timed mode, with observers, or if programs can fail.
     #[inline]
     pub fn count_copies(&mut self, block: BlockId, first: u32, pages: u32, origin: Origin) -> bool {
         let can_count = self.only_counts() && !self.can_fail();
@@ -591,8 +592,9 @@ impl Nand {
         Status::new(failed, OpId::DONE)
     }
 
-    /// Erases blocks of several planes of a die, each after everything that was emitted for any of them: so they are
-    /// ready at the same time, and one multi-plane command where the drive has it. Returns how many erases failed.
+    /// Erases blocks on several planes of a die. Each erase waits for everything that was emitted for any of the
+    /// blocks, so all become ready at the same time and, if the drive has multi-plane commands, run as one. Returns the
+    /// number of failed erases.
     pub fn erase_together(&mut self, blocks: &[BlockId], origin: Origin, urgency: Urgency) -> u32 {
         let (mut failures, mut last) = (0, None);
         for &block in blocks {
@@ -611,7 +613,7 @@ impl Nand {
         failures
     }
 
-    /// Counts an erase. Returns whether it fails, and the operation.
+    /// Counts an erase; returns whether it fails, and the operation.
     fn count_erase(&mut self, erase: Erase) -> (bool, Operation) {
         let Erase { block, origin, urgency } = erase;
         self.written[block.at()] = 0;
@@ -623,14 +625,14 @@ impl Nand {
         (failed, Operation { urgency, failed, ..blank })
     }
 
-    /// When the next event of the array is due; nothing while no operation is in flight. Asked after everything that is
-    /// emitted at a moment has been, because dies begin what they can when this is asked.
+    /// Time of the array's next event; `None` if no operation is in flight. Call after everything at the current
+    /// timestamp has been emitted: dies begin operations in this call.
     #[inline]
     pub fn next_event_ns(&mut self) -> Option<Ns> {
         self.timed.as_mut().and_then(|timed| timed.next_event_ns(&mut self.events))
     }
 
-    /// Tells the array what time it is, before operations are emitted at that time.
+    /// Sets the array's time. Call before operations are emitted at that time.
     #[inline]
     pub fn set_now(&mut self, now: Ns) {
         if let Some(timed) = &mut self.timed {
@@ -638,47 +640,47 @@ impl Nand {
         }
     }
 
-    /// Processes the next event, which must be due at `now`, and those that follow until `until_ns`, as long as none of
-    /// them ends what somebody waits for, operations are in flight, and events are not recorded. Returns the time of
-    /// the last one.
+    /// Processes the next event, which must be due at `now`, and the following events up to `until_ns`, as long as none
+    /// ends an operation with a tag, operations are in flight, and events are not recorded. Returns the time of the
+    /// last one.
     #[inline]
     pub fn step(&mut self, now: Ns, until_ns: Ns) -> Ns {
         self.timed.as_mut().map_or(now, |timed| timed.step(until_ns, &mut self.events, &mut self.completed))
     }
 
-    /// Takes one of the tags whose operations have ended, oldest last.
+    /// Takes the tag of one ended operation, the latest first.
     #[inline]
     pub fn take_completed(&mut self) -> Option<u32> {
         self.completed.pop()
     }
 
-    /// Takes the place of the program of a page that cannot be stored, because too many blocks have failed. The tag
-    /// comes back by [`Self::take_refused`] instead of [`Self::take_completed`].
+    /// Refuses a page that cannot be stored because too many blocks have failed; called in place of its program. The
+    /// tag is returned by [`Self::take_refused`] instead of [`Self::take_completed`].
     #[cold]
     pub fn refuse(&mut self, lpn: Lpn, mask: u32, tag: u32) {
         self.refused.push(Refused { lpn, mask, tag });
     }
 
-    /// Takes a page whose program was refused, the latest first.
+    /// Takes a refused page, the latest first.
     pub fn take_refused(&mut self) -> Option<Refused> {
         self.refused.pop()
     }
 
-    /// Whether operations take time.
+    /// Whether the array is in timed mode.
     pub fn is_timed(&self) -> bool {
         self.timed.is_some()
     }
 
-    /// Operations that were emitted and have not ended.
+    /// Number of operations in flight.
     pub fn in_flight(&self) -> u64 {
         self.timed.as_ref().map_or(0, |timed| timed.in_flight())
     }
 
-    /// Checks a state that was loaded into a drive that had done nothing: no block has more pages or erases than it can
-    /// have, and nothing is left for others to take.
+    /// Checks a loaded state of a drive that had served nothing: no block has more pages or erases than possible, and
+    /// there are no ended or refused operations to take.
     ///
     /// # Errors
-    /// The first entry that cannot be, with its place.
+    /// The first impossible entry, with its place.
     pub fn check_loaded(&self) -> Result<(), String> {
         let beyond = |(&written, block): (&u32, BlockId)| written > self.pages_of(block);
         let blocks = (0..).map(BlockId);
@@ -698,7 +700,7 @@ impl Nand {
         }
     }
 
-    /// Checks the accounts at the end of a run: nothing in flight, every refused page taken.
+    /// Checks the array at the end of a run: nothing is in flight, and every refused page was taken.
     pub fn check(&self) -> Result<(), String> {
         match (self.in_flight(), self.refused.len()) {
             (0, 0) => self.timed.as_ref().map_or(Ok(()), |timed| timed.check()),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{Command, OperationKind};
 
-/// On whose behalf an operation runs.
+/// The cause of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Origin {
@@ -26,21 +26,21 @@ impl Origin {
     /// All origins, in the order of the counters.
     pub const ALL: [Origin; 5] = [Origin::Host, Origin::Gc, Origin::Merge, Origin::Map, Origin::Wear];
 
-    /// As in a result.
+    /// Name in results.
     pub const fn name(self) -> &'static str {
         ["host", "gc", "merge", "map", "wear"][self as usize]
     }
 }
 
-/// Whether somebody waits for work that is not the host's own.
+/// Urgency of an operation, relative to those of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Urgency {
-    /// It is part of a job that is not interrupted: what the host asks of the die meanwhile waits until it is over.
+    /// Part of an uninterrupted job: host operations on its die wait until the job is over.
     Blocking,
-    /// A host write cannot go on for long without it: it has the priority of host programs. Work with less would be
-    /// overtaken by the very writes that wait for it.
+    /// A host write depends on it, so it has the priority of host programs. With a lower priority, writes would
+    /// overtake the operation that they wait for.
     Needed,
-    /// It is done ahead of need: everything of the host goes first.
+    /// Done ahead of need: all host operations have priority.
     Spare,
 }
 
@@ -53,30 +53,30 @@ pub struct Counts {
     pub programs: [u64; 5],
     /// Blocks erased.
     pub erases: [u64; 5],
-    /// Those of the programs that failed.
+    /// Failed programs; `programs` includes them.
     pub failed_programs: [u64; 5],
-    /// Those of the erases that failed.
+    /// Failed erases; `erases` includes them.
     pub failed_erases: [u64; 5],
 }
 
-/// Names an emitted operation, so that one emitted in the same step can wait for it.
+/// Id of an emitted operation, so that one emitted in the same call can be ordered after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpId(pub(crate) u32);
 
 impl OpId {
-    /// An operation that is done: waiting for it is not waiting.
+    /// An operation that has ended: nothing waits for it.
     pub const DONE: Self = Self(NO_INDEX);
-    /// The same of a page of the map that could not be read: what is read after it is given up.
+    /// A read of a map page that has ended without its data: host reads ordered after it are given up.
     pub(crate) const UNREADABLE: Self = Self(NO_INDEX - 1);
 }
 
-/// The result of a program or an erase, as a chip's status has it.
+/// Result of a program or an erase, as a chip's status register reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It was done.
+    /// Success.
     Passed,
-    /// Its block is bad from now on: no program or erase may follow, and what the page holds is lost. What replaces the
-    /// operation waits for it, because nobody knows of the failure before it has ended.
+    /// Failure: the block is bad from now on. No program or erase may follow, and the data of the page is lost. The
+    /// operation that replaces it has to wait for this one, whose failure is known only at its end.
     Failed(OpId),
 }
 
@@ -86,52 +86,54 @@ impl Status {
     }
 }
 
-/// Whether an operation waits for the one that it was emitted after.
+/// Whether an operation waits for the one that it is ordered after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Waits {
     No,
     Yes,
-    /// So does a read, in the life of its block that it was emitted for.
+    /// A read waits, and counts for the life of its block (the time between two erases) that it was emitted for.
     InItsLife,
 }
 
-/// An operation in flight in the timed back end: one cache line, and not parts of two.
+/// An operation in flight in timed mode. Exactly one cache line, and aligned to it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(align(64))]
 pub(crate) struct Operation {
     pub(crate) ppn: Ppn,
     pub(crate) block: BlockId,
-    /// Where the page is; kept because every step asks for it.
+    /// Plane of the page; stored because every step needs it.
     pub(crate) plane: PlaneId,
-    /// Copy source of a program, page beneath a partial write, or none.
+    /// Source page of a copy, old copy for a partial write, or none.
     pub(crate) from: Ppn,
-    /// The logical page that a read returns, or whose data a program writes, or none.
+    /// The logical page that a read returns or a program writes, or none.
     pub(crate) lpn: Lpn,
-    /// Which write of that page a program for the host does; of a program of the map the number of its page, from 1; of
-    /// a read its retries, or [`Self::NOT_ASKED`].
+    /// For a host program, the sequence number of the write; for a program of the map, its page number from 1; for a
+    /// read, its retries or [`Self::NOT_ASKED`].
     pub(crate) write: u32,
     pub(crate) mask: u32,
     pub(crate) tag: u32,
-    /// Next in the plane's queue, the block's list, the die's group or the free list: it is in one at a time.
+    /// Next operation in the one list that it is in: the plane's queue, the block's list, the die's group, or the free
+    /// list.
     pub(crate) next: u32,
-    /// First of the operations that wait for this one.
+    /// First operation that waits for this one.
     pub(crate) waiters: u32,
-    /// Next of those that wait for the same operation.
+    /// Next operation that waits for the same one.
     pub(crate) sibling: u32,
-    /// The program of the page that a read asks for, or that a program takes data from, if that had not ended when this
-    /// was emitted.
+    /// The program of the page that a read asks for, or that a program takes data from, if it had not ended when this
+    /// operation was emitted.
     pub(crate) before: u32,
-    /// Counts the operations in order of emission; [`Self::ENDED`] afterwards.
+    /// Sequence number in order of emission; [`Self::ENDED`] after its end.
     pub(crate) sequence: u64,
-    /// Index of the page in its block; kept for the same reason as the plane.
+    /// Index of the page in its block; stored for the same reason as the plane.
     pub(crate) page: u16,
     pub(crate) kind: OperationKind,
     pub(crate) origin: Origin,
     pub(crate) waits: Waits,
-    /// Which queue of its plane it goes to.
+    /// Class, which is the queue of its plane that it enters.
     pub(crate) class: u8,
     pub(crate) urgency: Urgency,
-    /// It takes its time, and its block is bad; or a read does not bring its data.
+    /// Whether it will fail. A program or an erase takes its time, and its block is bad; a read does not return its
+    /// data.
     pub(crate) failed: bool,
 }
 
@@ -140,7 +142,7 @@ const _: () = assert!(size_of::<Operation>() == 64);
 impl Operation {
     /// The sequence number of an operation that has ended.
     pub(crate) const ENDED: u64 = u64::MAX;
-    /// In the place of a read's retries: they are known when a die takes it up.
+    /// Marks the retries of a read as unknown: the policy is called when a die begins the read.
     pub(crate) const NOT_ASKED: u32 = u32::MAX;
 
     pub(crate) fn new(kind: OperationKind, ppn: Ppn, block: BlockId, origin: Origin, tag: u32) -> Self {
@@ -172,12 +174,12 @@ impl Operation {
         self.kind == OperationKind::Read
     }
 
-    /// The page of the map that a program writes, if it does.
+    /// The map page that a program writes, if any.
     pub(crate) fn map_page(&self) -> Option<u32> {
         if self.lpn.is_some() || self.is_read() { None } else { self.write.checked_sub(1) }
     }
 
-    /// As those who look at the array see it.
+    /// The operation as observers see it.
     pub(crate) fn command(&self, number: u32, die: DieId) -> Command {
         let Self { kind, ppn, block, from, lpn, mask, origin, urgency, tag, .. } = *self;
         let write = if lpn.is_some() && !self.is_read() { self.write } else { 0 };

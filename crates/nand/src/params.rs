@@ -1,11 +1,11 @@
-//! The keys of the `[device]` section that the array follows: what it is made of and how fast its parts are.
+//! The keys of the `[device]` section that describe the array: its geometry, its latencies and its capabilities.
 
 use flashloom_units::{GIB, KIB, Kind, MS, Ns, S, US, Used, Value, choice, params, transfer_ns};
 
 use crate::{Geometry, Shape};
 
 choice! {
-    /// Whether the planes of a die can work together.
+    /// Multi-plane capability: which operations the planes of a die can run at the same time.
     pub enum MultiPlane {
         /// One operation a die at a time.
         None = "none",
@@ -17,7 +17,7 @@ choice! {
 }
 
 choice! {
-    /// Which operations a host read may interrupt on its die.
+    /// Operations that a host read may suspend on its die.
     pub enum Suspend {
         /// None: a read waits for the operation to end.
         None = "none",
@@ -29,7 +29,7 @@ choice! {
 }
 
 choice! {
-    /// In which order a die takes what waits for it.
+    /// Order in which a die begins its queued operations.
     pub enum DieOrder {
         /// Host reads, then host programs and the collection that they need, then what is done ahead of need; in order
         /// of issue within each.
@@ -43,13 +43,13 @@ const fn time(max: Ns) -> Kind {
     Kind::Time { min: 0, max }
 }
 
-/// Energy of an operation: up to a joule.
+/// Range of the energy of an operation: up to a joule.
 const ENERGY: Kind = Kind::Energy { min: 0, max: 1_000_000_000_000 };
-/// Power of a die: up to 10 W.
+/// Range of the power of a die: up to 10 W.
 const POWER: Kind = Kind::Power { min: 0, max: 10_000_000_000 };
-/// Spread of times: from none up to a page or block that takes nearly no time, or twice its time.
+/// Range of the spread of times, as a share of the time.
 const SPREAD: Kind = Kind::Ratio { min: 0.0, max: 0.9 };
-/// Energy and the spread of times have an effect only where time passes.
+/// Energy is computed, and times differ, in timed mode only.
 const TIMED: Option<Used> = Used::with("run.timing", &["timed"]);
 
 const fn count(max: u64) -> Kind {
@@ -57,7 +57,7 @@ const fn count(max: u64) -> Kind {
 }
 
 params! {
-    /// Parameters of the array: its geometry, the times of its parts, what its dies can do, and how its blocks fail.
+    /// Parameters of the array: geometry, latencies, capabilities of the dies, and failures of blocks.
     pub struct NandParams {
         /// Channels, each a bus of its own.
         channels: u32 => "channels", count(256), Value::Count(8),
@@ -171,22 +171,22 @@ params! {
     }
 }
 
-/// What the array takes for each thing that it does.
+/// Energy of the array's operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Energy {
-    /// Picojoules of a die to read a page.
+    /// Energy of a page read, in picojoules.
     pub read_pj: u64,
-    /// Picojoules of a die to program a page.
+    /// Energy of a page program, in picojoules.
     pub program_pj: u64,
-    /// Picojoules of a die to erase a block.
+    /// Energy of a block erase, in picojoules.
     pub erase_pj: u64,
-    /// Picojoules of a channel to move a byte.
+    /// Energy of a channel to transfer a byte, in picojoules.
     pub bus_pj_a_byte: u64,
-    /// Nanowatts of a die that no operation occupies.
+    /// Power of an idle die, in nanowatts.
     pub idle_nw: u64,
 }
 
-/// Times of the array and its channels, in nanoseconds, resolved from the parameters.
+/// Latencies of the array and its channels, in nanoseconds, resolved from the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// tR of each page type.
@@ -195,16 +195,16 @@ pub struct Timing {
     pub program_ns: [Ns; 4],
     /// tBERS.
     pub erase_ns: Ns,
-    /// Command and address cycles.
+    /// Channel time of command and address cycles.
     pub command_ns: Ns,
-    /// Data of one sector on the channel, in picoseconds, so that partial pages do not gather rounding errors.
+    /// Channel time of the data of one sector, in picoseconds, so that rounding errors do not accumulate.
     pub sector_ps: u64,
-    /// Page types that the pages of a block cycle through.
+    /// Number of page types that the pages of a block cycle through.
     pub page_types: u32,
 }
 
 impl NandParams {
-    /// The shape of the array.
+    /// Geometry of the array.
     pub fn geometry(&self) -> Geometry {
         Geometry::new(Shape {
             channels: self.channels,
@@ -217,7 +217,7 @@ impl NandParams {
         })
     }
 
-    /// The speed of the array.
+    /// Latencies of the array.
     pub fn timing(&self) -> Timing {
         let types = |first: Ns, others: [Option<Ns>; 3]| {
             [first, others[0].unwrap_or(first), others[1].unwrap_or(first), others[2].unwrap_or(first)]
@@ -244,7 +244,7 @@ impl NandParams {
         }
     }
 
-    /// What the array takes for each thing that it does; nothing where that is not known.
+    /// Energy of the array's operations; `None` if it is not given.
     pub fn energy(&self) -> Option<Energy> {
         Some(Energy {
             read_pj: self.read_pj?,
@@ -255,7 +255,7 @@ impl NandParams {
         })
     }
 
-    /// The keys of energy, each with whether it is given: [`Self::energy`] needs all of them.
+    /// The energy keys, each with whether it is given; [`Self::energy`] needs all of them.
     pub fn energy_keys(&self) -> [(&'static str, bool); 5] {
         [
             ("device.read_energy", self.read_pj.is_some()),
@@ -266,12 +266,12 @@ impl NandParams {
         ]
     }
 
-    /// Blocks of every plane that are bad when the drive is new.
+    /// Number of factory bad blocks in each plane.
     pub fn bad_blocks_a_plane(&self) -> u32 {
         (f64::from(self.blocks) * self.bad_blocks).floor() as u32
     }
 
-    /// Whether blocks can go bad in use.
+    /// Whether blocks can fail in use.
     pub fn can_fail(&self) -> bool {
         self.program_failures > 0.0 || self.erase_failures > 0.0
     }

@@ -1,19 +1,19 @@
-//! How reads go: what the array keeps of its pages for a policy of reliability, and what becomes of data that cannot be
-//! read.
+//! Reliability of reads: the data about pages that a policy of read reliability needs, and the handling of data that
+//! cannot be read.
 //!
 //! ```text
-//! when a read is asked for   of a copy, or of what is beneath a partial write: the program that needs it has to know
-//! when a die takes it up     for the host, or of the map: of the page that is really read, which may be an older one
-//! in counting mode           always when it is asked for
-//!
-//! lost     a page, or sectors of it, whose data was taken from a page that could not be read; the program is done all
-//!          the same. A read for the host that asks for one of them fails. It is lost as long as the page is there; a
-//!          copy takes it along, sectors that the host writes anew are whole again, and so is a page of the map that is
-//!          written again
+//! when a read is emitted   the policy decides it, if it provides data for a program (a copy, the old copy of a
+//!                          partial write), because the program depends on the result; in counting mode it decides all
+//!                          reads
+//! when a die begins it     the policy decides host reads and reads of the map, for the page that is really read, which
+//!                          may be an older copy
+//! lost                     a page, or sectors of it, whose data was taken from a page that could not be read. The
+//!                          program is done all the same. A host read of a lost sector fails. A copy of the page is
+//!                          lost too. Sectors that the host writes again, and map pages written again, are not lost
 //! ```
 //!
-//! What is asked for runs ahead of the array, so that a page can be programmed anew by the FTL while a die still reads
-//! what it held before: lives of a block are told apart by its erases.
+//! Emission runs ahead of the array: the FTL may emit a new program of a page while a die still has to read the old
+//! data. The lives of a block, the times between its erases, are therefore distinguished by its erase count.
 
 use std::collections::BTreeMap;
 
@@ -30,38 +30,38 @@ use crate::{BlockId, Geometry, Origin, Ppn};
 pub struct ReadCounts {
     /// Reads that were repeated at least once.
     pub repeated: [u64; 5],
-    /// Retries: how often they were repeated.
+    /// Number of retries in total.
     pub retries: [u64; 5],
-    /// Reads that failed, or asked for sectors that were lost before.
+    /// Reads that failed, or asked for sectors that were lost earlier.
     pub unreadable: [u64; 5],
-    /// Pages programmed with data of which all or part could not be read.
+    /// Pages programmed with data that could not be read, wholly or in part.
     pub lost_pages: u64,
 }
 
-/// Reads that a saved drive has counted at most, so that a run can go on from there.
+/// Upper bound of the counters of a saved drive, so that a run cannot overflow them.
 pub(crate) const MOST_COUNTED: u64 = 1 << 60;
 
-/// Which page, in which life of its block: counted by the erases before it.
+/// A page in one life of its block, given by the number of erases before it.
 pub(crate) type PageOfLife = (Ppn, u32);
 
-/// What is kept of a block.
+/// Data about a block.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct BlockReads {
-    /// Erases that have ended and did not fail.
+    /// Successful erases that have ended.
     erases: u32,
     /// Reads since the last erase.
     reads: u64,
 }
 
-/// The policy, and what it sees.
+/// The policy, and the data that it is given.
 pub(crate) struct Reads {
     geometry: Geometry,
     policy: Box<dyn Reliability>,
     counts: ReadCounts,
     blocks: Vec<BlockReads>,
-    /// When the program of each page ended.
+    /// Time at which the program of each page ended.
     programmed_ns: Vec<Ns>,
-    /// The sectors that are lost of each page that has any.
+    /// Mask of the lost sectors of each page that has any.
     lost: BTreeMap<PageOfLife, u32>,
 }
 
@@ -80,7 +80,7 @@ impl State for Reads {
         self.counts = from.value().map_err(|error| error.within("counts"))?;
         from.array(&mut self.blocks).map_err(|error| error.within("blocks"))?;
         self.programmed_ns.load(from).map_err(|error| error.within("programmed_ns"))?;
-        // As long as the bytes are: what it says is checked with the rest of the array.
+        // The number of entries is limited by the bytes of the file; they are checked with the rest of the array.
         self.lost = from.value().map_err(|error| error.within("lost"))?;
         Ok(())
     }
@@ -110,7 +110,7 @@ impl Reads {
         self.policy.figures()
     }
 
-    /// Checks a state that was loaded with that of an array in which nothing is under way.
+    /// Checks a loaded state for an array without operations in flight.
     pub(crate) fn check_loaded(&self, erase_counts: &[u32]) -> Result<(), String> {
         let erases = self.blocks.iter().map(|block| block.erases);
         if let Some(block) = erases.zip(erase_counts).position(|(erases, &count)| erases != count) {
@@ -142,7 +142,8 @@ impl Reads {
 
 /// Reads.
 impl Reads {
-    /// A read is done at once, or a die takes it up: of a page as it is now in the array.
+    /// Calls the policy for a read that ends at once (counting mode) or that a die begins, with the page as it is in
+    /// the array.
     pub(crate) fn take(&mut self, now: Ns, operation: &Operation) -> Reading {
         let Operation { ppn, block, mask, origin, .. } = *operation;
         let BlockReads { erases, reads } = self.blocks[block.at()];
@@ -154,8 +155,9 @@ impl Reads {
         self.count(origin, Reading { is_readable, ..asked })
     }
 
-    /// A read of a page is asked for that a program takes its data from, in that life of its block; `is_programmed`
-    /// unless that is yet to come. If it cannot be read the page is lost.
+    /// Calls the policy for a read that is emitted to provide data for a program. The page is given with the life of
+    /// its block; `is_programmed` tells whether its program has ended. If it cannot be read, the program's page is
+    /// lost.
     pub(crate) fn ask(&mut self, now: Ns, from: PageOfLife, is_programmed: bool, origin: Origin) -> Reading {
         let (ppn, erases) = from;
         let block = self.geometry.block_of(ppn);
@@ -174,7 +176,7 @@ impl Reads {
         PageCondition::new(ppn, block, self.geometry.page_in_block(ppn), erases)
     }
 
-    /// A page of a block is read.
+    /// Counts a read of a page of a block.
     pub(crate) fn count_read(&mut self, block: BlockId) {
         self.blocks[block.at()].reads += 1;
     }
@@ -187,7 +189,7 @@ impl Reads {
         reading
     }
 
-    /// A read is given up that no die has taken up, because nobody knows where its page is.
+    /// Counts a read that is given up before a die begins it, because its map entry could not be read.
     pub(crate) fn count_missed(&mut self, origin: Origin) {
         self.counts.unreadable[origin as usize] += 1;
     }
@@ -199,7 +201,8 @@ impl Reads {
 
 /// Programs and erases.
 impl Reads {
-    /// A program is asked for, with data of another page but for sectors that it writes itself.
+    /// A program is emitted that takes data from another page, except the sectors of its own mask: copies the lost
+    /// sectors.
     pub(crate) fn copy(&mut self, from: PageOfLife, to: PageOfLife, own: u32) {
         let lost = self.lost_of(from) & !own;
         if lost != 0 {
@@ -208,7 +211,7 @@ impl Reads {
         }
     }
 
-    /// An operation has ended.
+    /// Handles the end of an operation.
     pub(crate) fn ended(&mut self, operation: &Operation, now: Ns) {
         let Operation { kind, ppn, block, failed, .. } = *operation;
         match kind {
@@ -227,7 +230,7 @@ impl Reads {
         }
     }
 
-    /// What was lost in a life of a block that is over.
+    /// Forgets the lost sectors of a past life of a block. A life is the time between two erases.
     fn forget(&mut self, block: BlockId, life: u32) {
         if self.lost.is_empty() {
             return;

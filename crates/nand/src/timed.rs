@@ -1,19 +1,20 @@
-//! The timed back end: planes, dies and channels as resources, one event queue, nothing allocated once warm.
+//! Timed mode: planes, dies and channels as resources, driven by one event queue. No allocation once warm.
 //!
-//! - An operation waits in a queue of its plane and class until its die takes it. Classes are jobs that are not
-//!   interrupted; host reads; host programs and what they need done (collection for their space); and what is done
-//!   ahead of need. A die takes the highest class first and the oldest first within it, but no operation is overtaken
-//!   without bound, except by a job that is not interrupted.
-//! - A die runs one array operation at a time, or one of a kind on several planes (multi-plane). A program occupies it
-//!   from the start of its data transfer to the end of tPROG, a read from its command to the end of its transfer, so
-//!   that the page register is never used twice; with cache program the next program's data is transferred meanwhile.
+//! - An operation waits in a queue of its plane and class until its die begins it. The classes are uninterrupted jobs;
+//!   host reads; host programs and the collection that they need; and background work. A die takes the highest class
+//!   first, and within a class the oldest operation first. The number of operations that may overtake another is
+//!   bounded, except for uninterrupted jobs.
+//! - A die runs one array operation at a time, or one of the same kind on several planes (multi-plane). A program
+//!   occupies the die from the start of its data transfer to the end of tPROG, a read from its command to the end of
+//!   its transfer, so the page register is never used by two operations. With cache program the data of the next
+//!   program is transferred meanwhile.
 //! - A channel carries one transfer at a time, in the order in which they become ready.
-//! - A host read may suspend an erase or a program that runs on its die, if the drive can.
+//! - A host read may suspend an erase or a program on its die, if the drive supports it.
 //!
-//! Dependencies within a block: programs in page order, reads after the program of their page, an erase after all that
-//! was emitted before it for the block (the programs that copy out of it included), everything else that is emitted
-//! after an erase behind it. Across blocks: an operation also waits for the one that it was emitted `after`. A page
-//! that is being moved is read where it still is (`timed/moved.rs`).
+//! Dependencies within a block: programs in page order; a read after the program of its page; an erase after everything
+//! emitted for the block before it (including the programs of copies from it); and everything emitted after an erase,
+//! after that erase. Across blocks, an operation also waits for the one given as its `after`. A page that is being
+//! moved is read where its data still is (`timed/moved.rs`).
 
 mod busy;
 mod dies;
@@ -40,26 +41,26 @@ const KINDS: usize = OperationKind::Hold as usize;
 const BLOCKING: usize = 0;
 const HOST_READS: usize = 1;
 
-/// How busy the parts of the array were, in nanoseconds.
+/// Utilization of the parts of the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Utilization {
-    /// Time that channels carried something, summed over all of them.
+    /// Busy time of all channels together.
     pub channel_busy_ns: u128,
-    /// Time that dies were occupied, summed over all of them.
+    /// Busy time of all dies together.
     pub die_busy_ns: u128,
-    /// The channel that carried something for the longest time, of several the first.
+    /// The channel with the longest busy time; of equals, the first.
     pub busiest_channel: Busiest,
-    /// The die that was occupied for the longest time, of several the first.
+    /// The die with the longest busy time; of equals, the first.
     pub busiest_die: Busiest,
-    /// Die time of programs for the host.
+    /// Die time of host programs.
     pub write_ns: u128,
-    /// Die time of collection, merges and wear levelling: their reads, programs and erases.
+    /// Die time of reads, programs and erases for collection, merges and wear levelling.
     pub collection_ns: u128,
-    /// Programs that have ended, copybacks among them.
+    /// Ended programs, including copybacks.
     pub programs: Together,
-    /// Erases that have ended.
+    /// Ended erases.
     pub erases: Together,
-    /// Sectors of data that crossed channels, either way, summed over all of them.
+    /// Sectors transferred over all channels, in both directions.
     pub moved_sectors: u64,
 }
 
@@ -68,25 +69,25 @@ pub struct Utilization {
 pub struct PageReads {
     /// Pages read.
     pub pages: u64,
-    /// Time from when a die took them up until they were in its registers; once for pages of several planes.
+    /// Time from the start of a read on its die until the page is in the register; counted once for a multi-plane read.
     pub array_ns: Ns,
-    /// Time of their data on the channel.
+    /// Channel time of their data.
     pub channel_ns: Ns,
 }
 
 flashloom_units::state! { PageReads { value pages, array_ns, channel_ns; } }
 
-/// How many planes of a die worked together.
+/// Use of multi-plane commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Together {
-    /// Array operations, of one plane or several.
+    /// Array operations, on one plane or several.
     pub commands: u64,
-    /// Planes that took part, summed over these: pages programmed, or blocks erased.
+    /// Planes used by these operations: the number of pages programmed or blocks erased.
     pub planes: u64,
 }
 
 impl Together {
-    /// Planes of a command on average; nothing where there was none.
+    /// Average number of planes per command; `None` without commands.
     pub fn mean(&self) -> Option<f64> {
         (self.commands > 0).then(|| self.planes as f64 / self.commands as f64)
     }
@@ -97,12 +98,12 @@ impl Together {
 pub struct Busiest {
     /// Its number.
     pub number: u32,
-    /// How long it was busy, in nanoseconds.
+    /// Its busy time.
     pub busy_ns: Ns,
 }
 
 impl Busiest {
-    /// Of parts in order of their numbers.
+    /// The index and value of the longest busy time; of equals, the first.
     fn of(busy_ns: impl Iterator<Item = Ns>) -> Self {
         let parts = (0..).zip(busy_ns).map(|(number, busy_ns)| Self { number, busy_ns });
         let busier = |most: Self, next: Self| if next.busy_ns > most.busy_ns { next } else { most };
@@ -110,7 +111,7 @@ impl Busiest {
     }
 }
 
-/// Die time by what it was for, and commands, summed over all dies.
+/// Die time by purpose, and commands, summed over all dies.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Used {
     write_ns: u128,
@@ -119,11 +120,11 @@ struct Used {
     erases: Together,
 }
 
-/// What an event means: the upper two bits of its 28-bit code; the others are the index of a die or an operation.
+/// Kind of an event: the upper two bits of its 28-bit code. The other bits are the index of a die or an operation.
 mod event {
     /// The array operation of a die ends.
     pub(super) const ARRAY: u32 = 0 << INDEX_BITS;
-    /// A die can do something that it could not do before: begin, stage or suspend.
+    /// A die may be able to begin, stage or suspend an operation.
     pub(super) const WAKE: u32 = 1 << INDEX_BITS;
     /// The data of a read has crossed the channel.
     pub(super) const TRANSFERRED: u32 = 2 << INDEX_BITS;
@@ -146,26 +147,26 @@ impl List {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Block {
     programmed: u32,
-    /// Operations that the next erase has to wait for.
+    /// Operations that the next erase waits for.
     pending: u32,
-    /// The erase that is emitted and not ended, or none.
+    /// The erase that has been emitted and has not ended, or none.
     erase: u32,
-    /// What was emitted for the block after its pending erase, in order: it belongs to the block's next life.
+    /// Operations emitted after the pending erase, in order: they belong to the block's next life.
     later: List,
-    /// Programs in page order that are not in their plane's queue yet.
+    /// Programs in page order that have not entered their plane's queue.
     programs: List,
     /// Reads of pages whose program has not ended.
     reads: u32,
-    /// The row of its programs that have not ended, if there are any.
+    /// Row of the table of programs that have not ended, if it has any.
     row: u32,
-    /// The class of the program that was queued last: within one class the queue keeps page order.
+    /// Class of the last program that entered the queue. Programs of one class stay in page order there.
     queued_class: u8,
-    /// Pages in the queue, running or done.
+    /// Number of programs in the queue, running or ended.
     queued: u32,
 }
 
 impl Block {
-    /// Whether a program of a class can be queued behind those that are.
+    /// Whether a program of this class may enter the queue behind those already in it.
     #[inline(always)]
     fn takes(&self, class: u8) -> bool {
         class == self.queued_class || self.programmed == self.queued
@@ -178,41 +179,41 @@ impl Block {
     }
 }
 
-/// Operations that run together on a die: one, or one a plane.
+/// Operations that run together on a die: one, or one on each of several planes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Group {
     head: u32,
     kind: OperationKind,
-    /// That of its head, which may have ended before the others.
+    /// Origin of its first operation, which may end before the others.
     origin: Origin,
-    /// When the array begins (after the transfer of a program's data), and when it ends.
+    /// Start (after the data transfer of a program) and end of the array operation.
     array_from: Ns,
     ends: Ns,
-    /// When the die was occupied by it, for the accounts.
+    /// Time from which the die counts as busy with it.
     since: Ns,
-    /// Host reads that went before it while it was suspended or staged.
+    /// Host reads that overtook it while it was suspended or staged.
     overtaken: u16,
 }
 
-/// A group that host reads interrupted.
+/// A group suspended for host reads.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Suspended {
     group: Group,
-    /// What its array operation has left.
+    /// Remaining time of its array operation.
     left: Ns,
     at: Ns,
 }
 
-/// What waits in a plane, and where the plane is.
+/// The queues of a plane, and its position.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Plane {
     queues: [List; CLASSES],
     die: u32,
-    /// Its bit in the masks of its die.
+    /// Bit of the plane in the masks of its die.
     bit: u32,
 }
 
-/// When a channel is free, how long it has carried something, and how much data.
+/// A channel: when it is free, its busy time, and the data transferred.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Channel {
     free_ns: Ns,
@@ -221,7 +222,7 @@ struct Channel {
 }
 
 impl Channel {
-    /// Takes the next free stretch; returns when it ends.
+    /// Reserves the channel for the next transfer; returns the end of that.
     #[inline(always)]
     fn occupy(&mut self, from: Ns, duration: Ns) -> Ns {
         if duration == 0 {
@@ -237,43 +238,43 @@ impl Channel {
 struct Die {
     channel: u32,
     first_plane: u32,
-    /// The event that ends its array operation; one that a suspension overtook is not this one any more.
+    /// The event at the end of its array operation. An event with another number was made obsolete by a suspension.
     array_event: EventNumber,
     active: Option<Group>,
-    /// Reads of the active group whose data is still to cross the channel.
+    /// Reads of the active group whose data has not been transferred yet.
     transfers: u32,
     staged: Option<Group>,
     suspended: Option<Suspended>,
-    /// While an operation is being suspended nothing else can begin.
+    /// Time at which a suspension is complete; nothing can begin before.
     settles_at: Ns,
     /// Whether it is in the list of dies that may have something to begin.
     restless: bool,
-    /// A bit for each plane with something queued, by class.
+    /// For each class, a bit for each plane with queued operations.
     queued: [u32; CLASSES],
-    /// A bit for each class with something queued in any plane.
+    /// A bit for each class with queued operations in any plane.
     classes: u32,
-    /// How often a class was passed over for a higher one since its last turn.
+    /// For each class, how often it was overtaken by a higher one since its last turn.
     overtaken: [u16; CLASSES],
-    /// A bit for each class that was passed over as often as it may be.
+    /// A bit for each class that was overtaken as often as allowed.
     starved: u32,
     busy_since: Ns,
-    /// How long it was occupied until then.
+    /// Its busy time until `since`.
     busy_ns: Ns,
 }
 
-/// Time of the array for an operation.
+/// Array times of operations.
 struct ArrayTimes {
-    /// For each page of a block, by kind of operation.
+    /// By page index in the block and kind of operation.
     of_pages: Vec<[Ns; KINDS]>,
-    /// Where these times do not hold everywhere.
+    /// Exceptions to these times, if there are any.
     uneven: Option<Box<Uneven>>,
 }
 
-/// Why the times of some blocks and pages differ from those of their type.
+/// Reasons why the times of some blocks and pages differ from those of their type.
 pub(crate) struct Uneven {
-    /// Some blocks are used in another cell mode.
+    /// The cell modes, with their own times, if some blocks are used in another mode than the array's.
     pub(crate) cells: Option<CellModes>,
-    /// Each block and page has times of its own.
+    /// The times of each block and page, if they differ.
     pub(crate) spread: Option<Spread>,
 }
 
@@ -323,18 +324,18 @@ pub(crate) struct Timed {
     geometry: Geometry,
     timing: Timing,
     array_ns: ArrayTimes,
-    /// Time of the channel before the array begins, by kind of operation: its command, and the data of a program.
+    /// Channel time before the array operation, by kind: its command and, for a program, its data.
     load_ns: [Ns; KINDS],
-    /// Sectors of data that this moves, by kind of operation.
+    /// Sectors transferred in that time, by kind of operation.
     load_sectors: [u64; KINDS],
-    /// Data of a whole page on the channel.
+    /// Channel time of the data of a whole page.
     page_data_ns: Ns,
     multi_plane: MultiPlane,
     copyback: bool,
     cache_program: bool,
     suspend: Suspend,
     suspend_ns: Ns,
-    /// Whether a die that is busy may have something to begin.
+    /// Whether a busy die may have something to begin: suspension or cache program is configured.
     begins_while_busy: bool,
     max_overtakes: u16,
     order: DieOrder,
@@ -348,13 +349,13 @@ pub(crate) struct Timed {
     unfinished: Unfinished,
     planes: Vec<Plane>,
     dies: Vec<Die>,
-    /// Dies to look at before time goes on, in the order in which something happened to them.
+    /// Dies that may have something to begin before time advances, in the order in which this became possible.
     restless: Vec<u32>,
     channels: Vec<Channel>,
     used: Used,
-    /// What reads of the host took, where somebody observes them.
+    /// Service times of host reads, if they are measured.
     host_reads: Option<PageReads>,
-    /// What is known of pages, as the cells have them now.
+    /// Optional data about pages, as they are in the cells now.
     known: MaybeKnown,
 }
 
@@ -450,14 +451,14 @@ impl Timed {
         self.known.0.as_deref_mut()
     }
 
-    /// The time, and whether a page is programmed in the latest life of its block.
+    /// The current time, and whether a page is programmed in its block's latest life, after the last erase emitted.
     pub(crate) fn sees(&self, ppn: Ppn) -> (Ns, bool) {
         let block = &self.blocks[self.geometry.block_of(ppn).at()];
         (self.now, block.erase == NO_INDEX && self.geometry.page_in_block(ppn) < block.programmed)
     }
 
-    /// When the next event is due. Dies begin what they can only here, when everything that is emitted at a moment has
-    /// been: so operations that are emitted together can run together on the planes of an idle die.
+    /// Time of the next event. Dies begin operations only in this call, when everything at the current timestamp has
+    /// been emitted, so that operations emitted together can run together on the planes of an idle die.
     #[inline]
     pub(crate) fn next_event_ns(&mut self, events: &mut Events) -> Option<Ns> {
         if !self.restless.is_empty() {
@@ -466,7 +467,7 @@ impl Timed {
         self.events.next_ns()
     }
 
-    /// As below, after what was emitted at a moment: in one place for all who ask.
+    /// Lets dies begin operations, then returns the time of the next event. A single copy for all callers.
     #[inline(never)]
     fn serve_emitted(&mut self, events: &mut Events) {
         self.serve_restless(events);
@@ -474,7 +475,7 @@ impl Timed {
 
     #[inline(always)]
     fn serve_restless(&mut self, events: &mut Events) {
-        // Nothing that a die begins rouses another.
+        // Starting work on one die never wakes another.
         let mut at = 0;
         while let Some(&die) = self.restless.get(at) {
             self.serve(die, events);
@@ -483,7 +484,7 @@ impl Timed {
         self.restless.clear();
     }
 
-    /// A die may have something to begin.
+    /// Marks a die as one that may have something to begin.
     #[inline(always)]
     fn rouse(&mut self, die: u32) {
         let state = &mut self.dies[die as usize];
@@ -518,7 +519,7 @@ impl Timed {
         }
     }
 
-    /// Counts what reads of the host take from now on.
+    /// Starts measuring the service times of host reads.
     pub(crate) fn observe_host_reads(&mut self) {
         self.host_reads.get_or_insert_default();
     }
@@ -527,7 +528,7 @@ impl Timed {
         self.host_reads
     }
 
-    /// Checks the channels' accounts: the data that one moved took no longer than it was busy.
+    /// Checks the channels: the transfer time of the data moved does not exceed their busy time.
     pub(crate) fn check(&self) -> Result<(), String> {
         let data_ns = |channel: &Channel| u128::from(channel.moved_sectors) * u128::from(self.timing.sector_ps) / 1_000;
         match self.channels.iter().position(|channel| data_ns(channel) > u128::from(channel.busy_ns)) {
@@ -541,7 +542,7 @@ impl Timed {
 }
 
 impl Timing {
-    /// Time of the channel for the data of a number of sectors.
+    /// Channel time of the data of `sectors` sectors.
     pub fn transfer_ns(&self, sectors: u32) -> Ns {
         (u64::from(sectors) * self.sector_ps).div_ceil(1_000)
     }

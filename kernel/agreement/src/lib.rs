@@ -1,8 +1,9 @@
 //! The decision core of the kernel module as a scheduler of the simulator.
 //!
-//! The C that the module is built from decides, and the simulator's block layer merges and counts around it, as it does
-//! around its own `pardispatcher`. A test of this crate compares the two; its programs compare recordings of real
-//! schedulers with the simulator's. It is not distributed: what it links is under the licence of the kernel.
+//! The C core, from which the module is built too, makes the decisions; the simulator's block layer merges and counts
+//! around it, as it does around its own `pardispatcher`. A test of this crate compares the two. The programs of this
+//! crate compare recordings of real schedulers with the simulator's schedulers. The crate is not distributed: it links
+//! code under the licence of the kernel.
 #![expect(unsafe_code, reason = "the core is C")]
 
 pub mod recording;
@@ -16,21 +17,21 @@ use flashloom_host::{Direction, RequestId, Requests, Scheduler, SchedulerSetup, 
 use flashloom_units::{Component, Figure, Ns, ParamSet, Refusal, SECTOR_BYTES, Value, Violation, violation};
 use flashloom_workload::Request;
 
-/// What the core counts: `struct pd_stats`.
+/// Counters of the core: `struct pd_stats`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CoreStats {
-    /// Turns begun.
+    /// Turns started.
     pub turns: u64,
-    /// Turns that a request past its deadline brought forward.
+    /// Turns started early by a request past its deadline.
     pub expired_turns: u64,
-    /// Turns that began in another region than the one before.
+    /// Turns started in another region than the previous turn.
     pub region_switches: u64,
-    /// Requests that had the other direction than the one before.
+    /// Requests dispatched in the other direction than the previous request.
     pub direction_switches: u64,
-    /// Requests that were dispatched after their deadline.
+    /// Requests dispatched after their deadline.
     pub expired: u64,
-    /// By direction: how many requests waited, how long together, and the longest.
+    /// By direction: the number of requests that waited, their total wait, and the longest wait.
     pub wait: [[u64; 3]; 2],
 }
 
@@ -82,38 +83,39 @@ fn some(number: u32) -> Option<RequestId> {
 
 /// The core with its requests.
 ///
-/// Every call below passes the binding that `new` made and `drop` frees, from the one thread that has the `&mut` or,
-/// where the core only reads, the `&`; and identifiers of the pool that it was made for, in the state that the
-/// scheduler's contract with the block layer promises. That is all that the core asks of its callers.
+/// Safety of all calls below. They pass the binding that `new` created and `drop` frees. They run on the one thread
+/// that holds the `&mut`, or the `&` where the core only reads. They pass ids from the pool that the core was made for,
+/// in the state that the contract between scheduler and block layer guarantees. The core requires nothing else of its
+/// callers.
 pub struct KernelCore {
     binding: NonNull<Binding>,
     region_size_bytes: u64,
 }
 
 impl KernelCore {
-    /// A core without requests, for requests of that pool.
+    /// A core without requests, for a pool of this size.
     pub fn new(params: &ParDispatcherParams, setup: &SchedulerSetup) -> Self {
         let region_sectors = params.region_size_bytes / SECTOR_BYTES;
-        // SAFETY: the tunables live through the call, which copies them.
+        // SAFETY: the tunables outlive the call, which copies them.
         let binding = unsafe { binding_new(setup.requests, region_sectors, &tunables(params)) };
         Self { binding: binding.expect("there is memory for the core"), region_size_bytes: params.region_size_bytes }
     }
 
-    /// What the core has counted.
+    /// The counters of the core.
     pub fn stats(&self) -> CoreStats {
         let mut stats = CoreStats::default();
-        // SAFETY: as the type says; the structures have the same fields.
+        // SAFETY: as at the type; the two structures have the same fields.
         unsafe { binding_stats(self.binding, &mut stats) };
         stats
     }
 }
 
-// SAFETY: only this value has the binding, whose memory belongs to no thread, and nothing of it is left outside.
+// SAFETY: this value is the only owner of the binding, whose memory is not tied to a thread; nothing else refers to it.
 unsafe impl Send for KernelCore {}
 
 impl Drop for KernelCore {
     fn drop(&mut self) {
-        // SAFETY: as the type says, and nothing uses the binding afterwards.
+        // SAFETY: as at the type; nothing uses the binding afterwards.
         unsafe { binding_free(self.binding) };
     }
 }

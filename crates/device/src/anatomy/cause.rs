@@ -1,4 +1,4 @@
-//! The causes of latency: where each nanosecond of a request can go.
+//! The causes of latency that a nanosecond of a request can be attributed to.
 
 use std::ops::{Index, IndexMut};
 
@@ -9,51 +9,51 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Cause {
-    /// Held in front of the block layer, because its class had `nr_requests` there.
+    /// Held before the block layer, because `nr_requests` of its class are in it already.
     NrRequests,
-    /// In the scheduler, while the drive held as many commands as it takes (`queue_depth`).
+    /// In the scheduler, while `queue_depth` commands are outstanding in the drive.
     Tag,
-    /// In the scheduler, which could have sent something and chose to wait (anticipation, idling, a batch).
+    /// In the scheduler, which could dispatch a request but waits on purpose (anticipation, idling, a batch).
     Scheduler,
-    /// With a processor of the controller, or behind other commands for one.
+    /// Being processed by the controller, or waiting for one of its processors.
     Controller,
-    /// On the host link, or behind others on it.
+    /// On the host link, or waiting for it.
     Link,
-    /// Until what a flush has to make durable is in flash: the flush itself, or a write with a flush before it.
+    /// Waiting for earlier data to be programmed: a flush, or a write with preflush.
     Flush,
-    /// Waiting for a slot of the write buffer.
+    /// Waiting for a free slot of the write buffer.
     Slot,
-    /// Behind a read for the host on the die: another request's, another page's of its own, or that of the sectors
-    /// beneath a partial write.
+    /// Waiting for a die that executes a host read: of another request, of another page of this one, or of the old copy
+    /// for a partial write.
     HostRead,
-    /// Behind a program for the host on the die.
+    /// Waiting for a die that executes a host program.
     HostProgram,
-    /// Behind a read or a program of a garbage collection.
+    /// Waiting for a die that executes a read or a program of garbage collection.
     Collection,
-    /// Behind a read or a program of a merge.
+    /// Waiting for a die that executes a read or a program of a merge.
     Merge,
-    /// Behind a read or a program of the map itself, its own entry's included.
+    /// Waiting for a die that executes a read or a program of the map, including the read of its own map entry.
     Map,
-    /// Behind a read or a program of wear levelling.
+    /// Waiting for a die that executes a read or a program of wear levelling.
     Wear,
-    /// Behind an erase.
+    /// Waiting for a die that executes an erase.
     Erase,
-    /// While a die stops an operation for a read, or takes it up again.
+    /// Waiting while a die suspends an operation for a read, or resumes it.
     Suspension,
-    /// Waiting for the channel's bus.
+    /// Waiting for the channel.
     Channel,
-    /// The array and the bus work for it.
+    /// Served by the array or the channel.
     Served,
-    /// The array repeats its last read: its own, or that of another plane by the same command. Last, because there is
-    /// none where reads succeed at once.
+    /// Array time of retries of its last read, or of a read on another plane in the same command. Last in the list,
+    /// because it is absent if reads succeed at once.
     Retry,
 }
 
 impl Cause {
-    /// How many there are.
+    /// Number of causes.
     pub const COUNT: usize = 18;
 
-    /// All of them, in order.
+    /// All causes, in order.
     pub const ALL: [Self; Self::COUNT] = [
         Self::NrRequests,
         Self::Tag,
@@ -75,7 +75,7 @@ impl Cause {
         Self::Retry,
     ];
 
-    /// As in a result and in the header of a log.
+    /// Name in results and in the header of a log.
     pub const fn name(self) -> &'static str {
         [
             "nr_requests",
@@ -105,31 +105,31 @@ impl Cause {
 pub struct Parts([Ns; Cause::COUNT]);
 
 impl Parts {
-    /// All of them together.
+    /// Sum over all causes.
     pub fn total(&self) -> Ns {
         self.0.iter().sum()
     }
 
-    /// Adds what another has.
+    /// Adds another set of parts.
     pub fn add(&mut self, other: &Self) {
         self.0.iter_mut().zip(other.0).for_each(|(part, more)| *part += more);
     }
 
-    /// What was added since an earlier reading of the same clocks.
+    /// Difference to an earlier reading of the same clocks.
     pub(super) fn since(&self, earlier: &Self) -> Self {
         let mut parts = *self;
         parts.0.iter_mut().zip(earlier.0).for_each(|(part, before)| *part -= before);
         parts
     }
 
-    /// The parts of what waits for this from the start: the time that it is served is `cause` to them.
+    /// The parts of an operation as seen by one that waited for it from the start: its time of service becomes `cause`.
     pub(super) fn for_waiters(mut self, cause: Cause) -> Self {
         let served = std::mem::take(&mut self[Cause::Served]);
         self[cause] += served;
         self
     }
 
-    /// Each cause with its part, in order.
+    /// Each cause with its time, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Cause, Ns)> + '_ {
         Cause::ALL.into_iter().zip(self.0)
     }

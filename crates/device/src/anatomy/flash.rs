@@ -1,10 +1,11 @@
-//! The array's part: what an operation waits for, from when the FTL asks for it to its end.
+//! Anatomy inside the array: what an operation waits for, from its issue by the FTL to its end.
 //!
-//! A die keeps a clock for each cause; an operation in its queue reads them when it is queued and when it starts, so
-//! that its wait is told apart in constant time. Before it is queued it waits for another operation. Where the FTL put
-//! that one before it, its parts become this one's. Where the block demands it (an earlier page, the page itself, an
-//! erase), it is on the same die, and the wait goes to what that die is at; while the die is idle, because what is
-//! waited for hangs on another die, it goes to the job that this is part of. Then come channel and array.
+//! Each die keeps one clock for each cause. An operation reads the clocks of its die when it is queued and when it
+//! starts, so its wait is divided in constant time. Before it is queued, it waits for another operation. If the FTL
+//! ordered it after that one, it takes over that operation's parts. If the block requires the order (an earlier page,
+//! the page itself, an erase), the other operation is on the same die, and the wait is attributed to what that die
+//! executes. If that die is idle, because the other operation waits for another die itself, the wait is attributed to
+//! the job that the other operation belongs to. After the die come channel and array.
 
 use flashloom_nand::{Command, DieId, Event, Geometry, OperationKind, Origin};
 use flashloom_units::{NO_INDEX, Ns};
@@ -13,12 +14,12 @@ use serde::{Deserialize, Serialize};
 use super::cause::{Cause, Parts};
 use super::host::put;
 
-/// What others wait for while an operation runs.
+/// The cause of waiting for a die that executes this operation.
 fn cause_of(kind: OperationKind, origin: Origin) -> Cause {
     if kind == OperationKind::Erase { Cause::Erase } else { job_of(kind, origin) }
 }
 
-/// The work that an operation is part of.
+/// The cause of waiting for the job that this operation belongs to.
 fn job_of(kind: OperationKind, origin: Origin) -> Cause {
     match origin {
         Origin::Host if kind == OperationKind::Read => Cause::HostRead,
@@ -30,34 +31,34 @@ fn job_of(kind: OperationKind, origin: Origin) -> Cause {
     }
 }
 
-/// An operation that has not ended.
+/// An operation in progress.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Running {
     cause: Cause,
     is_read: bool,
-    /// What it adds to: the parts of the request that waits for it, until it was issued.
+    /// Latency by cause, up to this operation's issue, of the request that waits for it. `own` is added to it.
     before: Parts,
-    /// Its own time until `mark`.
+    /// Time by cause from this operation's issue to `mark`.
     own: Parts,
     issued_ns: Ns,
     started_ns: Ns,
-    /// Its time is told apart up to here: in the future while the time until then is known already.
+    /// Time up to which `own` is known. May lie in the future.
     mark: Ns,
-    /// The clocks of its die, or of the die that it waits for another operation on, at `mark`.
+    /// At `mark`, the clocks of its die, or of the die whose operation it waits for.
     clocks: Parts,
-    /// Time of the channel that its program takes.
+    /// Channel time of its program.
     transfer_ns: Ns,
-    /// Time of the array that retries of its read take.
+    /// Array time of the retries of its read.
     repeated_ns: Ns,
-    /// First of the operations that wait for this one, and the next of those that wait for the same.
+    /// First operation that waits for this one, and the next one in the list that this one is in.
     waiters: u32,
     sibling: u32,
 }
 
-/// What an operation ended with.
+/// The end of an operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
-    /// The parts of a request that waited for it, from its dispatch to now.
+    /// Latency by cause, from dispatch to now, of the request that waited for this operation.
     pub(super) parts: Parts,
     pub(super) issued_ns: Ns,
     pub(super) started_ns: Ns,
@@ -67,16 +68,16 @@ pub(super) struct Ended {
 struct Die {
     clocks: Parts,
     since: Ns,
-    /// What it is at; nothing while it is idle.
+    /// Cause attributed to waiting for this die; `None` while it is idle.
     occupant: Option<Cause>,
-    /// What it is at from a time to come on.
+    /// A change of occupant that is already known, with its time.
     next: Option<(Ns, Cause)>,
     active: Vec<u32>,
     suspended: Vec<u32>,
 }
 
 impl Die {
-    /// Brings the clocks to a time.
+    /// Advances the clocks to a time.
     fn advance(&mut self, now: Ns) {
         if let Some((at, cause)) = self.next.filter(|&(at, _)| at <= now) {
             self.next = None;
@@ -99,14 +100,14 @@ impl Die {
     }
 }
 
-/// Follows the array.
+/// Anatomy of all operations in the array.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Flash {
     operations: Vec<Option<Running>>,
     dies: Vec<Die>,
-    /// The die of each operation.
+    /// Die of each operation.
     die_of: Vec<u32>,
-    /// The work that the operation was part of that ended last: what is queued right after it has waited for it.
+    /// Job of the operation that ended last; operations queued right after it waited for it.
     last: Cause,
 }
 
@@ -120,8 +121,8 @@ impl Flash {
         }
     }
 
-    /// Something happened in the array. `before` has the parts of the request that waits for an operation, when that is
-    /// issued. Returns how an operation has ended, if one has.
+    /// Handles one event of the array. `before` returns the parts of the request that waits for an operation, and is
+    /// called when that is issued. Returns the end of an operation, if the event is one.
     pub(super) fn see(&mut self, now: Ns, event: &Event, before: impl FnOnce(&Command) -> Parts) -> Option<Ended> {
         match *event {
             Event::Issued(command, after) => self.issue(now, &command, after, before(&command)),
@@ -183,7 +184,7 @@ impl Flash {
         self.die_of[number as usize] = die.0;
     }
 
-    /// Nothing but its die holds it back from now on: until now it waited for what has just ended.
+    /// From now on only its die delays it; until now it waited for the operation that has just ended.
     fn queue(&mut self, now: Ns, number: u32, die: DieId) {
         let (last, clocks) = (self.last, self.clocks(now, self.die_of[number as usize]));
         self.operation(number).wait_for(now, &clocks, last);
@@ -193,7 +194,7 @@ impl Flash {
         }
     }
 
-    /// A read that waited for nothing until now waits for a program.
+    /// A read that was not waiting starts to wait for a program.
     fn hold(&mut self, now: Ns, number: u32, by: u32) {
         let clocks = self.clocks(now, self.die_of[by as usize]);
         let sibling = std::mem::replace(&mut self.operation(by).waiters, number);
@@ -201,14 +202,14 @@ impl Flash {
         (read.mark, read.clocks, read.sibling) = (now, clocks, sibling);
     }
 
-    /// What the clocks of a die show.
+    /// The clocks of a die, advanced to now.
     fn clocks(&mut self, now: Ns, die: u32) -> Parts {
         let die = &mut self.dies[die as usize];
         die.advance(now);
         die.clocks
     }
 
-    /// Its die takes it up.
+    /// Handles the begin of an operation on its die.
     fn begin(&mut self, now: Ns, number: u32, array_from: Ns) {
         let Self { operations, dies, .. } = self;
         let die = &mut dies[self.die_of[number as usize] as usize];
@@ -217,7 +218,7 @@ impl Flash {
         operation.wait_out(now, &die.clocks);
         operation.started_ns = now;
         operation.cross(now, array_from, operation.transfer_ns);
-        // Of operations on several planes the first says what the die is at.
+        // With operations on several planes, the first determines the occupant of the die.
         if die.active.is_empty() {
             die.occupy(now, Some(operation.cause));
         }
@@ -283,13 +284,13 @@ impl Flash {
 }
 
 impl Running {
-    /// It has waited for its die since `mark`.
+    /// Attributes the time since `mark` to what the operation's die executed.
     fn wait_out(&mut self, now: Ns, clocks: &Parts) {
         self.own.add(&clocks.since(&self.clocks));
         self.mark = now;
     }
 
-    /// It has waited since `mark` for what a die was at, and while that was idle for `job`.
+    /// Attributes the time since `mark` to what the die executed, or to `job` while the die was idle.
     fn wait_for(&mut self, now: Ns, clocks: &Parts, job: Cause) {
         let waited = clocks.since(&self.clocks);
         self.own.add(&waited);
@@ -297,7 +298,8 @@ impl Running {
         (self.mark, self.clocks) = (now, *clocks);
     }
 
-    /// It has the channel for so long until a time that may be to come, and waits for it otherwise.
+    /// Attributes the time from `mark` to `ends`: `transfer_ns` to the transfer itself, the rest to the wait for the
+    /// channel. `ends` may lie in the future.
     fn cross(&mut self, now: Ns, ends: Ns, transfer_ns: Ns) {
         let served = transfer_ns.min(ends - now);
         self.own[Cause::Served] += served;

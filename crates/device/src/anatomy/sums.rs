@@ -50,7 +50,7 @@ pub struct Tail {
     pub p99_9_ns: Ns,
 }
 
-/// Where the time of a run's reads and writes went. Counts successful requests only, as the latencies of the host do.
+/// Latency by cause of a run's reads and writes. Like the host's latencies, without failed requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnatomyReport {
     /// Reads.

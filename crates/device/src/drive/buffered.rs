@@ -1,13 +1,15 @@
-//! The buffered path: pages of the host take slots of the write buffer and leave them for flash.
+//! The buffered path: host pages take slots of the write buffer and are evicted to flash.
 //!
 //! ```text
-//! a write comes          its pages take slots; with the last of them it is complete, or stored if it is durable (FUA)
-//!                        no slot is left: it stalls, behind those that have
-//! a slot was taken       the rate policy says how many victims leave, the order which; they go to the FTL together
-//! a page is programmed   its slot is free: writes that stalled take slots, and the rate policy is asked again
-//! a read comes           sectors that the buffer holds are ready; the rest comes from flash, into a slot if the order
-//!                        keeps what is read and one is free or clean
-//! a flush comes          everything dirty leaves, and the flush waits until what has left is programmed
+//! a write arrives        its pages take slots; with the last one it is complete, or, if it is durable (FUA), stored.
+//!                        Without a free slot it stalls, behind the writes that stall already
+//! a slot was taken       the rate policy decides how many victims are evicted, the order which; they are written
+//!                        together
+//! a page is programmed   its slot is free: stalled writes take slots, and the rate policy is called again
+//! a read arrives         sectors in the buffer are ready; the rest is read from flash, into a slot if the order keeps
+//!                        read pages and one is free or clean
+//! a flush arrives        all dirty pages are evicted, and it waits until these, and those evicted before, are
+//!                        programmed
 //! ```
 
 mod durability;
@@ -28,23 +30,23 @@ use crate::status::Reason;
 use durability::Durability;
 use stalls::Stalls;
 
-/// A write buffer, and what waits for its slots.
+/// A write buffer, and the commands that wait for its slots.
 pub(super) struct Buffered {
     buffer: WriteBuffer,
     stalls: Stalls,
     durability: Durability,
-    /// The command that waits for the flash operation on each slot: a durable write, or a read that fills it.
+    /// For each slot, the command that waits for its flash operation: a durable write, or a read that fills the slot.
     slot_waiter: Vec<CommandId>,
-    /// Pages that have left the buffer and go to the FTL next.
+    /// Pages evicted from the buffer, to be written to the FTL next.
     evicted: Vec<Evicted>,
-    /// Whether the buffer gathers streams for the allocation, and whether by the time of their pages.
+    /// Whether the buffer gathers streams for the allocation, and whether it gathers them by time.
     gathers: bool,
     gathers_by_time: bool,
-    /// The streams of the pages that go to the FTL next.
+    /// Stream of each page to be written to the FTL next.
     streams: Vec<u32>,
-    /// Whether nothing is evicted any more, because flash can store no page.
+    /// Whether evictions have stopped because flash cannot store more pages.
     is_frozen: bool,
-    /// Evicted pages that flash could not store.
+    /// Number of evicted pages that flash could not store.
     refused_pages: u32,
 }
 
@@ -79,7 +81,7 @@ impl Buffered {
         buffered
     }
 
-    /// Has the buffer gather streams of the length that the allocation wants now.
+    /// Sets the length of the streams that the buffer gathers to what the allocation wants now.
     fn gather_streams(&mut self, flash: &Flash) {
         if let Some(wanted) = flash.ftl().wanted_streams() {
             self.buffer.gather_streams(wanted.pages);
@@ -92,7 +94,7 @@ impl Buffered {
         }
     }
 
-    /// The command that waits for the operation on a slot, which waits no more.
+    /// Takes the command that waits for the flash operation on a slot.
     #[inline]
     fn take_waiter(&mut self, slot: SlotId) -> Option<CommandId> {
         let waiter = std::mem::replace(&mut self.slot_waiter[slot.0 as usize], CommandId::NONE);
@@ -102,7 +104,7 @@ impl Buffered {
 
 /// Writes.
 impl Buffered {
-    /// Stores a write that has arrived, or has it wait behind those that have stalled.
+    /// Stores a write that has arrived, or queues it behind stalled writes.
     pub(super) fn write(&mut self, now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
         if self.stalls.is_empty() && self.store(now, now, id, &mut interface.commands, flash) {
             stored(now, id, interface, flash);
@@ -112,7 +114,8 @@ impl Buffered {
         self.evict_and_store(now, interface, flash);
     }
 
-    /// Gives pages of a write that arrived at `since` slots while there are any; true when all of them have one.
+    /// Gives slots to pages of a write that arrived at `since`, as far as there are any. Returns true when all have
+    /// one.
     fn store(&mut self, now: Ns, since: Ns, id: CommandId, commands: &mut Commands, flash: &mut Flash) -> bool {
         let is_durable = commands[id].is_durable();
         let mut has_all = true;
@@ -140,7 +143,7 @@ impl Buffered {
         has_all
     }
 
-    /// Stores writes that wait, in order of arrival, as far as there is room.
+    /// Stores stalled writes, in order of arrival, as far as there is room.
     fn store_stalled(&mut self, now: Ns, interface: &mut HostInterface, flash: &mut Flash) {
         while let Some((id, since, page)) = self.stalls.first() {
             let waits_on = self.buffer.is_blocked() || !(self.buffer.has_room() || self.buffer.holds(page));
@@ -149,7 +152,8 @@ impl Buffered {
             }
             self.stalls.pop();
             let waited_ns = now - since;
-            // Without time every wait is over at once; with it, one that is had clean pages given up for it.
+            // In counting mode every wait has length zero. In timed mode a zero wait means that clean pages were
+            // dropped to make room.
             if waited_ns > 0 || !flash.is_timed() {
                 self.buffer.stalled(waited_ns);
             }
@@ -157,7 +161,7 @@ impl Buffered {
         }
     }
 
-    /// A slot may be free: stores what the buffer has room for, and lets the rate policy decide anew.
+    /// Handles a slot that may be free: stores stalled writes as far as there is room, and calls the rate policy.
     #[inline]
     fn use_room(&mut self, now: Ns, interface: &mut HostInterface, flash: &mut Flash) {
         self.store_stalled(now, interface, flash);
@@ -165,7 +169,7 @@ impl Buffered {
     }
 }
 
-/// All pages of a write are in the buffer: it is complete, unless they are to be durable.
+/// All pages of a write have slots: completes it, unless it has to be durable first.
 #[inline]
 fn stored(now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
     if interface.commands[id].pending == 0 {
@@ -175,8 +179,8 @@ fn stored(now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Fla
 
 /// Evictions.
 impl Buffered {
-    /// Evicts what the rate policy wants evicted. A victim may let clean pages be given up: for these, writes that wait
-    /// are stored at once.
+    /// Evicts the victims that the rate policy asks for. If this drops clean pages, stalled writes take their slots at
+    /// once.
     #[inline]
     fn evict_and_store(&mut self, now: Ns, interface: &mut HostInterface, flash: &mut Flash) {
         self.make_room(now, 0, flash);
@@ -186,7 +190,8 @@ impl Buffered {
         }
     }
 
-    /// Evicts what the rate policy wants evicted, where `unkept` read pages were not kept because the buffer was full.
+    /// Evicts the victims that the rate policy asks for; `unkept` is the number of read pages that were not cached
+    /// because the buffer was full.
     fn make_room(&mut self, now: Ns, unkept: u32, flash: &mut Flash) {
         if self.is_frozen {
             return;
@@ -196,7 +201,7 @@ impl Buffered {
         self.send_evicted(now, flash);
     }
 
-    /// Writes what was evicted together, if anything, to flash together.
+    /// Writes the evicted pages, if any, to flash as one group.
     #[inline]
     fn send_evicted(&mut self, now: Ns, flash: &mut Flash) {
         if !self.evicted.is_empty() {
@@ -235,8 +240,7 @@ impl Buffered {
         self.send_evicted(now, flash);
     }
 
-    /// Sends everything to flash that only the buffer holds; returns how many pages that is, none where flash can store
-    /// no page.
+    /// Programs all pages that only the buffer has. Returns their number, or 0 if flash cannot store more pages.
     pub(super) fn drain(&mut self, now: Ns, flash: &mut Flash) -> u64 {
         if self.is_frozen {
             return 0;
@@ -246,7 +250,8 @@ impl Buffered {
         pages
     }
 
-    /// An evicted page is in flash: its slot is free, and so is whoever waits for the page to be durable.
+    /// Frees the slot of an evicted page that has been programmed, and continues the command that waits for its
+    /// durability.
     #[inline]
     pub(super) fn programmed(&mut self, now: Ns, slot: SlotId, interface: &mut HostInterface, flash: &mut Flash) {
         self.buffer.programmed(now, slot);
@@ -268,7 +273,7 @@ impl Buffered {
 
 /// Reads and discards.
 impl Buffered {
-    /// Takes from the buffer what it holds of a command's pages, and asks flash for the rest.
+    /// Serves sectors of a command's pages from the buffer, and reads the rest from flash.
     pub(super) fn read(&mut self, now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
         let (mut ready, mut unkept) = (0, 0);
         for (lpn, wanted) in interface.commands.await_pages(id) {
@@ -288,15 +293,15 @@ impl Buffered {
         }
     }
 
-    /// The sectors of a page that the buffer holds.
+    /// Returns the mask of a page's sectors that the buffer holds.
     fn read_held(&mut self, lpn: Lpn, wanted: u32, flash: &mut Flash) -> u32 {
         let Some((slot, held)) = self.buffer.read(lpn, wanted) else { return 0 };
         flash.tell(|| DriveEvent::ReadBuffered { lpn, mask: held, slot });
         held
     }
 
-    /// Reads sectors of a page from flash, or the whole page into a slot if the order keeps it; false if no slot was
-    /// free for that. What is read while writes wait for slots is not kept.
+    /// Reads sectors of a page from flash, or, if the order keeps read pages, the whole page into a slot. Returns false
+    /// if the page should be kept but no slot was free. Pages read while writes stall are not kept.
     fn read_flash(&mut self, now: Ns, id: CommandId, lpn: Lpn, mask: u32, flash: &mut Flash) -> bool {
         let keeps = self.stalls.is_empty() && self.buffer.keeps(lpn);
         let slot = if keeps { self.buffer.fill(now, lpn) } else { None };
@@ -307,7 +312,7 @@ impl Buffered {
         slot.is_some() || !keeps
     }
 
-    /// A page that is kept is here: the read that asked for it has it.
+    /// A page read into a slot has arrived: serves the read that asked for it.
     pub(super) fn filled(&mut self, now: Ns, slot: SlotId, interface: &mut HostInterface, flash: &mut Flash) {
         self.buffer.filled(now, slot, flash.nand().geometry().full_mask());
         let reader = self.take_waiter(slot).expect("a read waits for the page that fills a slot");
@@ -315,7 +320,7 @@ impl Buffered {
         self.use_room(now, interface, flash);
     }
 
-    /// A page that was to be kept could not be read: the read that asked for it fails, and its slot is free.
+    /// A page read into a slot could not be read: fails the read that asked for it, and frees the slot.
     #[cold]
     pub(super) fn not_filled(&mut self, now: Ns, slot: SlotId, interface: &mut HostInterface, flash: &mut Flash) {
         self.buffer.not_filled(now, slot);
@@ -324,7 +329,7 @@ impl Buffered {
         self.use_room(now, interface, flash);
     }
 
-    /// Forgets the whole pages of a command.
+    /// Removes the whole pages of a discard.
     pub(super) fn discard(&mut self, now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
         for lpn in interface.commands.whole_pages(id) {
             self.buffer.discard(now, lpn);
@@ -337,7 +342,7 @@ impl Buffered {
 
 /// Flushes.
 impl Buffered {
-    /// Evicts all dirty pages; the command goes on when these, and those that were on their way before, are programmed.
+    /// Evicts all dirty pages. The command continues when these, and pages evicted before, are programmed.
     pub(super) fn flush(&mut self, now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
         self.evict_all(now, flash);
         if self.durability.is_all_in_flash() {
@@ -347,7 +352,7 @@ impl Buffered {
         self.durability.wait(id);
     }
 
-    /// What was to be durable before a command is durable.
+    /// Continues a command for which all earlier writes have become durable.
     fn flushed(&mut self, now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
         flash.tell(|| DriveEvent::Flushed { command: id });
         interface.commands[id].stage = Stage::Transferring;
@@ -359,29 +364,29 @@ impl Buffered {
     }
 }
 
-/// What the buffer holds, and its accounts.
+/// Levels and counters of the buffer.
 impl Buffered {
-    /// Pages that flash does not have yet and that are not on their way there.
+    /// Dirty pages that have not been evicted.
     pub(super) fn dirty(&self) -> u32 {
         self.buffer.dirty()
     }
 
-    /// Pages that the buffer holds or has evicted, and flash does not have.
+    /// Pages, in the buffer or evicted, that are not on flash.
     pub(super) fn unwritten(&self) -> u32 {
         self.buffer.dirty() + self.buffer.evicting()
     }
 
-    /// The counters, and the levels until now.
+    /// The counters, and the current levels.
     pub(super) fn report(&self, now: Ns) -> BufferReport {
         self.buffer.report_at(now)
     }
 
-    /// The values of the statistics of the buffer's policies.
+    /// Values of the statistics of the buffer's policies.
     pub(super) fn figures(&self) -> Figures {
         self.buffer.figures()
     }
 
-    /// Checks the buffer's accounts; returns how many writes and how many flushes wait. Call when the drive is idle.
+    /// Checks the buffer's invariants; returns the numbers of waiting writes and flushes. Call when the drive is idle.
     pub(super) fn check(&self) -> Result<(usize, usize), Violation> {
         self.buffer.check(self.refused_pages)?;
         Ok((self.stalls.len(), self.durability.waiting()))

@@ -1,4 +1,4 @@
-//! The command table: what the drive holds for the host, by the number that the drive gives each command.
+//! The command table: outstanding commands by the id that the drive gives each of them.
 
 use std::ops::{Index, IndexMut, Range};
 
@@ -12,40 +12,40 @@ use super::paging::Paging;
 use crate::status::Status;
 
 flashloom_units::ids! {
-    /// A command in the drive's table. The number is free again when the drive is done with the command.
+    /// An outstanding command in the drive's table. The id is reused after the command has ended.
     CommandId,
 }
 
 /// A command that the drive holds.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Command {
-    /// The host's number for it.
+    /// The host's id.
     pub(super) id: RequestId,
     pub(super) op: Op,
     flags: u8,
     pub(super) stage: Stage,
-    /// How it ends, as far as is known: a command that fails ends when nothing is under way for it.
+    /// How it will end. A command that has failed ends when none of its operations is outstanding.
     pub(super) status: Status,
     pub(super) lba: u64,
     pub(super) sectors: u32,
-    /// Pages of a write that have a slot already, or sectors of a read that are on the link.
+    /// Pages of a write that have slots, or sectors of a read that are on the link.
     pub(super) moved: u32,
     /// Page operations that it still waits for.
     pub(super) pending: u32,
-    /// When the data of a read that is on the link has crossed it.
+    /// Time at which the read data now on the link will have crossed it.
     pub(super) delivered_ns: Ns,
-    /// The next number that is free, while this one is.
+    /// Next free id, while this one is free.
     next_free: CommandId,
 }
 
 impl Command {
-    /// Whether it is a write that is complete when its pages are in flash (FUA).
+    /// Whether it is a FUA write, which completes when its pages are on flash.
     pub(super) fn is_durable(&self) -> bool {
         self.flags & Request::FUA != 0
     }
 
-    /// Sectors of a page of a read that has ended: equal shares in any order, because a page does not know its place in
-    /// the command.
+    /// Sectors attributed to each ended page of a read: equal shares in any order, because a page does not know its
+    /// position in the command.
     #[inline(always)]
     pub(super) fn take_share(&mut self) -> u32 {
         let share = (self.sectors - self.moved).div_ceil(self.pending + 1);
@@ -53,33 +53,33 @@ impl Command {
         share
     }
 
-    /// Whether it is to begin when what was written before is in flash.
+    /// Whether it begins only when all earlier writes are on flash (PREFLUSH).
     pub(super) fn has_preflush(&self) -> bool {
         self.flags & Request::PREFLUSH != 0
     }
 }
 
-/// How far a command has come.
+/// Stage of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Stage {
-    /// The controller has its command, and is at it.
+    /// Being processed by the controller.
     Commanded,
-    /// The data of a write is on the way to the drive.
+    /// The data of a write is crossing the link to the drive.
     Arriving,
-    /// Waits for evicted pages to be programmed before its data is taken.
+    /// Waiting for evicted pages to be programmed before its data is stored.
     Flushing,
-    /// Takes or delivers data.
+    /// Storing or delivering data.
     Transferring,
-    /// All done but the last transfer.
+    /// Only the last transfer is left.
     Completing,
 }
 
-/// The commands that the drive holds. Numbers that are free make a list, the last one that became free first.
+/// The outstanding commands. Free ids form a list, the one freed last first.
 pub(super) struct Commands {
     table: Vec<Command>,
     free: CommandId,
     held: u32,
-    /// How their sectors are cut into pages.
+    /// Conversion of their sectors to pages.
     paging: Paging,
 }
 
@@ -90,7 +90,7 @@ impl Commands {
         Self { table: Vec::new(), free: CommandId::NONE, held: 0, paging }
     }
 
-    /// Gives a command a number.
+    /// Gives a command an id.
     #[inline]
     pub(super) fn insert(&mut self, request: &Dispatched) -> CommandId {
         let command = Command {
@@ -117,7 +117,7 @@ impl Commands {
         id
     }
 
-    /// Frees the number of a command.
+    /// Frees the id of a command.
     #[inline]
     pub(super) fn remove(&mut self, id: CommandId) {
         self[id].next_free = self.free;
@@ -125,7 +125,7 @@ impl Commands {
         self.held -= 1;
     }
 
-    /// Commands that the drive holds.
+    /// Number of outstanding commands.
     #[inline]
     pub(super) fn held(&self) -> u32 {
         self.held
@@ -137,20 +137,20 @@ impl Commands {
         self.paging.page_of(self[id].lba)
     }
 
-    /// How many pages a command touches, whole or in part.
+    /// Number of pages that a command touches, wholly or in part.
     #[inline]
     pub(super) fn page_count(&self, id: CommandId) -> u32 {
         let Command { lba, sectors, .. } = self[id];
         self.paging.count(lba, sectors)
     }
 
-    /// How many pages a read or a write touches, whole or in part; none of other commands, which move no data.
+    /// The number of pages that a read or a write touches, whole or in part; 0 for other commands.
     #[inline]
     pub(super) fn data_pages(&self, id: CommandId) -> u32 {
         if matches!(self[id].op, Op::Read | Op::Write) { self.page_count(id) } else { 0 }
     }
 
-    /// The pages that a command touches and which sectors of each, but for so many of the first.
+    /// The pages that a command touches, after skipping some at the start, and the touched sectors of each.
     #[inline]
     pub(super) fn pages_from(&self, id: CommandId, first: u32) -> impl Iterator<Item = (Lpn, u32)> + use<> {
         let Command { lba, sectors, .. } = self[id];
@@ -158,7 +158,8 @@ impl Commands {
         (first..paging.count(lba, sectors)).map(move |index| paging.nth(lba, sectors, index))
     }
 
-    /// The pages that a command touches and which sectors of each, now that it waits for every one of them.
+    /// The pages that a command touches, and the touched sectors of each. The command waits for all of them from now
+    /// on.
     #[inline]
     pub(super) fn await_pages(&mut self, id: CommandId) -> impl Iterator<Item = (Lpn, u32)> + use<> {
         self[id].pending = self.page_count(id);
@@ -171,13 +172,13 @@ impl Commands {
         first + self[id].moved..first + self.page_count(id)
     }
 
-    /// The pages that a command covers from their first sector to their last.
+    /// The pages that a command covers completely.
     pub(super) fn whole_pages(&self, id: CommandId) -> impl Iterator<Item = Lpn> + use<> {
         let Command { lba, sectors, .. } = self[id];
         self.paging.whole(lba, sectors)
     }
 
-    /// One of the pages that a command waits for is done; whether it was the last.
+    /// Counts one page that a command waits for as done; returns whether it was the last.
     #[inline]
     pub(super) fn page_ended(&mut self, id: CommandId) -> bool {
         let command = &mut self[id];

@@ -1,4 +1,4 @@
-//! The flash side of a drive: the FTL over the array, what is written to it together, and what is told of it all.
+//! The flash side of a drive: FTL and array, grouped writes, and events.
 
 use flashloom_buffer::SlotId;
 use flashloom_ftl::{Mapping, ObservedRead, PageWrite};
@@ -15,13 +15,13 @@ pub(super) struct Flash {
     nand: Nand,
     ftl: Box<dyn Mapping>,
     logical_pages: u32,
-    /// Pages that are written together by the next [`Self::write_added`].
+    /// Pages to be written together by the next [`Self::write_added`].
     writes: Vec<PageWrite>,
-    /// The number of the next write of a page to the FTL.
+    /// Sequence number of the next page written to the FTL.
     next_write: u32,
-    /// What happened since it was looked at last, where anybody looks.
+    /// Recorded events since the last call of [`Self::take_told`]; empty if nobody observes.
     told: Vec<Event>,
-    /// Whether the FTL observes what reads take.
+    /// Whether the FTL observes read latencies.
     observes_reads: bool,
 }
 
@@ -51,56 +51,56 @@ impl Flash {
         self.ftl.as_ref()
     }
 
-    /// Sectors that the drive offers.
+    /// Capacity for the host in sectors.
     pub(super) fn capacity_sectors(&self) -> u64 {
         u64::from(self.logical_pages) * u64::from(self.nand.geometry().sectors_per_page())
     }
 
-    /// Starts the counters of array and FTL again at zero; wear is kept.
+    /// Resets the counters of array and FTL. Wear is kept.
     pub(super) fn reset_counts(&mut self) {
         self.nand.reset_counts();
         self.ftl.reset_report();
     }
 
-    /// Checks the accounts of array and FTL. Call when the drive is idle.
+    /// Checks the counters and invariants of array and FTL. Call when the drive is idle.
     pub(super) fn check(&self) -> Result<(), Violation> {
         self.nand.check()?;
         self.ftl.check()
     }
 
-    /// Checks a state that was loaded.
+    /// Checks a loaded state.
     pub(super) fn check_loaded(&self) -> Result<(), Violation> {
         self.nand.check_loaded()?;
         self.ftl.check_loaded(&self.nand)
     }
 
-    /// One step of background work; false if nothing is left to do after it.
+    /// Takes one step of background work; returns false if none is left.
     pub(super) fn idle_step(&mut self, now: Ns) -> bool {
         self.nand.set_now(now);
         self.ftl.idle(&mut self.nand)
     }
 
-    /// Takes an operation that has ended: who waited for it.
+    /// Takes an ended operation: returns its waiter.
     #[inline]
     pub(super) fn take_completed(&mut self) -> Option<Waiter> {
         self.nand.take_completed().map(Waiter::of)
     }
 
-    /// Whether a read that has ended, and somebody waited for, did so without its data.
+    /// Whether an ended read with a waiter did not return its data.
     #[inline(always)]
     pub(super) fn take_unreadable(&mut self, waiter: Waiter) -> bool {
         self.nand.take_unreadable(waiter.tag())
     }
 
-    /// Takes a page that could not be stored, and who waits for that.
+    /// Takes a page that could not be stored: returns its address, sectors and waiter.
     pub(super) fn take_refused(&mut self) -> Option<(Lpn, u32, Waiter)> {
         self.nand.take_refused().map(|Refused { lpn, mask, tag }| (lpn, mask, Waiter::of(tag)))
     }
 }
 
-/// Pages to and from flash.
+/// Reads and writes of pages.
 impl Flash {
-    /// Adds sectors of a page to those that are written together; `event` says how it comes here.
+    /// Adds sectors of a page to the group to be written together; `event` describes where the page comes from.
     #[inline]
     pub(super) fn add_write(
         &mut self,
@@ -115,7 +115,7 @@ impl Flash {
         self.writes.push(PageWrite::new(page, waiter.tag()));
     }
 
-    /// A page goes to the host; asks what it takes of link and controller if the FTL observes reads.
+    /// Called when a page goes to the host. Computes its link and controller time only if the FTL observes reads.
     #[inline]
     pub(super) fn delivers(&mut self, interface_ns: impl FnOnce() -> Ns) {
         if self.observes_reads {
@@ -123,20 +123,20 @@ impl Flash {
         }
     }
 
-    /// Tells the FTL what a read took.
+    /// Reports the service times of a read to the FTL.
     #[cold]
     fn tell_read(&mut self, interface_ns: Ns) {
         let array = self.nand.host_reads().unwrap_or_default();
         self.ftl.observe_read(ObservedRead { interface_ns, array });
     }
 
-    /// Writes the pages that were added, in which the write buffer gathered streams.
+    /// Writes the added pages, among which the write buffer gathered streams.
     pub(super) fn write_streams(&mut self, now: Ns, streams: &[u32]) {
         self.ftl.gathered(streams);
         self.write_added(now);
     }
 
-    /// Writes the pages that were added.
+    /// Writes the added pages as one group.
     #[inline]
     pub(super) fn write_added(&mut self, now: Ns) {
         self.nand.set_now(now);
@@ -144,16 +144,16 @@ impl Flash {
         self.writes.clear();
     }
 
-    /// Writes the pages that were added one after the other, each as if it came alone, until the drive is worn out.
+    /// Writes the added pages one at a time, as if each came alone, until the drive is worn out.
     pub(super) fn write_added_apart(&mut self, now: Ns) {
         self.nand.set_now(now);
         let written = self.ftl.write_apart(&mut self.nand, &self.writes);
-        // What did not come to be written has no number.
+        // Pages that were not written take no sequence number.
         self.next_write = self.next_write.wrapping_sub((self.writes.len() - written) as u32);
         self.writes.clear();
     }
 
-    /// Reads sectors of a page for a command, or the whole page into the slot that keeps it.
+    /// Reads sectors of a page for a command, or the whole page into a buffer slot.
     #[inline]
     pub(super) fn read(&mut self, now: Ns, id: CommandId, lpn: Lpn, wanted: u32, slot: Option<SlotId>) {
         self.nand.set_now(now);
@@ -165,27 +165,27 @@ impl Flash {
         self.ftl.read(&mut self.nand, lpn, mask, waiter.tag());
     }
 
-    /// Forgets a whole page.
+    /// Unmaps a whole page.
     pub(super) fn discard(&mut self, now: Ns, lpn: Lpn) {
         self.nand.set_now(now);
         self.ftl.trim(&mut self.nand, lpn);
         self.tell(|| DriveEvent::Discarded { lpn });
     }
 
-    /// Number of pages that something is stored for.
+    /// Number of mapped pages.
     pub(super) fn stored_pages(&self) -> u64 {
         (0..self.logical_pages).filter(|&lpn| self.stores(Lpn(lpn))).count() as u64
     }
 
-    /// Whether the drive offers the page and something is stored for it: what pads a block may lie beyond the end.
+    /// Whether a page is within the host's capacity and mapped. Padding may lie beyond the end of the drive.
     pub(super) fn stores(&self, lpn: Lpn) -> bool {
         lpn.0 < self.logical_pages && self.ftl.is_mapped(lpn)
     }
 }
 
-/// Time in the array.
+/// Simulated time in the array.
 impl Flash {
-    /// From now on flash operations take time.
+    /// Switches to timed mode: from now on flash operations take time.
     pub(super) fn start_timing(&mut self, params: &NandParams) {
         self.nand.start_timing(params);
         if self.observes_reads {
@@ -193,13 +193,13 @@ impl Flash {
         }
     }
 
-    /// Whether flash operations take time, and with them the drive.
+    /// Whether the drive is in timed mode.
     #[inline]
     pub(super) fn is_timed(&self) -> bool {
         self.nand.is_timed()
     }
 
-    /// When the next event of the array is due.
+    /// Time of the next event of the array.
     #[inline]
     pub(super) fn next_event_ns(&mut self) -> Option<Ns> {
         self.nand.next_event_ns()
@@ -213,14 +213,14 @@ impl Flash {
     }
 }
 
-/// What a drive tells those who look, in the order in which it happens.
+/// Events for observers, in order.
 impl Flash {
     /// Records events for [`Self::take_told`] from now on.
     pub(super) fn watch(&mut self) {
         self.nand.watch();
     }
 
-    /// The checks of a new drive.
+    /// The checks of a verified run, for a new drive.
     pub(super) fn verifier(&mut self) -> Verifier {
         Verifier::new(&mut self.nand, u64::from(self.logical_pages))
     }
@@ -231,7 +231,7 @@ impl Flash {
         self.nand.is_watched()
     }
 
-    /// Something happened in the drive, if anybody looks.
+    /// Records an event of the drive if somebody observes.
     #[inline]
     pub(super) fn tell(&mut self, event: impl FnOnce() -> DriveEvent) {
         if self.nand.is_watched() {
@@ -239,7 +239,7 @@ impl Flash {
         }
     }
 
-    /// Something happened in the drive, after what the array has not told yet.
+    /// Records an event of the drive behind all events that the array has recorded.
     #[cold]
     fn tell_after_flash(&mut self, event: DriveEvent) {
         self.told.extend(self.nand.events().map(Event::Flash));

@@ -1,4 +1,4 @@
-//! The host interface of a drive: commands come in, their data crosses the link, and they go back when they have ended.
+//! The host interface of a drive: accepts commands, transfers their data over the link, and returns them when they end.
 
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::Lpn;
@@ -46,16 +46,16 @@ params! {
     }
 }
 
-/// The command table, and the controller and the link that its commands pass.
+/// The command table, with the controller and the link that commands pass through.
 pub(super) struct HostInterface {
     pub(super) commands: Commands,
     link: Link,
     controller: Controller,
-    /// Whether commands take time of the controller at all.
+    /// Whether the controller takes any time for commands.
     has_controller_time: bool,
-    /// When the controller is done with commands, and when transfers end.
+    /// Timers of commands in the controller and of transfers on the link.
     timers: Timers,
-    /// Commands that have ended, until the host takes them.
+    /// Ended commands that the host has not taken yet.
     completed: Vec<(RequestId, Status)>,
     unmapped_read_sectors: u64,
 }
@@ -68,7 +68,7 @@ flashloom_units::state! {
     }
 }
 
-/// Commands on their way in.
+/// Incoming commands.
 impl HostInterface {
     pub(super) fn new(params: &InterfaceParams, paging: Paging) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl HostInterface {
         }
     }
 
-    /// Takes a command of the host.
+    /// Takes a command from the host.
     #[inline]
     pub(super) fn accept(&mut self, request: &Dispatched, flash: &mut Flash) -> CommandId {
         let id = self.commands.insert(request);
@@ -90,7 +90,7 @@ impl HostInterface {
         id
     }
 
-    /// Has the controller take its time for a command; false if it takes none.
+    /// Starts the controller time of a command; returns false if it is zero.
     #[inline]
     pub(super) fn enter_controller(&mut self, now: Ns, id: CommandId) -> bool {
         if self.has_controller_time {
@@ -100,7 +100,7 @@ impl HostInterface {
         self.has_controller_time
     }
 
-    /// Sends the data of a write over the link to the drive.
+    /// Transfers the data of a write over the link to the drive.
     #[inline(always)] // With `Drive::commanded`.
     pub(super) fn fetch_data(&mut self, now: Ns, id: CommandId) {
         let command = &mut self.commands[id];
@@ -109,13 +109,13 @@ impl HostInterface {
         self.timers.set(arrives, id);
     }
 
-    /// When the next command is due: the controller is done with it, or a transfer of it ends; [`Ns::MAX`] if none is.
+    /// Time of the next command timer, of the controller or of a transfer; [`Ns::MAX`] if none is set.
     #[inline]
     pub(super) fn next_event_ns(&self) -> Ns {
         self.timers.next_ns()
     }
 
-    /// Takes the next command that is due, which must be now.
+    /// Takes the next command whose timer is due, which must be now.
     #[inline]
     pub(super) fn take_due(&mut self, now: Ns) -> Option<CommandId> {
         let (at, id) = self.timers.take()?;
@@ -124,16 +124,16 @@ impl HostInterface {
     }
 }
 
-/// Commands on their way out.
+/// Outgoing commands.
 impl HostInterface {
-    /// Nothing is stored for these sectors of a read.
+    /// Serves sectors of a read that are not mapped.
     pub(super) fn read_unmapped(&mut self, lpn: Lpn, mask: u32, flash: &mut Flash) {
         self.unmapped_read_sectors += u64::from(mask.count_ones());
         flash.tell(|| DriveEvent::ReadUnmapped { lpn, mask });
     }
 
-    /// A page of a read is in the controller and crosses the link, or a page of a write is in flash. With the last page
-    /// the command is finished.
+    /// Handles a page of a read that has reached the controller and crosses the link, or a page of a write that is on
+    /// flash. The command ends with its last page.
     pub(super) fn page_done(&mut self, now: Ns, id: CommandId, flash: &mut Flash) {
         let is_last = self.commands.page_ended(id);
         let command = &mut self.commands[id];
@@ -155,7 +155,7 @@ impl HostInterface {
         }
     }
 
-    /// A page of a read is not there, and nothing of it crosses the link. The command fails with its last page.
+    /// Handles a page of a read that could not be read; nothing crosses the link. The command fails with its last page.
     #[cold]
     pub(super) fn page_unreadable(&mut self, now: Ns, id: CommandId, flash: &mut Flash) {
         let is_last = self.commands.page_ended(id);
@@ -167,7 +167,7 @@ impl HostInterface {
         }
     }
 
-    /// Everything is done but the last transfer, if that has not ended.
+    /// Completes a command, or waits for its last transfer if that is still in progress.
     #[inline]
     pub(super) fn finish(&mut self, now: Ns, id: CommandId, flash: &mut Flash) {
         let command = &mut self.commands[id];
@@ -179,14 +179,14 @@ impl HostInterface {
         }
     }
 
-    /// Ends a command that nothing is under way for.
+    /// Fails a command that has no outstanding operations.
     pub(super) fn fail(&mut self, now: Ns, id: CommandId, reason: Reason, flash: &mut Flash) {
         self.commands[id].status = Status::Failed(reason);
         self.finish(now, id, flash);
     }
 
-    /// A page that a write waits for will never be in flash. The write fails when nothing is under way for it any more;
-    /// one that also stalls (`is_stalled`) fails with the others that do.
+    /// Handles a page of a write that will never be on flash. The write fails when it has no outstanding operations; if
+    /// it also stalls (`is_stalled`), it fails together with the other stalled writes.
     pub(super) fn page_refused(&mut self, now: Ns, id: CommandId, is_stalled: bool, flash: &mut Flash) {
         self.commands[id].status = Status::Failed(Reason::EndOfLife);
         if self.commands.page_ended(id) && !is_stalled {
@@ -194,7 +194,7 @@ impl HostInterface {
         }
     }
 
-    /// The drive is done with a command.
+    /// Ends a command and frees its id.
     #[inline]
     pub(super) fn complete(&mut self, id: CommandId, flash: &mut Flash) {
         flash.tell(|| DriveEvent::Completed { command: id });
@@ -203,19 +203,19 @@ impl HostInterface {
         self.commands.remove(id);
     }
 
-    /// Whether there are commands that have ended.
+    /// Whether a command has ended and not been taken.
     #[inline]
     pub(super) fn has_completed(&self) -> bool {
         !self.completed.is_empty()
     }
 
-    /// Takes a command that has ended, and how.
+    /// Takes an ended command and its status.
     #[inline]
     pub(super) fn take_completed(&mut self) -> Option<(RequestId, Status)> {
         self.completed.pop()
     }
 
-    /// Sectors that reads asked for and that nothing was stored for.
+    /// Sectors read that were not mapped.
     pub(super) fn unmapped_read_sectors(&self) -> u64 {
         self.unmapped_read_sectors
     }

@@ -1,4 +1,4 @@
-//! What a drive is built from.
+//! The setup that a drive is built from.
 
 use flashloom_buffer::order::{self, Order, OrderSetup};
 use flashloom_buffer::rate::{self, Rate, RateSetup};
@@ -11,29 +11,29 @@ use flashloom_units::{Chosen, ParamSet, Refusal};
 use super::flash::Flash;
 use crate::DeviceParams;
 
-/// Everything that a drive is built from, checked by the configuration.
+/// The complete setup of a drive, checked by the configuration.
 #[derive(Clone, Debug)]
 pub struct DriveSetup {
-    /// The `[device]` section.
+    /// Parameters of the `[device]` section.
     pub device: DeviceParams,
-    /// Which reads are repeated, and which fail.
+    /// Policy of read reliability: retries and failed reads.
     pub reliability: Chosen<dyn Reliability>,
     /// Whether the array keeps the out-of-band data of its pages ([`Nand::out_of_band`]): 16 bytes a page.
     pub keeps_out_of_band: bool,
-    /// Bytes that the write buffer holds: whole pages; none for a drive without one.
+    /// Size of the write buffer in bytes, a whole number of pages; 0 for a drive without one.
     pub buffer_bytes: u64,
-    /// Which page or block the buffer evicts next.
+    /// Replacement policy: the page or block that the buffer evicts next.
     pub order: Chosen<dyn Order>,
-    /// How many victims it evicts at a time.
+    /// Policy of the eviction batch size.
     pub rate: Chosen<dyn Rate>,
     /// The FTL and its policies.
     pub ftl: FtlSetup,
-    /// Whether to follow every command and sector.
+    /// Whether every command and sector is checked.
     pub verify: bool,
 }
 
 impl DriveSetup {
-    /// That device under the default buffer and FTL, with every default of their policies.
+    /// The given device with the default buffer, FTL and policies.
     pub fn with_defaults(device: DeviceParams) -> Self {
         let buffer = BufferParams::defaults();
         const OF_TABLE: &str = "a default names a policy of its table";
@@ -49,30 +49,30 @@ impl DriveSetup {
         }
     }
 
-    /// Pages that the write buffer holds.
+    /// Size of the write buffer in pages.
     pub fn buffer_pages(&self) -> u32 {
         (self.buffer_bytes / self.device.nand.page_bytes) as u32
     }
 
-    /// What the order of eviction is built for.
+    /// The setup of the replacement policy.
     pub fn order_setup(&self) -> OrderSetup {
         let NandParams { pages: pages_per_block, page_bytes, .. } = self.device.nand;
         let logical_pages = self.device.space().logical_pages as u32;
         OrderSetup { pages: self.buffer_pages(), pages_per_block, page_bytes, logical_pages }
     }
 
-    /// What the rate of eviction is built for.
+    /// The setup of the eviction batch size.
     pub fn rate_setup(&self) -> RateSetup {
         let geometry = self.device.geometry();
         RateSetup { dies: geometry.total_dies(), superpage: self.ftl.superpage(&geometry) }
     }
 
-    /// What the policy of reliability is built for.
+    /// The setup of the policy of read reliability.
     pub fn reliability_setup<'a>(&'a self, geometry: &'a Geometry) -> ReliabilitySetup<'a> {
         ReliabilitySetup { geometry, prng: &self.ftl.prng }
     }
 
-    /// The FTL over a new array.
+    /// Builds the FTL on a new array.
     pub(super) fn build_flash(&self) -> Result<Flash, Refusal> {
         let (params, space, geometry) = (&self.device.nand, self.device.space(), self.device.geometry());
         let region = self.ftl.profile(&space)?.region.unwrap_or(Region::whole(&geometry));
@@ -90,7 +90,7 @@ impl DriveSetup {
         Ok(Flash::new(nand, ftl, space.logical_pages as u32))
     }
 
-    /// The write buffer; nothing for a drive without one.
+    /// Builds the write buffer; `None` for a drive without one.
     pub(super) fn build_buffer(&self) -> Result<Option<WriteBuffer>, Refusal> {
         let pages = self.buffer_pages();
         if pages == 0 {

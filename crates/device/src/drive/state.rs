@@ -1,13 +1,14 @@
-//! What of a drive is saved.
+//! Saved state of a drive.
 //!
-//! A state is loaded into a drive that was built from the same [`DriveSetup`](super::DriveSetup), and that is in the
-//! same mode: one that was saved after [`Drive::start_timing`] needs a drive on which that was called.
+//! A state can be loaded into a drive that was built from the same [`DriveSetup`](super::DriveSetup) and is in the same
+//! mode: a state saved after [`Drive::start_timing`] needs a drive on which that was called.
 
 use flashloom_units::{Reader, State, StateError, Violation, Writer, load_with, save_with};
 
 use super::Drive;
 
-// Its parts are how a drive is made: an error names a field of theirs as one of the drive, `drive.nand.written`.
+// The parts of `Drive` are an implementation detail. An error therefore names their fields as fields of the drive:
+// `drive.nand.written`.
 impl State for Drive {
     fn save(&self, to: &mut Writer) {
         let Self { interface, path, flash, is_read_only } = self;
@@ -27,9 +28,9 @@ impl State for Drive {
     }
 }
 
-/// The array and the FTL of a drive that has served nothing yet.
+/// State of array and FTL alone, for a drive that has served nothing yet.
 impl Drive {
-    /// `checks` adds what belongs to the flash besides.
+    /// Saves array and FTL; `checks` appends the state of the checks that belong to them.
     pub(crate) fn save_flash(&self, checks: impl FnOnce(&mut Writer)) -> Result<Vec<u8>, StateError> {
         save_with(|to| {
             self.flash.save(to);
@@ -37,7 +38,7 @@ impl Drive {
         })
     }
 
-    /// `checks` takes what [`Self::save_flash`] was given besides.
+    /// Loads array and FTL; `checks` loads what [`Self::save_flash`] appended.
     pub(crate) fn load_flash(
         &mut self,
         state: &[u8],
@@ -49,12 +50,12 @@ impl Drive {
         })
     }
 
-    /// Checks what [`Self::load_flash`] has loaded: whatever it was loaded from, the drive works.
+    /// Checks what [`Self::load_flash`] has loaded, whatever the file contained.
     pub(crate) fn check_loaded(&self) -> Result<(), Violation> {
         self.flash.check_loaded()
     }
 
-    /// Number of pages that something is stored for.
+    /// Number of mapped pages.
     pub(crate) fn stored_pages(&self) -> u64 {
         self.flash.stored_pages()
     }

@@ -1,4 +1,4 @@
-//! What an engine has measured, and whether it adds up.
+//! Measurements of an engine, and checks that they add up.
 
 use flashloom_host::Completed;
 use flashloom_nand::Origin;
@@ -9,7 +9,7 @@ use super::Engine;
 use crate::outcome::{EndOfLife, HostReport, Outcome, Sample, SampledLatency};
 use crate::status::Reason;
 
-/// What is kept of the requests that completed since the last sample.
+/// Latencies of the requests that completed since the last sample.
 #[derive(Default)]
 pub(super) struct Sampled {
     latency: Latency,
@@ -22,7 +22,7 @@ impl Sampled {
         self.wait_max_ns = self.wait_max_ns.max(request.dispatched_ns - request.arrival_ns);
     }
 
-    /// Begins anew.
+    /// Returns the latencies and starts a new sample.
     fn take(&mut self) -> Option<SampledLatency> {
         let latency = &mut self.latency;
         let sampled = (latency.count() > 0).then(|| SampledLatency {
@@ -40,30 +40,30 @@ impl Sampled {
 }
 
 impl Engine {
-    /// From now on samples say what requests waited for.
+    /// From now on samples include latencies.
     pub(super) fn keep_samples(&mut self) {
         if self.timed {
             self.sampled.get_or_insert_default();
         }
     }
 
-    /// Pages programmed for the host, those that failed among them.
+    /// Pages programmed for the host, including failed programs.
     #[inline]
     pub(crate) fn host_programs(&self) -> u64 {
         self.drive.nand().counts().programs[Origin::Host as usize]
     }
 
-    /// The state at a time at which nothing has happened since the engine's own, with the latencies since the sample
-    /// before.
+    /// The state at `time_ns`, with the latencies since the last sample. Nothing may have happened since the engine's
+    /// own time.
     pub(super) fn sample(&mut self, time_ns: Ns) -> Sample {
         let latency = self.sampled.as_deref_mut().and_then(Sampled::take);
         Sample { latency, ..self.sample_at(time_ns) }
     }
 
-    /// The state at a time at which nothing has happened since the engine's own, without latencies.
+    /// The state at `time_ns` without latencies. Nothing may have happened since the engine's own time.
     pub fn sample_at(&self, time_ns: Ns) -> Sample {
         let counts = self.drive.nand().counts();
-        // Padding counts when it leaves the buffer, and a mapping may store it later, behind merges.
+        // Padding is counted when it leaves the buffer; a mapping may program it later, after merges.
         let padding = self.drive.buffer_report(self.now).map_or(0, |buffer| buffer.padding_pages);
         Sample {
             is_timed: self.timed,
@@ -82,7 +82,7 @@ impl Engine {
         }
     }
 
-    /// What was measured so far, or until a run was cut at the end of the drive's life.
+    /// Measurements so far, or until the end of the drive's life if that ended the run.
     pub fn outcome(&self) -> Outcome {
         if let Some(outcome) = self.outcome_at_cut() {
             return outcome;
@@ -116,11 +116,11 @@ impl Engine {
         }
     }
 
-    /// Checks that everything adds up: requests, merges, operations by origin, valid pages. Call when the engine is
+    /// Checks that all counters add up: requests, merges, operations by origin, valid pages. Call when the engine is
     /// idle.
     ///
     /// # Errors
-    /// The first account that does not, with its numbers.
+    /// The first counter that does not add up, with its values.
     pub fn check(&self) -> Result<(), Violation> {
         let (generated, completed, failed) =
             (self.report.generated, self.report.total_completed(), self.report.total_failed());
@@ -161,7 +161,7 @@ impl HostReport {
         self.device_latency.record(now - dispatched_ns);
     }
 
-    /// A request is done of which only its host knows.
+    /// Counts a completed request that only its host knows about.
     pub(crate) fn served(&mut self, now: Ns, request: &Request) {
         let Request { op, flags, sectors, arrival_ns, .. } = *request;
         self.count(now, op, flags, sectors, now - arrival_ns);
@@ -190,7 +190,7 @@ impl HostReport {
         self.duration_ns = now;
     }
 
-    /// A write with flags that few have.
+    /// Counts a write with flags, which few have.
     #[cold]
     fn add_durable(&mut self, flags: u8, latency_ns: Ns) {
         if flags & Request::FUA != 0 {

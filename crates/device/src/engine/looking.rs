@@ -142,7 +142,7 @@ impl Engine {
         self.looking.served.drain(..)
     }
 
-    /// True if so many events are kept that the observers should take them.
+    /// True if enough events are kept that the observers should collect them.
     #[inline]
     pub(super) fn has_much_to_show(&self) -> bool {
         self.looking.events.len() >= Looking::KEPT

@@ -1,5 +1,5 @@
-//! What of an engine is saved, and the two ways of loading it: the whole stack as it is in the middle of its work, or
-//! what ageing made of the flash beneath any host and write buffer.
+//! Saved state of an engine. There are two kinds: the whole stack in the middle of a run, and the preconditioned flash
+//! alone, which can be loaded under any host and write buffer.
 
 use flashloom_nand::Nand;
 use flashloom_units::{State, StateError, Violation, load_state, save_state, violation};
@@ -8,8 +8,8 @@ use super::{Engine, Handed};
 use crate::outcome::HostReport;
 use crate::precondition::Preconditioned;
 
-// A run agrees on its `ending` when it begins, after the engine was restored. What is `sampled` belongs to those who
-// look, and `interrupt` to those who may end the run.
+// `ending` is set when a run begins, after the engine was restored. `sampled` belongs to observers, and `interrupt` to
+// the caller that may stop the run.
 flashloom_units::state! {
     Engine {
         nested host, drive, looking, report, handed, erased_before;
@@ -28,16 +28,16 @@ flashloom_units::state! {
     }
 }
 
-/// Pages that were programmed at most, by the erases of each block; sums of pages go on from there.
+/// Upper bound of the pages programmed so far, from the erases of each block.
 fn most_programs(nand: &Nand) -> u64 {
     const MOST: u64 = 1 << 60;
     let fillings: u64 = nand.erase_counts().iter().map(|&erases| u64::from(erases) + 1).sum();
     fillings.saturating_mul(nand.geometry().pages.into()).min(MOST)
 }
 
-/// States: an engine that is restored goes on exactly as the one that was saved.
+/// Saving and loading: a restored engine continues exactly like the saved one.
 impl Engine {
-    /// The whole state: requests, buffer, flash, and what was measured so far.
+    /// The whole state: requests, buffer, flash, and measurements.
     ///
     /// # Errors
     /// A policy that cannot be saved.
@@ -45,33 +45,33 @@ impl Engine {
         save_state(self)
     }
 
-    /// Takes over a state that was saved from an engine of the same configuration, in time if this one is.
+    /// Loads a state saved from an engine of the same configuration and mode (timed or counting).
     ///
     /// # Errors
-    /// A state that does not fit, with the field that does not. The engine is then to be dropped.
+    /// A state that does not fit, with the field that does not. Drop the engine then.
     pub fn restore(&mut self, state: &[u8]) -> Result<(), StateError> {
         self.looking.forget();
         load_state(self, state)
     }
 
-    /// What [`Self::precondition`] made of the flash: the array and the FTL. It goes under any host and write buffer.
+    /// Saves the flash as [`Self::precondition`] left it: array and FTL. It can be loaded under any host and write
+    /// buffer.
     ///
     /// # Errors
-    /// A policy of the FTL that cannot be saved, or an engine that takes time or was given requests: its drive is more
-    /// than what ageing made of it.
+    /// A policy of the FTL that cannot be saved; or an engine in timed mode or with submitted requests, whose drive has
+    /// more state than preconditioning created.
     pub fn save_aged(&self) -> Result<Vec<u8>, StateError> {
         self.refuse_begun()?;
         let verifier = &self.looking.verifier;
         self.drive.save_flash(|to| verifier.save(to))
     }
 
-    /// Takes over what ageing made of a drive of the same device, FTL and checks, in place of [`Self::precondition`].
-    /// `aged` is what that ageing did, as [`Outcome::preconditioned`](crate::Outcome::preconditioned) of the saved
-    /// engine has it.
+    /// Loads preconditioned flash of the same device, FTL and checks, in place of [`Self::precondition`]. `aged` is
+    /// what that preconditioning did: [`Outcome::preconditioned`](crate::Outcome::preconditioned) of the saved engine.
     ///
     /// # Errors
-    /// An engine that was aged, takes time or was given requests already, which stays as it is; or a state that does
-    /// not fit, with the field that does not, after which the engine is to be dropped.
+    /// An engine that was preconditioned already, is in timed mode or has submitted requests; it is unchanged. Or a
+    /// state that does not fit, with the field that does not; drop the engine then.
     pub fn load_aged(&mut self, state: &[u8], aged: Preconditioned) -> Result<(), StateError> {
         self.refuse_begun()?;
         if self.preconditioned.is_some() {
@@ -91,8 +91,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Checks the drive that was loaded, as far as the types and bounds of its fields leave anything open: a file may
-    /// come from anybody.
+    /// Checks loaded flash beyond the types and bounds of its fields. The file may come from anybody.
     fn check_aged(&self, aged: Preconditioned) -> Result<(), Violation> {
         self.drive.check_loaded()?;
         let nand = self.drive.nand();
@@ -101,7 +100,8 @@ impl Engine {
         if is_worn_out != self.drive.is_worn_out() {
             return Err(violation!("one that was aged with {pages} pages, worn out: {is_worn_out}"));
         }
-        // Each page that is stored was written, and each that was written was programmed after an erase, or before any.
+        // Each stored page was written, and each written page was programmed after an erase or in the initially erased
+        // block.
         let (stored, programs) = (self.drive.stored_pages(), most_programs(nand));
         if pages < stored || pages > programs {
             return Err(violation!(
@@ -128,7 +128,7 @@ impl Engine {
     }
 }
 
-/// The engine itself is not one that the call is for.
+/// The error for an engine that is in the wrong state for this call.
 fn refused(expected: &str, found: String) -> StateError {
     StateError { field: String::new(), at: 0, expected: expected.to_owned(), found }
 }

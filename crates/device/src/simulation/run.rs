@@ -26,7 +26,7 @@ pub struct Run<'a, 'b, 'c, 'd> {
     /// The workload that may next submit from its backlog.
     turn: usize,
     watchers: Watchers<'c, 'd>,
-    /// What the target reports, of what the observers asked for; `None` if it reports nothing.
+    /// The part of the observers' interests that the target reports; `None` if it reports nothing.
     told: Option<Interest>,
     /// Time of the next sample, and the interval to the one after it.
     sample_ns: Ns,
@@ -49,8 +49,8 @@ fn problem(misuse: Misuse) -> Problem {
 }
 
 impl<'a, 'b, 'c, 'd> Run<'a, 'b, 'c, 'd> {
-    /// A run on a target, which is told what the observers ask for. Samples are taken every `interval_ns`, or every so
-    /// many pages.
+    /// A run on a target, which starts to report what the observers want. Samples are taken every `interval_ns`, or by
+    /// pages programmed.
     pub(super) fn new<T: Target>(
         tenants: &'a mut [Tenant<'b>],
         keeps_reports: bool,

@@ -1,4 +1,4 @@
-//! What an allocation is, and what it is built for.
+//! The interface of an allocation policy, and what it is built from.
 
 use flashloom_nand::{Geometry, PageReads, PlaneId};
 use flashloom_units::{Component, Ns, Role};
@@ -9,82 +9,83 @@ use crate::page_write::PageWrite;
 use crate::params::{FtlParams, StripeOrder};
 use crate::superblock::{superpage, units};
 
-/// Where a page goes.
+/// The place that an allocation chooses for a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PagePlace {
-    /// The plane; a plane that has no room is passed over for the next of the stripe.
+    /// The plane. If it has no free page, the page goes to the next plane of the stripe.
     pub plane: PlaneId,
-    /// Which of the plane's open blocks.
+    /// The open block of that plane.
     pub lane: Lane,
 }
 
-/// Streams that an allocation or a mapping wants written together.
+/// Streams that an allocation or a mapping wants the write buffer to write together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WantedStreams {
-    /// Pages of a stream, now: an adaptive threshold moves. With 1 there are no streams.
+    /// Current minimum length of a stream in pages; an adaptive threshold changes it. At 1 there are no streams.
     pub pages: u32,
-    /// Whether the write buffer is to look for them among all that it holds when a victim leaves.
+    /// Whether the write buffer looks for streams among all its pages when it evicts a victim.
     pub in_buffer: bool,
-    /// If they are pages that were written within this time, whatever their addresses, and the buffer looks for them;
-    /// none for consecutive pages.
+    /// If set, a stream is pages written within this time, at any addresses, and the buffer finds it; if `None`,
+    /// consecutive pages.
     pub window_ns: Option<Ns>,
-    /// Pages of a logical block, if a stream is the first pages of one; else it begins anywhere.
+    /// If set, a stream starts at the first page of a logical block of this many pages; if `None`, anywhere.
     pub block_pages: Option<u32>,
 }
 
-/// What a page took that was read for the host, and all before it. All are times of service, without waits.
+/// Service times, without waits, of one page that was read for the host, and of all earlier such pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ObservedRead {
-    /// Time of this page on the link, and its share of the controller's time for its command.
+    /// Time of this page on the host link, plus its share of the controller time of its command.
     pub interface_ns: Ns,
-    /// Time of all pages that came from flash, in the array and on the channels.
+    /// Total time of all pages read from flash so far, in the array and on the channels.
     pub array: PageReads,
 }
 
-/// A policy of allocation.
+/// An allocation policy: it chooses the plane and the open block for every page written.
 pub trait Allocation: Component {
-    /// Appends the place of each page of `writes`, which the layer above writes together, in their order. `copies` are
-    /// the pages copied by garbage collection so far. The allocation uses it to judge its earlier placements.
+    /// Appends the place of each page of `writes` to `places`, in order. Called once for each group of pages that the
+    /// layer above writes together. `copies` is the number of pages copied by garbage collection so far; the allocation
+    /// uses it to judge its earlier placements.
     fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<PagePlace>);
 
-    /// Whether [`Self::observe_read`] changes anything. Asked once.
+    /// Whether the policy uses [`Self::observe_read`]. Called once; with `false`, `observe_read` is never called.
     fn observes_reads(&self) -> bool {
         false
     }
 
-    /// A page goes to the host, from flash or from the write buffer. Called in timed mode, for each page that is read,
-    /// where the allocation observes reads.
+    /// Called in timed mode when a page goes to the host, from flash or from the write buffer, if the policy observes
+    /// reads.
     fn observe_read(&mut self, _read: ObservedRead) {}
 
-    /// The next pages to be placed contain streams that the write buffer gathered by time: the stream of each page,
-    /// counted from 0, or [`NO_INDEX`](flashloom_units::NO_INDEX). Called where the allocation wants such streams.
+    /// Called before [`Self::place`] if the write buffer gathered streams by time for the pages to be placed next.
+    /// Gives the stream of each page, counted from 0, or [`NO_INDEX`](flashloom_units::NO_INDEX).
     fn gathered(&mut self, _streams: &[u32]) {}
 
-    /// The streams that the layer above is to write together, where it can; nothing where it looks for none.
+    /// The streams that the layer above should write together if it can; `None` if the policy looks for none.
     fn wanted_streams(&self) -> Option<WantedStreams> {
         None
     }
 
-    /// Starts its counters again at zero, after preconditioning.
+    /// Resets the counters, after preconditioning.
     fn reset_report(&mut self) {}
 }
 
-/// What an allocation is built for.
+/// What an allocation is built from.
 #[derive(Clone, Copy, Debug)]
 pub struct AllocationSetup<'a> {
-    /// The array, and how much of it the host sees.
+    /// The array and its host capacity.
     pub space: &'a Space,
-    /// Planes and blocks as the allocation sees them: where blocks make superblocks (`ftl.superblock`), a die has one
-    /// plane whose blocks are the superblocks.
+    /// Planes and blocks as the allocation sees them. With superblocks (`ftl.superblock`) a die counts as one plane,
+    /// and its superblocks as the blocks of that plane.
     pub geometry: Geometry,
-    /// Consecutive pages of such a block that are programmed at once: a stripe fills them before it goes on.
+    /// Pages of such a block that are programmed at once. A stripe writes this many before it goes to the next plane.
     pub superpage: u32,
-    /// The order in which a stripe visits the planes.
+    /// Order in which a stripe visits the planes.
     pub stripe_order: StripeOrder,
 }
 
 impl<'a> AllocationSetup<'a> {
-    /// For that space under the `[ftl]` section.
+    /// The setup for a drive of that space under the parameters of `[ftl]`.
     pub fn new(space: &'a Space, params: &FtlParams) -> Self {
         let geometry = units(&space.geometry(), params.superblock);
         let superpage = superpage(&space.geometry(), params.superblock);
@@ -92,12 +93,12 @@ impl<'a> AllocationSetup<'a> {
     }
 }
 
-/// What an allocation states before it is built.
+/// What an allocation declares before it is built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
-    /// What the store beneath must do for it.
+    /// Requirements on the page store.
     pub demands: Demands,
-    /// Pages of the streams that it wants written together from the start; nothing where it looks for none.
+    /// Initial minimum length in pages of the streams to be written together; `None` if the policy looks for none.
     pub stream_pages: Option<u32>,
 }
 

@@ -3,11 +3,11 @@
 //! ```text
 //! next = 0
 //! for each page written:  place it on stripe[next];  next = (next + 1) mod planes
-//! superblocks:            next goes on only when so many pages went to a die as a superpage has
+//! with superblocks:       next advances after a whole superpage was placed on the die
 //! ```
 //!
-//! Writes that come together go to as many chips as there are, whatever their addresses; pages with neighbouring
-//! addresses end up in different blocks. O(1) a page.
+//! Pages written together are distributed over as many chips as there are, whatever their addresses. Pages with
+//! neighbouring addresses end up in different blocks. O(1) a page.
 
 use flashloom_units::{Capability, Component, PolicySpec, Value};
 

@@ -1,47 +1,48 @@
 //! SLAP: spatial locality-aware allocation (Lee, Choi and Baek, "Balancing Spatial Locality with Parallelism in Solid
 //! State Disks").
-//!
 //! ```text
 //! stream:           a run of consecutive LPNs is cut, from its lowest page on, into streams of exactly
 //!                   stream_threshold pages (threshold 4: D7..D15 gives D7-D10, D11-D14)
-//! search = buffer:  in runs of dirty pages of the write buffer: a victim that is part of a stream leaves with the rest
-//!                   of it (a page that the host wants durable leaves alone, and a padded block as it is)
-//! search = batch:   in runs of pages that leave the write buffer together by its order and rate
-//! search = window:  a stream is stream_threshold pages of the buffer, whatever their addresses, whose writes arrived
-//!                   within window of each other: of the pages before a victim, and within window of it, the first,
-//!                   and those that came next; a victim that is part of one leaves with the rest of it
-//! allocation:       a stream goes to one chip's open stream block, the next stream to the next chip
-//! substreams (the paper's Delta) n > 1:  a stream is split evenly over the stream blocks of n chips, the next one
-//!                   starts on the chip after those
-//! substreams = auto:  n is the ratio of a chip's read latency to the overhead of all else, of the reads up to now
+//! search = buffer:  streams are cut from runs of dirty pages in the write buffer; a victim that is part of a stream is
+//!                   evicted with the rest of it (a page that the host requires to be durable is written alone, and a
+//!                   padded block as it is)
+//! search = batch:   streams are cut from runs of pages that the buffer's order and rate evict together
+//! search = window:  a stream is stream_threshold pages of the buffer, at any addresses, whose writes arrived within
+//!                   window of each other: the first page written at most window before the victim, and the
+//!                   next ones; a victim that is part of a stream is evicted with the rest of it
+//! allocation:       a stream goes to the open stream block of one chip, the next stream to that of the next chip
+//! substreams (the paper's Delta) n > 1:  a stream is divided evenly among the stream blocks of n chips; the next
+//!                   stream starts on the chip after these
+//! substreams = auto:  n is the ratio of a chip's read latency to all other overhead, measured over the reads so far
 //!                   (slap/delta.rs)
-//! left over:        pages of no stream (D15) are interleaved over all planes, into open blocks of their own
-//! stream_threshold = 1:  no streams; the traditional allocation, page for page
+//! other pages:      pages that are in no stream (D15) are interleaved over all planes, into open blocks of their own
+//! stream_threshold = 1:  no streams: the traditional allocation, page for page
 //! ```
 //!
 //! Future work of the paper:
 //!
 //! ```text
-//! adaptive:         every adapt_interval pages, cost = pages that collections copied / pages written since the last
-//!                   time no copy then and now: keep the threshold
-//!                   no page in a stream, and threshold > 1: halve the threshold
-//!                   cost went up: turn round;  then double or halve the threshold, turning round at 1 and at b pages
-//! gc_isolation:     pages that collections move are kept apart from new writes, those of streams in their own blocks
-//! read_reorganization:  when a stream's block is collected and the host has read it read_hot times a page since it was
-//!                   erased, the survivors, which were read and not written, go to the next planes in turn, as far as
-//!                   these have a page to give; else they stay on their plane
+//! adaptive:         every adapt_interval pages, with cost = pages copied by collections / pages written since the last
+//!                   time:
+//!                   no copies in this interval and the last: keep the threshold
+//!                   no page was in a stream, and threshold > 1: halve the threshold
+//!                   else double or halve it: reverse the direction if the cost went up, and at 1 and at b pages
+//! gc_isolation:     survivors are separated from new writes, and those of streams from other survivors
+//! read_reorganization:  when a stream's block is collected whose pages the host has read read_hot times on average
+//!                   since its erase, survivors that were read and not rewritten go to the next planes in turn while
+//!                   these have pages to give; the others stay on their plane
 //! ```
 //!
-//! Where it says more than the paper: SLAP "tries to find streams in the write buffer", and not when, nor in what order
-//! pages leave it; here the order of eviction says which page leaves, and SLAP what goes with it (decision 0032). The
-//! text asks for a run "larger than" the threshold and draws streams of exactly that many pages, and the drawing is
-//! followed. Pages of a run need not be neighbours in the eviction order. A stream that does not fit into what is left
-//! of a stream block goes on in that plane's next one. Chips come before dies and planes in the rotation of streams,
-//! whatever ftl.stripe_order is, so that substreams lie on different chips.
+//! Choices that the paper leaves open. SLAP "tries to find streams in the write buffer"; it does not say when, nor in
+//! what order pages leave the buffer. Here the order of eviction chooses the page that leaves, and SLAP the pages that
+//! leave with it (decision 0032). The text asks for a run "larger than" the threshold but draws streams of exactly that
+//! many pages; the drawing is followed. Pages of a run need not be neighbours in the eviction order. A stream that does
+//! not fit into the rest of a stream block continues in the next stream block of that plane. The rotation of streams
+//! takes chips before dies and planes, whatever ftl.stripe_order is, so that substreams are on different chips.
 //!
-//! Of streams by time the paper says "data written within a specific time window", and not how long that is. A stream
-//! is cut from its first page on, as one of a run, and has exactly stream_threshold pages. Causality, its third method,
-//! needs to know what was read before a write, and is not here.
+//! For streams by time the paper says "data written within a specific time window" without a length. Like a run, such a
+//! stream is cut from its first page on and has exactly stream_threshold pages. The paper's third method, causality, is
+//! not implemented: it needs to know what was read before a write.
 //!
 //! O(log n) a page for n pages written together. Memory: 8 bytes a page of the largest group, and with
 //! `read_reorganization` 4 bytes a block.
@@ -63,7 +64,7 @@ use crate::{PageWrite, StripeOrder};
 use delta::{AUTO, ChannelTime, Delta, Ratio, Substreams};
 
 choice! {
-    /// Where streams are looked for.
+    /// Method of finding streams.
     pub enum Search {
         /// Among all dirty pages of the write buffer when one leaves: those of its stream leave with it.
         Buffer = "buffer",
@@ -149,11 +150,11 @@ pub(super) struct Slap {
     params: SlapParams,
     threshold: usize,
     delta: Delta,
-    /// The stream of each of the next pages, where the buffer gathers by time.
+    /// Stream of each of the next pages, if the buffer gathers streams by time.
     gathered: Vec<u32>,
     interleaved: Rotation,
     streams: Rotation,
-    /// Pages written together by (LPN, place in the order of writing), as one word each.
+    /// Pages written together, as words that sort by LPN and then by position in the write.
     order: Vec<u64>,
     climb: Climb,
     report: StreamReport,
@@ -201,7 +202,7 @@ impl Slap {
         self.order = order;
     }
 
-    /// The same for streams that the buffer gathered by time.
+    /// Places streams that the buffer gathered by time, as `place_streams` does for runs.
     fn place_gathered(&mut self, places: &mut [PagePlace]) {
         let mut order = std::mem::take(&mut self.order);
         let gathered = self.gathered.iter().zip(0..).filter(|&(&stream, _)| stream != NO_INDEX);
@@ -292,8 +293,8 @@ impl Allocation for Slap {
     }
 }
 
-/// Refuses streams that no block holds and substreams that cannot lie on different chips; states what the store must
-/// do.
+/// Refuses streams longer than a block and substreams that cannot be on different chips; returns the requirements on
+/// the store.
 pub(super) fn profile(values: &[Value], on: &AllocationSetup<'_>) -> Result<Profile, Refusal> {
     let (nand, pages) = (&on.space.nand, on.geometry.pages);
     let params = SlapParams::from_values(values);
@@ -307,7 +308,7 @@ pub(super) fn profile(values: &[Value], on: &AllocationSetup<'_>) -> Result<Prof
         let expected = "a threshold of at most the pages of a block, because a stream goes to one block";
         return refuse(&[threshold_key, "device.pages", "device.preset"], found, expected);
     }
-    // What reads decide keeps within these bounds by itself; what it starts from does not.
+    // Substreams chosen from reads stay within these bounds; the configured start may not.
     let (substreams, substreams_key) = match substreams {
         Substreams::Fixed(given) => (given, "ftl.slap.substreams"),
         Substreams::Auto => (delta_start, "ftl.slap.delta_start"),
@@ -332,23 +333,23 @@ pub(super) fn profile(values: &[Value], on: &AllocationSetup<'_>) -> Result<Prof
     Ok(Profile { demands, stream_pages: Some(stream_threshold) })
 }
 
-/// The same order with channels and ways before dies and planes.
+/// The stripe order with channels and ways moved before dies and planes.
 fn chips_first(order: StripeOrder) -> StripeOrder {
     let letters = |of: &'static str| order.name().chars().filter(|&letter| of.contains(letter));
     let name: String = letters("CW").chain(letters("DP")).collect();
     StripeOrder::named(&name).expect("every order of the four letters has a name")
 }
 
-/// The search for the threshold under which collections copy least.
+/// Hill climbing for the threshold with the fewest copies by garbage collection.
 struct Climb {
     threshold: usize,
     most: usize,
     grows: bool,
-    /// Pages written, and copied, and in streams, when the interval began.
+    /// Pages written, copied and in streams at the start of the interval.
     written: u64,
     copies: u64,
     streamed: u64,
-    /// Pages copied and written in the interval before.
+    /// Pages copied and written in the previous interval.
     last: Option<(u64, u64)>,
 }
 
@@ -365,12 +366,12 @@ impl Climb {
         Self { threshold, most, grows: true, written: 0, copies: 0, streamed: 0, last: None }
     }
 
-    /// The counters that it is given begin again at zero.
+    /// Restarts the interval after the caller's counters were reset.
     fn restart(&mut self) {
         (self.written, self.copies, self.streamed, self.last) = (0, 0, 0, None);
     }
 
-    /// The threshold from now on, given the pages copied and the pages put in streams altogether.
+    /// Adjusts the threshold; takes the total pages copied and the total pages put in streams.
     fn step(&mut self, interval: u64, copies: u64, streamed: u64) -> usize {
         if self.written < interval {
             return self.threshold;
@@ -424,7 +425,7 @@ mod tests {
         lpns.iter().map(write).collect()
     }
 
-    /// (page, plane) of the pages in each lane, in the order of writing.
+    /// (page, plane) of the pages in each lane, in write order.
     fn placed(state: &mut Slap, lpns: &[u32]) -> [Vec<(u32, u32)>; 2] {
         let mut places = Vec::new();
         state.place(&writes(lpns), 0, &mut places);
@@ -439,7 +440,7 @@ mod tests {
     fn runs_are_cut_into_streams_of_exactly_the_threshold_and_the_rest_is_interleaved() {
         let mut state = slap(4, 1);
         let [streams, left_over] = placed(&mut state, &[7, 8, 9, 10, 11, 12, 13, 14, 15, 40]);
-        // Two planes a chip: the second stream goes to the next channel, though planes come first in the stripe.
+        // Two planes a chip: the second stream goes to the next channel, although the stripe visits planes first.
         assert_eq!(streams, [(7, 0), (8, 0), (9, 0), (10, 0), (11, 4), (12, 4), (13, 4), (14, 4)]);
         assert_eq!(left_over, [(15, 0), (40, 1)]);
         let [streams, left_over] = placed(&mut state, &[20, 21, 22, 23, 50, 52]);

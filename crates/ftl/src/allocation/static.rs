@@ -7,12 +7,12 @@
 //!              and page lpn goes to the (lpn mod g)th plane of its group
 //! ```
 //!
-//! Striped, a sequential read always finds its pages on different chips, however they were written; a skewed write load
-//! finds some chips busier than others. Contiguous, every group holds a range of the address space of its own, and
-//! requests that do not fit in one group run at once only if their addresses are far apart: the relation between
-//! regions and chips that ParDispatcher (section II-A) speculates about. With all chips in one group, contiguous is
-//! striped. Any layout gives no plane more than its share of the pages. With superblocks a die takes the place of its
-//! planes: striped, as many consecutive pages go to it as a superpage has. O(1) a page.
+//! Striped, a sequential read always finds its pages on different chips, in whatever order they were written; a skewed
+//! write load makes some chips busier than others. Contiguous, every group holds one range of the address space, and
+//! requests to different groups run in parallel only if their addresses are far apart: the relation between regions and
+//! chips on which ParDispatcher (section II-A) speculates. With all chips in one group, contiguous equals striped. No
+//! layout gives a plane more than its share of the pages. With superblocks a die takes the place of its planes;
+//! striped, it receives a superpage of consecutive pages at a time. O(1) a page.
 
 use flashloom_nand::{Geometry, Lpn, NandParams, PlaneId};
 use flashloom_units::{Capability, Component, Kind, ParamSet, PolicySpec, Refusal, Used, Value, choice, params};
@@ -23,7 +23,7 @@ use crate::PageWrite;
 use crate::lane::Lane;
 
 choice! {
-    /// How addresses are divided among the planes.
+    /// Division of the address space among the planes.
     pub enum Layout {
         /// Consecutive pages go to consecutive planes.
         Striped = "striped",
@@ -62,11 +62,11 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
 };
 
 pub(super) struct Static {
-    /// All planes, the planes of a group together; with superblocks a die for each of its planes.
+    /// All planes, sorted by group; with superblocks, the die of each plane.
     groups: Vec<PlaneId>,
-    /// How many of these make a group.
+    /// Planes in a group.
     width: usize,
-    /// Consecutive pages of the host that a group holds at most.
+    /// Maximum number of consecutive host pages in a group.
     range: usize,
 }
 
@@ -97,7 +97,7 @@ impl Static {
     }
 }
 
-/// Refuses ranges that do not divide the chips of the drive, or that nothing follows.
+/// Refuses ranges that do not divide the chips of the drive, and parameters without effect.
 pub(super) fn profile(values: &[Value], nand: &NandParams) -> Result<Profile, Refusal> {
     let StaticParams { layout, region_chips } = StaticParams::from_values(values);
     let Some(region_chips) = region_chips else { return Ok(Profile::default()) };
@@ -118,8 +118,8 @@ pub(super) fn profile(values: &[Value], nand: &NandParams) -> Result<Profile, Re
     Err(refusal.help(format!("one of {}", divisors.join(", "))))
 }
 
-/// Puts the planes of each group of chips together, the chips in the order in which the stripe first visits them;
-/// within a group the planes keep their order in the stripe.
+/// Groups the planes by chips, which are in the order in which the stripe first visits them. Within a group the planes
+/// keep their order in the stripe.
 fn gather_chips(stripe: &mut [PlaneId], geometry: &Geometry, region_chips: usize) {
     let planes_a_chip = (geometry.dies * geometry.planes) as usize;
     let chip_of = |plane: PlaneId| plane.at() / planes_a_chip;
@@ -150,7 +150,7 @@ mod tests {
     use crate::{CapacityParams, FtlParams, Space, StripeOrder, Superblock};
     use proptest::prelude::*;
 
-    /// Two channels of two chips of two planes, and what the host sees of them.
+    /// Two channels of two chips of two planes, and the host capacity of this array.
     fn drive(blocks: u32, over_provisioning: f64) -> Space {
         let shape = NandParams { channels: 2, ways: 2, dies: 1, planes: 2, ..NandParams::defaults() };
         let nand = NandParams { blocks, pages: 4, page_bytes: 512, ..shape };
@@ -173,7 +173,7 @@ mod tests {
         Static::new(&ranges(region_chips), &on(space, order, Superblock::None))
     }
 
-    /// The plane of every page of the host.
+    /// The plane of every host page.
     fn planes(state: &Static, space: &Space) -> Vec<u32> {
         (0..space.logical_pages as u32).map(|lpn| state.plane(Lpn(lpn)).0).collect()
     }
@@ -219,7 +219,7 @@ mod tests {
             let values = [Value::Name(layout), region_chips];
             planes(&Static::new(&values, &on(&drive, StripeOrder::Cwdp, Superblock::Die)), &drive)
         };
-        // Four dies, numbered 2 x channel + way, of superpages of two pages.
+        // Four dies, numbered 2 x channel + way, with superpages of two pages.
         assert_eq!(planes("striped", Value::Absent), [0, 0, 2, 2, 1, 1, 3, 3, 0, 0, 2, 2, 1, 1, 3, 3]);
         assert_eq!(planes("contiguous", Value::Absent), [0, 0, 0, 0, 2, 2, 2, 2, 1, 1, 1, 1, 3, 3, 3, 3]);
         assert_eq!(planes("contiguous", Value::Count(2)), [0, 0, 2, 2, 0, 0, 2, 2, 1, 1, 3, 3, 1, 1, 3, 3]);

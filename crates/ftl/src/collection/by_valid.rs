@@ -1,18 +1,18 @@
-//! Blocks of each plane by their number of valid pages, those that have had it longest first.
+//! Blocks of each plane in lists by number of valid pages.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
 use flashloom_units::{Lists, Violation};
 
 use super::held::mistaken;
 
-/// One list for each plane and number of valid pages.
+/// One list for each plane and number of valid pages, with the block that has had that number longest at its head.
 ///
-/// O(1) a dead page. The fewest valid pages are found in at most one step for each number of them, because `lowest`
-/// only has to climb over lists that emptied since.
+/// O(1) a dead page. The fewest valid pages are found in at most one step for each number of valid pages, because
+/// `lowest` only advances over lists that have become empty.
 pub(super) struct ByValid {
     geometry: Geometry,
     lists: Lists<BlockId>,
-    /// No list of the plane below this number of valid pages holds anything.
+    /// For each plane, a lower bound of the fewest valid pages: all lists below it are empty.
     lowest: Vec<u32>,
 }
 
@@ -45,14 +45,14 @@ impl ByValid {
         self.lists.remove(block);
     }
 
-    /// A listed block has another number of valid pages now.
+    /// Moves a listed block to the list of its new number of valid pages.
     #[inline]
     pub(super) fn relist(&mut self, block: BlockId, valid: u32) {
         self.remove(block);
         self.insert(block, valid);
     }
 
-    /// The fewest valid pages that a block of the plane has; nothing where no block has a dead page.
+    /// The fewest valid pages of a block of the plane; `None` if no block has a dead page.
     pub(super) fn fewest(&mut self, plane: PlaneId) -> Option<u32> {
         while self.lowest[plane.at()] < self.geometry.pages {
             let valid = self.lowest[plane.at()];
@@ -64,7 +64,7 @@ impl ByValid {
         None
     }
 
-    /// Blocks with the valid pages that their list is of.
+    /// All listed blocks with their plane and number of valid pages.
     pub(super) fn listed(&self) -> impl Iterator<Item = (BlockId, PlaneId, u32)> + '_ {
         let pages = self.geometry.pages;
         let lists = (0..self.geometry.total_planes())
@@ -74,7 +74,7 @@ impl ByValid {
         })
     }
 
-    /// Checks that the lists hold the candidates, each in the list of its plane and number of valid pages.
+    /// Checks that the lists hold exactly the candidates, each in the list of its plane and number of valid pages.
     pub(super) fn check(&self, candidates: &[Option<u32>]) -> Result<(), Violation> {
         let mut count = 0;
         for (block, plane, valid) in self.listed() {
@@ -87,7 +87,7 @@ impl ByValid {
         if candidates.iter().flatten().count() == count { Ok(()) } else { Err(mistaken(None)) }
     }
 
-    /// The block of a plane that has had that number of valid pages longest, or none.
+    /// The block of a plane that has had this number of valid pages longest, or `NONE`.
     pub(super) fn longest_with(&self, plane: PlaneId, valid: u32) -> BlockId {
         self.lists.front(self.list_of(plane, valid)).unwrap_or(BlockId::NONE)
     }

@@ -33,7 +33,7 @@ pub enum Change {
     },
     /// A discard of a page.
     Trim {
-        /// Which page.
+        /// The logical page.
         lpn: u32,
     },
 }
@@ -46,7 +46,7 @@ impl Change {
     }
 }
 
-/// The sizes of the array.
+/// Size of the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Array {
     /// Usable blocks.
@@ -89,7 +89,7 @@ pub fn copies(array: Array, valid: impl Iterator<Item = u32>, changes: &[Change]
     Some(log.collected)
 }
 
-/// A page, and the index of the change that it dies by; [`NEVER`] if none.
+/// A page, and the index of the change that kills it; [`NEVER`] if none does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Page {
     dies: u32,
@@ -101,11 +101,11 @@ const NO_BLOCK: u32 = u32::MAX;
 
 /// The future, from the recorded sequence.
 struct Future {
-    /// For each change that is a write, the index of the change by which its page dies.
+    /// For each change that is a write, the index of the change that kills its page.
     deaths: Vec<u32>,
-    /// The pages that are valid at first, in the order in which they die.
+    /// The initially valid pages, in the order in which they die.
     first: Vec<Page>,
-    /// The most pages that are valid at once.
+    /// Maximum number of pages valid at the same time.
     most_valid: u64,
 }
 
@@ -154,7 +154,7 @@ impl Future {
     }
 }
 
-/// The most pages that are valid at once, of those of the beginning and those written.
+/// Maximum number of pages valid at the same time, among the initial pages and those written.
 fn most_valid(first: &[Page], changes: &[Change], deaths: &[u32]) -> u64 {
     let mut dies = vec![false; changes.len()];
     let all = first.iter().map(|page| page.dies).chain(deaths.iter().copied());
@@ -173,7 +173,7 @@ fn most_valid(first: &[Page], changes: &[Change], deaths: &[u32]) -> u64 {
 struct Block {
     pages: Vec<Page>,
     valid: u32,
-    /// When its last page dies.
+    /// Time at which its last page dies.
     last: u32,
 }
 
@@ -185,7 +185,7 @@ struct Log {
     /// The longest lifetime of each lane but the last two.
     lives: Vec<u32>,
     open: Vec<u32>,
-    /// Full blocks, sorted by valid pages, then by when the last of these dies.
+    /// Full blocks, sorted by number of valid pages, then by the time at which the last of these dies.
     closed: BTreeSet<(u32, u32, u32)>,
     /// The block that holds the page that each change kills.
     holds: Vec<u32>,
@@ -330,7 +330,7 @@ mod tests {
         vec![(0, Vec::new()); array.blocks as usize]
     }
 
-    /// A used array: blocks programmed up to different pages, most of them dead.
+    /// Random initial blocks: partly programmed, with most of their pages dead.
     fn aged(prng: &mut Prng, array: Array, pages: u32) -> Vec<Written> {
         let mut blocks = erased(array);
         for (written, _) in &mut blocks {
@@ -346,7 +346,7 @@ mod tests {
         blocks
     }
 
-    /// All pages of a block in half of the cases, else a random number.
+    /// Picks all pages of a block in half of the cases, else a random number of them.
     fn pick_most(prng: &mut Prng, block_pages: u32) -> u32 {
         if prng.chance(0.5) { block_pages } else { prng.below(u64::from(block_pages) + 1) as u32 }
     }
@@ -438,7 +438,8 @@ mod tests {
         assert!(reference_copies > 0, "the reference has to collect: the best copies {best_copies} pages");
     }
 
-    /// Initially dead pages are no free space: the search, which may copy and erase at will, needs erases for them too.
+    /// Initially dead pages are no free space: the exhaustive search, which may copy and erase at will, must erase for
+    /// them too.
     #[test]
     fn no_way_to_go_on_with_an_aged_array_erases_less_than_the_bound() {
         let mut prng = Prng::new(4).branch("aged");

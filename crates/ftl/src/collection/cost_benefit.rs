@@ -1,19 +1,21 @@
-//! Cost-benefit: collect the block whose space is worth most for what it costs to gain it.
+//! Cost-benefit: collect the block with the highest ratio of benefit to cost.
 //!
 //! ```text
 //! u      = share of valid pages of a block
-//! age    = pages that the host wrote since a page of the block died last, or since it was closed
-//! worth  = age (1 - u) / 2u:  the space gained, times how long it is likely to stay gained, over a read and a write of
-//!          what is valid; a block without valid pages is worth most
-//! victim = the block that is worth most
+//! age    = pages written by the host since the block was closed or, if later, since a page of it last died
+//! ratio  = age (1 - u) / 2u:  the space gained times its expected lifetime (benefit), over the read and the write of
+//!          the valid pages (cost); a block without valid pages has the highest ratio
+//! victim = the block with the highest ratio
 //! ```
 //!
-//! Kawaguchi, Nishioka and Motoda, USENIX 1995. The paper takes the time since the last modification for the age; here
-//! time is counted in pages that the host writes, so that it stands still while nobody writes and is the same in
-//! counting and timed runs; no other change. Blocks with equal u are worth the more the older they are, so in lists by
-//! number of valid pages, appended to as pages die, only the heads compete: O(1) a dead page, and one comparison for
-//! each number of valid pages a victim, however many blocks there are. Exact in integers; ties go to the block with
-//! fewer valid pages.
+//! Kawaguchi, Nishioka and Motoda, USENIX 1995. The paper uses the time since the last modification as the age. Here
+//! time is counted in pages written by the host: it stands still while nobody writes, and is the same in counting and
+//! timed runs. This is the only difference.
+//!
+//! Among blocks with equal u the oldest has the highest ratio. Blocks are kept in lists by number of valid pages, in
+//! the order of their last change, so only the heads of the lists are compared: O(1) a dead page, and one comparison
+//! for each number of valid pages a victim, independent of the number of blocks. The comparison is exact in integers;
+//! ties go to the block with fewer valid pages.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
 use flashloom_units::{Capability, Component, PolicySpec, Prng, Value, Violation};
@@ -38,7 +40,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
 pub(super) struct CostBenefit {
     pages: u32,
     candidates: ByValid,
-    /// Pages that the host had written when a block changed last.
+    /// Age clock at each block's last change: pages written by the host.
     changed: Vec<u64>,
     written: u64,
 }
@@ -55,7 +57,8 @@ impl CostBenefit {
         }
     }
 
-    /// Whether one block is worth more than another, as fractions without a division; neither has zero valid pages.
+    /// Whether one block's ratio is higher than another's, compared as fractions without division. Both must have valid
+    /// pages.
     fn is_worth_more(&self, one: (BlockId, u32), other: (BlockId, u32)) -> bool {
         let worth = |(block, valid): (BlockId, u32), other_valid: u32| {
             let age = self.written - self.changed[block.at()];
@@ -152,7 +155,7 @@ mod tests {
             let order = |one: &&Candidate, other: &&Candidate| {
                 let benefit = |it: &Candidate| (written - it.changed_at_page) * u64::from(model::PAGES - it.valid);
                 let (cost, other_cost) = (2 * u64::from(one.valid), 2 * u64::from(other.valid));
-                // The worth of a block without valid pages is a number over zero: more than any other.
+                // A block without valid pages has a ratio of a number over zero: higher than any other.
                 let by_worth = match (cost, other_cost) {
                     (0, _) | (_, 0) => Ordering::Equal,
                     _ => (benefit(one) * other_cost).cmp(&(benefit(other) * cost)),

@@ -1,16 +1,19 @@
 //! d-choices: draw d blocks at random and collect the one among them with the fewest valid pages.
 //!
 //! ```text
-//! victim = the one with the fewest valid pages of d candidates drawn uniformly, with replacement; the first of equals
+//! victim = the candidate with the fewest valid pages among d drawn uniformly with replacement; of equals the
+//!          first drawn
 //! if none of them has a dead page, draw again
 //! ```
 //!
-//! Van Houdt, SIGMETRICS 2013, who shows that it is close to greedy from about d = 10 on, and gives its write
-//! amplification under uniform random writes as a fixed point (the test of closed forms solves it). d = 1 collects at
-//! random. The paper also collects a victim without a dead page, which copies a whole block and changes nothing: here
-//! that is not done, so write amplification is lower by the share of such draws, which matters for d = 1 alone. O(1) a
-//! dead page; a victim takes d draws, times candidates over candidates with a dead page at worst. Draws come from the
-//! run's seed, stream "d-choices".
+//! Van Houdt, SIGMETRICS 2013. The paper shows that d-choices is close to greedy from about d = 10, and gives its write
+//! amplification under uniform random writes as the solution of a fixed-point equation, which the test of closed forms
+//! solves. d = 1 collects at random.
+//!
+//! The paper also collects victims without a dead page, which copies a whole block and gains nothing. This is not done
+//! here, so write amplification is lower by the share of such draws; this matters only for d = 1. O(1) a dead page. A
+//! victim takes d draws, times the ratio of all candidates to those with a dead page in the worst case. Draws come from
+//! the run's seed, stream "d-choices".
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
 use flashloom_units::{
@@ -49,12 +52,12 @@ pub(super) struct DChoices {
     d: u32,
     prng: Prng,
     valid: Vec<u16>,
-    /// The candidates of each plane, in no order, at the front of its stretch.
+    /// Candidates of each plane, unordered, at the start of the plane's range.
     candidates: Vec<BlockId>,
-    /// How many each plane has, and how many of those have a dead page.
+    /// Number of candidates of each plane, and of those with a dead page.
     lengths: Vec<u32>,
     with_dead: Vec<u32>,
-    /// Where each block is in `candidates`.
+    /// Position of each block in `candidates`.
     positions: Vec<u32>,
 }
 
@@ -121,7 +124,7 @@ impl Collection for DChoices {
         None
     }
 
-    /// The last candidate of the plane takes the place of the one that leaves.
+    /// Removes a candidate; the plane's last candidate takes its position.
     fn withdraw(&mut self, block: BlockId) {
         let plane = self.geometry.plane_of(block);
         self.lengths[plane.at()] -= 1;
@@ -165,7 +168,7 @@ mod tests {
         DChoices::new(&[Value::Count(d)], &model::geometry(), &Prng::new(7))
     }
 
-    /// A list of the candidates of each plane with their valid pages, whose gaps the last one fills.
+    /// Candidates of each plane with their valid pages; the last one fills the gap of a removed one.
     struct Lists {
         d: u64,
         prng: Prng,

@@ -1,13 +1,13 @@
-//! FIFO: collect the block that was closed first, as a log that is cleaned at its tail.
+//! FIFO: collect the block that was closed first, like a log cleaned at its tail.
 //!
 //! ```text
 //! candidates of a plane are kept in one queue in the order in which they closed
-//! victim = head of the queue; a block without a dead page is passed over and goes to the end
+//! victim = head of the queue; a block without a dead page is skipped and goes to the end
 //! ```
 //!
 //! Its write amplification under uniform random writes has a closed form in Lambert's W (Desnoyers, SYSTOR 2012, "LRU"
-//! cleaning), which makes it the yardstick of the tests. O(1) a dead page; a victim costs a step for each block passed
-//! over, and each of them was written whole since.
+//! cleaning), against which the tests check the simulator. O(1) a dead page. A victim costs one step for each block
+//! skipped; a skipped block was fully rewritten since it last was the head.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
 use flashloom_units::{Capability, Component, Lists, PolicySpec, Prng, Value, Violation, violation};
@@ -32,7 +32,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
 pub(super) struct Fifo {
     geometry: Geometry,
     queues: Lists<BlockId>,
-    /// Candidates of each plane.
+    /// Number of candidates of each plane.
     lengths: Vec<u32>,
     valid: Vec<u16>,
 }

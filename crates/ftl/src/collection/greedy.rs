@@ -1,12 +1,12 @@
-//! Greedy: collect the block with the fewest valid pages, the one that has had them longest among equals.
+//! Greedy: collect the block with the fewest valid pages; of equals, the one that has had that number longest.
 //!
 //! ```text
 //! candidates of a plane are kept in one list for each number of valid pages
-//! victim = head of the first list that is not empty
+//! victim = head of the first non-empty list
 //! ```
 //!
-//! Optimal for uniform random writes (Hu et al., SYSTOR 2009). O(1) a dead page, and a victim costs at most one step
-//! for each number of valid pages.
+//! Optimal for uniform random writes (Hu et al., SYSTOR 2009). O(1) a dead page; a victim costs at most one step for
+//! each number of valid pages.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
 use flashloom_units::{Capability, Component, PolicySpec, Prng, Value, Violation};

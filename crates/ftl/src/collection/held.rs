@@ -1,9 +1,9 @@
-//! Whether what a policy holds are the candidates, once a state was loaded.
+//! Check that the candidates of a policy are the right ones after a state was loaded.
 
 use flashloom_nand::BlockId;
 use flashloom_units::{Violation, violation};
 
-/// The error of a policy that holds another number of candidates than there are, or one that is none.
+/// The error of a policy that has the wrong number of candidates, or a block that is not a candidate.
 pub(super) fn mistaken(block: Option<BlockId>) -> Violation {
     match block {
         None => Violation::new("collection policy: not every full block is a candidate"),
@@ -13,7 +13,7 @@ pub(super) fn mistaken(block: Option<BlockId>) -> Violation {
     }
 }
 
-/// Checks that a policy holds the candidates, each once, with the valid pages that `held` says.
+/// Checks that a policy holds every candidate once, with the valid pages that `held` gives.
 pub(super) fn check_held(
     candidates: &[Option<u32>],
     held: impl Iterator<Item = BlockId>,

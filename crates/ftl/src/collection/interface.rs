@@ -1,41 +1,42 @@
-//! What a collection policy is, and what it is built for.
+//! The interface of a garbage collection policy, and what it is built from.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
 use flashloom_units::{Component, Prng, Role, Violation};
 
-/// A victim selection policy. It learns of every block that closes and of every page that dies in one.
+/// A victim selection policy. A block is a candidate from the time it is full until it is taken as a victim or
+/// withdrawn.
 pub trait Collection: Component {
-    /// Pages that the host writes: the clock of policies that go by age.
+    /// Called with the number of pages that the host writes. Policies that weigh the age of blocks use it as their clock.
     fn written(&mut self, _pages: u32) {}
 
-    /// A full block and its valid pages: it becomes a candidate.
+    /// Called when a block is full, with its number of valid pages: the block becomes a candidate.
     fn closed(&mut self, block: BlockId, valid: u32);
 
-    /// A candidate of which a page died, and the valid pages that it has left.
+    /// Called when a page of a candidate dies, with the number of valid pages left.
     fn invalidated(&mut self, block: BlockId, valid: u32);
 
-    /// The victim of a plane, which is a candidate no more; none where no candidate has a dead page.
+    /// Chooses the victim of a plane, which stops being a candidate. `None` if no candidate has a dead page.
     fn victim(&mut self, plane: PlaneId) -> Option<BlockId>;
 
-    /// A candidate that is taken for another reason than to gain its space, such as wear levelling.
+    /// Called when a candidate is taken for another reason than its free space, such as wear levelling. It stops being
+    /// a candidate.
     fn withdraw(&mut self, block: BlockId);
 
-    /// Checks a state that was loaded: the candidates are the blocks that have an entry here, by block, with the valid
-    /// pages that it says.
+    /// Checks a loaded state. `candidates` has an entry for every block: the valid pages of a candidate, or `None`.
     ///
     /// # Errors
-    /// The first candidate that is none, or is missing.
+    /// The first block that the policy takes for a candidate and is none, or the reverse.
     fn check_candidates(&self, _candidates: &[Option<u32>]) -> Result<(), Violation> {
         Ok(())
     }
 }
 
-/// What a collection policy is built for.
+/// What a collection policy is built from.
 #[derive(Clone, Copy, Debug)]
 pub struct CollectionSetup<'a> {
-    /// The array.
+    /// Geometry of the array.
     pub geometry: &'a Geometry,
-    /// The root of the run's random streams: a policy that draws branches off its own.
+    /// Root of the run's random streams. A policy that draws random numbers takes a branch of its own.
     pub prng: &'a Prng,
 }
 

@@ -1,4 +1,4 @@
-//! The naive models that the tests hold the policies against.
+//! Naive models that the tests compare the policies with.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId, Shape};
 use flashloom_units::{Component, Prng};
@@ -7,7 +7,7 @@ use super::Collection;
 
 pub(super) const PAGES: u32 = 8;
 
-/// Two planes, so that what happens in one must not show in the other.
+/// Two planes, because what happens on one must not affect the other.
 pub(super) fn geometry() -> Geometry {
     Geometry::new(Shape { channels: 1, ways: 1, dies: 1, planes: 2, blocks: 16, pages: PAGES, page_bytes: 512 })
 }
@@ -62,17 +62,18 @@ fn both(one: &mut dyn Collection, other: &mut dyn Collection, mut act: impl FnMu
 pub(super) struct Candidate {
     pub(super) block: BlockId,
     pub(super) valid: u32,
-    /// When it was closed or a page of it died, whichever was last: in calls, and in pages that the host had written.
+    /// Time of its last change, closing or the death of a page: in calls, and in pages written by the host.
     pub(super) changed: u64,
     pub(super) changed_at_page: u64,
 }
 
-/// A plain list of the candidates of each plane, in the order of closing, that is searched anew for each victim.
+/// Candidates of each plane in a plain list, in closing order, which is searched for every victim.
 pub(super) struct Search<F> {
     planes: [Vec<Candidate>; 2],
     calls: u64,
     written: u64,
-    /// The victim, given the pages that the host has written; it may reorder the list as the policy does.
+    /// Chooses the victim from the list, given the number of pages written by the host. It may reorder the list as the
+    /// policy does.
     choose: F,
 }
 

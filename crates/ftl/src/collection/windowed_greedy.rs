@@ -1,14 +1,14 @@
 //! Windowed greedy: greedy among the blocks that were closed first.
 //!
 //! ```text
-//! candidates of a plane are kept in one queue in the order in which they closed; the first `window` are the window
-//! victim = the block of the window with the fewest valid pages, the one that has had them longest among equals
-//! if no block of the window has a dead page, its first goes to the end of the queue, and the next one comes in
+//! candidates of a plane are kept in one queue in the order in which they closed; the first `window` form the window
+//! victim = the block of the window with the fewest valid pages; of equals, the one that has had that number longest
+//! if no block of the window has a dead page, its first goes to the end of the queue, and the next one enters
 //! ```
 //!
-//! Hu et al., SYSTOR 2009, who bound the search to the oldest blocks. A window of one block is `fifo`, one of all
-//! blocks is `greedy`, victim for victim. O(1) a dead page; a victim costs at most one step for each number of valid
-//! pages, and one for each block that is passed over.
+//! Hu et al., SYSTOR 2009, who limit the search to the oldest blocks. With a window of one block it equals `fifo`, with
+//! a window of all blocks `greedy`, victim for victim. O(1) a dead page; a victim costs at most one step for each
+//! number of valid pages, and one for each block skipped.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
 use flashloom_units::{
@@ -47,10 +47,10 @@ pub(super) struct WindowedGreedy {
     window: u32,
     /// All candidates of each plane, in the order in which they closed.
     queues: Lists<BlockId>,
-    /// Those in the window.
+    /// Candidates in the window.
     inside: ByValid,
     is_inside: Vec<bool>,
-    /// How many blocks the window of each plane holds, and the first behind it.
+    /// Number of blocks in the window of each plane, and the first block behind it.
     held: Vec<u32>,
     behind: Vec<BlockId>,
     valid: Vec<u16>,
@@ -88,7 +88,7 @@ impl WindowedGreedy {
         self.fill(plane);
     }
 
-    /// The blocks that come next move into the window while it has room.
+    /// Moves the next blocks of the queue into the window until it is full.
     fn fill(&mut self, plane: PlaneId) {
         let next = self.behind[plane.at()];
         if next.is_some() && self.held[plane.at()] < self.window {
@@ -129,7 +129,7 @@ impl Collection for WindowedGreedy {
     }
 
     fn victim(&mut self, plane: PlaneId) -> Option<BlockId> {
-        // Once every block has been passed over the first comes back.
+        // If every block has been skipped, the first is at the head again.
         let first = self.queues.front(plane.at())?;
         loop {
             if let Some(valid) = self.inside.fewest(plane) {
@@ -157,7 +157,7 @@ impl Collection for WindowedGreedy {
         let planes = || (0..self.held.len()).map(|plane| PlaneId(plane as u32));
         let valid = |block: BlockId| u32::from(self.valid[block.at()]);
         check_held(candidates, planes().flat_map(|plane| self.queues.iter(plane.at())), valid)?;
-        // The window is the first of the queue, and what is behind it the next.
+        // The window is the head of the queue; the other candidates follow.
         let mut inside: Vec<Option<u32>> = vec![None; self.valid.len()];
         for plane in planes() {
             let mut queue = self.queues.iter(plane.at());
@@ -208,7 +208,8 @@ mod tests {
         model::compare(state(16), greedy::Greedy::new(&[], &geometry, &prng), 9);
     }
 
-    /// A list of (block, valid pages, when it changed or came into the window last) for each plane, oldest first.
+    /// For each plane a list, oldest first, of (block, valid pages, time of its last change or its entry into the
+    /// window).
     struct Queues {
         window: usize,
         planes: [Vec<(BlockId, u32, Option<u64>)>; 2],

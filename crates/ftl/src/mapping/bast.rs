@@ -2,15 +2,14 @@
 //! on Consumer Electronics 48(2), 2002).
 //!
 //! ```text
-//! page of a logical block with a log block   -> the next page of it; when it is full it is merged first
-//! page of any other logical block            -> a free log block; when there is none, the one that was written least
-//!                                               recently is merged
-//! merge                                      -> switch or partial where its pages are in place, else full
+//! the logical block has a log block  append to it; if it is full, merge it first
+//! it has none                        open a free log block; if none is free, merge the least recently written one
+//! merge                              switch or partial if its pages are in place, else full
 //! ```
 //!
-//! k(L) is at most one, so no merge exceeds N C_copy + 2 C_erase; random writes over more logical blocks than log
-//! blocks merge at every write, which KAST calls thrashing. Which log block is replaced the paper leaves open: LRU
-//! here. A page costs O(log blocks of a chip).
+//! k(L) is at most one, so no merge exceeds N C_copy + 2 C_erase. Random writes to more logical blocks than there are
+//! log blocks cause a merge at every write, which KAST calls thrashing. The paper does not say which log block is
+//! replaced: LRU here. A page costs O(log blocks of a chip).
 
 use flashloom_nand::Lbn;
 use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Value, Violation, params};
@@ -45,7 +44,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     statistics: MERGES,
 };
 
-/// The logical block of each log block, and when it was written.
+/// Logical block and last write of each log block.
 pub(super) struct Bast {
     logs: Vec<Log>,
     clock: u64,
@@ -60,8 +59,8 @@ struct Log {
 }
 
 impl Bast {
-    /// What BAST needs with that many log blocks a group: at worst a log block takes a single page. With preemption a
-    /// full log block may have to be merged while another merge is under way.
+    /// Layout of BAST with this many log blocks in each group. In the worst case a log block takes a single page before
+    /// it is merged. With preemption, a full log block may have to be merged while another merge is under way.
     pub(super) fn with_width(site: &Site<'_>, width: u32, log_blocks: u32) -> Layout {
         let besides = match site.ftl.params.preemption {
             Preemption::None => (0, 0),
@@ -133,9 +132,9 @@ mod tests {
         Lab::filled(&space(1, data_blocks, log_blocks), &setup)
     }
 
-    /// The paper calls these merges expensive; each log block holds page 0 of its data block in place, so they are
-    /// partial ones here. Its text gives the log blocks in the order B0, B1, B4, B5 and then says that L0 holds p16, of
-    /// B4: with the least recently written replaced it is the latter.
+    /// The paper calls these merges expensive. Each log block holds page 0 of its data block in place, so here they are
+    /// partial. The text lists the log blocks in the order B0, B1, B4, B5 and then says that L0 holds p16, of B4;
+    /// replacing the least recently written one gives the latter.
     #[test]
     fn kast_figure_1a_a_merge_at_every_write_from_p16_on() {
         let mut lab = lab(6, 4);

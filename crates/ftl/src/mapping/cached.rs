@@ -1,12 +1,12 @@
-//! Page-level mappings: a page store under a map, of which all or a part is in memory.
+//! Page-level mappings: a page store and a map that is in memory, wholly or in part.
 //!
 //! ```text
-//! read, write, trim:  translate first; a write or a trim changes the entry; then a share of the write-backs that
-//!                     collections have made due
+//! read, write, trim:  translate the page first; a write or a trim changes its entry; then take a share of the map
+//!                     write-backs that garbage collection has made due
 //! ```
 //!
-//! Where the map is, what of it is cached, and what leaves is the mapping's own: `page` has all of it in memory, others
-//! on flash, beneath a [`MapCache`].
+//! Each mapping decides where its map is, what is cached and what is evicted: `page` has the whole map in memory,
+//! others have it on flash and cache a part of it ([`MapCache`]).
 
 use flashloom_nand::{Lpn, Nand};
 use flashloom_units::{Component, Figure, Figures, Policy, PolicySpec, Refusal, Value, Violation};
@@ -18,13 +18,13 @@ use super::translation::{MapCache, Translation};
 use crate::setup::Context;
 use crate::{FtlReport, ObservedRead, PageWrite, WantedStreams};
 
-/// A mapping whose map is on flash, with that cache, as a policy. Panics unless the statistics of its specification
-/// begin with those of such a map, [`translation::STATISTICS`](super::translation::STATISTICS).
+/// The policy of a mapping whose map is on flash, with the given cache. Panics unless the statistics of `spec` begin
+/// with [`translation::STATISTICS`](super::translation::STATISTICS).
 pub fn policy<C: MapCache>(spec: &'static PolicySpec) -> Policy<dyn Mapping> {
     page_level::<Translation<C>>(spec)
 }
 
-/// A page-level mapping with that map as a policy.
+/// The policy of a page-level mapping with the given map.
 pub(super) fn page_level<M: Map>(spec: &'static PolicySpec) -> Policy<dyn Mapping> {
     assert!(
         spec.statistics.starts_with(M::STATISTICS),

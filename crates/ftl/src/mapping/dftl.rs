@@ -1,16 +1,16 @@
-//! DFTL: a page-level map on flash, of which the part in use is cached (Gupta, Kim and Urgaonkar, "DFTL: A Flash
+//! DFTL: a page-level map on flash with a cache of the entries in use (Gupta, Kim and Urgaonkar, "DFTL: A Flash
 //! Translation Layer Employing Demand-based Selective Caching of Page-level Address Mappings", ASPLOS 2009).
 //!
 //! ```text
-//! cached mapping table:   single entries, in a segmented LRU
-//! miss with a full table:  the victim leaves; a dirty one takes all dirty entries of its translation page along
+//! cached mapping table:    single entries, in a segmented LRU
+//! miss with a full table:  evict a victim; if it is dirty, write back all dirty entries of its translation page
 //!                          (batched write-back)
 //! ```
 //!
 //! Translation pages, their directory, lazy copying and batch updates are those of [`translation`](super::translation).
 //! A cached entry takes 8 bytes.
 //!
-//! O(1) a translation. Memory besides the store's: 4 bytes a page of the host to find cached entries, 24 an entry.
+//! O(1) a translation. Memory beyond the store's: 4 bytes a host page to find cached entries, 24 bytes an entry.
 
 mod cache;
 mod params;
@@ -37,7 +37,7 @@ static SPEC: PolicySpec = PolicySpec {
     statistics: translation::STATISTICS,
 };
 
-/// The mapping as a policy.
+/// The policy of this mapping.
 pub(super) fn policy() -> Policy<dyn Mapping> {
     cached::policy::<MappingTable>(&SPEC)
 }
@@ -56,7 +56,7 @@ mod tests {
     use flashloom_verify::Verifier;
     use params::CACHED_ENTRY_BYTES;
 
-    /// A drive of pages of 512 bytes, so that a translation page has 128 entries; a cache of four.
+    /// A drive with pages of 512 bytes, so that a translation page has 128 entries, and a cache of four entries.
     fn lab() -> (Nand, Verifier, PageLevel<Translation<MappingTable>>) {
         let shape = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
         let params = NandParams { blocks: 32, pages: 16, page_bytes: 512, ..shape };
@@ -103,7 +103,7 @@ mod tests {
         write(&mut lab, &[0, 1, 2, 3, 130, 131, 260, 261, 262, 263]);
         let before = write(&mut lab, &[263]);
         let (mut nand, _, mut state) = lab;
-        // In the cache are 260 to 263; pages 0 to 127 are on one translation page, 128 to 255 on the next.
+        // Entries 260 to 263 are cached. Pages 0 to 127 are on one translation page, 128 to 255 on the next.
         let plane = PlaneId(1);
         [262, 0, 1, 130, 3, 131].into_iter().for_each(|lpn| state.map.moved(plane, Lpn(lpn)));
         assert!(state.map.cache.is_dirty(Lpn(262)));

@@ -1,17 +1,17 @@
 //! FAST: fully associative sector translation, log blocks shared by all data blocks (Lee et al., ACM TECS 6(3), 2007).
 //!
 //! ```text
-//! page 0 of a logical block     the sequential log block is merged (switch if complete, else partial), and a new one
-//!                               begins with it
-//! next page of the sequential   goes there
-//! another page of its block     the sequential log block is merged; the page goes to the random ones
-//! any other page                the next page of the random log blocks, filled one after the other; when all are full
-//!                               the oldest is merged: full, for every data block in A(L)
+//! page 0 of a logical block          merge the sequential log block (switch if complete, else partial), open a new one
+//! next page of the sequential one    append to it
+//! another page of its logical block  merge the sequential log block; write the page to the random ones
+//! any other page                     the next page of the random log blocks, which are filled one after the other; if
+//!                                    all are full, the oldest is merged: a full merge of every data block in A(L)
 //! ```
 //!
-//! k(L) can reach the pages of a block, so a merge can take N N C_copy + (N + 1) C_erase. One log block of a chip is
-//! the sequential one; the others are random. Without a sequential one (`sequential_log_blocks` = 0, as KAST's Figure 1
-//! draws FAST) page 0 is as any other page. With preemption a page 0 that comes while a merge is under way goes to the
+//! k(L) can reach the pages of a block, N, so a merge can take N N C_copy + (N + 1) C_erase. One log block of each chip
+//! is sequential, the others are random. With `sequential_log_blocks` = 0, as in KAST's Figure 1, page 0 is written
+//! like any other page. With preemption, a page 0 that arrives during a merge goes to the random log blocks, because
+//! the sequential one could be merged only afterwards.
 //! random log blocks, and the sequential one stays as it is, because it could only be merged after that.
 
 use std::collections::VecDeque;
@@ -58,12 +58,12 @@ pub(super) struct Fast {
 
 flashloom_units::state! { Fast { array chips; fixed keeps_sequential; } }
 
-/// The log blocks of a chip.
+/// The log blocks of one chip.
 #[derive(Serialize, Deserialize)]
 struct Logs {
     /// The sequential log block and its logical block.
     sequential: Option<(LogSlot, Lbn)>,
-    /// Random log blocks, the oldest first; the last one is being filled.
+    /// Random log blocks in use, oldest first; the last one takes pages.
     random: VecDeque<LogSlot>,
 }
 
@@ -75,7 +75,7 @@ impl Fast {
         }
     }
 
-    /// Begins a sequential log block; one is always kept for it.
+    /// Opens a sequential log block. One is always free: random pages leave it.
     fn write_sequential(&mut self, chip: &mut Chip, write: &PageWrite) {
         let lbn = chip.store.lbn(write.lpn);
         let slot = chip.take_log_block();
@@ -86,7 +86,7 @@ impl Fast {
     fn write_random(&mut self, chip: &mut Chip, write: &PageWrite) {
         let filling = self.chips[chip.group as usize].random.back().copied();
         let slot = filling.filter(|&slot| !chip.store.log_is_full(slot)).unwrap_or_else(|| {
-            // One log block is the sequential one's, whether there is one now or not.
+            // One log block stays free for the sequential one while there is none.
             let kept = u32::from(self.keeps_sequential && self.chips[chip.group as usize].sequential.is_none());
             let slot = chip.open_log_block(self, kept);
             self.chips[chip.group as usize].random.push_back(slot);
@@ -143,7 +143,7 @@ impl Scheme for Fast {
 
     fn check_loaded(&self, store: &Store) -> Result<(), Violation> {
         for (group, Logs { sequential, random }) in (0..).zip(&self.chips) {
-            // Each log block in use is one of these, once, or being merged.
+            // Every log block in use appears here exactly once, or is being merged.
             let mut is_known = vec![false; store.log.slots()];
             let known = random.iter().copied().chain(sequential.iter().map(|&(slot, _)| slot));
             for slot in known.chain(store.merging(group)) {
@@ -176,8 +176,8 @@ mod tests {
         Lab::filled(&space(1, 6, 4), &setup("fast", &values))
     }
 
-    /// The first six writes are pages of offset 0, which FAST as published gives to its sequential log block. The text
-    /// has no merge and L0 associated with B0 to B3, so the figure is drawn without one.
+    /// The first six writes are pages of offset 0, which published FAST writes to its sequential log block. The paper
+    /// reports no merge and associates L0 with B0 to B3, so its figure is drawn without a sequential one.
     #[test]
     fn kast_figure_1b_no_merge_and_four_data_blocks_to_a_log_block() {
         let mut lab = lab(0);
@@ -190,7 +190,7 @@ mod tests {
     fn kast_figure_1b_merging_l0_takes_16_copies() {
         let mut lab = lab(0);
         lab.write(SEQUENCE);
-        // Pages of B4 and B5 fill the other two log blocks, so that all of L0 stays valid.
+        // Pages of B4 and B5 fill the other two log blocks, so all pages of L0 stay valid.
         assert_eq!(lab.write([17, 18, 19, 21, 22, 23, 17, 18]), Cost::default());
         assert_eq!(lab.write([19]), Cost { full: 1, copies: 16, erases: 5, ..Cost::default() });
         assert_eq!(lab.log_block_of(19), Some(0));

@@ -1,4 +1,4 @@
-//! What a mapping is.
+//! The interface of a mapping.
 
 use flashloom_nand::{Lpn, Nand, Region};
 use flashloom_units::{Component, Figures, Violation};
@@ -7,105 +7,105 @@ use crate::allocation::{ObservedRead, WantedStreams};
 use crate::page_write::PageWrite;
 use crate::report::FtlReport;
 
-/// Properties of a mapping before it is built.
+/// What a mapping declares before it is built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
-    /// Pages of the streams that it, or its allocation, wants written together from the start; nothing where it looks
-    /// for none.
+    /// Initial minimum length in pages of the streams that the mapping or its allocation wants written together; `None`
+    /// if neither looks for streams.
     pub stream_pages: Option<u32>,
-    /// Blocks that it uses in another cell mode than the array's.
+    /// Blocks that it uses in another cell mode than the rest of the array, such as an SLC region.
     pub region: Option<Region>,
 }
 
-/// What few mappings do: a mapping that does none of it writes `impl MappingExtras for Name {}`.
+/// Optional methods of a mapping. One that needs none of them writes `impl MappingExtras for Name {}`.
 pub trait MappingExtras: Component {
-    /// The streams that the layer above is to write together, where it can; nothing where the mapping, or its
-    /// allocation, looks for none.
+    /// The streams that the layer above should write together if it can; `None` if neither the mapping nor its
+    /// allocation looks for any.
     fn wanted_streams(&self) -> Option<WantedStreams> {
         None
     }
 
-    /// Whether [`Self::observe_read`] changes anything. Asked once.
+    /// Whether the mapping uses [`Self::observe_read`]. Called once; with `false`, `observe_read` is never called.
     fn observes_reads(&self) -> bool {
         false
     }
 
-    /// A page goes to the host, from flash or from the write buffer. Called in timed mode, for each page that is read,
-    /// where the mapping, or its allocation, observes reads.
+    /// Called in timed mode when a page goes to the host, from flash or from the write buffer, if the mapping or its
+    /// allocation observes reads.
     fn observe_read(&mut self, _read: ObservedRead) {}
 
-    /// The pages that are written next contain streams that the write buffer gathered by time: the stream of each page,
-    /// counted from 0, or [`NO_INDEX`](flashloom_units::NO_INDEX). Called where such streams are wanted.
+    /// Called before [`Mapping::write`] if the write buffer gathered streams by time for the pages to be written next.
+    /// Gives the stream of each page, counted from 0, or [`NO_INDEX`](flashloom_units::NO_INDEX).
     fn gathered(&mut self, _streams: &[u32]) {}
 
-    /// The page will be written or read soon: its part of the map can be fetched into the cache. Changes nothing.
+    /// Prefetch hint: the page will be read or written soon, so its map entry may be fetched into the processor's
+    /// cache. Must not change any state.
     fn prepare(&self, _lpn: Lpn) {}
 
-    /// The values of the statistics of the policies that the mapping took: allocation, collection, placement.
+    /// Values of the statistics of the policies that the mapping uses: allocation, collection, placement.
     fn figures_taken(&self) -> Figures {
         Figures::default()
     }
 
-    /// One step of work that need not be done now; false if nothing is left to do after it. Called while the drive is
-    /// idle.
+    /// Takes one step of background work; returns false if none is left. Called repeatedly while the drive is idle.
     fn idle(&mut self, _nand: &mut Nand) -> bool {
         false
     }
 
-    /// Whether a page could not be stored because too many blocks have gone bad: the drive's life is over, and from
-    /// that page on all that is to be written is refused ([`Nand::refuse`]). What was stored can still be read.
+    /// Whether the drive's life is over: a page could not be stored because too many blocks have gone bad. From that
+    /// page on every write is refused ([`Nand::refuse`]); stored data can still be read.
     fn is_worn_out(&self) -> bool {
         false
     }
 }
 
-/// A flash translation layer, driven by the layer above and emitting operations to the array.
+/// A flash translation layer. The layer above calls it; it updates its state at once and emits operations to the array.
 pub trait Mapping: MappingExtras {
-    /// Writes pages that the layer above writes together, or refuses them.
+    /// Writes pages that belong together, such as an eviction of the write buffer. Once the drive is worn out, they are
+    /// refused.
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]);
 
-    /// Writes pages one after the other, each as if it came alone, until the drive is worn out. Returns how many were
-    /// written or refused.
+    /// Writes pages one at a time, as if each came alone, and stops when the drive is worn out. Returns the number of
+    /// pages written or refused.
     fn write_apart(&mut self, nand: &mut Nand, writes: &[PageWrite]) -> usize {
         write_each(self, nand, writes, |_, _| ())
     }
 
-    /// Reads sectors of a page for the host; false if nothing is mapped there, and then nothing was emitted.
+    /// Reads sectors of a page for the host. Returns false, and emits nothing, if the page is not mapped.
     fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool;
 
-    /// Whether a read of the page would find anything.
+    /// Whether the page is mapped.
     fn is_mapped(&self, lpn: Lpn) -> bool;
 
-    /// Forgets a whole page.
+    /// Unmaps a whole page.
     fn trim(&mut self, nand: &mut Nand, lpn: Lpn);
 
-    /// The counters, from the last reset.
+    /// The counters since the last reset.
     fn report(&self) -> FtlReport;
 
-    /// Starts the counters again at zero, after preconditioning; wear is kept.
+    /// Resets the counters after preconditioning. Wear is kept.
     fn reset_report(&mut self);
 
-    /// Free blocks of the whole drive.
+    /// Free blocks in the whole drive.
     fn free_blocks(&self) -> u64;
 
-    /// Checks a state that was loaded, with that of the array: whatever it was loaded from, the mapping works on it. A
-    /// mapping whose state can be saved checks here what [`Component::check`] and the rest of its code take for
-    /// granted.
+    /// Checks a loaded state against the loaded array. The file may contain anything, so a mapping that can be saved
+    /// checks here everything that its code, including [`Component::check`], relies on.
     ///
     /// # Errors
-    /// The first thing that cannot be, with its place.
+    /// The first inconsistency, with its place.
     fn check_loaded(&self, _nand: &Nand) -> Result<(), Violation> {
         self.check()
     }
 }
 
-/// How many pages ahead of its write a page is looked up, and what is known of its old copy.
+/// How many pages before its write a page's map entry is prefetched, and then the state of its old copy.
 const PREPARED: usize = 16;
 const OLD_PREPARED: usize = 4;
 
-/// Writes pages one after the other, as [`Mapping::write_apart`] has it. What is written is known some pages ahead, so
-/// that the misses of the processor's cache overlap; `prepare_old` fetches what a mapping knows of the old copy of a
-/// page that is written next but for a few, and has been prepared.
+/// Writes pages one at a time, for [`Mapping::write_apart`]. The next pages are known, so their cache misses are
+/// overlapped by prefetching: `prepare` for the map entry, and some pages later `prepare_old` for the state of the old
+/// copy.
 pub(crate) fn write_each<M: Mapping + ?Sized>(
     mapping: &mut M,
     nand: &mut Nand,

@@ -1,58 +1,65 @@
 //! KAST: K-associative sector translation, log blocks of bounded associativity (Cho et al., DATE 2009).
 //!
-//! The rules of section III-B for a page p of data block d(p), with the names that its thresholds have here:
+//! Where page p of data block d(p) is written, by the rules of section III-B, with the parameters' names for the
+//! paper's thresholds:
 //!
 //! ```text
-//! 1  a sequential log block (SLB) S of d(p)
-//!      the next page of S                       append
-//!      at most small_gap pages further on       copy the gap from the data block, append (Figure 5b)
-//!      else, as large_gap says                  partial merge of S, with p written in its course (5c), or
-//!                                               S becomes a random log block and takes p (5d): "auto" does this while
-//!                                               S has at least many_free_pages
-//!    a random log block (RLB) L with d(p) in A(L)
-//!      offset > 0                               append: k(L) stays
-//!      offset 0, as sequential_start says       append (4b); allocate an SLB (4c); or that, and copy the pages of d(p)
-//!                                               in L and those between them to it (4d)
-//!    offset 0                                   a new SLB; at sequential_log_blocks of them a complete one is switched
-//!                                               for it, else the one written longest ago gives way if it was not
-//!                                               written for long_time pages: it becomes an RLB while it has at least
+//! 1  d(p) has a sequential log block (SLB) S
+//!      p is the next page of S                  append
+//!      p is at most small_gap pages further     copy the gap from the data block, append (Figure 5b)
+//!      otherwise, by large_gap                  "merge": merge S partially, p written in its course (5c)
+//!                                               "transform": S becomes a random log block and takes p (5d)
+//!                                               "auto": transform if S has at least many_free_pages, else merge
+//!    a random log block (RLB) L holds pages of d(p), so that d(p) is in A(L)
+//!      offset > 0                               append: k(L) does not grow
+//!      offset 0, by sequential_start            append (4b); open an SLB (4c); or open one and copy into it
+//!                                               d(p)'s pages in L and those between them (4d)
+//!    neither, and offset 0                      open an SLB. With sequential_log_blocks open, switch a complete one
+//!                                               first; if none is, and the least recently written one was not
+//!                                               written for long_time pages, that becomes an RLB if it has at least
 //!                                               many_free_pages, else it is merged partially
-//!    none of these                              a free log block; if no more are free than are reserved, the switch
-//!                                               merge of a complete SLB makes one, which stays free, and the page
-//!                                               goes on to step 2, if fewer were free than are reserved
-//! 2  no more free than are reserved: the log block of the smallest k(L) < K, and among these the one with most free
-//!    pages, of the RLBs and the SLBs that are idle: at least many_free_pages, and not written for long_time pages
-//!    (those become R2). Not for offset 0; with start_merge = "filled" for that too, if what step 3 would merge for it
-//!    has many_free_pages.
-//! 3  merge: the SLB with fewest free pages, unless all have many_free_pages; else the RLB that random_victim says: of
-//!    the smallest merge cost (k(L)) and then fewest free pages, or of the smallest cost a page written
+//!    neither, and another offset                open a free log block if more are free than reserved; if not, switch a
+//!                                               complete SLB, which frees one, and look again; else step 2
+//! 2  append to the log block with the smallest k(L) < K, ties to the one with most free pages. Candidates: RLBs, and
+//!    idle SLBs, with at least many_free_pages, not written for long_time pages (they become RLBs with k = 2). Pages of
+//!    offset 0 skip this step, unless start_merge = "filled" and the log block that step 3 would merge has
+//!    many_free_pages.
+//! 3  merge, by the first rule that finds one: the SLB with fewest free pages, unless all have many_free_pages; the RLB
+//!    chosen by random_victim: the smallest merge cost, k(L), and then fewest free pages, or the smallest cost per page
+//!    written.
 //! ```
 //!
-//! With `stream_threshold` above 1, "offset 0" in these rules is a page of offset 0 that begins a run of so many
-//! consecutive pages which leave the write buffer together: SLAP's stream, in the place of the paper's guess that
-//! whatever starts a block will fill it. The buffer then looks for such runs among all that it holds, and the pages of
-//! a logical block that leave together are written in order of address. Any other page of offset 0 is written like the
+//! With `stream_threshold` above 1, "offset 0" in these rules means a page of offset 0 that starts a stream (SLAP): at
+//! least that many consecutive pages that leave the write buffer together. The paper assumes that any write to the
+//! start of a block will fill the block. The buffer then looks for streams among all its pages, and the pages of a
+//! logical block that leave together are written in order of address. Any other page of offset 0 is written like the
 //! rest (decision 0044).
 //!
-//! Two rules are ours, the first of them by default (decision 0087). `reserved_log_blocks` are left to SLBs while step
-//! 2 takes random pages: else these open what every switch merge frees, and the next sequence merges one of them for
-//! its SLB. And with `start_merge` = "filled" a page of offset 0 merges no log block with many free pages where step 2
-//! takes it: else short sequences merge log blocks of a few pages. 0 and "any" are the paper's letter.
+//! Two rules are not from the paper; the first is on by default (decision 0087). Step 1 leaves `reserved_log_blocks` to
+//! SLBs as long as step 2 can take random pages. Without this, random pages open every log block that a switch merge
+//! frees, and the next sequence has to merge one of them to get its SLB. With `start_merge` = "filled" a page of offset
+//! 0 that step 2 can take does not merge a log block with many free pages. Without this, short sequences merge log
+//! blocks that hold only a few pages. The values 0 and "any" follow the paper.
 //!
-//! The states of Figure 3 are [`LogState`]. What the paper leaves open: its three thresholds are parameters, and so is
-//! how its two criteria of step 3 are weighed; which SLB gives way at the limit ("can be changed into a random log
-//! block if there is no subsequent sequential write request": the one that has waited longest for one, after the same
-//! long time), and that page 0 is as any other page where none does; a page that is in its SLB already (offset below
-//! what was written) cannot be written in the course of the merge, and goes on to another log block after it; an SLB
-//! whose pages were all gathered by another merge, or trimmed, is an RLB of k = 0; where step 3 finds only SLBs with
-//! many free pages, the one with fewest is merged. See docs/decisions/0023-sequences-that-wait.md.
+//! [`LogState`] has the states of Figure 3. Choices that the paper leaves open:
 //!
-//! With preemption a merge under way is not waited for. An SLB is then transformed rather than merged, in step 2 too
-//! where no other log block takes the page; and it is padded only while K of its pages stay free. So the last free log
-//! block, with which a merge begins, takes K pages at least, sequential or not, and step 2 comes before it is opened
-//! for a random page.
+//! - Its three thresholds are parameters, and so is the weight of the two criteria in step 3.
+//! - At the limit of SLBs the paper says that one "can be changed into a random log block if there is no subsequent
+//!   sequential write request". Here that is the least recently written one, after the same long time; if none has
+//!   waited that long, page 0 is written like any other page.
+//! - A page that its SLB already holds (its offset is below the write pointer) cannot be written in the course of the
+//!   SLB's merge: it goes to another log block afterwards.
+//! - An SLB whose pages are all dead, gathered by another merge or trimmed, is an RLB of k = 0.
+//! - If step 3 finds only SLBs with many free pages, it merges the one with fewest.
 //!
-//! k(L) <= K is asserted at every write. A page costs O(log blocks of a chip).
+//! See docs/decisions/0023-sequences-that-wait.md.
+//!
+//! With preemption, writes never wait for the merge under way. An SLB that would be merged is transformed instead, in
+//! step 2 too if no other log block takes the page, and an SLB is padded only while K of its pages stay free. The last
+//! free log block, whose opening begins a merge, therefore takes at least K pages, sequential or not, and step 2 is
+//! tried before it is opened for a random page.
+//!
+//! Every write asserts k(L) <= K. A page costs O(log blocks of a chip).
 
 use flashloom_nand::Lbn;
 use flashloom_units::{
@@ -69,7 +76,7 @@ use crate::streams::STREAMS;
 use crate::{PageWrite, Preemption};
 
 choice! {
-    /// What a page of offset 0 does when a random log block holds pages of its logical block (Figure 4).
+    /// How a page of offset 0 is written if a random log block holds pages of its logical block (Figure 4).
     pub enum SequentialStart {
         /// It is appended there, and no sequential log block begins (4b).
         Append = "append",
@@ -81,7 +88,7 @@ choice! {
 }
 
 choice! {
-    /// The random log block that step 3 merges: "the smallest merge cost and the smallest free pages".
+    /// Choice of the random log block merged in step 3: "the smallest merge cost and the smallest free pages".
     pub enum RandomVictim {
         /// The lowest associativity, and among equals the one with fewest free pages.
         Cost = "cost",
@@ -91,7 +98,7 @@ choice! {
 }
 
 choice! {
-    /// What becomes of a sequential log block that a page does not continue (Figure 5).
+    /// Handling of a sequential log block when the next page of its logical block leaves too large a gap (Figure 5).
     pub enum LargeGap {
         /// It is merged partially, and the page is written in the course of that (5c).
         Merge = "merge",
@@ -103,7 +110,7 @@ choice! {
 }
 
 choice! {
-    /// Which log blocks a page of offset 0 may merge to begin a sequential one, where none can be opened.
+    /// Log blocks that may be merged to open a sequential one for a page of offset 0 when none is free.
     pub enum StartMerge {
         /// Any: it skips step 2, as in the paper.
         Any = "any",
@@ -182,30 +189,30 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
 /// The state of a log block (Figure 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LogState {
-    /// F.
+    /// State F.
     Free,
-    /// S, with its one logical block.
+    /// State S; holds its one logical block.
     Sequential(Lbn),
-    /// R_i: i is k(L).
+    /// State R_i; holds i, which is k(L).
     Random(u32),
 }
 
-/// What is kept of a log block besides what the store knows.
+/// KAST's own state of a log block; pages and associations are in the store.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Log {
-    /// The logical block of a sequential one, else none.
+    /// Logical block of a sequential log block; `Lbn::NONE` for a random one.
     sequential: Lbn,
-    /// When it was last written, by the clock of its chip.
+    /// Last write, in the clock of its chip.
     written: u64,
 }
 
 pub(super) struct Kast {
     params: KastParams,
     many_free: u32,
-    /// Openable log blocks that random pages leave to sequences: none where no sequence can begin.
+    /// Log blocks kept for sequential writes; 0 if the configuration allows no sequential ones.
     reserved: u32,
     logs: Vec<Log>,
-    /// Pages written to the log of each chip.
+    /// Clock of each chip: pages written to its log blocks.
     clocks: Vec<u64>,
 }
 
@@ -223,7 +230,7 @@ impl Kast {
         }
     }
 
-    /// Log blocks of the chip that take part in decisions, with their states.
+    /// Log blocks in use on the chip with their states, except the one being merged.
     fn states<'a>(&'a self, store: &'a Store, group: u32) -> impl Iterator<Item = (LogSlot, LogState)> + 'a {
         let in_use = store.log.in_use(group).filter(move |&slot| !store.is_merging(group, slot));
         in_use.map(|slot| (slot, self.state(store, slot)))
@@ -241,13 +248,14 @@ impl Kast {
         })
     }
 
-    /// The SLB of a logical block; of two the one written last, beside which the other waits for its switch merge.
+    /// The SLB of a logical block. If there are two, the older one is complete and waits for its switch merge: returns
+    /// the newer.
     fn sequential_of(&self, chip: &Chip, lbn: Lbn) -> Option<LogSlot> {
         let own = self.sequences(chip.store, chip.group).filter(|&(_, other)| other == lbn);
         own.map(|(slot, _)| slot).max_by_key(|slot| self.logs[slot.at()].written)
     }
 
-    /// The RLB with free pages that a logical block is in; of several the one with most.
+    /// The RLB with free pages that is associated with a logical block; of several, the one with most free pages.
     fn random_of(&self, chip: &Chip, lbn: Lbn) -> Option<LogSlot> {
         let store = &*chip.store;
         if !store.log.has_log_pages(lbn) {
@@ -264,7 +272,7 @@ impl Kast {
         chip.append_to_log(slot, write);
     }
 
-    /// Merges an SLB; its slot is free then.
+    /// Merges an SLB, which frees its slot.
     fn merge_sequence(&mut self, chip: &mut Chip, slot: LogSlot, kind: MergeKind) {
         self.logs[slot.at()].sequential = Lbn::NONE;
         chip.merge(slot, kind);
@@ -274,13 +282,13 @@ impl Kast {
         Self::free_pages(store, slot) >= self.many_free.max(1)
     }
 
-    /// Whether a log block can be filled with copies up to an offset. While a merge is under way it has to keep room
-    /// for K pages of the host, which pay for that merge.
+    /// Whether a log block may be padded up to an offset. While a merge is under way, K of its pages must stay free:
+    /// the host pages written there pay for the merge's steps.
     fn may_pad(&self, chip: &Chip, upto: u32) -> bool {
         !chip.must_wait() || chip.store.blocks.pages() - upto >= self.params.k
     }
 
-    /// Step 1 with an SLB of the page's logical block; false if the page has to go elsewhere.
+    /// Step 1 for a logical block that has an SLB. Returns false if the page has to be written elsewhere.
     fn continue_sequence(&mut self, chip: &mut Chip, slot: LogSlot, write: &PageWrite) -> bool {
         let (offset, written) = (chip.store.offset(write.lpn), chip.store.log_written(slot));
         let lbn = chip.store.lbn(write.lpn);
@@ -313,15 +321,15 @@ impl Kast {
         false
     }
 
-    /// Whether a page may begin an SLB.
+    /// Whether a page may open an SLB.
     fn may_begin(&self, chip: &Chip, write: &PageWrite) -> bool {
         let is_stream = self.params.stream_threshold == 1 || chip.store.begins_stream(write.lpn);
         is_stream && chip.store.offset(write.lpn) == 0
     }
 
-    /// Makes room for one more SLB; false if there can be none. At the limit a complete one is switched, and if there
-    /// is none the one written longest ago gives way, if that is a long time: it becomes an RLB while it has many free
-    /// pages, else it is merged.
+    /// Makes room for one more SLB; returns false if it cannot. At the limit it switches a complete SLB. If none is
+    /// complete and the least recently written has been idle for `long_time`, that one becomes an RLB (with many free
+    /// pages) or is merged.
     fn admits_sequence(&mut self, chip: &mut Chip) -> bool {
         let (limit, group) = (self.params.sequential_log_blocks as usize, chip.group);
         if limit == 0 || (chip.must_wait() && chip.store.log.free_slots(group) == 0) {
@@ -348,7 +356,7 @@ impl Kast {
         true
     }
 
-    /// Begins an SLB with the first page of a logical block.
+    /// Opens an SLB with the first page of a logical block.
     fn begin_sequence(&mut self, chip: &mut Chip, write: &PageWrite) -> LogSlot {
         let slot = chip.open_log_block(self, 0);
         self.logs[slot.at()].sequential = chip.store.lbn(write.lpn);
@@ -356,7 +364,7 @@ impl Kast {
         slot
     }
 
-    /// Figure 4: the first page of a logical block that is in an RLB with free pages.
+    /// Figure 4: writes page 0 of a logical block that is associated with an RLB with free pages.
     fn start_beside(&mut self, chip: &mut Chip, random: LogSlot, write: &PageWrite) {
         if self.params.sequential_start == SequentialStart::Append || !self.admits_sequence(chip) {
             return self.append(chip, random, write);
@@ -374,7 +382,8 @@ impl Kast {
         }
     }
 
-    /// Merges a complete SLB, which costs one erase; false if there is none, or another merge would be waited for.
+    /// Switches a complete SLB, at the cost of one erase. Returns false if there is none, or if another merge is under
+    /// way.
     fn switch_complete_sequence(&mut self, chip: &mut Chip) -> bool {
         let store = &*chip.store;
         let complete = |&(slot, lbn): &(LogSlot, Lbn)| {
@@ -387,9 +396,9 @@ impl Kast {
         found.is_some()
     }
 
-    /// Step 2: the log block whose associativity grows. An SLB counts as an RLB of one data block once it is idle;
-    /// while a merge is under way any SLB does where no other log block takes the page, since the merge is not waited
-    /// for.
+    /// Step 2: the log block that takes a page of another logical block, so that its associativity grows. An idle SLB
+    /// counts as an RLB of one data block. While a merge is under way, which a write must not wait for, any SLB is
+    /// taken as the last resort.
     fn least_associated(&mut self, chip: &Chip) -> Option<LogSlot> {
         let (store, waits) = (&*chip.store, chip.must_wait());
         let candidates = self.states(store, chip.group).filter_map(|(slot, state)| {
@@ -414,7 +423,7 @@ impl Kast {
         self.clocks[chip.group as usize] - self.logs[slot.at()].written > u64::from(long_time)
     }
 
-    /// What a full merge costs, for comparison with others.
+    /// Merge cost of a random log block in the units of `random_victim`; only for comparison.
     fn merge_cost(&self, store: &Store, slot: LogSlot) -> u64 {
         let k = u64::from(store.log.associativity(slot));
         match self.params.random_victim {
@@ -423,12 +432,13 @@ impl Kast {
         }
     }
 
-    /// Openable log blocks that a page leaves to others: those reserved for sequences, unless it may begin one.
+    /// Free log blocks that this page must not open: those reserved for SLBs, unless it may open one itself.
     fn left_free(&self, chip: &Chip, write: &PageWrite) -> u32 {
         if self.may_begin(chip, write) { 0 } else { self.reserved }
     }
 
-    /// Whether a page of offset 0 tries step 2 first: what would be merged for its sequence has many free pages.
+    /// Whether a page of offset 0 tries step 2 first (`start_merge` = "filled"): the log block that would be merged for
+    /// its SLB has many free pages.
     fn spares_victim(&self, chip: &Chip) -> bool {
         if self.params.start_merge == StartMerge::Any || chip.openable() > 0 || chip.must_wait() {
             return false;
@@ -437,7 +447,8 @@ impl Kast {
         victim.is_some_and(|(slot, _)| self.has_many_free_pages(chip.store, slot))
     }
 
-    /// Steps 1 to 3 for a page that no log block of its logical block takes.
+    /// Writes a page that neither the SLB nor an RLB of its logical block takes: the rest of step 1, then steps 2 and
+    /// 3.
     fn write_elsewhere(&mut self, chip: &mut Chip, write: &PageWrite) {
         let begins = self.may_begin(chip, write);
         if begins && !self.spares_victim(chip) && self.admits_sequence(chip) {
@@ -447,7 +458,7 @@ impl Kast {
         {
             self.append(chip, slot, write);
         } else if begins && self.admits_sequence(chip) {
-            // Step 2 found none, so that the log block is merged after all.
+            // Step 2 found no log block, so one is merged after all.
             self.begin_sequence(chip, write);
         } else {
             let slot = chip.open_log_block(self, 0);
@@ -456,7 +467,7 @@ impl Kast {
         }
     }
 
-    /// Step 3: the log block to merge, and how; none if no other one than `opened` is in use.
+    /// Step 3: the log block to merge, and how; `None` if none but `opened` is in use.
     fn to_merge(&self, store: &Store, group: u32, opened: LogSlot) -> Option<(LogSlot, MergeKind)> {
         let (mut sequential, mut random) = (None, None);
         for (slot, state) in self.states(store, group).filter(|(slot, _)| *slot != opened) {
@@ -480,9 +491,10 @@ impl Kast {
     }
 }
 
-/// Copies and erases beside the merge that makes room. No page has two merges, and one of an SLB makes room as well. It
-/// may follow what the page before left undone: with (4d) the padding of a new SLB, or with (5c) and without preemption
-/// the rest of a partial merge, which frees a log block, so that a full merge of N K copies cannot follow it.
+/// Largest number of copies and erases that a page can wait for beyond the merge that makes room for it. A page causes
+/// at most one merge, and merging an SLB makes room too. In addition it waits for work that the previous page left:
+/// with (4d) the padding of a new SLB; with (5c), without preemption, the rest of a partial merge. That merge frees a
+/// log block, so no full merge of N K copies follows it.
 fn besides(params: &KastParams, pages: u32, preemption: Preemption) -> (u32, u32) {
     let padding = if params.sequential_start == SequentialStart::Copy { pages - 1 } else { 0 };
     match preemption {
@@ -500,7 +512,7 @@ fn check_reserve(params: &KastParams, preemption: Preemption) -> Result<(), Refu
         Preemption::Page => (1, ", and one is kept for merges (ftl.preemption)"),
     };
     let most = log_blocks.saturating_sub(1 + kept);
-    // No reserve helps where there are too few log blocks, which every scheme refuses.
+    // Too few log blocks for any reserve: reported by the check that all schemes share.
     if most == 0 || sequential_log_blocks == 0 || reserved <= most {
         return Ok(());
     }
@@ -565,7 +577,7 @@ impl Scheme for Kast {
         {
             return;
         }
-        // Also where its sequential log block has not taken the page: no associativity grows.
+        // Reached also if the SLB of its logical block did not take the page. No associativity grows here.
         if let Some(slot) = self.random_of(chip, lbn) {
             return if self.may_begin(chip, write) {
                 self.start_beside(chip, slot, write)
@@ -573,7 +585,7 @@ impl Scheme for Kast {
                 self.append(chip, slot, write)
             };
         }
-        // A page has one merge: where its own sequential log block was merged, no other one is switched.
+        // At most one merge a page: nothing is switched if the SLB of its own logical block was merged.
         if own.is_none() && chip.openable() <= self.left_free(chip, write) {
             self.switch_complete_sequence(chip);
         }

@@ -1,4 +1,4 @@
-//! The map of a page-level mapping, beside that of its store.
+//! The interface between a page-level mapping and its map.
 
 use flashloom_nand::{Lpn, Nand, OpId};
 use flashloom_units::{Figure, Refusal, State, Statistic, Value, Violation};
@@ -7,43 +7,43 @@ use super::page_store::{CollectionListener, Own, PageStore};
 use crate::capacity::Space;
 use crate::setup::Context;
 
-/// The map of a page-level mapping, as far as it is not the store's: it says where pages are, this what it takes to
-/// know.
+/// The map of a page-level mapping. The store knows where each page is; the map says what a lookup costs: entries
+/// cached in memory, and map pages on flash.
 pub(super) trait Map: CollectionListener + State + Send + Sized + 'static {
-    /// What it counts; a mapping on it begins its statistics with these.
+    /// Statistics of the map. The mapping's statistics begin with these.
     const STATISTICS: &'static [Statistic];
 
-    /// Refuses what of the parameters cannot work on a drive.
+    /// Refuses parameters that cannot work on this drive.
     fn suits(values: &[Value], space: &Space) -> Result<(), Refusal>;
 
-    /// What the map keeps in the store.
+    /// Space that the map itself needs in the store.
     fn own(space: &Space) -> Own;
 
-    /// The map of an empty drive.
+    /// Builds the map of an empty drive.
     fn new(values: &[Value], on: &Context<'_>, store: &PageStore) -> Self;
 
-    /// A hint that the entry of a page is about to be looked up.
+    /// Prefetch hint: the entry of a page is about to be looked up.
     fn prepare(&self, lpn: Lpn);
 
-    /// Makes sure that the entry of a page is in memory. Returns the operation that brings it there.
+    /// Brings the entry of a page into memory; returns the flash operation to wait for.
     fn translate(&mut self, store: &mut PageStore, nand: &mut Nand, lpn: Lpn) -> OpId;
 
-    /// The entry of a page, which has been translated, has changed.
+    /// Called when the entry of a translated page has changed.
     fn changed(&mut self, lpn: Lpn);
 
-    /// Does a share of the write-backs that collections have made due.
+    /// Takes a share of the map write-backs that garbage collection has made due.
     fn write_back_due(&mut self, store: &mut PageStore, nand: &mut Nand);
 
-    /// The values of its statistics.
+    /// The values of [`Self::STATISTICS`].
     fn figures(&self) -> Vec<Figure>;
 
-    /// Pages of the map that were programmed.
+    /// Map pages programmed.
     fn writes(&self) -> u64;
 
-    /// Starts the counters again at zero.
+    /// Resets the counters.
     fn reset_report(&mut self);
 
-    /// Checks a state that was loaded.
+    /// Checks a loaded state.
     fn check_loaded(&self, store: &PageStore) -> Result<(), Violation>;
 
     /// Checks the invariants.

@@ -1,16 +1,16 @@
-//! MCSplit: a log-block FTL over stripes of chips (Kim, Jung and Song, IWSSPS 2008), the multi-channel FTL that CAVE
+//! MCSplit: a log-block FTL over stripes of chips (Kim, Jung and Song, IWSSPS 2008); the multi-channel FTL that CAVE
 //! compares with.
 //!
 //! ```text
 //! logical block  the pages of `width` blocks, page i on chip i mod width: consecutive pages are programmed in parallel
-//! data and log   superblocks of `width` blocks, one a chip, erased together
-//! log blocks     as in BAST: one for a logical block at a time
+//! data and log   superblocks of `width` blocks, one on each chip, erased together
+//! log blocks     as in BAST: each belongs to one logical block
 //! ```
 //!
-//! With a width of all chips a single dead page costs the whole stripe: its blocks are erased and all their valid pages
-//! copied (CAVE, Figure 2). A smaller width is the sub-grouped superblock (Park et al., IEICE Electronics Express 6(6),
-//! 2009). The paper is a cost analysis and does not say how log blocks are assigned: block-associative here, because
-//! CAVE compares it with BAST.
+//! If the width is all chips, a single dead page affects the whole stripe: all its blocks are erased and all their
+//! valid pages copied (CAVE, Figure 2). A smaller width is the sub-grouped superblock (Park et al., IEICE Electronics
+//! Express 6(6), 2009). The paper is a cost analysis and does not say how log blocks are assigned; they are
+//! block-associative here, because CAVE compares MCSplit with BAST.
 
 use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Value, Violation, params};
 
@@ -90,15 +90,15 @@ mod tests {
     use super::*;
     use crate::mapping::log_block::lab::{Cost, Lab, setup, space};
 
-    /// Four channels of blocks of four pages, and the two log blocks of a group that the least is.
+    /// Four channels, four pages a block, and two log blocks a group, which is the minimum.
     fn lab(width: u64) -> Lab<McSplit> {
         let values = [("width", Value::Count(width)), ("log_blocks", Value::Count(2))];
         Lab::filled(&space(4, 4, 2), &setup("mcsplit", &values))
     }
 
-    /// The figure has valid and invalid pages, not where the newer copies are: here in a log block in place, so that a
-    /// partial merge moves exactly the valid pages of the data block. The text names two invalid pages, and 12 valid
-    /// ones of 16 need four: pages 0 to 3, one on each channel.
+    /// The figure shows valid and invalid pages but not where the newer copies are. Here they are in place in a log
+    /// block, so a partial merge moves exactly the valid pages of the data block. The text names two invalid pages; for
+    /// 12 valid ones of 16 there must be four: pages 0 to 3, one on each channel.
     #[test]
     fn cave_figure_2_right_a_stripe_of_four_channels_costs_4_erases_and_12_copies() {
         let mut lab = lab(4);
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(lab.write([32]), Cost { partial: 1, copies: 2, erases: 1, ..Cost::default() });
     }
 
-    /// Out of place the pages of the log block are copied as well, and its blocks erased as well.
+    /// Pages out of place in the log block are copied too, and its blocks are erased too.
     #[test]
     fn with_the_pages_that_the_text_names_and_two_more_a_full_merge_adds_those_of_the_log() {
         let (mut stripe, mut single) = (lab(4), lab(1));

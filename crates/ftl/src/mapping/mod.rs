@@ -1,6 +1,6 @@
-//! How logical pages are mapped to physical ones.
+//! Mappings of logical to physical pages.
 //!
-//! Adding a mapping is one file here and one line in the table below; or, from another crate, [`Slot::add`].
+//! To add a mapping, add one file here and one line in the table below; from another crate, call [`Slot::add`].
 
 use flashloom_units::Slot;
 
@@ -22,7 +22,7 @@ pub use crate::setup::{Context, Site};
 pub use crate::slots::MAPPING as SLOT;
 pub use interface::{Mapping, MappingExtras, Profile};
 
-/// The mappings that are built in, in the order in which they are listed.
+/// The built-in mappings, in the order of `flashloom list`.
 pub fn builtin() -> Slot<dyn Mapping> {
     Slot::new(
         &SLOT,

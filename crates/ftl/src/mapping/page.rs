@@ -1,12 +1,11 @@
 //! Page: a full page-level map in memory (the "pure page mapping" of the papers).
 //!
 //! ```text
-//! write lpn:  a partial write first reads the page beneath; then program a page of the store, map lpn, and the old
-//!             copy is dead
-//! read lpn:   the map says where
+//! write lpn:  a partial write reads the old copy; program a page of the store and map lpn to it; the old copy dies
+//! read lpn:   read the page that the map names
 //! ```
 //!
-//! The map costs no flash operation; where pages go and how space is won back is the page store's. Memory: the store's.
+//! The map costs no flash operation. Allocation and garbage collection belong to the page store, as does the memory.
 
 use flashloom_nand::{Lpn, Nand, OpId, PlaneId};
 use flashloom_units::{Capability, Figure, Policy, PolicySpec, Refusal, Statistic, Value, Violation};
@@ -33,12 +32,12 @@ static SPEC: PolicySpec = PolicySpec {
     statistics: &[],
 };
 
-/// The mapping as a policy.
+/// The policy of this mapping.
 pub(super) fn policy() -> Policy<dyn Mapping> {
     page_level::<InMemory>(&SPEC)
 }
 
-/// A map whose cache is all the memory that it takes: nothing is ever missed, or written back.
+/// A map that is entirely in memory: no misses, no write-backs.
 struct InMemory;
 
 flashloom_units::state! { InMemory {} }

@@ -2,16 +2,16 @@
 //! Prototyping 2007; KAST, section II).
 //!
 //! ```text
-//! set                K logical blocks that follow each other on a chip
-//! page               the next page of the set's open log block
-//! that is full       another log block for the set, if it has fewer than N; else the set's oldest is merged first
-//! no log block free  the set that was written least recently gives its oldest, full or not
-//! merge              switch or partial where it holds one logical block in place, else full
+//! set                K consecutive logical blocks of a chip
+//! page               append to the open log block of its set
+//! it is full         open another one if the set has fewer than N, else merge the set's oldest first
+//! none is free       merge the oldest log block of the least recently written set, full or not
+//! merge              switch or partial if it holds one logical block in place, else full
 //! ```
 //!
-//! k(L) is at most K, and a merge at most N_pages K C_copy + (K + 1) C_erase. When the sets that are written change
-//! often, log blocks are merged with free pages in them: thrashing as in BAST, a set at a time. Which set gives a log
-//! block is left open by both papers: LRU here. A page costs O(log blocks of a chip).
+//! k(L) is at most K, so a merge takes at most N_pages K C_copy + (K + 1) C_erase. If the sets written to change often,
+//! log blocks are merged while they still have free pages: thrashing as in BAST, with sets in the place of logical
+//! blocks. Neither paper says which set gives up a log block: LRU here. A page costs O(log blocks of a chip).
 
 use flashloom_nand::Lbn;
 use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Value, Violation, params};
@@ -56,7 +56,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
 pub(super) struct Sast {
     set_log_blocks: usize,
     set_data_blocks: u32,
-    /// Distance of the logical blocks that follow each other on a chip: its placement decides.
+    /// Difference between the numbers of consecutive logical blocks of a chip; the placement determines it.
     neighbours: u32,
     logs: Vec<Log>,
     clock: u64,
@@ -64,7 +64,7 @@ pub(super) struct Sast {
 
 flashloom_units::state! { Sast { array logs; value clock; fixed set_log_blocks, set_data_blocks, neighbours; } }
 
-/// The set of a log block, when it was opened, and when its set was last written.
+/// Set of a log block, time of its opening, and last write to its set.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Log {
     set: u32,
@@ -73,7 +73,7 @@ struct Log {
 }
 
 impl Sast {
-    /// Log blocks of a set that still take pages or wait to be merged.
+    /// Log blocks of a set, except one being merged.
     fn of_set<'a>(&'a self, chip: &'a Chip, set: u32) -> impl Iterator<Item = LogSlot> + 'a {
         let store = &*chip.store;
         let in_use = store.log.in_use(chip.group);
@@ -91,7 +91,7 @@ impl Sast {
         }
     }
 
-    /// Makes room in a set whose log blocks are full.
+    /// Opens a log block for a set whose log blocks are all full.
     fn open(&mut self, chip: &mut Chip, set: u32) -> LogSlot {
         if self.of_set(chip, set).count() >= self.set_log_blocks {
             let oldest = self.of_set(chip, set).min_by_key(|slot| self.logs[slot.at()].opened);
@@ -107,7 +107,7 @@ impl Sast {
 impl Scheme for Sast {
     fn layout(values: &[Value], site: &Site<'_>) -> Layout {
         let SastParams { log_blocks, set_data_blocks: k, .. } = SastParams::from_values(values);
-        // With preemption a set may have to merge its oldest log block while another merge is under way.
+        // With preemption, a set may have to merge its oldest log block while another merge is under way.
         let besides = match site.ftl.params.preemption {
             Preemption::None => (0, 0),
             Preemption::Page => (site.space.nand.pages * k, k + 1),

@@ -1,40 +1,40 @@
 //! A map on flash: translation pages, the directory that finds them, and a cache of the entries in use.
 //!
 //! ```text
-//! translate lpn:  entry in the cache: a hit
-//!                 else a miss: if the cache is full, its victim leaves, and if it is dirty its translation page is
-//!                 written back; then the translation page of lpn is read, from where the global translation
-//!                 directory says
-//! write-back:     read the translation page, unless it was never written or all of its entries are in memory; change
-//!                 it, program it elsewhere; its dirty entries are clean (batched)
-//! collection:     of a data page:  entry in the cache: changed there, dirty (lazy copying)
-//!                                  else its translation page is noted, once; when the victim is erased, every page
-//!                                  noted is due, so that pages that moved together share a write (batch update)
-//!                 of a translation page: only the directory changes
-//! due:            a write-back for each page that is written, read or trimmed and for each idle step, more where more
-//!                 is due than a block of every plane has pages: so those of a large collection are spread
+//! translate lpn:  entry cached: a hit. Else a miss: a full cache evicts a victim, whose translation page is written
+//!                 back if the victim is dirty; then the translation page of lpn is read from where the global
+//!                 translation directory says
+//! write-back:     read the translation page, unless it was never written or all its entries are cached; change it;
+//!                 program it to a new place; its dirty entries become clean (batched)
+//! collection      of a data page:  entry cached: change it there, dirty (lazy copying)
+//!                                  else note its translation page, once. When the victim is erased, all noted pages
+//!                                  become due, so that entries moved together share a write-back (batch update)
+//!                 of a translation page:  only the directory changes
+//! due pages:      one write-back for each page written, read or trimmed and for each idle step; more once more are due
+//!                 than a row of blocks, one on each plane, has pages: a large collection's write-backs are spread
 //! ```
 //!
-//! The algorithm of DFTL (Gupta, Kim and Urgaonkar, ASPLOS 2009), whatever the cache: which entries are in memory and
-//! which leave is the [`MapCache`]'s. `PageLevel` (`cached.rs`) is a mapping on it.
+//! This is the algorithm of DFTL (Gupta, Kim and Urgaonkar, ASPLOS 2009) with any cache: a [`MapCache`] decides which
+//! entries are in memory and which are evicted. `PageLevel` (`cached.rs`) is the mapping on top.
 //!
-//! A request, and what a partial write reads beneath, starts after the read of its translation page. The array does
-//! these reads with the priority of host reads. The victim's write-back is emitted before that read, which does not
-//! wait for it unless both are of one translation page. A page that was never written is known without looking.
+//! A request, and the read of the old copy for a partial write, start after the read of their translation page, which
+//! has the priority of a host read. The victim's write-back is emitted before that read, but the read does not wait for
+//! it unless both are of the same translation page. Whether a page was ever written is known without a lookup.
 //!
-//! Translation pages are pages of the store's own, numbered above the host's, in a lane of their own on every plane in
-//! turn, so that a victim holds data or translations and never both. The collection policy chooses among both kinds;
-//! with `ftl.gc_pace = "deadline"` among data only, and blocks of translation pages look after themselves
-//! (`page_store/map_block.rs`). A page of `p` bytes holds `p / 4` entries.
+//! Translation pages are stored in the page store under addresses above the host's. They have a lane of their own on
+//! every plane, taken in turn, so a block holds either data or translation pages. The collection policy chooses among
+//! both kinds of block. With `ftl.gc_pace = "deadline"` it chooses among data blocks only, and blocks of translation
+//! pages have their own collection (`page_store/map_block.rs`). A page of `p` bytes holds `p / 4` entries.
 //!
-//! Why space suffices. Translation pages count among the pages that must fit beside the spare blocks (`profile`). A
-//! collection copies pages within its plane and erases before any write-back that it causes, so it never needs more
-//! than the store keeps for it. Write-backs that are due can cause collections, which cause write-backs; but none of
-//! this kills a data page, every collection of a data block uses up dead ones, and that of a translation block causes
-//! nothing: so it ends. A cache of one entry is enough: room for an entry is made before it is read.
+//! Why there is always enough space: translation pages count among the pages that must fit beside the spare blocks
+//! (`profile`). A collection copies pages within its plane and erases its victim before any write-back that it causes,
+//! so it needs no more than the store keeps for it. Due write-backs can cause collections, which cause write-backs in
+//! turn. This ends, because no write-back kills a data page, every collection of a data block uses up dead pages, and
+//! the collection of a translation block causes no write-back. A cache of one entry is enough: room is made before an
+//! entry is read.
 //!
-//! O(1) a translation and a page moved, besides the cache. Memory: 8 bytes a translation page, the directory being part
-//! of the store's map; 4 bytes a page of the host in a verified run, for what translation pages hold.
+//! O(1) a translation and a moved page, without the cache. Memory: 8 bytes a translation page, as the directory is part
+//! of the store's map; 4 bytes a host page in a verified run, for the contents of translation pages.
 
 use std::collections::VecDeque;
 
@@ -50,11 +50,11 @@ use crate::lane::{DeclaredLane, Lane};
 use crate::setup::Context;
 use crate::superblock::superpage;
 
-/// Bytes of an entry in a translation page: a physical page number; its place says for which logical page.
+/// Bytes of an entry in a translation page: a physical page number. Its position gives the logical page.
 const STORED_ENTRY_BYTES: u64 = 4;
 
-/// Statistics of a map on flash: those of a mapping with a cache of its own ([`policy`](super::cached::policy)) begin
-/// with them.
+/// Statistics of a map on flash. The statistics of a mapping with its own cache ([`policy`](super::cached::policy))
+/// begin with these.
 pub const STATISTICS: &[Statistic] = &[
     Statistic::count("map_hits", "Translations found in the cache of the map."),
     Statistic::count("map_misses", "Translations that had to be read from flash."),
@@ -66,9 +66,9 @@ pub const STATISTICS: &[Statistic] = &[
 /// Counters of a map on flash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct MapReport {
-    /// Translations found in memory.
+    /// Translations whose entry was cached.
     pub(super) hits: u64,
-    /// Translations that had to be fetched.
+    /// Translations whose entry had to be read from flash.
     pub(super) misses: u64,
     /// Translation pages read.
     pub(super) reads: u64,
@@ -76,12 +76,12 @@ pub(super) struct MapReport {
     pub(super) writes: u64,
 }
 
-/// A page of the map, by its number from the first entry on.
+/// A page of the map, numbered from the first entry on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TranslationPage(pub u32);
 
 impl TranslationPage {
-    /// The number as an index of a table by translation page.
+    /// Index in a table of translation pages.
     #[inline(always)]
     pub const fn at(self) -> usize {
         self.0 as usize
@@ -106,109 +106,111 @@ impl MapShape {
         Self::new(space.logical_pages as u32, (space.nand.page_bytes / STORED_ENTRY_BYTES) as u32)
     }
 
-    /// Entries: the pages of the host.
+    /// Number of entries: the host's pages.
     pub const fn entries(&self) -> u32 {
         self.entries
     }
 
-    /// Entries of a translation page.
+    /// Entries in a translation page.
     pub const fn entries_a_page(&self) -> u32 {
         self.by_entries.get()
     }
 
-    /// Translation pages of the map.
+    /// Number of translation pages.
     pub const fn translation_pages(&self) -> u32 {
         self.entries.div_ceil(self.entries_a_page())
     }
 
-    /// What the map keeps in the store.
+    /// Space that the map needs in the store.
     pub fn own(&self) -> Own {
         const LANES: &[DeclaredLane] = &[DeclaredLane::written(Lane::MAP).surviving_in(Lane::MAP).of_map()];
         Own { pages: u64::from(self.translation_pages()), lanes: LANES }
     }
 
-    /// The translation page of an entry.
+    /// The translation page that holds an entry.
     #[inline(always)]
     pub fn page_of(&self, lpn: Lpn) -> TranslationPage {
         TranslationPage(self.by_entries.quotient(lpn.0))
     }
 }
 
-/// A translation page that has to be written back.
+/// A translation page to write back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteBack {
-    /// Which page.
+    /// The translation page.
     pub page: TranslationPage,
-    /// Whether all of its entries are in memory, so that it is not read before it is changed.
+    /// Whether all its entries are cached, so that it need not be read first.
     pub is_whole: bool,
 }
 
-/// The cache of a map on flash: which entries are in memory, which of them are dirty, and which leave. It holds no
-/// mappings: those are the store's.
+/// The cache of a map on flash: it decides which entries are in memory, tracks which are dirty, and chooses victims.
+/// The mappings themselves are in the store.
 pub trait MapCache: State + Send + Sized + 'static {
-    /// Refuses what of the parameters cannot work on a drive.
+    /// Refuses parameters that cannot work on this drive.
     ///
     /// # Errors
-    /// What was found, what would do, and the keys that decide it.
+    /// What was found, what is expected, and the keys that decide it.
     fn suits(_values: &[Value], _shape: MapShape) -> Result<(), Refusal> {
         Ok(())
     }
 
-    /// An empty cache with the parameters of its mapping.
+    /// Builds an empty cache from the parameters of its mapping.
     fn new(values: &[Value], shape: MapShape) -> Self;
 
-    /// A hint that the entry of a page is about to be looked up: its tables can be fetched into the processor's cache.
+    /// Prefetch hint: the entry of a page is about to be looked up.
     fn prepare(&self, _lpn: Lpn) {}
 
-    /// Looks up the entry of a page and counts the reference: whether it is in the cache.
+    /// Looks up the entry of a page and counts the reference; returns whether it is cached. Called once for each
+    /// translation.
     fn touch(&mut self, lpn: Lpn) -> bool;
 
-    /// Evicts a victim if there is no room for another entry. Returns its translation page if the victim was dirty: it
-    /// is written back, with all of its entries that are dirty in the cache.
+    /// Evicts a victim if the cache is full. Returns the victim's translation page if it was dirty: that page is then
+    /// written back, with all its entries that are dirty in the cache.
     fn make_room(&mut self) -> Option<WriteBack>;
 
-    /// Takes in the entry of a page, clean, in the room that was made.
+    /// Inserts the entry of a page as clean. Called after [`Self::make_room`].
     fn insert(&mut self, lpn: Lpn);
 
-    /// Marks the entry of a page as changed; false if it is not in the cache.
+    /// Marks the entry of a page as dirty. Returns false if it is not cached.
     fn mark_dirty(&mut self, lpn: Lpn) -> bool;
 
-    /// Whether the entry of a page is in the cache and newer than its translation page.
+    /// Whether the entry of a page is cached and dirty: newer than in its translation page.
     fn is_dirty(&self, lpn: Lpn) -> bool;
 
-    /// Marks the entries of a translation page as clean: it was written back.
+    /// Marks all entries of a translation page as clean, after its write-back.
     fn clean(&mut self, page: TranslationPage);
 
-    /// Pages of the host that a collection is about to move: their entries will change.
+    /// Called with the host pages that a collection is about to move: their entries will change.
     fn collecting(&mut self, _lpns: impl Iterator<Item = Lpn>) {}
 
-    /// What the cache itself counts: the values of its mapping's statistics behind [`STATISTICS`].
+    /// Values of the mapping's statistics that follow [`STATISTICS`].
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
     }
 
-    /// Starts what it counts again at zero, after preconditioning.
+    /// Resets these counters after preconditioning.
     fn reset_report(&mut self) {}
 
-    /// Checks the cache's own accounts, in checked runs.
+    /// Checks the cache's own invariants, in checked runs.
     fn check(&self) -> Result<(), Violation>;
 }
 
-/// A map on flash, of which part is in memory.
+/// A map on flash with a part of its entries cached.
 pub struct Translation<C> {
     pub(super) cache: C,
     shape: MapShape,
-    /// Translation pages with entries that are neither cached nor stored: noted, in `noted` or `due`.
+    /// For each translation page, whether flash holds outdated entries of it that are not cached: it is in `noted` or
+    /// `due`.
     is_noted: Vec<bool>,
-    /// Noted within the job of each plane.
+    /// Translation pages noted by the collection under way on each plane.
     noted: Vec<Vec<TranslationPage>>,
-    /// Noted by jobs that have ended.
+    /// Translation pages noted by collections that have ended; to be written back.
     due: VecDeque<TranslationPage>,
-    /// Write-backs that are due from which on more than one is done at a time.
+    /// Number of due write-backs above which more than one is taken at a time.
     due_a_share: usize,
-    /// What the translation pages hold, on an array that is watched from the start, as that of a verified run is.
+    /// Contents of the translation pages; kept only on an array that is checked from the start, as in a verified run.
     stored: Option<Vec<Ppn>>,
-    /// Planes in the order in which translation pages are placed, and whose turn it is.
+    /// Planes in the order in which translation pages are placed, and the next one.
     stripe: Vec<PlaneId>,
     next: usize,
     pub(super) report: MapReport,
@@ -233,7 +235,7 @@ impl<C: MapCache> CollectionListener for Translation<C> {
     }
 
     fn moved(&mut self, plane: PlaneId, lpn: Lpn) {
-        // A translation page is found through the directory, which is in memory.
+        // Translation pages themselves are found through the directory, which is in memory.
         if lpn.0 >= self.shape.entries || self.cache.mark_dirty(lpn) {
             return;
         }
@@ -259,7 +261,7 @@ impl<C: MapCache> Map for Translation<C> {
         MapShape::of(space).own()
     }
 
-    /// The map of an empty drive on a store that has what the map keeps there ([`MapShape::own`]).
+    /// Builds the map of an empty drive on a store that reserves its space ([`MapShape::own`]).
     fn new(values: &[Value], on: &Context<'_>, store: &PageStore) -> Self {
         let Context { space, ftl, nand } = *on;
         let (shape, geometry) = (MapShape::of(space), store.geometry());
@@ -283,8 +285,8 @@ impl<C: MapCache> Map for Translation<C> {
         self.cache.prepare(lpn);
     }
 
-    /// Makes sure that the entry of a page is cached. Returns the read of its translation page, which whatever needs
-    /// the entry has to wait for.
+    /// Brings the entry of a page into the cache. Returns the read of its translation page, which all users of the
+    /// entry wait for.
     fn translate(&mut self, store: &mut PageStore, nand: &mut Nand, lpn: Lpn) -> OpId {
         if self.cache.touch(lpn) {
             self.report.hits += 1;
@@ -302,14 +304,14 @@ impl<C: MapCache> Map for Translation<C> {
         self.cache.mark_dirty(lpn);
     }
 
-    /// Does a share of the write-backs that collections have made due; meanwhile more pages of a translation page are
-    /// moved, which its write covers.
+    /// Takes a share of the due write-backs. Spreading them lets more pages of a translation page be moved meanwhile,
+    /// which the same write-back then covers.
     fn write_back_due(&mut self, store: &mut PageStore, nand: &mut Nand) {
         let mut share = self.due.len().div_ceil(self.due_a_share);
         while share > 0
             && let Some(page) = self.due.pop_front()
         {
-            // A write-back for another reason may have come first.
+            // It may have been written back for another reason already.
             if self.is_noted[page.at()] {
                 self.write_back(store, nand, WriteBack { page, is_whole: false });
                 share -= 1;
@@ -334,7 +336,7 @@ impl<C: MapCache> Map for Translation<C> {
         self.cache.reset_report();
     }
 
-    /// Checks a state that was loaded: what is noted is a translation page, and is to be written back.
+    /// Checks a loaded state: every noted page is a translation page and is due for write-back.
     fn check_loaded(&self, store: &PageStore) -> Result<(), Violation> {
         let pages = self.is_noted.len();
         let mut is_due = vec![false; pages];
@@ -351,8 +353,8 @@ impl<C: MapCache> Map for Translation<C> {
         self.check(store)
     }
 
-    /// Checks the cache; in a verified run also that every entry is what its translation page holds, unless it is
-    /// cached and dirty or its page is noted.
+    /// Checks the cache. In a verified run also checks that each entry equals the one in its translation page, unless
+    /// it is cached and dirty or its page is noted.
     fn check(&self, store: &PageStore) -> Result<(), Violation> {
         self.cache.check()?;
         for (lpn, &held) in (0..).map(Lpn).zip(self.stored.iter().flatten()) {
@@ -366,7 +368,7 @@ impl<C: MapCache> Map for Translation<C> {
 }
 
 impl<C: MapCache> Translation<C> {
-    /// The page of the store that a translation page is: the directory is the end of the store's map.
+    /// The address of a translation page in the store: the directory is the end of the store's map.
     pub(super) fn lpn(&self, page: TranslationPage) -> Lpn {
         Lpn(self.shape.entries + page.0)
     }
@@ -381,13 +383,13 @@ impl<C: MapCache> Translation<C> {
         nand.read(Read::new(ppn, mask, Origin::Map))
     }
 
-    /// Writes a translation page with all that is known of its entries. On a drive that is worn out it cannot be
-    /// written any more, and what was to be in it stays in memory.
+    /// Programs a translation page with the current values of its entries. On a worn-out drive nothing can be
+    /// programmed, and the entries stay in memory.
     fn write_back(&mut self, store: &mut PageStore, nand: &mut Nand, WriteBack { page, is_whole }: WriteBack) {
         let place = PagePlace { plane: self.stripe[self.next], lane: Lane::MAP };
         self.next = (self.next + 1) % self.stripe.len();
         let mut reserved = store.on(nand, self).reserve_for_map(place.plane);
-        // Only now: the collection that made room may have moved the page, and pages that it knows of.
+        // Looked up only now: the collection that made room may have moved this page, or pages whose entries it holds.
         let is_read = reserved.is_some() && !is_whole;
         let mut after = if is_read { self.read(store, nand, page) } else { OpId::DONE };
         while let Some((block, index)) = reserved {
@@ -403,7 +405,7 @@ impl<C: MapCache> Translation<C> {
         self.is_noted[page.at()] = true;
     }
 
-    /// A translation page has been programmed, with all that is known of its entries.
+    /// Records that a translation page was programmed with the current values of its entries.
     fn written(&mut self, store: &mut PageStore, page: TranslationPage, (block, index): (BlockId, u32)) {
         store.bind(self.lpn(page), block, index);
         self.report.writes += 1;

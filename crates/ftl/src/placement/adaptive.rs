@@ -1,28 +1,29 @@
-//! Adaptive: how many chips a logical block spans follows what parallelism saves there and what merges cost (CAVE,
-//! section 6, future work: "adaptively regulate a level of the channel number by examining a relationship between I/O
-//! parallelism and garbage collection").
+//! Adaptive: the number of chips that a logical block spans is adapted to the time that parallelism saves and the cost
+//! of merges (CAVE, section 6, future work: "adaptively regulate a level of the channel number by examining a
+//! relationship between I/O parallelism and garbage collection").
 //!
 //! ```text
-//! region     `widest` logical blocks that follow each other; with a span of c, page p of c of them is on chip p mod c
-//! run        pages of a region that are read or written at the same time, one after the other in address
-//! time(c)    of a run of r pages, with w flash operations under way:  max(r / c, w / chips), rounded up, operations
+//! region     `widest` consecutive logical blocks; with a span of c, page p of c of them is on chip p mod c
+//! run        pages of a region at consecutive addresses that are read or written at the same time
+//! time(c)    of a run of r pages with w flash operations outstanding:  max(r / c, w / chips), rounded up, operations
 //! blocks(c)  that a run of r pages is written to:  min(r, c)
 //! after every run of a region with span c, in flash time:
 //!     wider    += time(c) - time(2c)  -  copies * (blocks(2c) / blocks(c) - 1)      at least 0
 //!     narrower += copies * (1 - blocks(c/2) / blocks(c))  -  (time(c/2) - time(c))  at least 0
-//! once wider    >= payback * cost of a change * 2^reversals:  double the span
-//! once narrower >= payback * cost of a change * 2^reversals:  halve it
+//! if wider    >= payback * cost of a change * 2^reversals:  double the span
+//! if narrower >= payback * cost of a change * 2^reversals:  halve the span
 //! ```
 //!
-//! A wide span reads and writes a run on several chips at once, which CAVE's logical blocks, each on one chip, cannot;
-//! it also sends the run to several log blocks, each of which has to be merged. Where other requests keep the chips
-//! busy anyway, nothing is saved. The paper names the idea and no rule: this one is ours. It changes a span only when
-//! keeping it has already cost as much as the change will, so it never loses much more than the best fixed span; what
-//! goes back and forth has to earn twice as much each time. A change moves the whole region, which is counted as
-//! migrated pages. A span is widened between reads, and before a write that begins with the region's first page, so
-//! that what is written in sequence goes to the log in order. Regions begin with a span of one; the last, incomplete
-//! region keeps it. Without time (`run.timing = "counting"`, and while a drive is preconditioned) nothing can be saved,
-//! and spans stay. O(1) a run.
+//! A wide span reads and writes a run on several chips at once, which CAVE's logical blocks cannot, as each is on one
+//! chip. It also writes the run to several log blocks, each of which has to be merged. If other requests keep the chips
+//! busy anyway, nothing is saved.
+//!
+//! The paper names the idea but no rule; this rule is ours. It changes a span only when keeping it has already cost as
+//! much as the change will, so it never loses much more than the best fixed span. Each reversal doubles the gain
+//! required for the next change. A change moves the whole region, counted as migrated pages. A span is widened between
+//! reads, or before a write that starts with the region's first page, so that a sequence goes to the log in order.
+//! Regions start with a span of one; the last, incomplete region keeps it. Without time (`run.timing = "counting"`, and
+//! during preconditioning) nothing can be saved, and spans do not change. O(1) a run.
 
 use flashloom_nand::Lbn;
 use flashloom_units::{Capability, Component, Kind, Ns, ParamSet, PolicySpec, Value, params};
@@ -64,7 +65,7 @@ pub(super) struct Adaptive {
     payback: f64,
 }
 
-/// A span is a power of two of chips.
+/// Declares the largest span: a power of two, at most the number of chips.
 pub(super) fn profile(values: &[Value], chips: u32) -> Profile {
     Profile { widest: 1 << AdaptiveParams::from_values(values).widest.min(chips).ilog2() }
 }
@@ -76,7 +77,7 @@ impl Adaptive {
         Self { chips, widest: profile(values, chips).widest, payback: AdaptiveParams::from_values(values).payback }
     }
 
-    /// How long a run takes with a span.
+    /// Time of a run with a span.
     fn time(&self, run: &Run, span: u32, times: &Times) -> Ns {
         let operation_ns = if run.is_write { times.program_ns } else { times.read_ns };
         u64::from(run.pages.div_ceil(span).max(run.together.div_ceil(self.chips))) * operation_ns
@@ -133,7 +134,7 @@ mod tests {
         Adaptive::new(&values, 6)
     }
 
-    /// The span after each of some runs of a region; the region that changes forgets what it has learned.
+    /// The span after each of the given runs of a region. The change of a span resets the measurements.
     fn spans(region: &mut Region, runs: impl IntoIterator<Item = Run>) -> Vec<u32> {
         let mut policy = adaptive();
         let after = |run| {
@@ -156,7 +157,7 @@ mod tests {
     #[test]
     fn long_reads_widen_a_span_once_a_narrow_one_has_cost_as_much_as_the_change() {
         let read = run(20, 20, false, 0);
-        // With a span of one each read takes 20 operations, with two 10: 100 ns are lost each time.
+        // With a span of one each read takes 20 operations, with two 10: keeping the span loses 100 ns each time.
         assert_eq!(spans(&mut Region::NARROW.clone(), [read; 3]), [1, 2, 2]);
         assert_eq!(spans(&mut Region::NARROW.clone(), [read; 6]), [1, 2, 2, 2, 2, 4]);
     }
@@ -170,7 +171,7 @@ mod tests {
 
     #[test]
     fn copies_that_more_blocks_would_cost_keep_a_span_narrow() {
-        // 200 ns are saved by each write, and its copies, which take 300, would be twice as many.
+        // Twice the span saves 200 ns a write, but doubles its copies, which take 300 ns.
         assert_eq!(spans(&mut Region::NARROW.clone(), [run(20, 20, true, 10); 1_000]), [1; 1_000]);
         assert_eq!(spans(&mut Region::NARROW.clone(), [run(20, 20, true, 0); 1])[0], 2);
     }
@@ -178,7 +179,8 @@ mod tests {
     #[test]
     fn dear_merges_narrow_a_span_and_what_goes_back_and_forth_has_to_earn_more() {
         let mut region = Region { span: 2, widened: Some(true), ..Region::NARROW };
-        // Half of the copies come from the second block: 15 copies of 30 ns, less 200 that the run takes longer.
+        // The second block causes half of the copies: 15 copies of 30 ns. Halving saves these, less the 200 ns that the
+        // run takes longer.
         assert_eq!(spans(&mut region, [run(20, 20, true, 30); 1]), [1]);
         assert_eq!(region.reversals, 1);
         let read = run(20, 20, false, 0);

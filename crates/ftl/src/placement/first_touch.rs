@@ -1,14 +1,14 @@
 //! First touch: a logical block goes to the next chip when it is first written, and stays there (CAVE, section 4.2).
 //!
 //! ```text
-//! logical blocks that flash holds no page of yet go to chips 0, 1, 2, ... in turn
-//! any other: to the chip that it is on
+//! logical blocks without pages on flash go to chips 0, 1, 2, ... in turn
+//! all others stay on their chip
 //! ```
 //!
 //! CAVE allocates channels "to a block" round-robin and says that pages of one block on two channels do "not frequently
 //! occur". Under [`super::round_robin`], which takes the next chip at every eviction, they occur whenever a block is
-//! evicted twice. This is the reading under which the assumption holds: nothing is ever moved. A drive that was filled
-//! in order has its logical blocks where [`super::static`] puts them. O(1).
+//! evicted twice. First touch is the reading under which the statement holds: nothing is ever moved. On a drive that
+//! was filled in order, logical blocks are where [`super::static`] puts them. O(1).
 
 use flashloom_nand::Lbn;
 use flashloom_units::{Capability, Component, PolicySpec, Value};

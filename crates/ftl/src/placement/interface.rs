@@ -1,45 +1,46 @@
-//! What a placement is, what it learns from, and what it is built for.
+//! The interface of a placement policy, the measurements it learns from, and what it is built from.
 
 use flashloom_nand::Lbn;
 use flashloom_units::{Component, Ns, Role};
 use serde::{Deserialize, Serialize};
 
-/// A policy of placement.
+/// A placement policy: it distributes logical blocks over chips under a log-block mapping.
 pub trait Placement: Component {
-    /// The chip for the pages of a logical block that are written together; `home` is where its pages are, if it has
-    /// any. A chip that is full is passed over for the next.
+    /// Returns the chip for pages of a logical block that are about to be written. `home` is the chip that holds the
+    /// block now, if any. If the returned chip is full, the next one with room is used.
     fn place(&mut self, lbn: Lbn, home: Option<u32>) -> u32;
 
-    /// Whether a logical block may be sent away from its home. Then its pages among those that are written together are
-    /// brought together first, so that it is placed, and moves, once.
+    /// Whether [`Self::place`] may return another chip than `home`. If so, the pages of a write are grouped by logical
+    /// block first, so that each block is placed, and moved, once.
     fn moves(&self) -> bool {
         false
     }
 
-    /// A run of a region has been read or written. What is learned from it is kept in the region's ledger.
+    /// Called after a run of a region was read or written. The policy records what it learns in the region's ledger.
     fn watch(&mut self, _region: &mut Region, _run: &Run, _times: &Times) {}
 
-    /// How many chips the logical blocks of a region span from now on: a power of two, [`Profile::widest`] at most.
+    /// Returns the number of chips that the logical blocks of a region span from now on: a power of two, at most
+    /// [`Profile::widest`].
     fn span(&self, region: &Region, _times: &Times) -> u32 {
         region.span
     }
 }
 
-/// Consecutive logical blocks, as many as [`Profile::widest`].
+/// [`Profile::widest`] consecutive logical blocks, which share one span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Region {
-    /// Chips that each of them spans.
+    /// Number of chips that each of the logical blocks spans.
     pub span: u32,
-    /// How often a wider span was followed by a narrower one, or the reverse.
+    /// Number of changes of span in the opposite direction to the change before.
     pub reversals: u32,
-    /// Whether the last change made the span wider; none if there was no change.
+    /// Whether the last change widened the span; `None` before the first change.
     pub widened: Option<bool>,
-    /// What was learned since the last change.
+    /// Measurements since the last change.
     pub ledger: Ledger,
 }
 
 impl Region {
-    /// A region with a span of one, of which nothing is known.
+    /// A new region: span of one, no measurements.
     pub const NARROW: Self = Self {
         span: 1,
         reversals: 0,
@@ -47,7 +48,7 @@ impl Region {
         ledger: Ledger { wider_ns: 0, narrower_ns: 0, blocks_written: 0, blocks_if_narrower: 0, blocks_if_wider: 0 },
     };
 
-    /// Takes another span, and begins to learn anew; nothing happens if it has that span.
+    /// Changes the span and starts new measurements. Does nothing if the region has that span already.
     pub(crate) fn change_to(&mut self, span: u32) {
         if span != self.span {
             let widened = Some(span > self.span);
@@ -57,59 +58,58 @@ impl Region {
     }
 }
 
-/// What other spans would have saved.
+/// Measurements of a region: what other spans would have saved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
-    /// Time that twice the span would have saved, net.
+    /// Net time that twice the span would have saved.
     pub wider_ns: Ns,
-    /// Time that half the span would have saved, net.
+    /// Net time that half the span would have saved.
     pub narrower_ns: Ns,
-    /// Blocks that write runs went to.
+    /// Blocks that write runs were written to.
     pub blocks_written: u64,
-    /// Blocks that they would have gone to with half the span.
+    /// Blocks that they would have been written to with half the span.
     pub blocks_if_narrower: u64,
-    /// Blocks that they would have gone to with twice the span.
+    /// Blocks that they would have been written to with twice the span.
     pub blocks_if_wider: u64,
 }
 
-/// Pages of a region, one after the other in address, that were read or written at the same time.
+/// Pages of a region, at consecutive addresses, that were read or written at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// How many.
+    /// Number of pages.
     pub pages: u32,
-    /// Flash operations that were under way then or began with them, the run's own among them.
+    /// Flash operations outstanding at the time, including those of the run itself.
     pub together: u32,
-    /// Whether they were written.
+    /// Whether the run is a write.
     pub is_write: bool,
-    /// Pages of the region that merges copied since the run before.
+    /// Pages of the region copied by merges since the previous run.
     pub copied: u32,
 }
 
-/// What flash operations take on an idle chip.
+/// Latencies of flash operations on an idle chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// Reading a page, with its transfer.
+    /// Page read, including transfer.
     pub read_ns: Ns,
-    /// Writing a page, with its transfer.
+    /// Page program, including transfer.
     pub program_ns: Ns,
-    /// Copying a page.
+    /// Page copy.
     pub copy_ns: Ns,
-    /// Changing the span of a region, all of whose chips copy at once.
+    /// Change of a region's span, for which all its chips copy at the same time.
     pub change_ns: Ns,
 }
 
-/// What a placement is built for.
+/// What a placement is built from.
 #[derive(Clone, Copy, Debug)]
 pub struct PlacementSetup {
-    /// Groups of chips with an FTL of their own: chips, unless the mapping stripes over several.
+    /// Number of chip groups that have an FTL each. A group is one chip unless the mapping stripes over several.
     pub chips: u32,
 }
 
-/// What a placement states before it is built.
+/// What a placement declares before it is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// Most chips that the pages of a logical block are spread over: a power of two, and the logical blocks of a
-    /// region.
+    /// Largest span that it uses: a power of two. It is also the number of logical blocks in a region.
     pub widest: u32,
 }
 

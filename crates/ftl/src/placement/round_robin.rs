@@ -1,13 +1,14 @@
 //! Round-robin: every evicted logical block goes to the next chip (CAVE, section 4.2).
 //!
 //! ```text
-//! the logical blocks that are evicted go to chips 0, 1, 2, ... in turn
-//! a logical block with pages on another chip: those are moved to this one
+//! evicted logical blocks go to chips 0, 1, 2, ... in turn
+//! pages that an evicted logical block has on another chip are moved to its new one
 //! ```
 //!
-//! The paper's allocator to the letter: as many victims as chips use all of them at once, whatever their addresses. It
-//! assumes that moves are rare, because the buffer absorbs frequent updates; they are not, and are reported as migrated
-//! pages. [`super::first_touch`] is the reading under which they are. O(1), and the moves.
+//! This is the paper's allocator to the letter: the victims of one eviction use as many chips as there are victims,
+//! whatever their addresses. The paper assumes that moves are rare because the buffer absorbs frequent updates. They
+//! are not, and are reported as migrated pages. Under [`super::first_touch`], the other reading of the paper, nothing
+//! moves. O(1), and the moves.
 
 use flashloom_nand::Lbn;
 use flashloom_units::{Capability, Component, PolicySpec, Value};

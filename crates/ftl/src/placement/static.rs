@@ -4,7 +4,7 @@
 //! logical block lbn is on chip lbn mod chips
 //! ```
 //!
-//! Nothing is ever moved; logical blocks that are evicted together may meet on a chip. O(1).
+//! Nothing is ever moved. Logical blocks that are evicted together may be on the same chip. O(1).
 
 use flashloom_nand::Lbn;
 use flashloom_units::{Capability, Component, PolicySpec, Value};

@@ -1,14 +1,14 @@
-//! What a policy of reliability is, and what it is built for.
+//! The interface of a policy of read reliability, and what it is built from.
 
 use flashloom_units::{Component, Ns, Prng, Role};
 
 use crate::{BlockId, Geometry, Ppn};
 
-/// What is known of a page at the moment when it is read.
+/// Condition of a page at the time when it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PageCondition {
-    /// Which page.
+    /// The physical page.
     pub ppn: Ppn,
     /// Its block.
     pub block: BlockId,
@@ -17,62 +17,62 @@ pub struct PageCondition {
     /// Wear: erases of the block since it was new.
     pub erases: u32,
     /// Age of the data: simulated time since the program of the page ended. Zero in counting mode, where no time
-    /// passes; what was there when time began is as old as the time.
+    /// passes. Data written before time began has existed since time zero.
     pub age_ns: Ns,
-    /// Reads of the block since its last erase, this one not among them.
+    /// Reads of the block since its last erase, without this one.
     pub reads: u64,
 }
 
 impl PageCondition {
-    /// A page of a block that was erased so often, just programmed and never read.
+    /// A page just programmed and never read, in a block with this many erases.
     pub const fn new(ppn: Ppn, block: BlockId, page: u32, erases: u32) -> Self {
         Self { ppn, block, page, erases, age_ns: 0, reads: 0 }
     }
 }
 
-/// How the array reads a page.
+/// Outcome of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// How often the read is repeated. Each time takes the array one more tR of the page.
+    /// Number of retries. Each adds one tR of the page to the array time.
     pub retries: u16,
-    /// Whether the data is there in the end.
+    /// Whether the data was read in the end.
     pub is_readable: bool,
 }
 
 impl Reading {
-    /// The data is there at once.
+    /// The read succeeds without a retry.
     pub const AT_ONCE: Self = Self::after(0);
 
-    /// The data is there after so many retries.
+    /// The read succeeds after this many retries.
     pub const fn after(retries: u16) -> Self {
         Self { retries, is_readable: true }
     }
 
-    /// The data is not there after so many retries, and the drive gives up.
+    /// The read fails after this many retries.
     pub const fn never(retries: u16) -> Self {
         Self { retries, is_readable: false }
     }
 }
 
-/// A policy of reliability: which reads are repeated, and which fail.
+/// A policy of read reliability: it decides how often a read is repeated and whether it fails.
 pub trait Reliability: Component {
-    /// A page is read. Called once for each read: of a read for the host or of the map when the array takes it, and of
-    /// one that a program needs when the FTL asks for it; in counting mode always then.
+    /// Called once for each read. A host read or a read of the map is decided when a die begins it; a read that
+    /// provides data for a program when the FTL emits it; in counting mode every read when it is emitted.
     fn read(&mut self, page: &PageCondition) -> Reading;
 
-    /// Whether [`Self::read`] ever says anything but [`Reading::AT_ONCE`]. Asked once; a policy that never does is not
-    /// asked, and the array keeps nothing for it.
+    /// Whether [`Self::read`] can return anything but [`Reading::AT_ONCE`]. Called once. If false, `read` is never
+    /// called, and the array keeps no data for the policy.
     fn is_asked(&self) -> bool {
         true
     }
 }
 
-/// What a policy of reliability is built for.
+/// What a policy of read reliability is built from.
 #[derive(Clone, Copy, Debug)]
 pub struct ReliabilitySetup<'a> {
     /// The array.
     pub geometry: &'a Geometry,
-    /// The root of the run's random streams: a policy that draws branches off its own.
+    /// Root of the run's random streams. A policy that draws random numbers takes a branch of its own.
     pub prng: &'a Prng,
 }
 

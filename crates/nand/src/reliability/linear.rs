@@ -1,13 +1,13 @@
-//! Linear: retries in proportion to wear, to the age of the data and to the reads of the block.
+//! Linear: retries proportional to wear, to the age of the data and to the reads of the block.
 //!
 //! ```text
-//! need = erases / erases_a_retry + age / age_a_retry + reads / reads_a_retry      each rounded down, or left out
-//! a page that needs at most max_retries is read after so many; of another the drive gives up after max_retries
+//! need = erases / erases_a_retry + age / age_a_retry + reads / reads_a_retry      each rounded down; 0 if not given
+//! need <= max_retries: the read succeeds after `need` retries; else it fails after max_retries
 //! ```
 //!
-//! A plain rule and no law of flash: bit errors grow faster than linearly with wear, and by another law for each of the
-//! three causes (Cai et al., Proceedings of the IEEE 105(9), 2017). It says how a drive behaves whose reads need
-//! retries; how many yours need is what you measure. O(1) a read.
+//! This is a simple rule and no law of flash: bit errors grow faster than linearly with wear, and differently for each
+//! of the three causes (Cai et al., Proceedings of the IEEE 105(9), 2017). It shows how a drive behaves whose reads
+//! need retries; how many your drive needs has to be measured. O(1) a read.
 
 use flashloom_units::{Capability, Component, Kind, Ns, PolicySpec, S, Value, params};
 

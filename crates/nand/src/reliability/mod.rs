@@ -1,7 +1,7 @@
-//! How often a read is repeated, and whether it fails.
+//! Policies of read reliability: how often a read is repeated, and whether it fails.
 //!
-//! The array asks the policy for each read of a page, with what it knows of it: wear, age, reads of the block. Adding a
-//! policy is one file here and one line in the table below; or, from another crate, [`Slot::add`].
+//! The array calls the policy for each page read with the condition of the page: wear, age, reads of the block. To add
+//! a policy, add one file here and one line in the table below; from another crate, call [`Slot::add`].
 
 use flashloom_units::{Policy, PolicySpec, Slot, SlotSpec, Value};
 
@@ -11,7 +11,7 @@ mod none;
 
 pub use interface::{PageCondition, Reading, Reliability, ReliabilitySetup};
 
-/// The place of the policy.
+/// Slot of the policy.
 pub static SLOT: SlotSpec = SlotSpec {
     name: "reliability",
     key: "device.reliability",
@@ -20,7 +20,7 @@ pub static SLOT: SlotSpec = SlotSpec {
     statistics: &[],
 };
 
-/// The policies that are built in, in the order in which they are listed.
+/// The built-in policies, in the order of `flashloom list`.
 pub fn builtin() -> Slot<dyn Reliability> {
     Slot::new(
         &SLOT,

@@ -1,4 +1,4 @@
-//! None: every read succeeds at the first try, however worn its block is.
+//! None: every read succeeds at the first attempt, whatever the wear of its block.
 
 use flashloom_units::{Capability, Component, PolicySpec};
 

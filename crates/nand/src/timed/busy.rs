@@ -24,8 +24,8 @@ impl Die {
 }
 
 impl Channel {
-    /// `busy_ns` counts transfers when they are booked. Those still to come follow each other without a gap, so the
-    /// part after `now` is the time until the channel is free.
+    /// `busy_ns` includes transfers that are reserved and still in the future. These follow each other without a gap,
+    /// so their time after `now` is the time until the channel is free.
     fn busy_until(&self, now: Ns) -> Ns {
         self.busy_ns - self.free_ns.saturating_sub(now)
     }

@@ -1,4 +1,4 @@
-//! Dies: what runs next, for how long, and what may interrupt it.
+//! Dies: which operation they begin next, for how long it runs, and what may suspend it.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::{BLOCKING, CLASSES, Die, Group, HOST_READS, Plane, Suspended, Timed, 
 use crate::event::{Event, OperationKind};
 use crate::operation::Operation;
 
-/// A queue of a die that has something.
+/// A non-empty queue of a die.
 #[derive(Clone, Copy)]
 struct QueuePlace {
     class: u8,
@@ -17,7 +17,7 @@ struct QueuePlace {
 }
 
 impl Timed {
-    /// Gives a die that was roused work if it can take any.
+    /// Lets a die that was woken begin an operation, if it can.
     #[inline(always)]
     pub(super) fn serve(&mut self, die: u32, events: &mut Events) {
         let state = &mut self.dies[die as usize];
@@ -29,7 +29,7 @@ impl Timed {
         }
     }
 
-    /// The same for a die that may suspend what it is at, or take data meanwhile.
+    /// The same for a die that may be busy: it may suspend its operation or stage another.
     #[inline(never)]
     fn serve_busy(&mut self, die: u32, events: &mut Events) {
         let state = &self.dies[die as usize];
@@ -48,7 +48,7 @@ impl Timed {
         }
     }
 
-    /// A die that is free begins what is next, if that may go.
+    /// Lets an idle die begin its next operation, unless that has to wait for its group.
     #[inline(always)]
     fn begin_next(&mut self, die: u32, events: &mut Events) {
         if let Some(place) = self.first(die) {
@@ -56,7 +56,7 @@ impl Timed {
         }
     }
 
-    /// Before an operation that is suspended or staged only host reads go, and not without end; then it goes on.
+    /// Lets host reads overtake a suspended or staged operation, up to the limit; then that operation continues.
     fn begin_read_before(&mut self, die: u32, events: &mut Events) {
         let place = self.first_of(die, HOST_READS as u8);
         let most = self.max_overtakes;
@@ -91,7 +91,7 @@ impl Timed {
             && (state.starved == 0 || self.order == DieOrder::Fifo)
     }
 
-    /// Suspends what a die is at, if there are host reads that may go before it.
+    /// Suspends the operations of a die if host reads are queued that may overtake them.
     fn suspend_active(&mut self, die: u32, events: &mut Events) {
         let Some(group) = self.dies[die as usize].active.filter(|group| self.may_suspend(die, group)) else { return };
         let state = &mut self.dies[die as usize];
@@ -105,7 +105,7 @@ impl Timed {
         }
     }
 
-    /// No host read goes before it any more: what was suspended goes on, or what is staged begins.
+    /// No more host reads overtake: resumes the suspended operation, or starts the staged one.
     fn go_on(&mut self, die: u32, events: &mut Events) {
         let state = &mut self.dies[die as usize];
         if let Some(Suspended { mut group, left, at }) = state.suspended.take() {
@@ -127,13 +127,14 @@ impl Timed {
         }
     }
 
-    /// A group is the die's active one from now on.
+    /// Makes a group of operations the active one of its die.
     #[inline(always)]
     fn occupy_die(&mut self, die: u32, group: Group) {
         let state = &mut self.dies[die as usize];
         state.active = Some(group);
         state.array_event = self.events.schedule(group.ends, event::ARRAY | die);
-        // Before the array begins nothing can be staged or suspended; then there may be something that waits for it.
+        // Before its array operation begins, nothing can be staged or suspended. Wake the die then, in case something
+        // waits.
         let can_stage = self.cache_program && group.kind == OperationKind::Program;
         if self.begins_while_busy && group.array_from > self.now && (can_stage || self.can_suspend(group.kind)) {
             self.events.schedule(group.array_from, event::WAKE | die);
@@ -159,14 +160,14 @@ impl Timed {
         }
         let group = self.take_group(die, place);
         self.dies[die as usize].staged = Some(group);
-        // Once it is loaded a host read may suspend the program before it.
+        // As soon as it is staged, a host read may suspend the program before it.
         if self.can_suspend(OperationKind::Program) {
             self.events.schedule(group.array_from, event::WAKE | die);
         }
         self.note_start(die, true, events);
     }
 
-    /// Where the operation is that is next on a die that has any queued.
+    /// The queue of the next operation on a die that has any queued.
     #[inline(always)]
     fn first(&self, die: u32) -> Option<QueuePlace> {
         match self.order {
@@ -175,7 +176,7 @@ impl Timed {
         }
     }
 
-    /// Where the operation is that is next in a class.
+    /// The queue of the next operation of a class.
     #[inline(always)]
     fn first_of(&self, die: u32, class: u8) -> Option<QueuePlace> {
         let planes = self.dies[die as usize].queued[class as usize];
@@ -186,7 +187,7 @@ impl Timed {
         }
     }
 
-    /// Where the oldest operation of some classes is.
+    /// The queue with the oldest operation of some classes.
     fn oldest(&self, die: u32, classes: Range<u8>) -> Option<QueuePlace> {
         let state = &self.dies[die as usize];
         let queues = &self.planes[state.first_plane as usize..];
@@ -208,8 +209,8 @@ impl Timed {
         best
     }
 
-    /// Whether a head may go: of erases that are to begin together the first to come up waits for the others. They were
-    /// queued at the same time, so those of two rings are in the same order in every plane.
+    /// Whether the head of a queue may begin. Erases emitted together begin together: the first waits until all of them
+    /// head their queues. They were queued at the same time, so two such groups are in the same order in every plane.
     #[inline(always)]
     fn is_whole(&self, head: u32, operation: &Operation) -> bool {
         if operation.kind != OperationKind::Erase || self.multi_plane == MultiPlane::None {
@@ -226,8 +227,7 @@ impl Timed {
         true
     }
 
-    /// Begins the head of a plane's queue on its die, and with multi-plane commands the heads of the other planes that
-    /// match it.
+    /// Begins the head of a plane's queue, with multi-plane commands together with matching heads of other planes.
     #[inline(always)]
     fn begin(&mut self, die: u32, place: QueuePlace, events: &mut Events) {
         let group = self.take_group(die, place);
@@ -247,8 +247,8 @@ impl Timed {
         self.note_start(die, false, events);
     }
 
-    /// Takes the head of a plane's queue, and with multi-plane commands the heads of the other planes that match it.
-    /// Their commands, and the data of each program, take the channel; then the array begins.
+    /// Takes the head of a plane's queue, with multi-plane commands together with matching heads of other planes.
+    /// Reserves the channel for their commands and the data of programs, after which the array operation begins.
     #[inline(always)]
     fn take_group(&mut self, die: u32, place: QueuePlace) -> Group {
         let (class, plane) = (usize::from(place.class), u32::from(place.plane));
@@ -308,7 +308,8 @@ impl Timed {
 }
 
 impl Die {
-    /// The class that is next, of those with something queued: the highest, but for one that was overtaken too often.
+    /// The class to serve next, among those with queued operations: the highest, unless a lower one was overtaken too
+    /// often.
     #[inline(always)]
     fn next_class(&self) -> u8 {
         let is_blocked = self.classes & (1 << BLOCKING) != 0;
@@ -316,7 +317,7 @@ impl Die {
         class as u8
     }
 
-    /// Takes the head of the queue of a plane and class.
+    /// Takes the first operation from the queue of a plane and class.
     #[inline(always)]
     fn pop(&mut self, planes: &mut [Plane], operations: &mut [Operation], class: usize, plane: u32) -> u32 {
         let queue = &mut planes[(self.first_plane + plane) as usize].queues[class];
@@ -329,7 +330,7 @@ impl Die {
         id
     }
 
-    /// Takes the heads of other planes that can run with an operation, the head of the group.
+    /// Takes the heads of other planes that can run together with an operation, the first of the group.
     fn take_others(
         &mut self,
         planes: &mut [Plane],
@@ -354,7 +355,7 @@ impl Die {
         }
     }
 
-    /// A class has its turn; those below it with something queued are passed over.
+    /// Gives a class its turn. Lower classes with queued operations count as overtaken.
     #[inline(always)]
     fn has_turn(&mut self, class: usize, max_overtakes: u16) {
         self.overtaken[class] = 0;
@@ -365,7 +366,7 @@ impl Die {
         }
     }
 
-    /// Classes are passed over for a higher one.
+    /// Counts classes as overtaken by a higher one.
     fn overtake(&mut self, mut classes: u32, most: u16) {
         while classes != 0 {
             let class = classes.trailing_zeros();

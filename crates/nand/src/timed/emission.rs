@@ -10,7 +10,7 @@ use super::{BLOCKING, HOST_READS, List, Timed, event};
 use crate::event::{Command, Event, OperationKind};
 use crate::operation::{Operation, Waits};
 
-/// An operation of the table, with the fields that decide when it is queued.
+/// An operation with those of its fields that determine when it is queued.
 #[derive(Clone, Copy)]
 struct Admitted {
     id: u32,

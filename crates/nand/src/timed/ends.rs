@@ -1,4 +1,4 @@
-//! Events: what ends, and what that sets free.
+//! Events: the end of an operation, and the operations that can proceed then.
 
 use crate::{BlockId, Events, Origin};
 use flashloom_units::{EventNumber, NO_INDEX, Ns};
@@ -8,9 +8,9 @@ use crate::event::{Event, OperationKind};
 use crate::operation::{Operation, Waits};
 
 impl Timed {
-    /// Processes the next event, and those that follow until `until_ns` as long as they concern nobody else: no tag has
-    /// come back, operations are in flight, and nobody looks. Returns the time of the last of them. The tags of what
-    /// ended are added to `completed`.
+    /// Processes the next event, and the following ones up to `until_ns` as long as they affect nothing outside the
+    /// array: no operation with a tag has ended, operations are in flight, and nobody observes. Returns the time of the
+    /// last one. Appends the tags of ended operations to `completed`.
     pub(crate) fn step(&mut self, until_ns: Ns, events: &mut Events, completed: &mut Vec<u32>) -> Ns {
         while let Some((at, number, code)) = self.events.pop() {
             self.now = at;
@@ -31,7 +31,7 @@ impl Timed {
         self.now
     }
 
-    /// The data of a read has crossed the channel.
+    /// Handles the end of a read's data transfer.
     #[inline(always)]
     fn transferred(&mut self, id: u32, events: &mut Events, completed: &mut Vec<u32>) {
         let die = self.planes[self.operations[id as usize].plane.at()].die;
@@ -46,7 +46,7 @@ impl Timed {
         self.rouse(die);
     }
 
-    /// The array operation of a die has ended, unless the event was overtaken by a suspension.
+    /// Handles the end of a die's array operation, unless a suspension has made the event obsolete.
     #[inline(always)]
     fn array_ended(&mut self, die: u32, number: EventNumber, events: &mut Events, completed: &mut Vec<u32>) {
         let state = &mut self.dies[die as usize];
@@ -70,7 +70,7 @@ impl Timed {
         self.rouse(die);
     }
 
-    /// Reads have their data in the registers of their planes: it crosses the channel.
+    /// Reads have their data in the page registers: starts the transfers.
     #[inline(always)]
     fn send_data(&mut self, die: u32, events: &mut Events) {
         let state = &mut self.dies[die as usize];
@@ -104,7 +104,7 @@ impl Timed {
         }
     }
 
-    /// An operation has ended. Returns the next of its group.
+    /// Ends an operation. Returns the next one of its group.
     #[inline(always)]
     fn complete(&mut self, id: u32, events: &mut Events, completed: &mut Vec<u32>) -> u32 {
         if let Some(events) = events {
@@ -142,7 +142,8 @@ impl Timed {
         }
         if from.is_some() {
             let source = self.geometry.block_of(from);
-            // Only behind a program that had not ended can a hold be for a life that has not begun.
+            // A hold can belong to a life that has not begun only if the source page's program had not ended at
+            // emission.
             if before == NO_INDEX || !self.let_go_ahead(source, sequence) {
                 self.let_go(source, events);
             }
@@ -157,7 +158,7 @@ impl Timed {
         next
     }
 
-    /// What waited for an operation that has ended goes on.
+    /// Continues the operations that wait for an ended one.
     #[inline(always)]
     pub(super) fn free_waiters(&mut self, mut waiter: u32, events: &mut Events) {
         while waiter != NO_INDEX {
@@ -165,7 +166,7 @@ impl Timed {
         }
     }
 
-    /// The same for one of them; returns the next.
+    /// Continues one of them; returns the next.
     #[inline(always)]
     pub(super) fn free_waiter(&mut self, waiter: u32, events: &mut Events) -> u32 {
         let operation = &mut self.operations[waiter as usize];
@@ -181,7 +182,7 @@ impl Timed {
         sibling
     }
 
-    /// A page was programmed: reads that waited for it may go, and programs of another class.
+    /// Handles a programmed page: reads that waited for it can enter the queue, and so can programs of another class.
     fn queue_held(&mut self, block: BlockId, events: &mut Events) {
         let state = &mut self.blocks[block.at()];
         let (programmed, mut read) = (state.programmed, std::mem::replace(&mut state.reads, NO_INDEX));
@@ -199,7 +200,7 @@ impl Timed {
         self.queue_programs(block, events);
     }
 
-    /// What an operation held back the erase of a block for is over.
+    /// Releases the hold of an operation on a block's erase.
     #[inline(always)]
     pub(super) fn let_go(&mut self, block: BlockId, events: &mut Events) {
         let state = &mut self.blocks[block.at()];
@@ -210,7 +211,7 @@ impl Timed {
         }
     }
 
-    /// A block is erased: what was emitted for its next life may go, up to the erase that ends that life.
+    /// Handles an erased block: operations of its next life can proceed, up to the next erase.
     fn erased(&mut self, block: BlockId, events: &mut Events) {
         let state = &mut self.blocks[block.at()];
         debug_assert_eq!((state.pending, state.reads, state.programs.head), (0, NO_INDEX, NO_INDEX), "all had ended");
@@ -227,7 +228,7 @@ impl Timed {
 }
 
 impl Used {
-    /// A group has ended: what its die time was for.
+    /// Adds the die time of an ended group to its purpose.
     #[inline(always)]
     fn add(&mut self, group: &Group, now: Ns) {
         let occupied = u128::from(now - group.since);
@@ -242,7 +243,7 @@ impl Used {
 }
 
 impl Die {
-    /// Ends what the die is at, if anything, and closes its accounts.
+    /// Ends the active group of a die, if any, and updates the busy times.
     #[inline(always)]
     fn release(&mut self, now: Ns) -> Option<Group> {
         if self.suspended.is_none() {

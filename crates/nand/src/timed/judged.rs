@@ -1,5 +1,5 @@
-//! Reads that take longer, or fail: what a policy of reliability says of them when a die takes them up, and what
-//! becomes of reads that wait for one that fails.
+//! Reads with retries and failed reads: the policy of read reliability is called when a die begins a read. Also the
+//! handling of operations that wait for a read that fails.
 
 use crate::Events;
 use flashloom_units::{NO_INDEX, Ns};
@@ -9,7 +9,7 @@ use crate::event::{Event, OperationKind};
 use crate::operation::{Operation, Waits};
 
 impl Timed {
-    /// A die begins reads that may be repeated.
+    /// Begins reads that may need retries.
     #[cold]
     pub(super) fn begin_reads(&mut self, die: u32, mut group: Group, events: &mut Events) {
         let longer = self.judge(&mut group);
@@ -19,8 +19,8 @@ impl Timed {
         }
     }
 
-    /// A die takes up reads: asks of those that were not asked of before. Returns by how much longer the array works at
-    /// them: reads of several planes have their data together, so the longest decides.
+    /// Calls the policy for the reads of a group that were not decided at emission. Returns the additional array time:
+    /// reads on several planes have their data at the same time, so the longest counts.
     fn judge(&mut self, group: &mut Group) -> Ns {
         let Some(reads) = self.known.0.as_deref_mut().and_then(|known| known.reads.as_mut()) else { return 0 };
         let once = group.ends - group.array_from;
@@ -40,7 +40,7 @@ impl Timed {
         longest - once
     }
 
-    /// Tells that reads are repeated, and by how much longer the array works at each of their command.
+    /// Records the retries of reads, and the array time that they add to their command.
     fn note_repeated(&self, group: &Group, array_ns: Ns, events: &mut Events) {
         let Some(events) = events else { return };
         for number in self.members(group) {
@@ -49,8 +49,8 @@ impl Timed {
         }
     }
 
-    /// A read has ended without its data. What is read for the host after it was to be found by that data, and ends
-    /// with it; everything else goes on.
+    /// Handles a read that ended without its data. Host reads ordered after it needed that data to find their page and
+    /// end with it; all other operations continue.
     #[cold]
     pub(super) fn free_after_unreadable(&mut self, mut waiter: u32, events: &mut Events, completed: &mut Vec<u32>) {
         while waiter != NO_INDEX {
@@ -64,7 +64,7 @@ impl Timed {
         }
     }
 
-    /// A read ends that no die has taken up.
+    /// Ends a read that no die has begun.
     fn miss(&mut self, id: u32, events: &mut Events, completed: &mut Vec<u32>) {
         let operation = &mut self.operations[id as usize];
         let Operation { block, waits, tag, waiters, .. } = *operation;

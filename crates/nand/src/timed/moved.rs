@@ -1,15 +1,17 @@
 //! Pages that are being moved: where a read finds their data.
 //!
-//! The FTL's map points to a new page as soon as its program is emitted. Until that has ended, what it takes from
-//! another page is still there: all of a copy, of a partial write the sectors that the host did not write, of a page of
-//! the map the entries that have not changed (the controller has the others until they are programmed). The block there
-//! is not erased before ([`Timed::hold`]). A read for the host or of the map therefore goes to that page, or to the one
-//! that this takes the sectors from if its own program has not ended, and so on. It joins the present life of the block
-//! there, so that an erase waits for it which is emitted already. Where a read goes is decided when it is queued. Once
-//! the program has ended reads go to the new page, so that the old block is held for those queued until then only.
+//! The FTL's map refers to a new page as soon as its program is emitted. Until the program has ended, the data that it
+//! takes from another page is still in that page: all of it for a copy, the sectors that the host did not write for a
+//! partial write, the unchanged entries for a map page (the controller has the changed ones in memory). The source
+//! block is not erased before ([`Timed::hold`]).
 //!
-//! Other reads wait for the program of their page: those of sectors that the host has just written, which are nowhere
-//! else on flash; those that copies are made from; and those of pages that an uninterrupted job moves
+//! A host read or a read of the map is therefore redirected to the source page. If the program of that page has not
+//! ended either, it is redirected to that program's source, and so on. The read joins the current life of the source
+//! block, so an erase that was emitted already waits for it. The target is chosen when the read is queued. After the
+//! program has ended, reads go to the new page, so the old block is held only for reads queued before.
+//!
+//! Other reads wait for the program of their page: reads of sectors that the host has just written, which are nowhere
+//! else on flash; reads that provide data for copies; and reads of pages moved by an uninterrupted job
 //! ([`Urgency::Blocking`](crate::Urgency)), because the die serves nothing else before such a job is over.
 
 use crate::{BlockId, Events, Ppn};
@@ -20,12 +22,13 @@ use super::{BLOCKING, Block, HOST_READS, Timed};
 use crate::event::{Event, OperationKind};
 use crate::operation::{Operation, Waits};
 
-/// Programs that have not ended, by page. A block that has any owns a row with an entry for each of its pages; an entry
-/// means something from when a program of its page is emitted, in the latest life of the block, until that has ended.
+/// Programs that have not ended, by page. A block with such programs owns a row with one entry for each of its pages.
+/// An entry is valid from the emission of a program of the page, in the block's latest life, to the end of that
+/// program.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Unfinished {
     entries: Vec<u32>,
-    /// Rows that no block owns, to be used before a new one is made.
+    /// Rows without a block, which are reused before a new one is created.
     free_rows: Vec<u32>,
 }
 
@@ -39,15 +42,15 @@ impl Unfinished {
     }
 }
 
-/// Where a read finds a page whose program has not ended.
+/// Where a read finds the data of a page whose program has not ended.
 enum DataPlace {
-    /// In the page that its sectors are taken from.
+    /// In the source page of the program.
     Source(Ppn),
-    /// Not on flash before a program has ended: of the page itself, or of one that its sectors are taken from.
+    /// Nowhere on flash until a program has ended: that of the page itself, or of a source page.
     Behind(u32),
 }
 
-/// Programs by page.
+/// The table of programs by page.
 impl Timed {
     /// Enters a program in the latest life of its block.
     #[inline(always)]
@@ -60,7 +63,7 @@ impl Timed {
         self.unfinished.entries[(*row * pages + page) as usize] = id;
     }
 
-    /// A program of a block has ended: with the last of them the block gives up its row.
+    /// Removes an ended program of a block. With the last one the block gives up its row.
     #[inline(always)]
     pub(super) fn drop_row(&mut self, block: BlockId) {
         let state = &mut self.blocks[block.at()];
@@ -70,7 +73,7 @@ impl Timed {
         }
     }
 
-    /// The program of a page in the latest life of its block, or none if it has ended.
+    /// The program of a page in the latest life of its block (after the last erase emitted), or none if it has ended.
     #[inline(always)]
     pub(super) fn program_of(&self, block: BlockId, page: u32) -> u32 {
         let state = &self.blocks[block.at()];
@@ -84,14 +87,14 @@ impl Timed {
 
 /// Reads of pages whose program has not ended.
 impl Timed {
-    /// A read that waits for no other operation finds its page not programmed. Its block counts it; where the data is
-    /// in another page it goes there.
+    /// Handles a read that is ready but whose page is not programmed: redirects it to the source page, or lets it wait
+    /// for the program.
     #[cold]
     pub(super) fn queue_unfinished(&mut self, id: u32, events: &mut Events) {
         let Operation { block, before, .. } = self.operations[id as usize];
         match self.place_of(id) {
             DataPlace::Source(page) => {
-                // The program that it does not wait for is pending as well, so that no erase can be due.
+                // The program that it does not wait for is pending too, so no erase can become ready.
                 self.blocks[block.at()].pending -= 1;
                 self.queue_at(id, page, events);
             }
@@ -100,8 +103,8 @@ impl Timed {
         }
     }
 
-    /// The same for a read that was emitted for the next life of its block, which has not begun; `is_listed` if it is
-    /// among what comes later there. Returns whether it goes to another page at once.
+    /// The same for a read that was emitted for the next life of its block, before that has begun. `is_listed` tells
+    /// whether it is in the block's list of later operations. Returns whether it was redirected.
     #[cold]
     pub(super) fn queue_ahead(&mut self, id: u32, is_listed: bool, events: &mut Events) -> bool {
         let Operation { block, before, .. } = self.operations[id as usize];
@@ -119,9 +122,9 @@ impl Timed {
         false
     }
 
-    /// A program that takes sectors from another page has ended. If its read took them from elsewhere, the life of the
-    /// block that its hold is for may not have begun: then there is nothing to hold any more. False if that life has
-    /// begun.
+    /// Handles the end of a program that took sectors from another page and held off the erase of the source block. If
+    /// the program's read was redirected, the hold may belong to the source block's next life, which has not begun. The
+    /// hold is then removed. Returns false if that life has begun.
     #[inline]
     pub(super) fn let_go_ahead(&mut self, block: BlockId, program: u64) -> bool {
         let Block { erase, later, .. } = self.blocks[block.at()];
@@ -132,7 +135,7 @@ impl Timed {
     fn take_hold_back(&mut self, block: BlockId, program: u64) -> bool {
         let mut at = self.blocks[block.at()].later.head;
         while let Some(&Operation { kind, sequence, next, .. }) = self.operations.get(at as usize) {
-            // It was admitted right after its program.
+            // The hold was emitted right after its program.
             if kind == OperationKind::Hold && sequence == program + 1 {
                 self.unlist(block, at);
                 self.retire(at);
@@ -143,7 +146,7 @@ impl Timed {
         false
     }
 
-    /// Takes an operation out of what was emitted for the next life of a block.
+    /// Removes an operation from the list of those emitted for the next life of a block.
     pub(super) fn unlist(&mut self, block: BlockId, id: u32) {
         let next = std::mem::replace(&mut self.operations[id as usize].next, NO_INDEX);
         let later = &mut self.blocks[block.at()].later;
@@ -161,7 +164,7 @@ impl Timed {
         }
     }
 
-    /// A read goes to another page, whose program has ended and whose block is held for a copy.
+    /// Redirects a read to another page, whose program has ended and whose block is held for a copy.
     fn queue_at(&mut self, id: u32, ppn: Ppn, events: &mut Events) {
         let block = self.geometry.block_of(ppn);
         let state = &mut self.blocks[block.at()];
@@ -174,7 +177,7 @@ impl Timed {
         self.enqueue(id, plane, class, events);
     }
 
-    /// A read waits for the program of a page that its own is copied from.
+    /// Lets a read wait for the program of a page that its own page is copied from.
     fn wait_behind(&mut self, id: u32, program: u32, waits: Waits, events: &mut Events) {
         if let Some(events) = events {
             events.push(Event::Held { number: id, by: program });
@@ -184,7 +187,7 @@ impl Timed {
         (operation.waits, operation.sibling) = (waits, sibling);
     }
 
-    /// Where the data is of a read whose page is not programmed.
+    /// Finds the data of a read whose page is not programmed.
     fn place_of(&self, read: u32) -> DataPlace {
         let Operation { class, mask, before: mut program, .. } = self.operations[read as usize];
         loop {
@@ -193,7 +196,8 @@ impl Timed {
             if !is_elsewhere || usize::from(operation.class) == BLOCKING || usize::from(class) != HOST_READS {
                 return DataPlace::Behind(program);
             }
-            // What has the number of a program that has ended is newer than this one, or has ended as well.
+            // The number of an ended program may have been reused by a newer operation; or that operation has ended as
+            // well.
             let before = self.operations.get(operation.before as usize);
             match before.filter(|before| before.sequence < operation.sequence) {
                 Some(_) => program = operation.before,

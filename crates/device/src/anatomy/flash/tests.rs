@@ -1,4 +1,4 @@
-//! Each wait by hand: tR 50 us, tPROG 600 us, tBERS 3 ms, a page over the channel in 10 us, no command time.
+//! Hand-computed waits with tR 50 us, tPROG 600 us, tBERS 3 ms, 10 us a page on the channel, and no command time.
 
 use flashloom_nand::{BlockId, Data, Erase, MultiPlane, Nand, NandParams, OpId, PageCopy, Ppn, Program, Read, Suspend};
 use flashloom_units::{MS, ParamSet, US};
@@ -33,7 +33,7 @@ fn device() -> NandParams {
     }
 }
 
-/// An array whose blocks 0, [`PLANE`] and [`DIE`] hold four pages each, and who follows it.
+/// An array whose blocks 0, [`PLANE`] and [`DIE`] have four programmed pages each, with its anatomy.
 struct Lab {
     nand: Nand,
     flash: Flash,
@@ -76,7 +76,7 @@ impl Lab {
         }
     }
 
-    /// Lets time go on to a moment, and everything happen that is due before it.
+    /// Advances time to `to` and handles all events due before it.
     fn come_to(&mut self, to: Ns) {
         loop {
             let due = self.nand.next_event_ns();
@@ -92,7 +92,7 @@ impl Lab {
         }
     }
 
-    /// Runs to the end; what the operation of a tag spent its time on.
+    /// Runs to the end; returns the parts of the operation with this tag.
     fn parts_of(&mut self, tag: u32) -> Vec<(Cause, Ns)> {
         self.come_to(Ns::MAX);
         let (_, parts) = self.ended.iter().find(|(of, _)| *of == tag).expect("it has ended");
@@ -108,7 +108,7 @@ fn behind_others_on_the_die_and_on_the_channel() {
     }
     let served = (Cause::Served, READ + PAGE);
     assert_eq!(lab.parts_of(1), [served]);
-    // The data of the read on the other die comes after that of the first, and before that of the second.
+    // The read on the other die transfers its data after the first read and before the second.
     assert_eq!(lab.parts_of(3), [(Cause::Channel, PAGE), served]);
     assert_eq!(lab.parts_of(2), [(Cause::HostRead, READ + PAGE), served]);
 }
@@ -136,8 +136,8 @@ fn a_read_waits_for_what_its_die_is_at_by_whose_work_it_is() {
     assert_eq!(lab.parts_of(2), [(Cause::Erase, ERASE - MS), (Cause::Served, READ + PAGE)]);
 }
 
-/// 1 ms of the erase, 20 us until it is suspended, the reads, 20 us until it goes on, the rest of the erase; then a
-/// program that waited for all of it.
+/// 1 ms of the erase, 20 us to suspend it, the reads, 20 us to resume it, the rest of the erase; then a program that
+/// waited for all of it.
 #[test]
 fn a_read_that_suspends_waits_for_the_suspension_and_what_is_suspended_for_the_read() {
     let mut lab = Lab::new(&NandParams { suspend: Suspend::Erase, suspend_ns: 20 * US, ..device() });
@@ -171,7 +171,7 @@ fn what_waits_for_another_operation_has_the_parts_of_that_one() {
     lab.come_to(100 * US);
     let entry = lab.nand.read(Read::new(Ppn(DIE * 8), 0xff, Origin::Map));
     lab.program(0, 4, Origin::Host, entry, 2);
-    // The map's read waits for the collection on its die, and is then read itself.
+    // The map's read waits for the collection on its die, and is then executed.
     let left = PAGE + PROGRAM - 100 * US;
     let parts = [(Cause::Collection, left), (Cause::Map, READ + PAGE), (Cause::Served, PAGE + PROGRAM)];
     assert_eq!(lab.parts_of(2), parts);
@@ -180,20 +180,21 @@ fn what_waits_for_another_operation_has_the_parts_of_that_one() {
 #[test]
 fn what_waits_for_its_block_waits_for_what_the_block_is_at() {
     let mut lab = Lab::new(&device());
-    // A copy, the erase of the block that it comes from, and a program to that block, all on one die.
+    // A copy, the erase of its source block, and a program to the erased block, all on one die.
     lab.nand.copy(PageCopy::new(Ppn(0), BlockId(PLANE), 4, Origin::Merge));
     lab.nand.erase(Erase::new(BlockId(0), Origin::Merge));
     lab.program(0, 0, Origin::Host, OpId::DONE, 2);
     let copied = (Cause::Merge, READ + PAGE + PAGE + PROGRAM);
     assert_eq!(lab.parts_of(2), [copied, (Cause::Erase, ERASE), (Cause::Served, PAGE + PROGRAM)]);
-    // The same with the copy on the other die: once the page is out, this die is idle until the copy is programmed.
+    // The same with the target of the copy on the other die: this die is idle from the end of the read until the copy
+    // is programmed.
     let mut lab = Lab::new(&device());
     lab.nand.copy(PageCopy::new(Ppn(0), BlockId(DIE), 4, Origin::Gc));
     lab.nand.erase(Erase::new(BlockId(0), Origin::Gc));
     lab.program(0, 0, Origin::Host, OpId::DONE, 2);
     let copied = (Cause::Collection, READ + PAGE + PAGE + PROGRAM);
     assert_eq!(lab.parts_of(2), [copied, (Cause::Erase, ERASE), (Cause::Served, PAGE + PROGRAM)]);
-    // A read of a page whose program is still to come.
+    // A read of a page that is not programmed yet.
     let mut lab = Lab::new(&device());
     lab.program(0, 4, Origin::Merge, OpId::DONE, 1);
     lab.nand.read(Read { tag: 2, ..Read::new(Ppn(4), 0xff, Origin::Host) });

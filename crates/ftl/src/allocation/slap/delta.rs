@@ -84,7 +84,8 @@ flashloom_units::state! {
 }
 
 impl Delta {
-    /// Delta for a drive of that many chips. It does not change during ageing, where reads take no time.
+    /// Delta for a drive with this many chips. It does not change while a drive is aged, because reads take no time
+    /// then.
     pub(super) fn new(substreams: Substreams, ratio: &Ratio, chips: u32) -> Self {
         let given = if let Substreams::Fixed(given) = substreams { given } else { ratio.start };
         Self {
@@ -155,12 +156,12 @@ mod tests {
     use super::*;
     use flashloom_units::{Prng, load_state, save_state};
 
-    /// A Delta chosen by reads, every so many pages, on a drive of 8 chips.
+    /// An adaptive Delta on a drive of 8 chips, chosen again after every `reads` pages read.
     fn auto(reads: u64, channel: ChannelTime) -> Delta {
         Delta::new(Substreams::Auto, &Ratio { start: 1, reads, channel }, 8)
     }
 
-    /// Delta after enough reads, each of so many microseconds in chip, on the channel, and in link and controller.
+    /// Delta after enough reads with these service times in microseconds: chip, channel, and link with controller.
     fn after(channel_time: ChannelTime, [chip_us, channel_us, interface_us]: [u64; 3]) -> u32 {
         let mut delta = auto(4, channel_time);
         for pages in 1..=4 {

@@ -1,10 +1,10 @@
-//! The cached mapping table: which entries of the map are in memory, and which of them are dirty.
+//! The cached mapping table: the entries of the map that are in memory, and which of them are dirty.
 //!
-//! Segmented LRU (Karedla, Love and Wherry, IEEE Computer 27(3), 1994): an entry comes into the probationary segment
-//! and goes to the protected one when it is used again; what that one has no room for goes back to the most recent end
-//! of the probationary one, whose least recent entry is the victim. Dirty entries are in a list of their translation
-//! page as well, so that they are written back together. Flat arrays, O(1) an operation, nothing allocated after the
-//! start.
+//! Segmented LRU (Karedla, Love and Wherry, IEEE Computer 27(3), 1994): a new entry enters the probationary segment and
+//! moves to the protected one when it is used again. An entry that overflows the protected segment returns to the most
+//! recent end of the probationary segment, whose least recent entry is the victim. Dirty entries are also in a list of
+//! their translation page, so that they are written back together. Flat arrays, O(1) an operation, no allocation after
+//! construction.
 
 use flashloom_nand::Lpn;
 use flashloom_units::{Lists, NO_INDEX, ParamSet, Value, Violation, prefetch, violation};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::params::{CACHED_ENTRY_BYTES, DftlParams};
 use crate::mapping::translation::{MapCache, MapShape, TranslationPage, WriteBack};
 
-/// A cached entry: the page whose place it holds, and the segment that it is in.
+/// A cached entry: its logical page, and its segment.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Entry {
     lpn: Lpn,
@@ -32,14 +32,14 @@ pub(super) struct MappingTable {
     shape: MapShape,
     capacity: u32,
     protected_capacity: u32,
-    /// Where the entry of each page is, or none.
+    /// Slot of each page's entry, or none if it is not cached.
     slots: Vec<u32>,
-    /// The slots of each segment, the least recently used first, and how many there are.
+    /// Slots of each segment, least recently used first, and their number.
     segments: Lists<u32>,
     lengths: [u32; 2],
-    /// The slots of the dirty entries of each translation page.
+    /// Slots of the dirty entries of each translation page.
     dirty: Lists<u32>,
-    /// The slot of the entry that left last.
+    /// Slot of the entry that was evicted last.
     free: u32,
 }
 
@@ -132,7 +132,8 @@ impl MapCache for MappingTable {
         while self.dirty.pop_front(page.at()).is_some() {}
     }
 
-    /// Segments hold all entries, each page's entry is where it is looked for, and dirty ones are listed by their page.
+    /// Checks that the segments hold all entries, that each is found by its page, and that dirty ones are in the list
+    /// of their translation page.
     fn check(&self) -> Result<(), Violation> {
         if self.free != NO_INDEX {
             return Err(violation!("map cache: room was made in entry {}, and no entry came", self.free));
@@ -181,7 +182,7 @@ impl MapCache for MappingTable {
 }
 
 impl MappingTable {
-    /// A table of `capacity` entries, of which `protected` is the share of the protected segment.
+    /// A table of `capacity` entries; `protected` is the share of the protected segment.
     fn with_capacity(capacity: u32, protected: f64, shape: MapShape) -> Self {
         Self {
             entries: Vec::with_capacity(capacity as usize),
@@ -222,7 +223,7 @@ mod tests {
         WriteBack { page: SHAPE.page_of(Lpn(lpn)), is_whole: false }
     }
 
-    /// The same rules with lists whose most recent entry is the last.
+    /// A naive model of the same rules: lists with the most recent entry last.
     struct Model {
         probationary: Vec<u32>,
         protected: Vec<u32>,

@@ -10,8 +10,9 @@ use crate::{CapacityParams, Preemption, Space};
 
 mod room;
 
-/// Eight data blocks, four log blocks, K = 2, one sequential log block and none reserved, a page of offset 0 merges any
-/// log block, a gap of one page is small and two free pages are many, and no time is long; less what the test sets.
+/// Eight data blocks, four log blocks and K = 2, with one sequential log block, no reserve, and merges of any log block
+/// for a page of offset 0. One page is a small gap, two free pages are many, and no time is long. `set` overrides
+/// these.
 fn lab(set: &[(&str, Value)]) -> Lab<Kast> {
     let usual = [
         ("log_blocks", Value::Count(4)),
@@ -75,7 +76,8 @@ fn preempted(set: &[(&str, Value)]) -> Lab<Kast> {
     Lab::filled(&space(1, 8, 4), &setup)
 }
 
-/// Three log blocks take pages; the fourth is opened, and a merge begun, when each of the three has K = 2 data blocks.
+/// Three log blocks take pages. When each is associated with K = 2 data blocks, the fourth is opened and a merge
+/// begins.
 #[test]
 fn with_preemption_associativity_grows_before_the_last_free_log_block_is_opened() {
     let mut lab = preempted(&[("sequential_log_blocks", Value::Count(0))]);
@@ -104,7 +106,7 @@ fn with_preemption_a_complete_sequence_is_switched_before_the_last_free_log_bloc
     }
 }
 
-/// Every log block is at K = 2, so that the merge that page 24 begins takes longer than the share that it pays.
+/// Every log block is at K = 2, so the merge that page 24 begins takes longer than the steps that this page pays for.
 const LAST_IS_A_SEQUENCE: [u32; 7] = [1, 5, 9, 13, 17, 21, 24];
 
 #[test]
@@ -131,8 +133,8 @@ fn with_preemption_a_sequence_is_padded_during_a_merge_while_k_pages_stay_free()
 const COPY: Cost = Cost { copies: 1, ..NOTHING };
 const ERASE: Cost = Cost { erases: 1, ..NOTHING };
 
-/// Page 25 begins a merge of eleven steps, of which it pays eight: two data blocks of four copies and an erase each,
-/// and the erase of the log block.
+/// Page 25 begins a merge of eleven steps and pays for eight: two data blocks of four copies and an erase each, and the
+/// erase of the log block.
 const LEAVES_THREE_STEPS: [u32; 7] = [1, 5, 9, 13, 17, 21, 25];
 
 #[test]
@@ -171,7 +173,8 @@ fn an_idle_drive_takes_one_step_at_a_time_on_one_of_its_chips() {
     assert_eq!(lab.idle(), (NOTHING, false));
 }
 
-/// With K = 1 the rest of a partial merge and the merge of another sequence are longer: 3 + 4 copies and 1 + 2 erases.
+/// With K = 1, the rest of a partial merge and another sequence's merge together are longer: 3 + 4 copies, 1 + 2
+/// erases.
 #[test]
 fn without_preemption_the_bound_on_a_wait_is_one_full_merge_and_the_padding_of_figure_4d() {
     for (k, start, bound) in [
@@ -237,7 +240,7 @@ fn s_to_r1_when_its_data_block_breaks_the_sequence_while_many_pages_are_free() {
     assert_eq!(states(&lab), [Random(1), Free, Free, Free]);
 }
 
-/// All random log blocks at K = 2, and a sequential one of one page that is not written any more.
+/// All random log blocks are at K = 2; a sequential one has one page and is idle.
 const ALL_AT_K: [u32; 7] = [0, 5, 9, 13, 17, 21, 25];
 
 #[test]
@@ -249,7 +252,7 @@ fn s_to_r2_with_a_page_of_another_data_block_after_a_long_time() {
     assert_eq!(states(&lab), [Random(2), Random(2), Random(2), Random(2)]);
 }
 
-/// The chips of a drive take turns at its logical blocks.
+/// Logical blocks are distributed over the chips round-robin.
 #[test]
 fn the_long_time_is_that_of_the_chip() {
     let on_chip_0 = |lpn: u32| lpn / 4 * 8 + lpn % 4;
@@ -381,7 +384,7 @@ fn figure_5c_a_page_that_is_in_the_sequence_is_written_elsewhere_after_the_merge
 fn a_page_that_its_sequence_does_not_take_joins_the_random_log_block_of_its_data_block() {
     let mut lab = lab(&[("k", Value::Count(1)), ("sequential_start", Value::Name("allocate"))]);
     assert_eq!(lab.write([3, 0, 1, 2]), NOTHING);
-    // p1 again is in the sequence, which is merged: p3 is newer elsewhere, so p3 is copied.
+    // p1 is already in the sequence, which is therefore merged. p3 has a newer copy elsewhere, so it is copied.
     lab.write([1]);
     assert_eq!(lab.log_block_of(1), Some(0));
     assert_eq!(lab.write([5, 9, 13]), NOTHING, "three log blocks are left for three other data blocks");
@@ -633,7 +636,7 @@ fn half(nand: NandParams) -> Space {
 #[test]
 fn a_switch_merge_on_the_papers_drive_takes_2_ms() {
     let mut lab = Lab::<Kast>::filled(&half(kast_slc()), &setup("kast", &[("log_blocks", Value::Count(2))]));
-    // A sequence of B0, then random pages of one data block after the other until it has to go.
+    // The sequence of B0, then random pages of one data block after the other, until the sequence is merged.
     lab.write(0..64);
     assert_eq!(lab.write([64 + 1, 2 * 64 + 1]), SWITCH);
     let report = lab.report();
@@ -685,7 +688,7 @@ fn a_stream_is_found_in_any_order_and_written_in_that_of_its_pages() {
     assert_eq!(lab.write_together(&[8, 9, 10, 11]), SWITCH, "the first sequence is complete and in order");
 }
 
-/// Page 0 of a block that a random log block holds is a page like any other unless a stream begins with it.
+/// Page 0 of a block that a random log block holds is written like any other page unless a stream begins with it.
 #[test]
 fn beside_a_random_log_block_too_only_a_stream_begins_a_sequence() {
     let start = ("sequential_start", Value::Name("allocate"));
@@ -715,9 +718,9 @@ fn whole_blocks_in_order_are_streams_and_copy_nothing_under_either_preemption() 
     }
 }
 
-/// One page at offset 0 of each of sixteen blocks in turn, and a block written whole after every second one. By the
-/// paper's rule each of the single pages opens a log block; with streams they fill random ones, fewer of which have to
-/// be merged, and the whole blocks are switched as before.
+/// One page at offset 0 of each of sixteen blocks in turn, with a whole block written after every second one. By the
+/// paper's rule each single page opens a log block. With streams the single pages share random log blocks, so fewer log
+/// blocks are merged, and the whole blocks are switched as before.
 #[test]
 fn short_writes_at_offset_0_among_whole_blocks_cost_less_if_only_streams_open_sequences() {
     let cost = |threshold: u64| {

@@ -1,4 +1,4 @@
-//! The mapping made of a scheme and its store: an FTL for each group of chips.
+//! The log-block mapping: a scheme and its store, with one FTL for each group of chips.
 
 use flashloom_nand::{Lbn, Lpn, Nand, Origin, Read};
 use flashloom_units::{Component, Figure, Figures, Policy, PolicySpec, Refusal, Value, Violation, violation};
@@ -17,14 +17,15 @@ use crate::placement::{self, PlacementSetup};
 use crate::setup::{Context, Site};
 use crate::{FtlReport, PageWrite, Preemption, streams};
 
-/// Log blocks that any scheme can work with.
+/// Minimum number of log blocks for every scheme.
 const LEAST: u32 = 2;
 
-/// Log blocks that leave a choice of what to merge while one is kept and one is being filled.
+/// Minimum number of log blocks with preemption: one is kept free, one takes pages, and two remain to choose a victim
+/// from.
 const LEAST_PREEMPTED: u32 = 4;
 
-/// Superblocks that a group needs besides its data blocks and log blocks: where a merge gathers pages, and where a
-/// change of span does.
+/// Superblocks that a group needs beyond its data and log blocks: the target of a full merge, and the target of a
+/// change of span.
 fn spare(placement: placement::Profile) -> u32 {
     1 + u32::from(placement.widest > 1)
 }
@@ -33,13 +34,13 @@ fn of_placement(refusal: Refusal) -> Refusal {
     refusal.or_at(placement::SLOT.key)
 }
 
-/// A log-block mapping as a policy.
+/// The policy of a log-block mapping with this scheme.
 pub(in crate::mapping) fn policy<S: Scheme + 'static>(spec: &'static PolicySpec) -> Policy<dyn Mapping> {
     let policy = Policy::<dyn Mapping>::new(spec, |values, on| Ok(Box::new(Ftl::<S>::new(values, on)?)));
     policy.with_profile(profile::<S>)
 }
 
-/// What a log-block mapping asks for.
+/// What a log-block mapping requires of the drive, for the check before a run.
 ///
 /// # Errors
 /// The scheme does not fit the device, or the device has too few spare blocks for the log blocks.
@@ -82,22 +83,22 @@ fn profile<S: Scheme>(values: &[Value], site: &Site<'_>) -> Result<Profile, Refu
     Err(refusal.help("raise device.over_provisioning or device.blocks"))
 }
 
-/// An array of log-block FTLs, one a group of chips.
+/// An array of log-block FTLs, one for each group of chips.
 pub(super) struct Ftl<S> {
     pub(super) store: Store,
     pub(super) scheme: S,
     homes: Homes,
-    /// Where the placement may move logical blocks, or the scheme looks for streams: what brings the pages of each
-    /// block together.
+    /// Groups the pages of a write by logical block. Present if the placement may move logical blocks or the scheme
+    /// looks for streams.
     batch: Option<Batch>,
     streams: Option<Streams>,
     spans: Option<Spans>,
-    /// Writes with the addresses that their spans give them.
+    /// Scratch: the pages of a write, with addresses permuted by the spans.
     placed: Vec<PageWrite>,
-    /// The group whose turn it is in the background.
+    /// Group whose merge takes the next step in the background.
     background: u32,
     pub(super) bounds: Bounds,
-    /// Whether the scheme can look for streams, so that it has their statistics.
+    /// Whether the scheme can look for streams; if so, the mapping reports stream statistics.
     has_stream_figures: bool,
 }
 
@@ -153,12 +154,12 @@ impl<S: Scheme> Ftl<S> {
         })
     }
 
-    /// The address of a page below the spans of logical blocks.
+    /// The address that the log-block FTL uses for a host page: permuted if its region spans several chips.
     fn placed(&self, lpn: Lpn) -> Lpn {
         self.spans.as_ref().map_or(lpn, |spans| spans.placed(lpn))
     }
 
-    /// Writes pages with the addresses that their spans give them.
+    /// Writes pages under their permuted addresses.
     fn write_spread(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         let is_timed = nand.is_timed();
         if let Some(spans) = self.spans.as_mut().filter(|_| is_timed) {
@@ -206,7 +207,8 @@ impl<S: Scheme> Ftl<S> {
 }
 
 impl Chip<'_> {
-    /// The data block of a page, if the page is the next to be programmed there.
+    /// The data block that a page can be programmed to: its own, if the page is the next one there, or a new one for
+    /// page 0 of a logical block without pages. `None` if the page goes to the log.
     fn place_in_data_block(&mut self, lbn: Lbn, lpn: Lpn) -> Option<SuperblockId> {
         if self.store.is_gathered(self.group, lbn) {
             return None;
@@ -250,7 +252,7 @@ impl<S: Scheme> MappingExtras for Ftl<S> {
         let merging = in_turn.filter(|&group| self.store.jobs[group as usize].is_some());
         let Some(group) = merging.clone().next() else { return false };
         let others = merging.count() > 1;
-        // A page of the host that comes now waits for this step, and for nothing before it.
+        // The drive is idle: a host page that arrives now waits for this step only.
         self.store.nobody_waits(group);
         let goes_on = Chip { store: &mut self.store, nand, group }.step();
         self.background = if goes_on { group } else { (group + 1) % groups };
@@ -327,7 +329,7 @@ impl<S: Scheme> Mapping for Ftl<S> {
         self.scheme.check_loaded(store)?;
         self.spans.as_ref().map_or(Ok(()), Spans::check)?;
         for lbn in (0..store.logical_blocks()).map(Lbn) {
-            // Spans move logical blocks within the group that their number gives them.
+            // Spans keep a logical block in the group given by its number.
             let is_home =
                 |home: u32| store.is_on(lbn, home) && (self.spans.is_none() || home == lbn.0 % store.groups());
             if !homes.of(lbn).map_or_else(|| store.is_nowhere(lbn), is_home) {

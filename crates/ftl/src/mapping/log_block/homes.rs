@@ -1,4 +1,4 @@
-//! Which group of chips each logical block is on, and how one moves to another.
+//! The group of chips that each logical block is placed on, and moves to another group.
 
 use crate::PageWrite;
 use flashloom_nand::Lbn;
@@ -8,11 +8,11 @@ use super::store::Chip;
 use super::superblocks::SuperblockId;
 use crate::placement::Placement;
 
-/// The groups that logical blocks are on.
+/// Groups of all logical blocks.
 pub(super) struct Homes {
     pub(super) placement: Box<dyn Placement>,
     home: Vec<u32>,
-    /// Logical blocks of each group, and how many it has room for.
+    /// Number of logical blocks on each group; `room` is the maximum.
     placed: Vec<u32>,
     room: u32,
 }
@@ -24,7 +24,7 @@ impl Homes {
         Self { placement, home: vec![NO_INDEX; logical_blocks as usize], placed: vec![0; groups as usize], room }
     }
 
-    /// Checks homes that were loaded: no group has more logical blocks than it has room for.
+    /// Checks loaded homes: no group holds more logical blocks than it has room for.
     pub(super) fn check(&self) -> Result<(), Violation> {
         let mut placed = vec![0; self.placed.len()];
         self.home.iter().filter(|&&home| home != NO_INDEX).for_each(|&home| placed[home as usize] += 1);
@@ -34,13 +34,14 @@ impl Homes {
         }
     }
 
-    /// The group of a logical block; any if it has no pages.
+    /// The group of a logical block; `None` before its first write, when it may be placed anywhere.
     pub(super) fn of(&self, lbn: Lbn) -> Option<u32> {
         let home = self.home[lbn.at()];
         (home != NO_INDEX).then_some(home)
     }
 
-    /// The group for pages of a logical block that are written together, and the one that it leaves for that.
+    /// Places a logical block whose pages are about to be written: returns its group, and the previous one if it has to
+    /// move.
     pub(super) fn place(&mut self, lbn: Lbn) -> (u32, Option<u32>) {
         let old = self.of(lbn);
         let mut group = self.placement.place(lbn, old);
@@ -60,10 +61,10 @@ impl Homes {
 }
 
 impl Chip<'_> {
-    /// Writes pages of a logical block and moves its others to this group: all of them in order into a new data block.
-    /// The old data block is erased; log blocks that had pages of it lose them.
+    /// Writes pages of a logical block and moves the rest of it to this group: all pages, in order, to a new data
+    /// block. The old data block is erased; the copies in log blocks of the old group die.
     pub(super) fn move_in(&mut self, lbn: Lbn, from: u32, writes: &[PageWrite]) {
-        // A merge that gathers the logical block where it was would go on with pages that are here.
+        // A merge that is gathering this logical block on the old group has to end before the block moves.
         Chip { store: self.store, nand: self.nand, group: from }.finish_before_move();
         let to = self.store.blocks.allocate(self.group);
         let last_written = writes.iter().map(|write| self.store.offset(write.lpn) + 1).max().unwrap_or(0);
@@ -91,7 +92,7 @@ mod tests {
     use crate::mapping::log_block::report::MergeReport;
     use crate::{FtlSetup, placement};
 
-    /// Four chips with room for two logical blocks each, on which nothing was written.
+    /// Four empty chips with room for two logical blocks each.
     fn round_robin() -> Lab<Bast> {
         let placement = placement::builtin().choose("round-robin", &[]).expect("a placement of the table");
         let setup = FtlSetup { placement, ..setup("bast", &[]) };

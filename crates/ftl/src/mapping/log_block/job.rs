@@ -18,7 +18,7 @@ pub(crate) enum MergeKind {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct MergeJob {
     pub(super) slot: LogSlot,
-    /// The log block; with several, the first.
+    /// First block of the log block, which is a superblock with `width` above one.
     pub(super) log_block: BlockId,
     pub(super) kind: MergeKind,
     /// k(L), the associativity of the log block, when the merge began.
@@ -26,7 +26,7 @@ pub(super) struct MergeJob {
     /// The logical block being gathered, and the block that it is gathered in; `None` between two logical blocks.
     pub(super) lbn: Lbn,
     pub(super) to: SuperblockId,
-    /// Pages that the gathered block will hold.
+    /// Number of pages that the gathered block will have at the end of the merge.
     pub(super) end: u32,
     pub(super) copies: u32,
     pub(super) erases: u32,

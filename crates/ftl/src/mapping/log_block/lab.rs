@@ -1,4 +1,4 @@
-//! A log-block drive by hand, in counting mode with every check on, for tests that look inside.
+//! A small log-block drive for tests that look inside: counting mode, all checks on.
 
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ pub(crate) struct Cost {
 /// The writes of KAST's Figures 1 and 2, on six full data blocks of four pages and four log blocks.
 pub(crate) const SEQUENCE: [u32; 8] = [0, 4, 8, 12, 16, 20, 1, 5];
 
-/// Where a merge gathers pages.
+/// Blocks that a chip needs as the target of a merge.
 const GATHERED_IN: u32 = 1;
 
 /// Chips of one plane whose blocks have four pages, as in the papers' figures.
@@ -47,7 +47,7 @@ pub(crate) fn space(chips: u32, data_blocks: u32, log_blocks: u32) -> Space {
     Space { nand, logical_pages: u64::from(chips * data_blocks * PAGES) }
 }
 
-/// A setup without preemption, as the papers have it.
+/// A setup without preemption, as in the papers.
 pub(crate) fn setup(mapping: &str, set: &[(&str, Value)]) -> FtlSetup {
     let mut setup = FtlSetup::with_defaults();
     setup.mapping = builtin().choose(mapping, set).expect("the mapping takes these parameters");
@@ -64,7 +64,7 @@ pub(crate) struct Lab<S> {
 }
 
 impl<S: Scheme> Lab<S> {
-    /// A drive on which nothing was written.
+    /// An erased drive.
     pub(crate) fn empty(space: &Space, setup: &FtlSetup) -> Self {
         setup.profile(space).expect("the FTL goes with the array");
         let mut nand = Nand::new(&space.nand);
@@ -130,7 +130,7 @@ impl<S: Scheme> Lab<S> {
         self.check();
     }
 
-    /// The account is in order, and every page holds what was written last.
+    /// Checks the counters, and that every page holds what was written last.
     fn check(&mut self) {
         let mask = self.nand.geometry().full_mask();
         for lpn in (0..self.logical_pages).map(Lpn) {
@@ -146,7 +146,7 @@ impl<S: Scheme> Lab<S> {
         self.verifier.check().expect("every command was legal, and every sector as expected");
     }
 
-    /// What an idle step cost, and whether something is left to do after it.
+    /// Takes one idle step: its cost, and whether work remains.
     pub(crate) fn idle(&mut self) -> (Cost, bool) {
         let mut goes_on = false;
         let cost = self.costing(|lab| {
@@ -176,7 +176,7 @@ impl<S: Scheme> Lab<S> {
         (*self.ftl.store.merges).clone()
     }
 
-    /// Streams found since the beginning; nothing where nobody looks for them.
+    /// Streams found so far; `None` if the scheme does not look for them.
     pub(crate) fn streams(&self) -> Option<u64> {
         let index = MERGES.len() + STREAMS.iter().position(|statistic| statistic.name == "streams")?;
         self.ftl.figures().get(index)?.whole()

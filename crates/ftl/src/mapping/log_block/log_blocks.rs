@@ -1,8 +1,8 @@
 //! The log blocks of every group, and which data blocks each is associated with.
 //!
-//! The associativity k(L) of a log block L is the number of logical blocks that have valid pages in it: A(L) in KAST's
-//! terms. It grows when a page of another logical block is written there, and falls when the last valid page of one
-//! dies, because it was written again elsewhere, copied by a merge or trimmed.
+//! The associativity k(L) of a log block L is the number of logical blocks that have valid pages in it; KAST calls the
+//! set of them A(L). It grows when a page of a further logical block is written to L. It falls when the last valid page
+//! of a logical block dies, because it was written elsewhere, copied by a merge or trimmed.
 //!
 //! Memory: 8 bytes a page of the log, 2 bytes a logical block. A change costs O(k).
 
@@ -12,7 +12,7 @@ use flashloom_units::{Id, NO_INDEX, Violation, violation};
 use super::superblocks::SuperblockId;
 use serde::{Deserialize, Serialize};
 
-/// A log block's place in the table; what it stands for changes with every merge.
+/// Index of a log block in the table. A slot is reused for another block after each merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LogSlot(pub(crate) u32);
 
@@ -42,7 +42,7 @@ impl LogSlot {
     }
 }
 
-/// A logical block with valid pages in a log block, and how many.
+/// A logical block with valid pages in a log block, and the number of these pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Association {
     pub(crate) lbn: Lbn,
@@ -51,13 +51,13 @@ pub(crate) struct Association {
 
 pub(crate) struct LogBlocks {
     per_group: u32,
-    /// Most associations that a log block can have: its pages.
+    /// Maximum associations of a log block: its pages.
     capacity: usize,
     superblocks: Vec<SuperblockId>,
     slots: Vec<LogSlot>,
     associations: Vec<Association>,
     associativity: Vec<u32>,
-    /// Log blocks that each logical block has valid pages in.
+    /// Number of log blocks that hold valid pages of each logical block.
     log_blocks_of: Vec<u16>,
     in_use: Vec<u32>,
 }
@@ -86,12 +86,12 @@ impl LogBlocks {
         }
     }
 
-    /// Slots of all groups: the length of a table by slot.
+    /// Number of slots of all groups, for tables indexed by slot.
     pub(crate) fn slots(&self) -> usize {
         self.superblocks.len()
     }
 
-    /// Slots of all groups that stand for a log block.
+    /// Slots of all groups that hold a log block.
     pub(crate) fn all_in_use(&self) -> impl Iterator<Item = LogSlot> {
         (0..self.slots() as u32).map(LogSlot).filter(|&slot| self.superblock(slot).is_some())
     }
@@ -101,7 +101,7 @@ impl LogBlocks {
         (group * self.per_group..(group + 1) * self.per_group).map(LogSlot)
     }
 
-    /// Slots of a group that stand for a log block.
+    /// Slots of a group that hold a log block.
     pub(crate) fn in_use(&self, group: u32) -> impl Iterator<Item = LogSlot> {
         self.of_group(group).filter(|&slot| self.superblock(slot).is_some())
     }
@@ -116,13 +116,13 @@ impl LogBlocks {
         self.superblocks[slot.at()]
     }
 
-    /// The log block that a superblock is, or none.
+    /// The slot of a superblock; `NONE` if it is no log block.
     #[inline]
     pub(crate) fn slot_of(&self, superblock: SuperblockId) -> LogSlot {
         self.slots[superblock.at()]
     }
 
-    /// A(L), in no order that means anything.
+    /// A(L), in arbitrary order.
     #[inline]
     pub(crate) fn associations(&self, slot: LogSlot) -> &[Association] {
         let first = slot.at() * self.capacity;
@@ -154,7 +154,7 @@ impl LogBlocks {
         slot
     }
 
-    /// Checks tables that were loaded: slots and superblocks know each other, and the counts are those of the slots.
+    /// Checks loaded tables: slots and superblocks refer to each other, and the counts agree with the associations.
     pub(super) fn check(&self, group_of: impl Fn(SuperblockId) -> u32) -> Result<(), Violation> {
         for slot in (0..self.slots() as u32).map(LogSlot) {
             let (superblock, k) = (self.superblock(slot), self.associativity(slot) as usize);
@@ -201,7 +201,7 @@ impl LogBlocks {
         self.associations(slot).iter().all(|association| association.lbn == lbn)
     }
 
-    /// The superblock is a log block no more; the associations of one that becomes a data block end here.
+    /// Frees a slot and its associations; returns its superblock, which may become a data block.
     pub(super) fn close(&mut self, slot: LogSlot) -> SuperblockId {
         while let Some(&Association { lbn, pages }) = self.associations(slot).last() {
             (0..pages).for_each(|_| self.forget(slot, lbn));
@@ -212,7 +212,7 @@ impl LogBlocks {
         superblock
     }
 
-    /// A valid page of the logical block was written to the log block.
+    /// Counts a valid page of the logical block in the log block.
     pub(super) fn associate(&mut self, slot: LogSlot, lbn: Lbn) {
         let (first, k) = (slot.at() * self.capacity, self.associativity[slot.at()] as usize);
         let known = self.associations[first..first + k].iter_mut().find(|association| association.lbn == lbn);
@@ -225,7 +225,7 @@ impl LogBlocks {
         }
     }
 
-    /// A valid page of the logical block in the log block died.
+    /// Counts a page of the logical block in the log block as dead.
     pub(super) fn forget(&mut self, slot: LogSlot, lbn: Lbn) {
         let (first, k) = (slot.at() * self.capacity, self.associativity[slot.at()] as usize);
         let known = self.associations[first..first + k].iter().position(|association| association.lbn == lbn);

@@ -1,14 +1,14 @@
-//! Merges: how a log block becomes free again, a step at a time.
+//! Merges reclaim log blocks, a step at a time.
 //!
 //! ```text
-//! switch   the log block holds every page of its logical block, in order: it becomes the data block; the old is erased
-//! partial  it holds the first ones in order: the others are copied in, then as a switch
-//! full     for each logical block in A(L): the newest copies of its pages are gathered in a new data block, and the
-//!          old one is erased; then the log block is erased
+//! switch   the log block holds all pages of its logical block in order: it becomes the data block, the old is erased
+//! partial  it holds the first pages in order: the rest is copied in, then as for a switch
+//! full     for each logical block in A(L): gather the newest copies of its pages in a new data block, erase the old;
+//!          then erase the log block
 //! ```
 //!
-//! A step is one page programmed or one block erased. The host may write between steps: what it writes goes to another
-//! log block and is newer, wherever the merge has got to.
+//! A step programs one page or erases one block. The host may write between steps. Such pages go to another log block
+//! and are newer than what the merge copies, at any point of the merge.
 
 use flashloom_nand::{Lbn, Origin};
 use flashloom_units::{Violation, violation};
@@ -21,8 +21,8 @@ use super::superblocks::SuperblockId;
 use crate::{PageWrite, Preemption};
 
 impl Store {
-    /// Checks a merge that was loaded: what is left of it are pages of its logical block that are still to be gathered,
-    /// and it will have cost no more than its bound.
+    /// Checks a loaded merge: only pages of its logical block that are still to be gathered remain, and its cost so far
+    /// leaves it within its bound.
     pub(super) fn check_merge(&self, job: &MergeJob, group: u32) -> Result<(), Violation> {
         let MergeJob { slot, log_block, kind, associativity, lbn, to, end, copies, erases } = *job;
         let cannot = |what: &str| Err(violation!("log-block map: group {group} cannot be merging {what}"));
@@ -38,8 +38,8 @@ impl Store {
         if log_block != self.blocks.block(log, 0) || !is_target || end > self.blocks.pages() {
             return cannot("that log block there");
         }
-        // Pages of the log block and the data block that lie behind what is gathered would be lost; those before it are
-        // where they belong.
+        // Pages of the log block or data block outside the range still to be copied would be lost; pages already
+        // gathered must be at their offsets in the target.
         let written = if gathers { self.blocks.written(to) } else { 0 };
         if gathers {
             if lbn.0 >= self.logical_blocks() {
@@ -68,14 +68,15 @@ impl Store {
         if is_bounded && associativity <= self.limits().associativity { Ok(()) } else { cannot("so much") }
     }
 
-    /// Whether the pages of a logical block are being gathered, so that its old data block takes no more.
+    /// Whether a merge is gathering the pages of a logical block. Its old data block then takes no more pages.
     pub(super) fn is_gathered(&self, group: u32, lbn: Lbn) -> bool {
         self.jobs[group as usize].is_some_and(|job| job.lbn == lbn)
     }
 
-    /// How a log block of one logical block can be merged. It can become the data block if its valid pages are in place
-    /// and the data block holds nothing that is newest below what was written; pages that are newest in other log
-    /// blocks stay there. A log block whose pages are all dead is only erased.
+    /// The cheapest merge of a log block that holds a single logical block. It can become the data block if its valid
+    /// pages are at their offsets and, below its write pointer, no page has its newest copy in the old data block.
+    /// Newest copies in other log blocks stay there. A log block without valid pages counts as `Full`, which then only
+    /// erases it.
     pub(crate) fn sequential_merge(&self, slot: LogSlot, lbn: Lbn) -> MergeKind {
         let (log, data) = (self.log.superblock(slot), self.data_block(lbn));
         let in_place = |offset| {
@@ -95,7 +96,7 @@ impl Store {
         }
     }
 
-    /// How many pages of a logical block there are up to the last that is newest in its data block.
+    /// Offset behind the last page of a logical block whose newest copy is in its data block.
     fn end_of_data(&self, lbn: Lbn) -> u32 {
         let data = self.data_block(lbn);
         let is_in_data = |&offset: &u32| {
@@ -107,8 +108,8 @@ impl Store {
 }
 
 impl Chip<'_> {
-    /// Opens a log block, and leaves `kept` of them for others. Where none is free, what the scheme chooses is merged
-    /// first; with preemption that merge began when the last free one was taken, and is over by now.
+    /// Opens a log block and leaves at least `kept` free. If there are too few, the scheme's victim is merged first.
+    /// With preemption that merge began when the last free log block was opened, and has ended by now.
     pub(crate) fn open_log_block(&mut self, scheme: &mut impl Scheme, kept: u32) -> LogSlot {
         while self.store.log.free_slots(self.group) <= kept {
             self.begin_if_idle(scheme, LogSlot::NONE);
@@ -128,7 +129,7 @@ impl Chip<'_> {
         }
     }
 
-    /// Merges a log block to the end, after the merge that its group is at.
+    /// Merges a log block completely, after completing the merge under way on its group.
     pub(crate) fn merge(&mut self, slot: LogSlot, kind: MergeKind) {
         let merging = self.store.is_merging(self.group, slot);
         self.finish();
@@ -138,12 +139,12 @@ impl Chip<'_> {
         }
     }
 
-    /// Goes on with the group's merge to its end.
+    /// Completes the group's merge.
     pub(super) fn finish(&mut self) {
         while self.step() {}
     }
 
-    /// Begins a merge; the log block takes no page any more.
+    /// Begins a merge. The log block takes no more pages.
     pub(super) fn begin(&mut self, slot: LogSlot, kind: MergeKind) {
         debug_assert!(self.store.jobs[self.group as usize].is_none(), "a group merges one log block at a time");
         let mut job = MergeJob {
@@ -166,7 +167,7 @@ impl Chip<'_> {
         self.nand.begin_job(Origin::Merge, job.log_block);
     }
 
-    /// Writes a page for the host into a sequential log block, at its place, while that is merged partially.
+    /// Merges a sequential log block partially and writes a host page into it at its offset.
     pub(crate) fn partial_merge_with(&mut self, slot: LogSlot, write: &PageWrite) {
         self.finish();
         self.begin(slot, MergeKind::Partial);
@@ -183,7 +184,7 @@ impl Chip<'_> {
         }
     }
 
-    /// One step of the group's merge; false once there is none.
+    /// Takes one step of the group's merge; returns false if none is left.
     pub(super) fn step(&mut self) -> bool {
         let Some(mut job) = self.store.jobs[self.group as usize] else { return false };
         let (copies, erases) = (job.copies, job.erases);
@@ -209,7 +210,7 @@ impl Chip<'_> {
         !ended
     }
 
-    /// Begins with the next logical block of a full merge; false if none is left.
+    /// Begins to gather the next logical block of a full merge; returns false if none is left.
     fn choose(&mut self, job: &mut MergeJob) -> bool {
         let Some(association) = self.store.log.associations(job.slot).first() else { return false };
         job.lbn = association.lbn;
@@ -218,7 +219,7 @@ impl Chip<'_> {
         true
     }
 
-    /// What was gathered is the data block from now on; true if that ends the merge.
+    /// Makes the gathered block the data block, and erases the old one. Returns true if the merge ends with this.
     fn replace_data_block(&mut self, job: &mut MergeJob) -> bool {
         if job.kind != MergeKind::Full {
             self.store.log.close(job.slot);
@@ -234,7 +235,7 @@ impl Chip<'_> {
 }
 
 impl Store {
-    /// A merge is over: its account.
+    /// Counts a completed merge, and asserts that it kept within its bound.
     fn merged(&mut self, job: &MergeJob) {
         let blocking = self.costs.of(job.copies, job.erases);
         let bound = self.costs.full_merge(self.blocks.pages(), job.associativity.max(1));

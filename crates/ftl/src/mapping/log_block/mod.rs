@@ -1,28 +1,27 @@
-//! The log-block family: block maps whose updates go to a few log blocks, which are merged with the data blocks.
+//! The log-block family: block maps whose updates go to a few log blocks, which are then merged with the data blocks.
 //!
 //! - [`superblocks`]: blocks, or blocks of several chips that are used as one.
 //! - [`log_blocks`]: the log blocks and the data blocks that each is associated with.
-//! - [`streams`]: runs of pages that are written together, for schemes that treat them apart.
+//! - [`streams`]: runs of consecutive pages written together, for schemes that treat them differently.
 //! - [`store`]: data blocks, log blocks and map; reads, writes and copies of pages.
 //! - [`merge`]: switch, partial and full merges, a step at a time.
 //!
-//! A [`Scheme`] decides which log block a page goes to and which is merged; it is one file beside this folder. Each
-//! group of chips runs a scheme of its own ("one FTL a chip"), and logical blocks are placed on groups.
+//! A [`Scheme`] chooses the log block for each page and the one to merge. Every scheme is one file beside this folder.
+//! Each group of chips has its own data and log blocks ("one FTL a chip"), and logical blocks are placed on groups.
 //!
 //! ```text
-//! preemption = "none"   a merge is done at once, and its chip does nothing else meanwhile (Urgency::Blocking)
-//! preemption = "page"   the last free log block is kept for the time that a merge takes: when it is taken, a merge
-//!                       begins, and each page of the host pays for so many of its steps that it is over before another
-//!                       log block can be needed:
+//! preemption = "none"   a merge runs to its end at once and blocks its chip (Urgency::Blocking)
+//! preemption = "page"   one log block is kept free. Opening it begins a merge, and each host page then pays for so
+//!                       many steps of the merge that it ends before another log block can be needed:
 //!                           steps = ceil(((k + 1)(N + 1) + 1) / W)
-//!                       with k the largest associativity, N the pages of a block and W the pages that a log block
-//!                       takes at least; one partial merge that was under way is included
+//!                       k: largest associativity, N: pages of a block, W: pages that a log block takes at least; this
+//!                       includes one partial merge that may be under way
 //! ```
 //!
-//! So without preemption a page of the host waits for one such merge at most, N k C_copy + (k + 1) C_erase, and with it
-//! for `steps` of one, each time with what the scheme does at once beside it (`Guarantees::besides`). KAST's W is its
-//! K, so its bound falls from N K to about 2 N copies. Where W is one (BAST, SAST) every page may need a log block of
-//! its own, and preemption does not help writes. Reads wait for one operation.
+//! Without preemption a host page waits for at most one such merge, N k C_copy + (k + 1) C_erase; with it, for `steps`
+//! of one. What the scheme does at once for a page comes on top (`Guarantees::besides`). In KAST W is K, so its bound
+//! falls from N K to about 2 N copies. In BAST and SAST W is one: every page may need a log block of its own, and
+//! preemption does not help writes. Reads wait for one operation.
 
 mod batch;
 mod ftl;

@@ -1,8 +1,8 @@
-//! What a log-block mapping counts: its statistics, and their values.
+//! Statistics of log-block mappings, and their values.
 
 use flashloom_units::{Figure, Latency, Ns, Reader, State, StateError, Statistic, Unit, Writer};
 
-/// Statistics of every log-block mapping. One that looks for streams has those of streams behind them.
+/// Statistics of every log-block mapping. A mapping that looks for streams appends those of streams.
 pub(in crate::mapping) const MERGES: &[Statistic] = &[
     Statistic::count("switch_merges", "Switch merges: log blocks that became data blocks without a copy."),
     Statistic::count(
@@ -45,11 +45,11 @@ pub(in crate::mapping) const MERGES: &[Statistic] = &[
 /// Guarantees of a mapping about its merges.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
-    /// Bound of the time that a merge blocks a chip.
+    /// Upper bound of the time that a merge blocks its chip.
     pub(crate) blocking_ns: Ns,
-    /// Bound of the time that a page of the host waits.
+    /// Upper bound of the time that a host page waits for merges.
     pub(crate) wait_ns: Ns,
-    /// Log pages kept from the mapping.
+    /// Log pages that preemption reserves, so that writes can go on during a merge.
     pub(crate) reserved_pages: u64,
 }
 
@@ -62,13 +62,14 @@ pub(crate) struct MergeReport {
     pub(crate) filler_pages: u64,
     /// Pages moved because their logical block was placed on another chip.
     pub(crate) migrated_pages: u64,
-    /// Log blocks merged with each number of associated data blocks.
+    /// Number of merges by the associativity of the log block.
     pub(crate) associativity: Vec<u64>,
     pub(crate) blocking_ns: Latency,
     pub(crate) longest_wait_ns: Ns,
 }
 
-/// Bounds that states of older drives have before and behind the longest wait. They follow from the configuration.
+/// Words in a saved state, before and after the longest wait, that once held bounds. They are saved as zeros: the
+/// bounds follow from the configuration.
 const OLDER_BOUNDS: [usize; 2] = [1, 2];
 
 impl State for MergeReport {

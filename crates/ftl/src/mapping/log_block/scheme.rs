@@ -1,4 +1,4 @@
-//! What a scheme of log blocks is.
+//! The interface of a log-block scheme.
 
 use flashloom_units::{Refusal, State, Value, Violation, violation};
 
@@ -8,48 +8,49 @@ use super::store::{Chip, Store};
 use crate::PageWrite;
 use crate::setup::Site;
 
-/// What a scheme guarantees about its log blocks.
+/// Guarantees of a scheme about its log blocks; the bounds on merges and waits follow from them.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::mapping) struct Guarantees {
-    /// k(L) of no log block is above this.
+    /// Upper bound of k(L).
     pub(in crate::mapping) associativity: u32,
     /// Pages that a log block takes at least before another one is needed.
     pub(in crate::mapping) pages_a_log_block: u32,
-    /// Copies and erases that writing one page can take at once, besides the merge that makes room.
+    /// Maximum copies and erases that writing one page can cause at once, beyond the merge that makes room for it.
     pub(in crate::mapping) besides: (u32, u32),
 }
 
-/// A scheme of log blocks: the state of all groups.
+/// A log-block scheme, with its state for all groups.
 pub(in crate::mapping) trait Scheme: Send + Sized + State {
-    /// The shape it wants, and what it guarantees on this drive.
+    /// The layout that it needs, and its guarantees on this drive.
     fn layout(values: &[Value], site: &Site<'_>) -> Layout;
 
-    /// Refuses what of its own parameters cannot work on a device.
+    /// Refuses parameters of its own that cannot work on this device.
     fn check(_values: &[Value], _site: &Site<'_>) -> Result<(), Refusal> {
         Ok(())
     }
 
-    /// Consecutive pages from the first one of a logical block on that it treats as a stream where they are written
-    /// together ([`Store::begins_stream`]); nothing where it looks at each page alone.
+    /// Minimum length in pages of a stream: consecutive pages, from the first page of a logical block, that are written
+    /// together ([`Store::begins_stream`]). `None` if the scheme looks at each page alone.
     fn stream_pages(_values: &[Value]) -> Option<u32> {
         None
     }
 
-    /// Builds it; the store has the layout that it asked for.
+    /// Builds the scheme on a store of the layout that it asked for.
     fn new(values: &[Value], site: &Site<'_>, store: &Store) -> Self;
 
-    /// Writes a page that does not go into its data block to a log block, and makes room first if there is none.
+    /// Writes a page to a log block and makes room first if none is free. Called for every page that is not written to
+    /// its data block.
     fn write(&mut self, chip: &mut Chip, write: &PageWrite);
 
-    /// Which log block of a group to merge when a free one is needed, and how; not the one just opened, which holds
-    /// nothing yet. It takes no page from then on.
+    /// Chooses the log block of a group to merge when a free one is needed, and the kind of merge. Never `opened`,
+    /// which was just opened and is empty. The returned log block takes no more pages.
     fn victim(&mut self, store: &Store, group: u32, opened: LogSlot) -> (LogSlot, MergeKind);
 
-    /// Checks a state that was loaded: what it knows of log blocks is so in the store, which was checked before.
+    /// Checks a loaded state against the store, which was checked before.
     fn check_loaded(&self, store: &Store) -> Result<(), Violation>;
 }
 
-/// What a scheme needs of the drive.
+/// The layout that a scheme needs.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::mapping) struct Layout {
     /// Chips that share a superblock.
@@ -59,10 +60,10 @@ pub(in crate::mapping) struct Layout {
     pub(in crate::mapping) guarantees: Guarantees,
 }
 
-/// Clocks of log blocks go on from there: no drive writes as many pages.
+/// Upper bound of loaded write clocks: no drive writes that many pages, and later additions cannot overflow.
 pub(in crate::mapping) const LATEST: u64 = 1 << 60;
 
-/// The error of a scheme that takes a log block for what it is not.
+/// The error for a scheme whose state disagrees with its log block.
 pub(in crate::mapping) fn mistaken(slot: LogSlot) -> Violation {
     violation!("log blocks: slot {} holds other pages, or another time, than its scheme says", slot.0)
 }

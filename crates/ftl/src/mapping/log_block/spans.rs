@@ -1,8 +1,8 @@
-//! How many chips the logical blocks of a region span: a permutation of the addresses within the region.
+//! Spans: the number of chips over which the logical blocks of a region are distributed, as a permutation of addresses.
 //!
-//! A region is `widest` logical blocks, one a chip. With a span of c, its pages are dealt to c logical blocks at a
-//! time: page p of c blocks of N pages becomes page p / c of block p mod c. Everything below works with permuted
-//! addresses, so only a change of span has to move anything: the whole region, in order, into new data blocks.
+//! A region is `widest` logical blocks, one on each chip. With a span of c, c logical blocks at a time share their
+//! pages: page p of the c blocks, of N pages each, becomes page p / c of block p mod c. All other code works with
+//! permuted addresses. A change of span moves the whole region, in order, into new data blocks.
 
 use crate::PageWrite;
 use flashloom_nand::{Lbn, Lpn, Nand};
@@ -15,7 +15,7 @@ use crate::placement::{Ledger, Placement, Region, Run, Times};
 
 /// The spans of all regions.
 pub(super) struct Spans {
-    /// Pages of a logical block, and logical blocks of a region.
+    /// Pages of a logical block; logical blocks of a region.
     pages: u32,
     widest: u32,
     regions: Vec<Region>,
@@ -25,7 +25,7 @@ pub(super) struct Spans {
 
 flashloom_units::state! { Spans { array regions; value reading; fixed pages, widest, times; } }
 
-/// The run of reads that may go on.
+/// The current run of consecutive reads.
 #[derive(Serialize, Deserialize)]
 struct Reading {
     next: Lpn,
@@ -37,7 +37,7 @@ impl Reading {
 }
 
 impl Spans {
-    /// Regions of `widest` logical blocks within the host's pages; what is left over at the end has a span of one.
+    /// Regions of `widest` logical blocks over the host's pages. A remainder at the end keeps a span of one.
     pub(super) fn new(store: &mut Store, widest: u32, logical_pages: u64) -> Self {
         store.watch_copies();
         let pages = store.blocks.pages();
@@ -51,7 +51,7 @@ impl Spans {
         }
     }
 
-    /// Checks what was loaded of regions: their spans, and that no sum is near its end.
+    /// Checks loaded regions: their spans, and that their sums cannot overflow.
     pub(super) fn check(&self) -> Result<(), Violation> {
         let is_sound = |region: &Region| {
             let Ledger { wider_ns, narrower_ns, blocks_written, blocks_if_narrower, blocks_if_wider } = region.ledger;
@@ -77,20 +77,20 @@ impl Spans {
         (lpn.0 / (self.pages * self.widest)) as usize
     }
 
-    /// The address that a page has under a span.
+    /// The address of a page under a given span.
     fn permuted(&self, lpn: Lpn, span: u32) -> Lpn {
         let size = self.pages * span;
         let (base, page) = (lpn.0 / size * size, lpn.0 % size);
         Lpn(base + page % span * self.pages + page / span)
     }
 
-    /// The address that a page has below this layer.
+    /// The permuted address of a page.
     pub(super) fn placed(&self, lpn: Lpn) -> Lpn {
         self.regions.get(self.region_of(lpn)).map_or(lpn, |region| self.permuted(lpn, region.span))
     }
 
-    /// Notes a page that is to be read. The placement learns of a run when it is over: when a page that does not follow
-    /// is read, or one that finds the array idle.
+    /// Counts a page about to be read. A run ends, and is reported to the placement, when a page is read that does not
+    /// follow it, or when the array is idle at the next read.
     pub(super) fn watch_read(&mut self, placement: &mut dyn Placement, store: &mut Store, nand: &mut Nand, lpn: Lpn) {
         let in_flight = nand.in_flight() as u32;
         let begins_region = lpn.0.is_multiple_of(self.pages * self.widest);
@@ -107,8 +107,8 @@ impl Spans {
         self.reading.next = Lpn(lpn.0 + 1);
     }
 
-    /// Widens regions before pages that are written together, from their first page on. What is written in sequence
-    /// goes to the log in order then; a change in its midst would break the order, and cost a full merge each time.
+    /// Widens the spans of regions whose first page is in this write, before the pages are written. A sequence then
+    /// goes to the log in order. Widening in the middle of it would break the order and cost a full merge each time.
     pub(super) fn widen_for(
         &mut self,
         placement: &dyn Placement,
@@ -126,7 +126,7 @@ impl Spans {
         }
     }
 
-    /// Notes pages that have been written together.
+    /// Reports pages that were written together to the placement.
     pub(super) fn watch_writes(
         &mut self,
         placement: &mut dyn Placement,
@@ -142,8 +142,8 @@ impl Spans {
         }
     }
 
-    /// Tells the placement of a run of a region, and moves the region if it wants another span; a wider one only
-    /// between reads.
+    /// Reports a run to the placement, and moves the region if the placement returns another span. After a write the
+    /// span only narrows: `widen_for` widens it before the next one.
     fn watch(&mut self, placement: &mut dyn Placement, store: &mut Store, nand: &mut Nand, lpn: Lpn, run: Run) {
         let index = self.region_of(lpn);
         let Some(mut region) = self.regions.get(index).copied() else { return };
@@ -163,7 +163,7 @@ impl Spans {
         }
     }
 
-    /// Moves a region to the addresses of its new span. Nothing dies before all of it is copied.
+    /// Moves a region to the addresses of its new span. All pages are copied before the old copies die.
     fn change(&self, store: &mut Store, nand: &mut Nand, first: Lbn, old: u32, new: u32) {
         let blocks = (0..self.widest).map(|block| Lbn(first.0 + block));
         let group_of = |lbn: Lbn, store: &Store| lbn.0 % store.groups();
@@ -193,7 +193,8 @@ impl Spans {
 }
 
 impl Chip<'_> {
-    /// Copies pages, in order, to a new block; they become the copies. None if there are none.
+    /// Copies pages, in order, to a new block, and replaces them in `pages` by their copies. Returns `NONE` if none is
+    /// mapped.
     fn gather(&mut self, pages: &mut [Spn]) -> SuperblockId {
         let Some(last) = pages.iter().rposition(|page| page.is_some()) else { return SuperblockId::NONE };
         let to = self.store.blocks.allocate(self.group);

@@ -1,14 +1,16 @@
-//! What every log-block mapping stands on: data blocks, log blocks, and where the newest copy of each page is.
+//! The state that all log-block mappings share: data blocks, log blocks, and the place of the newest copy of each page.
 //!
-//! A logical block has at most one data block, in which page i is at offset i. Blocks are programmed in order, so
+//! A logical block has at most one data block, in which page i is at offset i. Blocks are programmed in order, so a
+//! host page is written
 //!
 //! ```text
-//! a host page is the next page of its data block     -> it is written there (never-written tails are filled that way)
-//! it is page 0 of a logical block without data block -> a free block becomes its data block
-//! anything else                                      -> the log, by the rules of the scheme
+//! to its data block         if it is the next page there: so never-written tails are filled
+//! to a new data block       if it is page 0 of a logical block that has no data block and no pages in the log
+//! to the log                otherwise, by the rules of the scheme
 //! ```
 //!
-//! Pages that were never written are not copied by merges; where a later page needs its place, a filler is programmed.
+//! Merges do not copy pages that were never written. If a later page of the block is copied, a filler is programmed in
+//! their place.
 
 use super::report::MergeReport;
 use crate::{FtlReport, FtlSetup, PageWrite, Preemption, Space};
@@ -20,18 +22,18 @@ use super::log_blocks::{LogBlocks, LogSlot};
 use super::superblocks::{Spn, SuperblockId, Superblocks};
 use crate::placement::Times;
 
-/// Times of the operations of a merge on an idle chip.
+/// Latencies of merge operations on an idle chip.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Costs {
-    /// A page read, with its transfer.
+    /// Page read, including transfer.
     read_ns: Ns,
-    /// A page programmed, with its transfer.
+    /// Page program, including transfer.
     program_ns: Ns,
-    /// A page read, both its transfers, and its program, at their slowest page type.
+    /// Page copy: read, both transfers and program, for the slowest page type.
     pub(super) copy_ns: Ns,
-    /// A block erased, with its command.
+    /// Block erase, including command time.
     erase_ns: Ns,
-    /// Chips that share the pages of a merge.
+    /// Chips that the pages of a merge are distributed over.
     width: u32,
 }
 
@@ -46,45 +48,45 @@ impl Costs {
         Self { read_ns, program_ns, copy_ns: read_ns + program_ns, erase_ns, width }
     }
 
-    /// Time of copies, which the chips share, and of erases, which they do together.
+    /// Time of copies, which are distributed over the chips, and of erases, each of which takes all chips at once.
     pub(super) fn of(&self, copies: u32, erases: u32) -> Ns {
         u64::from(copies.div_ceil(self.width)) * self.copy_ns + u64::from(erases) * self.erase_ns
     }
 
-    /// Longest time of so many steps of one merge of k(L) = `k`, a copy or an erase each, with copies and erases
-    /// besides. Which mix of steps is dearest depends on the width: an erase can take less than a copy, but more than a
-    /// chip's share of one.
+    /// Longest time that `steps` steps of one merge with k(L) = `k` can take, plus the given copies and erases. A step
+    /// is a copy or an erase. Both kinds can be the slower one: an erase may be shorter than a copy but longer than a
+    /// chip's share of one, so the maximum over all mixes is taken.
     pub(super) fn of_steps(&self, steps: u32, (pages, k): (u32, u32), (copies, erases): (u32, u32)) -> Ns {
         let mixes = (0..=steps.min(k + 1)).map(|erased| ((steps - erased).min(pages * k), erased));
         mixes.map(|(copied, erased)| self.of(copied + copies, erased + erases)).max().unwrap_or(0)
     }
 
-    /// What a placement weighs, with blocks of that many pages: a change of span copies and erases a block on each of
-    /// its chips.
+    /// The times that a placement weighs, for blocks of `pages` pages. A change of span copies and erases one block on
+    /// each of its chips.
     pub(super) fn times(&self, pages: u32) -> Times {
         let Self { read_ns, program_ns, copy_ns, .. } = *self;
         Times { read_ns, program_ns, copy_ns, change_ns: self.of(pages, 1) }
     }
 
-    /// N k C_copy + (k + 1) C_erase (KAST, section II), N being the pages of a block.
+    /// Cost of a full merge: N k C_copy + (k + 1) C_erase (KAST, section II), with N pages a block.
     pub(super) fn full_merge(&self, pages: u32, k: u32) -> Ns {
         self.of(pages * k, k + 1)
     }
 }
 
-/// The limits that the store enforces and reports.
+/// Limits that the store enforces and reports.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) associativity: u32,
     pub(super) steps_a_page: u32,
 }
 
-/// Data blocks, log blocks and the map of a drive.
+/// Data blocks, log blocks and page map of a drive.
 pub(crate) struct Store {
     pub(crate) blocks: Superblocks,
     pub(crate) log: LogBlocks,
     map: Vec<Spn>,
-    /// The first page of the stream that is being written; none where there is none or nobody looks for streams.
+    /// First page of the stream being written; `NONE` if there is none or the scheme does not look for streams.
     pub(super) stream: Lpn,
     reverse: Vec<Lpn>,
     mapped: u64,
@@ -93,10 +95,10 @@ pub(crate) struct Store {
     limits: Limits,
     pub(super) preemption: Preemption,
     pub(super) costs: Costs,
-    /// Copies and erases that merges and padding emitted on each group since the last page of the host: what the next
-    /// one waits for. Moves of logical blocks are the placement's, and do not count.
+    /// For each group, copies and erases emitted by merges and padding since the last host page: the next host page
+    /// waits for them. Moves of logical blocks are not counted.
     pub(super) since_host: Vec<(u32, u32)>,
-    /// Pages of each logical block that merges copied, where anybody asks.
+    /// Pages of each logical block copied by merges; empty unless a placement reads it.
     copies: Vec<u32>,
     pub(super) report: FtlReport,
     pub(super) merges: Box<MergeReport>,
@@ -150,12 +152,12 @@ impl Store {
         Lpn(lbn.0 * self.blocks.pages() + offset)
     }
 
-    /// Whether a stream of `Scheme::stream_pages` begins with a page that is being written.
+    /// Whether this page is the first of a stream, as `Scheme::stream_pages` defines it.
     pub(crate) fn begins_stream(&self, lpn: Lpn) -> bool {
         self.stream == lpn
     }
 
-    /// Where the newest copy of a page is; none if it is not mapped, or beyond the end of the last logical block.
+    /// The newest copy of a page; `NONE` if it is not mapped or lies beyond the last logical block.
     pub(crate) fn newest(&self, lpn: Lpn) -> Spn {
         self.map.get(lpn.at()).copied().unwrap_or(Spn::NONE)
     }
@@ -169,7 +171,7 @@ impl Store {
         prefetch(&self.map, lpn.at());
     }
 
-    /// The data block of a logical block, or none.
+    /// The data block of a logical block, or `NONE`.
     pub(crate) fn data_block(&self, lbn: Lbn) -> SuperblockId {
         self.data[lbn.at()]
     }
@@ -178,7 +180,7 @@ impl Store {
         std::mem::replace(&mut self.data[lbn.at()], superblock)
     }
 
-    /// The log block that holds the newest copy of a page, or none if that is in its data block or nowhere.
+    /// The log block with the newest copy of a page; `NONE` if that is in a data block or the page is not mapped.
     pub(crate) fn log_block_of(&self, lpn: Lpn) -> LogSlot {
         let page = self.newest(lpn);
         if page.is_some() { self.log.slot_of(self.blocks.superblock_of(page)) } else { LogSlot::NONE }
@@ -192,7 +194,7 @@ impl Store {
         self.data.len() as u32
     }
 
-    /// Pages of a log block that are programmed.
+    /// Programmed pages of a log block.
     pub(crate) fn log_written(&self, slot: LogSlot) -> u32 {
         self.blocks.written(self.log.superblock(slot))
     }
@@ -201,12 +203,12 @@ impl Store {
         self.blocks.is_full(self.log.superblock(slot))
     }
 
-    /// Whether a merge of its group is at this log block, so that nothing may be written there.
+    /// Whether its group is merging this log block, which therefore takes no more pages.
     pub(crate) fn is_merging(&self, group: u32, slot: LogSlot) -> bool {
         self.jobs[group as usize].is_some_and(|job| job.slot() == slot)
     }
 
-    /// How many pages of a logical block there are, up to the last that is mapped.
+    /// Offset behind the last mapped page of a logical block.
     pub(super) fn mapped_end(&self, lbn: Lbn) -> u32 {
         let pages = (0..self.blocks.pages()).rev();
         pages.into_iter().find(|&offset| self.newest(self.lpn(lbn, offset)).is_some()).map_or(0, |last| last + 1)
@@ -224,8 +226,7 @@ impl Store {
         }
     }
 
-    /// Pages of consecutive addresses, which had other addresses among them, are where `copies` says; where they were
-    /// they are dead.
+    /// Maps pages of consecutive addresses, whose contents were permuted, to their new copies. The old copies die.
     pub(super) fn rebind(&mut self, first: Lpn, copies: &[Spn]) {
         let lpns = (first.0..).map(Lpn);
         for lpn in lpns.clone().take(copies.len()) {
@@ -239,7 +240,7 @@ impl Store {
         }
     }
 
-    /// From now on the copies of each logical block are counted.
+    /// Starts counting the copies of each logical block.
     pub(super) fn watch_copies(&mut self) {
         self.copies = vec![0; self.data.len()];
     }
@@ -256,7 +257,7 @@ impl Store {
         self.jobs[group as usize].map(|job| job.slot())
     }
 
-    /// Pages of a logical block that merges copied since this was last asked.
+    /// Pages of a logical block copied by merges since the last call.
     pub(super) fn take_copies(&mut self, lbn: Lbn) -> u32 {
         std::mem::take(&mut self.copies[lbn.at()])
     }
@@ -271,12 +272,12 @@ impl Store {
         }
     }
 
-    /// Forgets what the group has merged since the last page of the host: the drive is idle, so all of that has ended.
+    /// Resets the work that the next host page of a group waits for: the drive is idle, so all of it has completed.
     pub(super) fn nobody_waits(&mut self, group: u32) {
         self.since_host[group as usize] = (0, 0);
     }
 
-    /// Adds copies and erases to what the next page of the host waits for.
+    /// Adds copies and erases to the work that the next host page of a group waits for.
     pub(super) fn add_to_wait(&mut self, group: u32, copies: u32, erases: u32) {
         let waits = &mut self.since_host[group as usize];
         *waits = (waits.0 + copies, waits.1 + erases);
@@ -291,8 +292,8 @@ impl Store {
         }
     }
 
-    /// Checks a state that was loaded, against the array that was loaded with it: all directions of the map agree, and
-    /// every superblock in use is one logical block's data block, one slot's log block, or what one merge gathers in.
+    /// Checks a loaded state against the loaded array. The map and its inverse agree, and each superblock in use is the
+    /// data block of one logical block, the log block of one slot, or the target of one merge.
     pub(super) fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
         self.blocks.check_loaded(nand)?;
         self.log.check(|superblock| self.blocks.group_of(superblock))?;
@@ -321,7 +322,8 @@ impl Store {
         Ok(())
     }
 
-    /// Every valid page is the copy of its address, in its place in a data block, and accounted for in a log block.
+    /// Checks that every valid page is mapped, lies at its offset if it is in a data block, and is counted if it is in
+    /// a log block.
     fn check_pages(&self) -> Result<(), Violation> {
         let mut of_slot = Vec::new();
         for superblock in (0..self.blocks.total()).map(SuperblockId) {
@@ -336,7 +338,7 @@ impl Store {
                 }
                 let lbn = self.lbn(lpn);
                 let is_data = self.data[lbn.at()] == superblock && self.offset(lpn) == index;
-                // What a merge gathers is checked with it.
+                // The target of a merge is checked with that merge.
                 let is_gathered = || self.jobs.iter().flatten().any(|job| job.target() == superblock && job.is_of(lbn));
                 let is_in_place = slot.is_some() || is_data || is_gathered();
                 if self.map[lpn.at()] != page || index >= self.blocks.written(superblock) || !is_in_place {
@@ -371,12 +373,12 @@ impl Store {
         }
     }
 
-    /// What a scheme guarantees.
+    /// Limits that the store enforces.
     pub(super) fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Whether all blocks with pages of a logical block are on a group.
+    /// Whether all pages and blocks of a logical block are on this group.
     pub(super) fn is_on(&self, lbn: Lbn, group: u32) -> bool {
         let data = self.data_block(lbn);
         let first = self.lpn(lbn, 0).at();
@@ -386,7 +388,7 @@ impl Store {
         holders.all(is_there) && (data.is_none() || is_there(data)) && self.is_gathered_at_most_by(lbn, Some(group))
     }
 
-    /// Whether a logical block has neither pages nor blocks.
+    /// Whether a logical block has neither pages nor blocks anywhere.
     pub(super) fn is_nowhere(&self, lbn: Lbn) -> bool {
         let has_pages = (0..self.blocks.pages()).any(|offset| self.newest(self.lpn(lbn, offset)).is_some());
         !has_pages && self.data_block(lbn).is_none() && self.is_gathered_at_most_by(lbn, None)
@@ -396,7 +398,7 @@ impl Store {
         (0..self.groups()).all(|other| Some(other) == group || !self.is_gathered(other, lbn))
     }
 
-    /// Valid = mapped, and every count that is kept is what counting again gives.
+    /// Checks that valid pages equal mapped pages, and that all counters agree with a recount.
     pub(super) fn check(&self) -> Result<(), Violation> {
         let mut valid = vec![0; self.blocks.total() as usize];
         let mut mapped = 0;
@@ -435,7 +437,7 @@ impl Store {
     }
 }
 
-/// A group of chips and the array that it emits to: what a scheme works on.
+/// A group of chips with the store and the array: the argument of every decision of a scheme.
 pub(crate) struct Chip<'a> {
     pub(crate) store: &'a mut Store,
     pub(crate) nand: &'a mut Nand,
@@ -443,7 +445,7 @@ pub(crate) struct Chip<'a> {
 }
 
 impl Chip<'_> {
-    /// Writes a page for the host to the next page of a block.
+    /// Programs a host page to the next page of a block.
     pub(crate) fn append(&mut self, to: SuperblockId, write: &PageWrite) {
         let store = &mut *self.store;
         let old = store.newest(write.lpn);
@@ -462,12 +464,12 @@ impl Chip<'_> {
         store.merges.longest_wait_ns = store.merges.longest_wait_ns.max(waited);
     }
 
-    /// Writes a page for the host to a log block.
+    /// Programs a host page to a log block.
     pub(crate) fn append_to_log(&mut self, slot: LogSlot, write: &PageWrite) {
         self.append(self.store.log.superblock(slot), write);
     }
 
-    /// Copies the newest copy of a page to the next page of a block, or programs a filler there if there is none.
+    /// Copies the newest copy of a page to the next page of a block, or programs a filler if the page is not mapped.
     pub(super) fn copy_or_fill(&mut self, lpn: Lpn, to: SuperblockId) {
         let from = self.store.newest(lpn);
         let page = self.copy_page(from, to);
@@ -478,7 +480,8 @@ impl Chip<'_> {
         }
     }
 
-    /// Copies a page to the next page of a block, or programs a filler there if there is none; returns where.
+    /// Copies a page to the next page of a block, or programs a filler if there is none to copy; returns the page
+    /// programmed.
     pub(super) fn copy_page(&mut self, from: Spn, to: SuperblockId) -> Spn {
         let urgency = self.urgency();
         let store = &mut *self.store;
@@ -494,7 +497,7 @@ impl Chip<'_> {
         page
     }
 
-    /// Fills a log block with the newest copies of the pages of a logical block, up to an offset.
+    /// Pads a log block with the newest copies of a logical block's pages, up to an offset.
     pub(crate) fn pad(&mut self, slot: LogSlot, lbn: Lbn, upto: u32) {
         let to = self.store.log.superblock(slot);
         while self.store.blocks.written(to) < upto {
@@ -513,33 +516,33 @@ impl Chip<'_> {
         if self.store.preemption == Preemption::None { Urgency::Blocking } else { Urgency::Needed }
     }
 
-    /// Opens a log block that is known to be free.
+    /// Opens a log block; the caller knows that one is free.
     pub(crate) fn take_log_block(&mut self) -> LogSlot {
         let superblock = self.store.blocks.allocate(self.group);
         self.store.log.open(self.group, superblock)
     }
 
-    /// Free log blocks that may be opened for a purpose that a write does not depend on: with preemption one less than
-    /// there are, because the last is kept for the time that a merge takes to make another.
+    /// Free log blocks that may be opened at will. With preemption that is one less than are free: the last one takes
+    /// the writes that arrive while a merge reclaims another.
     pub(crate) fn openable(&self) -> u32 {
         let kept = u32::from(self.store.preemption == Preemption::Page);
         self.store.log.free_slots(self.group).saturating_sub(kept)
     }
 
-    /// Whether a merge is under way that another one would have to wait for.
+    /// Whether the group has a merge under way, so that another merge would have to wait.
     pub(crate) fn must_wait(&self) -> bool {
         self.store.jobs[self.group as usize].is_some()
     }
 
-    /// Goes on with the group's merge to its end, because a logical block cannot move before. The wait for that is the
-    /// move's, and is in no account of merges.
+    /// Completes the group's merge before a logical block moves. Host pages wait for it, but it counts as part of the
+    /// move and not as a wait for merges.
     pub(super) fn finish_before_move(&mut self) {
         let waits = self.store.since_host[self.group as usize];
         self.finish();
         self.store.since_host[self.group as usize] = waits;
     }
 
-    /// A page of the host pays for its share of the group's merge.
+    /// Takes the steps of the group's merge that one host page pays for.
     pub(super) fn pay(&mut self) {
         if self.store.preemption == Preemption::Page {
             let _ = (0..self.store.limits.steps_a_page).all(|_| self.step());
@@ -554,7 +557,7 @@ mod tests {
 
     use super::*;
 
-    /// Every mix of steps that a merge can have, erases dearer and cheaper than copies, on one chip and on four.
+    /// All mixes of the steps of a merge, with erases slower and faster than copies, on one chip and on four.
     #[test]
     fn no_mix_of_copies_and_erases_takes_longer_than_the_bound_on_steps() {
         let (pages, k, besides) = (8, 2, (8, 2));

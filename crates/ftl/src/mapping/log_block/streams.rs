@@ -1,11 +1,11 @@
-//! Streams: runs of consecutive pages from the first page of a logical block on, among pages that are written together.
+//! Streams: runs of consecutive pages, from the first page of a logical block, among the pages of one write.
 
 use flashloom_nand::Lpn;
 
 use crate::PageWrite;
 use crate::streams::StreamReport;
 
-/// The search for streams. O(1) a page.
+/// Search for streams. O(1) a page.
 pub(super) struct Streams {
     pub(super) report: StreamReport,
     pub(super) threshold: u32,
@@ -14,18 +14,18 @@ pub(super) struct Streams {
 flashloom_units::state! { Streams { nested report; fixed threshold; } }
 
 impl Streams {
-    /// A search for streams of at least `threshold` pages, which is at least two.
+    /// A search for streams of at least `threshold` pages, two or more.
     pub(super) fn new(threshold: u32) -> Self {
         Self { report: StreamReport { threshold: u64::from(threshold), ..StreamReport::default() }, threshold }
     }
 
-    /// Starts the counters again at zero.
+    /// Resets the counters.
     pub(super) fn reset_report(&mut self) {
         *self = Self::new(self.threshold);
     }
 
-    /// The first page of the stream among the pages of one logical block, in order of address, that are written
-    /// together; none if the block's first page is not there or too few follow it without a gap.
+    /// The first page of the stream among pages of one logical block that are written together, sorted by address.
+    /// `NONE` if the block's first page is missing or too few pages follow it without a gap.
     pub(super) fn find(&mut self, together: &[PageWrite], pages_a_block: u32) -> Lpn {
         let first = together[0].lpn;
         let run = together.iter().zip(first.0..).take_while(|(write, lpn)| write.lpn.0 == *lpn).count() as u64;

@@ -1,8 +1,9 @@
-//! Superblocks: blocks of `width` chips, one of each, that are written in turn and erased together.
+//! Superblocks: sets of `width` blocks, one on each chip of a group, that are written page by page in turn and erased
+//! together.
 //!
-//! Chips form groups of `width` in the order of the stripe. Block b of every chip of a group makes one superblock,
-//! whose page i is page i / width of its block on chip i mod width: written in order, so is every block of it. With a
-//! width of one a superblock is a block and a group is a chip, which is how the single-channel mappings use it.
+//! Chips form groups of `width` in the order of the stripe. Block b of every chip of a group makes one superblock. Page
+//! i of it is page i / width of the block on chip i mod width, so writing it in order programs each block in order.
+//! With a width of one a superblock is a block and a group is a chip; the single-channel mappings use it so.
 
 use flashloom_nand::{BlockId, DieId, Erase, Geometry, Nand, Origin, PlaneId, Ppn, Shape, Urgency};
 use flashloom_units::{Divisor, Violation, violation};
@@ -12,21 +13,22 @@ use crate::allocation::stripe;
 use crate::blocks::{BlockState, Blocks};
 
 flashloom_units::ids! {
-    /// Blocks of several chips, one of each, that are written and erased together; of one chip it is a block.
+    /// A set of blocks, one on each chip of a group, that are written and erased together. With a group of one chip, a
+    /// block.
     SuperblockId,
-    /// A page of a superblock: `superblock * pages + index`, dense over the drive.
+    /// A page of a superblock: `superblock * pages + index`, contiguous over the drive.
     Spn,
 }
 
-/// Where superblocks are, how far each is programmed, and the pool of them.
+/// Write pointers and pool of all superblocks, and their blocks in the array.
 pub(crate) struct Superblocks {
-    /// Superblocks as one block each, and groups as planes: what the pool counts.
+    /// Geometry of the pool, in which a superblock counts as a block and a group as a plane.
     units: Geometry,
     pool: Blocks,
     width: u32,
     by_width: Divisor,
     pages_per_block: u32,
-    /// The first block of each chip, in the order of the stripe.
+    /// First block of each chip, in the order of the stripe.
     first: Vec<BlockId>,
     written: Vec<u32>,
 }
@@ -36,7 +38,7 @@ flashloom_units::state! {
 }
 
 impl Superblocks {
-    /// Groups of `width` dies, which divides their number, of an erased array.
+    /// Superblocks of an erased array, in groups of `width` dies, which must divide the number of dies.
     pub(super) fn new(geometry: &Geometry, params: &FtlParams, width: u32) -> Self {
         let Geometry { planes, blocks, pages, page_bytes, .. } = *geometry;
         let first = dies(geometry, params).into_iter().map(|die| BlockId(die.0 * planes * blocks));
@@ -59,8 +61,8 @@ impl Superblocks {
         self.width
     }
 
-    /// Checks counts that were loaded, against the array that was loaded with them: a superblock is free and erased, or
-    /// in use, and its pages were programmed in turn.
+    /// Checks a loaded state against the loaded array: a superblock is free and erased, or in use with its pages
+    /// programmed in turn.
     pub(super) fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
         self.pool.check()?;
         for superblock in (0..self.total()).map(SuperblockId) {
@@ -103,7 +105,7 @@ impl Superblocks {
         self.units.total_planes()
     }
 
-    /// Superblocks in the drive.
+    /// Number of superblocks in the drive.
     pub(super) fn total(&self) -> u32 {
         self.written.len() as u32
     }
@@ -112,7 +114,7 @@ impl Superblocks {
         self.pool.total_free() * u64::from(self.width)
     }
 
-    /// Pages programmed since the last erase; the next one to program.
+    /// Write pointer: pages programmed since the last erase.
     #[inline]
     pub(crate) fn written(&self, superblock: SuperblockId) -> u32 {
         self.written[superblock.at()]
@@ -134,7 +136,7 @@ impl Superblocks {
         Spn(self.units.page(unit(superblock), index).0)
     }
 
-    /// Where a page is in the array.
+    /// The physical page of a superblock's page.
     pub(crate) fn physical(&self, page: Spn) -> Ppn {
         let (block, index) = self.block_and_page(self.superblock_of(page), self.units.page_in_block(Ppn(page.0)));
         Ppn(block.0 * self.pages_per_block + index)
@@ -144,21 +146,22 @@ impl Superblocks {
         (self.block(superblock, self.by_width.remainder(index)), self.by_width.quotient(index))
     }
 
-    /// The block of a superblock on the member chip of that index.
+    /// The block of a superblock on the `member`-th chip of its group.
     pub(super) fn block(&self, superblock: SuperblockId, member: u32) -> BlockId {
         let group = self.units.plane_of(unit(superblock));
         let in_group = superblock.0 - self.units.first_block(group).0;
         BlockId(self.first[(group.0 * self.width + member) as usize].0 + in_group)
     }
 
-    /// Takes the free superblock of a group that wear levelling prefers.
+    /// Takes a free superblock of a group, chosen by the pool's wear levelling.
     pub(super) fn allocate(&mut self, group: u32) -> SuperblockId {
         let superblock = SuperblockId(self.pool.open(PlaneId(group), BlockId::NONE).0);
         debug_assert_eq!(self.written(superblock), 0, "a free block is erased");
         superblock
     }
 
-    /// Takes the next page of a superblock: its address, and its block and page in the array.
+    /// Advances the write pointer of a superblock; returns the page in the superblock, and its block and page in the
+    /// array.
     pub(super) fn take_page(&mut self, superblock: SuperblockId) -> (Spn, BlockId, u32) {
         let index = self.written[superblock.at()];
         debug_assert!(index < self.pages(), "a full block takes no page");
@@ -175,7 +178,7 @@ impl Superblocks {
         self.pool.lost(unit(superblock));
     }
 
-    /// Erases a superblock without valid pages; it is free again.
+    /// Erases a superblock, which must have no valid pages, and returns it to the pool.
     pub(super) fn erase(&mut self, nand: &mut Nand, superblock: SuperblockId, urgency: Urgency) {
         assert_eq!(self.valid(superblock), 0, "no valid page is ever erased");
         for member in 0..self.width {
@@ -186,12 +189,12 @@ impl Superblocks {
     }
 }
 
-/// A superblock as the pool counts it.
+/// The id under which the pool counts a superblock.
 const fn unit(superblock: SuperblockId) -> BlockId {
     BlockId(superblock.0)
 }
 
-/// All dies in the order in which the stripe first visits them.
+/// All dies, in the order of their first appearance in the stripe.
 fn dies(geometry: &Geometry, params: &FtlParams) -> Vec<DieId> {
     let mut seen = vec![false; geometry.total_dies() as usize];
     let planes = stripe(geometry, params.stripe_order).into_iter();

@@ -42,15 +42,15 @@ impl PageStore {
 }
 
 impl<L: CollectionListener> Cursor<'_, L> {
-    /// Writes a page of the host. Its program, and the read of sectors that the host did not write, wait for `after`.
-    /// The array is told of a refusal if the drive is worn out.
+    /// Writes a host page. Its program, and the read of sectors that the host did not write, wait for `after`. On a
+    /// worn-out drive the page is refused ([`Nand::refuse`]).
     #[inline]
     pub fn write(&mut self, write: &PageWrite, place: PagePlace, after: OpId) {
         self.write_over(write, place, after, Ppn::NONE);
     }
 
-    /// [`Self::write`] for a page that this store may not hold yet: `elsewhere` is its place in the array, outside this
-    /// store, from which the sectors are read that the host did not write.
+    /// [`Self::write`] for a page whose old copy may be outside this store, at `elsewhere` in the array. Sectors that
+    /// the host did not write are read from there.
     #[inline(always)]
     pub fn write_over(&mut self, write: &PageWrite, mut place: PagePlace, mut after: OpId, elsewhere: Ppn) {
         if let Some(heat) = &mut self.store.heat
@@ -151,7 +151,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         }
     }
 
-    /// The plane, or else the first after it, that has room for a page of a lane.
+    /// The first plane, from `first` on in the order of the stripe, that has room for a page of this lane.
     fn plane_with_room(&mut self, first: PlaneId, lane: Lane) -> Option<PlaneId> {
         let mut plane = first;
         while !self.store.has_room(plane, lane) {

@@ -1,31 +1,35 @@
-//! Which pages are hot: a sketch of how often pages were written lately, and where hot pages go.
+//! Identification of hot pages by a sketch of recent write counts, and the lanes that hot pages are written to.
 //!
 //! ```text
-//! write lpn:  of the lpn's two counters the smaller, or both if they are equal, goes up by one, to at most 15
-//!             the page is hot if both are at least hot_threshold
-//! decay:      after hot_decay x logical pages writes, all counters are halved
-//! separate:   a hot page goes to the open block for hot pages, while at least a quarter of the writes of the last
-//!             window (a quarter of the logical pages) were hot
-//! collect:    a page that survives a collection and is hot goes to a block for hot survivors, or to the one for hot
-//!             pages where collected pages share the host's blocks
+//! write lpn:  increment the smaller of the lpn's two counters, or both if they are equal, up to 15; the page is hot if
+//!             both are at least hot_threshold
+//! decay:      halve all counters after every hot_decay x logical pages writes
+//! separate:   write a hot page to the open block for hot pages, as long as at least a quarter of the writes of the
+//!             last window were hot (a window is a quarter of the logical pages)
+//! collect:    copy a hot survivor to the block for hot survivors, or, if collected pages share the host's blocks, to
+//!             the block for hot pages
 //! ```
 //!
 //! Hsieh, Kuo and Chang, "Efficient Identification of Hot Data for Flash Memory Storage Systems" (ACM Transactions on
-//! Storage 2(1), 2006): two hash functions, counters of four bits whose upper bits tell hot from cold, only the
-//! smallest counters increased, all halved at intervals. Their numbers (4,096 counters for a disk of any size, halved
-//! after 5,117 writes, hot from 4 on) call a page hot that is written again within a few thousand writes. What
-//! collection gains from depends on another scale: whether a page is written more often than the average page of the
-//! drive. With c counters a page, halved after d writes a page, a page that is written k times as often as the average
-//! counts from k d just after a decay to 2 k d just before the next. So there is a counter for every page, whatever the
-//! drive's size; and with d = 2 and 8 for hot (the upper one of the four bits), k = 4 is hot all the time and k = 1,
-//! with a count of 2 to 4, nearly never. A window without a quarter of hot writes separates nothing, because an open
-//! block costs spare space: under uniform writes, where a few per cent are taken for hot by chance, nothing changes.
-//! What the paper says nothing of, a survivor, is judged as it is moved: all in one block, hot survivors would leave
-//! holes among the cold ones.
+//! Storage 2(1), 2006): two hash functions, four-bit counters whose upper bits separate hot from cold, only the
+//! smallest counter incremented, all halved at intervals.
 //!
-//! `known` takes the first `hot_share` of the pages for hot instead: a bound for whoever has to find out.
+//! The paper's constants (4,096 counters for a disk of any size, halved after 5,117 writes, hot from 4 on) classify a
+//! page as hot if it is rewritten within a few thousand writes. Garbage collection gains from another scale: whether a
+//! page is written more often than the average page of the drive. With counters halved after d writes a page, a page
+//! written k times as often as the average has a count between k d, just after a decay, and 2 k d, just before the
+//! next. So there is one counter for every page, whatever the drive's size. With d = 2 and a threshold of 8, the
+//! uppermost of the four bits, a page with k = 4 is always hot, and one with k = 1, whose count is 2 to 4, almost
+//! never.
 //!
-//! O(1) a page, the decay included; memory: one to two bytes for every page of the host.
+//! A window with fewer than a quarter of hot writes is not separated, because an open block costs spare space. Uniform
+//! writes, of which a few per cent are classified as hot by chance, are therefore not affected. The paper does not
+//! cover survivors of garbage collection; they are classified when they are moved, because hot survivors in a common
+//! block would leave holes among the cold ones.
+//!
+//! `known` treats the first `hot_share` of the pages as hot instead: an upper bound for any identification.
+//!
+//! O(1) a page, including the decay. Memory: one to two bytes for every host page.
 
 use flashloom_nand::Lpn;
 use flashloom_units::{Violation, violation};
@@ -35,12 +39,12 @@ use crate::{Demands, FtlParams, HotCold};
 
 /// Two odd multipliers, for hashing by multiplication and shift.
 const MULTIPLIERS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xc2b2_ae3d_27d4_eb4f];
-/// The highest count of four bits.
+/// The maximum of a four-bit counter.
 const HIGHEST: u8 = 15;
-/// A window is that part of the logical pages, and that part of it has to be hot.
+/// A window is a quarter of the logical pages, and a quarter of it must be hot.
 const QUARTER: u64 = 4;
 
-/// The lanes of pages that are written often, and of those that collections move where others have a lane apart.
+/// The lanes of hot pages, and of hot survivors if collected pages have lanes of their own.
 pub(super) fn lanes(params: &FtlParams, demands: Demands) -> Vec<DeclaredLane> {
     let is_apart = demands.collected(params) != Lane::HOST;
     let survivors = is_apart.then_some(DeclaredLane::collected(Lane::COLLECTED_HOT));
@@ -52,16 +56,16 @@ pub(super) fn lanes(params: &FtlParams, demands: Demands) -> Vec<DeclaredLane> {
 /// Counters of writes by hash of the page.
 pub(super) struct Heat {
     counters: Vec<u8>,
-    /// How far a product is shifted, so that the rest is an index.
+    /// Right shift of the hash product that leaves an index.
     shift: u32,
     threshold: u8,
-    /// Pages below are hot, where that is known.
+    /// With `known`: the first page that is not hot.
     known: Option<Lpn>,
     interval: u64,
     until_decay: u64,
     window: u64,
     until_window: u64,
-    /// Writes of hot pages in this window, and whether there were enough in the last one.
+    /// Hot writes in the current window, and whether the last window had enough.
     hot_in_window: u64,
     separates: bool,
     hot_writes: u64,
@@ -77,7 +81,7 @@ flashloom_units::state! {
 }
 
 impl Heat {
-    /// Nothing where hot pages are not kept apart.
+    /// `None` if hot pages are not separated.
     pub(super) fn new(params: &FtlParams, logical_pages: u64) -> Option<Self> {
         let known = match params.hot_cold {
             HotCold::None => return None,
@@ -102,7 +106,7 @@ impl Heat {
         })
     }
 
-    /// Counts a write of a page, and returns whether it goes where hot pages go.
+    /// Counts a write of a page; returns whether it goes to the lane of hot pages.
     pub(super) fn is_hot(&mut self, lpn: Lpn) -> bool {
         let is_hot = match self.known {
             Some(end) => lpn < end,
@@ -112,7 +116,7 @@ impl Heat {
         is_hot
     }
 
-    /// Whether a page that survived a collection goes where hot ones go.
+    /// Whether a survivor of a collection goes to a lane of hot pages.
     pub(super) fn is_hot_survivor(&self, lpn: Lpn) -> bool {
         match self.known {
             Some(end) => lpn < end,
@@ -128,7 +132,7 @@ impl Heat {
         self.counters[one].min(self.counters[other])
     }
 
-    /// Counts a write of a page, and returns its count.
+    /// Counts a write of a page; returns its new count.
     fn count(&mut self, lpn: Lpn) -> u8 {
         if self.until_decay == 0 {
             self.counters.iter_mut().for_each(|counter| *counter /= 2);
@@ -149,7 +153,7 @@ impl Heat {
         more
     }
 
-    /// Checks counters that were loaded: a window has at least a write to go.
+    /// Checks loaded counters: the current window has at least one write left.
     pub(super) fn check(&self) -> Result<(), Violation> {
         let is_counted = self.counters.iter().all(|&counter| counter <= HIGHEST);
         if is_counted && self.until_window > 0 {
@@ -158,12 +162,12 @@ impl Heat {
         Err(violation!("hot pages: a counter is above {HIGHEST}, or a window that is over was not ended"))
     }
 
-    /// Writes of pages that went where hot pages go.
+    /// Writes to the lanes of hot pages so far.
     pub(super) fn hot_writes(&self) -> u64 {
         self.hot_writes
     }
 
-    /// Counts writes anew; what is known of pages stays.
+    /// Resets the number of hot writes. The sketch is kept.
     pub(super) fn reset(&mut self) {
         self.hot_writes = 0;
     }
@@ -196,7 +200,7 @@ mod tests {
         assert_eq!(hot, 1_025, "from the last of the 1,024 writes of the first window on");
     }
 
-    /// Pages that take 80 % of the writes, four times as many as the average page, and all the others.
+    /// One page in five takes 80 % of the writes, so a hot page is written four times as often as the average page.
     #[test]
     fn pages_written_four_times_the_average_are_told_from_the_rest() {
         let (pages, writes) = (16_384, 200_000);

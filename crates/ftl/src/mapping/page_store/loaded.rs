@@ -1,16 +1,16 @@
-//! What is checked of a store whose state was loaded: that no part says anything that another part or the array denies.
+//! Checks of a loaded page store: its parts must agree with each other and with the array.
 //!
 //! ```text
-//! pages:      the map and its reverse agree, and the valid bits and counts are those of the mapped pages, each of
-//!             which is programmed
-//! blocks:     free = erased and listed; open = the block of a lane, as far programmed as the lane has come; closed =
-//!             full, and a candidate of the collection policy; victim = the block of a job; bad = bad in the array
-//! planes:     their room follows from the blocks that they can use and the lanes that they have opened
-//! jobs:       what is valid in the victim is still ahead
+//! pages:   the map and its inverse agree; valid bits and counts are those of the mapped pages; these are programmed
+//! blocks:  free = erased and in the pool's list; open = the open block of a lane, programmed up to the lane's write
+//!          pointer; closed = full, and a candidate of the collection policy; victim = the victim of a job; bad = bad
+//!          in the array
+//! planes:  room agrees with the usable blocks and the lanes that are open
+//! jobs:    all valid pages of the victim are still to be copied
 //! ```
 //!
-//! A store of which all this holds never looks for a page or a block in vain: a plane with room has a block with a dead
-//! page, because its room leaves out the blocks that may be free or open. O(1) a page, and only after loading.
+//! A store that passes never searches for a page or block in vain. A plane with room always has a block with a dead
+//! page, because its room does not count the blocks that may be free or open. O(1) a page, only after loading.
 
 use flashloom_nand::{BlockId, Nand, PlaneId};
 use flashloom_units::{Violation, violation};
@@ -20,12 +20,12 @@ use super::store::PageStore;
 use crate::blocks::BlockState;
 use crate::lane::Lane;
 
-/// Most steps of a pace, and most that is paid for: their sums stay within 32 bits.
+/// Maximum of loaded steps and paid steps of a pace, so that their sums fit 32 bits.
 const MOST_STEPS: u32 = 1 << 26;
 const MOST_PAID: u32 = u32::MAX / 2;
 
 impl PageStore {
-    /// Checks a state that was loaded, against the array that was loaded with it.
+    /// Checks a loaded state against the loaded array.
     pub fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
         self.blocks.check()?;
         self.check_pages(nand)?;
@@ -58,7 +58,7 @@ impl PageStore {
         }
     }
 
-    /// Both directions of the map, the valid bits and counts, and that what is mapped is programmed.
+    /// Checks the map, its inverse, the valid bits and counts, and that mapped pages are programmed.
     fn check_pages(&self, nand: &Nand) -> Result<(), Violation> {
         let (mut in_block, mut mapped) = (vec![0; self.opened_for.len()], 0);
         for (lpn, &ppn) in self.pages.map.iter().enumerate().filter(|(_, ppn)| ppn.is_some()) {
@@ -91,7 +91,8 @@ impl PageStore {
         Ok(())
     }
 
-    /// The open blocks of a plane, of which it returns the number, its room, and what counts its pages and erases.
+    /// Checks the open blocks of a plane, its room, and its counters of pages and erases. Returns the number of open
+    /// blocks.
     fn check_lanes(&self, nand: &Nand, plane: PlaneId) -> Result<usize, Violation> {
         let (mut open, mut extra) = (0, 0);
         for (lane, &Frontier { block, next }) in self.plane(plane).open.iter().enumerate() {
@@ -145,7 +146,8 @@ impl PageStore {
         u64::from(block.0) < self.geometry.total_blocks() && self.geometry.plane_of(block) == plane
     }
 
-    /// A block against the array: what its state says of its pages, and the lane that it was opened for.
+    /// Checks a block against the array: its state fits its programmed pages, and it belongs to the lane that opened
+    /// it.
     fn check_block(&self, nand: &Nand, block: BlockId) -> Result<(), Violation> {
         let state = self.blocks.state(block);
         let is_erased_as_counted =
@@ -173,7 +175,7 @@ impl PageStore {
         [job, map_job].into_iter().flatten().any(|job| job.victim == block)
     }
 
-    /// The collections under way, and the blocks that wait to be moved out.
+    /// Checks the collections under way and the blocks to be evacuated.
     fn check_jobs(&self) -> Result<(), Violation> {
         let mut victims = 0;
         for (plane, Plane { job, map_job, .. }) in (0..).map(PlaneId).zip(&self.planes) {

@@ -93,7 +93,7 @@ impl PageStore {
         }
     }
 
-    /// Called when a lane of a plane opens a block: the pace is computed anew.
+    /// Called when a lane of a plane opens a block: recomputes the pace.
     pub(super) fn note_opening(&mut self, plane: PlaneId, lane: Lane) {
         if self.collector.strategy.pace == GcPace::Share {
             return;

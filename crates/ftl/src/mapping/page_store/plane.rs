@@ -40,7 +40,7 @@ pub(super) struct CollectionJob {
     pub(super) victim: BlockId,
     /// Next page of the victim: all pages below it are copied or dead.
     pub(super) next: u32,
-    /// Pages that were valid when it began; `gain` are the pages that it frees.
+    /// Valid pages of the victim when the collection began. `gain` is the number of pages that it frees.
     pub(super) valid: u32,
     pub(super) gain: u32,
     /// Steps per page written; `None` until computed.
@@ -50,12 +50,12 @@ pub(super) struct CollectionJob {
     /// Lane of the survivors, except hot ones.
     pub(super) lane: Lane,
     pub(super) origin: Origin,
-    /// True if they are spread over the chips.
+    /// True if the survivors are distributed over all chips.
     pub(super) is_spread: bool,
 }
 
 impl CollectionJob {
-    /// A job on a victim, with the lane of its survivors and the pages that it frees.
+    /// A collection of `victim` that copies its survivors to `lane` and frees `gain` pages.
     pub(super) fn new(victim: BlockId, lane: Lane, origin: Origin, gain: u32) -> Self {
         Self { victim, next: 0, valid: 0, gain, pace: None, paid: 0, lane, origin, is_spread: false }
     }
@@ -84,7 +84,7 @@ impl Openings {
         *last = now;
     }
 
-    /// True if all counts are possible after that many openings of blocks of that many pages: a check of loaded states.
+    /// Checks loaded counts: true if they are possible with this many block openings and pages per block.
     pub(super) fn are_within(&self, most: u64, pages: u32) -> bool {
         let written = (self.blocks.min(most) + Lane::ENTRIES as u64) * u64::from(pages);
         let mut counts = self.last.iter().flat_map(|&(before, last)| [before.unwrap_or(0), last]);
@@ -103,7 +103,7 @@ pub(super) struct Plane {
     pub(super) job: Option<CollectionJob>,
     /// The current collection of a map block.
     pub(super) map_job: Option<CollectionJob>,
-    /// Valid pages that it may hold; negative if too many of its blocks have failed.
+    /// Maximum number of valid pages in the plane; negative if too many of its blocks have failed.
     pub(super) room: i64,
     /// The plane to try next when this one has no room.
     pub(super) after: PlaneId,

@@ -45,9 +45,10 @@ fn superblocks_are_not_too_large(geometry: &Geometry) -> Result<(), Refusal> {
 
 /// The demands of a page-level mapping, with its allocation.
 ///
-/// # Errors The allocation does not fit the device; or the device is too small for its spare blocks: each plane keeps
-/// `gc_threshold` blocks free and one open for each of its lanes, and the rest must hold its share of what the host
-/// sees and of the mapping's own pages.
+/// # Errors
+/// The allocation does not fit the device; or the device is too small for its spare blocks: each plane keeps
+/// `gc_threshold` blocks free and one open for each of its lanes, and the rest must hold its share of the host's pages
+/// and of the mapping's own.
 pub fn profile(site: &Site<'_>, own: &Own) -> Result<Profile, Refusal> {
     let Site { space, ftl } = *site;
     let params = &ftl.params;

@@ -1,4 +1,4 @@
-//! The parts of a page store, and what is done with its pages where they are: reads, lookups, accounts.
+//! The parts of a page store, and operations that move no page: reads, lookups, statistics.
 
 use flashloom_nand::{BlockId, Geometry, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Region, Status};
 use flashloom_units::{Figure, Figures, Refusal, Violation, prefetch, violation};
@@ -18,11 +18,11 @@ use crate::mapping::Context;
 use crate::superblock::{Superblocks, units};
 use crate::{FtlReport, PageWrite, WearLevelling};
 
-/// How far ahead of the pages that are programmed their entries of the reverse map are fetched: a cache line. Each
-/// plane fills two blocks at a time, which are too many streams for the processor to tell.
+/// How many entries before its program an entry of the reverse map is prefetched: one cache line. Each plane fills two
+/// blocks at a time, too many streams for the processor's own prefetcher.
 pub(super) const REVERSE_AHEAD: usize = 16;
 
-/// Both directions of the map, and which pages are valid.
+/// The map, its inverse, and the valid bits.
 pub(super) struct Pages {
     pub(super) map: Vec<Ppn>,
     pub(super) reverse: Vec<Lpn>,
@@ -30,41 +30,41 @@ pub(super) struct Pages {
     pub(super) valid: ValidPages,
 }
 
-/// The allocation, and the places of the pages that it placed last.
+/// The allocation, and the places that it returned last.
 pub(super) struct Allocator {
     pub(super) policy: Box<dyn Allocation>,
     pub(super) places: Vec<PagePlace>,
 }
 
-/// What chooses victims and says how they are collected.
+/// The collection policy and the state of background collection.
 pub(super) struct Collector {
     pub(super) policy: Box<dyn Collection>,
     pub(super) strategy: Strategy,
-    /// The plane whose turn it is in the background.
+    /// Plane whose collection takes the next step in the background.
     pub(super) turn: u32,
     pub(super) spreading: Option<Spreading>,
     pub(super) levelling: Option<Levelling>,
 }
 
-/// Blocks that failed, on an array where they can.
+/// Failed blocks, on an array where blocks can fail.
 pub(super) struct Failures {
     pub(super) can_fail: bool,
-    /// Blocks that failed and hold pages that have to leave.
+    /// Failed blocks with valid pages that have to be moved out.
     pub(super) evacuations: Vec<BlockId>,
-    /// Whether there was once nowhere to go.
+    /// Whether a page once found no place to go.
     pub(super) is_worn_out: bool,
 }
 
-/// Pages anywhere on the drive, and the map that finds them. [`Self::on`] writes to it.
+/// The page store: host pages on all planes, and the map that finds them. [`Self::on`] makes the cursor that writes.
 pub struct PageStore {
-    /// Planes, blocks and pages as the store numbers them, and which of the array they are.
+    /// Planes, blocks and pages in the store's numbering, and their place in the array.
     pub(super) geometry: Geometry,
     pub(super) superblocks: Superblocks,
     pub(super) pages: Pages,
     pub(super) blocks: Blocks,
     pub(super) planes: Vec<Plane>,
     pub(super) lanes: Lanes,
-    /// The lane that each block was opened for last.
+    /// Lane that each block was last opened for.
     pub(super) opened_for: Vec<Lane>,
     pub(super) allocator: Allocator,
     pub(super) collector: Collector,
@@ -74,19 +74,19 @@ pub struct PageStore {
 }
 
 impl PageStore {
-    /// A store for the host's pages and those of the mapping, on the whole array.
+    /// A store on the whole array, for host pages and the mapping's own pages.
     ///
     /// # Errors
-    /// Why a policy that it takes cannot be built.
+    /// A policy that the store uses cannot be built.
     pub fn new(on: &Context<'_>, own: &Own) -> Result<Self, Refusal> {
         Self::over(&Region::whole(on.nand.geometry()), on, own)
     }
 
-    /// A store on a region of the array, whose space is that of the region ([`Space::of_region`](crate::Space)): all
-    /// that it numbers, and all that its policies see, is the region's.
+    /// A store on a region of the array, whose space is that of the region ([`Space::of_region`](crate::Space)). Its
+    /// numbering, and everything that its policies see, covers the region only.
     ///
     /// # Errors
-    /// Why a policy that it takes cannot be built.
+    /// A policy that the store uses cannot be built.
     pub fn over(region: &Region, on: &Context<'_>, own: &Own) -> Result<Self, Refusal> {
         let Context { space, ftl, nand } = *on;
         let params = &ftl.params;
@@ -131,7 +131,7 @@ impl PageStore {
         })
     }
 
-    /// Has the allocation place pages that are written together; [`Self::placed`] returns the places.
+    /// Asks the allocation for the places of pages that are written together; [`Self::placed`] returns them.
     #[inline]
     pub fn place(&mut self, writes: &[PageWrite]) {
         self.collector.policy.written(writes.len() as u32);
@@ -140,7 +140,7 @@ impl PageStore {
         policy.place(writes, self.report.page_copies, places);
     }
 
-    /// The place of one of the pages that were placed last, by its index among them.
+    /// The place of a page in the last call of [`Self::place`], by its index there.
     #[inline]
     pub fn placed(&self, index: usize) -> PagePlace {
         self.allocator.places[index]
@@ -151,22 +151,22 @@ impl PageStore {
         self.allocator.policy.wanted_streams()
     }
 
-    /// Whether the allocation observes what reads take.
+    /// Whether the allocation observes reads.
     pub fn observes_reads(&self) -> bool {
         self.allocator.policy.observes_reads()
     }
 
-    /// Tells the allocation what a read took.
+    /// Reports the service times of a read to the allocation.
     pub fn observe_read(&mut self, read: ObservedRead) {
         self.allocator.policy.observe_read(read);
     }
 
-    /// Tells the allocation which of the next pages are streams that were gathered by time.
+    /// Reports streams gathered by time among the next pages to the allocation.
     pub fn gathered(&mut self, streams: &[u32]) {
         self.allocator.policy.gathered(streams);
     }
 
-    /// Reads sectors of a page for the host, after `after`; false if nothing is mapped there.
+    /// Reads sectors of a page for the host after the operation `after`. Returns false if the page is not mapped.
     pub fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, after: OpId, tag: u32) -> bool {
         let ppn = self.ppn(lpn);
         if ppn.is_some() {
@@ -179,14 +179,14 @@ impl PageStore {
         ppn.is_some()
     }
 
-    /// Programs a page that was reserved; its block and page are as the store numbers them.
+    /// Programs a reserved page; block and page are in the store's numbering.
     #[inline]
     pub fn program(&self, nand: &mut Nand, program: Program) -> Status {
         let (block, page) = self.superblocks.page(program.block, program.page);
         nand.program(Program { block, page, ..program })
     }
 
-    /// A programmed page is the copy of its address from now on; the one before it is dead.
+    /// Maps an address to a page just programmed; the old copy dies.
     #[inline(always)] // Once for every page that is written.
     pub fn bind(&mut self, lpn: Lpn, block: BlockId, page: u32) {
         let old = self.pages.map[lpn.at()];
@@ -209,14 +209,14 @@ impl PageStore {
         self.blocks.gained(block);
     }
 
-    /// A page holds nothing any more that is mapped; how many valid ones its block has left.
+    /// Clears a page's valid bit; returns the number of valid pages left in its block.
     #[inline]
     pub(super) fn invalidate(&mut self, block: BlockId, ppn: Ppn) -> u32 {
         self.pages.valid.remove(self.geometry.plane_of(block), ppn);
         self.blocks.lost(block)
     }
 
-    /// A page is dead: its block may become a better victim.
+    /// Handles a page that died: its block may become a better victim.
     #[inline(always)] // As above.
     fn kill(&mut self, ppn: Ppn) {
         let block = self.geometry.block_of(ppn);
@@ -226,13 +226,13 @@ impl PageStore {
         }
     }
 
-    /// Forgets a page of the host, if there is one, because the host does.
+    /// Unmaps a page that the host discards.
     pub fn trim(&mut self, lpn: Lpn) {
         let is_trimmed = self.forget(lpn);
         self.report.trimmed_pages += u64::from(is_trimmed);
     }
 
-    /// Forgets a page, which is somewhere else now. Returns whether there was one.
+    /// Unmaps a page that another store holds now. Returns whether it was mapped.
     #[inline]
     pub fn forget(&mut self, lpn: Lpn) -> bool {
         let ppn = std::mem::replace(&mut self.pages.map[lpn.at()], Ppn::NONE);
@@ -244,7 +244,7 @@ impl PageStore {
     }
 }
 
-/// What the parts of the store ask each other.
+/// Queries between the parts of the store.
 impl PageStore {
     #[inline(always)]
     pub(super) fn plane(&self, plane: PlaneId) -> &Plane {
@@ -256,7 +256,7 @@ impl PageStore {
         &mut self.planes[plane.at()]
     }
 
-    /// Whether a block is none of the collection policy's business. Nearly always none is.
+    /// Whether a block is withheld from the collection policy. Almost no block ever is.
     #[inline(always)]
     pub(super) fn is_apart(&self, block: BlockId) -> bool {
         self.lanes.has_apart() && self.lanes.is_apart(self.opened_for[block.at()])
@@ -268,7 +268,7 @@ impl PageStore {
         (first..first + self.geometry.blocks).map(BlockId)
     }
 
-    /// Nothing is written any more: no plane has room.
+    /// Ends all writing: no plane has room any more.
     #[cold]
     pub(super) fn wear_out(&mut self) {
         self.failures.is_worn_out = true;
@@ -276,19 +276,19 @@ impl PageStore {
     }
 }
 
-/// What the mapping above asks for on behalf of the drive.
+/// Queries for the mapping.
 impl PageStore {
-    /// Planes, blocks and pages as the store numbers them.
+    /// Planes, blocks and pages in the store's numbering.
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
     }
 
-    /// Where a page is, as the store numbers pages.
+    /// The page that holds a logical page, in the store's numbering.
     pub fn ppn(&self, lpn: Lpn) -> Ppn {
         self.pages.map[lpn.at()]
     }
 
-    /// Where a page is in the array.
+    /// The page that holds a logical page, in the array's numbering.
     pub fn array_ppn(&self, lpn: Lpn) -> Ppn {
         self.superblocks.ppn(self.ppn(lpn))
     }
@@ -300,18 +300,18 @@ impl PageStore {
         indices.map(move |index| self.pages.reverse[self.geometry.page(block, index).at()])
     }
 
-    /// Where the pages of a range are, as the store numbers pages.
+    /// The pages that hold a range of logical pages, in the store's numbering.
     pub fn ppns(&self, range: std::ops::Range<usize>) -> &[Ppn] {
         &self.pages.map[range]
     }
 
-    /// A hint that a page is about to be looked up: its part of the map can be fetched into the processor's cache.
+    /// Prefetch hint: the map entry of a page will be looked up soon.
     pub fn prepare(&self, lpn: Lpn) {
         prefetch(&self.pages.map, lpn.at());
     }
 
-    /// A hint that a page is about to be written whose part of the map is in the cache: what is known of its old copy
-    /// can be fetched too.
+    /// Prefetch hint: a page whose map entry has been prefetched will be written soon. Fetches the state of its old
+    /// copy.
     pub fn prepare_old(&self, lpn: Lpn) {
         let old = self.ppn(lpn);
         if old.is_some() {
@@ -320,7 +320,7 @@ impl PageStore {
         }
     }
 
-    /// Pages that are mapped.
+    /// Number of mapped pages.
     pub fn mapped(&self) -> u64 {
         self.pages.mapped
     }
@@ -335,7 +335,7 @@ impl PageStore {
         report
     }
 
-    /// Starts the counters again at zero; wear is kept.
+    /// Resets the counters. Wear is kept.
     pub fn reset_report(&mut self) {
         self.report = FtlReport::default();
         self.allocator.policy.reset_report();
@@ -349,7 +349,7 @@ impl PageStore {
         self.blocks.total_free() * u64::from(self.superblocks.width())
     }
 
-    /// Whether a page could not be stored, because too many blocks have gone bad.
+    /// Whether a page could not be stored because too many blocks have gone bad.
     pub fn is_worn_out(&self) -> bool {
         self.failures.is_worn_out
     }
@@ -361,10 +361,10 @@ impl PageStore {
         Figures::default().with(&allocation::SLOT, placed).with(&collection::SLOT, self.collector.policy.figures())
     }
 
-    /// Valid pages = mapped pages, and every mapped page is the valid copy of its address.
+    /// Checks that valid pages equal mapped pages, and that every mapped page is the valid copy of its address.
     ///
     /// # Errors
-    /// The first page, or count, of which that does not hold.
+    /// The first page or counter that is wrong.
     pub fn check(&self) -> Result<(), Violation> {
         let Pages { map, reverse, mapped: counted, valid: bits } = &self.pages;
         let valid = self.blocks.total_valid();

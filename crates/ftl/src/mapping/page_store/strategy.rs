@@ -7,23 +7,23 @@ use crate::mapping::Context;
 use crate::superblock::Superblocks;
 use crate::{GcPace, HotCold, Preemption, params};
 
-/// The part of a collection that is done at a time while the host writes.
+/// How much of a collection is done at once while the host writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// All of it, in idle time too, because host and survivors share blocks.
+    /// The whole collection, in idle time too, because host pages and survivors share blocks.
     SharesBlocks,
-    /// All of it, because no request may come between its copies. Single steps in idle time.
+    /// The whole collection, because no request may come between its copies; in idle time single steps.
     AtOnce,
-    /// The paid steps.
+    /// The steps that the pages written have paid for (`pace.rs`).
     InSteps,
 }
 
 /// The way in which survivors are copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Copies {
-    /// One by one, because each may go to another block.
+    /// One page at a time, because each may be copied to a different block.
     OneByOne,
-    /// In rows: all go to one lane, by single-page copies that cannot fail.
+    /// Several pages in a row (`rows.rs`): all go to one lane, by single-page copies that cannot fail.
     InARow,
 }
 

@@ -1,4 +1,4 @@
-//! The walk-through of the SLAP paper, and the rules of the store that only its inside shows.
+//! The example of the SLAP paper, and rules of the page store that are visible only inside.
 
 use flashloom_nand::{BlockId, HostPage, Lpn, Nand, NandParams, OpId, Origin, PlaneId, Urgency};
 use flashloom_units::{ParamSet, Prng, Value};
@@ -12,7 +12,7 @@ use crate::lane::Lane;
 use crate::mapping::Context;
 use crate::{CapacityParams, FtlSetup, GcBlocks, HotCold, PageWrite, Space, WearLevelling};
 
-/// Pages that collections moved, in order.
+/// A listener that records the pages moved by collections, in order.
 #[derive(Default)]
 struct Moved(Vec<u32>);
 
@@ -73,7 +73,7 @@ impl Lab {
         assert_eq!(self.store.check(), Ok(()));
     }
 
-    /// Closes every open block that is full, which otherwise happens when the next one of its lane is opened.
+    /// Closes all full open blocks. In a run a full block is closed only when its lane opens the next one.
     fn close_full(&mut self) {
         for plane in &mut self.store.planes {
             for open in plane.open.iter_mut().filter(|open| open.block.is_some() && open.next == 4) {
@@ -97,15 +97,14 @@ impl Lab {
     }
 }
 
-/// Figures 2 and 3 of the paper: four chips of four blocks of four pages, nothing written at first.
+/// Figures 2 and 3 of the paper: four chips of four blocks of four pages, empty at first.
 ///
 /// The drawings are not in the text, which gives: D1 on the first chip and D2 on the second; the streams D7-D10,
-/// D11-D14 and D22-D25; the seven pages copied under interleaving. Sixteen pages with exactly these seven and the nine
-/// that are deleted fill the first block of each chip; their order here gives chips with the valid pages (D1, D38),
-/// (D2, D39), (D22, D37), (D23), which is the order in which the text lists them. D24 and D25 of the third stream come
-/// behind. For three copies under SLAP the block of D15 must be full with three pages that stay; so the buffer is taken
-/// to hold eight more pages without neighbours. The spare blocks that collection usually keeps are not there in the
-/// figure.
+/// D11-D14 and D22-D25; and seven pages copied under interleaving. Sixteen pages, these seven and nine that are
+/// deleted, fill the first block of each chip. The order used here leaves the valid pages (D1, D38), (D2, D39), (D22,
+/// D37), (D23) on the chips, which is the order of the text; D24 and D25 of the third stream follow. SLAP copies three
+/// pages only if the block of D15 is full and three of its pages stay valid, so the buffer is assumed to hold eight
+/// more pages without neighbours. The figure has none of the spare blocks that a drive usually keeps for collection.
 fn figure(allocation: &str) -> (Vec<u32>, u64) {
     const BUFFER: [u32; 26] =
         [1, 2, 7, 8, 9, 10, 11, 12, 13, 14, 22, 23, 38, 39, 37, 15, 24, 25, 42, 44, 46, 48, 50, 52, 54, 56];
@@ -131,7 +130,7 @@ fn slap_figure_3_streams_leave_three_copies_and_three_erases() {
     assert!(copied.contains(&2), "the block of D15 holds D2: {copied:?}");
 }
 
-/// A full load of rewrites on a few planes, to see where pages go.
+/// Rewrites random pages on a drive of a few planes, to test where pages are placed.
 fn worked(setup: &FtlSetup, lpns: impl Fn(&mut Prng) -> Vec<u32>) -> Lab {
     let space = chips(2, 24, 8, 1.0);
     let mut lab = Lab::new(&space, setup);
@@ -146,7 +145,7 @@ fn worked(setup: &FtlSetup, lpns: impl Fn(&mut Prng) -> Vec<u32>) -> Lab {
     lab
 }
 
-/// The address stands for the plane as long as every plane has room for its share, and collected pages stay there.
+/// The plane follows from the address as long as every plane has room for its share, and survivors stay on it.
 #[test]
 fn static_pages_are_on_the_plane_of_their_address_after_any_overwrites() {
     for (layout, plane_of) in [("striped", (|lpn| lpn % 2) as fn(u32) -> u32), ("contiguous", |lpn| lpn / 96)] {
@@ -161,7 +160,7 @@ fn static_pages_are_on_the_plane_of_their_address_after_any_overwrites() {
     }
 }
 
-/// The lanes whose blocks hold pages.
+/// The lanes that have blocks with pages.
 fn lanes_used(lab: &Lab) -> Vec<Lane> {
     let geometry = lab.nand.geometry();
     let mut lanes: Vec<Lane> = Vec::new();
@@ -224,13 +223,13 @@ fn static_levelling_bounds_the_spread_that_cold_data_causes() {
     assert!(dynamic > 100 && levelled <= 8, "a spread of {dynamic} erases without, {levelled} with a threshold of 4");
 }
 
-/// Pages of the even numbers die, so that the odd ones of every stream survive its collection.
+/// The even pages die, so the odd ones of every stream survive its collection.
 #[test]
 fn slap_spreads_survivors_of_streams_that_are_read_a_lot_over_the_chips() {
     let planes_of_survivors = |reads: u32| {
         let reorganizing = setup("slap", &[("read_reorganization", Value::Flag(true))]);
         let mut lab = Lab::new(&chips(4, 16, 4, 1.0), &reorganizing);
-        // Two streams of a block each for every chip: the second closes the block of the first.
+        // Two streams of one block each on every chip: the second closes the block of the first.
         lab.write(&(0..32).collect::<Vec<_>>());
         for _ in 0..reads {
             (0..4).for_each(|lpn| {
@@ -254,7 +253,7 @@ fn slap_spreads_survivors_of_streams_that_are_read_a_lot_over_the_chips() {
     assert_eq!(planes_of_survivors(2), ([1, 2], Some(2)), "read twice a page: each page goes to the next plane");
 }
 
-/// Nine tenths of the pages, overwritten at random; where each is, what the array counted and what was moved.
+/// Random overwrites of nine tenths of the pages: the plane of each, the array's counters, and the pages moved.
 #[test]
 fn copies_in_a_row_are_those_that_are_made_one_at_a_time() {
     let written = |in_a_row: bool| {

@@ -30,8 +30,8 @@ impl ValidPages {
         self.in_plane[plane.at()] -= 1;
     }
 
-    /// Clears and returns the first valid page at or after one; there is one in its block. The caller sets another page
-    /// of the same plane by [`Self::put`], so the plane's count does not change.
+    /// Clears and returns the first valid page at or after a given one; its block must have one. The caller then sets
+    /// another page of the same plane with [`Self::put`], so the plane's count does not change.
     #[inline(always)]
     pub(super) fn take_next(&mut self, from: Ppn) -> Ppn {
         let mut at = from.at() / 64;
