@@ -24,6 +24,7 @@
 
 mod buffered;
 mod commands;
+mod controller;
 mod data_path;
 mod direct;
 mod end_of_life;

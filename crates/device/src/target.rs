@@ -84,6 +84,16 @@ pub trait Target {
         false
     }
 
+    /// Advances to a time at which a workload of the run may have requests, not after the first pending event. A
+    /// workload that was only woken has none then, and time has passed all the same.
+    ///
+    /// # Errors
+    /// What [`Self::advance_to`] refuses.
+    fn come_to(&mut self, now_ns: Ns) -> Result<(), Misuse> {
+        // Work that the target begins by itself now would otherwise come before the requests of now.
+        if self.now_ns() < now_ns { self.advance_to(now_ns) } else { Ok(()) }
+    }
+
     /// Called when a request of a run arrives, before it is first submitted.
     fn arrived(&mut self, _now_ns: Ns, _request: &Request) {}
 

@@ -105,6 +105,62 @@ fn random_reads_run_at_the_rate_of_all_dies() {
     }
 }
 
+/// Random reads of a page on 16 dies, many at a time: reads a second.
+fn reads_a_second(interface: InterfaceParams) -> f64 {
+    let device = DeviceParams { interface, ..plain(NandParams { channels: 16, ways: 1, ..plain_nand() }) };
+    let (pages, mut prng) = (device.logical_pages(), Prng::new(1));
+    let run = Run { pace: Pace::Closed(512), queue_depth: 512, ..Run::new(unbuffered(device)) };
+    let reads: Vec<_> = (0..20_000).map(|_| request(0, Op::Read, prng.below(pages) * 8, 8)).collect();
+    20_000.0 / run.run(reads).host.duration_ns as f64 * 1e9
+}
+
+/// n processors serve n commands in the time of one, however many the array could serve. Processors without a number
+/// only delay.
+#[test]
+fn the_processors_of_the_controller_bound_commands_a_second() {
+    let controller = |controller_processors| {
+        let times =
+            InterfaceParams { controller_ns: 40 * US, controller_page_ns: 10 * US, ..InterfaceParams::defaults() };
+        reads_a_second(InterfaceParams { controller_processors, ..times })
+    };
+    for processors in [1, 3] {
+        let (rate, expected) = (controller(Some(processors)), f64::from(processors) / 50e-6);
+        assert!((rate / expected - 1.0).abs() < 0.01, "{processors} processors: {rate:.0}/s, not {expected:.0}");
+    }
+    assert!(controller(None) > 120_000.0, "the array could serve more: {:.0}/s", controller(None));
+}
+
+/// A half-duplex link carries a read in its command time and that of its packets.
+#[test]
+fn the_link_bounds_small_reads_a_second_by_what_they_take_besides_their_data() {
+    let link = |link_packet_overhead, link_command_ns| {
+        let link = InterfaceParams { link_rate: 600_000_000, full_duplex: false, ..InterfaceParams::defaults() };
+        reads_a_second(InterfaceParams { link_packet_overhead, link_command_ns, link_packet_bytes: 512, ..link })
+    };
+    for (overhead, command_ns) in [(0, 12 * US), (128, 12 * US), (128, 5 * US)] {
+        let each_ns = command_ns + transfer_ns(4_096 + 8 * overhead, 600_000_000);
+        let (rate, expected) = (link(overhead, command_ns), 1e9 / each_ns as f64);
+        assert!((rate / expected - 1.0).abs() < 0.01, "{overhead} B, {command_ns} ns: {rate:.0}/s, not {expected:.0}");
+    }
+    assert!(link(0, 0) > 120_000.0, "{:.0}/s without either", link(0, 0));
+}
+
+/// With a spread each page has its own tR on an idle drive, within the spread, and the mean of all is that of the type.
+#[test]
+fn a_spread_of_times_keeps_the_mean_of_an_idle_drive() {
+    let latencies = |read_spread| {
+        let device = plain(NandParams { read_spread, ..plain_nand() });
+        let reads = (0..24_000).map(|page| request(MS * (1 + page), Op::Read, page * 8, 8));
+        Run::new(unbuffered(device)).run(reads).host.read_latency
+    };
+    let (even, spread) = (latencies(0.0), latencies(0.3));
+    assert_eq!(even.min(), even.max());
+    let by_ns = plain_nand().read_ns * 3 / 10;
+    assert!(spread.min() < even.min() - by_ns * 9 / 10 && spread.min() >= even.min() - by_ns, "{}", spread.min());
+    assert!(spread.max() > even.max() + by_ns * 9 / 10 && spread.max() <= even.max() + by_ns, "{}", spread.max());
+    assert!((spread.mean() / even.mean() - 1.0).abs() < 0.01, "{} and {} ns", spread.mean(), even.mean());
+}
+
 /// A drive of one large plane, so that collection chooses among all blocks, as in the mean-field models.
 fn one_plane(over_provisioning: f64) -> DeviceParams {
     DeviceParams {

@@ -87,10 +87,13 @@ fn drive_of_lone_dies(prng: &mut Prng) -> Option<Run> {
 /// Latency of a page write on an idle drive, and transfer time of a page over the channel.
 fn unloaded_write(device: &DeviceParams) -> (Ns, Ns) {
     let DeviceParams { nand, interface, .. } = device;
-    let timing = nand.timing();
+    let timing = nand.slowest_timing();
     let slowest = timing.program_ns[..timing.page_types as usize].iter().max().expect("a cell has a page type");
     let load_ns = nand.command_ns + timing.transfer_ns((nand.page_bytes / 512) as u32);
-    (interface.controller_ns + transfer_ns(nand.page_bytes, interface.link_rate) + load_ns + slowest, load_ns)
+    let packets = nand.page_bytes.div_ceil(interface.link_packet_bytes);
+    let link_bytes = nand.page_bytes + packets * interface.link_packet_overhead;
+    let link_ns = interface.link_command_ns + transfer_ns(link_bytes, interface.link_rate);
+    (interface.controller_ns + interface.controller_page_ns + link_ns + load_ns + slowest, load_ns)
 }
 
 /// The corollary of docs/waits.md in time, and not only the account against its bound: writes that come no faster than
@@ -110,7 +113,10 @@ fn writes_that_leave_merges_their_time_wait_no_longer_than_the_account_says() {
         let outcome = run.run((1..600).map(&mut write).collect::<Vec<_>>());
         let (latency, wait) = (outcome.host.write_latency.max(), count(&outcome, "longest_wait_ns"));
         // An operation takes at most one page of each other plane along.
-        let operations = 1 + 2 * (wait / device.nand.program_ns.min(device.nand.erase_ns));
+        let shortest = |ns: Ns, spread: f64| (ns as f64 * (1.0 - spread)) as Ns;
+        let shortest_program = shortest(device.nand.program_ns, device.nand.program_spread);
+        let shortest_erase = shortest(device.nand.erase_ns, device.nand.erase_spread);
+        let operations = 1 + 2 * (wait / shortest_program.min(shortest_erase));
         let joined = match device.nand.multi_plane {
             MultiPlane::None => 0,
             _ => operations * u64::from(device.nand.planes - 1) * load_ns,

@@ -8,8 +8,8 @@ use flashloom_device::{
     Status, Submitted, Target, Tenant,
 };
 use flashloom_host::{BlockLayer, HostParams, scheduler};
-use flashloom_units::{Interrupt, Latency, MS, Ns, ParamSet, Prng, StateError, US, load_with, save_with};
-use flashloom_workload::{Op, Pace, Replayed, Request};
+use flashloom_units::{Interrupt, Latency, MS, Ns, ParamSet, Prng, Problem, StateError, US, load_with, save_with};
+use flashloom_workload::{Arrivals, Op, Pace, Replayed, Request};
 
 /// Random reads and writes of a page, at random times.
 fn mixed(seed: u64, count: usize, capacity_sectors: u64) -> Vec<Request> {
@@ -53,6 +53,57 @@ fn a_workload_alone_sees_what_its_engine_reports() {
         assert_eq!(seen(tenants[0].report()), seen(&alone), "{pace:?}");
         assert_eq!(seen(&simulation.outcome().host), seen(&alone), "{pace:?}");
     }
+}
+
+/// Arrivals that also wake without a request, every 10 us, and that time must not go back for.
+struct Waking {
+    requests: VecDeque<Request>,
+    asked_ns: Ns,
+    wakes: u64,
+}
+
+impl Arrivals for Waking {
+    fn next_ns(&mut self, now: Ns) -> Result<Option<Ns>, Problem> {
+        assert!(now >= self.asked_ns, "asked at {now} ns after {} ns", self.asked_ns);
+        self.wakes += u64::from(now > self.asked_ns);
+        self.asked_ns = now;
+        let wake_ns = (now / (10 * US) + 1) * 10 * US;
+        Ok(self.requests.front().map(|first| if first.arrival_ns <= now { now } else { wake_ns.min(first.arrival_ns) }))
+    }
+
+    fn take(&mut self, now: Ns) -> (Request, u32) {
+        let first = self.requests.pop_front().expect("taken when it is due");
+        assert!(first.arrival_ns <= now);
+        (first, 0)
+    }
+
+    fn completed(&mut self, now: Ns, _cookie: u32) {
+        assert!(now >= self.asked_ns, "a completion at {now} ns after {} ns", self.asked_ns);
+    }
+
+    fn is_over(&self) -> bool {
+        self.requests.is_empty()
+    }
+}
+
+/// A workload may wake at a time at which it turns out to have no request (a task of Filebench that computes). Time
+/// passes all the same: what is asked then is asked at that time.
+#[test]
+fn time_passes_when_a_workload_wakes_without_a_request() {
+    let run = Run::new(unbuffered(plain_device()));
+    let requests = mixed(7, 300, run.setup.device.capacity_sectors());
+    let waking = || Waking { requests: requests.iter().copied().collect(), asked_ns: 0, wakes: 0 };
+    let mut woken = waking();
+    let mut simulation = Simulation::new(run.started());
+    simulation.run(&mut woken, Ns::MAX, &mut []).unwrap();
+    assert!(woken.wakes > 600, "it was woken between requests: {}", woken.wakes);
+    let alone = Run { pace: Pace::Timestamps(1.0), ..Run::new(run.setup.clone()) }.run(requests.clone()).host;
+    assert_eq!(seen(&simulation.outcome().host), seen(&alone));
+    let mut woken = waking();
+    let mut simulation = Simulation::new(Queues::new(vec![run.started()]));
+    let mut tenants = [Tenant::new(&mut woken)];
+    simulation.run_together(&mut tenants, Ns::MAX, &mut []).unwrap();
+    assert_eq!(seen(tenants[0].report()), seen(&alone));
 }
 
 #[test]

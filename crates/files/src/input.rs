@@ -18,11 +18,16 @@ pub const TEXT_LIMIT_BYTES: u64 = 16 << 20;
 /// Limit on results without it, which programs write: one of a thousand runs has some ten megabytes.
 pub const RESULT_LIMIT_BYTES: u64 = 128 << 20;
 
+/// UTF-8 byte order mark, which some programs put before a text; readers of texts skip it.
+pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Reason why a file is no input.
 #[derive(Debug)]
 pub enum NoInput {
     /// There is no file of the name.
     Missing,
+    /// The name is `-`, by which other programs mean their standard input, and there is no file of that name.
+    Dash,
     /// The name is that of a folder.
     Folder,
     /// The name is that of a pipe, a device or a socket.
@@ -39,6 +44,7 @@ impl fmt::Display for NoInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => write!(f, "there is no such file"),
+            Self::Dash => write!(f, "there is no such file; standard input is read as /dev/stdin"),
             Self::Folder => write!(f, "this is a directory"),
             Self::Special(kind) => write!(
                 f,
@@ -75,7 +81,11 @@ pub fn open_input(path: &Path) -> Result<File, NoInput> {
         return if file.metadata()?.is_dir() { Err(NoInput::Folder) } else { Ok(file) };
     }
     // Asked first, because opening is enough to move some devices; and again, because another may have the name by now.
-    check_ordinary(&fs::metadata(path)?)?;
+    let known = match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound && path == Path::new("-") => return Err(NoInput::Dash),
+        known => known?,
+    };
+    check_ordinary(&known)?;
     let file = open_waitless(path)?;
     check_ordinary(&file.metadata()?)?;
     Ok(file)
@@ -165,6 +175,7 @@ mod tests {
         assert!(refusal(Path::new("/dev/zero")).starts_with("this is a device"));
         assert_eq!(refusal(folder.path()), "this is a directory");
         assert_eq!(refusal(&at("nothing")), "there is no such file");
+        assert_eq!(refusal(Path::new("-")), "there is no such file; standard input is read as /dev/stdin");
     }
 
     #[test]

@@ -24,7 +24,10 @@ mod own;
 mod partial;
 mod system;
 
-pub use input::{NoInput, RESULT_LIMIT_BYTES, TEXT_LIMIT_BYTES, TEXT_LIMIT_VARIABLE, limit_of, open_input, read_input};
+pub use input::{
+    BYTE_ORDER_MARK, NoInput, RESULT_LIMIT_BYTES, TEXT_LIMIT_BYTES, TEXT_LIMIT_VARIABLE, limit_of, open_input,
+    read_input,
+};
 pub use output::{NoOutput, Output};
 pub use own::{check_own, open_own, own_folder, remove_unless_locked};
 pub use partial::{Access, Partial, end_writing, remove_leftovers, write_whole};

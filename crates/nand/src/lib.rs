@@ -17,6 +17,7 @@ mod params;
 mod reads;
 mod region;
 pub mod reliability;
+mod spread;
 mod timed;
 
 pub use command::{Data, Erase, HostPage, PageCopy, Program, Read};
@@ -40,7 +41,8 @@ use labels::Labels;
 use operation::Operation;
 use reads::{PageOfLife, Reads};
 use region::CellModes;
-use timed::Timed;
+use spread::Spread;
+use timed::{Timed, Uneven};
 
 /// The array, in counting or timed mode.
 pub struct Nand {
@@ -62,6 +64,8 @@ pub struct Nand {
     judges: bool,
     /// The cell modes, if some blocks are used in another one than the array's.
     cells: Option<Box<CellModes>>,
+    /// The times of each block and page, if they differ.
+    spread: Option<Spread>,
     completed: Vec<u32>,
     refused: Vec<Refused>,
 }
@@ -82,7 +86,7 @@ flashloom_units::state! {
     Nand {
         value counts, completed, refused;
         nested written, erase_counts, timed, failures, known;
-        fixed geometry, events, cells, is_followed, judges;
+        fixed geometry, events, cells, spread, is_followed, judges;
     }
 }
 
@@ -122,6 +126,7 @@ impl Nand {
             is_followed: false,
             judges: false,
             cells: None,
+            spread: None,
             completed: Vec::new(),
             refused: Vec::new(),
         }
@@ -131,6 +136,13 @@ impl Nand {
     #[must_use]
     pub fn with_failures(mut self, params: &NandParams, prng: &Prng) -> Self {
         self.failures = Failures::new(params, prng).map(Box::new);
+        self
+    }
+
+    /// Gives each block and page times of its own, as the parameters say, drawn from a branch of `prng`.
+    #[must_use]
+    pub fn with_spread(mut self, params: &NandParams, prng: &Prng) -> Self {
+        self.spread = Spread::new(params, prng);
         self
     }
 
@@ -247,7 +259,8 @@ impl Nand {
     pub fn start_timing(&mut self, params: &NandParams) {
         assert!(self.timed.is_none(), "an array is put into timed mode once");
         let known = std::mem::take(&mut self.known);
-        self.timed = Some(Box::new(Timed::new(params, &self.written, self.cells.as_deref(), known)));
+        let uneven = Uneven { cells: self.cells.as_deref().cloned(), spread: self.spread };
+        self.timed = Some(Box::new(Timed::new(params, &self.written, uneven, known)));
         self.is_followed = true;
     }
 

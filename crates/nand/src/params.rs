@@ -47,7 +47,9 @@ const fn time(max: Ns) -> Kind {
 const ENERGY: Kind = Kind::Energy { min: 0, max: 1_000_000_000_000 };
 /// Range of the power of a die: up to 10 W.
 const POWER: Kind = Kind::Power { min: 0, max: 10_000_000_000 };
-/// Energy is computed in timed mode only.
+/// Range of the spread of times, as a share of the time.
+const SPREAD: Kind = Kind::Ratio { min: 0.0, max: 0.9 };
+/// Energy is computed, and times differ, in timed mode only.
 const TIMED: Option<Used> = Used::with("run.timing", &["timed"]);
 
 const fn count(max: u64) -> Kind {
@@ -89,9 +91,9 @@ params! {
         read_ns: Ns => "read_time", time(S), Value::Time(75 * US), "";
         /// tR of the second page type. Default: that of the first.
         read_ns_2: Option<Ns> => "read_time_2", time(S), Value::Absent, "", Used::from("bits_per_cell", &["2"]);
-        /// tR of the third page type; as the first where not given.
+        /// tR of the third page type. Default: that of the first.
         read_ns_3: Option<Ns> => "read_time_3", time(S), Value::Absent, "", Used::from("bits_per_cell", &["3"]);
-        /// tR of the fourth page type; as the first where not given.
+        /// tR of the fourth page type. Default: that of the first.
         read_ns_4: Option<Ns> => "read_time_4", time(S), Value::Absent, "", Used::with("bits_per_cell", &["4"]);
         /// Array time of a page program (tPROG), for the first page type.
         program_ns: Ns => "program_time", time(S), Value::Time(750 * US), "";
@@ -103,6 +105,15 @@ params! {
         program_ns_4: Option<Ns> => "program_time_4", time(S), Value::Absent, "", Used::with("bits_per_cell", &["4"]);
         /// Array time of a block erase (tBERS).
         erase_ns: Ns => "erase_time", time(10 * S), Value::Time(3_800 * US), "";
+        /// Share of tR by which the reads of a page may take longer or shorter, by block and page.
+        read_spread: f64 => "read_spread", SPREAD, Value::Ratio(0.0),
+            "The means stay; what runs on many dies at once waits for the slowest.", TIMED;
+        /// Share of tPROG by which the programs of a page may take longer or shorter, by block and page.
+        program_spread: f64 => "program_spread", SPREAD, Value::Ratio(0.0),
+            "The means stay; what runs on many dies at once waits for the slowest.", TIMED;
+        /// Share of tBERS by which the erases of a block may take longer or shorter.
+        erase_spread: f64 => "erase_spread", SPREAD, Value::Ratio(0.0),
+            "The means stay; what runs on many dies at once waits for the slowest.", TIMED;
         /// Channel time of an operation's command and address cycles.
         command_ns: Ns => "command_time", time(MS), Value::Time(0), "";
         /// Data rate of a channel.
@@ -217,6 +228,18 @@ impl NandParams {
             command_ns: self.command_ns,
             sector_ps: transfer_ns(512 * 1_000, self.bus_rate),
             page_types: self.bits_per_cell,
+        }
+    }
+
+    /// [`Self::timing`] of the slowest pages and blocks that the spread of times allows, for bounds.
+    pub fn slowest_timing(&self) -> Timing {
+        let slowest = |ns: Ns, spread: f64| (ns as f64 * (1.0 + spread)).ceil() as Ns;
+        let Timing { read_ns, program_ns, erase_ns, .. } = self.timing();
+        Timing {
+            read_ns: read_ns.map(|ns| slowest(ns, self.read_spread)),
+            program_ns: program_ns.map(|ns| slowest(ns, self.program_spread)),
+            erase_ns: slowest(erase_ns, self.erase_spread),
+            ..self.timing()
         }
     }
 

@@ -32,6 +32,7 @@ use crate::event::OperationKind;
 use crate::known::{Known, MaybeKnown};
 use crate::operation::Operation;
 use crate::region::CellModes;
+use crate::spread::Spread;
 use moved::Unfinished;
 
 const CLASSES: usize = 4;
@@ -265,21 +266,57 @@ struct Die {
 struct ArrayTimes {
     /// By page index in the block and kind of operation.
     of_pages: Vec<[Ns; KINDS]>,
+    /// Exceptions to these times, if there are any.
+    uneven: Option<Box<Uneven>>,
+}
+
+/// Reasons why the times of some blocks and pages differ from those of their type.
+pub(crate) struct Uneven {
     /// The cell modes, with their own times, if some blocks are used in another mode than the array's.
-    cells: Option<Box<CellModes>>,
+    pub(crate) cells: Option<CellModes>,
+    /// The times of each block and page, if they differ.
+    pub(crate) spread: Option<Spread>,
 }
 
 impl ArrayTimes {
+    fn new(timing: &Timing, pages: u32, uneven: Uneven) -> Self {
+        let of_pages = (0..pages).map(|page| {
+            let page_type = (page % timing.page_types) as usize;
+            let (read_ns, program_ns) = (timing.read_ns[page_type], timing.program_ns[page_type]);
+            [read_ns, program_ns, read_ns + program_ns, timing.erase_ns]
+        });
+        let is_even = uneven.cells.is_none() && uneven.spread.is_none();
+        Self { of_pages: of_pages.collect(), uneven: (!is_even).then(|| Box::new(uneven)) }
+    }
+
     #[inline(always)]
     fn of(&self, block: BlockId, page: u16, kind: OperationKind) -> Ns {
-        let of_array = self.of_pages[page as usize][kind as usize];
+        match &self.uneven {
+            None => self.of_pages[page as usize][kind as usize],
+            Some(uneven) => uneven.of(&self.of_pages[page as usize], block, page, kind),
+        }
+    }
+}
+
+impl Uneven {
+    fn of(&self, of_page: &[Ns; KINDS], block: BlockId, page: u16, kind: OperationKind) -> Ns {
         let cells = self.cells.as_ref().and_then(|cells| cells.of(block));
-        cells.map_or(of_array, |CellMode { read_ns, program_ns, .. }| match kind {
-            OperationKind::Read => read_ns,
-            OperationKind::Program => program_ns,
-            OperationKind::Copyback => read_ns + program_ns,
-            OperationKind::Erase | OperationKind::Hold => of_array,
-        })
+        let [read_ns, program_ns] = match cells {
+            Some(CellMode { read_ns, program_ns, .. }) => [read_ns, program_ns],
+            None => [OperationKind::Read, OperationKind::Program].map(|kind| of_page[kind as usize]),
+        };
+        let spread = self.spread.as_ref();
+        let read_ns = || spread.map_or(read_ns, |spread| spread.read_ns(block, page, read_ns));
+        let program_ns = || spread.map_or(program_ns, |spread| spread.program_ns(block, page, program_ns));
+        match kind {
+            OperationKind::Read => read_ns(),
+            OperationKind::Program => program_ns(),
+            OperationKind::Copyback => read_ns() + program_ns(),
+            OperationKind::Erase | OperationKind::Hold => {
+                let erase_ns = of_page[kind as usize];
+                spread.map_or(erase_ns, |spread| spread.erase_ns(block, erase_ns))
+            }
+        }
     }
 }
 
@@ -334,7 +371,7 @@ flashloom_units::state! {
 
 /// The array as a whole, and its time.
 impl Timed {
-    pub(crate) fn new(params: &NandParams, written: &[u32], cells: Option<&CellModes>, known: MaybeKnown) -> Self {
+    pub(crate) fn new(params: &NandParams, written: &[u32], uneven: Uneven, known: MaybeKnown) -> Self {
         let geometry = params.geometry();
         let block = |&programmed: &u32| Block {
             programmed,
@@ -370,16 +407,11 @@ impl Timed {
             busy_ns: 0,
         };
         let timing = params.timing();
-        let array_ns = (0..geometry.pages).map(|page| {
-            let page_type = (page % timing.page_types) as usize;
-            let (read_ns, program_ns) = (timing.read_ns[page_type], timing.program_ns[page_type]);
-            [read_ns, program_ns, read_ns + program_ns, timing.erase_ns]
-        });
         let page_data_ns = timing.transfer_ns(geometry.sectors_per_page());
         let command_ns = timing.command_ns;
         Self {
             geometry,
-            array_ns: ArrayTimes { of_pages: array_ns.collect(), cells: cells.cloned().map(Box::new) },
+            array_ns: ArrayTimes::new(&timing, geometry.pages, uneven),
             load_ns: [command_ns, command_ns + page_data_ns, command_ns, command_ns],
             load_sectors: [0, geometry.sectors_per_page().into(), 0, 0],
             page_data_ns,

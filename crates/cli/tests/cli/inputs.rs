@@ -1,5 +1,6 @@
 //! Inputs that are no ordinary files, or larger than their limits.
 
+use std::fs;
 use std::process::{Command, Stdio};
 
 use crate::lab::{Answer, Lab};
@@ -43,6 +44,34 @@ fn what_the_caller_has_opened_is_read() {
     let ended = lab.command(&["trace", "info", "/dev/stdin"]).stdin(pipe).output().expect("it can be started");
     assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
     writer.wait().expect("cat ends");
+}
+
+#[test]
+fn standard_input_is_named_and_a_pipe_is_read_once() {
+    let lab = Lab::new();
+    lab.write("trace.csv", "timestamp_ns,op,lba,sectors\n0,R,0,8\n");
+    lab.write("pipe.toml", "[workload]\nkind = \"trace\"\npath = \"/dev/stdin\"\n");
+    let refused = lab.run(&["trace", "info", "-"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("standard input is read as /dev/stdin"), "{refused:?}");
+    let mut writer = Command::new("cat").arg(lab.path("trace.csv")).stdout(Stdio::piped()).spawn().expect("cat");
+    let pipe = writer.stdout.take().expect("it is piped");
+    let ended = lab.command(&["run", "pipe.toml"]).stdin(pipe).output().expect("it can be started");
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.code() == Some(2) && stderr.contains("a pipe can be read only once"), "{stderr}");
+    writer.wait().expect("cat ends");
+}
+
+#[test]
+fn a_byte_order_mark_before_a_text_is_skipped() {
+    let lab = Lab::new();
+    lab.write("job.fio", "\u{feff}[job]\nrw=read\nsize=1m\n");
+    lab.write("drive.toml", "\u{feff}[workload]\nkind = \"fio\"\npath = \"job.fio\"\n[run]\ntiming = \"counting\"\n");
+    let run = lab.run(&["run", "drive.toml", "--json", "result.json"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let result = fs::read_to_string(lab.path("result.json")).expect("the run wrote it");
+    lab.write("marked.json", format!("\u{feff}{result}"));
+    let report = lab.run(&["report", "marked.json", "--out", "marked.html"]);
+    assert_eq!(report.code, Some(0), "{report:?}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub enum Cause {
     Tag,
     /// In the scheduler, which could dispatch a request but waits on purpose (anticipation, idling, a batch).
     Scheduler,
-    /// Being processed by the controller.
+    /// Being processed by the controller, or waiting for one of its processors.
     Controller,
     /// On the host link, or waiting for it.
     Link,

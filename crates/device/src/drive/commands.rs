@@ -144,6 +144,12 @@ impl Commands {
         self.paging.count(lba, sectors)
     }
 
+    /// The number of pages that a read or a write touches, whole or in part; 0 for other commands.
+    #[inline]
+    pub(super) fn data_pages(&self, id: CommandId) -> u32 {
+        if matches!(self[id].op, Op::Read | Op::Write) { self.page_count(id) } else { 0 }
+    }
+
     /// The pages that a command touches, after skipping some at the start, and the touched sectors of each.
     #[inline]
     pub(super) fn pages_from(&self, id: CommandId, first: u32) -> impl Iterator<Item = (Lpn, u32)> + use<> {

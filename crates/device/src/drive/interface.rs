@@ -2,10 +2,11 @@
 
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::Lpn;
-use flashloom_units::{GIB, Kind, Ns, S, SECTOR_BYTES, Value, params};
+use flashloom_units::{GIB, KIB, Kind, MIB, Ns, S, SECTOR_BYTES, Used, Value, params};
 use flashloom_workload::Op;
 
 use super::commands::{CommandId, Commands, Stage};
+use super::controller::Controller;
 use super::flash::Flash;
 use super::link::{Link, Way};
 use super::paging::Paging;
@@ -21,9 +22,27 @@ params! {
         /// Whether the host link carries both directions at once.
         full_duplex: bool => "full_duplex", Kind::Flag, Value::Flag(true),
             "SATA takes turns, PCIe does not.";
-        /// Controller time for each request, before any other processing.
+        /// Payload of the link's packets.
+        link_packet_bytes: u64 => "link_packet_size", Kind::Size { min: 1, max: MIB }, Value::Size(256),
+            "The smaller the packets are, the more of the link goes to their overhead.",
+            Used::without("link_packet_overhead", &["0B"]);
+        /// Bytes that the link carries with each packet besides its payload: headers and checksums.
+        link_packet_overhead: u64 => "link_packet_overhead", Kind::Size { min: 0, max: 64 * KIB }, Value::Size(0),
+            "Data crosses the link more slowly by overhead over payload.";
+        /// Time that the link carries no data for each read or write: its command, its completion, and the turns of a
+        /// half-duplex link.
+        link_command_ns: Ns => "link_command_time", Kind::Time { min: 0, max: S }, Value::Time(0),
+            "Bounds small requests a second, whatever the array does.";
+        /// Time of a processor of the controller for each request, before anything else happens to it.
         controller_ns: Ns => "controller_time", Kind::Time { min: 0, max: S }, Value::Time(0),
-            "Adds to every latency; requests do not queue for it.";
+            "Adds to every latency; requests queue for it if controller_processors is given.";
+        /// Time of a processor of the controller for each page of a read or a write, besides.
+        controller_page_ns: Ns => "controller_page_time", Kind::Time { min: 0, max: S }, Value::Time(0),
+            "Large requests take longer; requests queue for it if controller_processors is given.";
+        /// Processors of the controller, each with one request at a time, first come first served; absent if no request
+        /// waits for one.
+        controller_processors: Option<u32> => "controller_processors", Kind::Count { min: 1, max: 1_024 },
+            Value::Absent, "The drive serves at most so many requests in the time that one takes.";
     }
 }
 
@@ -31,7 +50,9 @@ params! {
 pub(super) struct HostInterface {
     pub(super) commands: Commands,
     link: Link,
-    controller_ns: Ns,
+    controller: Controller,
+    /// Whether the controller takes any time for commands.
+    has_controller_time: bool,
     /// Timers of commands in the controller and of transfers on the link.
     timers: Timers,
     /// Ended commands that the host has not taken yet.
@@ -41,9 +62,9 @@ pub(super) struct HostInterface {
 
 flashloom_units::state! {
     HostInterface {
-        nested commands, link, timers;
+        nested commands, link, controller, timers;
         value completed, unmapped_read_sectors;
-        fixed controller_ns;
+        fixed has_controller_time;
     }
 }
 
@@ -53,7 +74,8 @@ impl HostInterface {
         Self {
             commands: Commands::new(paging),
             link: Link::new(params),
-            controller_ns: params.controller_ns,
+            controller: Controller::new(params),
+            has_controller_time: params.controller_ns > 0 || params.controller_page_ns > 0,
             timers: Timers::default(),
             completed: Vec::new(),
             unmapped_read_sectors: 0,
@@ -71,10 +93,11 @@ impl HostInterface {
     /// Starts the controller time of a command; returns false if it is zero.
     #[inline]
     pub(super) fn enter_controller(&mut self, now: Ns, id: CommandId) -> bool {
-        if self.controller_ns > 0 {
-            self.timers.set(now + self.controller_ns, id);
+        if self.has_controller_time {
+            let done_ns = self.controller.enter(now, self.commands.data_pages(id));
+            self.timers.set(done_ns, id);
         }
-        self.controller_ns > 0
+        self.has_controller_time
     }
 
     /// Transfers the data of a write over the link to the drive.
@@ -82,7 +105,7 @@ impl HostInterface {
     pub(super) fn fetch_data(&mut self, now: Ns, id: CommandId) {
         let command = &mut self.commands[id];
         command.stage = Stage::Arriving;
-        let arrives = self.link.transfer(now, u64::from(command.sectors) * SECTOR_BYTES, Way::ToDevice);
+        let arrives = self.link.transfer(now, u64::from(command.sectors) * SECTOR_BYTES, true, Way::ToDevice);
         self.timers.set(arrives, id);
     }
 
@@ -115,13 +138,16 @@ impl HostInterface {
         let is_last = self.commands.page_ended(id);
         let command = &mut self.commands[id];
         if command.op == Op::Read && flash.is_timed() {
+            let is_first = command.delivered_ns == 0;
             let share = command.take_share();
-            let (link, controller_ns) = (&self.link, self.controller_ns);
+            let bytes = u64::from(share) * SECTOR_BYTES;
+            let (link, controller, commands) = (&self.link, &self.controller, &self.commands);
             flash.delivers(|| {
-                let of_controller = controller_ns * u64::from(share) / u64::from(command.sectors);
-                link.transfer_ns(u64::from(share) * SECTOR_BYTES) + of_controller
+                let of_controller = controller.share_ns(commands.data_pages(id), share, commands[id].sectors);
+                link.transfer_ns(bytes, is_first) + of_controller
             });
-            let at = self.link.transfer(now, u64::from(share) * SECTOR_BYTES, Way::ToHost);
+            let at = self.link.transfer(now, bytes, is_first, Way::ToHost);
+            let command = &mut self.commands[id];
             command.delivered_ns = command.delivered_ns.max(at);
         }
         if is_last {

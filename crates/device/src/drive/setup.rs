@@ -79,7 +79,7 @@ impl DriveSetup {
         let reliability = self.reliability.build(&self.reliability_setup(&geometry));
         let reliability = reliability.map_err(|refusal| refusal.or_at(reliability::SLOT.key))?;
         let mut nand = Nand::new(params).with_region(&region).with_failures(params, &self.ftl.prng);
-        nand = nand.with_reliability(reliability);
+        nand = nand.with_spread(params, &self.ftl.prng).with_reliability(reliability);
         if self.keeps_out_of_band {
             nand = nand.with_out_of_band();
         }

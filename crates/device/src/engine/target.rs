@@ -64,8 +64,13 @@ impl Target for Engine {
     }
 
     #[inline]
-    fn arrived(&mut self, now_ns: Ns, request: &Request) {
+    fn come_to(&mut self, now_ns: Ns) -> Result<(), Misuse> {
         self.now = now_ns;
+        Ok(())
+    }
+
+    #[inline]
+    fn arrived(&mut self, _now_ns: Ns, request: &Request) {
         self.report.generated += 1;
         self.report.last_arrival_ns = request.arrival_ns;
     }

@@ -148,6 +148,7 @@ impl Run<'_, '_, '_, '_> {
 
     /// Admits the requests that are due, each behind the backlog of its workload and class.
     fn admit_arrivals<T: Target>(&mut self, now: Ns, target: &mut T) -> Result<(), Problem> {
+        target.come_to(now).map_err(problem)?;
         let Self { tenants, ledger, held, .. } = self;
         for tenant in &mut **tenants {
             while tenant.next_arrival_ns(now)? == now {

@@ -41,11 +41,18 @@ pub fn random_device(prng: &mut Prng) -> DeviceParams {
             suspend: pick(prng, &[Suspend::None, Suspend::Erase, Suspend::ProgramErase]),
             max_overtakes: pick(prng, &[1, 8]),
             die_order: pick(prng, &[DieOrder::Priority, DieOrder::Fifo]),
+            read_spread: pick(prng, &[0.0, 0.2]),
+            program_spread: pick(prng, &[0.0, 0.9]),
+            erase_spread: pick(prng, &[0.0, 0.3]),
             ..NandParams::defaults()
         },
         capacity: CapacityParams { over_provisioning: pick(prng, &[1.5, 2.0, 4.0]) },
         interface: InterfaceParams {
             controller_ns: pick(prng, &[0, 3 * US]),
+            controller_page_ns: pick(prng, &[0, US]),
+            controller_processors: pick(prng, &[None, Some(1), Some(3)]),
+            link_packet_overhead: pick(prng, &[0, 24]),
+            link_command_ns: pick(prng, &[0, 2 * US]),
             full_duplex: prng.chance(0.5),
             ..InterfaceParams::defaults()
         },

@@ -20,9 +20,9 @@ pub const MISSING: &[(&[&str], &str)] = &[
          other dies while one is busy or has failed.",
     ),
     (
-        &["spread of times"],
-        "Blocks and pages of a type have one tR, tPROG and tBERS, however worn they are and wherever they lie: only \
-         page types differ.",
+        &["drift of times"],
+        "A block's tR, tPROG and tBERS stay as they are, however worn it is: only page types differ, and blocks and \
+         pages by the spread that is given (`device.read_spread`).",
     ),
     (
         &["one-shot programming"],
@@ -44,8 +44,9 @@ pub const MISSING: &[(&[&str], &str)] = &[
     (&["temperature and power", "throttling"], "Nothing is throttled, and no state of low power has to be left."),
     (
         &["controller", "firmware"],
-        "Processors and memory of the drive: `controller_time` is a constant for each command, and commands do not \
-         queue for it. Nothing is prefetched, compressed or encrypted.",
+        "The memory of the controller, and its work but for commands and their pages as they come in: completions, \
+         the map and collection take no time of its processors (`device.controller_processors`). Nothing is \
+         prefetched, compressed or encrypted.",
     ),
     (
         &["several hosts and queues", "NVMe arbitration", "namespaces", "zones"],

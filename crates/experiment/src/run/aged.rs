@@ -56,11 +56,16 @@ const LATER: [&str; 7] = [
     "device.idle_power",
 ];
 /// Device keys that only a timed drive uses; the preset counts through the keys that it sets.
-const OF_TIME: [&str; 11] = [
+const OF_TIME: [&str; 16] = [
     "device.preset",
     "device.link_rate",
     "device.full_duplex",
+    "device.link_packet_size",
+    "device.link_packet_overhead",
+    "device.link_command_time",
     "device.controller_time",
+    "device.controller_page_time",
+    "device.controller_processors",
     "device.multi_plane",
     "device.copyback",
     "device.cache_program",
@@ -70,7 +75,7 @@ const OF_TIME: [&str; 11] = [
     "device.die_order",
 ];
 /// Device keys by which log-block mappings and their placements weigh the cost of a merge.
-const OF_MERGES: [&str; 12] = [
+const OF_MERGES: [&str; 15] = [
     "device.bits_per_cell",
     "device.read_time",
     "device.read_time_2",
@@ -81,6 +86,9 @@ const OF_MERGES: [&str; 12] = [
     "device.program_time_3",
     "device.program_time_4",
     "device.erase_time",
+    "device.read_spread",
+    "device.program_spread",
+    "device.erase_spread",
     "device.command_time",
     "device.bus_rate",
 ];
@@ -524,12 +532,14 @@ mod tests {
 
     /// Every key that is meant to have no effect on ageing, with another value than its default.
     const OTHER_TIMES: &str = "device.link_rate=1MB/s device.full_duplex=false device.controller_time=9us \
-        device.multi_plane=none device.copyback=true device.cache_program=true device.suspend=program-erase \
+        device.controller_page_time=1us device.controller_processors=3 device.link_packet_size=128B \
+        device.link_packet_overhead=16B device.link_command_time=2us device.multi_plane=none device.copyback=true \
+        device.cache_program=true device.suspend=program-erase \
         device.suspend_time=7us device.max_overtakes=2 device.die_order=fifo";
     const OTHER_COSTS: &str = "device.bits_per_cell=4 device.read_time=1ms device.read_time_2=2ms \
         device.read_time_3=3us device.read_time_4=4us device.program_time=5us device.program_time_2=6us \
         device.program_time_3=7us device.program_time_4=8us device.erase_time=9s device.command_time=1ms \
-        device.bus_rate=2MB/s";
+        device.bus_rate=2MB/s device.read_spread=0.1 device.program_spread=0.2 device.erase_spread=0.3";
 
     fn config(sets: &[&str]) -> Config {
         let text = "run.precondition = \"steady\"\nrun.rest = \"always\"\nrun.steady_tolerance = 0.2\n\

@@ -5,7 +5,7 @@ use std::path::Path;
 use flashloom_experiment::result::{
     COMPARE_SCHEMA, Comparison, KEPT_SCHEMA, KeptRun, RESULT_SCHEMA, RunResult, Unread, parse, schema_of,
 };
-use flashloom_files::{RESULT_LIMIT_BYTES, read_input};
+use flashloom_files::{BYTE_ORDER_MARK, RESULT_LIMIT_BYTES, read_input};
 use flashloom_units::{Problem, ProblemPlace, Refusal};
 use serde::de::DeserializeOwned;
 
@@ -37,8 +37,9 @@ impl Document {
         let expected = "the JSON of a result or a comparison, or the data set of a sweep";
         let refuse = |found: String| Problem::file(name, found, expected);
         let bytes = read_input(path, RESULT_LIMIT_BYTES).map_err(|reason| refuse(reason.to_string()))?;
-        let text = String::from_utf8(bytes).map_err(|_| refuse("this is not UTF-8 text".to_owned()))?;
-        Self::read(name, &text)
+        let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
+        let text = str::from_utf8(bytes).map_err(|_| refuse("this is not UTF-8 text".to_owned()))?;
+        Self::read(name, text)
     }
 
     /// Reads what `run --json`, `compare --json` or `compare --out` wrote; `name` is that of the file.

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use flashloom_files::BYTE_ORDER_MARK;
 use flashloom_units::{Lines, Problem, Problems, Refusal};
 
 use super::options::{OptionSpec, Use, find, names};
@@ -280,6 +281,7 @@ fn entry(at: usize, content: &str, findings: &mut Findings) -> Option<Entry> {
 
 /// Decodes the text of a job file.
 pub(super) fn text_of(name: &str, bytes: &[u8]) -> Result<Text, Problems> {
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(Text::new(name, text.to_owned())),
         Err(error) => {

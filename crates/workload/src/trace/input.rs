@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use flashloom_files::{NoInput, open_input};
+use flashloom_files::{BYTE_ORDER_MARK, NoInput, open_input};
 use flashloom_units::Problem;
 
 use super::ahead::read_ahead;
@@ -16,8 +16,6 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The end of the magic of a frame that zstd skips, behind a byte from 0x50 to 0x5f: some programs put one in front.
 const ZSTD_SKIPPED: [u8; 3] = [0x2a, 0x4d, 0x18];
-/// UTF-8 byte order mark, which some programs put before a text; it is skipped.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// An input that can be opened, and opened again to find the place of a problem.
 #[derive(Clone, Debug)]

@@ -102,7 +102,10 @@ fn open_reader(input: &Input, options: &TraceOptions) -> Result<(&'static Format
     }
     let mut chunks = input.open()?;
     if chunks.peek(1)?.is_empty() {
-        return Err(Problem::file(&input.name, "is empty", "a trace of at least one request"));
+        let problem = Problem::file(&input.name, "is empty", "a trace of at least one request");
+        let is_read_once = input.is_file() && !std::path::Path::new(&input.name).is_file();
+        let help = "a pipe can be read only once, and a run reads its recording twice: write it to a file";
+        return Err(if is_read_once { problem.with_help(help) } else { problem });
     }
     let detected = format::detect(&mut chunks)?;
     let Some(format) = options.format.or(detected) else { return Err(format::unknown(&input.name, &mut chunks)?) };

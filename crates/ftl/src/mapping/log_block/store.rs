@@ -39,7 +39,7 @@ pub(super) struct Costs {
 
 impl Costs {
     fn new(nand: &NandParams, width: u32) -> Self {
-        let timing = nand.timing();
+        let timing = nand.slowest_timing();
         let slowest = |times: &[Ns; 4]| times[..timing.page_types as usize].iter().copied().max().unwrap_or(0);
         let transfer_ns = timing.command_ns + timing.transfer_ns(nand.geometry().sectors_per_page());
         let read_ns = slowest(&timing.read_ns) + transfer_ns;
