@@ -20,8 +20,8 @@
 //! half times `nr_requests`), cfq lets the task that it idles for pass the limit, and the congestion thresholds that
 //! hold back the page cache's writeback.
 //!
-//! A scheduler of blk-mq has one set of tags for all requests instead ([`Scheduler::tags`]), of which some may have only
-//! a part.
+//! A scheduler of blk-mq has one set of tags for all requests instead ([`Scheduler::tags`]), of which some may have
+//! only a part.
 //!
 //! A flush has no address to sort by: it goes to the device before any request in the scheduler, and `nr_requests`
 //! does not count it.
@@ -195,7 +195,8 @@ impl BlockLayer {
         Admission::Queued
     }
 
-    /// True if `nr_requests`, or the scheduler's set of tags, allows this request to be queued. A request that merges needs no room.
+    /// True if `nr_requests`, or the scheduler's set of tags, allows this request to be queued. A request that merges
+    /// needs no room.
     #[inline]
     pub fn has_room(&self, request: &Request) -> bool {
         let is_free = match &self.tags {

@@ -43,8 +43,8 @@ params! {
             "Take that of the host: the two differ in what a batch continues with, in the limits on asynchronous \
              requests, and in the order in which `none` sends what was submitted together.",
             Used::with("scheduler", &["none", "mq-deadline", "kyber"]);
-        /// Ticks of the kernel's clock a second, in which mq-deadline and kyber measure time (Linux has 100, 250, 300 or
-        /// 1000).
+        /// Ticks of the kernel's clock a second, in which mq-deadline and kyber measure time (Linux has 100, 250, 300
+        /// or 1000).
         hz: u32 => "hz", Kind::Count { min: 100, max: 1_000 }, Value::Count(250),
             "Take that of the host: with fewer ticks deadlines and timers are coarser.",
             Used::with("scheduler", &["mq-deadline", "kyber"]);

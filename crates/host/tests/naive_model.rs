@@ -1,5 +1,6 @@
-//! noop, deadline, fios, pardispatcher and mq-deadline compared with a naive block layer: for the same random submissions,
-//! dispatches and times both give the same results, down to the order of the members of every merged request.
+//! noop, deadline, fios, pardispatcher and mq-deadline compared with a naive block layer: for the same random
+//! submissions, dispatches and times both give the same results, down to the order of the members of every merged
+//! request.
 //!
 //! Addresses are few and requests short, so that most of them touch, overlap or begin alike; a part of the runs has
 //! none of one kind of operation. proptest prints the failing input and its seed.

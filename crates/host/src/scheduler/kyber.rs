@@ -32,8 +32,8 @@ use crate::ticks::Ticks;
 /// Specification of the policy.
 pub static SPEC: PolicySpec = PolicySpec {
     name: "kyber",
-    summary: "Latency targets for reads and writes: the one that misses its target takes depth from the other (Linux 6.1 \
-              and 6.12)",
+    summary: "Latency targets for reads and writes: the one that misses its target takes depth from the other (Linux \
+              6.1 and 6.12)",
     details: "Reads, writes and discards are domains, each with a number of requests that it may have at the device. \
               Ten times a second the numbers follow the measured latencies: while one domain misses its target, those \
               that keep theirs get less. Within a domain requests go in the order of arrival. Works without task ids.",
@@ -355,8 +355,8 @@ impl Scheduler for Kyber {
             if (listed, in_use) != (queued[at], at_device[at]) {
                 let (queued, at_device) = (queued[at], at_device[at]);
                 return Err(violation!(
-                    "kyber: domain {at} has {queued} requests queued and {listed} listed, {at_device} at the device and \
-                     {in_use} tokens in use"
+                    "kyber: domain {at} has {queued} requests queued and {listed} listed, {at_device} at the device \
+                     and {in_use} tokens in use"
                 ));
             }
             if !(1..=TOKENS[at]).contains(&domain.depth) {

@@ -12,9 +12,9 @@
 //!           6.1:  was next to the last one when that was dispatched
 //! merge:    anywhere, at the front only with front_merges
 //! ```
-//! Source: Linux 6.1 and 6.12, `block/mq-deadline.c`, by way of docs/linux-schedulers.md, which has what the kernel does
-//! and what is left out. All classes share the direction and count of the batch, and how often writes were passed over;
-//! a choice that aging then forbids has changed them, as in the kernel. Time is counted in ticks (`host.hz`).
+//! Source: Linux 6.1 and 6.12, `block/mq-deadline.c`, by way of docs/linux-schedulers.md, which has what the kernel
+//! does and what is left out. All classes share the direction and count of the batch, and how often writes were passed
+//! over; a choice that aging then forbids has changed them, as in the kernel. Time is counted in ticks (`host.hz`).
 //!
 //! Bound: as deadline's, within a class and while no other class has requests. Cost: O(log n) each.
 
