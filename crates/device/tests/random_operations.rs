@@ -26,7 +26,10 @@ fn run(seed: u64, count: usize) {
         pace: pick(&mut prng, &[Pace::Timestamps(1.0), Pace::Timestamps(0.1), Pace::Closed(8), Pace::Dependent(1.0)]),
         fill: prng.chance(0.5),
         timed: prng.chance(0.8),
-        scheduler: pick(&mut prng, &["noop", "deadline", "anticipatory", "cfq", "fios", "pardispatcher"]),
+        scheduler: pick(
+            &mut prng,
+            &["noop", "deadline", "anticipatory", "cfq", "fios", "pardispatcher", "none", "mq-deadline", "kyber"],
+        ),
         idle_delay_ns: pick(&mut prng, &[0, MS]),
         drain: prng.chance(0.5),
         read_only: prng.chance(0.5),

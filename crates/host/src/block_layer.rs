@@ -20,6 +20,9 @@
 //! half times `nr_requests`), cfq lets the task that it idles for pass the limit, and the congestion thresholds that
 //! hold back the page cache's writeback.
 //!
+//! A scheduler of blk-mq has one set of tags for all requests instead ([`Scheduler::tags`]), of which some may have
+//! only a part.
+//!
 //! A flush has no address to sort by: it goes to the device before any request in the scheduler, and `nr_requests`
 //! does not count it.
 
@@ -34,6 +37,7 @@ use crate::params::HostParams;
 use crate::requests::{Class, Completed, Direction, Queued, Requests, Stage};
 use crate::scheduler::{Choice, Scheduler, SchedulerSetup};
 use crate::stats::SchedulerStats;
+use crate::tags::Tags;
 
 /// Result of submitting a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +115,8 @@ pub struct BlockLayer {
     stats: SchedulerStats,
     queue_depth: u32,
     nr_requests: u32,
+    /// The tags of a scheduler that has one set for all requests.
+    tags: Option<Tags>,
     max_request_bytes: u64,
     merging: bool,
 }
@@ -121,20 +127,24 @@ flashloom_units::state! {
         policy scheduler;
         nested stats;
         value flushes, held, queued, in_flight, last_direction;
-        fixed queue_depth, nr_requests, max_request_bytes, merging;
+        fixed queue_depth, nr_requests, tags, max_request_bytes, merging;
     }
 }
 
 impl BlockLayer {
     /// Returns the facts that a scheduler for a device of that capacity is built with.
     pub fn setup(params: &HostParams, capacity_sectors: u64) -> SchedulerSetup {
-        SchedulerSetup { capacity_sectors, requests: 2 * params.nr_requests + params.queue_depth }
+        let HostParams { queue_depth, nr_requests, linux, hz, .. } = *params;
+        // Of both classes as many as they may have, or one for each tag of the device; flushes come on top.
+        let requests = (2 * nr_requests).max(queue_depth) + queue_depth;
+        SchedulerSetup { capacity_sectors, requests, queue_depth, nr_requests, linux, hz }
     }
 
     /// Makes an empty block layer; `scheduler` must have been built with [`Self::setup`] of the same parameters.
     pub fn new(params: &HostParams, scheduler: Box<dyn Scheduler>) -> Self {
         let capacity = Self::setup(params, 0).requests;
         Self {
+            tags: scheduler.tags(),
             scheduler,
             requests: Requests::new(capacity),
             ends: EndIndex::new(capacity),
@@ -185,10 +195,15 @@ impl BlockLayer {
         Admission::Queued
     }
 
-    /// True if `nr_requests` allows this request to be queued. A request that merges needs no room.
+    /// True if `nr_requests`, or the scheduler's set of tags, allows this request to be queued. A request that merges
+    /// needs no room.
     #[inline]
     pub fn has_room(&self, request: &Request) -> bool {
-        request.op == Op::Flush || self.held[Class::of(request).at()] < self.nr_requests
+        let is_free = match &self.tags {
+            None => self.held[Class::of(request).at()] < self.nr_requests,
+            Some(tags) => self.held[0] + self.held[1] < tags.open_to(request),
+        };
+        is_free || request.op == Op::Flush
     }
 
     /// Returns the next request for the device, or [`Decision::Idle`] while the device is at its queue depth.
@@ -379,6 +394,13 @@ impl BlockLayer {
     }
 
     /// True if the count of each class equals that of the pool.
+    fn limits_hold(&self) -> bool {
+        match &self.tags {
+            None => self.held.iter().all(|&n| n <= self.nr_requests),
+            Some(tags) => self.held[0] + self.held[1] <= tags.reads.max(tags.sync_writes).max(tags.async_writes),
+        }
+    }
+
     fn classes_add_up(&self) -> bool {
         let in_pool = |class| {
             let all = self.requests.at_stage(Stage::Queued).chain(self.requests.at_stage(Stage::InFlight));
@@ -407,7 +429,7 @@ impl BlockLayer {
             ("inserted = completed + original requests held", inserted == completed + members),
             ("queued and in flight are what the pool holds", queued == listed && in_flight == held),
             ("the device holds no more than its queue depth", self.in_flight <= self.queue_depth),
-            ("no class holds more than nr_requests", self.held.iter().all(|&n| n <= self.nr_requests)),
+            ("no class holds more than nr_requests, and all no more than their tags", self.limits_hold()),
             ("what the classes hold is what waits and what is in flight", self.classes_add_up()),
         ];
         match rules.iter().find(|(_, holds)| !holds) {

@@ -23,9 +23,18 @@ impl Lab {
         build: fn(P, &SchedulerSetup) -> Result<S, Refusal>,
         change: impl FnOnce(&mut P),
     ) -> Self {
-        let host = HostParams::defaults();
-        let mut params = P::defaults();
+        Self::of_host(build, change, |_| {})
+    }
+
+    /// Makes an empty block layer of a host whose parameters are changed, too.
+    pub fn of_host<P: ParamSet, S: Scheduler + 'static>(
+        build: fn(P, &SchedulerSetup) -> Result<S, Refusal>,
+        change: impl FnOnce(&mut P),
+        change_host: impl FnOnce(&mut HostParams),
+    ) -> Self {
+        let (mut host, mut params) = (HostParams::defaults(), P::defaults());
         change(&mut params);
+        change_host(&mut host);
         let scheduler = build(params, &BlockLayer::setup(&host, CAPACITY)).expect("the test's parameters are in order");
         Self { layer: BlockLayer::new(&host, Box::new(scheduler)), now: 0, held: Vec::new() }
     }

@@ -17,12 +17,15 @@ mod requests;
 pub mod scheduler;
 mod sorted;
 mod stats;
+mod tags;
 mod tasks;
+mod ticks;
 
 pub use block_layer::{Admission, BlockLayer, Decision, Dispatched};
 pub use id::RequestId;
 pub use orders::Orders;
-pub use params::HostParams;
+pub use params::{HostParams, Linux};
 pub use requests::{Class, Completed, Direction, Queued, Requests, Stage};
 pub use scheduler::{Scheduler, SchedulerSetup};
 pub use stats::SchedulerStats;
+pub use tags::Tags;

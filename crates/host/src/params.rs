@@ -1,8 +1,19 @@
 //! The `[host]` section of a configuration.
 
-use flashloom_units::{GIB, KIB, Kind, Used, Value, params};
+use flashloom_units::{GIB, KIB, Kind, Used, Value, choice, params};
 
 use crate::scheduler::SLOT;
+
+choice! {
+    /// Version of Linux that `none`, `mq-deadline` and `kyber` are taken from, where they differ. The older schedulers
+    /// are those of 2.6.32.
+    pub enum Linux {
+        /// The long-term series of 2022.
+        V6_1 = "6.1",
+        /// The long-term series of 2024.
+        V6_12 = "6.12",
+    }
+}
 
 params! {
     /// Parameters of the host's block layer: its scheduler and its limits.
@@ -15,10 +26,11 @@ params! {
         queue_depth: u32 => "queue_depth", Kind::Count { min: 1, max: 65_536 }, Value::Count(31),
             "A deeper queue keeps more chips busy, but the scheduler cannot reorder requests that are at the device.";
         /// Maximum number of synchronous requests (reads, and writes that a task waits for) in the block layer, and
-        /// also of asynchronous ones; counted from queueing to completion, so requests at the device are included.
+        /// also of asynchronous ones; with mq-deadline and kyber of both together. Counted from queueing to completion,
+        /// so requests at the device are included. With none, `queue_depth` is the limit.
         nr_requests: u32 => "nr_requests", Kind::Count { min: 1, max: 1_048_576 }, Value::Count(128),
             "A longer queue gives merging and sorting more requests to work with, and makes the last one wait longer; \
-             one shorter than queue_depth keeps the device from being filled.";
+             one shorter than queue_depth keeps the device from being filled.", Used::without("scheduler", &["none"]);
         /// Maximum size that a request may reach by merging. A request that is larger on arrival is not split.
         max_request_bytes: u64 => "max_request", Kind::Size { min: 4 * KIB, max: GIB }, Value::Size(512 * KIB),
             "Larger requests have less overhead and occupy more chips at once, but delay the requests behind them.",
@@ -26,5 +38,15 @@ params! {
         /// True to merge adjacent requests.
         merging: bool => "merging", Kind::Flag, Value::Flag(true),
             "Merging saves commands in sequential workloads; without it every request reaches the device as issued.";
+        /// Version of Linux that `none`, `mq-deadline` and `kyber` are taken from.
+        linux: Linux => "linux", Kind::Choice(Linux::CHOICES), Value::Name("6.12"),
+            "Take that of the host: the two differ in what a batch continues with, in the limits on asynchronous \
+             requests, and in the order in which `none` sends what was submitted together.",
+            Used::with("scheduler", &["none", "mq-deadline", "kyber"]);
+        /// Ticks of the kernel's clock a second, in which mq-deadline and kyber measure time (Linux has 100, 250, 300
+        /// or 1000).
+        hz: u32 => "hz", Kind::Count { min: 100, max: 1_000 }, Value::Count(250),
+            "Take that of the host: with fewer ticks deadlines and timers are coarser.",
+            Used::with("scheduler", &["mq-deadline", "kyber"]);
     }
 }

@@ -7,7 +7,9 @@ use flashloom_units::{Component, Ns, ParamSet, Policy, PolicySpec, Refusal, Role
 use flashloom_workload::Request;
 
 use crate::id::RequestId;
+use crate::params::Linux;
 use crate::requests::Requests;
+use crate::tags::Tags;
 
 /// Result of asking a scheduler for the next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +29,14 @@ pub struct SchedulerSetup {
     pub capacity_sectors: u64,
     /// Size of the request pool; all identifiers are below it.
     pub requests: u32,
+    /// Maximum number of requests at the device.
+    pub queue_depth: u32,
+    /// Limit on the requests of the block layer, see [`HostParams::nr_requests`](crate::HostParams).
+    pub nr_requests: u32,
+    /// Version of Linux that the schedulers of blk-mq follow.
+    pub linux: Linux,
+    /// Ticks of the kernel's clock a second.
+    pub hz: u32,
 }
 
 /// An I/O scheduler: decides the order in which queued requests go to the device. The block layer merges, counts and
@@ -35,6 +45,12 @@ pub struct SchedulerSetup {
 /// Flushes bypass the scheduler. `now` never decreases. The default methods allow back merges of new requests; front
 /// merges and joins of queued requests need [`Self::front_merge_candidate`], [`Self::former`] and [`Self::latter`].
 pub trait Scheduler: Component {
+    /// The set of tags that all requests share. Asked once, before any other method; none for schedulers whose
+    /// `nr_requests` counts synchronous and asynchronous requests apart.
+    fn tags(&self) -> Option<Tags> {
+        None
+    }
+
     /// Adds a request, and returns the deadline of its dispatch, `Ns::MAX` for none.
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns;
 
@@ -95,6 +111,9 @@ pub mod anticipatory;
 pub mod cfq;
 pub mod deadline;
 pub mod fios;
+pub mod kyber;
+pub mod mq_deadline;
+pub mod none;
 pub mod noop;
 pub mod pardispatcher;
 
@@ -109,8 +128,7 @@ pub static SLOT: SlotSpec = SlotSpec {
     name: "schedulers",
     key: "host.scheduler",
     role: "I/O scheduler",
-    help: "the order in which the host's block layer sends requests to the device; there is no mq-deadline, kyber or \
-           bfq",
+    help: "the order in which the host's block layer sends requests to the device",
     statistics: &[],
 };
 
@@ -125,6 +143,9 @@ pub fn builtin() -> Slot<dyn Scheduler> {
             policy(&cfq::SPEC, cfq::Cfq::new),
             policy(&fios::SPEC, fios::Fios::new),
             policy(&pardispatcher::SPEC, pardispatcher::ParDispatcher::new),
+            policy(&none::SPEC, none::NoScheduler::new),
+            policy(&mq_deadline::SPEC, mq_deadline::MqDeadline::new),
+            policy(&kyber::SPEC, kyber::Kyber::new),
         ],
     )
 }

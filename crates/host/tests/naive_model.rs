@@ -1,14 +1,15 @@
-//! noop, deadline, fios and pardispatcher compared with a naive block layer: for the same random submissions,
-//! dispatches and times both give the same results, down to the order of the members of every merged request.
+//! noop, deadline, fios, pardispatcher and mq-deadline compared with a naive block layer: for the same random
+//! submissions, dispatches and times both give the same results, down to the order of the members of every merged
+//! request.
 //!
 //! Addresses are few and requests short, so that most of them touch, overlap or begin alike; a part of the runs has
 //! none of one kind of operation. proptest prints the failing input and its seed.
 
-use crate::model::{Fios, Model, Rule};
+use crate::model::{Fios, Model, MqDeadline, Rule};
 use flashloom_host::scheduler::builtin;
-use flashloom_host::{Admission, BlockLayer, Decision, HostParams, RequestId, Scheduler, SchedulerSetup};
+use flashloom_host::{Admission, BlockLayer, Decision, HostParams, Linux, RequestId, Scheduler};
 use flashloom_units::{MIB, MS, Ns, ParamSet, Value};
-use flashloom_workload::{Op, Request};
+use flashloom_workload::{Op, Priority, PriorityClass, Request};
 use proptest::prelude::*;
 
 const NR_REQUESTS: u32 = 12;
@@ -34,12 +35,25 @@ fn sector() -> impl Strategy<Value = u64> {
     })
 }
 
+/// Priorities as in the flags of a request: mostly none, and two levels of a class.
+fn priority() -> impl Strategy<Value = u8> {
+    let of = |class, level| Request::new(Op::Write, 0, 8).with_priority(Priority::new(class, level)).flags;
+    prop_oneof![
+        6 => Just(0),
+        1 => Just(of(PriorityClass::RealTime, 0)),
+        1 => Just(of(PriorityClass::BestEffort, 4)),
+        1 => Just(of(PriorityClass::BestEffort, 7)),
+        1 => Just(of(PriorityClass::Idle, 0)),
+    ]
+}
+
 fn step(ops: Vec<Op>) -> impl Strategy<Value = Step> {
     let flags =
         prop_oneof![6 => Just(0), 1 => Just(Request::SYNC), 1 => Just(Request::FUA), 1 => Just(Request::PREFLUSH)];
-    let submit = (prop::sample::select(ops), sector(), 1..5u32, flags, 0..4u32).prop_map(|step| {
-        let (op, lba, length, flags, task) = step;
-        let flags = if op == Op::Write { flags } else { 0 };
+    let kinds = (flags, priority());
+    let submit = (prop::sample::select(ops), sector(), 1..5u32, kinds, 0..4u32).prop_map(|step| {
+        let (op, lba, length, (flags, priority), task) = step;
+        let flags = if op == Op::Write { flags | priority } else { priority };
         Step::Submit { op, lba, sectors: length * 4, flags, task }
     });
     prop_oneof![
@@ -65,9 +79,12 @@ fn host_params() -> HostParams {
 }
 
 fn scheduler(name: &str, set: &[(&str, Value)]) -> Box<dyn Scheduler> {
-    let setup: SchedulerSetup = BlockLayer::setup(&host_params(), REGIONS * REGION);
+    scheduler_of(&host_params(), name, set)
+}
+
+fn scheduler_of(host: &HostParams, name: &str, set: &[(&str, Value)]) -> Box<dyn Scheduler> {
     let chosen = builtin().choose(name, set).expect("the scheduler takes these parameters");
-    chosen.build(&setup).expect("the parameters are in order")
+    chosen.build(&BlockLayer::setup(host, REGIONS * REGION)).expect("the parameters are in order")
 }
 
 /// Runs both and compares all results.
@@ -174,6 +191,34 @@ proptest! {
             write_expire_ns: expire_ms * MS,
         };
         compare(real, Rule::Fios(rule), &steps)?;
+    }
+
+    #[test]
+    fn mq_deadline_agrees_with_the_naive_model(
+        steps in steps(),
+        is_6_1: bool,
+        fifo_batch in 1..5u32,
+        writes_starved in 1..4u32,
+        expire_ms in [1..60u64, 1..60u64],
+        aging_ms in 0..80u64,
+        front_merges: bool,
+    ) {
+        let linux = if is_6_1 { Linux::V6_1 } else { Linux::V6_12 };
+        let (expire_ns, aging_ns) = (expire_ms.map(|ms| ms * MS), aging_ms * MS);
+        // Of 12 tags, which are six words of 2 bits in 6.1: 7 are 2 bits of each, rounded up.
+        let (async_depth, write_tags) = (7, if is_6_1 { 12 } else { 7 });
+        let real = scheduler_of(&HostParams { linux, ..host_params() }, "mq-deadline", &[
+            ("read_expire", Value::Time(expire_ns[0])),
+            ("write_expire", Value::Time(expire_ns[1])),
+            ("fifo_batch", Value::Count(fifo_batch.into())),
+            ("writes_starved", Value::Count(writes_starved.into())),
+            ("front_merges", Value::Flag(front_merges)),
+            ("async_depth", Value::Count(async_depth)),
+            ("prio_aging_expire", Value::Time(aging_ns)),
+        ]);
+        let (fifo_batch, writes_starved) = (fifo_batch as usize, writes_starved as usize);
+        let rule = MqDeadline { is_6_1, expire_ns, fifo_batch, writes_starved, front_merges, aging_ns, write_tags };
+        compare(real, Rule::MqDeadline(rule), &steps)?;
     }
 
     #[test]

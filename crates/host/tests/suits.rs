@@ -6,7 +6,7 @@
 
 use flashloom_host::{Admission, BlockLayer, Decision, Dispatched, HostParams, RequestId, scheduler};
 use flashloom_units::{GIB, MS, Ns, ParamSet, Prng, S, US, Value};
-use flashloom_workload::{Op, Request};
+use flashloom_workload::{Op, Priority, PriorityClass, Request};
 
 const CAPACITY: u64 = 64 * GIB / 512;
 const SECTORS: u32 = 8;
@@ -230,4 +230,63 @@ fn fios_charges_a_reader_of_many_requests_for_all_of_them() {
     // The two with one request each go side by side, all the time; the third is out of time for two thirds of it.
     assert!(shares[0] > 0.98 && shares[1] > 0.98, "{shares:?}");
     assert!((0.31..0.37).contains(&shares[2]), "{shares:?}");
+}
+
+#[test]
+fn none_sends_what_a_task_submits_together_as_one_and_streams_between_one_another_apart() {
+    let mut together = layer("none", 31, &[]);
+    submit_all(&mut together, Op::Write, (0..256).map(|n| n * u64::from(SECTORS)));
+    assert_eq!(serve(&mut together), [(0, 1_024), (1_024, 1_024)]);
+    for (name, requests) in [("none", 30), ("noop", 2)] {
+        let mut layer = layer(name, 31, &[]);
+        submit_all(
+            &mut layer,
+            Op::Write,
+            (0..15).flat_map(|n| [0, 4_000_000].map(|base| base + n * u64::from(SECTORS))),
+        );
+        assert_eq!(serve(&mut layer).len(), requests, "{name}");
+    }
+}
+
+#[test]
+fn mq_deadline_keeps_the_drive_for_a_higher_class_until_the_lower_one_has_aged() {
+    let of = |class| Request::new(Op::Write, 0, 8).with_priority(Priority::new(class, 0)).flags;
+    let (urgent, idle) = (of(PriorityClass::RealTime), of(PriorityClass::Idle));
+    let served = |name: &str, set: &[(&str, Value)], flags: [u8; 2]| {
+        let reader = Task { flags: flags[0], ..Task::reader(2, 0, 0, 8_000) };
+        let writer = Task { flags: flags[1], ..Task::writer(30, CAPACITY / 2, 8_000) };
+        let mut tasks = [reader, writer];
+        run(&mut layer(name, 1, set), FLASH, 5 * S, &mut tasks);
+        tasks.map(|task| task.latencies.len())
+    };
+    // The drive takes one request at a time, so 100 us a read; there is always a second one.
+    assert_eq!(served("mq-deadline", &[], [urgent, idle]), [50_000, 0]);
+    let [_, aged] = served("mq-deadline", &[("prio_aging_expire", Value::Time(S))], [urgent, idle]);
+    // All 30 a second, from the first to the fourth.
+    assert!((90..=120).contains(&aged), "{aged} writes");
+    for (name, flags) in [("mq-deadline", [0, 0]), ("deadline", [urgent, idle])] {
+        let [_, writes] = served(name, &[], flags);
+        assert!(writes > 500, "{name} lets {writes} writes pass where there is one class");
+    }
+}
+
+/// A read takes 50 us for each request at the drive, a write 1 ms.
+const CONGESTED: Service = |request, _, writes_held| match request.op {
+    Op::Read => 50 * US * (1 + writes_held as Ns),
+    _ => MS,
+};
+
+#[test]
+fn kyber_takes_depth_from_writes_until_reads_meet_their_target() {
+    let median_ns = |name: &str, set: &[(&str, Value)]| {
+        let mut tasks = [Task::reader(1, 10 * US, 0, 8_000), Task::writer(90, CAPACITY / 2, 8_000)];
+        run(&mut layer(name, 1_024, set), CONGESTED, 10 * S, &mut tasks);
+        tasks[0].median_ns()
+    };
+    // Writes in a quarter of their target go from 128 tokens to 32: 33 * 50 us.
+    assert_eq!(median_ns("kyber", &[]), 1_650 * US);
+    // 90 writes are always at the drive, or all but the few that complete with the read.
+    for (name, set) in [("none", vec![]), ("kyber", vec![("read_lat", Value::Time(S))])] {
+        assert!(median_ns(name, &set) > 4_400 * US, "{name} holds nothing back");
+    }
 }

@@ -41,9 +41,9 @@ pub(super) const CONSEQUENCES: &[(&str, &str)] = &[
     ),
     (
         "host.scheduler",
-        "noop, deadline, anticipatory and cfq are those of Linux 2.6.32, fios and pardispatcher those of their papers. \
-         `noop` stands for `none` of later kernels; there is no mq-deadline, kyber or bfq yet. A scheduler chooses \
-         only among requests that wait: where the drive takes every one at once, all are `noop`.",
+        "noop, deadline, anticipatory and cfq are those of Linux 2.6.32, none, mq-deadline and kyber those of Linux \
+         6.1 and 6.12 (`host.linux`), fios and pardispatcher those of their papers; there is no bfq. A scheduler \
+         chooses only among requests that wait: where the drive takes every one at once, all are `noop`.",
     ),
     (
         "host.queue_depth",

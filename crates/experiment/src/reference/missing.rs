@@ -58,9 +58,9 @@ pub const MISSING: &[(&[&str], &str)] = &[
          differ by most.",
     ),
     (
-        &["later Linux schedulers", "mq-deadline", "kyber", "bfq"],
-        "mq-deadline, kyber and bfq are not there yet. `noop` stands for `none`, and `deadline` is the ancestor of \
-         mq-deadline.",
+        &["bfq, and hardware queues", "bfq", "hardware queues"],
+        "There is no bfq. none, mq-deadline and kyber have one hardware queue and one software queue, so that all \
+         requests share one set of tags.",
     ),
 ];
 

@@ -34,7 +34,7 @@ pub static SPEC: PolicySpec = PolicySpec {
     summary: "Sorted batches of one direction, reads first, bounded waiting (Linux 2.6.32)",
     details: "Requests are sorted by address in each direction and sent in batches. Reads go first, but writes are \
               passed over a bounded number of times, and a batch begins with the oldest request once it has expired. \
-              Works without task ids. It is the ancestor of mq-deadline, which is not there yet.",
+              Works without task ids. It is the ancestor of `mq-deadline`.",
     source: "Linux 2.6.32, block/deadline-iosched.c",
     example: "host.scheduler=deadline host.deadline.writes_starved=4 workload.queue_depth=64 \
               workload.synthetic.read_share=0.6",

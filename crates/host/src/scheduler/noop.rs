@@ -19,9 +19,9 @@ use crate::requests::{Requests, Stage};
 /// Specification of the policy.
 pub static SPEC: PolicySpec = PolicySpec {
     name: "noop",
-    summary: "First in, first out, with merging (Linux 2.6.32); stands for `none` of later kernels",
+    summary: "First in, first out, with merging (Linux 2.6.32)",
     details: "Requests go to the device in the order of arrival. One that begins where a queued request ends is merged \
-              into it. Works without task ids. `none` of later kernels keeps the order of arrival too, and \
+              into it. Works without task ids. `none` of today's kernels keeps the order of arrival too, and \
               merges less.",
     source: "Linux 2.6.32, block/noop-iosched.c",
     example: "host.scheduler=noop workload.queue_depth=64 workload.synthetic.read_share=0.6",

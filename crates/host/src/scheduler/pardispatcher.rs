@@ -432,8 +432,8 @@ mod tests {
     use flashloom_workload::Op;
 
     use super::*;
-    use crate::Admission;
     use crate::lab::Lab;
+    use crate::{Admission, BlockLayer, HostParams};
 
     /// Sectors of a region in these tests.
     const R: u64 = 2_048;
@@ -636,7 +636,7 @@ mod tests {
 
     #[test]
     fn a_region_size_that_makes_no_sense_is_refused_and_a_better_one_named() {
-        let setup = SchedulerSetup { capacity_sectors: 8 << 30, requests: 4 };
+        let setup = BlockLayer::setup(&HostParams::defaults(), 8 << 30);
         let fail = |region_size_bytes| {
             let params = ParDispatcherParams { region_size_bytes, ..ParDispatcherParams::defaults() };
             ParDispatcher::new(params, &setup).expect_err("the region size is refused").to_string()

@@ -2,11 +2,13 @@
 //! requests, searched from end to end for every decision.
 
 use flashloom_units::Ns;
-use flashloom_workload::{Op, Request};
+use flashloom_workload::{Op, Priority, Request};
 
 mod fios;
+mod mq_deadline;
 
 pub use fios::Fios;
+pub use mq_deadline::MqDeadline;
 
 /// A waiting request.
 #[derive(Clone, Debug)]
@@ -15,6 +17,8 @@ pub struct Waiting {
     pub sectors: u64,
     pub op: Op,
     pub durable: bool,
+    /// Class and level of its priority, as in the flags of a request.
+    pub priority: u8,
     /// True if the first original request in it is a read or a synchronous write.
     pub sync: bool,
     pub task: u32,
@@ -52,6 +56,7 @@ pub enum Rule {
     Noop,
     Deadline { expire_ns: [Ns; 2], fifo_batch: usize, writes_starved: usize, front_merges: bool },
     Fios(Fios),
+    MqDeadline(MqDeadline),
     ParDispatcher { region: u64, batch: [usize; 2], expire_ns: [Ns; 2], resume: bool, front_merges: bool },
 }
 
@@ -76,6 +81,7 @@ pub struct Model {
     last_was_read: Vec<(u64, bool)>,
     stopped_at: Vec<((u64, bool), u64)>,
     fios: fios::Memory,
+    mq: mq_deadline::Memory,
 }
 
 /// The value last noted for a key.
@@ -101,6 +107,7 @@ impl Model {
             last_was_read: Vec::new(),
             stopped_at: Vec::new(),
             fios: fios::Memory::default(),
+            mq: mq_deadline::Memory::default(),
         }
     }
 
@@ -113,18 +120,20 @@ impl Model {
         if let Rule::ParDispatcher { region, .. } = self.rule { lba / region } else { 0 }
     }
 
-    fn expire_ns(&self, op: Op) -> Option<Ns> {
-        match self.rule {
-            Rule::Noop => None,
-            Rule::Fios(Fios { write_expire_ns, .. }) => (op != Op::Read).then_some(write_expire_ns),
+    fn deadline_ns(&self, now: Ns, op: Op) -> Ns {
+        match &self.rule {
+            Rule::Noop => Ns::MAX,
+            Rule::Fios(Fios { write_expire_ns, .. }) if op != Op::Read => now + write_expire_ns,
+            Rule::Fios(_) => Ns::MAX,
+            Rule::MqDeadline(rule) => rule.deadline_ns(now, op == Op::Read),
             Rule::Deadline { expire_ns, .. } | Rule::ParDispatcher { expire_ns, .. } => {
-                Some(expire_ns[usize::from(op != Op::Read)])
+                now + expire_ns[usize::from(op != Op::Read)]
             }
         }
     }
 
-    fn may_become_one(&self, a: &Waiting, op: Op, durable: bool, sectors: u64) -> bool {
-        a.op == op && !a.durable && !durable && a.sectors + sectors <= self.max_sectors
+    fn may_become_one(&self, a: &Waiting, op: Op, priority: u8, durable: bool, sectors: u64) -> bool {
+        a.op == op && a.priority == priority && !a.durable && !durable && a.sectors + sectors <= self.max_sectors
     }
 
     /// Requests that a scheduler sorts together with a given one, in its order.
@@ -134,6 +143,10 @@ impl Model {
         }
         let together = |other: &&Waiting| match self.rule {
             Rule::Noop => true,
+            Rule::MqDeadline(_) => {
+                let class = mq_deadline::class;
+                other.is_read() == of.is_read() && class(other.priority) == class(of.priority)
+            }
             _ => {
                 let of_region = other.is_read() == of.is_read() && self.region(other.lba) == self.region(of.lba);
                 of_region && other.in_sweep == of.in_sweep
@@ -150,9 +163,9 @@ impl Model {
     /// Submits a request; returns "Queued", "Merged" or "Full".
     pub fn submit(&mut self, now: Ns, request: &Request, cookie: u32) -> &'static str {
         let durable = request.flags & (Request::FUA | Request::PREFLUSH) != 0;
-        let sectors = u64::from(request.sectors);
+        let (priority, sectors) = (request.flags & Priority::MASK, u64::from(request.sectors));
         let fits = |model: &Self, waiting: &Waiting| {
-            model.may_become_one(waiting, request.op, durable, sectors)
+            model.may_become_one(waiting, request.op, priority, durable, sectors)
                 && model.region(waiting.lba) == model.region(request.lba)
                 && (waiting.task == request.task || !matches!(model.rule, Rule::Fios(_)))
         };
@@ -171,6 +184,7 @@ impl Model {
         }
         let front_merges = match self.rule {
             Rule::Noop | Rule::Fios(_) => false,
+            Rule::MqDeadline(MqDeadline { front_merges, .. }) => front_merges,
             Rule::Deadline { front_merges, .. } | Rule::ParDispatcher { front_merges, .. } => front_merges,
         };
         let begins = |waiting: &Waiting| {
@@ -195,8 +209,13 @@ impl Model {
             return "Merged";
         }
         let sync = request.op == Op::Read || request.flags & Request::SYNC != 0;
-        let of_class = self.waiting.iter().chain(&self.at_device).filter(|other| other.sync == sync).count();
-        if of_class >= self.nr_requests {
+        let mut held = self.waiting.iter().chain(&self.at_device);
+        let is_full = match self.rule {
+            Rule::MqDeadline(MqDeadline { write_tags, .. }) if request.op != Op::Read => held.count() >= write_tags,
+            Rule::MqDeadline(_) => held.count() >= self.nr_requests,
+            _ => held.by_ref().filter(|other| other.sync == sync).count() >= self.nr_requests,
+        };
+        if is_full {
             return "Full";
         }
         let event = self.event();
@@ -205,13 +224,14 @@ impl Model {
             sectors,
             op: request.op,
             durable,
+            priority,
             sync,
             task: request.task,
             line: usize::from(request.op != Op::Read),
             lined_up: event,
             share: 0,
             issued_ns: 0,
-            deadline_ns: self.expire_ns(request.op).map_or(Ns::MAX, |expire_ns| now + expire_ns),
+            deadline_ns: self.deadline_ns(now, request.op),
             age: event,
             in_sweep: false,
             begun: event,
@@ -232,7 +252,7 @@ impl Model {
         let pair = if with_latter { (at, at + 1) } else { (at.wrapping_sub(1), at) };
         let (Some(first), Some(second)) = (neighbours.get(pair.0), neighbours.get(pair.1)) else { return };
         let touching = first.end() == second.lba;
-        if !touching || !self.may_become_one(first, second.op, second.durable, second.sectors) {
+        if !touching || !self.may_become_one(first, second.op, second.priority, second.durable, second.sectors) {
             return;
         }
         let (first, second) = ((*first).clone(), (*second).clone());
@@ -242,9 +262,15 @@ impl Model {
             let at = neighbours.iter().position(|waiting| waiting.age == second.age).expect("it waits");
             self.follows = neighbours.get(at + 1).map(|waiting| waiting.age);
         }
+        let takes_place = second.deadline_ns < first.deadline_ns;
+        if let Rule::MqDeadline(_) = self.rule {
+            let neighbours = self.neighbours(&second);
+            let at = neighbours.iter().position(|waiting| waiting.age == second.age).expect("it waits");
+            let after = neighbours.get(at + 1).map(|waiting| waiting.age);
+            self.mq_joined(&first, &second, after, takes_place);
+        }
         self.waiting.retain(|waiting| waiting.age != second.age);
         self.fios_tidy();
-        let takes_place = second.deadline_ns < first.deadline_ns;
         let follows_first = self.follows == Some(first.age);
         let kept = self.waiting.iter_mut().find(|waiting| waiting.age == first.age).expect("it waits");
         kept.sectors += second.sectors;
@@ -271,6 +297,7 @@ impl Model {
                 self.deadline(now, fifo_batch, writes_starved).ok_or(None)
             }
             Rule::Fios(rule) => self.fios_dispatch(now, &rule),
+            Rule::MqDeadline(rule) => self.mq_dispatch(now, &rule),
             Rule::ParDispatcher { batch, resume, .. } => self.pardispatcher(now, batch, resume).ok_or(None),
         }?;
         let at = self.waiting.iter().position(|waiting| waiting.age == age).expect("it waits");

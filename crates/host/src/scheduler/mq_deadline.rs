@@ -1,0 +1,364 @@
+//! mq-deadline: deadline's batches within priority classes, whose lower ones wait for the higher ones to complete.
+//!
+//! ```text
+//! insert:   into tree and FIFO of class and direction; deadline = tick + read/write_expire
+//! dispatch: if two classes have requests, here or at the device, and one of best effort or idle can be chosen that was
+//!             queued prio_aging_expire ago: that one
+//!           else in the order of classes, down to the first that has any request here or at the device: choose
+//! choose:   if the batch has sent fewer than fifo_batch and a request follows in its direction: that one
+//!           else choose a direction as deadline does, and in it
+//!             the head of the FIFO, if its deadline's tick has come or none follows; otherwise the one that follows
+//! follows:  6.12: begins at or behind the beginning of the last one of its class and direction, at first sector 0
+//!           6.1:  was next to the last one when that was dispatched
+//! merge:    anywhere, at the front only with front_merges
+//! ```
+//! Source: Linux 6.1 and 6.12, `block/mq-deadline.c`, by way of docs/linux-schedulers.md, which has what the kernel
+//! does and what is left out. All classes share the direction and count of the batch, and how often writes were passed
+//! over; a choice that aging then forbids has changed them, as in the kernel. Time is counted in ticks (`host.hz`).
+//!
+//! Bound: as deadline's, within a class and while no other class has requests. Cost: O(log n) each.
+
+use flashloom_units::{
+    Capability, Component, FieldType, Figure, Kind, Lists, MS, Ns, PolicySpec, Refusal, S, Statistic, Used, Value,
+    Violation, params, violation,
+};
+use flashloom_workload::{Priority, PriorityClass, Request};
+
+use super::{Choice, Scheduler, SchedulerSetup};
+use crate::id::RequestId;
+use crate::params::Linux;
+use crate::requests::{Direction, Requests, Stage};
+use crate::sorted::Forest;
+use crate::tags::{Limit, Tags};
+use crate::ticks::Ticks;
+
+/// Specification of the policy.
+pub static SPEC: PolicySpec = PolicySpec {
+    name: "mq-deadline",
+    summary: "Sorted batches of one direction, reads first, bounded waiting, priority classes (Linux 6.1 and 6.12)",
+    details: "Requests are sorted by address in each priority class and direction and sent in batches, as by \
+              deadline. A class is served when those above it have completed everything, or when its requests have \
+              waited for `prio_aging_expire`. Reads and writes share `nr_requests`. Works without task ids; priorities \
+              are those of the workload's requests.",
+    source: "Linux 6.1 and 6.12, block/mq-deadline.c; docs/linux-schedulers.md",
+    example: "host.scheduler=mq-deadline host.mq-deadline.writes_starved=4 workload.queue_depth=64 \
+              workload.synthetic.read_share=0.6",
+    instead: "A task that submits much gets much: `fios` shares the drive by task. If the drive has a free tag for \
+              every request (`host.queue_depth`) there is nothing to sort, and `none` gives the same order.",
+    needs: &[],
+    offers: &[Capability::SAVED_STATE],
+    params: MqDeadlineParams::PARAMS,
+    statistics: &[Statistic::count(
+        "aged",
+        "Requests of best effort or idle sent because they had waited for prio_aging_expire.",
+    )],
+};
+
+/// Limit on the tags that writes may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AsyncDepth {
+    /// All tags.
+    NrRequests,
+    /// So many.
+    Tags(u32),
+}
+
+const NR_REQUESTS: flashloom_units::Choice =
+    flashloom_units::Choice { name: "nr_requests", help: "As many as there are." };
+
+impl FieldType for AsyncDepth {
+    fn from_value(value: &Value) -> Self {
+        match value {
+            Value::Name(_) => Self::NrRequests,
+            tags => Self::Tags(u32::from_value(tags)),
+        }
+    }
+}
+
+params! {
+    /// Parameters of mq-deadline, the attributes of the kernel's scheduler.
+    pub struct MqDeadlineParams {
+        /// Deadline of a read: the time after queueing by which it should be dispatched.
+        read_expire_ns: Ns => "read_expire", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(500 * MS),
+            "Earlier deadlines bound read latency more tightly and break up more batches.";
+        /// Deadline of a write: the time after queueing by which it should be dispatched.
+        write_expire_ns: Ns => "write_expire", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(5 * S),
+            "Earlier deadlines bound write latency more tightly and break up more batches.";
+        /// Maximum number of requests in a batch.
+        fifo_batch: u32 => "fifo_batch", Kind::Count { min: 1, max: 65_536 }, Value::Count(16),
+            "Longer batches gain throughput from address order; shorter ones bound the wait of all other requests.";
+        /// Maximum number of read batches that are sent while writes wait, before a write batch.
+        writes_starved: u32 => "writes_starved", Kind::Count { min: 1, max: 65_536 }, Value::Count(2),
+            "A larger number favours reads more, and makes writes wait longer.";
+        /// True to allow front merges: a new request joins one that begins where it ends.
+        front_merges: bool => "front_merges", Kind::Flag, Value::Flag(true),
+            "Workloads that never write backwards save the look-up without it.", Used::with("host.merging", &["true"]);
+        /// Number of tags that may be taken before a write has to wait for one; reads may take all of `nr_requests`.
+        async_depth: AsyncDepth => "async_depth", Kind::CountOr { min: 1, max: 1_048_576, or: NR_REQUESTS },
+            Value::Name("nr_requests"),
+            "A smaller number leaves tags to reads beside a flood of writes, and gives fewer writes to sort.";
+        /// Wait after which a request goes before requests of higher priority classes.
+        prio_aging_expire_ns: Ns => "prio_aging_expire", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(10 * S),
+            "A longer time keeps classes further apart; a shorter one bounds the wait of the lower ones.";
+    }
+}
+
+/// Number of priority classes that are kept apart: real time, best effort, idle.
+const CLASSES: usize = 3;
+/// Number of trees and FIFOs: one for each class and direction.
+const QUEUES: usize = 2 * CLASSES;
+/// Time after which a scheduler that had requests and sent none is asked again.
+const RETRY_NS: Ns = 3 * MS;
+
+fn class_of(flags: u8) -> usize {
+    match Priority::of_flags(flags).class() {
+        PriorityClass::RealTime => 0,
+        PriorityClass::None | PriorityClass::BestEffort => 1,
+        PriorityClass::Idle => 2,
+    }
+}
+
+fn queue_of(class: usize, direction: Direction) -> usize {
+    2 * class + direction.at()
+}
+
+/// State of mq-deadline: the queues of all classes and directions, and the current batch.
+#[derive(Debug)]
+pub struct MqDeadline {
+    params: MqDeadlineParams,
+    linux: Linux,
+    ticks: Ticks,
+    tags: Tags,
+    fifo: Lists<RequestId>,
+    sorted: Forest<RequestId>,
+    /// Linux 6.1: the request of each queue that was next to its last one when that was dispatched.
+    next: [Option<RequestId>; QUEUES],
+    /// Linux 6.12: the first sector of the last request of each queue that was dispatched.
+    latest: [u64; QUEUES],
+    direction: Direction,
+    batched: u32,
+    starved: u32,
+    /// Number of requests of each class, here and at the device.
+    held: [u32; CLASSES],
+    aged: u64,
+}
+
+flashloom_units::state! {
+    MqDeadline {
+        nested fifo, sorted;
+        value next, latest, direction, batched, starved, held, aged;
+        fixed params, linux, ticks, tags;
+    }
+}
+
+impl MqDeadline {
+    /// Makes empty queues.
+    pub fn new(params: MqDeadlineParams, setup: &SchedulerSetup) -> Result<Self, Refusal> {
+        let SchedulerSetup { requests, nr_requests, linux, hz, .. } = *setup;
+        let limited = match params.async_depth {
+            AsyncDepth::NrRequests => nr_requests,
+            AsyncDepth::Tags(depth) => Limit::Depth(depth).of(nr_requests, linux),
+        };
+        Ok(Self {
+            params,
+            linux,
+            ticks: Ticks::new(hz),
+            tags: Tags { reads: nr_requests, sync_writes: limited, async_writes: limited },
+            fifo: Lists::new(requests, QUEUES as u32),
+            sorted: Forest::new(requests, QUEUES as u32),
+            next: [None; QUEUES],
+            latest: [0; QUEUES],
+            direction: Direction::Write,
+            batched: 0,
+            starved: 0,
+            held: [0; CLASSES],
+            aged: 0,
+        })
+    }
+
+    fn expire_ticks(&self, direction: Direction) -> u64 {
+        self.ticks.lasting([self.params.read_expire_ns, self.params.write_expire_ns][direction.at()])
+    }
+
+    /// The tick at which a request has to be sent.
+    fn due(&self, requests: &Requests, id: RequestId) -> u64 {
+        self.ticks.at(requests[id].deadline_ns)
+    }
+
+    fn queue(&self, requests: &Requests, id: RequestId) -> usize {
+        queue_of(class_of(requests[id].flags), requests[id].direction())
+    }
+
+    fn following(&self, queue: usize) -> Option<RequestId> {
+        match self.linux {
+            Linux::V6_1 => self.next[queue],
+            Linux::V6_12 => self.sorted.at_or_after(queue, self.latest[queue]),
+        }
+    }
+
+    /// Takes a request that may have waited for as long as `prio_aging_expire`, while others of another class are here
+    /// or at the device.
+    fn choose_aged(&mut self, tick: u64, requests: &Requests) -> Option<RequestId> {
+        if self.held.iter().filter(|&&held| held > 0).count() < 2 {
+            return None;
+        }
+        // Before that much time has passed no request is old enough, but the choice is made.
+        let latest = tick.checked_sub(self.ticks.lasting(self.params.prio_aging_expire_ns));
+        let aged = (1..CLASSES).find_map(|class| self.choose(class, tick, latest, requests));
+        self.aged += u64::from(aged.is_some());
+        aged
+    }
+
+    /// Takes a request of the first class that holds any.
+    fn choose_by_class(&mut self, tick: u64, requests: &Requests) -> Option<RequestId> {
+        let class = self.held.iter().position(|&held| held > 0)?;
+        self.choose(class, tick, Some(tick), requests)
+    }
+
+    /// Takes the next request of a class, if it was queued by the tick `latest`.
+    fn choose(&mut self, class: usize, tick: u64, latest: Option<u64>, requests: &Requests) -> Option<RequestId> {
+        let in_batch =
+            self.following(queue_of(class, self.direction)).filter(|_| self.batched < self.params.fifo_batch);
+        let id = match in_batch {
+            Some(following) => following,
+            None => self.begin_batch(class, tick, requests)?,
+        };
+        let queued = self.due(requests, id).saturating_sub(self.expire_ticks(self.direction));
+        if latest.is_none_or(|latest| queued > latest) {
+            return None;
+        }
+        self.batched += 1;
+        let queue = queue_of(class, self.direction);
+        self.latest[queue] = requests[id].lba;
+        self.next[queue] = self.sorted.next(queue, id);
+        self.sorted.remove(queue, id);
+        self.fifo.remove(id);
+        Some(id)
+    }
+
+    fn begin_batch(&mut self, class: usize, tick: u64, requests: &Requests) -> Option<RequestId> {
+        let [reads, writes] = Direction::BOTH.map(|direction| !self.fifo.is_empty(queue_of(class, direction)));
+        let direction = if reads && !(writes && self.starved >= self.params.writes_starved) {
+            self.starved += u32::from(writes);
+            Direction::Read
+        } else if writes {
+            self.starved = 0;
+            Direction::Write
+        } else {
+            return None;
+        };
+        let queue = queue_of(class, direction);
+        let eldest = self.fifo.front(queue)?;
+        let is_due = self.due(requests, eldest) <= tick;
+        self.direction = direction;
+        self.batched = 0;
+        Some(self.following(queue).filter(|_| !is_due).unwrap_or(eldest))
+    }
+}
+
+impl Component for MqDeadline {
+    fn figures(&self) -> Vec<Figure> {
+        vec![Figure::Count(self.aged)]
+    }
+
+    flashloom_units::stateful!();
+}
+
+impl Scheduler for MqDeadline {
+    fn tags(&self) -> Option<Tags> {
+        Some(self.tags)
+    }
+
+    fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
+        let queue = self.queue(requests, id);
+        self.fifo.push_back(queue, id);
+        self.sorted.insert(queue, id, requests[id].lba);
+        self.held[class_of(requests[id].flags)] += 1;
+        self.ticks.moment(self.ticks.at(now) + self.expire_ticks(requests[id].direction()))
+    }
+
+    fn front_merge_candidate(&self, _requests: &Requests, incoming: &Request) -> Option<RequestId> {
+        let tree = queue_of(class_of(incoming.flags), Direction::of(incoming.op));
+        self.params.front_merges.then(|| self.sorted.at(tree, incoming.end())).flatten()
+    }
+
+    fn former(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
+        self.sorted.prev(self.queue(requests, id), id)
+    }
+
+    fn latter(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
+        self.sorted.next(self.queue(requests, id), id)
+    }
+
+    fn moved(&mut self, requests: &Requests, id: RequestId) {
+        let tree = self.queue(requests, id);
+        self.sorted.remove(tree, id);
+        self.sorted.insert(tree, id, requests[id].lba);
+    }
+
+    fn absorb(&mut self, requests: &Requests, kept: RequestId, gone: RequestId) {
+        if requests[gone].deadline_ns < requests[kept].deadline_ns {
+            self.fifo.take_place(kept, gone);
+        } else {
+            self.fifo.remove(gone);
+        }
+        let tree = self.queue(requests, gone);
+        if self.next[tree] == Some(gone) {
+            self.next[tree] = self.sorted.next(tree, gone);
+        }
+        self.sorted.remove(tree, gone);
+        self.held[class_of(requests[gone].flags)] -= 1;
+    }
+
+    fn dispatch(&mut self, now: Ns, requests: &Requests) -> Choice {
+        if (0..QUEUES).all(|queue| self.fifo.is_empty(queue)) {
+            return Choice::Idle;
+        }
+        let tick = self.ticks.at(now);
+        match self.choose_aged(tick, requests).or_else(|| self.choose_by_class(tick, requests)) {
+            Some(id) => Choice::Request(id),
+            None => Choice::NotBefore(self.ticks.moment(tick + self.ticks.lasting(RETRY_NS))),
+        }
+    }
+
+    fn completed(&mut self, _now: Ns, requests: &Requests, id: RequestId) {
+        self.held[class_of(requests[id].flags)] -= 1;
+    }
+
+    fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
+        let (mut queued, mut held) = ([0; QUEUES], [0; CLASSES]);
+        for stage in [Stage::Queued, Stage::InFlight] {
+            for id in requests.at_stage(stage).filter(|&id| requests[id].op != flashloom_workload::Op::Flush) {
+                held[class_of(requests[id].flags)] += 1;
+                queued[self.queue(requests, id)] += usize::from(stage == Stage::Queued);
+            }
+        }
+        if held != self.held {
+            return Err(violation!("mq-deadline: {held:?} requests of each class, not {:?}", self.held));
+        }
+        for (queue, &queued) in queued.iter().enumerate() {
+            let (listed, sorted) = (self.fifo.iter(queue).count(), self.sorted.iter(queue).count());
+            if (listed, sorted) != (queued, queued) {
+                return Err(violation!(
+                    "mq-deadline: {queued} queued in queue {queue}, {listed} in its FIFO, {sorted} in its tree"
+                ));
+            }
+            let is_elsewhere = |next: &RequestId| !self.sorted.iter(queue).any(|id| id == *next);
+            if let Some(next) = self.next[queue].filter(is_elsewhere) {
+                return Err(violation!("mq-deadline: queue {queue} goes on with {next:?}, which it has not"));
+            }
+            if self
+                .fifo
+                .iter(queue)
+                .zip(self.fifo.iter(queue).skip(1))
+                .any(|(one, next)| requests[one].deadline_ns > requests[next].deadline_ns)
+            {
+                return Err(violation!("mq-deadline: the FIFO of queue {queue} is not in the order of deadlines"));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,232 @@
+//! none: no scheduler; a request goes to the device as soon as its plug is emptied.
+//!
+//! ```text
+//! admit:    while fewer than queue_depth requests hold a tag of the device
+//! insert:   empty the plug first if it is another task's, has 32 requests, or has a large one (6.1: the last one,
+//!           6.12: the first one, of 128 KiB or more); then put the request at the end of the plug
+//! empty:    append the plug to the queue; 6.12: in its order, 6.1: in the reverse order
+//! merge:    with the last request of the plug, at either end
+//! dispatch: empty the plug, and take the first of the queue
+//! ```
+//! Source: Linux 6.1 and 6.12, `block/blk-mq.c` and `block/blk-merge.c`, by way of docs/linux-schedulers.md. What is
+//! submitted at one moment is one plug, or one for each run of requests of the same task. Cost: O(1) each.
+
+use flashloom_units::{Capability, Component, KIB, Lists, Ns, PolicySpec, Refusal, SECTOR_BYTES, Violation};
+use flashloom_units::{params, violation};
+use flashloom_workload::Request;
+
+use super::{Choice, Scheduler, SchedulerSetup};
+use crate::id::RequestId;
+use crate::params::Linux;
+use crate::requests::{Requests, Stage};
+use crate::tags::Tags;
+
+/// Specification of the policy.
+pub static SPEC: PolicySpec = PolicySpec {
+    name: "none",
+    summary: "No scheduler: requests hold a tag of the device and go to it at once (Linux 6.1 and 6.12)",
+    details: "A request is admitted when the device has a free tag, and is sent in the order of submission. Only \
+              requests that a task submits together merge, each with the one before it. On Linux 6.1 those are sent \
+              last first. Works without task ids.",
+    source: "Linux 6.1 and 6.12, block/blk-mq.c and block/blk-merge.c; docs/linux-schedulers.md",
+    example: "host.scheduler=none host.linux=6.1 workload.queue_depth=64 workload.synthetic.read_share=0.6",
+    instead: "Reads wait for tags behind writes: `mq-deadline` sends reads first, and `kyber` holds back what keeps \
+              them from their target.",
+    needs: &[],
+    offers: &[Capability::SAVED_STATE],
+    params: NoneParams::PARAMS,
+    statistics: &[],
+};
+
+params! {
+    /// Parameters of none: none.
+    pub struct NoneParams {}
+}
+
+/// Maximum number of requests in a plug.
+const PLUG_REQUESTS: u32 = 32;
+/// Size of a request behind which a plug is emptied.
+const PLUG_BYTES: u64 = 128 * KIB;
+
+const PLUG: usize = 0;
+const QUEUE: usize = 1;
+
+/// State of none: the plug, and what it was emptied to.
+#[derive(Debug)]
+pub struct NoScheduler {
+    lists: Lists<RequestId>,
+    plugged: u32,
+    /// When the last request was put in the plug.
+    plugged_ns: Ns,
+    linux: Linux,
+    tags: u32,
+}
+
+flashloom_units::state! { NoScheduler { nested lists; value plugged, plugged_ns; fixed linux, tags; } }
+
+impl NoScheduler {
+    /// Makes an empty plug.
+    pub fn new(_params: NoneParams, setup: &SchedulerSetup) -> Result<Self, Refusal> {
+        let lists = Lists::new(setup.requests, 2);
+        Ok(Self { lists, plugged: 0, plugged_ns: 0, linux: setup.linux, tags: setup.queue_depth })
+    }
+
+    /// True if the plug has to be emptied before a request of `task` is added at `now`.
+    fn is_over(&self, now: Ns, requests: &Requests, task: u32) -> bool {
+        let decisive = match self.linux {
+            Linux::V6_1 => self.lists.back(PLUG),
+            Linux::V6_12 => self.lists.front(PLUG),
+        };
+        let is_large = |id: RequestId| u64::from(requests[id].sectors) * SECTOR_BYTES >= PLUG_BYTES;
+        decisive.is_some_and(|id| {
+            let is_anothers = now > self.plugged_ns || requests[id].task != task;
+            is_anothers || self.plugged == PLUG_REQUESTS || is_large(id)
+        })
+    }
+
+    fn empty_plug(&mut self) {
+        self.plugged = 0;
+        let next = |lists: &Lists<RequestId>| match self.linux {
+            Linux::V6_1 => lists.back(PLUG),
+            Linux::V6_12 => lists.front(PLUG),
+        };
+        while let Some(id) = next(&self.lists) {
+            self.lists.remove(id);
+            self.lists.push_back(QUEUE, id);
+        }
+    }
+}
+
+impl Component for NoScheduler {
+    flashloom_units::stateful!();
+}
+
+impl Scheduler for NoScheduler {
+    fn tags(&self) -> Option<Tags> {
+        Some(Tags::of(self.tags))
+    }
+
+    fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
+        if self.is_over(now, requests, requests[id].task) {
+            self.empty_plug();
+        }
+        self.lists.push_back(PLUG, id);
+        self.plugged += 1;
+        self.plugged_ns = now;
+        Ns::MAX
+    }
+
+    fn front_merge_candidate(&self, requests: &Requests, incoming: &Request) -> Option<RequestId> {
+        self.lists.back(PLUG).filter(|&last| requests[last].lba == incoming.end())
+    }
+
+    fn allows_merge(&self, requests: &Requests, id: RequestId, incoming: &Request) -> bool {
+        self.lists.back(PLUG) == Some(id) && requests[id].task == incoming.task
+    }
+
+    fn dispatch(&mut self, _now: Ns, _requests: &Requests) -> Choice {
+        self.empty_plug();
+        self.lists.pop_front(QUEUE).map_or(Choice::Idle, Choice::Request)
+    }
+
+    fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
+        let [plugged, waiting] = [PLUG, QUEUE].map(|list| self.lists.iter(list).count() as u64);
+        let queued = requests.count(Stage::Queued);
+        if plugged == u64::from(self.plugged) && plugged + waiting == queued {
+            Ok(())
+        } else {
+            Err(violation!("none: {queued} queued, {plugged} in the plug of {}, {waiting} behind it", self.plugged))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashloom_workload::Op;
+
+    use super::*;
+    use crate::lab::Lab;
+    use crate::{Admission, HostParams};
+
+    fn lab(linux: Linux) -> Lab {
+        lab_of_depth(linux, 31)
+    }
+
+    fn lab_of_depth(linux: Linux, queue_depth: u32) -> Lab {
+        Lab::of_host(
+            NoScheduler::new,
+            |_| {},
+            |host: &mut HostParams| {
+                (host.linux, host.queue_depth) = (linux, queue_depth);
+            },
+        )
+    }
+
+    #[test]
+    fn a_plug_is_sent_in_its_order_by_6_12_and_last_first_by_6_1() {
+        for (linux, order) in [(Linux::V6_12, [500, 100, 300]), (Linux::V6_1, [300, 100, 500])] {
+            let mut lab = lab(linux);
+            lab.reads([500, 100]);
+            lab.writes([300]);
+            assert_eq!(lab.serve(9), order, "{linux:?}");
+            lab.reads([700]);
+            lab.now += 1;
+            lab.reads([800]);
+            assert_eq!(lab.serve(9), [700, 800], "{linux:?}: two moments, two plugs");
+        }
+    }
+
+    #[test]
+    fn a_plug_is_emptied_before_its_33rd_request() {
+        let mut lab = lab_of_depth(Linux::V6_1, 64);
+        lab.reads((0..33).map(|n| n * 100));
+        let order: Vec<u64> = (0..32).rev().chain([32]).map(|n| n * 100).collect();
+        assert_eq!(lab.serve(99), order);
+    }
+
+    #[test]
+    fn a_large_request_ends_a_plug_as_its_last_in_6_1_and_as_its_first_in_6_12() {
+        let orders = [(Linux::V6_1, [9_000, 100, 700]), (Linux::V6_12, [100, 9_000, 700])];
+        for (linux, order) in orders {
+            let mut lab = lab(linux);
+            lab.reads([100]);
+            lab.submit(Op::Read, 0, 0, 9_000, 256);
+            // 6.1: the plug of 100 and 9000 is emptied here, the later one first. 6.12: its first is small.
+            lab.reads([700]);
+            assert_eq!(lab.submit(Op::Read, 0, 0, 708, 8), Admission::Merged, "{linux:?}");
+            assert_eq!(lab.serve(9), order, "{linux:?}");
+        }
+        let mut lab = lab(Linux::V6_12);
+        lab.submit(Op::Read, 0, 0, 9_000, 256);
+        lab.reads([100]);
+        assert_eq!(lab.submit(Op::Read, 0, 0, 92, 8), Admission::Merged, "with the last of the new plug");
+    }
+
+    #[test]
+    fn only_the_last_of_the_plug_merges_at_either_end_and_only_for_its_task() {
+        let mut lab = lab(Linux::V6_12);
+        lab.reads([100]);
+        assert_eq!(lab.submit(Op::Read, 0, 0, 108, 8), Admission::Merged);
+        assert_eq!(lab.submit(Op::Read, 0, 0, 92, 8), Admission::Merged);
+        lab.reads([500]);
+        assert_eq!(lab.submit(Op::Read, 0, 0, 116, 8), Admission::Queued, "no longer the last");
+        assert_eq!(lab.submit(Op::Read, 1, 0, 124, 8), Admission::Queued, "another task");
+        assert_eq!(lab.serve(9), [92, 500, 116, 124]);
+    }
+
+    #[test]
+    fn tags_of_the_device_are_all_there_are_for_reads_and_writes_together() {
+        let mut lab = lab(Linux::V6_12);
+        lab.reads((0..20).map(|n| n * 100));
+        lab.writes((20..31).map(|n| n * 100));
+        assert_eq!(lab.submit(Op::Read, 0, 0, 50_000, 8), Admission::Full);
+        assert_eq!(lab.submit(Op::Flush, 0, 0, 0, 0), Admission::Queued);
+        (0..31).for_each(|_| {
+            lab.start();
+        });
+        assert_eq!(lab.submit(Op::Read, 0, 0, 50_000, 8), Admission::Full, "at the device they keep them");
+        lab.finish(0);
+        lab.finish(100);
+        assert_eq!(lab.submit(Op::Read, 0, 0, 50_000, 8), Admission::Queued);
+    }
+}
