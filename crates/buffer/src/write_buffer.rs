@@ -312,13 +312,14 @@ impl WriteBuffer {
         self.report.filled_pages += 1;
     }
 
-    /// Frees a slot that [`Self::fill`] reserved for a page that could not be read.
-    pub fn not_filled(&mut self, now: Ns, slot: SlotId) {
+    /// Frees a slot that [`Self::fill`] reserved for a page that could not be read; returns the page.
+    pub fn not_filled(&mut self, now: Ns, slot: SlotId) -> Lpn {
         self.come_to(now);
         let Slot { lpn, state, .. } = self.slots[slot.at()];
         assert_eq!(state, SlotState::Filling, "only pages that were asked for fail to arrive");
         self.index.remove_from(lpn.0, slot.0);
         self.release(slot);
+        lpn
     }
 
     /// Drops a whole page that the host discards. A program or read of it that is under way continues without effect.

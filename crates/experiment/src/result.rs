@@ -410,7 +410,7 @@ result_types! {
         repeated_reads: ByOrigin,
         /// Retries: how often they were repeated.
         retries: ByOrigin,
-        /// Reads that failed, or asked for sectors that had been lost before.
+        /// Reads that failed. Of the host and of the map also those that asked for sectors lost earlier.
         unreadable_reads: ByOrigin,
         /// Pages programmed with data of which all or part could not be read, copies of such pages among them.
         lost_pages: u64,

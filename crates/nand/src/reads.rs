@@ -32,7 +32,7 @@ pub struct ReadCounts {
     pub repeated: [u64; 5],
     /// Number of retries in total.
     pub retries: [u64; 5],
-    /// Reads that failed, or asked for sectors that were lost earlier.
+    /// Reads that failed. Of the host and of the map also those that asked for sectors lost earlier.
     pub unreadable: [u64; 5],
     /// Pages programmed with data that could not be read, wholly or in part.
     pub lost_pages: u64,

@@ -37,6 +37,8 @@ pub(super) struct Buffered {
     durability: Durability,
     /// For each slot, the command that waits for its flash operation: a durable write, or a read that fills the slot.
     slot_waiter: Vec<CommandId>,
+    /// For each slot that a read fills, the sectors that the read asked for; of others the mask of their last fill.
+    fill_mask: Vec<u32>,
     /// Pages evicted from the buffer, to be written to the FTL next.
     evicted: Vec<Evicted>,
     /// Whether the buffer gathers streams for the allocation, and whether it gathers them by time.
@@ -53,6 +55,7 @@ pub(super) struct Buffered {
 flashloom_units::state! {
     Buffered {
         nested buffer, stalls, durability, slot_waiter;
+        array fill_mask;
         value is_frozen, refused_pages;
         scratch evicted, streams;
         fixed gathers, gathers_by_time;
@@ -68,6 +71,7 @@ impl Buffered {
             stalls: Stalls::default(),
             durability: Durability::new(slots),
             slot_waiter: vec![CommandId::NONE; slots as usize],
+            fill_mask: vec![0; slots as usize],
             evicted: Vec::with_capacity(slots as usize),
             gathers: wanted.is_some(),
             gathers_by_time: wanted.is_some_and(|wanted| wanted.window_ns.is_some()),
@@ -307,6 +311,7 @@ impl Buffered {
         let slot = if keeps { self.buffer.fill(now, lpn) } else { None };
         if let Some(slot) = slot {
             self.slot_waiter[slot.0 as usize] = id;
+            self.fill_mask[slot.0 as usize] = mask;
         }
         flash.read(now, id, lpn, mask, slot);
         slot.is_some() || !keeps
@@ -320,12 +325,21 @@ impl Buffered {
         self.use_room(now, interface, flash);
     }
 
-    /// A page read into a slot could not be read: fails the read that asked for it, and frees the slot.
+    /// A page could not be read into a slot as a whole: frees the slot, and reads the sectors that its command asked for
+    /// alone, because others may be the lost ones.
     #[cold]
     pub(super) fn not_filled(&mut self, now: Ns, slot: SlotId, interface: &mut HostInterface, flash: &mut Flash) {
-        self.buffer.not_filled(now, slot);
+        let lpn = self.buffer.not_filled(now, slot);
         let reader = self.take_waiter(slot).expect("a read waits for the page that fills a slot");
-        interface.page_unreadable(now, reader, flash);
+        let wanted = self.fill_mask[slot.0 as usize];
+        if wanted == flash.nand().geometry().full_mask() {
+            interface.page_unreadable(now, reader, flash);
+        } else if flash.ftl().is_mapped(lpn) {
+            flash.read(now, reader, lpn, wanted, None);
+        } else {
+            interface.read_unmapped(lpn, wanted, flash);
+            interface.page_done(now, reader, flash);
+        }
         self.use_room(now, interface, flash);
     }
 
