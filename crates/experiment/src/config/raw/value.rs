@@ -132,7 +132,10 @@ fn mismatch(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Refusal 
     };
     let is_short = |text: &str| text.len() <= LONGEST_LITERAL;
     let unquoted = matches!(written, DeValue::String(text) if is_short(text) && check_literal(catalog, param, text));
-    let help = unquoted.then(|| "write it without quotes".to_owned());
+    let is_number = matches!(written, DeValue::Integer(_) | DeValue::Float(_));
+    let quoted = is_number && name(catalog, param, &DeValue::String(Cow::Owned(shown(written)))).is_ok();
+    let help = if unquoted { Some("write it without quotes") } else { quoted.then_some("write it in quotes") };
+    let help = help.map(str::to_owned);
     Refusal { help, ..Refusal::new(format!("{found} as `{}`", param.name), catalog.expected(param)) }
 }
 
@@ -231,5 +234,16 @@ mod tests {
     fn a_quoted_number_is_told_to_lose_its_quotes() {
         let refusal = check_option(&Catalog::builtin(), &param(COUNT), "\"8\"").unwrap_err();
         assert_eq!(refusal.help.as_deref(), Some("write it without quotes"));
+    }
+    #[test]
+    fn a_name_that_is_a_number_is_told_to_be_quoted() {
+        static VERSIONS: [flashloom_units::Choice; 1] = [flashloom_units::Choice { name: "6.1", help: "" }];
+        let help = |written: &str| {
+            let value = DeValue::parse(written).unwrap();
+            check(&Catalog::builtin(), &param(Kind::Choice(&VERSIONS)), value.get_ref()).map_err(|refusal| refusal.help)
+        };
+        assert_eq!(help("6.1"), Err(Some("write it in quotes".to_owned())));
+        assert_eq!(help("6.2"), Err(None));
+        assert_eq!(help("\"6.1\""), Ok(Value::Name("6.1")));
     }
 }
