@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Cause {
-    /// Held before the block layer, because `nr_requests` of its class are in it already.
+    /// Held before the block layer, which has as many requests of its class, or without a free tag, as `nr_requests`
+    /// says.
     NrRequests,
     /// In the scheduler, while `queue_depth` commands are outstanding in the drive.
     Tag,

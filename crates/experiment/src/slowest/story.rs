@@ -118,7 +118,7 @@ fn operation(served: &Served, last: &LastOperation, geometry: Option<&Geometry>)
 const fn in_words(cause: Cause) -> (&'static str, &'static str) {
     match cause {
         Cause::NrRequests => {
-            ("held in front of the block layer", "it already held `nr_requests` requests of this class")
+            ("held in front of the block layer", "it held as many requests of its kind as it takes (`nr_requests`)")
         }
         Cause::Tag => ("held in the scheduler for a tag", "the drive already held `queue_depth` commands"),
         Cause::Scheduler => {
