@@ -147,6 +147,40 @@ fn a_flush_is_waited_for_and_comes_after_so_many_writes() {
     assert_eq!(ops, [Op::Write, Op::Write, Op::Flush, Op::Write, Op::Write, Op::Flush]);
 }
 
+/// Requests in short: operation and block of 4 KiB, or F for a flush.
+fn in_short(jobs: &str) -> String {
+    let short = |request: &Request| match request.op {
+        Op::Read => format!("r{}", request.lba / 8),
+        Op::Write => format!("w{}", request.lba / 8),
+        Op::Discard => format!("t{}", request.lba / 8),
+        Op::Flush => "F".to_owned(),
+    };
+    issue(jobs).iter().map(short).collect::<Vec<_>>().join(" ")
+}
+
+/// What fio 3.33 wrote with `write_iolog` for the same jobs.
+#[test]
+fn loops_limits_holes_backwards_and_flushes_at_the_end_are_those_of_fio() {
+    for (options, of_fio) in [
+        // The limit is that of all loops together.
+        ("rw=read\nsize=16k\nloops=3\nnumber_ios=2", "r0 r1 r2 r3 r0 r1"),
+        ("rw=read\nsize=16k\nloops=2\nnumber_ios=6", "r0 r1 r2 r3 r0 r1 r2 r3"),
+        ("rw=write\nsize=64k\nloops=3\nnumber_ios=2", "w0 w1 w2 w3 w4 w5"),
+        ("rw=read\nsize=16k\nio_size=64k\nnumber_ios=6", "r0 r1 r2 r3 r0 r1"),
+        // Backwards beyond the start a hole wraps to the end.
+        ("rw=write:-8k\nsize=32k\nio_size=32k", "w0 w6 w5 w4 w3 w2 w1 w0"),
+        ("rw=write:-12k\nsize=32k\nio_size=32k", "w0 w5 w3 w1 w5 w3 w1 w5"),
+        ("rw=read:-64k\nsize=32k\nio_size=16k", "r0 r0 r0 r0"),
+        // A flush ends every loop of a job that can write.
+        ("rw=write\nsize=16k\nloops=2\nend_fsync=1", "w0 w1 w2 w3 F w0 w1 w2 w3 F"),
+        ("rw=read\nsize=16k\nend_fsync=1", "r0 r1 r2 r3"),
+        ("rw=rw\nrwmixread=100\nsize=16k\nend_fsync=1", "r0 r1 r2 r3 F"),
+        ("rw=write\nsize=64k\nnumber_ios=2\nend_fsync=1", "w0 w1 F"),
+    ] {
+        assert_eq!(in_short(&format!("[a]\nbs=4k\n{options}")), of_fio, "{options}");
+    }
+}
+
 #[test]
 fn every_block_is_discarded_before_it_is_written() {
     for kind in ["trimwrite", "randtrimwrite"] {

@@ -152,7 +152,19 @@ impl FioJob {
             }
             _ => u64::MAX,
         };
-        of_size.min(self.number_ios)
+        of_size.min(self.most_requests())
+    }
+
+    /// Limit of `number_ios` on the requests of a clone: fio counts it for each loop, but over all of them together, and
+    /// not at all in a job that ends by time.
+    pub fn most_requests(&self) -> u64 {
+        if self.time_based { u64::MAX } else { self.number_ios.saturating_mul(self.loops) }
+    }
+
+    /// True if `end_fsync` is set and the job can write, as one that replays an iolog always can; fio ignores it in
+    /// others.
+    pub fn flushes_at_end(&self) -> bool {
+        self.flush_at_end && (self.iolog.is_some() || self.has(WRITE))
     }
 
     /// A job without options.

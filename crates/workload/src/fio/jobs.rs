@@ -153,7 +153,7 @@ impl FioJobs {
             think_until_ns: 0,
             since_thought: 0,
             is_over: false,
-            flush_left: job.flush_at_end,
+            flush_left: job.flushes_at_end(),
             is_done: false,
         });
     }

@@ -151,7 +151,7 @@ impl FioJobFile {
         let of = |job: &FioJob| {
             let mean = job.sizes[READ].min().midpoint(job.sizes[READ].max());
             let whole = if let Some(Amount::Bytes(bytes)) = job.io_size.or(job.size) { bytes } else { 0 };
-            (whole / mean).saturating_mul(job.loops).min(job.number_ios).saturating_mul(u64::from(job.clones))
+            (whole / mean).saturating_mul(job.loops).min(job.most_requests()).saturating_mul(u64::from(job.clones))
         };
         self.jobs.iter().map(of).fold(0, u64::saturating_add)
     }

@@ -147,11 +147,17 @@ impl Requests {
 
     /// Returns the next step, or `None` at the end. `paced` may replace the drawn direction by another.
     pub fn next(&mut self, job: &FioJob, paced: impl FnOnce(&Self, usize) -> usize) -> Option<Step> {
-        if self.issued.iter().sum::<u64>() >= job.number_ios {
+        if self.issued.iter().sum::<u64>() >= job.most_requests() {
             return None;
         }
-        if self.issued_in_pass >= self.pass_bytes && !self.next_pass(job) {
-            return None;
+        if self.issued_in_pass >= self.pass_bytes {
+            if self.pass_ends_with_flush(job) {
+                self.flushed_last = true;
+                return Some(Step::Flush);
+            }
+            if !self.next_pass(job) {
+                return None;
+            }
         }
         if self.flush_is_due(job) {
             self.flushed_last = true;
@@ -163,7 +169,12 @@ impl Requests {
             self.wrap(job)?;
             self.place(job, direction)
         });
-        let (at, bytes) = placed?;
+        let Some((at, bytes)) = placed else {
+            let is_flushed = self.pass_ends_with_flush(job);
+            self.flushed_last |= is_flushed;
+            self.issued_in_pass = self.pass_bytes;
+            return is_flushed.then_some(Step::Flush);
+        };
         self.last_start[direction] = at;
         self.last_end[direction] = at + bytes;
         self.issued[direction] += 1;
@@ -171,6 +182,11 @@ impl Requests {
         self.issued_in_pass += if job.counts(direction) { bytes } else { 0 };
         self.flushed_last = false;
         Some(Step::Io { direction, at: self.region.start + at, bytes })
+    }
+
+    /// True if the pass is followed by another, and by a flush before it. The flush after the last pass is the clone's.
+    fn pass_ends_with_flush(&self, job: &FioJob) -> bool {
+        job.flushes_at_end() && !job.time_based && self.passes_left > 1 && !self.flushed_last
     }
 
     fn flush_is_due(&self, job: &FioJob) -> bool {
@@ -239,7 +255,10 @@ impl Requests {
     /// End of the last request of the direction, plus the skip.
     fn following(&self, job: &FioJob, direction: usize) -> Option<u64> {
         let end = self.last_end[direction];
-        let skipped = if end > 0 && !job.random { end.checked_add_signed(job.skip).unwrap_or(0) } else { end };
+        // Backwards beyond the start it wraps to the end.
+        let from_end = || self.region.length.saturating_add_signed(job.skip);
+        let skipped =
+            if end > 0 && !job.random { end.checked_add_signed(job.skip).unwrap_or_else(from_end) } else { end };
         let wrapped = if job.skip != 0 && skipped >= self.region.length { 0 } else { skipped };
         (self.region.length - wrapped.min(self.region.length) >= job.sizes[direction].min()).then_some(wrapped)
     }
@@ -258,7 +277,7 @@ impl Requests {
         bytes.min((block - first) * self.block_bytes).max(self.block_bytes)
     }
 
-    /// Restarts at the beginning of the region, if the job goes on; `None` if it is done.
+    /// Restarts at the beginning of the region, if the job goes on without a flush; `None` if not.
     fn wrap(&mut self, job: &FioJob) -> Option<()> {
         let largest = (0..DIRECTIONS).filter(|&at| job.has(at)).map(|at| job.sizes[at].max()).max().unwrap_or(0);
         let rest = self.pass_bytes.saturating_sub(self.issued_in_pass);
@@ -266,6 +285,9 @@ impl Requests {
         if goes_on {
             self.forget_positions();
             return Some(());
+        }
+        if self.pass_ends_with_flush(job) {
+            return None;
         }
         self.next_pass(job).then_some(())
     }
