@@ -285,8 +285,8 @@ impl<C: MapCache> Map for Translation<C> {
         self.cache.prepare(lpn);
     }
 
-    /// Brings the entry of a page into the cache. Returns the read of its translation page, which all users of the
-    /// entry wait for.
+    /// Brings the entry of a page into the cache. Returns the read of its translation page, which the caller waits for.
+    /// A later user of the entry finds it cached and does not wait, even if that read is still under way or fails.
     fn translate(&mut self, store: &mut PageStore, nand: &mut Nand, lpn: Lpn) -> OpId {
         if self.cache.touch(lpn) {
             self.report.hits += 1;
