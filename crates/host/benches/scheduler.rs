@@ -3,7 +3,7 @@
 
 use divan::counter::ItemsCount;
 use flashloom_host::scheduler::builtin;
-use flashloom_host::{BlockLayer, Decision, HostParams};
+use flashloom_host::{Admission, BlockLayer, Decision, HostParams};
 use flashloom_units::{GIB, MIB, ParamSet, Prng, US, Value};
 use flashloom_workload::{Op, Request};
 
@@ -40,7 +40,9 @@ fn churn(layer: &mut BlockLayer, capacity_bytes: u64) -> u64 {
             let op = if prng.chance(0.7) { Op::Read } else { Op::Write };
             let (lba, task) = (prng.below(capacity_bytes / 4_096) * 8, prng.below(16) as u32);
             let request = Request::new(op, lba, 8).arriving_at(now).of_task(task);
-            layer.submit(now, &request, cookie);
+            if layer.submit(now, &request, cookie) == Admission::Full {
+                break; // `none` queues no more than the device takes.
+            }
             cookie += 1;
         }
         match layer.dispatch(now) {
@@ -56,7 +58,9 @@ fn churn(layer: &mut BlockLayer, capacity_bytes: u64) -> u64 {
     order
 }
 
-#[divan::bench(args = ["noop", "deadline", "anticipatory", "cfq", "fios", "pardispatcher"])]
+#[divan::bench(args = [
+    "noop", "deadline", "anticipatory", "cfq", "fios", "pardispatcher", "none", "mq-deadline", "kyber",
+])]
 fn request(bencher: divan::Bencher, name: &str) {
     let mut layer = block_layer(name, 60 * GIB, &[]);
     bencher.counter(ItemsCount::new(REQUESTS)).bench_local(|| churn(&mut layer, 60 * GIB));
