@@ -325,8 +325,8 @@ impl Buffered {
         self.use_room(now, interface, flash);
     }
 
-    /// A page could not be read into a slot as a whole: frees the slot, and reads the sectors that its command asked for
-    /// alone, because others may be the lost ones.
+    /// A page could not be read into a slot as a whole: frees the slot, and reads only the sectors that its command
+    /// asked for, because others may be the lost ones.
     #[cold]
     pub(super) fn not_filled(&mut self, now: Ns, slot: SlotId, interface: &mut HostInterface, flash: &mut Flash) {
         let lpn = self.buffer.not_filled(now, slot);

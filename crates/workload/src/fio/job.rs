@@ -155,8 +155,8 @@ impl FioJob {
         of_size.min(self.most_requests())
     }
 
-    /// Limit of `number_ios` on the requests of a clone: fio counts it for each loop, but over all of them together, and
-    /// not at all in a job that ends by time.
+    /// Limit of `number_ios` on the requests of a clone: so many for each loop, counted over all loops together, and no
+    /// limit in a job that ends by time, as in fio.
     pub fn most_requests(&self) -> u64 {
         if self.time_based { u64::MAX } else { self.number_ios.saturating_mul(self.loops) }
     }
