@@ -35,15 +35,21 @@ fn a_pipe_is_refused_by_every_reader_and_nothing_waits_for_it() {
     }
 }
 
+/// The exit status and the errors of the program, with a file on its standard input by a pipe.
+fn piped(lab: &Lab, file: &str, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut writer = Command::new("cat").arg(lab.path(file)).stdout(Stdio::piped()).spawn().expect("cat");
+    let pipe = writer.stdout.take().expect("it is piped");
+    let ended = lab.command(arguments).stdin(pipe).output().expect("it can be started");
+    writer.wait().expect("cat ends");
+    (ended.status.code(), String::from_utf8_lossy(&ended.stderr).into_owned())
+}
+
 #[test]
 fn what_the_caller_has_opened_is_read() {
     let lab = Lab::new();
     lab.write("trace.csv", "timestamp_ns,op,lba,sectors\n0,R,0,8\n");
-    let mut writer = Command::new("cat").arg(lab.path("trace.csv")).stdout(Stdio::piped()).spawn().expect("cat");
-    let pipe = writer.stdout.take().expect("it is piped");
-    let ended = lab.command(&["trace", "info", "/dev/stdin"]).stdin(pipe).output().expect("it can be started");
-    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
-    writer.wait().expect("cat ends");
+    let (code, stderr) = piped(&lab, "trace.csv", &["trace", "info", "/dev/stdin"]);
+    assert_eq!(code, Some(0), "{stderr}");
 }
 
 #[test]
@@ -53,12 +59,8 @@ fn standard_input_is_named_and_a_pipe_is_read_once() {
     lab.write("pipe.toml", "[workload]\nkind = \"trace\"\npath = \"/dev/stdin\"\n");
     let refused = lab.run(&["trace", "info", "-"]);
     assert!(refused.code == Some(2) && refused.stderr.contains("standard input is read as /dev/stdin"), "{refused:?}");
-    let mut writer = Command::new("cat").arg(lab.path("trace.csv")).stdout(Stdio::piped()).spawn().expect("cat");
-    let pipe = writer.stdout.take().expect("it is piped");
-    let ended = lab.command(&["run", "pipe.toml"]).stdin(pipe).output().expect("it can be started");
-    let stderr = String::from_utf8_lossy(&ended.stderr);
-    assert!(ended.status.code() == Some(2) && stderr.contains("a pipe can be read only once"), "{stderr}");
-    writer.wait().expect("cat ends");
+    let (code, stderr) = piped(&lab, "trace.csv", &["run", "pipe.toml"]);
+    assert!(code == Some(2) && stderr.contains("a pipe can be read only once"), "{stderr}");
 }
 
 #[test]
