@@ -222,7 +222,7 @@ impl Run<'_> {
         let [queue, device, all] =
             [&latency.queue, &latency.device, &latency.all].map(|part| part.as_ref().map(total_ns));
         let depth = f64::from(self.config.host.queue_depth);
-        // Requests that were merged are one command.
+        // Requests that were merged are one command. An estimate, because commands of many take longer than others.
         let scheduler = self.result.scheduler.as_ref()?;
         let commands = scheduler.dispatched as f64 / (scheduler.dispatched + scheduler.merged).max(1) as f64;
         let held = device? * commands / self.host().duration_ns? as f64;
@@ -234,9 +234,8 @@ impl Run<'_> {
             return None;
         }
         let text = format!(
-            "The drive held {} of the {depth} commands that `host.queue_depth` allows on average, and {} of the \
-             latency passed in the host: the queue depth was the limit.",
-            factor(held),
+            "The drive held the {depth} commands that `host.queue_depth` allows most of the time, and {} of the latency \
+             passed in the host: the queue depth was the limit.",
             percent(outside)
         );
         hint("queue-depth", "host.queue_depth", text)
