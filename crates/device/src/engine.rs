@@ -288,8 +288,13 @@ impl Engine {
     }
 
     fn settle_handed(&mut self) {
+        self.with_handed(Self::settle);
+    }
+
+    /// Passes completions to the public interface.
+    fn with_handed<R>(&mut self, act: impl FnOnce(&mut Self, &mut Handed) -> R) {
         let mut handed = std::mem::take(&mut self.handed);
-        self.settle(&mut handed);
+        act(self, &mut handed);
         self.handed = handed;
     }
 }
@@ -382,25 +387,28 @@ impl Engine {
         loop {
             self.complete(client);
             client.resubmit(self);
-            if self.has_stopped() {
-                break;
-            }
-            match self.host.dispatch(self.now) {
-                Decision::Dispatch(request) => {
-                    self.scheduler_wakes_ns = Ns::MAX;
-                    self.send(&request);
-                }
-                Decision::NotBefore(at) => {
-                    self.scheduler_wakes_ns = at;
-                    break;
-                }
-                Decision::Idle => {
-                    self.scheduler_wakes_ns = Ns::MAX;
-                    break;
-                }
+            if !self.dispatch() {
+                return self.note_idleness();
             }
         }
-        self.note_idleness()
+    }
+
+    /// Sends the request that the scheduler chooses to the drive; false if it chooses none now.
+    #[inline]
+    fn dispatch(&mut self) -> bool {
+        if self.has_stopped() {
+            return false;
+        }
+        self.scheduler_wakes_ns = Ns::MAX;
+        match self.host.dispatch(self.now) {
+            Decision::Dispatch(request) => {
+                self.send(&request);
+                return true;
+            }
+            Decision::NotBefore(at) => self.scheduler_wakes_ns = at,
+            Decision::Idle => {}
+        }
+        false
     }
 
     #[inline]

@@ -12,6 +12,7 @@ use crate::client::{Completion, Submitted};
 use crate::engine::Engine;
 use crate::misuse::Misuse;
 use crate::target::{Target, Terms};
+use crate::watchers::Watchers;
 
 /// Several targets under one host, each behind its own queue.
 ///
@@ -61,12 +62,34 @@ impl<T: Target> Queues<T> {
     }
 
     /// Advances all targets to a time not after the first pending event, and collects their completions.
-    fn come_to(&mut self, to_ns: Ns) -> Result<(), Misuse> {
+    fn advance_all_to(&mut self, to_ns: Ns) -> Result<(), Misuse> {
         let Self { members, now, completions } = self;
         members.iter_mut().try_for_each(|member| member.advance_to(to_ns))?;
         *now = to_ns;
         members.iter_mut().for_each(|member| completions.extend(std::iter::from_fn(|| member.take_completion())));
         Ok(())
+    }
+
+    /// The target behind a request's queue.
+    fn member(&mut self, request: &Request) -> Result<&mut T, Misuse> {
+        let (queue, queues) = (request.queue, self.members.len());
+        self.members.get_mut(usize::from(queue)).ok_or(Misuse::NoQueue { queue, queues })
+    }
+
+    /// Lets the targets act that `is_due` chooses; returns whether the host has to.
+    fn act(
+        &mut self,
+        is_due: impl Fn((Ns, Ns)) -> bool,
+        act: impl Fn(&mut T) -> Result<bool, Misuse>,
+    ) -> Result<bool, Misuse> {
+        let mut host_acts = false;
+        for member in &mut self.members {
+            if is_due(member.due()) {
+                host_acts |= act(member)?;
+                self.now = self.now.max(member.now_ns());
+            }
+        }
+        Ok(host_acts)
     }
 }
 
@@ -81,9 +104,7 @@ impl<T: Target> Target for Queues<T> {
         if let Some(due_ns) = self.next_event_ns().filter(|&due_ns| due_ns < now_ns) {
             return Err(Misuse::Skipped { now_ns, due_ns });
         }
-        let (queue, queues) = (request.queue, self.members.len());
-        let member = self.members.get_mut(usize::from(queue)).ok_or(Misuse::NoQueue { queue, queues })?;
-        let submitted = member.submit(now_ns, request, cookie)?;
+        let submitted = self.member(request)?.submit(now_ns, request, cookie)?;
         self.now = now_ns;
         Ok(submitted)
     }
@@ -99,9 +120,9 @@ impl<T: Target> Target for Queues<T> {
     fn advance_to(&mut self, to_ns: Ns) -> Result<(), Misuse> {
         Misuse::check_time(to_ns, self.now)?;
         while let Some(next_ns) = self.next_event_ns().filter(|&next_ns| next_ns < to_ns) {
-            self.come_to(next_ns)?;
+            self.advance_all_to(next_ns)?;
         }
-        self.come_to(to_ns)
+        self.advance_all_to(to_ns)
     }
 
     fn take_completion(&mut self) -> Option<Completion> {
@@ -142,6 +163,48 @@ impl<T: Target> Target for Queues<T> {
         self.members.iter().any(Target::has_stopped)
     }
 
+    fn come_to(&mut self, now_ns: Ns) -> Result<(), Misuse> {
+        self.now = now_ns;
+        self.members.iter_mut().try_for_each(|member| member.come_to(now_ns))
+    }
+
+    fn arrived(&mut self, request: &Request) {
+        if let Ok(member) = self.member(request) {
+            member.arrived(request);
+        }
+    }
+
+    fn offer(&mut self, now_ns: Ns, request: &Request, cookie: u32) -> Result<Submitted, Misuse> {
+        let member = self.member(request)?;
+        Misuse::check_sectors(request, member.capacity_sectors())?;
+        // A backlog is offered again at a time to which perhaps only another target has come.
+        member.come_to(now_ns)?;
+        member.offer(now_ns, request, cookie)
+    }
+
+    fn due(&mut self) -> (Ns, Ns) {
+        let first = |first: (Ns, Ns), due: (Ns, Ns)| (first.0.min(due.0), first.1.min(due.1));
+        self.members.iter_mut().map(Target::due).fold((Ns::MAX, Ns::MAX), first)
+    }
+
+    fn step(&mut self, at_ns: Ns, until_ns: Ns) -> Result<bool, Misuse> {
+        // With several targets the next event may be another's.
+        let until_ns = if self.members.len() == 1 { until_ns } else { at_ns };
+        self.act(|(ends_ns, _)| ends_ns == at_ns, |member| member.step(at_ns, until_ns))
+    }
+
+    fn wake(&mut self, at_ns: Ns) -> Result<bool, Misuse> {
+        self.act(|(_, begins_ns)| begins_ns == at_ns, |member| member.wake(at_ns))
+    }
+
+    fn complete(&mut self) {
+        self.members.iter_mut().for_each(Target::complete);
+    }
+
+    fn dispatch(&mut self) -> bool {
+        self.members.iter_mut().fold(false, |sent, member| sent | member.dispatch())
+    }
+
     // No short circuit: the call may make an idle target schedule its background work.
     fn rest(&mut self) -> bool {
         self.members.iter_mut().fold(true, |rest, member| rest & member.rest())
@@ -149,6 +212,11 @@ impl<T: Target> Target for Queues<T> {
 
     fn finish(&mut self) -> bool {
         self.members.iter_mut().fold(true, |over, member| over & member.finish())
+    }
+
+    // The checks of verified drives see their last events here.
+    fn tell(&mut self, watchers: &mut Watchers<'_, '_>) {
+        self.members.iter_mut().for_each(|member| member.tell(watchers));
     }
 
     fn end(&mut self) {

@@ -95,7 +95,7 @@ pub trait Target {
     }
 
     /// Called when a request of a run arrives, before it is first submitted.
-    fn arrived(&mut self, _now_ns: Ns, _request: &Request) {}
+    fn arrived(&mut self, _request: &Request) {}
 
     /// [`Self::submit`] for a request of a run: the caller guarantees a valid time and a free cookie.
     ///
@@ -128,17 +128,31 @@ pub trait Target {
         self.step(at_ns, at_ns)
     }
 
-    /// Passes completions to `client`, and lets it submit from its backlogs. Called after arrivals and events. Returns
-    /// as [`Self::rest`].
+    /// Makes available to [`Self::take_completion`] what has completed in a step of a run, if it is not yet.
+    fn complete(&mut self) {}
+
+    /// Sends a request that waits in the target on its way; more may then have completed, or have room. Returns false
+    /// if none can be sent now.
+    fn dispatch(&mut self) -> bool {
+        false
+    }
+
+    /// Passes completions to `client`, lets it submit from its backlogs, and then dispatches, until there is nothing
+    /// more. Called after arrivals and events. Returns as [`Self::rest`].
     fn settle<C: Client<Self>>(&mut self, client: &mut C) -> bool
     where
         Self: Sized,
     {
-        while let Some(completion) = self.take_completion() {
-            client.completed(&completion);
+        loop {
+            self.complete();
+            while let Some(completion) = self.take_completion() {
+                client.completed(&completion);
+            }
+            client.resubmit(self);
+            if !self.dispatch() {
+                return self.rest();
+            }
         }
-        client.resubmit(self);
-        self.rest()
     }
 
     /// True if the target is idle but for outstanding requests: it has no other work of the run, such as the eviction

@@ -7,6 +7,7 @@ mod closed_forms;
 mod end_of_life;
 mod engine;
 mod failures;
+mod map_loads;
 mod merges;
 mod out_of_band;
 mod page_mappings;

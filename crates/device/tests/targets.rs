@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 
-use crate::support::{List, Run, buffered, pages, plain_device, plain_nand, request, unbuffered};
+use crate::support::{List, Run, buffered, pages, plain_device, plain_nand, plain_with, request, unbuffered};
 use flashloom_device::{
-    Cause, Completion, Drive, Engine, HostReport, Interest, Misuse, Observer, Queues, Sample, Served, Simulation,
-    Status, Submitted, Target, Tenant,
+    Ageing, Cause, Completion, Drive, Engine, HostReport, Interest, Misuse, Observer, Queues, Sample, Served,
+    Simulation, Status, Submitted, Target, Tenant,
 };
 use flashloom_host::{BlockLayer, HostParams, scheduler};
+use flashloom_nand::NandParams;
 use flashloom_units::{Interrupt, Latency, MS, Ns, ParamSet, Prng, Problem, StateError, US, load_with, save_with};
 use flashloom_workload::{Arrivals, Op, Pace, Replayed, Request};
 
@@ -170,6 +171,60 @@ fn drives_behind_queues_of_one_host_serve_as_if_each_were_alone() {
         assert!(member.is_idle());
         member.check().unwrap();
     }
+}
+
+/// Runs workloads together on a target; returns what they saw.
+fn run_on<T: Target>(target: T, requests: &[Vec<Request>], pace: Pace) -> (Vec<HostReport>, Simulation<T>) {
+    let mut arrivals: Vec<_> = requests.iter().map(|requests| replayed(requests, pace)).collect();
+    let mut tenants: Vec<_> = arrivals.iter_mut().map(|arrivals| Tenant::new(arrivals)).collect();
+    let mut simulation = Simulation::new(target);
+    simulation.run_together(&mut tenants, Ns::MAX, &mut []).unwrap();
+    let reports = tenants.iter().map(|tenant| tenant.report().clone()).collect();
+    (reports, simulation)
+}
+
+/// Arrivals go before timers and collection of the same time, and a backlog before the scheduler, whether an engine is
+/// run itself or behind a queue. With a closed loop and no idle delay every request comes when collection would begin.
+#[test]
+fn an_engine_behind_a_queue_is_served_to_the_byte_as_alone() {
+    let device = plain_with(NandParams { channels: 2, ways: 1, blocks: 24, pages: 16, ..plain_nand() }, 0.4);
+    let mut idle = 0;
+    for (pages, scheduler, nr_requests, idle_delay_ns, pace, gap, workloads) in [
+        (0, "noop", 64, 0, Pace::Closed(1), 1, 1),
+        (0, "noop", 64, 0, Pace::Timestamps(1.0), 100, 2),
+        (32, "cfq", 64, 20 * US, Pace::Closed(3), 1, 2),
+        (32, "deadline", 4, 0, Pace::Closed(16), 1, 2),
+        (16, "anticipatory", 4, 0, Pace::Timestamps(1.0), 30, 3),
+    ] {
+        let mut setup =
+            if pages == 0 { unbuffered(device.clone()) } else { buffered(device.clone(), pages, "page-lru", "single") };
+        setup.ftl.params.background_threshold = 6;
+        let host = HostParams { queue_depth: 2, nr_requests, ..HostParams::defaults() };
+        let engine = || {
+            let layer = BlockLayer::setup(&host, setup.device.capacity_sectors());
+            let scheduler = scheduler::builtin().choose(scheduler, &[]).unwrap().build(&layer).unwrap();
+            let mut engine = Engine::new(BlockLayer::new(&host, scheduler), Drive::new(&setup).unwrap(), idle_delay_ns);
+            let fill_pages = device.logical_pages();
+            engine.precondition(&Ageing { fill_pages, fill_streams: true, overwrite: None }, &mut |_| {});
+            engine.start_timing(&device.nand);
+            engine
+        };
+        let mut requests: Vec<_> = (1..=workloads).map(|seed| mixed(seed, 1_200, device.capacity_sectors())).collect();
+        requests.iter_mut().flatten().for_each(|request| request.arrival_ns *= gap);
+        let (alone, lone) = run_on(engine(), &requests, pace);
+        let (behind, queues) = run_on(Queues::new(vec![engine()]), &requests, pace);
+        let (nested, twice) = run_on(Queues::new(vec![Queues::new(vec![engine()])]), &requests, pace);
+        for reports in [&behind, &nested] {
+            assert!(reports.iter().map(seen).eq(alone.iter().map(seen)), "{scheduler}, {pace:?}");
+        }
+        lone.check().unwrap();
+        let state = lone.target().snapshot().unwrap();
+        for member in [&queues.target().members()[0], &twice.target().members()[0].members()[0]] {
+            assert!(member.snapshot().unwrap() == state, "{scheduler}, {pace:?}: another state");
+        }
+        idle += lone.outcome().ftl.background_collections;
+    }
+    assert!(idle > 50, "{idle} collections in idle time");
 }
 
 #[test]

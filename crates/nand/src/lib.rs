@@ -25,7 +25,7 @@ pub use event::{Command, Event, OperationKind};
 pub use geometry::{Geometry, Shape};
 pub use id::{BlockId, DieId, Lbn, Lpn, PlaneId, Ppn};
 pub use labels::{OutOfBand, PageContent};
-pub use operation::{Counts, OpId, Origin, Status, Urgency};
+pub use operation::{Counts, Emitted, OpId, Origin, Status, Urgency};
 pub use params::{DieOrder, Energy, MultiPlane, NandParams, Suspend, Timing};
 pub use reads::ReadCounts;
 pub use region::{CellMode, Region};
@@ -430,6 +430,23 @@ impl Nand {
         if let Some(reads) = self.known_mut().and_then(|known| known.reads.as_mut()) {
             reads.copy(from, to, own);
         }
+    }
+
+    /// The identity of an operation just emitted; `None` if it has ended, as all have in counting mode.
+    pub fn emitted(&self, operation: OpId) -> Option<Emitted> {
+        self.timed.as_ref().and_then(|timed| timed.emitted(operation))
+    }
+
+    /// The operation with this identity, to order others after it; [`OpId::DONE`] if it has ended.
+    pub fn in_flight_of(&self, emitted: Emitted) -> OpId {
+        self.timed.as_ref().map_or(OpId::DONE, |timed| timed.in_flight_of(emitted))
+    }
+
+    /// Takes a read of the map that has ended without its data, the latest first. A mapping that reads pages of its own
+    /// takes them all before it uses what it has read.
+    #[inline]
+    pub fn take_unreadable_map(&mut self) -> Option<Emitted> {
+        self.timed.as_mut().filter(|_| self.judges).and_then(|timed| timed.take_unreadable_map())
     }
 
     /// Programs the next page of a block.

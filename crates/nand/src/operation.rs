@@ -68,6 +68,21 @@ impl OpId {
     pub const DONE: Self = Self(NO_INDEX);
     /// A read of a map page that has ended without its data: host reads ordered after it are given up.
     pub(crate) const UNREADABLE: Self = Self(NO_INDEX - 1);
+
+    /// Whether this is a read of a map page that has ended without its data, as in counting mode.
+    pub fn is_unreadable(self) -> bool {
+        self == Self::UNREADABLE
+    }
+}
+
+/// Identity of an operation for calls after the one that emitted it. An [`OpId`] is reused when its operation has
+/// ended; the sequence number is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Emitted {
+    /// Number of the operation, unique among those in flight, and below the most that ever were.
+    pub number: u32,
+    /// Sequence number of the operation in order of emission.
+    pub sequence: u64,
 }
 
 /// Result of a program or an erase, as a chip's status register reports it.

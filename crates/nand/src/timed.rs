@@ -23,8 +23,8 @@ mod ends;
 mod judged;
 mod moved;
 
-use crate::{BlockId, CellMode, DieOrder, Events, Geometry, MultiPlane, NandParams, Origin, PlaneId, Suspend};
-use crate::{Ppn, Timing};
+use crate::{BlockId, CellMode, DieOrder, Emitted, Events, Geometry, MultiPlane, NandParams, OpId, Origin, PlaneId};
+use crate::{Ppn, Suspend, Timing};
 use flashloom_units::{EventNumber, EventQueue, NO_INDEX, Ns};
 use serde::{Deserialize, Serialize};
 
@@ -357,11 +357,13 @@ pub(crate) struct Timed {
     host_reads: Option<PageReads>,
     /// Optional data about pages, as they are in the cells now.
     known: MaybeKnown,
+    /// Reads of the map that have ended without their data and have not been taken.
+    unreadable_map: Vec<Emitted>,
 }
 
 flashloom_units::state! {
     Timed {
-        value now, sequence, operations, free, in_flight, unfinished, restless, used;
+        value now, sequence, operations, free, in_flight, unfinished, restless, used, unreadable_map;
         array blocks, planes, dies, channels;
         nested events, host_reads, known;
         fixed geometry, timing, array_ns, load_ns, load_sectors, page_data_ns, multi_plane, copyback, cache_program,
@@ -439,6 +441,7 @@ impl Timed {
             used: Used::default(),
             host_reads: None,
             known,
+            unreadable_map: Vec::new(),
         }
     }
 
@@ -449,6 +452,23 @@ impl Timed {
     #[inline(always)]
     pub(crate) fn known_mut(&mut self) -> Option<&mut Known> {
         self.known.0.as_deref_mut()
+    }
+
+    /// The identity of an operation; `None` if it has ended.
+    pub(crate) fn emitted(&self, operation: OpId) -> Option<Emitted> {
+        let Operation { sequence, .. } = *self.operations.get(operation.0 as usize)?;
+        (sequence != Operation::ENDED).then_some(Emitted { number: operation.0, sequence })
+    }
+
+    /// The operation with this identity, or [`OpId::DONE`].
+    pub(crate) fn in_flight_of(&self, emitted: Emitted) -> OpId {
+        let operation = self.operations.get(emitted.number as usize);
+        let is_it = operation.is_some_and(|operation| operation.sequence == emitted.sequence);
+        if is_it { OpId(emitted.number) } else { OpId::DONE }
+    }
+
+    pub(crate) fn take_unreadable_map(&mut self) -> Option<Emitted> {
+        self.unreadable_map.pop()
     }
 
     /// The current time, and whether a page is programmed in its block's latest life, after the last erase emitted.

@@ -15,7 +15,7 @@
 //!
 //! O(1) per translation, and O(1) per valid page of a victim. Memory: 10 bytes per translation page.
 
-use flashloom::ftl::mapping::translation::{MapCache, MapShape, TranslationPage, WriteBack};
+use flashloom::ftl::mapping::translation::{Frame, MapCache, MapShape, TranslationPage, WriteBack};
 use flashloom::ftl::mapping::{cached, translation};
 use flashloom::prelude::*;
 use flashloom::units::state;
@@ -133,8 +133,13 @@ impl MapCache for Ctp {
         }
     }
 
-    fn touch(&mut self, lpn: Lpn) -> bool {
-        self.refresh(self.shape.page_of(lpn).0)
+    fn frames(&self) -> u32 {
+        self.shape.translation_pages()
+    }
+
+    fn touch(&mut self, lpn: Lpn) -> Option<Frame> {
+        let page = self.shape.page_of(lpn).0;
+        self.refresh(page).then_some(Frame(page))
     }
 
     fn make_room(&mut self) -> Option<WriteBack> {
@@ -151,15 +156,17 @@ impl MapCache for Ctp {
         })
     }
 
-    fn insert(&mut self, lpn: Lpn) {
-        self.link(self.shape.page_of(lpn).0);
+    fn insert(&mut self, lpn: Lpn) -> Frame {
+        let page = self.shape.page_of(lpn).0;
+        self.link(page);
         self.cached += 1;
+        Frame(page)
     }
 
-    fn mark_dirty(&mut self, lpn: Lpn) -> bool {
+    fn mark_dirty(&mut self, lpn: Lpn) -> Option<Frame> {
         let page = self.shape.page_of(lpn);
         self.is_dirty[page.at()] |= self.holds(page.0);
-        self.holds(page.0)
+        self.holds(page.0).then_some(Frame(page.0))
     }
 
     fn is_dirty(&self, lpn: Lpn) -> bool {

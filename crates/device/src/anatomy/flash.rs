@@ -190,7 +190,22 @@ impl Flash {
         self.operation(number).wait_for(now, &clocks, last);
         if self.die_of[number as usize] != die.0 {
             self.die_of[number as usize] = die.0;
-            self.operation(number).clocks = self.clocks(now, die.0);
+            self.redirect(now, number, &clocks);
+        }
+    }
+
+    /// An operation will run on another die than it was issued for, whose clocks are given: those that wait for it
+    /// watch the new die from now on.
+    fn redirect(&mut self, now: Ns, number: u32, from: &Parts) {
+        let (last, to) = (self.last, self.clocks(now, self.die_of[number as usize]));
+        let operation = self.operation(number);
+        operation.clocks = to;
+        let mut waiter = operation.waiters;
+        while waiter != NO_INDEX {
+            let waiting = self.operation(waiter);
+            waiting.wait_for(now, from, last);
+            waiting.clocks = to;
+            waiter = waiting.sibling;
         }
     }
 

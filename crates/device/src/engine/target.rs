@@ -70,7 +70,7 @@ impl Target for Engine {
     }
 
     #[inline]
-    fn arrived(&mut self, _now_ns: Ns, request: &Request) {
+    fn arrived(&mut self, request: &Request) {
         self.report.generated += 1;
         self.report.last_arrival_ns = request.arrival_ns;
     }
@@ -93,6 +93,14 @@ impl Target for Engine {
 
     fn wake(&mut self, at_ns: Ns) -> Result<bool, Misuse> {
         Ok(Self::wake(self, at_ns))
+    }
+
+    fn complete(&mut self) {
+        self.with_handed(Self::complete);
+    }
+
+    fn dispatch(&mut self) -> bool {
+        Self::dispatch(self)
     }
 
     #[inline]

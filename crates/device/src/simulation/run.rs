@@ -153,7 +153,7 @@ impl Run<'_, '_, '_, '_> {
         for tenant in &mut **tenants {
             while tenant.next_arrival_ns(now)? == now {
                 let (ref request, mut cookie) = tenant.take(now);
-                target.arrived(now, request);
+                target.arrived(request);
                 if let Some(ledger) = ledger {
                     cookie = tenant.enter(ledger, now, request, cookie);
                 }

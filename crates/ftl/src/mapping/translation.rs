@@ -18,8 +18,11 @@
 //! entries are in memory and which are evicted. `PageLevel` (`cached.rs`) is the mapping on top.
 //!
 //! A request, and the read of the old copy for a partial write, start after the read of their translation page, which
-//! has the priority of a host read. The victim's write-back is emitted before that read, but the read does not wait for
-//! it unless both are of the same translation page. Whether a page was ever written is known without a lookup.
+//! has the priority of a host read. A hit while that read is in flight waits for it too (`translation/loads.rs`); a
+//! miss of another entry reads the same page again. If the read fails, requests for the entry read again until one
+//! succeeds or the entry changes: a write knows its new value. The victim's write-back is emitted before that read, but
+//! the read does not wait for it unless both are of the same translation page. Whether a page was ever written is known
+//! without a lookup.
 //!
 //! Translation pages are stored in the page store under addresses above the host's. They have a lane of their own on
 //! every plane, taken in turn, so a block holds either data or translation pages. The collection policy chooses among
@@ -34,7 +37,10 @@
 //! entry is read.
 //!
 //! O(1) a translation and a moved page, without the cache. Memory: 8 bytes a translation page, as the directory is part
-//! of the store's map; 4 bytes a host page in a verified run, for the contents of translation pages.
+//! of the store's map; 4 bytes a frame of the cache; 4 bytes a host page in a verified run, for the contents of
+//! translation pages.
+
+mod loads;
 
 use std::collections::VecDeque;
 
@@ -49,6 +55,8 @@ use crate::allocation::{PagePlace, stripe_of_superpages};
 use crate::lane::{DeclaredLane, Lane};
 use crate::setup::Context;
 use crate::superblock::superpage;
+pub use loads::Frame;
+use loads::Loads;
 
 /// Bytes of an entry in a translation page: a physical page number. Its position gives the logical page.
 const STORED_ENTRY_BYTES: u64 = 4;
@@ -157,22 +165,25 @@ pub trait MapCache: State + Send + Sized + 'static {
     /// Builds an empty cache from the parameters of its mapping.
     fn new(values: &[Value], shape: MapShape) -> Self;
 
+    /// Number of its frames, in use or not. An entry stays in its frame while it is cached.
+    fn frames(&self) -> u32;
+
     /// Prefetch hint: the entry of a page is about to be looked up.
     fn prepare(&self, _lpn: Lpn) {}
 
-    /// Looks up the entry of a page and counts the reference; returns whether it is cached. Called once for each
+    /// Looks up the entry of a page and counts the reference; returns its frame if it is cached. Called once for each
     /// translation.
-    fn touch(&mut self, lpn: Lpn) -> bool;
+    fn touch(&mut self, lpn: Lpn) -> Option<Frame>;
 
     /// Evicts a victim if the cache is full. Returns the victim's translation page if it was dirty: that page is then
     /// written back, with all its entries that are dirty in the cache.
     fn make_room(&mut self) -> Option<WriteBack>;
 
-    /// Inserts the entry of a page as clean. Called after [`Self::make_room`].
-    fn insert(&mut self, lpn: Lpn);
+    /// Inserts the entry of a page as clean, and returns its frame. Called after [`Self::make_room`].
+    fn insert(&mut self, lpn: Lpn) -> Frame;
 
-    /// Marks the entry of a page as dirty. Returns false if it is not cached.
-    fn mark_dirty(&mut self, lpn: Lpn) -> bool;
+    /// Marks the entry of a page as dirty, and returns its frame. `None` if it is not cached.
+    fn mark_dirty(&mut self, lpn: Lpn) -> Option<Frame>;
 
     /// Whether the entry of a page is cached and dirty: newer than in its translation page.
     fn is_dirty(&self, lpn: Lpn) -> bool;
@@ -198,6 +209,7 @@ pub trait MapCache: State + Send + Sized + 'static {
 /// A map on flash with a part of its entries cached.
 pub struct Translation<C> {
     pub(super) cache: C,
+    loads: Loads,
     shape: MapShape,
     /// For each translation page, whether flash holds outdated entries of it that are not cached: it is in `noted` or
     /// `due`.
@@ -218,7 +230,7 @@ pub struct Translation<C> {
 
 flashloom_units::state! {
     for<C: MapCache> Translation<C> {
-        nested cache, is_noted;
+        nested cache, loads, is_noted;
         array noted;
         value due;
         nested stored;
@@ -236,7 +248,7 @@ impl<C: MapCache> CollectionListener for Translation<C> {
 
     fn moved(&mut self, plane: PlaneId, lpn: Lpn) {
         // Translation pages themselves are found through the directory, which is in memory.
-        if lpn.0 >= self.shape.entries || self.cache.mark_dirty(lpn) {
+        if lpn.0 >= self.shape.entries || self.change(lpn) {
             return;
         }
         let page = self.shape.page_of(lpn);
@@ -267,8 +279,10 @@ impl<C: MapCache> Map for Translation<C> {
         let (shape, geometry) = (MapShape::of(space), store.geometry());
         let superpage = superpage(nand.geometry(), ftl.params.superblock);
         let (pages, planes) = (shape.translation_pages() as usize, geometry.total_planes() as usize);
+        let cache = C::new(values, shape);
         Self {
-            cache: C::new(values, shape),
+            loads: Loads::new(cache.frames()),
+            cache,
             shape,
             is_noted: vec![false; pages],
             noted: vec![Vec::with_capacity(geometry.pages as usize); planes],
@@ -285,23 +299,30 @@ impl<C: MapCache> Map for Translation<C> {
         self.cache.prepare(lpn);
     }
 
-    /// Brings the entry of a page into the cache. Returns the read of its translation page, which the caller waits for.
-    /// A later user of the entry finds it cached and does not wait, even if that read is still under way or fails.
+    /// Brings the entry of a page into the cache. Returns the read of its translation page until that has ended: all
+    /// users of the entry wait for it.
     fn translate(&mut self, store: &mut PageStore, nand: &mut Nand, lpn: Lpn) -> OpId {
-        if self.cache.touch(lpn) {
+        self.loads.follow(nand);
+        let cached = self.cache.touch(lpn);
+        if let Some(awaited) = cached.and_then(|frame| self.loads.awaited(frame, nand)) {
             self.report.hits += 1;
-            return OpId::DONE;
+            return awaited;
         }
         self.report.misses += 1;
-        if let Some(victim) = self.cache.make_room() {
-            self.write_back(store, nand, victim);
-        }
-        self.cache.insert(lpn);
-        self.read(store, nand, self.shape.page_of(lpn))
+        // A frame whose read has failed is read again in its place.
+        let frame = cached.unwrap_or_else(|| {
+            if let Some(victim) = self.cache.make_room() {
+                self.write_back(store, nand, victim);
+            }
+            self.cache.insert(lpn)
+        });
+        let read = self.read(store, nand, self.shape.page_of(lpn));
+        self.loads.begin(frame, read, nand);
+        read
     }
 
     fn changed(&mut self, lpn: Lpn) {
-        self.cache.mark_dirty(lpn);
+        self.change(lpn);
     }
 
     /// Takes a share of the due write-backs. Spreading them lets more pages of a translation page be moved meanwhile,
@@ -371,6 +392,13 @@ impl<C: MapCache> Translation<C> {
     /// The address of a translation page in the store: the directory is the end of the store's map.
     pub(super) fn lpn(&self, page: TranslationPage) -> Lpn {
         Lpn(self.shape.entries + page.0)
+    }
+
+    /// Changes the entry of a page in the cache; false if it is not cached.
+    fn change(&mut self, lpn: Lpn) -> bool {
+        let frame = self.cache.mark_dirty(lpn);
+        frame.iter().for_each(|&frame| self.loads.changed(frame));
+        frame.is_some()
     }
 
     fn read(&mut self, store: &PageStore, nand: &mut Nand, page: TranslationPage) -> OpId {

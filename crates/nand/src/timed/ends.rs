@@ -1,6 +1,6 @@
 //! Events: the end of an operation, and the operations that can proceed then.
 
-use crate::{BlockId, Events, Origin};
+use crate::{BlockId, Emitted, Events, Origin};
 use flashloom_units::{EventNumber, NO_INDEX, Ns};
 
 use super::{Die, Group, Timed, Used, event};
@@ -114,6 +114,9 @@ impl Timed {
         let operation = &mut self.operations[id as usize];
         if let Some(known) = &mut self.known.0 {
             known.ended(operation, known.sequence + operation.sequence, self.now);
+            if operation.failed && operation.is_read() && operation.origin == Origin::Map {
+                self.unreadable_map.push(Emitted { number: id, sequence: operation.sequence });
+            }
         }
         let Operation { kind, tag, block, page, from, before, sequence, waiters, failed, .. } = *operation;
         let next = std::mem::replace(&mut operation.next, self.free);

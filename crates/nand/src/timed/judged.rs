@@ -50,18 +50,25 @@ impl Timed {
     }
 
     /// Handles a read that ended without its data. Host reads ordered after it needed that data to find their page and
-    /// end with it; all other operations continue.
+    /// end with it; all other operations continue, and so do reads of sectors that the host has written meanwhile.
     #[cold]
     pub(super) fn free_after_unreadable(&mut self, mut waiter: u32, events: &mut Events, completed: &mut Vec<u32>) {
         while waiter != NO_INDEX {
             let Operation { sibling, kind, lpn, .. } = self.operations[waiter as usize];
-            if kind == OperationKind::Read && lpn.is_some() {
+            if kind == OperationKind::Read && lpn.is_some() && !self.is_being_written(waiter) {
                 self.miss(waiter, events, completed);
             } else {
                 self.free_waiter(waiter, events);
             }
             waiter = sibling;
         }
+    }
+
+    /// Whether a read asks for sectors that a program has yet to write, which that program's owner knows.
+    fn is_being_written(&self, read: u32) -> bool {
+        let Operation { before, mask, sequence, .. } = self.operations[read as usize];
+        let program = self.operations.get(before as usize);
+        program.is_some_and(|program| program.sequence < sequence && program.mask & mask != 0)
     }
 
     /// Ends a read that no die has begun.

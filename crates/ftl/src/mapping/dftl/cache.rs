@@ -11,7 +11,7 @@ use flashloom_units::{Lists, NO_INDEX, ParamSet, Value, Violation, prefetch, vio
 use serde::{Deserialize, Serialize};
 
 use super::params::{CACHED_ENTRY_BYTES, DftlParams};
-use crate::mapping::translation::{MapCache, MapShape, TranslationPage, WriteBack};
+use crate::mapping::translation::{Frame, MapCache, MapShape, TranslationPage, WriteBack};
 
 /// A cached entry: its logical page, and its segment.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -60,14 +60,18 @@ impl MapCache for MappingTable {
         Self::with_capacity(capacity, params.protected, shape)
     }
 
+    fn frames(&self) -> u32 {
+        self.capacity
+    }
+
     fn prepare(&self, lpn: Lpn) {
         prefetch(&self.slots, lpn.at());
     }
 
-    fn touch(&mut self, lpn: Lpn) -> bool {
+    fn touch(&mut self, lpn: Lpn) -> Option<Frame> {
         let slot = self.slots[lpn.at()];
         if slot == NO_INDEX {
-            return false;
+            return None;
         }
         self.unlink(slot);
         self.link(slot, Segment::Protected);
@@ -77,7 +81,7 @@ impl MapCache for MappingTable {
             self.unlink(oldest);
             self.link(oldest, Segment::Probationary);
         }
-        true
+        Some(Frame(slot))
     }
 
     fn make_room(&mut self) -> Option<WriteBack> {
@@ -97,7 +101,7 @@ impl MapCache for MappingTable {
         is_dirty.then(|| WriteBack { page: self.shape.page_of(lpn), is_whole: false })
     }
 
-    fn insert(&mut self, lpn: Lpn) {
+    fn insert(&mut self, lpn: Lpn) -> Frame {
         debug_assert_eq!(self.slots[lpn.at()], NO_INDEX, "a page has one entry");
         let entry = Entry { lpn, segment: Segment::Probationary };
         let mut slot = std::mem::replace(&mut self.free, NO_INDEX);
@@ -110,17 +114,18 @@ impl MapCache for MappingTable {
         }
         self.slots[lpn.at()] = slot;
         self.link(slot, Segment::Probationary);
+        Frame(slot)
     }
 
-    fn mark_dirty(&mut self, lpn: Lpn) -> bool {
+    fn mark_dirty(&mut self, lpn: Lpn) -> Option<Frame> {
         let slot = self.slots[lpn.at()];
         if slot == NO_INDEX {
-            return false;
+            return None;
         }
         if !self.dirty.contains(slot) {
             self.dirty.push_back(self.shape.page_of(lpn).at(), slot);
         }
-        true
+        Some(Frame(slot))
     }
 
     fn is_dirty(&self, lpn: Lpn) -> bool {
@@ -272,7 +277,7 @@ mod tests {
             for step in 0..5_000 {
                 let span = if prng.chance(0.5) { 8 } else { 64 };
                 let lpn = prng.below(span) as u32;
-                let hit = cache.touch(Lpn(lpn));
+                let hit = cache.touch(Lpn(lpn)).is_some();
                 assert_eq!(hit, model.touch(lpn), "capacity {capacity}, step {step}");
                 if !hit {
                     assert_eq!(
@@ -284,7 +289,7 @@ mod tests {
                     model.probationary.push(lpn);
                 }
                 if prng.chance(0.3) {
-                    assert!(cache.mark_dirty(Lpn(lpn)));
+                    assert!(cache.mark_dirty(Lpn(lpn)).is_some());
                     model.dirty.insert(lpn);
                 }
                 if prng.chance(0.05) {
@@ -301,8 +306,9 @@ mod tests {
     #[test]
     fn an_entry_that_is_not_here_cannot_become_dirty() {
         let mut cache = MappingTable::with_capacity(4, 0.5, SHAPE);
-        assert!(!cache.mark_dirty(Lpn(3)));
-        cache.insert(Lpn(3));
-        assert!(cache.mark_dirty(Lpn(3)) && cache.is_dirty(Lpn(3)) && !cache.is_dirty(Lpn(4)));
+        assert_eq!(cache.mark_dirty(Lpn(3)), None);
+        let frame = cache.insert(Lpn(3));
+        assert_eq!((cache.mark_dirty(Lpn(3)), cache.touch(Lpn(3))), (Some(frame), Some(frame)));
+        assert!(cache.is_dirty(Lpn(3)) && !cache.is_dirty(Lpn(4)));
     }
 }
