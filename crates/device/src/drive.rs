@@ -143,15 +143,17 @@ impl Drive {
     fn notify(&mut self, now: Ns, waiter: Waiter) {
         let Self { interface, path, flash, .. } = self;
         match (waiter, path) {
-            (Waiter::Command(id), _) if flash.take_unreadable(waiter) => interface.page_unreadable(now, id, flash),
-            (Waiter::Command(id), _) => interface.page_done(now, id, flash),
+            (Waiter::Command(id), _) => match flash.take_unreadable(waiter) {
+                Some(_) => interface.page_unreadable(now, id, flash),
+                None => interface.page_done(now, id, flash),
+            },
             (Waiter::Programmed(slot), DataPath::Buffered(buffered)) => {
                 buffered.programmed(now, slot, interface, flash);
             }
-            (Waiter::Filled(slot), DataPath::Buffered(buffered)) if flash.take_unreadable(waiter) => {
-                buffered.not_filled(now, slot, interface, flash);
-            }
-            (Waiter::Filled(slot), DataPath::Buffered(buffered)) => buffered.filled(now, slot, interface, flash),
+            (Waiter::Filled(slot), DataPath::Buffered(buffered)) => match flash.take_unreadable(waiter) {
+                Some(missing) => buffered.not_filled(now, (slot, missing), interface, flash),
+                None => buffered.filled(now, slot, interface, flash),
+            },
             (waiter, _) => unreachable!("{waiter:?} does not wait on this path"),
         }
     }

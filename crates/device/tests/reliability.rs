@@ -401,6 +401,25 @@ fn half_a_page_that_is_lost_does_not_fail_reads_of_the_other_half() {
     }
 }
 
+/// The policy has said that nothing of the page can be read: an order that keeps what is read asks it no second time.
+#[test]
+fn a_page_of_which_nothing_can_be_read_is_read_once() {
+    for timed in [true, false] {
+        let switch = Switch::default();
+        let setup =
+            DriveSetup { reliability: bad_pages(&switch, 1), ..buffered(plain_device(), 64, "cflru", "single") };
+        let mut engine = Run { timed, ..Run::new(setup) }.started();
+        switch.store(true, Ordering::Relaxed);
+        let read = request(0, Op::Read, 72, 4);
+        assert_eq!(serve(&mut engine, &[read]), [Status::Failed(Reason::Unreadable)]);
+        let outcome = engine.outcome();
+        assert_eq!((outcome.counts.reads[0], outcome.reads.unwrap().unreadable[0]), (1, 1), "timed: {timed}");
+        switch.store(false, Ordering::Relaxed);
+        assert!(serve(&mut engine, &[read])[0].is_done());
+        engine.check().unwrap();
+    }
+}
+
 #[test]
 fn a_map_page_that_cannot_be_read_fails_the_reads_that_wait_for_it_and_nothing_else() {
     let run = |timed| {

@@ -15,8 +15,8 @@ pub(crate) struct Known {
     pub(crate) reads: Option<Reads>,
     /// Number of operations before time began.
     pub(crate) sequence: u64,
-    /// Tags of reads that have ended without their data and have not been taken.
-    pub(crate) unreadable: Vec<u32>,
+    /// Tags of reads that have ended without their data and have not been taken, and the sectors that they lack.
+    pub(crate) unreadable: Vec<(u32, u32)>,
 }
 
 /// Whether it exists follows from the configuration. If it does not, there is nothing to save.
@@ -55,7 +55,8 @@ impl Known {
         }
         let is_lost = operation.is_read() && operation.failed;
         if is_lost && operation.tag != crate::Nand::NO_TAG {
-            self.unreadable.push(operation.tag);
+            let missing = self.reads.as_ref().map_or(operation.mask, |reads| reads.missing(operation));
+            self.unreadable.push((operation.tag, missing));
         }
     }
 
@@ -90,13 +91,13 @@ impl Known {
             reads.count_missed(read.origin);
         }
         if read.tag != crate::Nand::NO_TAG {
-            self.unreadable.push(read.tag);
+            self.unreadable.push((read.tag, read.mask));
         }
     }
 
-    /// Whether a read with this tag has ended without its data. Removes the tag.
-    pub(crate) fn take_unreadable(&mut self, tag: u32) -> bool {
-        let at = self.unreadable.iter().position(|&unreadable| unreadable == tag);
-        at.map(|at| self.unreadable.swap_remove(at)).is_some()
+    /// The sectors that a read with this tag lacks, if it has ended without its data. Removes the tag.
+    pub(crate) fn take_unreadable(&mut self, tag: u32) -> Option<u32> {
+        let at = self.unreadable.iter().position(|&(unreadable, _)| unreadable == tag);
+        at.map(|at| self.unreadable.swap_remove(at).1)
     }
 }

@@ -200,15 +200,16 @@ impl Nand {
         self.known().and_then(|known| known.reads.as_ref()).map(Reads::figures).unwrap_or_default()
     }
 
-    /// Whether the read of a tag returned by [`Self::take_completed`] ended without its data. Call once for each.
+    /// The sectors that the read of a tag returned by [`Self::take_completed`] lacks, if it ended without its data.
+    /// Call once for each.
     #[inline(always)]
-    pub fn take_unreadable(&mut self, tag: u32) -> bool {
-        self.judges && self.find_unreadable(tag)
+    pub fn take_unreadable(&mut self, tag: u32) -> Option<u32> {
+        if self.judges { self.find_unreadable(tag) } else { None }
     }
 
     #[cold]
-    fn find_unreadable(&mut self, tag: u32) -> bool {
-        self.known_mut().is_some_and(|known| known.take_unreadable(tag))
+    fn find_unreadable(&mut self, tag: u32) -> Option<u32> {
+        self.known_mut().and_then(|known| known.take_unreadable(tag))
     }
 
     fn known(&self) -> Option<&Known> {

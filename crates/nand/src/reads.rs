@@ -194,6 +194,12 @@ impl Reads {
         self.counts.unreadable[origin as usize] += 1;
     }
 
+    /// The sectors that a failed read lacks: those lost earlier, or all that it asked for if the page is unreadable.
+    pub(crate) fn missing(&self, read: &Operation) -> u32 {
+        let lost = self.lost_of((read.ppn, self.blocks[read.block.at()].erases)) & read.mask;
+        if lost == 0 { read.mask } else { lost }
+    }
+
     fn lost_of(&self, page: PageOfLife) -> u32 {
         if self.lost.is_empty() { 0 } else { self.lost.get(&page).copied().unwrap_or(0) }
     }

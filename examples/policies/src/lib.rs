@@ -9,6 +9,7 @@ pub mod raid0;
 pub mod rested;
 pub mod shortest;
 pub mod slc_region;
+pub mod stripe;
 pub mod tenants;
 pub mod worn;
 

@@ -13,11 +13,16 @@ use flashloom::workload::{Op, Pace, Replayed, Request};
 
 /// A small drive without a write buffer, filled, which takes time from now on.
 pub fn drive() -> Result<Engine, Box<dyn Error>> {
+    drive_with_room(32)
+}
+
+/// One that holds so many requests at a time.
+pub fn drive_with_room(requests: u32) -> Result<Engine, Box<dyn Error>> {
     let mut device = DeviceParams::defaults();
     device.nand.blocks = 64;
     let mut setup = DriveSetup::with_defaults(device.clone());
     (setup.buffer_bytes, setup.verify) = (0, true);
-    let mut engine = Engine::bare(Drive::new(&setup)?, 32, 0);
+    let mut engine = Engine::bare(Drive::new(&setup)?, requests, 0);
     let ageing = Ageing {
         fill_pages: device.logical_pages(),
         fill_streams: true,

@@ -1,5 +1,6 @@
 //! Targets from outside, and workloads that share one, by Flashloom's public names alone.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use flashloom::device::{
@@ -11,7 +12,8 @@ use flashloom::workload::{
     LOG_COLUMNS, Op, Pace, Replayed, Request, Source, TraceOptions, read_trace,
 };
 use flashloom_example_policies::raid0::Raid0;
-use flashloom_example_policies::tenants::{drive, reads_beside_a_log};
+use flashloom_example_policies::stripe::Stripe;
+use flashloom_example_policies::tenants::{drive, drive_with_room, reads_beside_a_log};
 
 #[test]
 fn two_workloads_on_one_drive_have_a_latency_each() {
@@ -40,11 +42,18 @@ fn two_workloads_on_one_drive_have_a_latency_each() {
 fn array(drives: u64, chunk_sectors: u64) -> Raid0<flashloom::device::Engine> {
     let engines = (0..drives).map(|_| drive().expect("the defaults go together"));
     let queues = Queues::new(engines.collect());
+    over(queues, drives, chunk_sectors)
+}
+
+fn over<T: Target>(queues: Queues<T>, drives: u64, chunk_sectors: u64) -> Raid0<T> {
     Raid0 {
         queues,
-        drives,
-        chunk_sectors,
-        held: vec![None; 32],
+        stripe: Stripe {
+            drives,
+            chunk_sectors,
+        },
+        held: BTreeMap::new(),
+        waiting: Vec::new(),
     }
 }
 
@@ -189,6 +198,88 @@ fn a_request_beyond_the_array_is_refused_and_nothing_of_it_reaches_a_drive() {
         .collect();
     ended.sort_unstable();
     assert_eq!(ended, [0, 1]);
+}
+
+/// Advances an array until a request has come back, and returns its cookie.
+fn next_of<T: Target>(array: &mut Raid0<T>) -> u32 {
+    loop {
+        if let Some(completion) = array.take_completion() {
+            return completion.cookie;
+        }
+        let next_ns = array.next_event_ns().expect("a part is under way");
+        array.advance_to(next_ns).expect("in order");
+    }
+}
+
+#[test]
+fn a_write_with_preflush_flushes_every_drive() {
+    let mut array = array(4, 128);
+    // To the second drive only.
+    let write = Request::new(Op::Write, 128, 16);
+    for (cookie, request) in [write, write.with_flags(Request::PREFLUSH)]
+        .iter()
+        .enumerate()
+    {
+        let now = array.now_ns();
+        let taken = array.submit(now, request, cookie as u32);
+        assert_eq!(taken, Ok(Submitted::Accepted));
+        assert_eq!(next_of(&mut array), cookie as u32);
+    }
+    let reports = array.engines();
+    let flushes = reports
+        .iter()
+        .map(|engine| engine.host_report().completed_of(Op::Flush));
+    assert_eq!(flushes.collect::<Vec<_>>(), [1, 0, 1, 1]);
+    let preflushed = reports[1].host_report();
+    assert_eq!(preflushed.completed_of(Op::Write), 2);
+    assert_eq!(preflushed.preflush_latency.count(), 1);
+}
+
+#[test]
+fn parts_wait_for_drives_that_have_no_room() {
+    // Drives that take so many requests at a time, under sixteen of up to four chunks.
+    let run = |room| {
+        let engines = (0..3).map(|_| drive_with_room(room).expect("the defaults go together"));
+        let array = over(Queues::new(engines.collect()), 3, 128);
+        let requests = requests(array.capacity_sectors() / 3);
+        let mut arrivals = Replayed::new(&requests[..], Pace::Closed(16));
+        let mut tenants = [Tenant::new(&mut arrivals)];
+        let mut simulation = Simulation::new(array);
+        simulation
+            .run_together(&mut tenants, Ns::MAX, &mut [])
+            .expect("it runs");
+        for engine in simulation.target().engines() {
+            engine.check().expect("everything adds up on each drive");
+        }
+        let report = tenants[0].report();
+        assert_eq!(report.total_completed(), 2_000);
+        report.duration_ns
+    };
+    assert!(run(2) > run(32), "fewer requests at a time");
+    // However coarsely time is advanced: the parts of the second request wait for those of the first.
+    let ended = [false, true].map(|at_once| {
+        let one = (0..3).map(|_| drive_with_room(1).expect("as above"));
+        let mut array = over(Queues::new(one.collect()), 3, 128);
+        for (cookie, lba) in [(0, 0), (1, 100)] {
+            let write = Request::new(Op::Write, lba, 300);
+            let taken = array.submit(0, &write, cookie);
+            assert_eq!(taken, Ok(Submitted::Accepted));
+        }
+        assert_eq!(array.waiting.len(), 3);
+        let third = array.submit(0, &Request::new(Op::Read, 0, 8), 2);
+        assert_eq!(third, Ok(Submitted::Full));
+        let mut ended = Vec::new();
+        while ended.len() < 2 {
+            let next_ns = array.next_event_ns().expect("parts are under way");
+            let to_ns = if at_once { 1_000_000_000 } else { next_ns };
+            array.advance_to(to_ns).expect("in order");
+            let completions = std::iter::from_fn(|| array.take_completion());
+            ended.extend(completions.map(|completion| (completion.cookie, completion.time_ns)));
+        }
+        ended
+    });
+    assert_eq!(ended[0], ended[1]);
+    assert!(ended[0][0].1 < ended[0][1].1, "one after the other");
 }
 
 #[test]

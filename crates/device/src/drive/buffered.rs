@@ -325,14 +325,20 @@ impl Buffered {
         self.use_room(now, interface, flash);
     }
 
-    /// A page could not be read into a slot as a whole: frees the slot, and reads only the sectors that its command
-    /// asked for, because others may be the lost ones.
+    /// A page could not be read into a slot as a whole: frees the slot. Reads the sectors that its command asked for,
+    /// if it is others that are missing.
     #[cold]
-    pub(super) fn not_filled(&mut self, now: Ns, slot: SlotId, interface: &mut HostInterface, flash: &mut Flash) {
+    pub(super) fn not_filled(
+        &mut self,
+        now: Ns,
+        (slot, missing): (SlotId, u32),
+        interface: &mut HostInterface,
+        flash: &mut Flash,
+    ) {
         let lpn = self.buffer.not_filled(now, slot);
         let reader = self.take_waiter(slot).expect("a read waits for the page that fills a slot");
         let wanted = self.fill_mask[slot.0 as usize];
-        if wanted == flash.nand().geometry().full_mask() {
+        if wanted & missing != 0 {
             interface.page_unreadable(now, reader, flash);
         } else if flash.ftl().is_mapped(lpn) {
             flash.read(now, reader, lpn, wanted, None);

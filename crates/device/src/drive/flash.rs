@@ -86,9 +86,9 @@ impl Flash {
         self.nand.take_completed().map(Waiter::of)
     }
 
-    /// Whether an ended read with a waiter did not return its data.
+    /// The sectors that an ended read with a waiter lacks, if it did not return its data.
     #[inline(always)]
-    pub(super) fn take_unreadable(&mut self, waiter: Waiter) -> bool {
+    pub(super) fn take_unreadable(&mut self, waiter: Waiter) -> Option<u32> {
         self.nand.take_unreadable(waiter.tag())
     }
 

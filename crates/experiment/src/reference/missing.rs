@@ -12,7 +12,9 @@ pub const MISSING: &[(&[&str], &str)] = &[
     (
         &["SLC cache", "pSLC"],
         "Cells that hold one bit until they are folded. Writes run at the rate of the cells' full number of bits \
-         from the first byte on, where drives take bursts of 6 to some hundred GB several times as fast.",
+         from the first byte on, where drives take bursts of 6 to some hundred GB several times as fast. A mapping \
+         of one's own can have such cells: blocks in another cell mode (`Region`) and a store on them \
+         (`PageStore::over`), as in `examples/policies/src/slc_region.rs`.",
     ),
     (
         &["RAIN", "parity"],
