@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from policy_runs import example, figures, run
 
 
@@ -49,3 +51,21 @@ def test_a_workload_arrives_by_its_times() -> None:
     assert result["host"]["duration_ns"] > 4 * 20_000_000
     cut = run([bursts], workload__requests=30, **keys)
     assert cut["host"]["requests"] == 30
+
+
+def test_reads_of_worn_blocks_are_repeated_or_fail() -> None:
+    worn = example("worn_pages").WornPages
+    keys: dict[str, object] = {"device__reliability": "worn-pages", "run__precondition": "fill"}
+    keys |= {"workload__synthetic__requests": 12_000, "workload__synthetic__footprint_size": None}
+    keys |= {"workload__synthetic__read_share": 0.3}
+    def at(rated: int) -> dict[str, Any]:
+        return run([worn], **{"device__worn-pages__rated": rated}, **keys)
+
+    result, new = at(4), at(1_000_000)
+    reliability = result["nand"]["reliability"]
+    assert reliability["statistics"]["retries"] > 100
+    assert reliability["retries"]["host"] > 0
+    assert reliability["unreadable_reads"]["host"] > 0
+    assert new["nand"]["reliability"]["unreadable_reads"]["total"] == 0
+    assert new["host"]["latency_ns"]["read"]["mean"] < result["host"]["latency_ns"]["read"]["mean"]
+    assert figures(at(4)) == figures(result)

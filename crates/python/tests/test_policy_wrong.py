@@ -27,9 +27,11 @@ from flashloom.policy import (
     PolicyError,
     Queue,
     QueuedRequest,
+    Reliability,
     Request,
     Scheduler,
     Statistic,
+    Unreadable,
     Workload,
     WorkloadSetup,
 )
@@ -78,6 +80,10 @@ def placement(**attributes: Any) -> type[Placement]:
     return type("Wrong", (Placement,), {"name": "wrong", **attributes})
 
 
+def reliability(**attributes: Any) -> type[Reliability]:
+    return type("Wrong", (Reliability,), {"name": "wrong", **attributes})
+
+
 def workload(**attributes: Any) -> type[Workload]:
     return type("Wrong", (Workload,), {"name": "wrong", **attributes})
 
@@ -110,6 +116,7 @@ KEYS: dict[type[Policy], dict[str, object]] = {
         **{f"workload__synthetic__{key}": None for key in SYNTHETIC},
     },
     Mapping: {"ftl__mapping": "wrong"},
+    Reliability: {"device__reliability": "wrong", "run__precondition": "fill"},
 }
 
 
@@ -132,6 +139,7 @@ def cases() -> Iterable[tuple[str, type[Policy], str, str]]:
         yield f"gc {kind}", collection(victim=returning(value)), "victim", "a candidate of plane"
         yield f"plane {kind}", allocation(place=lambda *args, value=value: [value] * len(args[1])), "place", "planes"
         yield f"chip {kind}", placement(place=returning(value)), "place", "a chip from 0"
+        yield f"retries {kind}", reliability(read=returning(value)), "read", "a number of retries"
         yield f"page {kind}", order(victim=returning([value])), "victim", "a dirty page"
         yield f"lookup {kind}", mapping(lookup=returning(value)), "lookup", "the physical page"
         yield f"request {kind}", workload(requests=returning([value])), "requests", "Request"
@@ -163,6 +171,7 @@ def cases() -> Iterable[tuple[str, type[Policy], str, str]]:
     yield "many places", allocation(place=returning([0] * 99)), "place", "99 planes"
     yield "no sequence", allocation(place=returning(0)), "place", "a sequence"
     yield "no chip", placement(place=returning(None)), "place", "None"
+    yield "too many", reliability(read=returning(Unreadable(1 << 16))), "read", "from 0 to 65535"
     yield "no iterable", workload(requests=returning(None)), "requests", "an iterable"
     yield from ((name, workload(requests=returning([request])), "requests", text) for name, request, text in REQUESTS)
     backwards = [Request("read", 0, 8, arrival_ns=5), Request("read", 0, 8, arrival_ns=4)]

@@ -23,6 +23,7 @@ mod order;
 mod placement;
 mod queue;
 mod rate;
+mod reliability;
 mod scheduler;
 pub(crate) mod threads;
 mod workload;
@@ -65,6 +66,7 @@ pub(crate) fn catalog(policies: &[Bound<'_, PyAny>]) -> PyResult<Policies> {
             "allocation" => registry.allocations.add(allocation::policy(spec, site)),
             "placement" => registry.placements.add(placement::policy(spec, site)),
             "workload" => registry.workloads.add(workload::policy(spec, site)),
+            "reliability" => registry.reliabilities.add(reliability::policy(spec, site)),
             "mapping" => registry.mappings.add(mapping::policy(spec, site)),
             slot => unreachable!("`flashloom.policy` has no slot {slot}"),
         };

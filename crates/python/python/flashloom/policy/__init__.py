@@ -44,7 +44,6 @@ from .ftl import (
     Collection,
     CollectionSetup,
     Flash,
-    Geometry,
     Mapping,
     MappingSetup,
     PageWrite,
@@ -61,6 +60,7 @@ from .host import (
     Workload,
     WorkloadSetup,
 )
+from .nand import Geometry, PageCondition, Reliability, ReliabilitySetup, Unreadable
 
 __all__ = [
     "GIB",
@@ -82,6 +82,7 @@ __all__ = [
     "Occupancy",
     "Order",
     "OrderSetup",
+    "PageCondition",
     "PageWrite",
     "Param",
     "Placement",
@@ -91,10 +92,13 @@ __all__ = [
     "Queue",
     "QueuedRequest",
     "RateSetup",
+    "Reliability",
+    "ReliabilitySetup",
     "Request",
     "Scheduler",
     "SchedulerSetup",
     "Statistic",
+    "Unreadable",
     "Workload",
     "WorkloadSetup",
 ]

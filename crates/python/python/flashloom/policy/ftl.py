@@ -8,47 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from .declare import Policy
-
-
-@dataclass(frozen=True)
-class Geometry:
-    """The flash array. Numbering is dense and nested: channel, way, die, plane, block, page.
-
-    Attributes:
-        channels: channels, each a bus of its own.
-        ways: chips on each channel.
-        dies: dies in each chip.
-        planes: planes in each die.
-        blocks: erase blocks in each plane.
-        pages: pages in each block, programmed in order.
-        page_bytes: data bytes in a page.
-    """
-
-    channels: int
-    ways: int
-    dies: int
-    planes: int
-    blocks: int
-    pages: int
-    page_bytes: int
-
-    @property
-    def total_planes(self) -> int:
-        """Planes in the drive."""
-        return self.channels * self.ways * self.dies * self.planes
-
-    @property
-    def total_blocks(self) -> int:
-        """Erase blocks in the drive."""
-        return self.total_planes * self.blocks
-
-    def plane_of(self, block: int) -> int:
-        """The plane that a block is in."""
-        return block // self.blocks
-
-    def blocks_of(self, plane: int) -> range:
-        """The blocks of a plane."""
-        return range(plane * self.blocks, (plane + 1) * self.blocks)
+from .nand import Geometry
 
 
 @dataclass(frozen=True)
