@@ -359,7 +359,8 @@ struct Reading {
 
 impl Reading {
     fn options(&self, format: Option<Format>) -> TraceOptions {
-        TraceOptions { format, event: self.event, sort: self.sort, skip_bad_lines: self.skip_bad_lines }
+        let Self { event, sort, skip_bad_lines } = *self;
+        TraceOptions { format, event, completions: false, sort, skip_bad_lines }
     }
 }
 
