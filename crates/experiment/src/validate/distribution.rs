@@ -229,8 +229,7 @@ mod tests {
         let recorded = latency(&[(1_000, 90), (20_000_000, 9), (200_000_000, 1)]);
         let simulated = latency(&[(1_000, 95), (20_000_000, 5)]);
         let stalls = Likeness::of(&recorded, &simulated).unwrap().stalls;
-        let seen: Vec<_> =
-            stalls.iter().map(|one| (one.at_least_ns, one.recorded, one.simulated, one.null)).collect();
+        let seen: Vec<_> = stalls.iter().map(|one| (one.at_least_ns, one.recorded, one.simulated, one.null)).collect();
         assert_eq!(seen, [(10_000_000, 0.1, 0.05, 0.0), (100_000_000, 0.01, 0.0, 0.0)]);
     }
 }
