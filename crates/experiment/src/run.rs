@@ -326,6 +326,14 @@ impl<'a> Prepared<'a> {
         self.run_watched(0, verify, Watched { progress, observers, queued: None })
     }
 
+    /// Runs one variant, by its index, with the whole distributions of its latencies.
+    ///
+    /// # Errors
+    /// A check that failed.
+    pub(crate) fn run_whole(&self, index: usize, progress: &dyn Progress) -> Result<Finished, Failure> {
+        self.run_watched(index, false, Watched::by_nobody(progress))
+    }
+
     /// [`Self::run`] of requests that a scheduler has issued before: they go to the drive past merging and scheduler.
     ///
     /// # Errors

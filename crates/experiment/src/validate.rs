@@ -5,17 +5,22 @@
 //! beside the error of a null model that knows the measurement's own mean.
 
 mod cells;
+mod closed;
 pub mod distribution;
+pub mod fio_output;
 mod recording;
 mod result;
 
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use flashloom_files::{BYTE_ORDER_MARK, TEXT_LIMIT_BYTES, open_input, read_input};
 use flashloom_units::{Problem, Problems};
 
 use crate::config::{Catalog, Experiment};
 use crate::run::{Cache, Failure, Prepared, Progress};
+use closed::ClosedLoad;
 use recording::Recording;
 
 pub use result::{
@@ -36,11 +41,12 @@ struct Case {
 
 enum Measurement {
     Recording(Recording),
+    Closed(ClosedLoad),
 }
 
 impl Validation {
     /// Loads experiments, and checks the measurements that each is held against: the files `against`, or the recording
-    /// that is its own workload.
+    /// that is its own workload. A load of which only figures were measured is simulated for at most `limit` requests.
     ///
     /// # Errors
     /// Every problem of an experiment, or the first of a measurement.
@@ -49,6 +55,7 @@ impl Validation {
         experiments: &[String],
         sets: &[String],
         against: &[String],
+        limit: u64,
     ) -> Result<Self, Problems> {
         let mut cases = Vec::new();
         for path in experiments {
@@ -56,6 +63,12 @@ impl Validation {
                 cases.push(Case::recording(Experiment::load_run(catalog, path, sets)?)?);
             }
             for file in against {
+                if begins_as(file, fio_output::is_json) {
+                    for job in fio_output::read(file, &text_of(file)?)? {
+                        cases.push(Case::closed(catalog, path, sets, ClosedLoad::new(file, job), limit)?);
+                    }
+                    continue;
+                }
                 let named = ["workload.kind=\"trace\"".to_owned(), format!("workload.path={file:?}")];
                 let sets = [sets, &named].concat();
                 cases.push(Case::recording(Experiment::load_run(catalog, path, &sets)?)?);
@@ -87,7 +100,37 @@ impl Validation {
     }
 }
 
+/// True if the beginning of a file says so; what cannot be read is refused later, as what it is then.
+fn begins_as(file: &str, is: fn(&[u8]) -> bool) -> bool {
+    const BEGINNING: u64 = 4 << 10;
+    let mut beginning = Vec::new();
+    let read = open_input(Path::new(file)).map(|input| input.take(BEGINNING).read_to_end(&mut beginning));
+    read.is_ok_and(|read| read.is_ok()) && is(beginning.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&beginning))
+}
+
+/// The text of a file of bounded length.
+fn text_of(file: &str) -> Result<String, Problem> {
+    let expected = "a measurement: a recording, or the JSON of fio";
+    let refuse = |found: String| Problem::file(file, found, expected);
+    let bytes = read_input(Path::new(file), TEXT_LIMIT_BYTES).map_err(|reason| refuse(reason.to_string()))?;
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
+    str::from_utf8(bytes).map(str::to_owned).map_err(|_| refuse("this is not UTF-8 text".to_owned()))
+}
+
 impl Case {
+    fn closed(
+        catalog: &Arc<Catalog>,
+        path: &str,
+        sets: &[String],
+        load: ClosedLoad,
+        limit: u64,
+    ) -> Result<Self, Problems> {
+        let mut experiment = Experiment::load_run(catalog, path, &[sets, &load.sets()].concat())?;
+        recording::check_timed(&experiment)?;
+        ClosedLoad::lay_out(&mut experiment, limit)?;
+        Ok(Self { experiment, measurement: Measurement::Closed(load) })
+    }
+
     fn recording(mut experiment: Experiment) -> Result<Self, Problem> {
         let recording = Recording::read(&experiment)?;
         experiment.variants.iter_mut().for_each(|variant| variant.config.completions = true);
@@ -123,6 +166,7 @@ impl Ready<'_> {
     pub fn run(&self, progress: &dyn Progress) -> Result<ValidationResult, Failure> {
         let compare = |(case, prepared): &(&Case, Prepared<'_>)| match &case.measurement {
             Measurement::Recording(recording) => recording.compare(prepared, progress),
+            Measurement::Closed(load) => load.compare(prepared, progress),
         };
         let comparisons = self.0.iter().map(compare).collect::<Result<_, Failure>>()?;
         Ok(ValidationResult { schema: VALIDATION_SCHEMA.to_owned(), comparisons })

@@ -39,6 +39,9 @@ precondition = \"steady\"
 steady_tolerance = 0.2
 ";
 
+/// Requests of a simulated load at most.
+const LIMIT: u64 = 80_000;
+
 struct Lab(TempDir);
 
 impl Lab {
@@ -64,7 +67,7 @@ impl Lab {
     fn load(&self, sets: &[&str], against: &[&str]) -> Result<Validation, String> {
         let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
         let against: Vec<String> = against.iter().map(|name| self.text(name)).collect();
-        let validation = Validation::load(&Catalog::builtin(), &[self.text("drive.toml")], &sets, &against);
+        let validation = Validation::load(&Catalog::builtin(), &[self.text("drive.toml")], &sets, &against, LIMIT);
         validation.map_err(|problems| problems.to_string())
     }
 
@@ -254,4 +257,78 @@ fn the_recording_of_the_experiment_itself_is_compared_if_no_other_is_named() {
     let one = &lab.run(&sets, &[])[0];
     assert_eq!((one.requests, one.cells[0].recorded_requests), (250, 250));
     assert!(Path::new(&one.input).ends_with("reads.csv"));
+}
+
+/// What fio would print of a run of this drive.
+fn fio_output(experiment: &str, depth: u32, mean_factor: f64) -> String {
+    use flashloom_experiment::config::Source;
+    let sets = [
+        "workload.queue_depth=4",
+        "workload.replay=closed",
+        "workload.synthetic.read_share=1",
+        "workload.synthetic.requests=40000",
+    ];
+    let sets = sets.map(str::to_owned);
+    let text = experiment.replace("interarrival = \"300us\"", "");
+    let source = Source::text("drive.toml", &text);
+    let experiment = Experiment::from_source(&Catalog::builtin(), source, &sets, None).expect("it is sound");
+    let finished = Prepared::new(&experiment).expect("it is sound").run(false, &Quiet, &mut []).expect("it runs");
+    let latency = &finished.host.read_latency;
+    let percentiles = [1.0, 10.0, 50.0, 90.0, 99.0, 99.9]
+        .map(|percent| format!("\"{percent:.6}\": {}", (latency.percentile(percent) as f64 * mean_factor) as u64));
+    let iops = latency.count() as f64 * 1e9 / finished.host.duration_ns as f64 / mean_factor;
+    format!(
+        r#"{{"fio version": "fio-3.35", "jobs": [{{"jobname": "reads",
+            "job options": {{"rw": "randread", "iodepth": "{depth}", "ioengine": "io_uring", "direct": "1"}},
+            "read": {{"total_ios": 40000, "iops": {iops}, "clat_ns": {{"mean": {}, "percentile": {{{}}}}}}}}}]}}"#,
+        latency.mean() * mean_factor,
+        percentiles.join(", ")
+    )
+}
+
+#[test]
+fn a_drive_is_near_what_fio_would_have_measured_of_it_and_far_from_one_that_takes_twice_as_long() {
+    let lab = Lab::new();
+    lab.write("own.json", fio_output(DRIVE, 4, 1.0)).write("slow.json", fio_output(DRIVE, 4, 2.0));
+    let both = lab.run(&[], &["own.json", "slow.json"]);
+    let [own, slow] = &both[..] else { panic!("two measurements") };
+    assert_eq!((own.job.as_deref(), &own.cells[0].operation[..]), (Some("reads"), "read"));
+    let (near, far) = (&own.cells[0], &slow.cells[0]);
+    assert!(near.distance.simulated < 0.01 && near.mean_ns.error.unwrap().abs() < 0.01, "{near:?}");
+    assert!(near.percentiles.iter().all(|one| one.error.unwrap().abs() < 0.05) && near.percentiles.len() == 6);
+    assert!((far.mean_ns.error.unwrap() + 0.5).abs() < 0.01 && far.distance.simulated > 0.4, "{far:?}");
+    assert!(own.rates[0].rate.error.unwrap().abs() < 0.01 && slow.rates[0].rate.error.unwrap() > 0.95);
+    assert!(own.warnings.is_empty() && own.requests < LIMIT, "{own:?}");
+}
+
+#[test]
+fn a_load_that_is_not_closed_and_a_queue_that_is_too_short_are_doubted() {
+    let lab = Lab::new();
+    lab.write("deep.json", fio_output(DRIVE, 32, 1.0));
+    let warnings = &lab.run(&[], &["deep.json"])[0].warnings;
+    assert!(warnings.iter().any(|one| one.contains("of 32 requests were in the recorded drive on average")));
+    assert!(warnings.iter().any(|one| one.contains("the simulated drive holds 16 requests")), "{warnings:?}");
+}
+
+#[test]
+fn a_load_is_simulated_until_its_tail_is_known_or_it_may_be_no_longer() {
+    let lab = Lab::new();
+    lab.write("own.json", fio_output(DRIVE, 4, 1.0));
+    let sets: [String; 0] = [];
+    let validation =
+        Validation::load(&Catalog::builtin(), &[lab.text("drive.toml")], &sets, &[lab.text("own.json")], 1_000);
+    let one = &validation.unwrap().prepare().unwrap().run(&Quiet).unwrap().comparisons[0];
+    assert_eq!(one.requests, 1_000);
+    assert!(one.warnings[0].starts_with("p99.9 of 1,000 simulated requests has an interval of"), "{:?}", one.warnings);
+}
+
+#[test]
+fn the_json_of_fio_is_refused_with_its_file_and_place() {
+    let lab = Lab::new();
+    lab.write("bad.json", "{\n \"fio version\": ?\n}");
+    let problem = lab.refusal(&[], &["bad.json"]);
+    assert!(problem.contains("bad.json:2:") && problem.contains("this is not JSON"), "{problem}");
+    lab.write("own.json", fio_output(DRIVE, 1, 1.0));
+    let problem = lab.refusal(&[], &["own.json"]);
+    assert!(problem.contains("requests outstanding (Little's law)"), "{problem}");
 }

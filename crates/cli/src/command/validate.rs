@@ -14,8 +14,8 @@ use crate::progress::Bar;
 
 /// Holds the drives of experiments against measurements of real ones.
 pub fn validate(catalog: &Arc<Catalog>, arguments: &ValidateArguments) -> Result<(), Stop> {
-    let ValidateArguments { experiments, against, set, no_cache, json } = arguments;
-    let all = Validation::load(catalog, experiments, set, against)?;
+    let ValidateArguments { experiments, against, set, requests, no_cache, json } = arguments;
+    let all = Validation::load(catalog, experiments, set, against, *requests)?;
     keep_apart(&all.inputs(), &[json.as_deref()])?;
     let to_stdout = json.as_deref() == Some("-");
     let file = OutputFile::optional(json.as_deref().filter(|_| !to_stdout))?;

@@ -148,7 +148,7 @@ impl Observer for Cells {
 }
 
 /// Compares a cell; the error says why it cannot be, of one that has any request.
-pub fn cell(
+fn cell(
     op: Op,
     size: Option<&'static str>,
     recorded: &Latency,
@@ -166,17 +166,22 @@ pub fn cell(
     let Some(likeness) = Likeness::of(recorded, simulated) else {
         return Err(Some(format!("{}: all latencies are shorter than a tick of the recording's clock", name())));
     };
-    Ok(CellResult {
+    Ok(result(op, size, [recorded.count(), simulated.count()], likeness))
+}
+
+/// A cell of so many recorded and simulated latencies.
+pub fn result(op: Op, size: Option<&str>, requests: [u64; 2], likeness: Likeness) -> CellResult {
+    CellResult {
         operation: op.name().to_owned(),
         size: size.map(str::to_owned),
-        recorded_requests: recorded.count(),
-        simulated_requests: simulated.count(),
+        recorded_requests: requests[0],
+        simulated_requests: requests[1],
         mean_ns: likeness.mean,
         percentiles: likeness.percentiles,
         distance: likeness.distance,
         kolmogorov_smirnov: likeness.kolmogorov_smirnov,
         stalls: likeness.stalls,
-    })
+    }
 }
 
 #[cfg(test)]

@@ -121,11 +121,75 @@ impl Likeness {
     }
 }
 
+/// [`Likeness::of`] of a measurement of which the mean and some percentiles are known, in ascending order. The
+/// quantiles between two percentiles are taken to lie on a line, on both sides; the shares that do not exceed a latency
+/// are compared at the percentiles alone.
+pub fn likeness_of_percentiles(
+    mean: f64,
+    recorded: &[(f64, Ns)],
+    recorded_count: u64,
+    simulated: &Latency,
+) -> Likeness {
+    let model = |percent: f64| simulated.percentile(percent) as f64;
+    let within = |(percent, _): &&(f64, Ns)| (FROM * 100.0..=TO * 100.0).contains(percent);
+    let known: Vec<(f64, f64)> = recorded.iter().filter(within).map(|&(percent, ns)| (percent, ns as f64)).collect();
+    let width = known.last().map_or(0.0, |last| last.0) - known.first().map_or(0.0, |first| first.0);
+    let distance = |differences: &dyn Fn(f64, f64) -> f64| {
+        let area = |pair: &[(f64, f64)]| {
+            let [from, to] = [pair[0], pair[1]].map(|(percent, ns)| differences(percent, ns));
+            (pair[1].0 - pair[0].0) * (from + to) / 2.0
+        };
+        if width > 0.0 { known.windows(2).map(area).sum::<f64>() / width / mean } else { 0.0 }
+    };
+    let greatest = |share: &dyn Fn(f64) -> f64| {
+        known.iter().map(|&(percent, ns)| (share(ns) - percent / 100.0).abs()).fold(0.0, f64::max)
+    };
+    let of_model = |ns: f64| simulated.count_within(0, ns as Ns + 1) as f64 / simulated.count() as f64;
+    let has = |&percent: &f64| {
+        let known = recorded.iter().find(|known| known.0 == percent)?;
+        (samples_beyond(percent, recorded_count.min(simulated.count())) >= SAMPLES).then_some(known)
+    };
+    let percentiles = PERCENTS.iter().filter_map(has);
+    Likeness {
+        mean: Compared::of(mean, simulated.mean()),
+        percentiles: percentiles
+            .map(|&(percent, ns)| PercentileResult::of(percent, ns, simulated.percentile(percent), mean))
+            .collect(),
+        distance: Score {
+            simulated: distance(&|percent, ns| (model(percent) - ns).abs()),
+            null: distance(&|_, ns| (mean - ns).abs()),
+        },
+        kolmogorov_smirnov: Score {
+            simulated: greatest(&of_model),
+            null: greatest(&|ns| f64::from(u8::from(ns >= mean))),
+        },
+        stalls: Vec::new(),
+    }
+}
+
+/// Half the width of the 95 % interval of p99.9, as a share of it: between the order statistics that lie 1.96 standard
+/// deviations of the binomial distribution on either side of it.
+pub fn uncertainty_of_p99_9(latency: &Latency) -> f64 {
+    const SHARE: f64 = 0.999;
+    let count = latency.count() as f64;
+    let deviation = (count * SHARE * (1.0 - SHARE)).sqrt();
+    let [low, middle, high] = [-1.96, 0.0, 1.96].map(|deviations| {
+        let rank = count * SHARE + deviations * deviation;
+        latency.percentile((rank / count * 100.0).min(100.0)) as f64
+    });
+    let reaches_beyond = count * SHARE + 1.96 * deviation >= count;
+    if reaches_beyond || middle == 0.0 { f64::INFINITY } else { (high - low) / 2.0 / middle }
+}
+
 /// True if ten samples of either distribution lie beyond a percentile.
 fn has_samples(percent: f64, recorded: &Latency, simulated: &Latency) -> bool {
-    let beyond = percent.min(100.0 - percent) / 100.0;
-    // A part in a million for the binary fractions of the percentiles.
-    recorded.count().min(simulated.count()) as f64 * beyond >= SAMPLES - 1e-6
+    samples_beyond(percent, recorded.count().min(simulated.count())) >= SAMPLES
+}
+
+/// Samples beyond a percentile, on its thinner side.
+fn samples_beyond(percent: f64, count: u64) -> f64 {
+    // Rounded, because the percentiles are binary fractions.
+    (count as f64 * percent.min(100.0 - percent) / 100.0 * 1e6).round() / 1e6
 }
 
 fn percentile(percent: f64, recorded: &Latency, simulated: &Latency) -> PercentileResult {
@@ -222,6 +286,36 @@ mod tests {
         assert!(Likeness::of(&latency(&[(0, 500)]), &latency(&[(7, 500)])).is_none());
         let percentiles = Likeness::of(&latency(&[(0, 500), (100, 500)]), &latency(&[(7, 999)])).unwrap().percentiles;
         assert_eq!((percentiles[0].error, percentiles[0].null_error), (None, None));
+    }
+
+    #[test]
+    fn of_percentiles_the_distance_is_the_area_between_the_lines_through_them() {
+        // Recorded: 100 at p1, 300 at p50, 700 at p99; simulated: 200 everywhere. Between p1 and p50 the differences
+        // are 100 at either end, between p50 and p99 100 and 500.
+        let recorded = [(1.0, 100), (50.0, 300), (99.0, 700), (99.99, 9_000)];
+        let simulated = latency(&[(200, 5_000)]);
+        let likeness = likeness_of_percentiles(250.0, &recorded, 5_000, &simulated);
+        near(likeness.distance.simulated, (49.0 * 100.0 + 49.0 * 300.0) / 98.0 / 250.0);
+        near(likeness.distance.null, (49.0 * (150.0 + 50.0) / 2.0 + 49.0 * (50.0 + 450.0) / 2.0) / 98.0 / 250.0);
+        // At 300 all of the simulated requests have ended, and half of the recorded ones.
+        near(likeness.kolmogorov_smirnov.simulated, 0.5);
+        near(likeness.kolmogorov_smirnov.null, 0.5);
+        let shown: Vec<_> = likeness.percentiles.iter().map(|one| (one.percent, one.error)).collect();
+        assert_eq!(shown, [(1.0, Some(1.0)), (50.0, Some(200.0 / 300.0 - 1.0)), (99.0, Some(200.0 / 700.0 - 1.0))]);
+        near(likeness.mean.error.unwrap(), -0.2);
+    }
+
+    #[test]
+    fn the_interval_of_p99_9_is_between_order_statistics() {
+        // 1,000,000 requests of 1, 2, 3, ..: p99.9 is 999,000, and 1.96 deviations are 62 ranks (to three digits: 1,024
+        // of 999,000).
+        let mut even = Latency::new();
+        (1..=1_000_000).for_each(|ns| even.record(ns));
+        assert!(uncertainty_of_p99_9(&even) < 0.001);
+        assert_eq!(uncertainty_of_p99_9(&latency(&[(100, 3_000)])), f64::INFINITY);
+        // Of 10,000 the tail of 10 is uneven: ranks 9,990 +- 6.2.
+        let tail = latency(&[(100, 9_985), (200, 9), (500, 6)]);
+        near(uncertainty_of_p99_9(&tail), 200.0 / 200.0);
     }
 
     #[test]

@@ -38,6 +38,7 @@ impl Recording {
     /// A workload that is not a recording at its own pace, or a recording without sound latencies.
     pub fn read(experiment: &Experiment) -> Result<Self, Problem> {
         let config = &experiment.variants[0].config;
+        check_timed(experiment)?;
         if let Some(refusal) = unfit(config) {
             return Err(experiment.problem(config, refusal));
         }
@@ -167,11 +168,20 @@ fn unfit(config: &Config) -> Option<Refusal> {
         let expected = "the recording itself: a replicate has other moments";
         return Some(Refusal::new("`replicate` = true", expected).at(["workload.replicate"]));
     }
-    if config.run.timing == Timing::Counting {
-        let expected = "\"timed\": a validation compares latencies";
-        return Some(Refusal::new("a validation without time", expected).at(["run.timing"]));
-    }
     None
+}
+
+/// Refuses an experiment without time.
+///
+/// # Errors
+/// It is one.
+pub fn check_timed(experiment: &Experiment) -> Result<(), Problem> {
+    let config = &experiment.variants[0].config;
+    if config.run.timing != Timing::Counting {
+        return Ok(());
+    }
+    let expected = "\"timed\": a validation compares latencies";
+    Err(experiment.problem(config, Refusal::new("a validation without time", expected).at(["run.timing"])))
 }
 
 /// The reason why the latencies of a recording cannot be compared.
