@@ -32,6 +32,9 @@ pub enum Command {
     Compare(CompareArguments),
     /// Measure which regions a drive has, and how many requests one of them serves at once.
     Probe(ProbeArguments),
+    /// Hold drives against measurements of real ones: recorded latencies, stalls and rates beside simulated ones, each
+    /// with the error of a null model that knows the measurement's own mean.
+    Validate(ValidateArguments),
     /// Run the experiments of published papers, and compare the results with the published figures.
     Reproduce(ReproduceArguments),
     /// Write a result, a comparison or the data set of a sweep as one HTML page with pictures, which works offline and
@@ -185,6 +188,31 @@ pub struct ProbeArguments {
     /// Share of a throughput that counts as reaching it.
     #[arg(long, value_name = "SHARE", default_value_t = ProbeParams::DEFAULT.reach, value_parser = share)]
     pub reach: f64,
+    /// Write the result as JSON to a file, or to standard output (-) instead of the tables.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<String>,
+}
+
+/// Arguments of `validate`.
+#[derive(Debug, Args)]
+pub struct ValidateArguments {
+    /// Experiments with the drives, TOML files. Without --against the workload of each is a recording with latencies.
+    #[arg(value_name = "EXPERIMENT.toml", required = true)]
+    pub experiments: Vec<String>,
+    /// Measurement to hold every experiment against, in place of its workload: a recording with latencies, or the JSON
+    /// of fio. May be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub against: Vec<String>,
+    /// Set a key to another value than in the files, such as device.preset=nvme-tlc.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Number of requests to simulate at most of a load of which only figures were measured, such as a job of fio. As
+    /// many are simulated as give p99.9 an interval of less than 5 %.
+    #[arg(long, value_name = "N", default_value_t = 640_000, value_parser = clap::value_parser!(u64).range(1_000..))]
+    pub requests: u64,
+    /// Age every drive anew, without the cache of aged drives (FLASHLOOM_CACHE, or the user's cache folder).
+    #[arg(long)]
+    pub no_cache: bool,
     /// Write the result as JSON to a file, or to standard output (-) instead of the tables.
     #[arg(long, value_name = "FILE")]
     pub json: Option<String>,
@@ -359,7 +387,8 @@ struct Reading {
 
 impl Reading {
     fn options(&self, format: Option<Format>) -> TraceOptions {
-        TraceOptions { format, event: self.event, sort: self.sort, skip_bad_lines: self.skip_bad_lines }
+        let Self { event, sort, skip_bad_lines } = *self;
+        TraceOptions { format, event, completions: false, sort, skip_bad_lines }
     }
 }
 

@@ -10,6 +10,7 @@ pub mod report;
 pub mod reproduce;
 pub mod run;
 pub mod trace;
+pub mod validate;
 
 use flashloom::experiment::config::Experiment;
 use flashloom::experiment::run::Prepared;

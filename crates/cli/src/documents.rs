@@ -136,6 +136,9 @@ impl Page {
             Command::Run(run) => self.check_run(&run.experiment, &run.set),
             Command::Generate(generate) => self.check_run(&generate.experiment, &generate.set),
             Command::Probe(probe) => self.check_run(&probe.experiment, &probe.set),
+            Command::Validate(validate) => {
+                validate.experiments.iter().try_for_each(|experiment| self.check_run(experiment, &validate.set))
+            }
             Command::Compare(compare) => self.source(&compare.experiment).and_then(|source| {
                 let sweep = Sweep {
                     sets: &compare.set,

@@ -53,6 +53,7 @@ pub fn main(mut registry: Registry) -> ExitCode {
         Command::Run(arguments) => command::run::run(&catalog, &arguments),
         Command::Compare(arguments) => command::compare::compare(&catalog, &arguments),
         Command::Probe(arguments) => command::probe::probe(&catalog, &arguments),
+        Command::Validate(arguments) => command::validate::validate(&catalog, &arguments),
         Command::Reproduce(arguments) => command::reproduce::reproduce(&arguments),
         Command::Report(arguments) => command::report::report(&arguments),
         Command::Generate(arguments) => command::generate::generate(&catalog, &arguments),

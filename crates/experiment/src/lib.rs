@@ -20,3 +20,4 @@ pub mod schema;
 pub mod series;
 pub mod slowest;
 pub mod timeline;
+pub mod validate;

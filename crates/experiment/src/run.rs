@@ -326,6 +326,29 @@ impl<'a> Prepared<'a> {
         self.run_watched(0, verify, Watched { progress, observers, queued: None })
     }
 
+    /// Runs one variant, by its index, with the whole distributions of its latencies.
+    ///
+    /// # Errors
+    /// A check that failed.
+    pub(crate) fn run_whole(&self, index: usize, progress: &dyn Progress) -> Result<Finished, Failure> {
+        self.run_watched(index, false, Watched::by_nobody(progress))
+    }
+
+    /// [`Self::run`] of requests that a scheduler has issued before: they go to the drive past merging and scheduler.
+    ///
+    /// # Errors
+    /// A check that failed.
+    pub(crate) fn run_issued(
+        &self,
+        progress: &dyn Progress,
+        observers: &mut [&mut dyn Observer],
+    ) -> Result<Finished, Failure> {
+        let (variant, input) = self.input(0);
+        let input = Input { is_issued: true, ..input };
+        let finished = run_one(&variant.config, input, false, Watched { progress, observers, queued: None });
+        finished.map_err(|failure| self.pointed(&variant.config, failure))
+    }
+
     /// Runs the first variant, and passes each of its requests to a callback at an event: as the workload queues it,
     /// or, merged, as the scheduler issues it.
     ///

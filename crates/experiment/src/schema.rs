@@ -8,6 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::config::{Catalog, EXPECT, EXPECT_KEYS, SECTIONS, VARY, json_value};
 use crate::probe::ProbeResult;
 use crate::result::{Comparison, KeptRun, RunResult};
+use crate::validate::ValidationResult;
 
 /// The JSON Schema dialect of all of them.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -20,6 +21,7 @@ pub fn schemas(catalog: &Catalog) -> Vec<(&'static str, String)> {
         ("compare.json", text(schema_for!(Comparison).to_value())),
         ("kept.json", text(schema_for!(KeptRun).to_value())),
         ("probe.json", text(schema_for!(ProbeResult).to_value())),
+        ("validation.json", text(schema_for!(ValidationResult).to_value())),
         ("config.json", text(config(catalog))),
     ]
 }
@@ -63,6 +65,7 @@ pub fn all_fields() -> Vec<Field> {
         ("comparison", schema_for!(Comparison).to_value()),
         ("kept", schema_for!(KeptRun).to_value()),
         ("probe", schema_for!(ProbeResult).to_value()),
+        ("validation", schema_for!(ValidationResult).to_value()),
         ("recording", schema_for!(TraceInfo).to_value()),
     ];
     for (name, schema) in &roots {

@@ -26,6 +26,7 @@ mod rest;
 mod series;
 mod slap;
 mod support;
+mod validate;
 mod walk;
 mod which_stack;
 mod workload;

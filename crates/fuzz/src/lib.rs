@@ -27,6 +27,8 @@ pub enum Target {
     Experiment,
     /// A job file of fio.
     FioJob,
+    /// The JSON that fio writes of its runs.
+    FioOutput,
     /// The JSON of a result or a comparison, and its page.
     Result,
     /// A Parquet file of a data set.
@@ -47,6 +49,7 @@ impl Target {
             Self::Zst,
             Self::Experiment,
             Self::FioJob,
+            Self::FioOutput,
             Self::Result,
             Self::DataSet,
             Self::State,
@@ -64,6 +67,7 @@ impl Target {
             Self::Zst => "zst".to_owned(),
             Self::Experiment => "experiment".to_owned(),
             Self::FioJob => "fio-job".to_owned(),
+            Self::FioOutput => "fio-output".to_owned(),
             Self::Result => "result".to_owned(),
             Self::DataSet => "data-set".to_owned(),
             Self::State => "state".to_owned(),
@@ -79,6 +83,7 @@ impl Target {
             Self::Gz | Self::Zst => readers::trace(bytes, None),
             Self::Experiment => readers::experiment(bytes),
             Self::FioJob => readers::fio_job(bytes),
+            Self::FioOutput => readers::fio_output(bytes),
             Self::Result => readers::result(bytes),
             Self::DataSet => readers::data_set(bytes),
             Self::State => states::read(bytes),
@@ -95,6 +100,7 @@ impl Target {
             Self::Zst => vec![seeds::zst()],
             Self::Experiment => seeds::experiments(),
             Self::FioJob => seeds::fio_jobs(),
+            Self::FioOutput => seeds::fio_outputs(),
             Self::Result => seeds::results(),
             Self::DataSet => vec![seeds::data_set()],
             Self::State => states::seeds(),

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use flashloom_experiment::config::{Catalog, Experiment, Source as Text};
 use flashloom_experiment::formula::{Formula, Run, Runs};
 use flashloom_experiment::run::Prepared;
+use flashloom_experiment::validate::fio_output;
 use flashloom_report::dataset::DataSet;
 use flashloom_report::html::{Document, page};
 use flashloom_units::Prng;
@@ -22,7 +23,7 @@ const CAPACITY_BYTES: u64 = 1 << 30;
 /// Memory of a data set; what else a target takes is small beside it.
 const DATA_SET_BYTES: u64 = 64 << 20;
 
-/// Reads a recording as it is, and then sorted and without bad lines.
+/// Reads a recording as it is, with pairs of issue and completion, and sorted and without bad lines.
 pub(crate) fn trace(bytes: &[u8], format: Option<Format>) -> bool {
     let options = TraceOptions { format, ..TraceOptions::default() };
     let lenient = TraceOptions { sort: true, skip_bad_lines: true, ..options.clone() };
@@ -41,6 +42,8 @@ pub(crate) fn trace(bytes: &[u8], format: Option<Format>) -> bool {
         }
     };
     read(&lenient);
+    read(&TraceOptions { completions: true, ..lenient });
+    read(&TraceOptions { completions: true, ..options.clone() });
     read(&options)
 }
 
@@ -74,6 +77,18 @@ pub(crate) fn fio_job(bytes: &[u8]) -> bool {
         return true;
     }
     file.check(CAPACITY_BYTES, true).is_ok_and(|()| file.start(CAPACITY_BYTES, &Prng::new(1)).is_ok())
+}
+
+/// Reads the JSON that fio writes of its runs.
+pub(crate) fn fio_output(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    match fio_output::read("fuzz.json", &text) {
+        Ok(jobs) => jobs.iter().all(|job| job.outstanding_on_average().is_finite()),
+        Err(problem) => {
+            drop(problem.to_string());
+            false
+        }
+    }
 }
 
 /// Reads a result or a comparison, and writes its page.

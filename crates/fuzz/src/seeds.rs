@@ -125,6 +125,20 @@ pub(crate) fn fio_jobs() -> Vec<Vec<u8>> {
     texts.map(|text| text.as_bytes().to_vec()).to_vec()
 }
 
+pub(crate) fn fio_outputs() -> Vec<Vec<u8>> {
+    let reads = r#"{"total_ios": 900, "iops": 9000.5, "clat_ns": {"mean": 99000.25, "percentile":
+        {"1.000000": 70000, "50.000000": 98000, "99.900000": 180000}}}"#;
+    let job = |options: &str, directions: &str| {
+        format!(
+            r#"{{"fio version": "fio-3.35", "global options": {{"direct": "1", "ioengine": "io_uring", "bs": "4k"}},
+            "jobs": [{{"jobname": "one", "error": 0, "job options": {{{options}}}, {directions}}}]}}"#
+        )
+    };
+    let one = job(r#""rw": "randread""#, &format!(r#""read": {reads}, "write": {{"total_ios": 0, "iops": 0.0}}"#));
+    let mixed = r#""rw": "randrw", "rwmixread": "50", "iodepth": "4", "numjobs": "2", "group_reporting": "1""#;
+    [one, job(mixed, &format!(r#""read": {reads}, "write": {reads}"#))].map(String::into_bytes).to_vec()
+}
+
 fn prepared(text: &str, sets: &[&str], is_varied: bool) -> Experiment {
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
     let varies = is_varied.then(|| vec!["host.scheduler=noop,cfq".to_owned()]);

@@ -9,6 +9,7 @@ mod comparison;
 mod hints;
 mod summary;
 mod table;
+mod validation;
 
 use std::fmt;
 
@@ -20,6 +21,7 @@ pub use comparison::{comparison, plain};
 pub use hints::hints;
 pub use summary::summary;
 pub use table::{Table, rows, table};
+pub use validation::validation;
 
 /// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]

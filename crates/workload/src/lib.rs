@@ -7,7 +7,8 @@
 //! [`FORMATS`], as a stream, so that memory does not grow with its length; [`Synthetic`] makes requests from a seed.
 //! [`Synthesized`] fits a published characterisation, [`Filebench`] runs threads over a modelled file system.
 //! [`FioJobs`] are the jobs of an [`FioJobFile`], which wait for their own requests. [`fit`] maps their addresses onto
-//! a device, [`Limited`] ends them early. [`scan_trace`] checks and summarises a recording, [`convert_trace`] writes it
+//! a device, [`Limited`] ends them early. [`scan_trace`] checks and summarises a recording, [`scan_latencies`] its
+//! latencies, [`convert_trace`] writes it
 //! in another format, and [`TraceWriter`] any requests in one.
 
 mod address;
@@ -33,8 +34,8 @@ pub use synthesized::{Character, Characterisation, Synthesized, SynthesizedParam
 pub use synthetic::{Arrival, Pattern, Synthetic, SyntheticParams};
 pub(crate) use trace::Replicate;
 pub use trace::{
-    ConvertReport, Event, FORMATS, Fingerprint, Footprint, Format, FormatSpec, LOG_COLUMNS, OutFormat, SORT_LIMIT,
-    SORT_LIMIT_VARIABLE, SkippedLines, Trace, TraceInfo, TraceOptions, TraceWriter, convert_trace, open_trace,
-    read_trace, scan_trace,
+    ConvertReport, Event, FORMATS, Fingerprint, Footprint, Format, FormatSpec, LOG_COLUMNS, LatencySource, OutFormat,
+    Pairs, RecordedLatencies, SORT_LIMIT, SORT_LIMIT_VARIABLE, SkippedLines, Trace, TraceInfo, TraceOptions,
+    TraceWriter, convert_trace, open_trace, read_trace, scan_latencies, scan_trace,
 };
 pub use workload::{Running, Workload};

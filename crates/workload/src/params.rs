@@ -82,7 +82,13 @@ params! {
 impl WorkloadParams {
     /// Options for reading the recording.
     pub fn trace_options(&self) -> TraceOptions {
-        TraceOptions { format: self.format, event: self.event, sort: self.sort, skip_bad_lines: self.skip_bad_lines }
+        TraceOptions {
+            format: self.format,
+            event: self.event,
+            completions: false,
+            sort: self.sort,
+            skip_bad_lines: self.skip_bad_lines,
+        }
     }
 
     /// Replay mode in effect. `has_times`: the workload's requests have arrival times.

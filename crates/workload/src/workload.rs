@@ -168,6 +168,8 @@ pub struct Context {
     pub prng: Prng,
     /// Job files that the runs which are read together share.
     pub job_files: JobFiles,
+    /// True if the issued requests of a recording are paired with their completions ([`TraceOptions::completions`]).
+    pub completions: bool,
 }
 
 impl Context {
@@ -183,6 +185,11 @@ impl Context {
         };
         let limited = Limited::new(source, params.requests);
         Replayed::new(Box::new(fit(limited, self.capacity_sectors, params.addresses, span)), pace)
+    }
+
+    /// Options for reading a recording.
+    pub fn trace_options(&self) -> TraceOptions {
+        TraceOptions { completions: self.completions, ..self.params.trace_options() }
     }
 
     /// Number of requests that `workload.requests` lets pass, out of `requests`.

@@ -38,8 +38,8 @@ fn exhaust(bytes: &[u8], options: &TraceOptions) {
 fn in_every_format(bytes: &[u8], sort: bool, skip_bad_lines: bool) {
     let formats = FORMATS.iter().map(|spec| Some(spec.format)).chain([None]);
     for format in formats {
-        for event in [Event::Queue, Event::Issue] {
-            exhaust(bytes, &TraceOptions { format, event, sort, skip_bad_lines });
+        for (event, completions) in [(Event::Queue, false), (Event::Issue, false), (Event::Queue, true)] {
+            exhaust(bytes, &TraceOptions { format, event, completions, sort, skip_bad_lines });
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use flashloom_workload::{Event, Footprint, TraceInfo, TraceOptions, scan_trace};
+use flashloom_workload::{Event, Footprint, Pairs, TraceInfo, TraceOptions, scan_latencies, scan_trace};
 
 #[test]
 fn a_small_blktrace_holds_what_an_independent_count_found() {
@@ -127,4 +127,28 @@ fn blkparse_text_with_a_wrapped_time_is_repaired_by_sorting() {
     let problem = scan_trace(path.to_str().unwrap(), &options, Footprint::Skip).unwrap_err();
     assert!(problem.refusal.found.starts_with("the time goes back"), "{problem}");
     assert!(problem.refusal.help.unwrap().contains("--sort"));
+}
+
+/// Pairs of issue and completion that [`scan_latencies`] finds, and the mean latency in ns.
+fn pairs(path: &std::path::Path, sort: bool) -> (Pairs, u64) {
+    let options = TraceOptions { completions: true, sort, ..TraceOptions::default() };
+    let path = path.to_str().expect("a name in UTF-8");
+    let scan = scan_latencies(path, &options, None).unwrap_or_else(|problem| panic!("{path}: {problem}"));
+    (scan.pairs.expect("it has events"), scan.latencies.mean().round() as u64)
+}
+
+#[test]
+fn completions_pair_with_their_requests_as_an_independent_count_found() {
+    let paired = |paired, unpaired| Pairs { paired, unpaired, ..Pairs::default() };
+    let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    assert_eq!(pairs(&data.join("varmail.blktrace"), false), (paired(81, 5), 637_155));
+    let Some(folder) = recordings() else { return };
+    assert_eq!(pairs(&folder.join("ycsb-ext4.blkparse.txt.zst"), true), (paired(9_887, 0), 1_693_058));
+    for name in ["keks.blktrace", "keks.blkparse.txt.zst"] {
+        assert_eq!(pairs(&folder.join("keks-blktrace").join(name), false), (paired(1_182, 10), 222_736), "{name}");
+    }
+    let of = |name: &str| pairs(&folder.join(format!("{name}/{name}.blktrace")), false);
+    assert_eq!(of("filebench-fileserver"), (paired(163_573, 0), 1_414_293));
+    assert_eq!(of("filebench-varmail"), (paired(132_119, 2), 457_147));
+    assert_eq!(of("linux-desktop"), (paired(83_078, 0), 264_396));
 }

@@ -524,3 +524,41 @@ fn a_probe_prints_its_curves_and_what_follows_and_is_the_same_twice() {
     assert_eq!(result["search"]["effect"]["kind"], "parallel");
     assert_eq!(result["seeds"], serde_json::json!([7, 8]));
 }
+
+#[test]
+fn a_validation_of_a_log_against_its_own_drive_prints_no_error_and_is_valid_json() {
+    let lab = small();
+    lab.succeed(&["run", "small.toml", "--log", "log.csv"]);
+    let own = ["validate", "small.toml", "--against", "log.csv", "--set", "workload.sort=true"];
+    let table = lab.succeed(&own).stdout;
+    for part in ["small.toml against log.csv: recording (flashloom)", "read, 1,5", "null's error", "distance", "KS"] {
+        assert!(table.contains(part), "`{part}` is not in\n{table}");
+    }
+    let result = json(&lab.succeed(&[&own[..], &["--json", "-"]].concat()).stdout);
+    validate("validation.json", &result);
+    let cells = result["comparisons"][0]["cells"].as_array().expect("a list");
+    assert!(cells.iter().all(|cell| cell["distance"]["simulated"] == 0.0) && cells.len() == 2, "{cells:?}");
+    // A drive of slower reads, and both in a file of their own.
+    let slower = [&own[..], &["--set", "device.read_time=200us", "--json", "slower.json"]].concat();
+    lab.succeed(&slower);
+    let read = json(&lab.read("slower.json"))["comparisons"][0]["cells"][0]["mean_ns"]["error"].as_f64();
+    assert!(read > Some(0.0), "{read:?}");
+}
+
+#[test]
+fn a_measurement_that_cannot_be_compared_ends_a_validation_with_status_2() {
+    let lab = small();
+    lab.write("trace.csv", TRACE).write("fio.json", "{}");
+    for (file, found) in [
+        ("trace.csv", "0 of 4 requests have a latency"),
+        ("fio.json", "missing field `fio version`"),
+        ("missing.csv", "missing.csv"),
+    ] {
+        let answer = lab.run(&["validate", "small.toml", "--against", file, "--json", "result.json"]);
+        assert_eq!(answer.code, Some(2), "{file}: {}", answer.stderr);
+        assert!(answer.stderr.contains(found) && answer.stdout.is_empty(), "{file}: {}", answer.stderr);
+    }
+    let answer = lab.run(&["validate", "small.toml", "--against", "trace.csv", "--json", "trace.csv"]);
+    assert_eq!(answer.code, Some(2));
+    assert!(!lab.files().contains(&"result.json".to_owned()));
+}

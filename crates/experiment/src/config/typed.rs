@@ -36,6 +36,9 @@ pub struct Config {
     pub ftl: FtlParams,
     /// The `[run]` section.
     pub run: RunParams,
+    /// True if the issued requests of a recording are paired with their completions, to be held against those of the
+    /// run. No key says so: `validate` does.
+    pub(crate) completions: bool,
     pub(super) settings: Settings,
 }
 
@@ -48,6 +51,7 @@ impl Config {
             buffer: settings.typed("buffer"),
             ftl: settings.typed("ftl"),
             run: settings.typed("run"),
+            completions: false,
             settings,
         }
     }
@@ -136,6 +140,7 @@ impl Config {
             is_timed: self.run.timing == Timing::Timed,
             prng: Prng::new(self.run.seed).branch("workload"),
             job_files: JobFiles::default(),
+            completions: self.completions,
         }
     }
 

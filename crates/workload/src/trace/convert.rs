@@ -175,7 +175,7 @@ impl TraceWriter {
     /// # Errors
     /// A problem if the file cannot be written.
     pub fn write(&mut self, request: &Request) -> Result<(), Problem> {
-        self.write_record(&Record { request: *request, device: 0, origin: 0 })
+        self.write_record(&Record::of(*request))
     }
 
     fn write_record(&mut self, record: &Record) -> Result<(), Problem> {

@@ -226,6 +226,11 @@ impl<'a, const SEPARATOR: u8> Fields<'a, SEPARATOR> {
         FieldError { span: self.start..self.end, fault, expected, nearest: None }
     }
 
+    /// The whole line.
+    pub fn line(&self) -> &'a [u8] {
+        self.line
+    }
+
     /// Byte range of the field that was read last.
     pub fn span(&self) -> Range<usize> {
         self.start..self.end

@@ -10,6 +10,8 @@ mod footprint;
 pub(crate) mod format;
 mod info;
 pub(crate) mod input;
+mod latencies;
+mod pairing;
 pub(crate) mod record;
 mod replicate;
 pub(crate) mod text;
@@ -25,12 +27,15 @@ pub(crate) use footprint::TouchedPages;
 pub use format::flashloom::LOG_COLUMNS;
 pub use format::{FORMATS, Format, FormatSpec};
 pub use info::{Footprint, TraceInfo, scan_trace};
+pub use latencies::{LatencySource, RecordedLatencies, scan_latencies};
+pub use pairing::Pairs;
 pub use record::SkippedLines;
 pub(crate) use replicate::Replicate;
 
 use crate::{Request, Source};
 use format::Reader;
 use input::Input;
+use pairing::Pairing;
 use record::{Columns, Part, Record, RecordSource};
 
 choice! {
@@ -43,6 +48,21 @@ choice! {
     }
 }
 
+/// Events of a recording that its reader returns, of a format that has several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Events {
+    /// Event that counts as a request.
+    pub request: Event,
+    /// True if the completions of requests are returned beside them.
+    pub completions: bool,
+}
+
+impl From<Event> for Events {
+    fn from(request: Event) -> Self {
+        Self { request, completions: false }
+    }
+}
+
 /// Options for reading a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceOptions {
@@ -50,15 +70,25 @@ pub struct TraceOptions {
     pub format: Option<Format>,
     /// Event that counts as a request, in the formats that have several.
     pub event: Event,
+    /// Pair the issued requests of blktrace and blkparse with their completions: the time between is their recorded
+    /// latency, and `event` has no effect. Other formats have latencies of their own, or none.
+    pub completions: bool,
     /// Sort the requests by time. All of them are then held in memory, 48 bytes each, up to a limit ([`SORT_LIMIT`]).
     pub sort: bool,
     /// Leave out and count bad lines, instead of refusing the recording.
     pub skip_bad_lines: bool,
 }
 
+impl TraceOptions {
+    fn events(&self) -> Events {
+        let request = if self.completions { Event::Issue } else { self.event };
+        Events { request, completions: self.completions }
+    }
+}
+
 impl Default for TraceOptions {
     fn default() -> Self {
-        Self { format: None, event: Event::Queue, sort: false, skip_bad_lines: false }
+        Self { format: None, event: Event::Queue, completions: false, sort: false, skip_bad_lines: false }
     }
 }
 
@@ -68,15 +98,17 @@ pub struct Trace {
     spec: &'static FormatSpec,
     event: Option<Event>,
     reader: Box<dyn RecordSource>,
-    /// The remaining requests, if they were sorted.
+    /// The remaining records, if they were sorted.
     sorted: Option<std::vec::IntoIter<Record>>,
+    /// Pairs requests with their completions, if that was asked for.
+    pairing: Option<Pairing>,
     /// The first request, until it is taken.
     first: Option<Record>,
     /// Time of the first request on the recording's clock.
     start_ns: Ns,
-    /// Arrival of the last taken request on the recording's clock.
+    /// Time of the last record that was read, on the recording's clock.
     last_ns: Ns,
-    /// Origin of that request.
+    /// Origin of the last record that was read or taken.
     origin: u64,
 }
 
@@ -97,7 +129,7 @@ fn open_reader(input: &Input, options: &TraceOptions) -> Result<(&'static Format
         && let Some(files) = format::blktrace::per_cpu_files(&input.name)?
     {
         let files: Vec<Input> = files.into_iter().map(|file| input.sibling(file)).collect();
-        let reader = format::blktrace::BlktraceReader::new(&files, options.event, options.skip_bad_lines)?;
+        let reader = format::blktrace::BlktraceReader::new(&files, options.events(), options.skip_bad_lines)?;
         return Ok((Format::Blktrace.spec(), Box::new(reader)));
     }
     let mut chunks = input.open()?;
@@ -117,11 +149,13 @@ fn open_reader(input: &Input, options: &TraceOptions) -> Result<(&'static Format
     let spec = format.spec();
     let skip = options.skip_bad_lines;
     let reader: Box<dyn RecordSource> = match spec.reader {
-        Reader::Text(parser) => Box::new(text::TextReader::new(input, chunks, parser(options.event), skip, looks_like)),
+        Reader::Text(parser) => {
+            Box::new(text::TextReader::new(input, chunks, parser(options.events()), skip, looks_like))
+        }
         Reader::Vscsi => Box::new(format::vscsi::VscsiReader::new(input, chunks, skip).map_err(hinted)?),
         Reader::Blktrace => {
             let inputs = std::slice::from_ref(input);
-            Box::new(format::blktrace::BlktraceReader::new(inputs, options.event, skip).map_err(hinted)?)
+            Box::new(format::blktrace::BlktraceReader::new(inputs, options.events(), skip).map_err(hinted)?)
         }
     };
     Ok((spec, reader))
@@ -129,19 +163,27 @@ fn open_reader(input: &Input, options: &TraceOptions) -> Result<(&'static Format
 
 impl Trace {
     fn open(input: &Input, options: &TraceOptions) -> Result<Self, Problem> {
-        let (spec, mut reader) = open_reader(input, options)?;
-        let mut event = matches!(spec.format, Format::Blktrace | Format::Blkparse).then_some(options.event);
-        let mut first = reader.next_record()?;
-        if first.is_none() && event == Some(Event::Queue) {
-            event = Some(Event::Issue);
-            reader = open_reader(input, &TraceOptions { event: Event::Issue, ..options.clone() })?.1;
-            first = reader.next_record()?;
+        let mut trace = Self::unread(input, options)?;
+        let mut first = trace.next_recorded()?;
+        if first.is_none() && trace.event == Some(Event::Queue) {
+            trace = Self::unread(input, &TraceOptions { event: Event::Issue, ..options.clone() })?;
+            first = trace.next_recorded()?;
         }
-        let Some(mut first) = first else { return Err(no_requests(input, reader.skipped())) };
+        let Some(first) = first else { return Err(no_requests(input, trace.skipped())) };
+        (trace.first, trace.start_ns) = (Some(first), first.request.arrival_ns);
+        Ok(trace)
+    }
+
+    /// A recording of which no request has been taken.
+    fn unread(input: &Input, options: &TraceOptions) -> Result<Self, Problem> {
+        let (spec, mut reader) = open_reader(input, options)?;
+        let has_events = spec.latencies == LatencySource::Events;
+        let event = has_events.then_some(options.events().request);
+        let pairing = (has_events && options.completions).then(Pairing::default);
         let mut sorted = None;
         if options.sort {
             let limit = sort_limit(&input.name)?;
-            let mut records = vec![first];
+            let mut records = Vec::new();
             while let Some(record) = reader.next_record()? {
                 if records.len() as u64 >= limit {
                     return Err(too_many_in_memory(&input.name, limit, "to sort"));
@@ -149,12 +191,9 @@ impl Trace {
                 records.push(record);
             }
             records.sort_by_key(|record| record.request.arrival_ns);
-            let mut records = records.into_iter();
-            first = records.next().expect("the first record was pushed above");
-            sorted = Some(records);
+            sorted = Some(records.into_iter());
         }
-        let (start_ns, origin) = (first.request.arrival_ns, first.origin);
-        Ok(Self { spec, event, reader, sorted, first: Some(first), start_ns, last_ns: start_ns, origin })
+        Ok(Self { spec, event, reader, sorted, pairing, first: None, start_ns: 0, last_ns: 0, origin: 0 })
     }
 
     /// Format of the recording.
@@ -182,24 +221,64 @@ impl Trace {
         self.reader.columns()
     }
 
+    /// Counts of requests and completions that were paired so far, if pairs were asked for and the format has them.
+    pub fn pairs(&self) -> Option<Pairs> {
+        self.pairing.as_ref().map(Pairing::pairs)
+    }
+
     /// Reads the next request, its time counted from the first.
     pub(crate) fn next_record(&mut self) -> Result<Option<Record>, Problem> {
-        let next = match (self.first.take(), &mut self.sorted) {
-            (Some(first), _) => Some(first),
-            (None, Some(sorted)) => sorted.next(),
-            (None, None) => self.reader.next_record()?,
+        let next = match self.first.take() {
+            Some(first) => Some(first),
+            None => self.next_recorded()?,
         };
         let Some(mut record) = next else { return Ok(None) };
-        let time_ns = record.request.arrival_ns;
         self.origin = record.origin;
-        if time_ns < self.last_ns {
-            return Err(self.backwards(time_ns));
-        }
-        self.last_ns = time_ns;
-        record.request.arrival_ns = time_ns - self.start_ns;
+        record.request.arrival_ns -= self.start_ns;
         if record.request.arrival_ns > Request::LAST_ARRIVAL_NS {
             return Err(self.too_late(record.request.arrival_ns));
         }
+        Ok(Some(record))
+    }
+
+    /// Reads the next request, on the recording's clock.
+    #[inline]
+    fn next_recorded(&mut self) -> Result<Option<Record>, Problem> {
+        if self.pairing.is_some() { self.next_paired() } else { self.next_in_time() }
+    }
+
+    fn next_paired(&mut self) -> Result<Option<Record>, Problem> {
+        loop {
+            let pairing = self.pairing.as_mut().expect("the caller has seen it");
+            if let Some(record) = pairing.next() {
+                return Ok(Some(record));
+            }
+            let record = self.next_in_time()?;
+            let pairing = self.pairing.as_mut().expect("it stays");
+            match record {
+                Some(record) => pairing.take(record),
+                None => {
+                    pairing.end();
+                    return Ok(pairing.next());
+                }
+            }
+        }
+    }
+
+    /// Reads the next record, which is not before the last one.
+    #[inline]
+    fn next_in_time(&mut self) -> Result<Option<Record>, Problem> {
+        let next = match &mut self.sorted {
+            Some(sorted) => sorted.next(),
+            None => self.reader.next_record()?,
+        };
+        let Some(record) = next else { return Ok(None) };
+        let time_ns = record.request.arrival_ns;
+        if time_ns < self.last_ns {
+            self.origin = record.origin;
+            return Err(self.backwards(time_ns));
+        }
+        self.last_ns = time_ns;
         Ok(Some(record))
     }
 

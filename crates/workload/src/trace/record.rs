@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use flashloom_units::{Ns, Problem};
+use flashloom_units::{Ns, Problem, S};
 
 use crate::{Op, Request};
 
@@ -15,6 +15,21 @@ pub(crate) struct Record {
     pub device: u32,
     /// Place of the request in the recording, encoded by its reader: a line, or a stream and a record.
     pub origin: u64,
+    /// Whole seconds of the recorded latency, which may be longer than the request can hold; 65,535 for all above.
+    pub latency_s: u16,
+    /// What the record says of the request.
+    pub moment: Moment,
+}
+
+/// Moment in the life of a request that a record is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// It begins: it arrives, or is issued.
+    Begins,
+    /// A request that began before completes, as a whole or in part.
+    Completes,
+    /// A request that began before ends with an error.
+    Fails,
 }
 
 const _: () = assert!(size_of::<Record>() == 48);
@@ -23,8 +38,13 @@ impl Record {
     /// A request without task, flags and latency, of device zero.
     #[inline]
     pub fn new(arrival_ns: Ns, op: Op, lba: u64, sectors: u32) -> Self {
-        let request = Request::new(op, lba, sectors).arriving_at(arrival_ns);
-        Self { request, device: 0, origin: 0 }
+        Self::of(Request::new(op, lba, sectors).arriving_at(arrival_ns))
+    }
+
+    /// A request as it begins, of device zero.
+    #[inline]
+    pub fn of(request: Request) -> Self {
+        Self { request, device: 0, origin: 0, latency_s: 0, moment: Moment::Begins }
     }
 
     /// Sets the device.
@@ -34,11 +54,19 @@ impl Record {
         self
     }
 
-    /// Sets the recorded latency, capped at 32 bits of nanoseconds.
+    /// Sets the recorded latency: capped at 32 bits of nanoseconds in the request, beside it whole seconds.
     #[inline]
     pub fn with_latency(mut self, latency_ns: Ns) -> Self {
         self.request.recorded_latency_ns = u32::try_from(latency_ns).unwrap_or(u32::MAX);
+        self.latency_s = u16::try_from(latency_ns / S).unwrap_or(u16::MAX);
         self
+    }
+
+    /// The recorded latency, in nanoseconds up to 4.2 s and in whole seconds above; zero if there is none.
+    #[inline]
+    pub fn latency_ns(&self) -> Ns {
+        let request_ns = Ns::from(self.request.recorded_latency_ns);
+        if self.has_capped_latency() { request_ns.max(Ns::from(self.latency_s) * S) } else { request_ns }
     }
 
     /// True if the latency may have been capped.

@@ -61,7 +61,7 @@ impl Recorded {
     /// Opens the recording at its start.
     fn open(&self) -> Result<Rebased<Trace>, Problem> {
         let params = &self.context.params;
-        Ok(rebase(open_trace(&self.path, &params.trace_options())?, params.first_sector))
+        Ok(rebase(open_trace(&self.path, &self.context.trace_options())?, params.first_sector))
     }
 
     /// Finds the request that reaches beyond the drive or begins before `first_sector`. The recording is read again
@@ -81,7 +81,7 @@ impl Recorded {
 
 impl Workload for Recorded {
     fn recording(&self) -> Option<(&str, TraceOptions)> {
-        Some((&self.path, self.context.params.trace_options()))
+        Some((&self.path, self.context.trace_options()))
     }
 
     fn read(&mut self, scanned: Option<&Arc<TraceInfo>>) -> Result<(), Unfit> {

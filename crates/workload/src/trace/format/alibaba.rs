@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use super::{Clock, Format, FormatSpec, Reader};
 use crate::Op;
+use crate::trace::LatencySource;
 use crate::trace::field::{CommaFields, Fault, FieldError, locate};
 use crate::trace::record::{Part, Record};
 use crate::trace::text::LineParser;
@@ -16,6 +17,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Alibaba,
     example: "0,R,126703644672,4096,1577808000000626",
     source: "Alibaba Block Traces, README",
+    latencies: LatencySource::None,
     clock: Clock::World,
     reader: Reader::Text(|_| Box::new(Alibaba)),
 };

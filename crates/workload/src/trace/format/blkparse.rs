@@ -2,11 +2,11 @@
 //! shorter `time action rwbs sector sectors command` of `-f "%T.%t %a %d %S %n %C\n"`.
 //!
 //! Time is in seconds from the start of the recording, addresses in sectors of 512 bytes. Of the actions, Q (queued by
-//! the host) or D (dispatched to the device) is read, as chosen by the event; all others are ignored, and so are
-//! commands that are not of the file system (a packet in parentheses instead of an address) and the summary at the end.
-//! In `rwbs`, an F before the operation is a flush that goes before it and an F after it is FUA, S is synchronous, B
-//! (barrier) was both in old kernels; A, M and E have no meaning here. Without data, an F is a flush. The process is
-//! the task.
+//! the host) or D (dispatched to the device) is read, as chosen by the event, and C (completed) beside D if completions
+//! are asked for; all others are ignored, and so are commands that are not of the file system (a packet in parentheses
+//! instead of an address) and the summary at the end. In `rwbs`, an F before the operation is a flush that goes before
+//! it and an F after it is FUA, S is synchronous, B (barrier) was both in old kernels; A, M and E have no meaning here.
+//! Without data, an F is a flush. The process is the task.
 //!
 //! A time before the start of the recording is printed as its remainder after wrapping at 64 bits of nanoseconds and
 //! then at 32 bits of seconds: about 1,266,874,889 s, which no recording lasts. It is read as the negative time that it
@@ -17,10 +17,10 @@
 use std::ops::Range;
 
 use super::{Clock, Format, FormatSpec, Reader};
-use crate::trace::Event;
 use crate::trace::field::{BlankFields, Fault, FieldError, locate};
-use crate::trace::record::{Columns, Numbering, Part, Record};
+use crate::trace::record::{Columns, Moment, Numbering, Part, Record};
 use crate::trace::text::LineParser;
+use crate::trace::{Event, Events, LatencySource};
 use crate::{Op, Request};
 use flashloom_units::{Ns, S};
 
@@ -28,8 +28,9 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Blkparse,
     example: "  8,16   3        5     0.000026421  3645  Q   R 4938888 + 256 [java]",
     source: "blkparse(1)",
+    latencies: LatencySource::Events,
     clock: Clock::World,
-    reader: Reader::Text(|event| Box::new(Blkparse::new(event))),
+    reader: Reader::Text(|events| Box::new(Blkparse::new(events))),
 };
 
 /// Wrap-around of printed times: minus one nanosecond is printed as one less than this.
@@ -44,6 +45,8 @@ enum Layout {
 struct Blkparse {
     /// Letter of the chosen event.
     action: u8,
+    /// True if completions are read beside them.
+    completions: bool,
     devices: Numbering<Box<[u8]>>,
     /// Layout of the last parsed line.
     layout: Layout,
@@ -53,12 +56,20 @@ struct Blkparse {
 }
 
 impl Blkparse {
-    fn new(event: Event) -> Self {
-        let action = match event {
+    fn new(events: Events) -> Self {
+        let action = match events.request {
             Event::Queue => b'Q',
             Event::Issue => b'D',
         };
-        Self { action, devices: Numbering::default(), layout: Layout::Default, began: false, in_summary: false }
+        let completions = events.completions;
+        Self {
+            action,
+            completions,
+            devices: Numbering::default(),
+            layout: Layout::Default,
+            began: false,
+            in_summary: false,
+        }
     }
 
     fn layout(line: &[u8]) -> Layout {
@@ -80,14 +91,18 @@ impl Blkparse {
         Ok(time_ns + WRAPPED_NS)
     }
 
-    /// True if the action is the chosen event; letters that are not an action are an error.
+    /// The moment that the action is about, if it is a chosen event; letters that are not an action are an error.
     #[inline(always)]
-    fn is_wanted(&self, fields: &mut BlankFields) -> Result<bool, FieldError> {
+    fn moment(&self, fields: &mut BlankFields) -> Result<Option<Moment>, FieldError> {
         let action = fields.word("the action, such as Q or D")?;
         if action.len() > 2 || !action.iter().all(u8::is_ascii_alphabetic) {
             return Err(fields.error(Fault::Unknown, "an action, such as Q or D"));
         }
-        Ok(action == [self.action])
+        Ok(match action {
+            _ if action == [self.action] => Some(Moment::Begins),
+            b"C" if self.completions => Some(Moment::Completes),
+            _ => None,
+        })
     }
 
     /// Parses the fields after the device.
@@ -96,9 +111,7 @@ impl Blkparse {
         fields.number("the sequence number")?;
         let time_ns = Self::time(&mut fields)?;
         let task = fields.small("the process")?;
-        if !self.is_wanted(&mut fields)? {
-            return Ok(None);
-        }
+        let Some(mut moment) = self.moment(&mut fields)? else { return Ok(None) };
         let what = What::parse(&mut fields)?;
         let (lba, sectors) = if fields.next_begins_with(b'[') {
             fields.word("the command")?;
@@ -106,12 +119,18 @@ impl Blkparse {
         } else {
             let lba = fields.number("the first sector")?;
             match fields.word("`+` and the number of sectors")? {
+                // The end of a request without data: the sector, and the error in brackets.
+                [b'[', ..] if moment != Moment::Begins => (lba, 0),
                 b"+" => (lba, fields.number("the number of sectors")?),
                 [b'(', ..] => return Ok(None),
                 _ => return Err(fields.error(Fault::Unknown, "`+` and the number of sectors")),
             }
         };
         let Some(mut record) = what.record(time_ns, lba, sectors, &fields)? else { return Ok(None) };
+        if moment == Moment::Completes && !ends_without_error(&mut fields) {
+            moment = Moment::Fails;
+        }
+        record.moment = moment;
         record.request.task = task;
         record.device = self.devices.number(device, || device.into());
         Ok(Some(record))
@@ -120,12 +139,23 @@ impl Blkparse {
     fn short_line(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
         let mut fields = BlankFields::new(line);
         let time_ns = Self::time(&mut fields)?;
-        let wanted = self.is_wanted(&mut fields)?;
+        let moment = self.moment(&mut fields)?;
         let what = What::parse(&mut fields)?;
         let lba = fields.number("the first sector")?;
         let sectors = fields.number("the number of sectors")?;
-        if wanted { what.record(time_ns, lba, sectors, &fields) } else { Ok(None) }
+        let Some(moment) = moment else { return Ok(None) };
+        let record = what.record(time_ns, lba, sectors, &fields)?;
+        Ok(record.map(|record| Record { moment, ..record }))
     }
+}
+
+/// True unless a line of a completion ends with an error in brackets, such as `[-5]`, or `[5]` in old releases.
+fn ends_without_error(fields: &mut BlankFields) -> bool {
+    let is_error = |word: &[u8]| word.starts_with(b"[") && word != b"[0]";
+    if is_error(&fields.line()[fields.span()]) {
+        return false;
+    }
+    std::iter::from_fn(|| fields.word("").ok()).all(|word| !is_error(word))
 }
 
 impl LineParser for Blkparse {
@@ -221,7 +251,7 @@ mod tests {
     use super::*;
 
     fn issue(text: &str) -> Vec<Result<Option<Request>, FieldError>> {
-        let mut parser = Blkparse::new(Event::Issue);
+        let mut parser = Blkparse::new(Event::Issue.into());
         let parsed = text.lines().map(|line| parser.parse(line.as_bytes()));
         parsed.map(|record| record.map(|record| record.map(|record| record.request))).collect()
     }
@@ -235,6 +265,26 @@ mod tests {
         assert_eq!(requests.len(), 1);
         let request = requests[0];
         assert_eq!((request.lba, request.sectors, request.task, request.flags), (8, 16, 7, Request::SYNC));
+    }
+
+    #[test]
+    fn completions_are_read_only_if_they_are_asked_for() {
+        let text = "8,0 1 2 0.6 7 D WS 8 + 16 [a b]\n8,0 1 3 0.7 0 C WS 8 + 16 [0]\n8,0 1 4 0.8 0 C FN 0 [0]\n\
+                    8,0 1 5 0.9 0 C R 8 + 8 ( 1234) [0]\n8,0 1 6 0.9 0 C R 8 + 8 [-5]\n0.9 C W 8 8 swapper/3";
+        let read = |completions: bool| {
+            let mut parser = Blkparse::new(Events { request: Event::Issue, completions });
+            let parsed = text.lines().filter_map(|line| parser.parse(line.as_bytes()).expect("a good line"));
+            parsed.map(|record| (record.moment, record.request.op, record.request.sectors)).collect::<Vec<_>>()
+        };
+        assert_eq!(read(false), [(Moment::Begins, Op::Write, 16)]);
+        let ends = [
+            (Moment::Completes, Op::Write, 16),
+            (Moment::Completes, Op::Flush, 0),
+            (Moment::Completes, Op::Read, 8),
+            (Moment::Fails, Op::Read, 8),
+            (Moment::Completes, Op::Write, 8),
+        ];
+        assert_eq!(read(true)[1..], ends);
     }
 
     #[test]

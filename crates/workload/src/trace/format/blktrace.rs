@@ -4,12 +4,12 @@
 //! sector u64, bytes u32, action u32, process u32, device u32, cpu u32, error u16, length of what follows u16; then as
 //! many bytes, which are not used. The byte order is that of the recording machine and told from the magic number.
 //!
-//! The low byte of the action is the event: 1 queued by the host, 7 issued to the device; all others are ignored. Its
-//! high half has a bit for each property: read, write, flush, sync, ..., discard, FUA. Notes of the kernel (process
-//! names, messages) and passthrough commands are not requests. An action without data is a flush if the flush bit is
-//! set, and is ignored otherwise (a zone command). A flush with data goes before its write. The process is the task.
-//! Flushes and FUA writes of a file system are one request when queued; the kernel issues several for them to a device
-//! without FUA. Source: `blktrace_api.h` of Linux.
+//! The low byte of the action is the event: 1 queued by the host, 7 issued to the device, 8 completed, which is read
+//! beside 7 if completions are asked for; all others are ignored. Its high half has a bit for each property: read,
+//! write, flush, sync, ..., discard, FUA. Notes of the kernel (process names, messages) and passthrough commands are
+//! not requests. An action without data is a flush if the flush bit is set, and is ignored otherwise (a zone command).
+//! A flush with data goes before its write. The process is the task. Flushes and FUA writes of a file system are one
+//! request when queued; the kernel issues several for them to a device without FUA. Source: `blktrace_api.h` of Linux.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,16 +19,17 @@ use std::path::Path;
 use flashloom_units::{Ns, Problem, ProblemPlace, SECTOR_BYTES};
 
 use super::{Clock, Format, FormatSpec, Reader};
-use crate::trace::Event;
 use crate::trace::field::MAX_SECTOR;
 use crate::trace::input::{Chunks, Input};
-use crate::trace::record::{Columns, Numbering, Part, Record, RecordSource, SkippedLines};
+use crate::trace::record::{Columns, Moment, Numbering, Part, Record, RecordSource, SkippedLines};
+use crate::trace::{Event, Events, LatencySource};
 use crate::{Op, Request};
 
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Blktrace,
     example: "binary: NAME.blktrace.0, NAME.blktrace.1, ...; name any of them, or NAME.blktrace",
     source: "blktrace_api.h of Linux",
+    latencies: LatencySource::Events,
     clock: Clock::World,
     reader: Reader::Blktrace,
 };
@@ -40,6 +41,7 @@ const VERSION: u32 = 7;
 
 const QUEUED: u32 = 1;
 const ISSUED: u32 = 7;
+const COMPLETED: u32 = 8;
 
 /// Bits of the high half of the action.
 mod category {
@@ -105,14 +107,22 @@ struct Entry {
     action: u32,
     process: u32,
     device: u32,
+    error: u16,
 }
 
 impl Entry {
-    /// The request of a record of the chosen event. The error text says what is impossible in it.
-    fn record(&self, event: u32, devices: &mut Numbering<u32>) -> Result<Option<Record>, String> {
+    /// The request of a record of a chosen event. The error text says what is impossible in it.
+    fn record(&self, events: Events, devices: &mut Numbering<u32>) -> Result<Option<Record>, String> {
         let category = self.action >> 16;
         let is = |bit: u32| category & bit != 0;
-        if self.action & 0xff != event || is(category::NOTIFY) || is(category::PASSTHROUGH) {
+        let moment = match self.action & 0xff {
+            QUEUED if events.request == Event::Queue => Moment::Begins,
+            ISSUED if events.request == Event::Issue => Moment::Begins,
+            COMPLETED if events.completions && self.error == 0 => Moment::Completes,
+            COMPLETED if events.completions => Moment::Fails,
+            _ => return Ok(None),
+        };
+        if is(category::NOTIFY) || is(category::PASSTHROUGH) {
             return Ok(None);
         }
         let op = match () {
@@ -128,6 +138,7 @@ impl Entry {
         }
         let mut record = Record::new(self.time_ns, op, if op == Op::Flush { 0 } else { self.sector }, sectors);
         let flag = |bit: u32, flag: u8| if is(bit) { flag } else { 0 };
+        record.moment = moment;
         record.request.task = self.process;
         record.request.flags = flag(category::SYNC, Request::SYNC);
         if op == Op::Write {
@@ -186,8 +197,11 @@ impl Stream {
             let found = format!("the record has version {} of blktrace", magic & 0xff);
             return Err(self.problem(offset, found, "version 7"));
         }
-        let tail = [header[46], header[47]];
-        let extra = usize::from(if big_endian { u16::from_be_bytes(tail) } else { u16::from_le_bytes(tail) });
+        let half = |at: usize| {
+            let bytes = [header[at], header[at + 1]];
+            if big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
+        };
+        let extra = usize::from(half(46));
         let entry = Entry {
             time_ns: wide(8),
             sector: wide(16),
@@ -195,6 +209,7 @@ impl Stream {
             action: number(28),
             process: number(32),
             device: number(36),
+            error: half(44),
         };
         if extra > 0 {
             let there = self.chunks.peek(HEADER_BYTES + extra)?.len() - HEADER_BYTES;
@@ -215,7 +230,7 @@ pub(crate) struct BlktraceReader {
     next: BinaryHeap<Reverse<(Ns, u32)>>,
     /// The last request read of each stream; of a stream in `next`, that request.
     heads: Vec<Record>,
-    event: u32,
+    events: Events,
     devices: Numbering<u32>,
     skip_bad_lines: bool,
     skipped: SkippedLines,
@@ -225,15 +240,11 @@ pub(crate) struct BlktraceReader {
 const RECORD_BITS: u32 = 40;
 
 impl BlktraceReader {
-    pub fn new(inputs: &[Input], event: Event, skip_bad_lines: bool) -> Result<Self, Problem> {
+    pub fn new(inputs: &[Input], events: Events, skip_bad_lines: bool) -> Result<Self, Problem> {
         let streams = inputs.iter().map(Stream::open).collect::<Result<Vec<_>, _>>()?;
-        let event = match event {
-            Event::Queue => QUEUED,
-            Event::Issue => ISSUED,
-        };
         let (next, heads) = (BinaryHeap::new(), vec![Record::new(0, Op::Flush, 0, 0); streams.len()]);
         let (devices, skipped) = (Numbering::default(), SkippedLines::default());
-        let mut reader = Self { streams, next, heads, event, devices, skip_bad_lines, skipped };
+        let mut reader = Self { streams, next, heads, events, devices, skip_bad_lines, skipped };
         for stream in 0..inputs.len() {
             if let Some(time_ns) = reader.advance(stream)? {
                 reader.next.push(Reverse((time_ns, stream as u32)));
@@ -257,7 +268,7 @@ impl BlktraceReader {
                 }
                 Err(problem) => return Err(problem),
             };
-            match entry.record(self.event, &mut self.devices) {
+            match entry.record(self.events, &mut self.devices) {
                 Ok(Some(mut record)) => {
                     record.origin = (index as u64) << RECORD_BITS | stream.records;
                     self.heads[index] = record;
@@ -337,10 +348,14 @@ mod tests {
         out
     }
 
-    fn all(parts: &[Vec<u8>], event: Event) -> Result<Vec<Request>, Problem> {
+    fn records(parts: &[Vec<u8>], events: Events) -> Result<Vec<Record>, Problem> {
         let inputs: Vec<_> = parts.iter().map(|part| Input::memory("t.blktrace.0", part[..].into())).collect();
-        let mut reader = BlktraceReader::new(&inputs, event, false)?;
-        std::iter::from_fn(|| reader.next_record().transpose()).map(|record| Ok(record?.request)).collect()
+        let mut reader = BlktraceReader::new(&inputs, events, false)?;
+        std::iter::from_fn(|| reader.next_record().transpose()).collect()
+    }
+
+    fn all(parts: &[Vec<u8>], event: Event) -> Result<Vec<Request>, Problem> {
+        Ok(records(parts, event.into())?.into_iter().map(|record| record.request).collect())
     }
 
     const WRITE_QUEUED: u32 = category::WRITE << 16 | QUEUED;
@@ -371,6 +386,26 @@ mod tests {
         assert_eq!(of(PASSTHROUGH, 512), None);
         assert_eq!(of(0, 0), None);
         assert_eq!(all(&[record(false, 0, 8, 512, WRITE_QUEUED, &[])], Event::Issue).unwrap(), []);
+    }
+
+    #[test]
+    fn completions_are_read_only_if_they_are_asked_for() {
+        let end = |big_endian, time_ns, error: u16| {
+            let mut bytes = record(big_endian, time_ns, 8, 512, category::WRITE << 16 | COMPLETED, &[]);
+            bytes[44..46].copy_from_slice(&if big_endian { error.to_be_bytes() } else { error.to_le_bytes() });
+            bytes
+        };
+        for big_endian in [false, true] {
+            let issue = record(big_endian, 1, 8, 512, category::WRITE << 16 | ISSUED, &[]);
+            let bytes = [issue, end(big_endian, 5, 0), end(big_endian, 6, 5)].concat();
+            let moments = |completions| {
+                let read =
+                    records(std::slice::from_ref(&bytes), Events { request: Event::Issue, completions }).unwrap();
+                read.iter().map(|record| (record.request.arrival_ns, record.moment)).collect::<Vec<_>>()
+            };
+            assert_eq!(moments(false), [(1, Moment::Begins)]);
+            assert_eq!(moments(true), [(1, Moment::Begins), (5, Moment::Completes), (6, Moment::Fails)]);
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::{Clock, Format, FormatSpec, Reader};
 use crate::Op;
+use crate::trace::LatencySource;
 use crate::trace::field::{BlankFields, Fault, FieldError, locate};
 use crate::trace::record::{Part, Record};
 use crate::trace::text::LineParser;
@@ -16,6 +17,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Diskmon,
     example: "0\t0.016375\t0.00038147\t0\tWrite\t3271215\t8",
     source: "Sysinternals DiskMon 2.01, saved log",
+    latencies: LatencySource::CoarseColumn,
     clock: Clock::Recording,
     reader: Reader::Text(|_| Box::new(Diskmon)),
 };

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::{Clock, Format, FormatSpec, Reader};
 use crate::Op;
+use crate::trace::LatencySource;
 use crate::trace::field::{BlankFields, FieldError, locate};
 use crate::trace::record::{Part, Record};
 use crate::trace::text::LineParser;
@@ -16,6 +17,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Disksim,
     example: "5265.313 0 6357144 8 0",
     source: "DiskSim 4.0 reference manual, default ASCII trace format",
+    latencies: LatencySource::None,
     clock: Clock::Recording,
     reader: Reader::Text(|_| Box::new(Disksim)),
 };

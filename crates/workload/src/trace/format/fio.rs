@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use super::{Clock, Format, FormatSpec, Reader};
 use crate::Op;
+use crate::trace::LatencySource;
 use crate::trace::convert::push_number;
 use crate::trace::field::{BlankFields, Fault, FieldError, locate};
 use crate::trace::record::{Numbering, Part, Record};
@@ -21,6 +22,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Fio,
     example: "fio version 3 iolog\n0 /dev/sda add\n0 /dev/sda open\n812 /dev/sda write 1048576 4096",
     source: "fio documentation, trace file formats v2 and v3",
+    latencies: LatencySource::None,
     clock: Clock::Recording,
     reader: Reader::Text(|_| Box::new(Fio { version: None, clock_ns: 0, files: Numbering::default() })),
 };

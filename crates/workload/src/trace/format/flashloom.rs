@@ -16,6 +16,7 @@ use std::ops::Range;
 use flashloom_units::nearest;
 
 use super::{Clock, Format, FormatSpec, Reader};
+use crate::trace::LatencySource;
 use crate::trace::convert::push_number;
 use crate::trace::field::{CommaFields, Fault, FieldError, locate};
 use crate::trace::record::{Columns, Part, Record};
@@ -26,6 +27,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Flashloom,
     example: "timestamp_ns,op,lba,sectors,fua\n35081,W,1652552,256,0",
     source: "Flashloom",
+    latencies: LatencySource::Column,
     clock: Clock::Recording,
     reader: Reader::Text(|_| Box::new(Flashloom { header: None })),
 };

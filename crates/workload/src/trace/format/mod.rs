@@ -19,9 +19,9 @@ pub(crate) mod vscsi;
 
 use flashloom_units::{Problem, ProblemPlace, Refusal, choice, nearest};
 
-use super::Event;
 use super::input::Chunks;
 use super::text::LineParser;
+use super::{Event, Events, LatencySource};
 
 choice! {
     /// Format of a recording.
@@ -71,8 +71,8 @@ pub(crate) enum Clock {
     World,
 }
 
-/// Makes a parser that reads the requests of an event, for formats that have several.
-pub(crate) type MakeParser = fn(Event) -> Box<dyn LineParser>;
+/// Makes a parser that reads the requests of chosen events, for formats that have several.
+pub(crate) type MakeParser = fn(Events) -> Box<dyn LineParser>;
 
 /// Reader of a format.
 #[derive(Clone, Copy)]
@@ -90,6 +90,8 @@ pub struct FormatSpec {
     pub example: &'static str,
     /// Publisher of the format.
     pub source: &'static str,
+    /// Where the latencies of its requests are.
+    pub latencies: LatencySource,
     pub(crate) clock: Clock,
     pub(crate) reader: Reader,
 }
@@ -143,7 +145,7 @@ pub(crate) fn detect(chunks: &mut Chunks) -> Result<Option<Format>, Problem> {
     let cut = memchr::memrchr(b'\n', sample).filter(|_| sample.len() == SAMPLE_BYTES).unwrap_or(sample.len());
     let score = |spec: &FormatSpec| match spec.reader {
         Reader::Text(parser) => {
-            let mut parser = parser(Event::Queue);
+            let mut parser = parser(Event::Queue.into());
             let lines = sample[..cut].split(|&byte| byte == b'\n').map(|line| line.trim_ascii_end());
             let mut fits = |line: &[u8]| parser.parse(line).is_ok() && parser.is_evidence(line);
             lines.filter(|line| !line.is_empty()).take(SAMPLE_LINES).filter(|line| fits(line)).count()
@@ -203,7 +205,7 @@ mod tests {
     #[test]
     fn the_example_of_every_text_format_is_read_by_it_and_recognised_as_it() {
         for (spec, parser) in text_formats() {
-            let mut parser = parser(Event::Queue);
+            let mut parser = parser(Event::Queue.into());
             let last = spec.example.lines().map(|line| parser.parse(line.as_bytes())).last().expect("a line");
             assert!(matches!(last, Ok(Some(_))), "{}: {last:?}", spec.name());
             let mut chunks = Input::memory("example", spec.example.as_bytes().into()).open().unwrap();
@@ -215,7 +217,7 @@ mod tests {
     fn every_parser_points_at_time_and_address_of_its_own_example() {
         use super::super::record::Part;
         for (spec, parser) in text_formats() {
-            let mut parser = parser(Event::Queue);
+            let mut parser = parser(Event::Queue.into());
             let line = spec.example.lines().inspect(|line| drop(parser.parse(line.as_bytes()))).last().unwrap();
             for part in [Part::Time, Part::Address] {
                 let text = &line[parser.locate(part, line.as_bytes())];

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::{Clock, Format, FormatSpec, Reader};
 use crate::Op;
+use crate::trace::LatencySource;
 use crate::trace::field::{CommaFields, Fault, FieldError, locate};
 use crate::trace::record::{Part, Record};
 use crate::trace::text::LineParser;
@@ -18,6 +19,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Msr,
     example: "128166391024154329,prxy,0,Write,1105182720,1024,1514",
     source: "SNIA IOTTA, MSR Cambridge block I/O traces, README",
+    latencies: LatencySource::Column,
     clock: Clock::World,
     reader: Reader::Text(|_| Box::new(Msr)),
 };

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::{Clock, Format, FormatSpec, Reader};
 use crate::Op;
+use crate::trace::LatencySource;
 use crate::trace::field::{CommaFields, Fault, FieldError, locate};
 use crate::trace::record::{Part, Record};
 use crate::trace::text::LineParser;
@@ -17,6 +18,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Spc,
     example: "0,20941264,8192,W,0.551706",
     source: "SPC Trace File Format Specification 1.0.1",
+    latencies: LatencySource::None,
     clock: Clock::Recording,
     reader: Reader::Text(|_| Box::new(Spc)),
 };

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::{Clock, Format, FormatSpec, Reader};
 use crate::Op;
+use crate::trace::LatencySource;
 use crate::trace::convert::push_number;
 use crate::trace::field::{BlankFields, Fault, FieldError, locate};
 use crate::trace::record::{Part, Record};
@@ -17,6 +18,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Ssdsim,
     example: "97900000 0 287641400 128 1",
     source: "MQSim README, \"Trace-based workloads\"; SSDsim, ICS '11",
+    latencies: LatencySource::None,
     clock: Clock::Recording,
     reader: Reader::Text(|_| Box::new(Ssdsim)),
 };

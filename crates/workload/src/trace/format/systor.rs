@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use super::{Clock, Format, FormatSpec, Reader};
 use crate::Op;
+use crate::trace::LatencySource;
 use crate::trace::field::{CommaFields, Fault, FieldError, locate};
 use crate::trace::record::{Part, Record};
 use crate::trace::text::LineParser;
@@ -19,6 +20,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Systor,
     example: "1456095145.133076000,0.000806000,R,0,899056122368,131072",
     source: "SNIA IOTTA, Systor '17 traces, README",
+    latencies: LatencySource::Column,
     clock: Clock::World,
     reader: Reader::Text(|_| Box::new(Systor)),
 };

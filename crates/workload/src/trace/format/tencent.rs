@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::{Clock, Format, FormatSpec, Reader};
 use crate::Op;
+use crate::trace::LatencySource;
 use crate::trace::field::{CommaFields, Fault, FieldError, locate};
 use crate::trace::record::{Part, Record};
 use crate::trace::text::LineParser;
@@ -17,6 +18,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Tencent,
     example: "1538323200,12910952,128,0,1063",
     source: "SNIA IOTTA, Tencent block storage traces, README",
+    latencies: LatencySource::None,
     clock: Clock::World,
     reader: Reader::Text(|_| Box::new(Tencent)),
 };

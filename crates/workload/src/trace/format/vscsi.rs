@@ -14,6 +14,7 @@ use flashloom_units::{Problem, ProblemPlace, SECTOR_BYTES, US};
 
 use super::{Clock, Format, FormatSpec, Reader};
 use crate::Op;
+use crate::trace::LatencySource;
 use crate::trace::field::MAX_SECTOR;
 use crate::trace::input::{Chunks, Input};
 use crate::trace::record::{Columns, Part, Record, RecordSource, SkippedLines};
@@ -22,6 +23,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Vscsi,
     example: "binary: records of 32 bytes (version 1) or 40 bytes (version 2)",
     source: "vscsi.h of libCacheSim, by CloudPhysics",
+    latencies: LatencySource::Column,
     clock: Clock::World,
     reader: Reader::Vscsi,
 };

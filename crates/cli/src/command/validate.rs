@@ -1,0 +1,34 @@
+//! `flashloom validate`.
+
+use std::sync::Arc;
+
+use flashloom::experiment::config::Catalog;
+use flashloom::experiment::validate::Validation;
+use flashloom::report::text::{validation, whole};
+
+use super::{json_text, report_unused};
+use crate::arguments::ValidateArguments;
+use crate::cache;
+use crate::output::{OutputFile, Stop, keep_apart, print};
+use crate::progress::Bar;
+
+/// Holds the drives of experiments against measurements of real ones.
+pub fn validate(catalog: &Arc<Catalog>, arguments: &ValidateArguments) -> Result<(), Stop> {
+    let ValidateArguments { experiments, against, set, requests, no_cache, json } = arguments;
+    let all = Validation::load(catalog, experiments, set, against, *requests)?;
+    keep_apart(&all.inputs(), &[json.as_deref()])?;
+    let to_stdout = json.as_deref() == Some("-");
+    let file = OutputFile::optional(json.as_deref().filter(|_| !to_stdout))?;
+    let ready = all.prepare()?.with_caches(|| cache::of_user(*no_cache))?;
+    if against.is_empty() {
+        all.experiments().for_each(report_unused);
+    }
+    let bar = Bar::new(ready.total_requests(), all.experiments().count() as u64);
+    let result = ready.run(&bar);
+    bar.clear();
+    let result = result?;
+    if let Some(file) = file {
+        file.commit(json_text(&result))?;
+    }
+    print(&if to_stdout { json_text(&result) } else { whole(&validation(&result)) })
+}

@@ -1,0 +1,181 @@
+//! The result of a validation, as JSON.
+
+use flashloom_units::Ns;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Format identifier of [`ValidationResult`]; the number changes if programs that read it have to.
+pub const VALIDATION_SCHEMA: &str = "flashloom/validation/1";
+
+/// Result of a validation: the drives of experiments beside measurements of real ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ValidationResult {
+    /// Format identifier of this object.
+    pub schema: String,
+    /// Every experiment with each of its inputs.
+    pub comparisons: Vec<ValidatedInput>,
+}
+
+/// A drive beside one measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ValidatedInput {
+    /// Name of the experiment.
+    pub experiment: String,
+    /// File of the measurement.
+    pub input: String,
+    /// Name of the job, of several measurements in a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// Kind and format of the measurement.
+    pub kind: String,
+    /// Beginning and end of a latency, on both sides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<String>,
+    /// Load that was simulated.
+    pub load: String,
+    /// Number of requests simulated.
+    pub requests: u64,
+    /// Effective configuration of the simulated drive and its load, with every default filled in.
+    pub config: serde_json::Value,
+    /// Latencies, by operation and size.
+    pub cells: Vec<CellResult>,
+    /// Rates.
+    pub rates: Vec<RateResult>,
+    /// Rate of writes over what was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub curve: Option<CurveResult>,
+    /// What could not be compared, and why.
+    pub not_compared: Vec<String>,
+    /// Reasons to doubt the comparison.
+    pub warnings: Vec<String>,
+}
+
+/// Latencies of the requests of an operation and a class of sizes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CellResult {
+    /// Operation.
+    pub operation: String,
+    /// Class of sizes, such as "to 4 KiB"; absent for all sizes together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<String>,
+    /// Recorded latencies.
+    pub recorded_requests: u64,
+    /// Simulated latencies.
+    pub simulated_requests: u64,
+    /// Mean latency, in nanoseconds.
+    pub mean_ns: Compared,
+    /// Percentiles with at least ten samples beyond them on both sides.
+    pub percentiles: Vec<PercentileResult>,
+    /// Mean absolute difference of the quantiles from p1 to p99.9, as a share of the recorded mean.
+    pub distance: Score,
+    /// Kolmogorov-Smirnov statistic: greatest difference of the shares of requests that are at most so long; of a
+    /// measurement that has percentiles alone, at those.
+    pub kolmogorov_smirnov: Score,
+    /// Shares of requests that took long, where there were any.
+    pub stalls: Vec<StallResult>,
+}
+
+/// A figure of both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Compared {
+    /// Of the measurement.
+    pub recorded: f64,
+    /// Of the simulation.
+    pub simulated: f64,
+    /// Simulated / recorded - 1; absent if the recorded figure is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<f64>,
+}
+
+impl Compared {
+    /// A figure of both sides.
+    pub fn of(recorded: f64, simulated: f64) -> Self {
+        Self { recorded, simulated, error: error(recorded, simulated) }
+    }
+}
+
+fn error(recorded: f64, simulated: f64) -> Option<f64> {
+    (recorded > 0.0).then(|| simulated / recorded - 1.0)
+}
+
+/// A percentile of both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PercentileResult {
+    /// The percentile: 99.9 for the latency that 99.9 % of the requests do not exceed.
+    pub percent: f64,
+    /// Of the measurement, in nanoseconds.
+    pub recorded_ns: Ns,
+    /// Of the simulation, in nanoseconds.
+    pub simulated_ns: Ns,
+    /// Simulated / recorded - 1; absent if the recorded one is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<f64>,
+    /// Error of a model that says the recorded mean of every request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub null_error: Option<f64>,
+}
+
+impl PercentileResult {
+    /// A percentile of both sides; `mean_ns` is the recorded mean.
+    pub fn of(percent: f64, recorded_ns: Ns, simulated_ns: Ns, mean_ns: f64) -> Self {
+        let recorded = recorded_ns as f64;
+        Self {
+            percent,
+            recorded_ns,
+            simulated_ns,
+            error: error(recorded, simulated_ns as f64),
+            null_error: error(recorded, mean_ns),
+        }
+    }
+}
+
+/// A distance from the measurement: 0 is equal to it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Score {
+    /// Of the simulation.
+    pub simulated: f64,
+    /// Of a model that says the recorded mean of every request.
+    pub null: f64,
+}
+
+/// Requests that took at least so long.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StallResult {
+    /// Latency from which on a request counts, in nanoseconds.
+    pub at_least_ns: Ns,
+    /// Share of the recorded requests.
+    pub recorded: f64,
+    /// Share of the simulated requests.
+    pub simulated: f64,
+    /// Share by a model that says the recorded mean of every request: 0 or 1.
+    pub null: f64,
+}
+
+/// A rate of both sides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RateResult {
+    /// Quantity, with its unit.
+    pub quantity: String,
+    /// Its values.
+    #[serde(flatten)]
+    pub rate: Compared,
+}
+
+/// Rate of writes over bytes written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurveResult {
+    /// Points of the measurement, in order.
+    pub points: Vec<CurvePoint>,
+    /// Mean absolute difference of the rates, weighted by the bytes written, as a share of the recorded mean rate.
+    pub distance: Score,
+}
+
+/// A stretch of a curve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurvePoint {
+    /// Bytes written at its end.
+    pub written_bytes: u64,
+    /// Rate over the stretch, in bytes per second.
+    #[serde(flatten)]
+    pub rate: Compared,
+}

@@ -1,0 +1,334 @@
+//! Validations whose truth is known: a run's own log against the drive that wrote it, and measurements that cannot be
+//! those of a device.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use flashloom_experiment::config::{Catalog, Experiment};
+use flashloom_experiment::log::{Log, LogFormat};
+use flashloom_experiment::run::{Prepared, Quiet};
+use flashloom_experiment::validate::{ValidatedInput, Validation};
+use tempfile::TempDir;
+
+/// A drive that collects garbage while requests queue.
+const DRIVE: &str = "
+[workload]
+addresses = \"wrap\"
+
+[workload.synthetic]
+requests = 20_000
+read_share = 0.5
+interarrival = \"300us\"
+
+[host]
+queue_depth = 16
+
+[device]
+channels = 2
+ways = 2
+planes = 2
+blocks = 96
+pages = 32
+over_provisioning = 0.25
+
+[buffer]
+capacity = \"1MiB\"
+
+[run]
+precondition = \"steady\"
+steady_tolerance = 0.2
+";
+
+/// Requests of a simulated load at most.
+const LIMIT: u64 = 80_000;
+
+struct Lab(TempDir);
+
+impl Lab {
+    fn new() -> Self {
+        let lab = Self(tempfile::tempdir().expect("a temporary folder can be made"));
+        lab.write("drive.toml", DRIVE);
+        lab
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> &Self {
+        fs::write(self.path(name), content).expect("a file of the test can be written");
+        self
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).to_str().expect("its name is UTF-8").to_owned()
+    }
+
+    fn load(&self, sets: &[&str], against: &[&str]) -> Result<Validation, String> {
+        let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+        let against: Vec<String> = against.iter().map(|name| self.text(name)).collect();
+        let validation = Validation::load(&Catalog::builtin(), &[self.text("drive.toml")], &sets, &against, LIMIT);
+        validation.map_err(|problems| problems.to_string())
+    }
+
+    fn run(&self, sets: &[&str], against: &[&str]) -> Vec<ValidatedInput> {
+        let validation = self.load(sets, against).unwrap_or_else(|problems| panic!("{problems}"));
+        let ready = validation.prepare().unwrap_or_else(|problems| panic!("{problems}"));
+        ready.run(&Quiet).expect("every check holds").comparisons
+    }
+
+    fn refusal(&self, sets: &[&str], against: &[&str]) -> String {
+        self.load(sets, against).err().expect("it is refused")
+    }
+
+    /// Runs the drive and writes its log.
+    fn log(&self, name: &str) {
+        let experiment = Experiment::load_run(&Catalog::builtin(), &self.text("drive.toml"), &[]).expect("it is sound");
+        let mut log = Log::new(Vec::new(), LogFormat::Csv);
+        let prepared = Prepared::new(&experiment).expect("it is sound");
+        prepared.run(false, &Quiet, &mut [&mut log]).expect("every check holds");
+        self.write(name, log.finish().expect("memory takes everything"));
+    }
+}
+
+/// A trace of Flashloom's own with these columns and lines.
+fn own(columns: &str, lines: impl IntoIterator<Item = String>) -> String {
+    let lines: Vec<String> = lines.into_iter().collect();
+    format!("timestamp_ns,op,lba,sectors{columns}\n{}\n", lines.join("\n"))
+}
+
+/// Reads, 100 us apart, of a latency each.
+fn reads(latencies_ns: impl IntoIterator<Item = u64>) -> String {
+    let lines = latencies_ns.into_iter().enumerate();
+    own(",latency_ns", lines.map(|(at, ns)| format!("{},R,{},8,{ns}", at * 100_000, at * 64 % 4_096)))
+}
+
+#[test]
+fn a_drive_is_at_no_distance_from_its_own_log() {
+    let lab = Lab::new();
+    lab.log("log.csv");
+    let [one] = &lab.run(&["workload.sort=true"], &["log.csv"])[..] else { panic!("one measurement") };
+    assert_eq!((one.requests, one.not_compared.len(), one.warnings.len()), (20_000, 0, 0), "{one:?}");
+    assert_eq!(one.cells.iter().map(|cell| &cell.operation[..]).collect::<Vec<_>>(), ["read", "write"]);
+    for cell in &one.cells {
+        assert_eq!((cell.distance.simulated, cell.kolmogorov_smirnov.simulated), (0.0, 0.0));
+        assert!(cell.percentiles.len() >= 6 && cell.percentiles.iter().all(|one| one.error == Some(0.0)));
+        assert_eq!(cell.mean_ns.error, Some(0.0));
+        assert!(cell.distance.null > 0.2 && cell.kolmogorov_smirnov.null > 0.2, "{cell:?}");
+        assert!(cell.stalls.iter().all(|stall| stall.recorded == stall.simulated));
+    }
+    assert!(one.rates.iter().all(|rate| rate.rate.error == Some(0.0)) && one.rates.len() == 3, "{:?}", one.rates);
+}
+
+#[test]
+fn another_drive_is_at_a_distance() {
+    let lab = Lab::new();
+    lab.log("log.csv");
+    let slower = lab.run(&["workload.sort=true", "device.read_time=400us"], &["log.csv"]);
+    let cell = &slower[0].cells[0];
+    assert_eq!(cell.operation, "read");
+    assert!(cell.mean_ns.error > Some(0.05) && cell.distance.simulated > 0.05, "{cell:?}");
+    assert!(cell.kolmogorov_smirnov.simulated > 0.05);
+}
+
+#[test]
+fn issued_requests_go_past_the_scheduler_and_take_their_time_in_the_drive() {
+    // Two reads of neighbouring sectors that a scheduler would merge, again and again.
+    let event = |time_us: u64, action: char, lba: u64| {
+        format!("8,0 1 1 {}.{:06} 7 {action} R {lba} + 8 [0]\n", time_us / 1_000_000, time_us % 1_000_000)
+    };
+    let mut text = String::new();
+    for pair in 0..100 {
+        let (at, lba) = (pair * 5_000, pair * 64);
+        text += &[event(at, 'D', lba), event(at, 'D', lba + 8), event(at + 70, 'C', lba)].concat();
+        text += &event(at + 90, 'C', lba + 8);
+    }
+    let lab = Lab::new();
+    lab.write("reads.txt", &text);
+    let one = &lab.run(&["host.queue_depth=1", "device.read_time=60us"], &["reads.txt"])[0];
+    assert_eq!((one.requests, &one.kind[..]), (200, "recording (blkparse)"));
+    let cell = &one.cells[0];
+    assert_eq!((cell.recorded_requests, cell.mean_ns.recorded), (200, 80_000.0));
+    // The second of each pair waits for the first, which is no part of its latency.
+    let (first, last) = (cell.percentiles[0].simulated_ns, cell.percentiles.last().unwrap().simulated_ns);
+    assert!(first > 60_000 && last < 100_000, "{cell:?}");
+    assert!(one.warnings[0].starts_with("50.0 % of the simulated requests waited for the drive"), "{:?}", one.warnings);
+}
+
+#[test]
+fn a_recording_without_completions_is_refused() {
+    let lab = Lab::new();
+    let issued = (0..200).map(|at| format!("8,0 1 1 0.{at:06} 7 D R {} + 8 [x]\n", at * 8));
+    lab.write("issued.txt", issued.collect::<String>());
+    let problem = lab.refusal(&[], &["issued.txt"]);
+    assert!(problem.contains("none of 200 issued requests (D) has a completion (C)"), "{problem}");
+    lab.write("spc.txt", "0,20941264,8192,W,0.551706,Alpha/NT\n");
+    let problem = lab.refusal(&[], &["spc.txt"]);
+    assert!(problem.contains("the format `spc` has no latencies") && problem.contains("blktrace"), "{problem}");
+    lab.write("zero.csv", reads([0; 500]));
+    let problem = lab.refusal(&[], &["zero.csv"]);
+    assert!(problem.contains("0 of 500 requests have a latency"), "{problem}");
+}
+
+#[test]
+fn too_few_latencies_are_refused_and_a_cell_of_too_few_is_named() {
+    let lab = Lab::new();
+    lab.write("few.csv", reads((0..99).map(|at| 50_000 + at)));
+    let problem = lab.refusal(&[], &["few.csv"]);
+    assert!(problem.contains("99 of 99 requests have a latency") && problem.contains("at least 100"), "{problem}");
+    lab.write("enough.csv", reads((0..100).map(|at| 50_000 + at)));
+    assert_eq!(lab.run(&[], &["enough.csv"])[0].cells.len(), 1);
+}
+
+#[test]
+fn clocks_that_go_backwards_are_refused() {
+    let lab = Lab::new();
+    lab.write("back.csv", own(",latency_ns", ["5,R,0,8,100", "4,R,8,8,100"].map(str::to_owned)));
+    let problem = lab.refusal(&[], &["back.csv"]);
+    assert!(problem.contains("the time goes back by 1 ns") && problem.contains("workload.sort"), "{problem}");
+    let event = |at: u64, action: char, lba: u64| format!("8,0 1 1 0.{at:06} 7 {action} R {lba} + 8 [0]\n");
+    let mut text = String::new();
+    for at in 0..200 {
+        let (first, last) = if at % 50 == 0 { ('C', 'D') } else { ('D', 'C') };
+        text += &[event(at * 100, first, at * 8), event(at * 100 + 50, last, at * 8)].concat();
+    }
+    lab.write("before.txt", text);
+    let problem = lab.refusal(&[], &["before.txt"]);
+    assert!(problem.contains("4 of 200 requests complete before they are issued"), "{problem}");
+}
+
+#[test]
+fn two_devices_are_refused() {
+    let lab = Lab::new();
+    let lines = (0..200).map(|at| format!("{},R,0,8,100,{}", at * 1_000, u8::from(at % 4 == 0)));
+    lab.write("two.csv", own(",latency_ns,device", lines));
+    let problem = lab.refusal(&[], &["two.csv"]);
+    assert!(problem.contains("requests of 2 devices: 150 of device 0, 50 of device 1"), "{problem}");
+}
+
+#[test]
+fn a_broken_latency_column_is_refused() {
+    let lab = Lab::new();
+    lab.write("polled.csv", reads([17_179_869_183; 500]));
+    let problem = lab.refusal(&[], &["polled.csv"]);
+    assert!(problem.contains("every other latency is 17.0 s or longer (p1 17.0 s, p99 17.0 s)"), "{problem}");
+    // 4 s each, 10 us apart: by Little's law more than any queue holds.
+    let lines = (0..400_000_u64).map(|at| format!("{},R,0,8,4000000000", at * 10_000));
+    lab.write("little.csv", own(",latency_ns", lines));
+    let problem = lab.refusal(&[], &["little.csv"]);
+    assert!(problem.contains("requests outstanding on average, by Little's law"), "{problem}");
+    lab.write("even.csv", reads([80_000; 1_000]));
+    let doubts = &lab.run(&[], &["even.csv"])[0].warnings;
+    assert!(doubts[0].starts_with("nearly every recorded latency is 80.0 us"), "{doubts:?}");
+}
+
+#[test]
+fn lone_reads_of_milliseconds_may_be_those_of_a_disk() {
+    let lab = Lab::new();
+    let lines = |ns: u64| (0..200).map(move |at| format!("{},R,{},8,{}", at * 20_000_000, at * 64, ns + at % 7));
+    lab.write("disk.csv", own(",latency_ns", lines(6_000_000))).write("flash.csv", own(",latency_ns", lines(600_000)));
+    let disk = &lab.run(&[], &["disk.csv"])[0].warnings;
+    assert!(disk[0].starts_with("this may be a disk: of 199 reads elsewhere"), "{disk:?}");
+    assert!(lab.run(&[], &["flash.csv"])[0].warnings.is_empty());
+}
+
+#[test]
+fn a_replay_that_is_not_that_of_the_recording_is_refused() {
+    let lab = Lab::new();
+    lab.write("reads.csv", reads((0..200).map(|at| 50_000 + at)));
+    for (set, found) in [
+        ("workload.replay=closed", "`replay` = \"closed\""),
+        ("workload.speed=2", "`speed` = 2"),
+        ("workload.replicate=true", "`replicate` = true"),
+        ("run.timing=counting", "a validation without time"),
+    ] {
+        let problem = lab.refusal(&[set], &["reads.csv"]);
+        assert!(problem.contains(found) && problem.contains("--set"), "{problem}");
+    }
+    let problem = lab.refusal(&[], &[]);
+    assert!(problem.contains("a workload of kind \"synthetic\"") && problem.contains("--against"), "{problem}");
+}
+
+#[test]
+fn the_recording_of_the_experiment_itself_is_compared_if_no_other_is_named() {
+    let lab = Lab::new();
+    lab.write("reads.csv", reads((0..300).map(|at| 50_000 + at)));
+    let sets = ["workload.kind=trace", &format!("workload.path={:?}", lab.text("reads.csv")), "workload.requests=250"];
+    let one = &lab.run(&sets, &[])[0];
+    assert_eq!((one.requests, one.cells[0].recorded_requests), (250, 250));
+    assert!(Path::new(&one.input).ends_with("reads.csv"));
+}
+
+/// What fio would print of a run of this drive.
+fn fio_output(experiment: &str, depth: u32, mean_factor: f64) -> String {
+    use flashloom_experiment::config::Source;
+    let sets = [
+        "workload.queue_depth=4",
+        "workload.replay=closed",
+        "workload.synthetic.read_share=1",
+        "workload.synthetic.requests=40000",
+    ];
+    let sets = sets.map(str::to_owned);
+    let text = experiment.replace("interarrival = \"300us\"", "");
+    let source = Source::text("drive.toml", &text);
+    let experiment = Experiment::from_source(&Catalog::builtin(), source, &sets, None).expect("it is sound");
+    let finished = Prepared::new(&experiment).expect("it is sound").run(false, &Quiet, &mut []).expect("it runs");
+    let latency = &finished.host.read_latency;
+    let percentiles = [1.0, 10.0, 50.0, 90.0, 99.0, 99.9]
+        .map(|percent| format!("\"{percent:.6}\": {}", (latency.percentile(percent) as f64 * mean_factor) as u64));
+    let iops = latency.count() as f64 * 1e9 / finished.host.duration_ns as f64 / mean_factor;
+    format!(
+        r#"{{"fio version": "fio-3.35", "jobs": [{{"jobname": "reads",
+            "job options": {{"rw": "randread", "iodepth": "{depth}", "ioengine": "io_uring", "direct": "1"}},
+            "read": {{"total_ios": 40000, "iops": {iops}, "clat_ns": {{"mean": {}, "percentile": {{{}}}}}}}}}]}}"#,
+        latency.mean() * mean_factor,
+        percentiles.join(", ")
+    )
+}
+
+#[test]
+fn a_drive_is_near_what_fio_would_have_measured_of_it_and_far_from_one_that_takes_twice_as_long() {
+    let lab = Lab::new();
+    lab.write("own.json", fio_output(DRIVE, 4, 1.0)).write("slow.json", fio_output(DRIVE, 4, 2.0));
+    let both = lab.run(&[], &["own.json", "slow.json"]);
+    let [own, slow] = &both[..] else { panic!("two measurements") };
+    assert_eq!((own.job.as_deref(), &own.cells[0].operation[..]), (Some("reads"), "read"));
+    let (near, far) = (&own.cells[0], &slow.cells[0]);
+    assert!(near.distance.simulated < 0.01 && near.mean_ns.error.unwrap().abs() < 0.01, "{near:?}");
+    assert!(near.percentiles.iter().all(|one| one.error.unwrap().abs() < 0.05) && near.percentiles.len() == 6);
+    assert!((far.mean_ns.error.unwrap() + 0.5).abs() < 0.01 && far.distance.simulated > 0.4, "{far:?}");
+    assert!(own.rates[0].rate.error.unwrap().abs() < 0.01 && slow.rates[0].rate.error.unwrap() > 0.95);
+    assert!(own.warnings.is_empty() && own.requests < LIMIT, "{own:?}");
+}
+
+#[test]
+fn a_load_that_is_not_closed_and_a_queue_that_is_too_short_are_doubted() {
+    let lab = Lab::new();
+    lab.write("deep.json", fio_output(DRIVE, 32, 1.0));
+    let warnings = &lab.run(&[], &["deep.json"])[0].warnings;
+    assert!(warnings.iter().any(|one| one.contains("of 32 requests were in the recorded drive on average")));
+    assert!(warnings.iter().any(|one| one.contains("the simulated drive holds 16 requests")), "{warnings:?}");
+}
+
+#[test]
+fn a_load_is_simulated_until_its_tail_is_known_or_it_may_be_no_longer() {
+    let lab = Lab::new();
+    lab.write("own.json", fio_output(DRIVE, 4, 1.0));
+    let sets: [String; 0] = [];
+    let validation =
+        Validation::load(&Catalog::builtin(), &[lab.text("drive.toml")], &sets, &[lab.text("own.json")], 1_000);
+    let one = &validation.unwrap().prepare().unwrap().run(&Quiet).unwrap().comparisons[0];
+    assert_eq!(one.requests, 1_000);
+    assert!(one.warnings[0].starts_with("p99.9 of 1,000 simulated requests has an interval of"), "{:?}", one.warnings);
+}
+
+#[test]
+fn the_json_of_fio_is_refused_with_its_file_and_place() {
+    let lab = Lab::new();
+    lab.write("bad.json", "{\n \"fio version\": ?\n}");
+    let problem = lab.refusal(&[], &["bad.json"]);
+    assert!(problem.contains("bad.json:2:") && problem.contains("this is not JSON"), "{problem}");
+    lab.write("own.json", fio_output(DRIVE, 1, 1.0));
+    let problem = lab.refusal(&[], &["own.json"]);
+    assert!(problem.contains("requests outstanding (Little's law)"), "{problem}");
+}

@@ -1,0 +1,103 @@
+//! The result of a validation as text: for each measurement a table of latencies, a list of rates, and what is to be
+//! known of both.
+
+use flashloom_experiment::figures::{count, factor, percent, size, time};
+use flashloom_experiment::validate::{
+    CellResult, Compared, CurvePoint, PercentileResult, RateResult, Score, ValidatedInput, ValidationResult,
+};
+
+use super::{Part, Table};
+
+/// The tables of all measurements, and the lines between them.
+pub fn validation(result: &ValidationResult) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for one in &result.comparisons {
+        if !parts.is_empty() {
+            parts.push(Part::blank());
+        }
+        parts.extend(comparison(one));
+    }
+    parts
+}
+
+fn comparison(one: &ValidatedInput) -> Vec<Part> {
+    let job = one.job.as_ref().map_or(String::new(), |job| format!(", job {job}"));
+    let mut head = format!("{} against {}{job}: {}\n", one.experiment, one.input, one.kind);
+    head.push_str(&format!("load: {}, {} requests\n", one.load, count(one.requests)));
+    if let Some(interval) = &one.interval {
+        head.push_str(&format!("latency: {interval}\n"));
+    }
+    let mut parts = vec![Part::Lines(head)];
+    let mut add = |header: &[&str], names: usize, rows: Vec<Vec<String>>| {
+        if !rows.is_empty() {
+            parts.extend([Part::blank(), Part::Table(Table::new(header, names, rows))]);
+        }
+    };
+    let header = ["latency", "", "recorded", "simulated", "error", "null's error"];
+    add(&header, 2, one.cells.iter().flat_map(cell).collect());
+    add(&["rate", "recorded", "simulated", "error"], 1, one.rates.iter().map(rate).collect());
+    if let Some(curve) = &one.curve {
+        add(&["written", "recorded", "simulated", "error"], 1, curve.points.iter().map(point).collect());
+        let Score { simulated, null } = curve.distance;
+        let text = format!("distance of the rates: {}, of the null {}\n", percent(simulated), percent(null));
+        parts.push(Part::Lines(text));
+    }
+    let notes = [("not compared", &one.not_compared), ("warning", &one.warnings)];
+    let notes: String =
+        notes.iter().flat_map(|(title, lines)| lines.iter().map(move |line| format!("{title}: {line}\n"))).collect();
+    if !notes.is_empty() {
+        parts.extend([Part::blank(), Part::Lines(notes)]);
+    }
+    parts
+}
+
+/// The rows of a cell: its mean, percentiles, distances and stalls.
+fn cell(cell: &CellResult) -> Vec<Vec<String>> {
+    let name = match &cell.size {
+        Some(size) => format!("{} {size}", cell.operation),
+        None => format!("{}, {}", cell.operation, count(cell.recorded_requests)),
+    };
+    let Compared { recorded, simulated, error } = cell.mean_ns;
+    let mut rows = vec![row(&name, "mean", [time(recorded), time(simulated), errors(error), errors(Some(0.0))])];
+    rows.extend(cell.percentiles.iter().map(percentile));
+    for (name, Score { simulated, null }) in [("distance", cell.distance), ("KS", cell.kolmogorov_smirnov)] {
+        rows.push(row("", name, ["".to_owned(), "".to_owned(), percent(simulated), percent(null)]));
+    }
+    for stall in &cell.stalls {
+        let name = format!("{} and longer", time(stall.at_least_ns as f64));
+        let cells = [percent(stall.recorded), percent(stall.simulated), String::new(), percent(stall.null)];
+        rows.push(row("", &name, cells));
+    }
+    rows
+}
+
+fn percentile(one: &PercentileResult) -> Vec<String> {
+    let cells =
+        [time(one.recorded_ns as f64), time(one.simulated_ns as f64), errors(one.error), errors(one.null_error)];
+    row("", &format!("p{}", one.percent), cells)
+}
+
+fn row(name: &str, figure: &str, cells: [String; 4]) -> Vec<String> {
+    [name.to_owned(), figure.to_owned()].into_iter().chain(cells).collect()
+}
+
+/// An error with its sign.
+fn errors(error: Option<f64>) -> String {
+    match error {
+        None => "-".to_owned(),
+        Some(error) if error > 0.0 => format!("+{}", percent(error)),
+        Some(error) => percent(error),
+    }
+}
+
+fn rate(one: &RateResult) -> Vec<String> {
+    let shown = |value: f64| if one.quantity.contains("bytes") { format!("{}/s", size(value)) } else { factor(value) };
+    let Compared { recorded, simulated, error } = one.rate;
+    vec![one.quantity.clone(), shown(recorded), shown(simulated), errors(error)]
+}
+
+fn point(point: &CurvePoint) -> Vec<String> {
+    let shown = |value: f64| format!("{}/s", size(value));
+    let Compared { recorded, simulated, error } = point.rate;
+    vec![size(point.written_bytes as f64), shown(recorded), shown(simulated), errors(error)]
+}
