@@ -24,8 +24,8 @@ use closed::ClosedLoad;
 use recording::Recording;
 
 pub use result::{
-    CellResult, Compared, CurvePoint, CurveResult, PercentileResult, RateResult, Score, StallResult, VALIDATION_SCHEMA,
-    ValidatedInput, ValidationResult,
+    CellResult, Compared, PercentileResult, RateResult, Score, StallResult, VALIDATION_SCHEMA, ValidatedInput,
+    ValidationResult,
 };
 
 /// Every measurement that is to be compared, each with the experiment of its drive; all have been checked.

@@ -120,7 +120,6 @@ impl ClosedLoad {
                 })
                 .collect(),
             rates: self.rates(&finished),
-            curve: None,
             not_compared: self.left_out(),
             warnings,
             config: finished.result.config,

@@ -103,7 +103,6 @@ impl Recording {
             config: finished.result.config,
             cells: compared,
             rates: cells.rates(),
-            curve: None,
             not_compared,
             warnings,
         })
@@ -151,8 +150,7 @@ fn unfit(config: &Config) -> Option<Refusal> {
     let workload = &config.workload;
     if workload.kind != "trace" {
         let refusal = Refusal::new(format!("a workload of kind {:?}", workload.kind), "a recording: \"trace\"");
-        let help = "`--against FILE` names a measurement: a recording, the JSON of fio, or a curve of rate over bytes \
-                    written";
+        let help = "`--against FILE` names a measurement: a recording, or the JSON of fio";
         return Some(refusal.at(["workload.kind"]).help(help));
     }
     if workload.replay_or_default(true) != Replay::Timestamps {

@@ -41,9 +41,6 @@ pub struct ValidatedInput {
     pub cells: Vec<CellResult>,
     /// Rates.
     pub rates: Vec<RateResult>,
-    /// Rate of writes over what was written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub curve: Option<CurveResult>,
     /// What could not be compared, and why.
     pub not_compared: Vec<String>,
     /// Reasons to doubt the comparison.
@@ -157,25 +154,6 @@ pub struct RateResult {
     /// Quantity, with its unit.
     pub quantity: String,
     /// Its values.
-    #[serde(flatten)]
-    pub rate: Compared,
-}
-
-/// Rate of writes over bytes written.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CurveResult {
-    /// Points of the measurement, in order.
-    pub points: Vec<CurvePoint>,
-    /// Mean absolute difference of the rates, weighted by the bytes written, as a share of the recorded mean rate.
-    pub distance: Score,
-}
-
-/// A stretch of a curve.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CurvePoint {
-    /// Bytes written at its end.
-    pub written_bytes: u64,
-    /// Rate over the stretch, in bytes per second.
     #[serde(flatten)]
     pub rate: Compared,
 }

@@ -3,7 +3,7 @@
 
 use flashloom_experiment::figures::{count, factor, percent, size, time};
 use flashloom_experiment::validate::{
-    CellResult, Compared, CurvePoint, PercentileResult, RateResult, Score, ValidatedInput, ValidationResult,
+    CellResult, Compared, PercentileResult, RateResult, Score, ValidatedInput, ValidationResult,
 };
 
 use super::{Part, Table};
@@ -36,12 +36,6 @@ fn comparison(one: &ValidatedInput) -> Vec<Part> {
     let header = ["latency", "", "recorded", "simulated", "error", "null's error"];
     add(&header, 2, one.cells.iter().flat_map(cell).collect());
     add(&["rate", "recorded", "simulated", "error"], 1, one.rates.iter().map(rate).collect());
-    if let Some(curve) = &one.curve {
-        add(&["written", "recorded", "simulated", "error"], 1, curve.points.iter().map(point).collect());
-        let Score { simulated, null } = curve.distance;
-        let text = format!("distance of the rates: {}, of the null {}\n", percent(simulated), percent(null));
-        parts.push(Part::Lines(text));
-    }
     let notes = [("not compared", &one.not_compared), ("warning", &one.warnings)];
     let notes: String =
         notes.iter().flat_map(|(title, lines)| lines.iter().map(move |line| format!("{title}: {line}\n"))).collect();
@@ -94,10 +88,4 @@ fn rate(one: &RateResult) -> Vec<String> {
     let shown = |value: f64| if one.quantity.contains("bytes") { format!("{}/s", size(value)) } else { factor(value) };
     let Compared { recorded, simulated, error } = one.rate;
     vec![one.quantity.clone(), shown(recorded), shown(simulated), errors(error)]
-}
-
-fn point(point: &CurvePoint) -> Vec<String> {
-    let shown = |value: f64| format!("{}/s", size(value));
-    let Compared { recorded, simulated, error } = point.rate;
-    vec![size(point.written_bytes as f64), shown(recorded), shown(simulated), errors(error)]
 }
