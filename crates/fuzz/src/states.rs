@@ -53,7 +53,7 @@ ftl.mapping=kast ftl.kast.log_blocks=6 ftl.kast.k=3 ftl.kast.stream_threshold=4 
 ftl.mapping=mcsplit ftl.mcsplit.log_blocks=6
 ftl.allocation=slap ftl.slap.substreams=auto ftl.slap.delta_reads=16 ftl.slap.stream_threshold=4
 ftl.allocation=slap ftl.slap.search=window ftl.slap.window=10ms ftl.slap.stream_threshold=4
-ftl.mapping=dftl ftl.dftl.cache=512B device.reliability=linear device.linear.erases_a_retry=2 device.linear.max_retries=1
+ftl.mapping=dftl ftl.dftl.cache=512B device.reliability=linear device.linear.erases_a_retry=2
 ";
 
 /// A drive, and how it is aged and run.

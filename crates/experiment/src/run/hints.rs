@@ -234,8 +234,8 @@ impl Run<'_> {
             return None;
         }
         let text = format!(
-            "The drive held the {depth} commands that `host.queue_depth` allows most of the time, and {} of the latency \
-             passed in the host: the queue depth was the limit.",
+            "The drive held the {depth} commands that `host.queue_depth` allows most of the time, and {} of the \
+             latency passed in the host: the queue depth was the limit.",
             percent(outside)
         );
         hint("queue-depth", "host.queue_depth", text)
