@@ -10,7 +10,7 @@ use flashloom_workload::Op;
 
 use super::cells::result;
 use super::distribution::{likeness_of_percentiles, uncertainty_of_p99_9};
-use super::fio_output::{MeasuredDirection, MeasuredJob, Order};
+use super::fio_output::{JobOrder, MeasuredDirection, MeasuredJob};
 use super::result::{Compared, RateResult, ValidatedInput};
 use crate::config::Experiment;
 use crate::figures::{count, factor, percent};
@@ -39,8 +39,8 @@ impl ClosedLoad {
     pub fn sets(&self) -> Vec<String> {
         let MeasuredJob { order, read_share, block_bytes, outstanding, .. } = &self.job;
         let pattern = match order {
-            Order::Sequential => "sequential",
-            Order::Random => "random",
+            JobOrder::Sequential => "sequential",
+            JobOrder::Random => "random",
         };
         vec![
             "workload.kind=synthetic".to_owned(),
@@ -81,8 +81,8 @@ impl ClosedLoad {
         }
         let MeasuredJob { order, read_share, block_bytes, outstanding, .. } = &self.job;
         let order = match order {
-            Order::Sequential => "sequential",
-            Order::Random => "random",
+            JobOrder::Sequential => "sequential",
+            JobOrder::Random => "random",
         };
         let load = format!(
             "{order}, {} reads, {}, {outstanding} outstanding",
@@ -156,7 +156,7 @@ impl ClosedLoad {
         if let Some(size) = &self.job.size {
             left_out.push(format!("the space of the job (`size` = {size}): the simulated one has the whole drive"));
         }
-        if self.job.processes > 1 && self.job.order == Order::Sequential {
+        if self.job.processes > 1 && self.job.order == JobOrder::Sequential {
             let processes = self.job.processes;
             left_out.push(format!("the {processes} streams of the processes: the simulated load is one stream"));
         }

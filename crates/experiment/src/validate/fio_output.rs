@@ -106,9 +106,9 @@ const OF_FIO_ITSELF: [&str; 24] = [
 /// Engines that wait for each request before the next, whatever `iodepth` says.
 const ONE_AT_A_TIME: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
 
-/// Order in which the requests of a job go through its space.
+/// JobOrder in which the requests of a job go through its space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum JobOrder {
     /// One after the other.
     Sequential,
     /// At random.
@@ -120,8 +120,8 @@ pub enum Order {
 pub struct MeasuredJob {
     /// Name of the job.
     pub name: String,
-    /// Order of its requests.
-    pub order: Order,
+    /// JobOrder of its requests.
+    pub order: JobOrder,
     /// Share of reads among them.
     pub read_share: f64,
     /// Size of each.
@@ -273,7 +273,7 @@ fn measured(job: &Job, options: &Options, number: usize) -> Result<MeasuredJob, 
     Ok(measured)
 }
 
-fn pattern(options: &Options) -> Result<(Order, f64), Refusal> {
+fn pattern(options: &Options) -> Result<(JobOrder, f64), Refusal> {
     let rw = options.get(&["rw", "readwrite"]).unwrap_or("read");
     let mixed = || -> Result<f64, Refusal> {
         let percent = match options.get(&["rwmixwrite"]) {
@@ -283,12 +283,12 @@ fn pattern(options: &Options) -> Result<(Order, f64), Refusal> {
         Ok(percent as f64 / 100.0)
     };
     Ok(match rw {
-        "read" => (Order::Sequential, 1.0),
-        "write" => (Order::Sequential, 0.0),
-        "rw" | "readwrite" => (Order::Sequential, mixed()?),
-        "randread" => (Order::Random, 1.0),
-        "randwrite" => (Order::Random, 0.0),
-        "randrw" => (Order::Random, mixed()?),
+        "read" => (JobOrder::Sequential, 1.0),
+        "write" => (JobOrder::Sequential, 0.0),
+        "rw" | "readwrite" => (JobOrder::Sequential, mixed()?),
+        "randread" => (JobOrder::Random, 1.0),
+        "randwrite" => (JobOrder::Random, 0.0),
+        "randrw" => (JobOrder::Random, mixed()?),
         _ => {
             let expected = "one of read, write, rw, randread, randwrite, randrw";
             return Err(Refusal::new(format!("`rw` = {rw:?}"), expected));
@@ -482,7 +482,7 @@ mod tests {
             output(r#", "numjobs": "2", "group_reporting": "1", "iodepth": "64""#, &direction_of(98_000.0, SOUND));
         let jobs = read("fio.json", &text).unwrap();
         let [job] = &jobs[..] else { panic!("one job") };
-        assert_eq!((job.order, job.read_share, job.block_bytes), (Order::Random, 1.0, 4_096));
+        assert_eq!((job.order, job.read_share, job.block_bytes), (JobOrder::Random, 1.0, 4_096));
         assert_eq!((job.outstanding, job.processes, job.write.as_ref()), (8, 2, None));
         let read = job.read.as_ref().unwrap();
         assert_eq!((read.requests, read.iops, read.percentiles[2]), (9_000, 40_000.0, (99.9, 300_000)));
