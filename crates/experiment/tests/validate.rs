@@ -320,6 +320,14 @@ fn a_load_is_simulated_until_its_tail_is_known_or_it_may_be_no_longer() {
     let one = &validation.unwrap().prepare().unwrap().run(&Quiet).unwrap().comparisons[0];
     assert_eq!(one.requests, 1_000);
     assert!(one.warnings[0].starts_with("p99.9 of 1,000 simulated requests has an interval of"), "{:?}", one.warnings);
+    // A tenth are writes, and no order statistic bounds p99.9 of 2,000 from above.
+    let reads = fio_output(DRIVE, 8, 1.0).replace("\"randread\"", "\"randrw\", \"rwmixread\": \"90\"");
+    let (job, direction) = reads.split_once("\"read\": ").expect("it has reads");
+    let direction = direction.strip_suffix("}]}").expect("the ends of job, jobs and output");
+    lab.write("mixed.json", format!("{job}\"read\": {direction}, \"write\": {direction}}}]}}"));
+    let one = &lab.run(&[], &["mixed.json"])[0];
+    assert!((40_000..=LIMIT).contains(&one.requests), "{one:?}");
+    assert_eq!(one.warnings.iter().any(|one| one.contains("--requests allows more")), one.requests == LIMIT);
 }
 
 #[test]
