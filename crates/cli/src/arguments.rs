@@ -126,8 +126,8 @@ pub struct RunArguments {
 /// Arguments of `report`.
 #[derive(Debug, Args)]
 pub struct ReportArguments {
-    /// Result, as `run --json`, `compare --json` or `compare --out` wrote it; or the data set of a sweep, the folder
-    /// that `flashloom.sweep` of the Python package wrote, or one of its files.
+    /// Result, as `run --json`, `compare --json`, `compare --out` or `validate --json` wrote it; or the data set of a
+    /// sweep, the folder that `flashloom.sweep` of the Python package wrote, or one of its files.
     #[arg(value_name = "RESULT.json|DATASET")]
     pub result: String,
     /// Page to write.

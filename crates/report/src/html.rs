@@ -1,7 +1,7 @@
 //! A report as one HTML page: works offline, prints, needs nothing beside it.
 //!
 //! ```text
-//! document   what is reported: the result of a run, a comparison, or the data set of a sweep
+//! document   what is reported: the result of a run, a comparison, a validation, or the data set of a sweep
 //! page       sections in order, each of charts, tables and notes; the frame around them
 //! markup     elements, attributes and texts as they are written, all of them escaped
 //! chart      a picture's numbers for the library that draws it, and the same numbers as a table
@@ -9,6 +9,7 @@
 //! run        sections of a run        course      over time and by place
 //! comparison sections of a comparison facts       configuration, origin, and what was checked
 //! sweep      sections of a data set   values      a figure by the values of a key
+//! validation sections of a validation
 //! front      the Pareto front of a comparison or a sweep
 //! figure     the figures of a run that tables list, axes show and fronts weigh
 //! ```
@@ -30,6 +31,7 @@ mod markup;
 mod page;
 mod run;
 mod sweep;
+mod validation;
 mod values;
 
 pub use document::Document;

@@ -22,6 +22,7 @@ pub use hints::hints;
 pub use summary::summary;
 pub use table::{Table, rows, table};
 pub use validation::validation;
+pub(crate) use validation::{CELL_COLUMNS, RATE_COLUMNS, cell_rows, rate_row, signed};
 
 /// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -161,7 +161,8 @@ fn cell(
         return Err(None);
     }
     if has < LEAST {
-        return Err(Some(format!("{}: {} latencies, of which a cell takes {LEAST}", name(), count(has))));
+        let latencies = if has == 1 { "latency" } else { "latencies" };
+        return Err(Some(format!("{}: {} {latencies}, of which a cell takes {LEAST}", name(), count(has))));
     }
     let Some(likeness) = Likeness::of(recorded, simulated) else {
         return Err(Some(format!("{}: all latencies are shorter than a tick of the recording's clock", name())));
@@ -236,7 +237,7 @@ mod tests {
         ];
         assert_eq!(seen, expected);
         assert_eq!(compared[3].mean_ns.error, Some(-0.5));
-        assert_eq!(not_compared, ["reads to 256 KiB: 1 latencies, of which a cell takes 100"]);
+        assert_eq!(not_compared, ["reads to 256 KiB: 1 latency, of which a cell takes 100"]);
     }
 
     #[test]

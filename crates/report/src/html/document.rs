@@ -5,6 +5,7 @@ use std::path::Path;
 use flashloom_experiment::result::{
     COMPARE_SCHEMA, Comparison, KEPT_SCHEMA, KeptRun, RESULT_SCHEMA, RunResult, Unread, parse, schema_of,
 };
+use flashloom_experiment::validate::{VALIDATION_SCHEMA, ValidationResult};
 use flashloom_files::{BYTE_ORDER_MARK, RESULT_LIMIT_BYTES, read_input};
 use flashloom_units::{Problem, ProblemPlace, Refusal};
 use serde::de::DeserializeOwned;
@@ -12,13 +13,15 @@ use serde::de::DeserializeOwned;
 use super::sweep;
 use crate::dataset::DataSet;
 
-/// A result, a comparison, or a data set.
+/// A result, a comparison, a validation, or a data set.
 #[derive(Clone, Debug)]
 pub enum Document {
     /// One run.
     Run(Box<RunResult>),
     /// The runs of a comparison.
     Comparison(Comparison),
+    /// Drives beside measurements of real ones.
+    Validation(Box<ValidationResult>),
     /// The runs of a sweep.
     Sweep(DataSet),
 }
@@ -34,7 +37,7 @@ impl Document {
         if (path.is_dir() || path.is_file()) && DataSet::is_at(path) {
             return DataSet::read(path, &sweep::COLUMNS).map(Self::Sweep);
         }
-        let expected = "the JSON of a result or a comparison, or the data set of a sweep";
+        let expected = "the JSON of a result, a comparison or a validation, or the data set of a sweep";
         let refuse = |found: String| Problem::file(name, found, expected);
         let bytes = read_input(path, RESULT_LIMIT_BYTES).map_err(|reason| refuse(reason.to_string()))?;
         let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
@@ -42,7 +45,7 @@ impl Document {
         Self::read(name, text)
     }
 
-    /// Reads what `run --json`, `compare --json` or `compare --out` wrote; `name` is that of the file.
+    /// Reads what `run --json`, `compare --json`, `compare --out` or `validate --json` wrote; `name` is that of the file.
     ///
     /// # Errors
     /// No JSON, with line and column; or JSON of something else, or of another version.
@@ -52,9 +55,11 @@ impl Document {
             RESULT_SCHEMA => Ok(Self::Run(parsed(name, text)?)),
             COMPARE_SCHEMA => Ok(Self::Comparison(*parsed(name, text)?)),
             KEPT_SCHEMA => Ok(Self::Run(Box::new(parsed::<KeptRun>(name, text)?.result))),
+            VALIDATION_SCHEMA => Ok(Self::Validation(parsed(name, text)?)),
             other => {
                 let found = if other.is_empty() { "no `schema`".to_owned() } else { format!("`schema` = {other:?}") };
-                let expected = format!("`schema` = {RESULT_SCHEMA:?}, {COMPARE_SCHEMA:?} or {KEPT_SCHEMA:?}");
+                let known = [RESULT_SCHEMA, COMPARE_SCHEMA, KEPT_SCHEMA].map(|schema| format!("{schema:?}"));
+                let expected = format!("`schema` = {} or {VALIDATION_SCHEMA:?}", known.join(", "));
                 let problem = Problem::file(name, found, expected);
                 Err(problem.with_help("write a result with `flashloom run --json` or `flashloom compare --json`"))
             }
@@ -69,6 +74,7 @@ impl Document {
         let comparison = match self {
             Self::Comparison(comparison) => comparison,
             Self::Run(_) => return Err(Refusal::new("`--run` with the result of one run", "a comparison")),
+            Self::Validation(_) => return Err(Refusal::new("`--run` with a validation", "a comparison")),
             Self::Sweep(_) => {
                 let refusal = Refusal::new("`--run` with the data set of a sweep", "a comparison");
                 return Err(refusal.help("a row has the figures of a run, not its whole result"));
@@ -90,7 +96,7 @@ fn refused(name: &str, text: &str, Unread { found, place, is_syntax }: Unread) -
         Refusal::new(format!("this is not JSON: {found}"), "JSON, as `flashloom run --json` writes it")
     } else {
         let refusal = Refusal::new(found, "a result as this version writes it");
-        refusal.help("schema/result.json and schema/compare.json describe every field")
+        refusal.help("schema/result.json, schema/compare.json and schema/validation.json describe every field")
     };
     let problem = refusal.in_file(name);
     let (line, column) = place.unwrap_or((0, 0));

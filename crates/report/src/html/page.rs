@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use super::chart::{Chart, Table};
 use super::long::Long;
 use super::markup::Markup;
-use super::{Document, ECHARTS, comparison, run, sweep};
+use super::{Document, ECHARTS, comparison, run, sweep, validation};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = concat!(
@@ -72,6 +72,7 @@ pub fn page(name: &str, document: &Document) -> String {
         Document::Run(result) => ("Run", run::sections(result)),
         Document::Comparison(comparison) => ("Comparison", comparison::sections(comparison)),
         Document::Sweep(data) => ("Sweep", sweep::sections(data)),
+        Document::Validation(result) => ("Validation", validation::sections(result)),
     };
     let heading = format!("{title}: {name}");
     let mut markup = Markup::document();

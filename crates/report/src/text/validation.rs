@@ -8,6 +8,11 @@ use flashloom_experiment::validate::{
 
 use super::{Part, Table};
 
+/// Columns of the latencies of a cell.
+pub const CELL_COLUMNS: [&str; 6] = ["latency", "", "recorded", "simulated", "error", "null's error"];
+/// Columns of rates.
+pub const RATE_COLUMNS: [&str; 4] = ["rate", "recorded", "simulated", "error"];
+
 /// The tables of all measurements, and the lines between them.
 pub fn validation(result: &ValidationResult) -> Vec<Part> {
     let mut parts = Vec::new();
@@ -33,9 +38,8 @@ fn comparison(one: &ValidatedInput) -> Vec<Part> {
             parts.extend([Part::blank(), Part::Table(Table::new(header, names, rows))]);
         }
     };
-    let header = ["latency", "", "recorded", "simulated", "error", "null's error"];
-    add(&header, 2, one.cells.iter().flat_map(cell).collect());
-    add(&["rate", "recorded", "simulated", "error"], 1, one.rates.iter().map(rate).collect());
+    add(&CELL_COLUMNS, 2, one.cells.iter().flat_map(cell_rows).collect());
+    add(&RATE_COLUMNS, 1, one.rates.iter().map(rate_row).collect());
     let notes = [("not compared", &one.not_compared), ("warning", &one.warnings)];
     let notes: String =
         notes.iter().flat_map(|(title, lines)| lines.iter().map(move |line| format!("{title}: {line}\n"))).collect();
@@ -46,13 +50,13 @@ fn comparison(one: &ValidatedInput) -> Vec<Part> {
 }
 
 /// The rows of a cell: its mean, percentiles, distances and stalls.
-fn cell(cell: &CellResult) -> Vec<Vec<String>> {
+pub fn cell_rows(cell: &CellResult) -> Vec<Vec<String>> {
     let name = match &cell.size {
         Some(size) => format!("{} {size}", cell.operation),
         None => format!("{}, {}", cell.operation, count(cell.recorded_requests)),
     };
     let Compared { recorded, simulated, error } = cell.mean_ns;
-    let mut rows = vec![row(&name, "mean", [time(recorded), time(simulated), errors(error), errors(Some(0.0))])];
+    let mut rows = vec![row(&name, "mean", [time(recorded), time(simulated), signed(error), signed(Some(0.0))])];
     rows.extend(cell.percentiles.iter().map(percentile));
     for (name, Score { simulated, null }) in [("distance", cell.distance), ("KS", cell.kolmogorov_smirnov)] {
         rows.push(row("", name, ["".to_owned(), "".to_owned(), percent(simulated), percent(null)]));
@@ -67,7 +71,7 @@ fn cell(cell: &CellResult) -> Vec<Vec<String>> {
 
 fn percentile(one: &PercentileResult) -> Vec<String> {
     let cells =
-        [time(one.recorded_ns as f64), time(one.simulated_ns as f64), errors(one.error), errors(one.null_error)];
+        [time(one.recorded_ns as f64), time(one.simulated_ns as f64), signed(one.error), signed(one.null_error)];
     row("", &format!("p{}", one.percent), cells)
 }
 
@@ -76,7 +80,7 @@ fn row(name: &str, figure: &str, cells: [String; 4]) -> Vec<String> {
 }
 
 /// An error with its sign.
-fn errors(error: Option<f64>) -> String {
+pub fn signed(error: Option<f64>) -> String {
     match error {
         None => "-".to_owned(),
         Some(error) if error > 0.0 => format!("+{}", percent(error)),
@@ -84,8 +88,9 @@ fn errors(error: Option<f64>) -> String {
     }
 }
 
-fn rate(one: &RateResult) -> Vec<String> {
+/// The row of a rate.
+pub fn rate_row(one: &RateResult) -> Vec<String> {
     let shown = |value: f64| if one.quantity.contains("bytes") { format!("{}/s", size(value)) } else { factor(value) };
     let Compared { recorded, simulated, error } = one.rate;
-    vec![one.quantity.clone(), shown(recorded), shown(simulated), errors(error)]
+    vec![one.quantity.clone(), shown(recorded), shown(simulated), signed(error)]
 }

@@ -6,6 +6,7 @@ use flashloom_report::html::{Document, page};
 use serde_json::{Map, Value, json};
 
 use super::dataset::write;
+use super::validation::validation;
 use super::{HOSTILE, PICTURES, comparison, elements, own, run};
 
 /// What a key or a text of a document is replaced with: a number keeps them apart.
@@ -56,6 +57,7 @@ fn replaced(document: &Value, replacement: Replacement<'_>) -> (Value, usize, us
         let is_free = match read(&value) {
             Some(Document::Run(result)) => kept(&result, &replacement(10_000 + changed_keys)),
             Some(Document::Comparison(comparison)) => kept(&comparison, &replacement(10_000 + changed_keys)),
+            Some(Document::Validation(result)) => kept(&result, &replacement(10_000 + changed_keys)),
             _ => false,
         };
         if is_free {
@@ -123,6 +125,11 @@ fn a_hostile_comparison_makes_the_page_of_a_plain_one() {
     value["hints"] = json!([{ "about": "a", "text": "t", "key": "k", "rows": [1, 2] }]);
     value["left_out"] = json!([{ "vary": { "a": "b" }, "problems": ["p"] }]);
     check(&value, 160, 240);
+}
+
+#[test]
+fn a_hostile_validation_makes_the_page_of_a_plain_one() {
+    check(&validation(2), 30, 60);
 }
 
 /// A data set whose varied keys, their values and everything else that is a text are made by `text`.

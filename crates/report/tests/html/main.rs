@@ -4,6 +4,7 @@ mod dataset;
 mod hostile;
 mod palette;
 mod sweep;
+mod validation;
 
 use std::collections::BTreeMap;
 use std::fs;
