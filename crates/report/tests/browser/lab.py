@@ -30,7 +30,7 @@ def run(name, *arguments):
 @functools.cache
 def reports():
     """Makes a page of each kind once, and returns their names: of a run, of comparisons without and with seeds, of a
-    sweep."""
+    validation, of a sweep."""
     flashloom("report", run("run"), "-o", "run.html")
     vary = ["--vary", "ftl.gc=greedy,fifo", "--vary", "device.over_provisioning=20%,30%,40%"]
     few = ["--set", "workload.synthetic.requests=15000", "--quiet"]
@@ -42,8 +42,16 @@ def reports():
     flashloom("compare", ROOT / "experiments" / "quickstart.toml", *vary, *few, "--quiet", "--json", "seeds.json")
     for name in ["compare", "seeds"]:
         flashloom("report", f"{name}.json", "-o", f"{name}.html")
+    # A run's own log, against a drive whose reads take longer.
+    open_load = ["workload.synthetic.interarrival=100us", "workload.synthetic.requests=40000"]
+    open_load = [part for setting in open_load for part in ("--set", setting)]
+    quickstart = ROOT / "experiments" / "quickstart.toml"
+    flashloom("run", quickstart, *open_load, "--log", "log.csv", "--quiet")
+    slower = ["--set", "workload.sort=true", "--set", "device.read_time=60us"]
+    flashloom("validate", quickstart, "--against", "log.csv", *slower, "--json", "validation.json")
+    flashloom("report", "validation.json", "-o", "validation.html")
     flashloom("report", HERE.parent / "sweep", "-o", "sweep.html")
-    return ["run.html", "compare.html", "seeds.html", "sweep.html"]
+    return ["run.html", "compare.html", "seeds.html", "validation.html", "sweep.html"]
 
 
 @contextlib.contextmanager

@@ -42,7 +42,7 @@ def show(opened, figure):
 
 
 class Report(unittest.TestCase):
-    """The pages of a run, a comparison and a sweep."""
+    """The pages of a run, a comparison, a validation and a sweep."""
 
     @classmethod
     def setUpClass(cls):
@@ -76,6 +76,10 @@ class Report(unittest.TestCase):
     def test_every_picture_of_a_comparison_is_drawn_in_both_themes(self):
         for scheme in ["light", "dark"]:
             self.assertEqual(self.check("compare.html", scheme), 6)
+
+    def test_every_picture_of_a_validation_is_drawn_in_both_themes(self):
+        for scheme in ["light", "dark"]:
+            self.assertEqual(self.check("validation.html", scheme), 2)
 
     def test_every_picture_of_a_sweep_is_drawn_in_both_themes(self):
         for scheme in ["light", "dark"]:
@@ -190,7 +194,11 @@ class Hostile(unittest.TestCase):
         flashloom("run", HERE / "busy.toml", *few, "--json", "plain-run.json")
         vary = ["--vary", "ftl.gc=greedy,fifo", "--vary", "host.queue_depth=2,32", "--vary", "run.seed=1,2"]
         flashloom("compare", HERE / "busy.toml", *vary, *few, "--json", "plain-compare.json", "--quiet")
-        for name in ["run", "compare"]:
+        open_load = ["--set", "workload.synthetic.interarrival=100us", "--set", "workload.replay=timestamps"]
+        flashloom("run", HERE / "busy.toml", *few, *open_load, "--log", "log.csv", "--quiet")
+        own = ["--against", "log.csv", "--set", "workload.sort=true"]
+        flashloom("validate", HERE / "busy.toml", *own, "--json", "plain-validate.json")
+        for name in ["run", "compare", "validate"]:
             whole = json.loads((FOLDER / f"plain-{name}.json").read_text())
             if name == "compare":
                 whole["expectations"] = [{"claim": "c", "formula": "f", "value": 1.0, "at_least": 0.0, "holds": True}]
@@ -223,7 +231,7 @@ class Hostile(unittest.TestCase):
         (FOLDER / "hostile-sweep").mkdir()
         written = arrow.table(made).replace_schema_metadata(metadata)
         parquet.write_table(written, FOLDER / "hostile-sweep" / "data.parquet", compression="zstd")
-        for name in ["run.json", "compare.json", "sweep"]:
+        for name in ["run.json", "compare.json", "validate.json", "sweep"]:
             # The title of the page is the name of the file.
             source = FOLDER / f"hostile-{name}"
             named = source.with_name("'\"><img src=x onerror=document.title='ran'>" + name)
@@ -271,7 +279,7 @@ class Hostile(unittest.TestCase):
                     "() => Object.getOwnPropertyNames(Object.prototype).map(name => Object.prototype[name])"
                     ".concat(Object.prototype).filter(one => one && 'next' in one).length")
                 self.assertEqual(changed, 0)
-                self.assertRegex(opened.title(), "^(Run|Comparison|Sweep): ")
+                self.assertRegex(opened.title(), "^(Run|Comparison|Validation|Sweep): ")
                 self.assertEqual(opened.evaluate("violations"), [])
                 self.assertEqual((dialogs, beyond, complaints), ([], [], []))
 
@@ -280,6 +288,9 @@ class Hostile(unittest.TestCase):
 
     def test_nothing_of_a_hostile_comparison_acts(self):
         self.check("hostile-compare.json.html", 6)
+
+    def test_nothing_of_a_hostile_validation_acts(self):
+        self.check("hostile-validate.json.html", 2)
 
     def test_nothing_of_a_hostile_data_set_acts(self):
         self.check("hostile-sweep.html", 7)
