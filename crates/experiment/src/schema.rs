@@ -9,6 +9,7 @@ use crate::config::{Catalog, EXPECT, EXPECT_KEYS, SECTIONS, VARY, json_value};
 use crate::probe::ProbeResult;
 use crate::result::{Comparison, KeptRun, RunResult};
 use crate::validate::ValidationResult;
+use crate::fit::FitResult;
 
 /// The JSON Schema dialect of all of them.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -22,6 +23,7 @@ pub fn schemas(catalog: &Catalog) -> Vec<(&'static str, String)> {
         ("kept.json", text(schema_for!(KeptRun).to_value())),
         ("probe.json", text(schema_for!(ProbeResult).to_value())),
         ("validation.json", text(schema_for!(ValidationResult).to_value())),
+        ("fit.json", text(schema_for!(FitResult).to_value())),
         ("config.json", text(config(catalog))),
     ]
 }
@@ -66,6 +68,7 @@ pub fn all_fields() -> Vec<Field> {
         ("kept", schema_for!(KeptRun).to_value()),
         ("probe", schema_for!(ProbeResult).to_value()),
         ("validation", schema_for!(ValidationResult).to_value()),
+        ("fit", schema_for!(FitResult).to_value()),
         ("recording", schema_for!(TraceInfo).to_value()),
     ];
     for (name, schema) in &roots {

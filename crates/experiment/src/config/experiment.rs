@@ -16,7 +16,7 @@ use flashloom_workload::Fingerprint;
 use flashloom_workload::workload::{Context, JobFiles, Workload};
 
 use super::catalog::{Catalog, KeyId};
-use super::raw::{Axis, Expectation, Report, Source, Sources, read_document, read_set, read_vary};
+use super::raw::{Axis, Expectation, Report, Source, Sources, read_document, read_ends, read_set, read_vary};
 use super::typed::{Config, json_value, rules};
 use crate::formula::Run;
 
@@ -89,6 +89,8 @@ pub struct Experiment {
     pub left_out: Vec<KeyId>,
     /// Expectations of the file about a comparison; a single run ignores them too.
     pub expectations: Vec<Expectation>,
+    /// Ranges of the file's `[fit]` section, which all but a fit ignore.
+    pub ranges: Vec<Axis>,
     /// True if a formula of the file reads the drive's end of life or failed requests: then these are the subject of
     /// the experiment, and not failures of a run.
     pub expects_end_of_life: bool,
@@ -187,9 +189,28 @@ impl Experiment {
             seeds,
             left_out: keys(&left_out),
             expectations,
+            ranges: document.fit,
             expects_end_of_life,
             sources: report.sources,
         })
+    }
+
+    /// The ranges of a fit that starts from this experiment: those of `--vary` options, and the file's for keys that no
+    /// option names.
+    ///
+    /// # Errors
+    /// Every problem of the options.
+    pub fn ranges_with(&mut self, catalog: &Catalog, options: &[String]) -> Result<Vec<Axis>, Problems> {
+        let mut report = Report::on(self.sources.clone());
+        let written = options.iter().filter_map(|text| read_ends(catalog, &mut report, text)).collect();
+        let ranges = sweep::choose_axes(&mut report, self.ranges.clone(), written, &[]);
+        self.sources = report.sources.clone();
+        if report.is_clean() { Ok(ranges) } else { Err(Problems(report.into_problems())) }
+    }
+
+    /// Turns a refusal into a problem at the place of a range.
+    pub(crate) fn problem_of_range(&self, range: &Axis, refusal: Refusal) -> Problem {
+        self.sources.problem(&range.origin, refusal)
     }
 
     /// A run of this experiment with other values for some keys, including keys that vary. Its varied keys keep the
