@@ -165,8 +165,7 @@ impl Fit {
         let start = Start { name: start.to_owned(), source, variant };
         let (combinations, left_out) = (Vec::new(), Vec::new());
         let inputs = inputs.to_vec();
-        let mut fit =
-            Self { start, inputs, hold_out, requests, restarts, seed, cells, space, combinations, left_out };
+        let mut fit = Self { start, inputs, hold_out, requests, restarts, seed, cells, space, combinations, left_out };
         fit.check_cells()?;
         fit.combine(&base)?;
         Ok(fit)
@@ -324,13 +323,7 @@ impl Fit {
         Ok(self.result(&evaluator, &found, &spread, cells))
     }
 
-    fn result(
-        &self,
-        evaluator: &Evaluator<'_>,
-        found: &Search,
-        spread: &Spread,
-        cells: Vec<FittedCell>,
-    ) -> FitResult {
+    fn result(&self, evaluator: &Evaluator<'_>, found: &Search, spread: &Spread, cells: Vec<FittedCell>) -> FitResult {
         let best = &found.best;
         let least = |combination: usize| {
             let of = found.all.iter().filter(|found| found.combination == combination);
@@ -366,7 +359,8 @@ impl Fit {
             warnings.extend(cell.warnings.iter().map(doubt));
         }
         let parameters = spread::parameters(&self.space, &self.combinations, &self.start.variant.config, best, spread);
-        let at_ends = parameters.iter().filter(|parameter| parameter.is_range && parameter.tried.contains(&parameter.value));
+        let at_ends =
+            parameters.iter().filter(|parameter| parameter.is_range && parameter.tried.contains(&parameter.value));
         warnings.extend(at_ends.map(|parameter| {
             format!("`{}` is at an end of its range, {}: a wider range may fit better", parameter.key, parameter.value)
         }));

@@ -150,7 +150,7 @@ fn choice_pages(key: KeyId) -> Vec<Page> {
         Kind::CountOr { or, .. } => std::slice::from_ref(or),
         _ => return Vec::new(),
     };
-    if path == "device.preset" || path == "workload.format" {
+    if path == "workload.format" {
         return Vec::new();
     }
     let page = |choice: &Choice| {
@@ -276,7 +276,7 @@ fn key_page(catalog: &Catalog, key: KeyId) -> Page {
         vec![param_entry(catalog, "", &alone)],
     )];
     match param.kind {
-        Kind::Choice(choices) => {
+        Kind::Choice(choices) | Kind::ChoiceOrFile(choices) => {
             let entries = choices.iter().map(|choice| described(choice.name, choice.help)).collect();
             blocks.push(Block::Entries("Values".to_owned(), entries));
         }

@@ -5,11 +5,11 @@ use flashloom_workload::TraceInfo;
 use schemars::schema_for;
 use serde_json::{Map, Value as Json, json};
 
-use crate::config::{Catalog, EXPECT, EXPECT_KEYS, SECTIONS, VARY, json_value};
+use crate::config::{Catalog, EXPECT, EXPECT_KEYS, FIT, SECTIONS, VARY, json_value};
+use crate::fit::FitResult;
 use crate::probe::ProbeResult;
 use crate::result::{Comparison, KeptRun, RunResult};
 use crate::validate::ValidationResult;
-use crate::fit::FitResult;
 
 /// The JSON Schema dialect of all of them.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -197,6 +197,14 @@ fn config(catalog: &Catalog) -> Json {
             "type": "object"
         }),
     );
+    sections.insert(
+        FIT.to_owned(),
+        json!({
+            "description": "Keys that a fit looks for, such as \"device.read_time\", each with the two ends of its \
+                            range or, of a key that is no quantity, with the list of its values.",
+            "type": "object"
+        }),
+    );
     sections.insert(EXPECT.to_owned(), expectations());
     let mut root = object("A Flashloom experiment.", sections);
     root["$schema"] = DIALECT.into();
@@ -244,6 +252,10 @@ fn property(catalog: &Catalog, param: &Param) -> Json {
         ]}),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Choice(_) | Kind::Policy(_) => json!({ "enum": catalog.names(param) }),
+        Kind::ChoiceOrFile(_) => json!({ "anyOf": [
+            { "enum": catalog.names(param) },
+            { "type": "string", "pattern": "\\.toml$|[/\\\\]" }
+        ] }),
         Kind::Text => json!({ "type": "string" }),
     };
     schema["description"] =

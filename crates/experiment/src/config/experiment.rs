@@ -3,6 +3,7 @@
 //! An [`Experiment`] is loaded from a file, the `--set` options that override it and the `--vary` options that multiply
 //! it: either every problem in one pass, or one [`Config`] per run.
 
+mod preset_file;
 mod sweep;
 mod unused;
 
@@ -20,6 +21,7 @@ use super::raw::{Axis, Expectation, Report, Source, Sources, read_document, read
 use super::typed::{Config, json_value, rules};
 use crate::formula::Run;
 
+use preset_file::PresetFiles;
 pub use sweep::{Sweep, Unfit};
 pub use unused::{Need, Reason, Unused, needs, path_of};
 
@@ -94,6 +96,7 @@ pub struct Experiment {
     /// True if a formula of the file reads the drive's end of life or failed requests: then these are the subject of
     /// the experiment, and not failures of a run.
     pub expects_end_of_life: bool,
+    presets: PresetFiles,
     sources: Sources,
 }
 
@@ -159,6 +162,7 @@ impl Experiment {
         let written: Vec<_> = varies.iter().filter_map(|text| read_vary(catalog, &mut report, text)).collect();
         let axes = sweep::choose_axes(&mut report, std::mem::take(&mut document.axes), written, &sets);
         document.assignments.extend(sets);
+        let presets = PresetFiles::read(catalog, &mut report, &document.assignments, &axes);
         let (mut axes, left_out) = if sweep.is_some() { (axes, Vec::new()) } else { (Vec::new(), axes) };
         if sweep.is_some() && axes.is_empty() && seeds.is_none() && report.is_clean() {
             let expected = "at least one `--vary KEY=A,B`, or a [vary] section";
@@ -168,7 +172,7 @@ impl Experiment {
         if !sweep::check_size(&mut report, &document.assignments, &axes, seeds) {
             return Err(Problems(report.into_problems()));
         }
-        let variants = sweep::cross_product(catalog, &document, &axes);
+        let variants = sweep::cross_product(catalog, &document, &axes, &presets);
         let (mut variants, unfit) = sweep::fitting(variants, skip_unfit, &mut report);
         if let Some(seeds) = seeds {
             variants = sweep::with_seeds(catalog, variants, &mut axes, seeds, &mut report);
@@ -191,6 +195,7 @@ impl Experiment {
             expectations,
             ranges: document.fit,
             expects_end_of_life,
+            presets,
             sources: report.sources,
         })
     }
@@ -290,13 +295,22 @@ impl Experiment {
             let named = [("workload.path", workload.path.as_deref()), ("run.state", run.state.as_deref())];
             named.map(|(key, path)| path.map(|path| self.located(&variant.config, key, path))).into_iter().flatten()
         };
-        std::iter::once(PathBuf::from(&self.name)).chain(self.variants.iter().flat_map(paths)).collect()
+        let presets = self.presets.sources().map(|source| PathBuf::from(&self.sources.get(source).name));
+        let own = std::iter::once(PathBuf::from(&self.name)).chain(presets);
+        own.chain(self.variants.iter().flat_map(paths)).collect()
     }
 
     /// Hash of the experiment's own file, as it was read.
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         let source = self.sources.get(0);
         Fingerprint::of(&source.name, source.text.as_bytes())
+    }
+
+    /// Hash of the file of a run's preset, as it was read; nothing of a preset with a name.
+    pub(crate) fn preset_fingerprint(&self, config: &Config) -> Option<Fingerprint> {
+        let Value::Text(path) = config.settings.value("device.preset") else { return None };
+        let source = self.sources.get(self.presets.source(path)?);
+        Some(Fingerprint::of(&source.name, source.text.as_bytes()))
     }
 
     /// Builds the workload of a run, before its input is read.

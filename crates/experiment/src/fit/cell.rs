@@ -62,7 +62,15 @@ impl Cell {
         let experiment = load(&sets)?;
         let warnings = closed.doubts(&experiment);
         let load = closed.load();
-        Ok(Self { input: input.to_owned(), job: name, load, recorded: Figures(recorded), experiment, footprint, warnings })
+        Ok(Self {
+            input: input.to_owned(),
+            job: name,
+            load,
+            recorded: Figures(recorded),
+            experiment,
+            footprint,
+            warnings,
+        })
     }
 
     /// What a run of it measured.

@@ -44,9 +44,8 @@ pub struct Footprint {
 impl Combination {
     /// The options of a combination; `config` is the start.
     pub fn of_drive(space: &Space, values: Vec<Value>, config: &Config) -> Self {
-        let set = |(list, value): (&super::space::List, &Value)| {
-            Some(format!("{}={}", list.key.path(), toml_value(value)?))
-        };
+        let set =
+            |(list, value): (&super::space::List, &Value)| Some(format!("{}={}", list.key.path(), toml_value(value)?));
         let mut of_drive: Vec<String> = space.lists.iter().zip(&values).filter_map(set).collect();
         let path = "device.blocks";
         let is_given = space.lists.iter().any(|list| list.key.path() == path);

@@ -1,7 +1,7 @@
 //! Simulates cells at points.
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use flashloom_units::Value;
 use rayon::prelude::*;
@@ -82,13 +82,7 @@ impl<'a> Evaluator<'a> {
         self.mean_error(cells, combination, point, seed)
     }
 
-    fn mean_error(
-        &self,
-        cells: &[usize],
-        combination: usize,
-        point: &[f64],
-        seed: u64,
-    ) -> Result<f64, Failure> {
+    fn mean_error(&self, cells: &[usize], combination: usize, point: &[f64], seed: u64) -> Result<f64, Failure> {
         let values = self.space.values(point);
         let error = |cell: &usize| -> Result<f64, Failure> {
             let simulated = self.figures(*cell, combination, &values, seed)?;

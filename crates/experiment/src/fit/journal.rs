@@ -13,7 +13,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use flashloom_files::{NoInput, RESULT_LIMIT_BYTES, read_input};
+use flashloom_files::{NoInput, RESULT_LIMIT_BYTES, read_input, try_lock};
 use flashloom_units::{Problem, visible_path};
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +61,9 @@ impl Journal {
             let problem = Problem::file(visible_path(path), found, expected);
             problem.with_help("remove it to begin again, or name another with --journal")
         };
+        if path.is_symlink() {
+            return Err(refuse("a link, which is not followed".to_owned()));
+        }
         let bytes = match read_input(path, RESULT_LIMIT_BYTES) {
             Ok(bytes) => bytes,
             Err(NoInput::Missing) => Vec::new(),
@@ -83,6 +86,10 @@ impl Journal {
         }
         let cannot = |error: std::io::Error| refuse(format!("the file cannot be written: {error}"));
         let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(cannot)?;
+        // A file system without locks takes the word of its user.
+        if try_lock(&file).is_ok_and(|is_ours| !is_ours) {
+            return Err(refuse("another program is writing it".to_owned()));
+        }
         file.set_len(whole as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(cannot)?;
         if whole == 0 {
             let header = Header { schema: SCHEMA.to_owned(), of: of.to_owned() };
@@ -145,6 +152,8 @@ mod tests {
         journal.keep(2, "x=1", &figures(4.5)).unwrap();
         let text = fs::read(&path).unwrap();
         fs::write(&path, &text[..text.len() - 4]).unwrap();
+        assert!(Journal::open(&path, "a").err().expect("it is locked").to_string().contains("another program"));
+        drop(journal);
         let again = Journal::open(&path, "a").unwrap();
         assert_eq!((again.taken(), again.get(0, "x=1"), again.get(2, "x=1")), (1, Some(figures(1.0 / 3.0)), None));
         again.keep(2, "x=1", &figures(4.5)).unwrap();

@@ -37,7 +37,12 @@ pub fn fitted_preset(result: &FitResult, config: &Config) -> String {
             error.map_or("-".to_owned(), |error| format!("{} ({})", percent(error.mean), percent(error.greatest)))
         };
         let null = held_out.or(*fitted).map_or("-".to_owned(), |error| percent(error.null_mean));
-        line(format!("#   {:<34} {:<17} {:<17} {null}", format!("{operation}s {quantity}"), shown(fitted), shown(held_out)));
+        line(format!(
+            "#   {:<34} {:<17} {:<17} {null}",
+            format!("{operation}s {quantity}"),
+            shown(fitted),
+            shown(held_out)
+        ));
     }
     line("# Errors of each cell:".to_owned());
     for cell in &result.cells {

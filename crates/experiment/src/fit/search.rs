@@ -113,23 +113,13 @@ fn searches(
 }
 
 /// A point with its objective.
-fn found(
-    evaluator: &Evaluator<'_>,
-    cells: &[usize],
-    combination: usize,
-    point: Vec<f64>,
-) -> Result<Found, Failure> {
+fn found(evaluator: &Evaluator<'_>, cells: &[usize], combination: usize, point: Vec<f64>) -> Result<Found, Failure> {
     let objective = evaluator.objective(cells, combination, &point)?;
     Ok(Found { combination, point, objective })
 }
 
 /// One search. Every point that it simulates is part of the result, the start too.
-fn descend(
-    evaluator: &Evaluator<'_>,
-    cells: &[usize],
-    start: &Found,
-    round: usize,
-) -> Result<Vec<Found>, Failure> {
+fn descend(evaluator: &Evaluator<'_>, cells: &[usize], start: &Found, round: usize) -> Result<Vec<Found>, Failure> {
     let sides = start.point.len();
     let seen = std::sync::Mutex::new(vec![start.clone()]);
     let problem = Cube {

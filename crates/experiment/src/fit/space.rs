@@ -116,7 +116,8 @@ impl Space {
         let catalog = config.catalog();
         let mut range = |path: &str, least: f64, most: f64| {
             let Some(key) = catalog.find(path) else { return };
-            let value = config.values().find(|(known, _)| *known == key).map_or(Value::Absent, |(_, value)| value.clone());
+            let value =
+                config.values().find(|(known, _)| *known == key).map_or(Value::Absent, |(_, value)| value.clone());
             let kind = &key.param().kind;
             let [from, to] = [least, most].map(|factor| rounded(number(&value) * factor));
             let [from, to] = [from, to].map(|end| of_number(kind, end));

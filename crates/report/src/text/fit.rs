@@ -67,9 +67,8 @@ fn cell(cell: &FittedCell, is_each: bool) -> Vec<Vec<String>> {
     }
     let mut rows = Vec::with_capacity(cell.errors.len());
     for one in &cell.errors {
-        let seen = cell.seen_errors.iter().find(|seen| {
-            (&seen.operation, &seen.quantity) == (&one.operation, &one.quantity)
-        });
+        let seen =
+            cell.seen_errors.iter().find(|seen| (&seen.operation, &seen.quantity) == (&one.operation, &one.quantity));
         let seen = is_each.then(|| seen.map_or(String::new(), |seen| signed(seen.error)));
         let row = [
             std::mem::take(&mut name),
