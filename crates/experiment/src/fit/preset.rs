@@ -2,7 +2,7 @@
 
 use flashloom_units::Value;
 
-use super::result::{ErrorResult, FitResult, FittedParameter, SummaryResult};
+use super::result::{ErrorResult, FitResult, FittedCell, FittedParameter, SummaryResult};
 use super::signed;
 use crate::config::{Config, SECTIONS, toml_value};
 use crate::figures::{factor, percent};
@@ -21,7 +21,7 @@ pub fn fitted_preset(result: &FitResult, config: &Config) -> String {
     line(format!("# Start: {}. Inputs:", result.start));
     for cell in &result.cells {
         let held_out = if cell.held_out { " (held out)" } else { "" };
-        line(format!("#   {}: {}{held_out}", cell.input, cell.load));
+        line(format!("#   {}, {}: {}{held_out}", file_of(cell), job_of(cell), cell.load));
     }
     line(format!(
         "# Objective {} (mean square error in the scales of the quantities), noise {}; {} requests a cell.",
@@ -48,7 +48,7 @@ pub fn fitted_preset(result: &FitResult, config: &Config) -> String {
     for cell in &result.cells {
         let errors: Vec<String> =
             cell.errors.iter().map(|one| format!("{} {}", one.quantity, signed(one.error))).collect();
-        line(format!("#   {}: {}", cell.input, errors.join(", ")));
+        line(format!("#   {}, {}: {}", file_of(cell), job_of(cell), errors.join(", ")));
     }
     let undetermined: Vec<&FittedParameter> = result.parameters.iter().filter(|one| !one.is_determined).collect();
     if !undetermined.is_empty() {
@@ -82,6 +82,15 @@ pub fn fitted_preset(result: &FitResult, config: &Config) -> String {
         line(format!("{name} = {shown}{comment}"));
     }
     text
+}
+
+/// The name of a cell's file without its folder, of which the file of a drive says nothing.
+fn file_of(cell: &FittedCell) -> &str {
+    cell.input.rsplit('/').next().unwrap_or_default()
+}
+
+fn job_of(cell: &FittedCell) -> &str {
+    cell.job.as_deref().unwrap_or_default()
 }
 
 /// Values that are as good.

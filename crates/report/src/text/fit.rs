@@ -30,7 +30,7 @@ pub fn fit(result: &FitResult) -> Vec<Part> {
     } else {
         &["cell", "", "recorded", "simulated", "error", "null's error"]
     };
-    add(header, 2, result.cells.iter().flat_map(|one| cell(one, is_each)).collect());
+    add(header, 2, result.cells.iter().flat_map(|one| cell(one, &name_of(result, one), is_each)).collect());
     let summary = result.summary.iter().map(|one| {
         let null = one.held_out.or(one.fitted).map_or("-".to_owned(), |error| percent(error.null_mean));
         vec![format!("{} {}", one.operation, one.quantity), errors(one.fitted), errors(one.held_out), null]
@@ -60,8 +60,17 @@ fn parameter(one: &FittedParameter) -> Vec<String> {
     std::iter::once(one.key.clone()).chain(cells.map(str::to_owned)).collect()
 }
 
-fn cell(cell: &FittedCell, is_each: bool) -> Vec<Vec<String>> {
-    let mut name = cell.input.rsplit('/').next().unwrap_or_default().to_owned();
+/// The name of a cell: that of its file, and of its job where the file has several.
+fn name_of(result: &FitResult, cell: &FittedCell) -> String {
+    let file = cell.input.rsplit('/').next().unwrap_or_default();
+    let is_alone = result.cells.iter().filter(|other| other.input == cell.input).count() == 1;
+    let job = cell.job.as_ref().filter(|_| !is_alone).map_or(String::new(), |job| format!(", {job}"));
+    format!("{file}{job}")
+}
+
+/// The rows of a cell.
+fn cell(cell: &FittedCell, name: &str, is_each: bool) -> Vec<Vec<String>> {
+    let mut name = name.to_owned();
     if cell.held_out && !is_each {
         name.push_str(" (held out)");
     }
