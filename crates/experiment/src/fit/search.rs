@@ -17,10 +17,10 @@ use super::evaluate::Evaluator;
 use crate::run::Failure;
 
 /// Points of round 1 for each side of the cube and one more.
-const SPREAD: usize = 3;
+const SPREAD: usize = 4;
 /// Simulated points of a search for each side of the cube and one more, at most: in round 2, in round 3, and of the
 /// last search.
-const BUDGETS: [u64; 3] = [6, 16, 8];
+const BUDGETS: [u64; 3] = [10, 24, 12];
 /// Radii of the region of trust, as shares of a side, at the beginning and at the end of these.
 const RADII: [[f64; 2]; 3] = [[0.15, 0.02], [0.15, 0.004], [0.03, 0.002]];
 /// Combinations that stay for round 2 at least, and for round 3.
