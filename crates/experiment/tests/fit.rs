@@ -295,7 +295,7 @@ fn a_preset_in_a_file_that_is_none_is_refused_with_its_place() {
         lab.write("mine.toml", preset);
         lab.write("use.toml", "[device]\npreset = \"./mine.toml\"\n");
         let used = Experiment::load_run(&Catalog::builtin(), &lab.text("use.toml"), &[]);
-        let problem = used.err().expect("it is refused").to_string();
+        let problem = used.expect_err("it is refused").to_string();
         assert!(problem.contains(found) && problem.contains(place), "{preset}: {problem}");
     };
     refused("[device]\nchanels = 2\n", "unknown key `chanels`", "mine.toml:2:1");
@@ -307,11 +307,11 @@ fn a_preset_in_a_file_that_is_none_is_refused_with_its_place() {
     refused("[device]\nblocks = 3\n", "the device is too small", "use.toml:2:10");
     fs::remove_file(lab.path("mine.toml")).expect("it was written");
     let missing = Experiment::load_run(&Catalog::builtin(), &lab.text("use.toml"), &[]);
-    let problem = missing.err().expect("it is refused").to_string();
+    let problem = missing.expect_err("it is refused").to_string();
     assert!(problem.contains("mine.toml") && problem.contains("use.toml:2:10"), "{problem}");
     let misspelt = ["device.preset=nvme-tlc".to_owned()];
     let used = Experiment::load_run(&Catalog::builtin(), &lab.text("start.toml"), &misspelt);
-    assert!(used.err().expect("it is refused").to_string().contains("did you mean `nvme-tlc-512g`?"));
+    assert!(used.expect_err("it is refused").to_string().contains("did you mean `nvme-tlc-512g`?"));
 }
 
 /// A drive of random figures, as options; the fit looks for the last four.
