@@ -53,7 +53,7 @@ WHEEL = rm -rf $(PYTHON)/wheels; $(MATURIN) build --quiet --locked \
 # Followed by the folder of the program whose numbers the package has to have.
 TRY = $(PACKAGE)/try $(PYTHON)
 
-.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce docs site kernel test-kernel test-kernel-debug test-report requirements acceptance replicates fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
+.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce docs site kernel test-kernel test-kernel-debug test-report requirements acceptance replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -232,6 +232,9 @@ acceptance: ## Runs every FTL and every write buffer on the recordings in the fo
 replicates: ## Holds size and power of intervals over replicates of the recordings in the folder TRACES.
 	FLASHLOOM_TRACES=$(abspath $(TRACES)) \
 	  cargo test --locked --release -p flashloom-experiment --test all replicates:: -- --ignored --nocapture --test-threads=1
+
+test-fit: ## Fits ten random simulated drives to what fio measures of them; they have to come back.
+	cargo test --locked -p flashloom-experiment --test all fit:: -- --ignored --nocapture
 
 # Address sanitizer counts memory; it takes an option of the nightly compiler, which the stable one accepts so. What is
 # found is written to target/fuzz/found/.

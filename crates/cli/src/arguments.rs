@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use flashloom::experiment::fit::HoldOut;
 use flashloom::experiment::probe::ProbeParams;
 use flashloom::experiment::reference;
 use flashloom::report::published::PAPERS;
@@ -35,6 +36,9 @@ pub enum Command {
     /// Hold drives against measurements of real ones: recorded latencies, stalls and rates beside simulated ones, each
     /// with the error of a null model that knows the measurement's own mean.
     Validate(ValidateArguments),
+    /// Look for the parameters of a drive that repeat measurements of a real one, and write the drive as a file that
+    /// device.preset takes, with its errors on measurements that were held out.
+    Fit(FitArguments),
     /// Run the experiments of published papers, and compare the results with the published figures.
     Reproduce(ReproduceArguments),
     /// Write a result, a comparison or the data set of a sweep as one HTML page with pictures, which works offline and
@@ -216,6 +220,58 @@ pub struct ValidateArguments {
     /// Write the result as JSON to a file, or to standard output (-) instead of the tables.
     #[arg(long, value_name = "FILE")]
     pub json: Option<String>,
+}
+
+/// Arguments of `fit`.
+#[derive(Debug, Args)]
+pub struct FitArguments {
+    /// Measurements of one drive: the JSON of fio. Each job is a cell.
+    #[arg(value_name = "INPUT", required = true)]
+    pub inputs: Vec<String>,
+    /// Drive to start from: a preset, or an experiment, whose section `fit` has the parameters.
+    #[arg(long, value_name = "PRESET-or-EXPERIMENT.toml")]
+    pub start: String,
+    /// File to write the fitted drive to, for device.preset.
+    #[arg(short, long, value_name = "FILE.toml")]
+    pub output: String,
+    /// Parameter to fit: a quantity between two ends (device.read_time=20us..90us), or a key with the values to try
+    /// (device.ways=1,2,4). Without any, here and in the start, the times, rates and ways of the start vary.
+    #[arg(long, value_name = "KEY=FROM..TO")]
+    pub vary: Vec<String>,
+    /// Set a key to another value than the start's.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Cells to hold out: no search for the parameters that they judge sees them.
+    #[arg(long, value_name = "RULE", default_value = HoldOut::Second.name(), value_parser = hold_out())]
+    pub hold_out: HoldOut,
+    /// Number of requests to simulate of each cell.
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1_000..))]
+    pub requests: u64,
+    /// Number of searches from different points. More find more values that are as good.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub restarts: u64,
+    /// Seed of the points from which the searches start. That of the simulations is run.seed.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// File that keeps every simulation as it ends, so that a fit that was stopped continues. Without it, a file beside
+    /// the output, which is removed when the fit has ended.
+    #[arg(long, value_name = "FILE")]
+    pub journal: Option<String>,
+    /// Number of simulations in parallel; as many as there are processors if it is left out.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Write the result as JSON to a file, or to standard output (-) instead of the tables.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<String>,
+}
+
+/// The rules by which cells are held out.
+fn hold_out() -> impl TypedValueParser<Value = HoldOut> {
+    let values = HoldOut::ALL.map(|rule| PossibleValue::new(rule.name()).help(rule.help()));
+    PossibleValuesParser::new(values).map(|name| {
+        let rule = HoldOut::ALL.into_iter().find(|rule| rule.name() == name);
+        rule.expect("only the names of rules are possible")
+    })
 }
 
 /// Arguments of `compare`.

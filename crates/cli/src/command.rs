@@ -2,6 +2,7 @@
 
 pub mod cache;
 pub mod compare;
+pub mod fit;
 pub mod generate;
 pub mod help;
 pub mod install;

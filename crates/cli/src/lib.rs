@@ -54,6 +54,7 @@ pub fn main(mut registry: Registry) -> ExitCode {
         Command::Compare(arguments) => command::compare::compare(&catalog, &arguments),
         Command::Probe(arguments) => command::probe::probe(&catalog, &arguments),
         Command::Validate(arguments) => command::validate::validate(&catalog, &arguments),
+        Command::Fit(arguments) => command::fit::fit(&catalog, &arguments),
         Command::Reproduce(arguments) => command::reproduce::reproduce(&arguments),
         Command::Report(arguments) => command::report::report(&arguments),
         Command::Generate(arguments) => command::generate::generate(&catalog, &arguments),

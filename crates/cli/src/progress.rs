@@ -43,10 +43,21 @@ impl Bar {
         bar
     }
 
+    /// A line without an end for runs of which nobody knows how many there are; invisible if standard error is no
+    /// terminal.
+    pub fn counting() -> Self {
+        let bar = Self::with_ageing(0, 0, 0);
+        if let Ok(style) = ProgressStyle::with_template("{elapsed}: {msg}") {
+            bar.work.set_style(style);
+        }
+        bar
+    }
+
     fn tell(&self) {
         let [ended, requests, pages] = [&self.ended, &self.requests, &self.pages].map(|of| of.load(Ordering::Relaxed));
         let aged = if pages > 0 { format!(", {} pages to age drives", count(pages)) } else { String::new() };
-        let message = format!("{ended} of {} runs done, {} requests{aged}", self.runs, count(requests));
+        let runs = if self.runs > 0 { format!("{ended} of {}", self.runs) } else { count(ended) };
+        let message = format!("{runs} runs done, {} requests{aged}", count(requests));
         self.work.set_message(message);
     }
 

@@ -9,10 +9,11 @@
 use flashloom_units::{Choice, GIB, Kind, MS, US, Value, params};
 
 params! {
-    /// The choice of a described drive: a key of the `[device]` section.
+    /// The choice of a described or fitted drive: a key of the `[device]` section.
     pub struct PresetParams {
-        /// A described drive that the other keys of this section start from.
-        name: &'static str => "preset", Kind::Choice(PRESETS), Value::Name("mlc-16g"),
+        /// A described or fitted drive that the other keys of this section start from, by its name or, of one that
+        /// `flashloom fit` wrote, by the path of its file, relative to this one's folder.
+        name: String => "preset", Kind::ChoiceOrFile(PRESETS), Value::Name("mlc-16g"),
             "Any key of this section that is also written overrides the preset's value.";
     }
 }

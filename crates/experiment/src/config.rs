@@ -19,7 +19,7 @@ mod raw;
 mod typed;
 
 pub use catalog::{
-    Catalog, EXPECT, EndOfLife, KeyId, Precondition, Rest, RunParams, SECTIONS, Section, Table, Timing, VARY,
+    Catalog, EXPECT, EndOfLife, FIT, KeyId, Precondition, Rest, RunParams, SECTIONS, Section, Table, Timing, VARY,
 };
 pub use experiment::{Experiment, Need, Reason, Sweep, Unfit, Unused, Variant, check_set, needs, path_of};
 pub use raw::{Axis, Bounds, EXPECT_KEYS, Expectation, Origin, Source};

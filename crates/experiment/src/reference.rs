@@ -19,7 +19,9 @@ pub use missing::MISSING;
 pub use page::{Block, DocumentPlace, Entry, Page};
 pub use policies::summary;
 
-use crate::config::{Catalog, EXPECT, EXPECT_KEYS, KeyId, Need, SECTIONS, Table, VARY, needs, path_of, toml_value};
+use crate::config::{
+    Catalog, EXPECT, EXPECT_KEYS, FIT, KeyId, Need, SECTIONS, Table, VARY, needs, path_of, toml_value,
+};
 use crate::schema::{self, Field};
 
 /// Every page about a name: a section, a key, a value, a policy, a list, a preset, a format, a field of a result, a
@@ -114,7 +116,7 @@ fn pages(catalog: &Catalog) -> Vec<Page> {
             Some((policy, key)) => pages.push(policies::page(catalog, table, policy, key)),
         }
     }
-    pages.extend([vary_page(), expect_page()]);
+    pages.extend([vary_page(), fit_page(), expect_page()]);
     for list in lists(catalog) {
         pages.push(list_page(&list));
         // The members of a slot are pages already; those of the others follow their list.
@@ -150,7 +152,7 @@ fn choice_pages(key: KeyId) -> Vec<Page> {
         Kind::CountOr { or, .. } => std::slice::from_ref(or),
         _ => return Vec::new(),
     };
-    if path == "device.preset" || path == "workload.format" {
+    if path == "workload.format" {
         return Vec::new();
     }
     let page = |choice: &Choice| {
@@ -194,6 +196,19 @@ fn vary_page() -> Page {
     Page {
         names: vec![VARY.to_owned(), format!("[{VARY}]")],
         title: format!("[{VARY}]"),
+        place: DocumentPlace::Section(2),
+        blocks: vec![Block::Text(text.to_owned())],
+    }
+}
+
+fn fit_page() -> Page {
+    let text = "Keys of the drive that `flashloom fit` looks for, each with the two ends of its range, \
+                `\"device.read_time\" = [\"20us\", \"90us\"]`, or, of a key that is no quantity, with the values to try, \
+                `\"device.ways\" = [1, 2, 4]`. Ranges above 0 are searched by factors, others by steps. Everything but \
+                `fit` leaves them out. `docs/fit.md` has the rules.";
+    Page {
+        names: vec![FIT.to_owned(), format!("[{FIT}]")],
+        title: format!("[{FIT}]"),
         place: DocumentPlace::Section(2),
         blocks: vec![Block::Text(text.to_owned())],
     }
@@ -276,7 +291,7 @@ fn key_page(catalog: &Catalog, key: KeyId) -> Page {
         vec![param_entry(catalog, "", &alone)],
     )];
     match param.kind {
-        Kind::Choice(choices) => {
+        Kind::Choice(choices) | Kind::ChoiceOrFile(choices) => {
             let entries = choices.iter().map(|choice| described(choice.name, choice.help)).collect();
             blocks.push(Block::Entries("Values".to_owned(), entries));
         }

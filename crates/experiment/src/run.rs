@@ -334,6 +334,39 @@ impl<'a> Prepared<'a> {
         self.run_watched(index, false, Watched::by_nobody(progress))
     }
 
+    /// Runs the workload of one variant, by its index, on a drive with other values of keys that have nothing to do with
+    /// the workload. An aged drive is taken if it is the same as that of the configuration.
+    ///
+    /// # Errors
+    /// A check that failed.
+    pub(crate) fn run_as(
+        &self,
+        index: usize,
+        config: &Config,
+        drive: Option<&AgedDrive>,
+        progress: &dyn Progress,
+    ) -> Result<Finished, Failure> {
+        let (_, input) = self.input(index);
+        let drive = drive.filter(|drive| drive.is_of(config));
+        let input = Input { aged: Aged { drive: drive.or(input.aged.drive), ..input.aged }, ..input };
+        let finished = run_one(config, input, false, Watched::by_nobody(progress));
+        finished.map_err(|failure| self.pointed(config, failure))
+    }
+
+    /// The aged drive of a variant, for [`Self::run_as`]; `None` if its runs age their own, because it cannot be saved
+    /// or is not aged.
+    ///
+    /// # Errors
+    /// A drive that never became steady.
+    pub(crate) fn aged_drive(&self, index: usize, progress: &dyn Progress) -> Result<Option<Arc<AgedDrive>>, Failure> {
+        let config = &self.experiment.variants[index].config;
+        if config.run.state.is_some() || aged::check_saving(self.experiment, config).is_err() {
+            return Ok(None);
+        }
+        let drive = AgedDrive::age(config, false, self.cache.as_ref(), progress);
+        drive.map(|drive| Some(Arc::new(drive))).map_err(|failure| self.pointed(config, failure))
+    }
+
     /// [`Self::run`] of requests that a scheduler has issued before: they go to the drive past merging and scheduler.
     ///
     /// # Errors

@@ -5,7 +5,8 @@ use flashloom_workload::TraceInfo;
 use schemars::schema_for;
 use serde_json::{Map, Value as Json, json};
 
-use crate::config::{Catalog, EXPECT, EXPECT_KEYS, SECTIONS, VARY, json_value};
+use crate::config::{Catalog, EXPECT, EXPECT_KEYS, FIT, SECTIONS, VARY, json_value};
+use crate::fit::FitResult;
 use crate::probe::ProbeResult;
 use crate::result::{Comparison, KeptRun, RunResult};
 use crate::validate::ValidationResult;
@@ -22,6 +23,7 @@ pub fn schemas(catalog: &Catalog) -> Vec<(&'static str, String)> {
         ("kept.json", text(schema_for!(KeptRun).to_value())),
         ("probe.json", text(schema_for!(ProbeResult).to_value())),
         ("validation.json", text(schema_for!(ValidationResult).to_value())),
+        ("fit.json", text(schema_for!(FitResult).to_value())),
         ("config.json", text(config(catalog))),
     ]
 }
@@ -66,6 +68,7 @@ pub fn all_fields() -> Vec<Field> {
         ("kept", schema_for!(KeptRun).to_value()),
         ("probe", schema_for!(ProbeResult).to_value()),
         ("validation", schema_for!(ValidationResult).to_value()),
+        ("fit", schema_for!(FitResult).to_value()),
         ("recording", schema_for!(TraceInfo).to_value()),
     ];
     for (name, schema) in &roots {
@@ -194,6 +197,14 @@ fn config(catalog: &Catalog) -> Json {
             "type": "object"
         }),
     );
+    sections.insert(
+        FIT.to_owned(),
+        json!({
+            "description": "Keys that a fit looks for, such as \"device.read_time\", each with the two ends of its \
+                            range or, of a key that is no quantity, with the list of its values.",
+            "type": "object"
+        }),
+    );
     sections.insert(EXPECT.to_owned(), expectations());
     let mut root = object("A Flashloom experiment.", sections);
     root["$schema"] = DIALECT.into();
@@ -241,6 +252,10 @@ fn property(catalog: &Catalog, param: &Param) -> Json {
         ]}),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Choice(_) | Kind::Policy(_) => json!({ "enum": catalog.names(param) }),
+        Kind::ChoiceOrFile(_) => json!({ "anyOf": [
+            { "enum": catalog.names(param) },
+            { "type": "string", "pattern": "\\.toml$|[/\\\\]" }
+        ] }),
         Kind::Text => json!({ "type": "string" }),
     };
     schema["description"] =

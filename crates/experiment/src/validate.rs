@@ -20,8 +20,9 @@ use flashloom_units::{Problem, Problems};
 
 use crate::config::{Catalog, Experiment};
 use crate::run::{Cache, Failure, Prepared, Progress};
-use closed::ClosedLoad;
+pub(crate) use closed::ClosedLoad;
 use recording::Recording;
+pub(crate) use recording::check_timed;
 
 pub use result::{
     CellResult, Compared, PercentileResult, RateResult, Score, StallResult, VALIDATION_SCHEMA, ValidatedInput,
@@ -101,7 +102,7 @@ impl Validation {
 }
 
 /// True if the beginning of a file says so; what cannot be read is refused later, as what it is then.
-fn begins_as(file: &str, is: fn(&[u8]) -> bool) -> bool {
+pub(crate) fn begins_as(file: &str, is: fn(&[u8]) -> bool) -> bool {
     const BEGINNING: u64 = 4 << 10;
     let mut beginning = Vec::new();
     let read = open_input(Path::new(file)).map(|input| input.take(BEGINNING).read_to_end(&mut beginning));
@@ -109,7 +110,7 @@ fn begins_as(file: &str, is: fn(&[u8]) -> bool) -> bool {
 }
 
 /// The text of a file of bounded length.
-fn text_of(file: &str) -> Result<String, Problem> {
+pub(crate) fn text_of(file: &str) -> Result<String, Problem> {
     let expected = "a measurement: a recording, or the JSON of fio";
     let refuse = |found: String| Problem::file(file, found, expected);
     let bytes = read_input(Path::new(file), TEXT_LIMIT_BYTES).map_err(|reason| refuse(reason.to_string()))?;

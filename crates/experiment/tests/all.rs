@@ -14,6 +14,7 @@ mod effective_over_provisioning;
 mod energy;
 mod engine;
 mod explained;
+mod fit;
 mod golden;
 mod issued;
 mod machine_paths;

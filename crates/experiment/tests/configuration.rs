@@ -34,7 +34,7 @@ fn value_of(param: &'static Param) -> BoxedStrategy<Value> {
         Kind::Power { min, max } => (min..=max).prop_map(Value::Power).boxed(),
         Kind::Ratio { min, max } => (min..=max).prop_map(Value::Ratio).boxed(),
         Kind::Flag => any::<bool>().prop_map(Value::Flag).boxed(),
-        Kind::Choice(_) | Kind::Policy(_) => names(Catalog::builtin().names(param)),
+        Kind::Choice(_) | Kind::ChoiceOrFile(_) | Kind::Policy(_) => names(Catalog::builtin().names(param)),
         Kind::Text => "[ -~\u{7f}\u{e9}\n\t]{0,12}".prop_map(|text| Value::Text(text.into())).boxed(),
     }
 }

@@ -74,6 +74,9 @@ pub enum Kind {
     Flag,
     /// One of a closed set of names.
     Choice(&'static [Choice]),
+    /// One of a closed set of names, or the path of a TOML file in place of one: a text that ends in `.toml` or has a
+    /// slash, so that a misspelt name is no path.
+    ChoiceOrFile(&'static [Choice]),
     /// The name of a policy of a slot. The valid names are those of the registry that the configuration is read with.
     Policy(&'static SlotSpec),
     /// Free text, such as a path.
@@ -209,6 +212,9 @@ impl Param {
             Kind::Ratio { min, max } => range("a number", min.to_string(), max.to_string()),
             Kind::Flag => "true or false".to_owned(),
             Kind::Choice(choices) => one_of(choices.iter().map(|choice| choice.name)),
+            Kind::ChoiceOrFile(choices) => {
+                one_of(choices.iter().map(|choice| choice.name)) + ", or the path of a TOML file, such as ./mine.toml"
+            }
             Kind::Policy(slot) => format!("one of `flashloom list {}`", slot.name),
             Kind::Text => "a text".to_owned(),
         }
@@ -217,7 +223,7 @@ impl Param {
     /// The valid names of a parameter of a closed set; empty for all others.
     pub fn names(&self) -> Vec<&'static str> {
         match self.kind {
-            Kind::Choice(choices) => choices.iter().map(|choice| choice.name).collect(),
+            Kind::Choice(choices) | Kind::ChoiceOrFile(choices) => choices.iter().map(|choice| choice.name).collect(),
             Kind::CountOr { or, .. } => vec![or.name],
             _ => Vec::new(),
         }
@@ -234,11 +240,19 @@ impl Param {
             | (Kind::Energy { min, max }, Value::Energy(value))
             | (Kind::Power { min, max }, Value::Power(value)) => (min..=max).contains(&value),
             (Kind::Ratio { min, max }, Value::Ratio(value)) => (min..=max).contains(&value),
-            (Kind::Choice(_) | Kind::CountOr { .. }, Value::Name(name)) => self.names().contains(name),
+            (Kind::Choice(_) | Kind::ChoiceOrFile(_) | Kind::CountOr { .. }, Value::Name(name)) => {
+                self.names().contains(name)
+            }
+            (Kind::ChoiceOrFile(_), Value::Text(path)) => is_path(path),
             (Kind::Policy(_), Value::Name(_)) | (Kind::Flag, Value::Flag(_)) | (Kind::Text, Value::Text(_)) => true,
             _ => false,
         }
     }
+}
+
+/// True if a text in the place of a name is meant as the path of a TOML file.
+pub fn is_path(text: &str) -> bool {
+    text.ends_with(".toml") || text.contains(['/', '\\'])
 }
 
 /// A closed set in words: `one of a, b, c`.
@@ -324,6 +338,7 @@ impl FieldType for &'static str {
 impl FieldType for String {
     fn from_value(value: &Value) -> Self {
         match value {
+            Value::Name(name) => (*name).to_owned(),
             Value::Text(text) => text.clone().into_owned(),
             other => unreachable!("a text was declared, not {other:?}"),
         }

@@ -545,6 +545,68 @@ fn a_validation_of_a_log_against_its_own_drive_prints_no_error_and_is_valid_json
     assert!(read > Some(0.0), "{read:?}");
 }
 
+/// Reads one at a time and four at a time, with what fio measured of them in `fio.json`.
+fn measured() -> Lab {
+    let lab = small();
+    let job = "[global]\nfilename=/dev/nvme0n1\ndirect=1\nioengine=libaio\nrw=randread\nbs=4k\nnumber_ios=2000\n\
+               size=100%\nnorandommap=1\nstonewall=1\n[one]\niodepth=1\n[four]\niodepth=4\n";
+    lab.write("job.fio", job);
+    let fio = ["--set", "workload.kind=fio", "--set", "workload.path=job.fio", "--set", "device.read_time=90us"];
+    lab.succeed(&[&["run", "small.toml", "--fio-json", "fio.json"][..], &fio].concat());
+    lab
+}
+
+#[test]
+fn a_fit_writes_a_drive_that_other_experiments_take() {
+    let lab = measured();
+    let fit = "fit fio.json --start small.toml --vary device.read_time=20us..200us --requests 2000 --restarts 1 -o";
+    let fit: Vec<&str> = fit.split(' ').collect();
+    let table = lab.succeed(&[&fit[..], &["mine.toml"]].concat()).stdout;
+    for part in ["2 cells of 2000 requests", "device.read_time", "fio.json, one", "fio.json, four (held out)", "null"] {
+        assert!(table.contains(part), "`{part}` is not in\n{table}");
+    }
+    assert!(!lab.files().contains(&"mine.toml.journal".to_owned()), "the journal is removed at the end");
+    let result = json(&lab.succeed(&[&fit[..], &["again.toml", "--json", "-", "--journal", "kept"]].concat()).stdout);
+    validate("fit.json", &result);
+    assert_eq!(lab.read("again.toml"), lab.read("mine.toml"));
+    // With the journal nothing is simulated again, and the result is the same.
+    let again = lab.succeed(&[&fit[..], &["again.toml", "--json", "-", "--journal", "kept"]].concat());
+    assert!(again.stderr.contains("simulations are taken from kept"), "{}", again.stderr);
+    assert_eq!(json(&again.stdout), result);
+
+    let read_time = result["parameters"][0]["value"].as_str().expect("a text");
+    let preset = lab.read("mine.toml");
+    assert!(preset.contains(&format!("read_time = \"{read_time}\" # fitted")), "{preset}");
+    lab.write("use.toml", "[device]\npreset = \"./mine.toml\"\n[workload.synthetic]\nrequests = 100\n");
+    let used = json(&lab.succeed(&["run", "use.toml", "--json", "-"]).stdout);
+    validate("config.json", &used["config"]);
+    assert_eq!(used["config"]["device"]["preset"], "./mine.toml");
+    assert_eq!(used["config"]["device"]["read_time"], read_time);
+    assert_eq!(used["provenance"]["inputs"][1]["role"], "preset");
+    let over = lab.run(&["run", "use.toml", "--json", "mine.toml"]);
+    assert!(over.code == Some(2) && over.stderr.contains("this is read"), "{}", over.stderr);
+}
+
+#[test]
+fn what_cannot_be_fitted_ends_a_fit_with_status_2_and_writes_nothing() {
+    let lab = measured();
+    lab.write("empty.json", "{}").write("other", "not a journal\n");
+    let fit = |arguments: &str, found: &str| {
+        let all: Vec<&str> = ["fit"].into_iter().chain(arguments.split(' ')).collect();
+        let answer = lab.run(&all);
+        assert_eq!(answer.code, Some(2), "{arguments}: {}", answer.stderr);
+        assert!(answer.stderr.contains(found) && answer.stdout.is_empty(), "{arguments}: {}", answer.stderr);
+    };
+    fit("empty.json --start small.toml -o a.toml", "missing field `fio version`");
+    fit("fio.json --start nvme-tlc -o a.toml", "did you mean `nvme-tlc-512g`?");
+    fit("fio.json --start missing.toml -o a.toml", "missing.toml");
+    fit("fio.json --start small.toml --vary device.read_time=1us -o a.toml", "`1us` is not a range");
+    fit("fio.json --start small.toml --hold-out some -o a.toml", "[possible values: second, each, none]");
+    fit("fio.json --start small.toml -o fio.json", "this is read");
+    fit("fio.json --start small.toml --journal other -o a.toml", "no journal of a fit");
+    assert!(lab.files().iter().all(|file| !file.contains("a.toml")), "{:?}", lab.files());
+}
+
 #[test]
 fn a_measurement_that_cannot_be_compared_ends_a_validation_with_status_2() {
     let lab = small();

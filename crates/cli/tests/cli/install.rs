@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::lab::Lab;
 
 /// Commands of the program, those of `trace` and `cache` among them.
-const COMMANDS: &str = "run compare report probe validate reproduce generate trace trace-info trace-convert list \
+const COMMANDS: &str = "run compare report probe validate fit reproduce generate trace trace-info trace-convert list \
                         explain cache cache-list cache-size cache-clear completions man";
 
 #[test]

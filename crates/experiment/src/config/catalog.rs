@@ -75,6 +75,9 @@ pub static SECTIONS: [Section; 6] = [
 /// The section that lists the values of a comparison; its keys are those of all the others.
 pub const VARY: &str = "vary";
 
+/// The section that lists the ranges of a fit; its keys are those of all the others, too.
+pub const FIT: &str = "fit";
+
 /// Name of the list of an experiment's expectations about its results.
 pub const EXPECT: &str = "expect";
 
@@ -265,8 +268,8 @@ impl Catalog {
 
     /// Refusal of a name that no section has.
     pub fn unknown_section(&self, name: &str) -> Refusal {
-        let names = || SECTIONS.iter().map(|section| section.name).chain([VARY, EXPECT]);
-        let sections = SECTIONS.iter().map(|section| section.name).chain([VARY]);
+        let names = || SECTIONS.iter().map(|section| section.name).chain([VARY, FIT, EXPECT]);
+        let sections = SECTIONS.iter().map(|section| section.name).chain([VARY, FIT]);
         let listed: String = sections.map(|name| format!("[{name}], ")).collect();
         let refusal = Refusal::new(format!("unknown section `{name}`"), format!("one of {listed}[[{EXPECT}]]"));
         let refusal = refusal.suggesting(name, names());

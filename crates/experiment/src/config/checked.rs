@@ -54,9 +54,15 @@ impl Settings {
         Arc::make_mut(&mut self.tables[key.table]).values[key.param] = value;
     }
 
-    /// Applies the figures of the preset to keys that were not written. Keys may be written afterwards, too.
-    pub fn apply_preset(&mut self) {
-        let Value::Name(name) = *self.value("device.preset") else { unreachable!("the preset is a name") };
+    /// Applies the figures of the preset to keys that were not written. Keys may be written afterwards, too. Those of a
+    /// preset in a file of its own are given.
+    pub fn apply_preset(&mut self, of_file: &[Assignment]) {
+        for Assignment { key, value, .. } in of_file {
+            if self.origin(*key).is_none() {
+                Arc::make_mut(&mut self.tables[key.table]).values[key.param] = value.clone();
+            }
+        }
+        let Value::Name(name) = *self.value("device.preset") else { return };
         for (section, (key, value, _)) in preset(name).into_iter().flat_map(Preset::all) {
             let id = self.catalog.find(&format!("{section}.{key}"));
             let id = id.expect("the tests of the catalog hold every figure of a preset to be a key");

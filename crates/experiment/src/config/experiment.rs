@@ -3,6 +3,7 @@
 //! An [`Experiment`] is loaded from a file, the `--set` options that override it and the `--vary` options that multiply
 //! it: either every problem in one pass, or one [`Config`] per run.
 
+mod preset_file;
 mod sweep;
 mod unused;
 
@@ -16,10 +17,11 @@ use flashloom_workload::Fingerprint;
 use flashloom_workload::workload::{Context, JobFiles, Workload};
 
 use super::catalog::{Catalog, KeyId};
-use super::raw::{Axis, Expectation, Report, Source, Sources, read_document, read_set, read_vary};
+use super::raw::{Axis, Expectation, Report, Source, Sources, read_document, read_ends, read_set, read_vary};
 use super::typed::{Config, json_value, rules};
 use crate::formula::Run;
 
+use preset_file::PresetFiles;
 pub use sweep::{Sweep, Unfit};
 pub use unused::{Need, Reason, Unused, needs, path_of};
 
@@ -89,9 +91,12 @@ pub struct Experiment {
     pub left_out: Vec<KeyId>,
     /// Expectations of the file about a comparison; a single run ignores them too.
     pub expectations: Vec<Expectation>,
+    /// Ranges of the file's `[fit]` section, which all but a fit ignore.
+    pub ranges: Vec<Axis>,
     /// True if a formula of the file reads the drive's end of life or failed requests: then these are the subject of
     /// the experiment, and not failures of a run.
     pub expects_end_of_life: bool,
+    presets: PresetFiles,
     sources: Sources,
 }
 
@@ -157,6 +162,7 @@ impl Experiment {
         let written: Vec<_> = varies.iter().filter_map(|text| read_vary(catalog, &mut report, text)).collect();
         let axes = sweep::choose_axes(&mut report, std::mem::take(&mut document.axes), written, &sets);
         document.assignments.extend(sets);
+        let presets = PresetFiles::read(catalog, &mut report, &document.assignments, &axes);
         let (mut axes, left_out) = if sweep.is_some() { (axes, Vec::new()) } else { (Vec::new(), axes) };
         if sweep.is_some() && axes.is_empty() && seeds.is_none() && report.is_clean() {
             let expected = "at least one `--vary KEY=A,B`, or a [vary] section";
@@ -166,7 +172,7 @@ impl Experiment {
         if !sweep::check_size(&mut report, &document.assignments, &axes, seeds) {
             return Err(Problems(report.into_problems()));
         }
-        let variants = sweep::cross_product(catalog, &document, &axes);
+        let variants = sweep::cross_product(catalog, &document, &axes, &presets);
         let (mut variants, unfit) = sweep::fitting(variants, skip_unfit, &mut report);
         if let Some(seeds) = seeds {
             variants = sweep::with_seeds(catalog, variants, &mut axes, seeds, &mut report);
@@ -187,9 +193,29 @@ impl Experiment {
             seeds,
             left_out: keys(&left_out),
             expectations,
+            ranges: document.fit,
             expects_end_of_life,
+            presets,
             sources: report.sources,
         })
+    }
+
+    /// The ranges of a fit that starts from this experiment: those of `--vary` options, and the file's for keys that no
+    /// option names.
+    ///
+    /// # Errors
+    /// Every problem of the options.
+    pub fn ranges_with(&mut self, catalog: &Catalog, options: &[String]) -> Result<Vec<Axis>, Problems> {
+        let mut report = Report::on(self.sources.clone());
+        let written = options.iter().filter_map(|text| read_ends(catalog, &mut report, text)).collect();
+        let ranges = sweep::choose_axes(&mut report, self.ranges.clone(), written, &[]);
+        self.sources = report.sources.clone();
+        if report.is_clean() { Ok(ranges) } else { Err(Problems(report.into_problems())) }
+    }
+
+    /// Turns a refusal into a problem at the place of a range.
+    pub(crate) fn problem_of_range(&self, range: &Axis, refusal: Refusal) -> Problem {
+        self.sources.problem(&range.origin, refusal)
     }
 
     /// A run of this experiment with other values for some keys, including keys that vary. Its varied keys keep the
@@ -269,13 +295,22 @@ impl Experiment {
             let named = [("workload.path", workload.path.as_deref()), ("run.state", run.state.as_deref())];
             named.map(|(key, path)| path.map(|path| self.located(&variant.config, key, path))).into_iter().flatten()
         };
-        std::iter::once(PathBuf::from(&self.name)).chain(self.variants.iter().flat_map(paths)).collect()
+        let presets = self.presets.sources().map(|source| PathBuf::from(&self.sources.get(source).name));
+        let own = std::iter::once(PathBuf::from(&self.name)).chain(presets);
+        own.chain(self.variants.iter().flat_map(paths)).collect()
     }
 
     /// Hash of the experiment's own file, as it was read.
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         let source = self.sources.get(0);
         Fingerprint::of(&source.name, source.text.as_bytes())
+    }
+
+    /// Hash of the file of a run's preset, as it was read; nothing of a preset with a name.
+    pub(crate) fn preset_fingerprint(&self, config: &Config) -> Option<Fingerprint> {
+        let Value::Text(path) = config.settings.value("device.preset") else { return None };
+        let source = self.sources.get(self.presets.source(path)?);
+        Some(Fingerprint::of(&source.name, source.text.as_bytes()))
     }
 
     /// Builds the workload of a run, before its input is read.

@@ -348,8 +348,9 @@ const FILES: &str = "Files that the commands write. A file is written whole at t
 const FILE_NAMES: &[(&str, &str)] = &[
     (
         "--json",
-        "The result of `run`, `compare`, `probe` or `validate` as JSON, described by `schema/result.json`, \
-        `schema/compare.json`, `schema/probe.json` and `schema/validation.json`; `-` is standard output.",
+        "The result of `run`, `compare`, `probe`, `validate` or `fit` as JSON, described by `schema/result.json`, \
+        `schema/compare.json`, `schema/probe.json`, `schema/validation.json` and `schema/fit.json`; `-` is standard \
+        output.",
     ),
     (
         "--csv",

@@ -279,6 +279,11 @@ impl AgedDrive {
         opened.state(config).map(|drive| Self { hash: None, ..drive }).map_err(|refusal| refusal.found)
     }
 
+    /// True if it is the aged drive of an unverified run with this configuration.
+    pub(super) fn is_of(&self, config: &Config) -> bool {
+        self.origin == Origin::of(config, false)
+    }
+
     /// Refusal if the run is verified and the drive was not, or the reverse.
     pub(super) fn unlike(&self, verify: bool) -> Option<Refusal> {
         let said = |verified| if verified { "with --verify" } else { "without --verify" };

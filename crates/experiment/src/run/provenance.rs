@@ -24,6 +24,7 @@ pub fn inputs(experiment: &Experiment, workloads: &[Box<dyn Workload>]) -> Resul
             None => job_file(experiment, &variant.config)?.into_iter().collect(),
         };
         files.extend(read.iter().map(|file| InputResult::of("workload", file)));
+        files.extend(experiment.preset_fingerprint(&variant.config).map(|file| InputResult::of("preset", &file)));
         Ok(files)
     };
     let found: Result<Vec<_>, Problem> =

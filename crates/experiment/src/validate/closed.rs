@@ -79,16 +79,6 @@ impl ClosedLoad {
             }
             finished = prepared.run_whole(index, progress)?;
         }
-        let MeasuredJob { order, read_share, block_bytes, outstanding, .. } = &self.job;
-        let order = match order {
-            JobOrder::Sequential => "sequential",
-            JobOrder::Random => "random",
-        };
-        let load = format!(
-            "{order}, {} reads, {}, {outstanding} outstanding",
-            percent(*read_share),
-            format_size(*block_bytes)
-        );
         let mut warnings = Vec::new();
         let uncertainty = self.uncertainty(&finished);
         if uncertainty >= ENOUGH {
@@ -100,7 +90,7 @@ impl ClosedLoad {
                 percent(ENOUGH)
             ));
         }
-        warnings.extend(self.doubts(prepared));
+        warnings.extend(self.doubts(prepared.experiment()));
         Ok(ValidatedInput {
             experiment: prepared.experiment().name.clone(),
             input: self.path.clone(),
@@ -109,7 +99,7 @@ impl ClosedLoad {
             interval: Some(
                 "from submission to completion (clat); simulated: from arrival at the host to completion".to_owned(),
             ),
-            load,
+            load: self.load(),
             requests: finished.host.generated,
             cells: self
                 .directions(&finished)
@@ -163,7 +153,19 @@ impl ClosedLoad {
         left_out
     }
 
-    fn doubts(&self, prepared: &Prepared<'_>) -> Vec<String> {
+    /// The load in words.
+    pub fn load(&self) -> String {
+        let MeasuredJob { order, read_share, block_bytes, outstanding, .. } = &self.job;
+        let order = match order {
+            JobOrder::Sequential => "sequential",
+            JobOrder::Random => "random",
+        };
+        let (reads, size) = (percent(*read_share), format_size(*block_bytes));
+        format!("{order}, {reads} reads, {size}, {outstanding} outstanding")
+    }
+
+    /// Reasons to doubt a comparison with a run of an experiment.
+    pub fn doubts(&self, experiment: &Experiment) -> Vec<String> {
         let (average, outstanding) = (self.job.outstanding_on_average(), self.job.outstanding);
         let mut doubts = Vec::new();
         if average < NEARLY_FULL * f64::from(outstanding) {
@@ -173,7 +175,7 @@ impl ClosedLoad {
                 factor(average)
             ));
         }
-        let depth = prepared.experiment().variants[0].config.host.queue_depth;
+        let depth = experiment.variants[0].config.host.queue_depth;
         if depth < outstanding {
             doubts.push(format!(
                 "the simulated drive holds {depth} requests (`host.queue_depth`), and the others of the {outstanding} \

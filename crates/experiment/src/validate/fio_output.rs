@@ -136,6 +136,8 @@ pub struct MeasuredJob {
     pub write: Option<MeasuredDirection>,
     /// Space that the job was given, if it was not the whole device.
     pub size: Option<String>,
+    /// The file or device that it ran on, if the output says so.
+    pub filename: Option<String>,
 }
 
 /// Measured latencies and rate of a direction.
@@ -252,6 +254,7 @@ fn measured(job: &Job, options: &Options, number: usize) -> Result<MeasuredJob, 
         read: direction("read", job.read.as_ref())?,
         write: direction("write", job.write.as_ref())?,
         size,
+        filename: options.get(&["filename"]).map(str::to_owned),
     };
     for (name, direction, has) in
         [("read", &measured.read, read_share > 0.0), ("write", &measured.write, read_share < 1.0)]

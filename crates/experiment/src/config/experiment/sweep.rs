@@ -8,6 +8,7 @@ use std::sync::Arc;
 use flashloom_files::TEXT_LIMIT_VARIABLE;
 use flashloom_units::{Problem, Refusal, Value};
 
+use super::preset_file::PresetFiles;
 use super::{Variant, text_limit};
 use crate::config::catalog::Catalog;
 use crate::config::checked::Settings;
@@ -18,7 +19,7 @@ use crate::config::typed::{Config, rules};
 pub const SEED: &str = "run.seed";
 
 /// Key that sets the figures of others.
-const PRESET: &str = "device.preset";
+pub(super) const PRESET: &str = "device.preset";
 
 /// Options of a comparison, applied to a file.
 #[derive(Clone, Copy, Debug, Default)]
@@ -77,7 +78,12 @@ pub(super) fn check_size(
 }
 
 /// Builds one configuration for each combination of values; the first axis varies slowest.
-pub(super) fn cross_product(catalog: &Arc<Catalog>, document: &Document, axes: &[Axis]) -> Vec<Variant> {
+pub(super) fn cross_product(
+    catalog: &Arc<Catalog>,
+    document: &Document,
+    axes: &[Axis],
+    presets: &PresetFiles,
+) -> Vec<Variant> {
     let mut combinations: Vec<Vec<Assignment>> = vec![Vec::new()];
     for axis in axes {
         combinations = combinations
@@ -96,10 +102,11 @@ pub(super) fn cross_product(catalog: &Arc<Catalog>, document: &Document, axes: &
     let variant = |chosen: Vec<Assignment>| {
         let preset = chosen.iter().rfind(|assignment| assignment.key.path() == PRESET);
         let name = preset.map_or_else(|| written.value(PRESET), |assignment| &assignment.value).show();
+        let of_file = presets.figures(&name);
         let common = of_presets.entry(name).or_insert_with(|| {
             let mut common = written.clone();
             common.assign(preset.map_or(&[], std::slice::from_ref));
-            common.apply_preset();
+            common.apply_preset(of_file);
             common
         });
         let mut settings = common.clone();

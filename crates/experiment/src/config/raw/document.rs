@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use flashloom_files::{NoInput, TEXT_LIMIT_BYTES, TEXT_LIMIT_VARIABLE, limit_of};
-use flashloom_units::{Lines, Refusal, Value};
+use flashloom_units::{Kind, Lines, Refusal, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -14,7 +14,7 @@ use super::expectation::{self, Expectation, Numbers};
 use super::range;
 use super::source::{Origin, Report};
 use super::value::check;
-use crate::config::catalog::{Catalog, DeadEnd, EXPECT, KeyId, Member, SECTIONS, VARY};
+use crate::config::catalog::{Catalog, DeadEnd, EXPECT, FIT, KeyId, Member, SECTIONS, VARY};
 
 /// Maximum number of runs of a comparison, and so of values of one key.
 pub const MOST_RUNS: u64 = 100_000;
@@ -48,6 +48,8 @@ pub struct Document {
     pub assignments: Vec<Assignment>,
     /// Keys that a comparison varies, in the order of the file.
     pub axes: Vec<Axis>,
+    /// Keys that a fit varies, in the order of the file: the two ends of the range of a quantity, all values of others.
+    pub fit: Vec<Axis>,
     /// Expectations about a comparison, in the order of the file.
     pub expectations: Vec<Expectation>,
     /// Place where the name of each table was first written, by index of the table.
@@ -187,10 +189,10 @@ impl Reader<'_> {
         let catalog = self.catalog;
         for (key, value) in root {
             let name = key.get_ref().as_ref();
-            if name == VARY {
+            if let Some(section) = [VARY, FIT].into_iter().find(|section| name == *section) {
                 match value.get_ref() {
-                    DeValue::Table(table) => self.vary(table, None),
-                    _ => self.distrust(value, None, || not_a_table(VARY)),
+                    DeValue::Table(table) => self.vary(section, table, None),
+                    _ => self.distrust(value, None, || not_a_table(section)),
                 }
                 continue;
             }
@@ -252,7 +254,7 @@ impl Reader<'_> {
     }
 
     /// Keys are quoted paths (`"host.scheduler" = [..]`) or plain ones, which TOML nests (`host.scheduler = [..]`).
-    fn vary(&mut self, content: &DeTable<'_>, table: Option<usize>) {
+    fn vary(&mut self, of: &'static str, content: &DeTable<'_>, table: Option<usize>) {
         let catalog = self.catalog;
         for (key, value) in content {
             let name = key.get_ref().as_ref();
@@ -264,13 +266,13 @@ impl Reader<'_> {
             let section = table.map(|table| catalog.tables[table].section);
             match (found, value.get_ref()) {
                 (Err(end), _) => self.distrust(key, section, || catalog.refusal(name, end)),
-                (Ok(Member::Table(inner)), DeValue::Table(content)) => self.vary(content, Some(inner)),
+                (Ok(Member::Table(inner)), DeValue::Table(content)) => self.vary(of, content, Some(inner)),
                 (Ok(Member::Table(inner)), _) => {
                     self.distrust(value, section, || not_a_table(&catalog.tables[inner].path()));
                 }
-                (Ok(Member::Key(id)), DeValue::Array(values)) => self.axis(id, key, value, values.iter()),
+                (Ok(Member::Key(id)), DeValue::Array(values)) => self.axis(of, id, key, value, values.iter()),
                 (Ok(Member::Key(id)), DeValue::String(text)) if range::is_range(id.param(), text) => {
-                    self.axis(id, key, value, std::iter::once(value));
+                    self.axis(of, id, key, value, std::iter::once(value));
                 }
                 (Ok(Member::Key(id)), _) => {
                     let expected = || format!("a list of values for `{}`", id.path());
@@ -282,6 +284,7 @@ impl Reader<'_> {
 
     fn axis<'v, 'i: 'v, T, L>(
         &mut self,
+        of: &'static str,
         key: KeyId,
         name: &Spanned<T>,
         list: &Spanned<L>,
@@ -305,11 +308,38 @@ impl Reader<'_> {
         }
         let list = self.origin(list);
         axis.check(self.report, &list);
-        self.document.axes.push(axis);
+        if of == FIT {
+            axis.check_ends(self.report, &list);
+            self.document.fit.push(axis);
+        } else {
+            self.document.axes.push(axis);
+        }
     }
 }
 
 impl Axis {
+    /// True if a fit takes any value of the key between two ends; of the others it takes those that are listed.
+    pub fn is_range(&self) -> bool {
+        use Kind::{Energy, Power, Rate, Ratio, Size, Time};
+        let kind = self.key.param().kind;
+        matches!(kind, Size { .. } | Time { .. } | Rate { .. } | Energy { .. } | Power { .. } | Ratio { .. })
+    }
+
+    /// Refuses a range of a fit that is none: other than two ends, or an end that is not above its beginning.
+    pub(super) fn check_ends(&self, report: &mut Report, list: &Origin) {
+        if !self.is_range() || !report.trusts(&[SECTIONS[self.key.section()].name]) {
+            return;
+        }
+        let path = self.key.path();
+        let found = match &self.values[..] {
+            [(from, _), (to, _)] if number(from) < number(to) => return,
+            [(from, _), (to, _)] => format!("the empty range from {} to {}", from.show(), to.show()),
+            values => format!("{} values for `{path}`", values.len()),
+        };
+        let expected = format!("the two ends of the range of `{path}`, the lower one first");
+        report.distrust_once(list, Some(self.key.section()), || Refusal::new(found, expected));
+    }
+
     /// Adds values that were written at one place.
     pub(super) fn extend(&mut self, values: Vec<Value>, origin: &Origin) {
         self.values.extend(values.into_iter().map(|value| (value, origin.clone())));
@@ -339,6 +369,16 @@ impl Axis {
                 report.distrust_once(origin, section, || Refusal::new(found(), "each value once"));
             }
         }
+    }
+}
+
+/// A quantity in its unit; nothing for other values.
+fn number(value: &Value) -> Option<f64> {
+    match *value {
+        Value::Size(number) | Value::Time(number) | Value::Rate(number) | Value::Energy(number) => Some(number as f64),
+        Value::Power(number) => Some(number as f64),
+        Value::Ratio(number) => Some(number),
+        _ => None,
     }
 }
 

@@ -47,6 +47,39 @@ pub fn read_vary(catalog: &Catalog, report: &mut Report, text: &str) -> Option<A
     Some(axis)
 }
 
+/// Reads a `--vary` option of a fit: the ends of the range of a quantity, `KEY=FROM..TO`, or the values of another key.
+pub fn read_ends(catalog: &Catalog, report: &mut Report, text: &str) -> Option<Axis> {
+    let axis = read_key_axis(catalog, report, text)?;
+    if !axis.is_range() {
+        return read_vary(catalog, report, text);
+    }
+    let source = axis.origin.source;
+    let list = Origin { source, span: axis.origin.span.end + 1..text.len() };
+    let written = &text[list.span.clone()];
+    let Some(dots) = written.find("..") else {
+        let refusal = Refusal::new(format!("`{}` is not a range", written.trim()), "FROM..TO, such as `20us..80us`");
+        report.distrust(&list, refusal, Some(axis.key.section()));
+        return None;
+    };
+    let mut axis = axis;
+    for span in [list.span.start..list.span.start + dots, list.span.start + dots + 2..list.span.end] {
+        let origin = Origin { source, span: trimmed(text, span) };
+        match check_option(catalog, axis.key.param(), &text[origin.span.clone()]) {
+            Ok(value) => axis.extend(vec![value], &origin),
+            Err(refusal) => report.distrust(&origin, refusal, Some(axis.key.section())),
+        }
+    }
+    axis.check_ends(report, &list);
+    Some(axis)
+}
+
+/// An axis without values, of the key of an option.
+fn read_key_axis(catalog: &Catalog, report: &mut Report, text: &str) -> Option<Axis> {
+    let source = report.sources.add(Source::text("--vary", text));
+    let (key, value_span) = read_key(catalog, report, source, text)?;
+    Some(Axis { key, origin: Origin { source, span: 0..value_span.start - 1 }, values: Vec::new() })
+}
+
 /// Reads the key, and returns it with the span of its value.
 fn read_key(catalog: &Catalog, report: &mut Report, source: usize, text: &str) -> Option<(KeyId, Range<usize>)> {
     let Some(equals) = text.find('=') else {

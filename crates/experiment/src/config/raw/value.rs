@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use flashloom_units::{
-    Kind, Param, Refusal, Value, parse_energy, parse_power, parse_rate, parse_ratio, parse_size, parse_time,
+    Kind, Param, Refusal, Value, is_path, parse_energy, parse_power, parse_rate, parse_ratio, parse_size, parse_time,
 };
 use toml::de::DeValue;
 
@@ -29,6 +29,10 @@ pub fn check(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<
             other => return Err(mismatch(catalog, param, other)),
         },
         Kind::Choice(_) | Kind::Policy(_) => Value::Name(name(catalog, param, written)?),
+        Kind::ChoiceOrFile(_) => match written {
+            DeValue::String(text) if is_path(text) => Value::Text(Cow::Owned(text.clone().into_owned())),
+            _ => Value::Name(name(catalog, param, written)?),
+        },
         Kind::Text => match written {
             DeValue::String(text) => Value::Text(Cow::Owned(text.clone().into_owned())),
             other => return Err(mismatch(catalog, param, other)),

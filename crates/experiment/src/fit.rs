@@ -1,0 +1,475 @@
+//! Fits: the parameters of a drive that repeat measurements of a real one best.
+//!
+//! ```text
+//! cells       measurements, each repeated by one simulation; some are held out, and no search sees them
+//! space       the parameters: keys with ranges, and combinations of listed values
+//! objective   how far the simulations of the fitted cells are from what was measured (figures)
+//! search      the point of the least objective
+//! spread      which other values are as good: those are not determined by these measurements
+//! ```
+//! Equal inputs, options and seeds make equal bytes, in any number of threads and however often a fit was interrupted.
+
+mod cell;
+mod combination;
+mod evaluate;
+mod figures;
+mod journal;
+mod preset;
+mod result;
+mod search;
+mod space;
+mod spread;
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use flashloom_device::PRESETS;
+use flashloom_units::{Problem, Problems, Refusal};
+use sha2::{Digest, Sha256};
+
+use crate::config::{Catalog, Config, Experiment, Source, Variant};
+use crate::run::{Failure, Prepared, Progress, program_sha256};
+use crate::validate::{begins_as, fio_output, text_of};
+use cell::{Cell, device, two_devices};
+use combination::{Combination, Footprint};
+use evaluate::Evaluator;
+use search::{Search, search};
+use space::{MOST_COMBINATIONS, Space, too_many};
+use spread::{SEEDS, Spread, spread};
+
+pub use journal::Journal;
+pub use preset::fitted_preset;
+pub use result::{
+    CombinationResult, ErrorResult, FIT_SCHEMA, FitResult, FittedCell, FittedParameter, QuantityResult, SearchEnd,
+    SummaryResult,
+};
+
+/// Rule by which cells are held out: no search for the parameters that they judge has seen them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HoldOut {
+    /// Every second cell, in the order of the inputs: the second, the fourth and so on.
+    Second,
+    /// Each in turn, by a fit of all others; the result is the fit of all.
+    Each,
+    /// None.
+    None,
+}
+
+impl HoldOut {
+    /// All rules.
+    pub const ALL: [HoldOut; 3] = [HoldOut::Second, HoldOut::Each, HoldOut::None];
+
+    /// Its name as an option.
+    pub fn name(self) -> &'static str {
+        match self {
+            HoldOut::Second => "second",
+            HoldOut::Each => "each",
+            HoldOut::None => "none",
+        }
+    }
+
+    /// What it does.
+    pub fn help(self) -> &'static str {
+        match self {
+            HoldOut::Second => "every second cell, in the order of the inputs",
+            HoldOut::Each => "each cell in turn, by a fit of all others; the result is the fit of all",
+            HoldOut::None => "no cell: all errors are those of the fit itself",
+        }
+    }
+}
+
+/// Options of a fit.
+#[derive(Clone, Debug)]
+pub struct FitOptions<'a> {
+    /// Measurements: the JSON of fio.
+    pub inputs: &'a [String],
+    /// Name of a preset, or the file of an experiment.
+    pub start: &'a str,
+    /// Keys to set to another value than the start's, `KEY=VALUE`.
+    pub sets: &'a [String],
+    /// Parameters, `KEY=FROM..TO` or `KEY=A,B,C`, in addition to those of the start's `[fit]` section.
+    pub varies: &'a [String],
+    /// Rule by which cells are held out.
+    pub hold_out: HoldOut,
+    /// Requests simulated of each cell.
+    pub requests: u64,
+    /// Searches from different points.
+    pub restarts: u64,
+    /// Seed of these points.
+    pub seed: u64,
+}
+
+/// A fit whose inputs have been checked.
+pub struct Fit {
+    start: Start,
+    inputs: Vec<String>,
+    hold_out: HoldOut,
+    requests: u64,
+    restarts: u64,
+    seed: u64,
+    cells: Vec<Cell>,
+    space: Space,
+    combinations: Vec<Combination>,
+    left_out: Vec<(Combination, String)>,
+}
+
+/// Where a fit starts.
+struct Start {
+    name: String,
+    source: Source,
+    /// The start's own configuration, with the options.
+    variant: Variant,
+}
+
+impl Fit {
+    /// Loads the start and the measurements, and checks that they can be fitted.
+    ///
+    /// # Errors
+    /// Every problem of the start and of the options, or the first of a measurement.
+    pub fn load(catalog: &Arc<Catalog>, options: &FitOptions<'_>) -> Result<Self, Problems> {
+        let FitOptions { inputs, start, sets, varies, hold_out, requests, restarts, seed } = *options;
+        let source = start_of(start)?;
+        let mut base = Experiment::from_source(catalog, source.clone(), sets, None)?;
+        crate::validate::check_timed(&base)?;
+        let axes = base.ranges_with(catalog, varies)?;
+        let mut cells = Vec::new();
+        let mut devices = Vec::new();
+        for input in inputs {
+            if !begins_as(input, fio_output::is_json) {
+                let refusal = Refusal::new("this is not JSON", "the JSON of fio: --output-format=json");
+                return Err(refusal.in_file(input).into());
+            }
+            for job in fio_output::read(input, &text_of(input)?)? {
+                devices.push((input.clone(), device(&job).map(str::to_owned)));
+                let load = |of_load: &[String]| {
+                    Experiment::from_source(catalog, source.clone(), &[sets, of_load].concat(), None)
+                };
+                cells.push(Cell::closed(input, job, &load, requests)?);
+            }
+        }
+        if let Some(problem) = two_devices(&devices) {
+            return Err(problem.into());
+        }
+        let writes = cells.iter().any(|cell: &Cell| cell.footprint.writes);
+        let space = if axes.is_empty() {
+            let reads = cells.iter().any(|cell| cell.recorded.0[0].is_some());
+            Space::around(&base.variants[0].config, reads, writes)
+        } else {
+            Space::new(&axes)
+        };
+        for axis in &axes {
+            check_key(&axis.key.path()).map_err(|refusal| base.problem_of_range(axis, refusal))?;
+        }
+        let variant = base.variants[0].clone();
+        let start = Start { name: start.to_owned(), source, variant };
+        let (combinations, left_out) = (Vec::new(), Vec::new());
+        let inputs = inputs.to_vec();
+        let mut fit = Self { start, inputs, hold_out, requests, restarts, seed, cells, space, combinations, left_out };
+        fit.check_cells()?;
+        fit.combine(&base)?;
+        Ok(fit)
+    }
+
+    /// Files that are read.
+    pub fn inputs(&self) -> Vec<PathBuf> {
+        let start = (!is_preset(&self.start.name)).then(|| PathBuf::from(&self.start.name));
+        start.into_iter().chain(self.inputs.iter().map(PathBuf::from)).collect()
+    }
+
+    /// Indices of the cells that the result is fitted to, and of those that it is judged by.
+    fn parts(&self) -> [Vec<usize>; 2] {
+        let is_held_out = |cell: &usize| self.hold_out == HoldOut::Second && cell % 2 == 1;
+        let (held_out, fitted) = (0..self.cells.len()).partition(is_held_out);
+        [fitted, held_out]
+    }
+
+    /// Refuses too few cells.
+    fn check_cells(&self) -> Result<(), Problem> {
+        let refuse = |found: String, expected: String, help: &str| {
+            Err(Refusal::new(found, expected).help(help).in_file(self.inputs.first().map_or("fit", String::as_str)))
+        };
+        let [fitted, _] = self.parts();
+        let least = if self.hold_out == HoldOut::None { 1 } else { 2 };
+        if self.cells.len() < least {
+            let found = format!("{} cell, of which some are to be held out", self.cells.len());
+            return refuse(found, format!("at least {least} cells"), "`--hold-out none` fits all that there are");
+        }
+        let fewest = if self.hold_out == HoldOut::Each { fitted.len() - 1 } else { fitted.len() };
+        let figures: usize = fitted.iter().take(fewest).map(|cell| self.cells[*cell].recorded.count()).sum();
+        let parameters = self.space.ranges.len() + self.space.lists.len();
+        if figures < parameters {
+            let found = format!("{figures} measured figures of the fitted cells for {parameters} parameters");
+            return refuse(found, "at least as many figures".to_owned(), "more cells, or fewer parameters (--vary)");
+        }
+        Ok(())
+    }
+
+    /// Builds the drives of all combinations, on which every cell is then prepared. Those whose values cannot work
+    /// together are left out, if others remain.
+    fn combine(&mut self, base: &Experiment) -> Result<(), Problems> {
+        let count = self.space.combinations().filter(|count| *count <= MOST_COMBINATIONS);
+        if count.is_none() {
+            return Err(too_many(self.space.combinations()).in_file("--vary").into());
+        }
+        self.check_ends(base)?;
+        let footprint = self.cells.iter().fold(Footprint::default(), |sum, cell| Footprint {
+            outstanding_bytes: sum.outstanding_bytes.max(cell.footprint.outstanding_bytes),
+            writes: sum.writes || cell.footprint.writes,
+        });
+        let mut first = None;
+        for values in self.space.combined() {
+            let mut combination = Combination::of_drive(&self.space, values, &self.start.variant.config);
+            let replaced = |experiment: &Experiment, combination: &Combination| {
+                experiment.replaced(&experiment.variants[0], &combination.sets)
+            };
+            match replaced(base, &combination) {
+                Ok(variant) => combination.shrink(&variant.config, footprint),
+                Err(problems) => {
+                    let reason = problems.0.first().map_or(String::new(), |problem| problem.refusal.found.clone());
+                    self.left_out.push((combination, reason));
+                    first.get_or_insert(problems);
+                    continue;
+                }
+            }
+            self.combinations.push(combination);
+        }
+        if let Some(problems) = first.filter(|_| self.combinations.is_empty()) {
+            return Err(problems);
+        }
+        for cell in &mut self.cells {
+            let own = cell.experiment.variants[0].clone();
+            let variant = |combination: &Combination| cell.experiment.replaced(&own, &combination.sets);
+            let variants = self.combinations.iter().map(variant).collect::<Result<Vec<_>, _>>()?;
+            let of_seed = |number: u64| variants.iter().map(move |variant| reseeded(variant, number));
+            cell.experiment.variants = (0..=SEEDS).flat_map(of_seed).collect();
+        }
+        Ok(())
+    }
+
+    /// Refuses ranges whose ends cannot work with the start.
+    fn check_ends(&self, base: &Experiment) -> Result<(), Problems> {
+        for range in &self.space.ranges {
+            for end in [&range.from, &range.to] {
+                let set = crate::config::toml_value(end).map(|value| format!("{}={value}", range.key.path()));
+                base.replaced(&base.variants[0], &set.into_iter().collect::<Vec<_>>())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hash of all that the simulations depend on but their points.
+    fn fingerprint(&self) -> Result<String, Problem> {
+        let program = program_sha256()
+            .map_err(|error| Problem::file("fit", format!("this program cannot be read: {error}"), "a program"))?;
+        let mut hash = Sha256::new().chain_update(program);
+        for cell in &self.cells {
+            // Combinations differ in what their points say.
+            hash.update(cell.experiment.variants[0].config.to_json().to_string());
+        }
+        Ok(format!("{:x}", hash.finalize()))
+    }
+
+    /// Opens the journal of this fit, or begins it: a file that keeps every simulation as it ends.
+    ///
+    /// # Errors
+    /// A file that is no journal, or that of another fit or program; one that cannot be written.
+    pub fn open_journal(&self, path: &Path) -> Result<Journal, Problem> {
+        Journal::open(path, &self.fingerprint()?)
+    }
+
+    /// Fits. What the journal has is not simulated again.
+    ///
+    /// # Errors
+    /// A problem of an input with a drive, or a simulation that failed.
+    pub fn run(&self, journal: Journal, progress: &dyn Progress) -> Result<FitResult, Failure> {
+        let first = |Problems(problems)| {
+            let problem = Vec::<Problem>::into_iter(problems).next();
+            problem.map_or_else(|| Failure::Unkept("an input cannot be prepared".to_owned()), Failure::Input)
+        };
+        let prepared = self.cells.iter().map(|cell| Prepared::new(&cell.experiment)).collect::<Result<Vec<_>, _>>();
+        let prepared = prepared.map_err(first)?;
+        let evaluator = Evaluator::new(&self.space, &self.combinations, &self.cells, prepared, journal, progress);
+        let [fitted, held_out] = self.parts();
+        let mut of_others: Vec<Search> = Vec::new();
+        if self.hold_out == HoldOut::Each {
+            for cell in &fitted {
+                let others: Vec<usize> = fitted.iter().copied().filter(|other| other != cell).collect();
+                of_others.push(search(&evaluator, &others, self.restarts, self.seed)?);
+            }
+        }
+        let found = search(&evaluator, &fitted, self.restarts, self.seed)?;
+        let spread = spread(&evaluator, &fitted, &found)?;
+        let mut cells = Vec::with_capacity(self.cells.len());
+        for (index, cell) in self.cells.iter().enumerate() {
+            let errors_at = |search: &Search| -> Result<Vec<QuantityResult>, Failure> {
+                let values = self.space.values(&search.best.point);
+                let simulated = evaluator.figures(index, search.best.combination, &values, 0)?;
+                Ok(simulated.map(|simulated| cell.recorded.errors(&simulated)).unwrap_or_default())
+            };
+            let (errors, seen_errors) = match of_others.get(index) {
+                Some(others) => (errors_at(others)?, errors_at(&found)?),
+                None => (errors_at(&found)?, Vec::new()),
+            };
+            cells.push(FittedCell {
+                input: cell.input.clone(),
+                job: Some(cell.job.clone()),
+                load: cell.load.clone(),
+                held_out: !of_others.is_empty() || held_out.contains(&index),
+                errors,
+                seen_errors,
+            });
+        }
+        Ok(self.result(&evaluator, &found, &spread, cells))
+    }
+
+    fn result(&self, evaluator: &Evaluator<'_>, found: &Search, spread: &Spread, cells: Vec<FittedCell>) -> FitResult {
+        let best = &found.best;
+        let least = |combination: usize| {
+            let of = found.all.iter().filter(|found| found.combination == combination);
+            of.map(|found| found.objective).min_by(f64::total_cmp)
+        };
+        let mut combinations: Vec<CombinationResult> = (0..self.combinations.len())
+            .map(|index| CombinationResult {
+                values: self.combinations[index].of_drive.clone(),
+                objective: least(index),
+                round: found.rounds[index],
+                left_out: None,
+            })
+            .collect();
+        let objective = |of: &CombinationResult| of.objective.unwrap_or(f64::INFINITY);
+        combinations.sort_by(|one, other| objective(one).total_cmp(&objective(other)));
+        combinations.extend(self.left_out.iter().map(|(combination, reason)| CombinationResult {
+            values: combination.of_drive.clone(),
+            objective: None,
+            round: 0,
+            left_out: Some(reason.clone()),
+        }));
+        let ranges = |point: &[f64]| {
+            let values = self.space.values(point);
+            let set = |(range, value): (&space::Range, &flashloom_units::Value)| {
+                format!("{}={}", range.key.path(), value.show())
+            };
+            self.space.ranges.iter().zip(&values).map(set).collect::<Vec<_>>()
+        };
+        let ends = found.ends.iter().map(|end| SearchEnd { objective: end.objective, values: ranges(&end.point) });
+        let mut warnings: Vec<String> = Vec::new();
+        for cell in &self.cells {
+            let doubt = |doubt: &String| format!("{}, job {:?}: {doubt}", cell.input, cell.job);
+            warnings.extend(cell.warnings.iter().map(doubt));
+        }
+        let parameters = spread::parameters(&self.space, &self.combinations, &self.start.variant.config, best, spread);
+        let at_ends =
+            parameters.iter().filter(|parameter| parameter.is_range && parameter.tried.contains(&parameter.value));
+        warnings.extend(at_ends.map(|parameter| {
+            format!("`{}` is at an end of its range, {}: a wider range may fit better", parameter.key, parameter.value)
+        }));
+        FitResult {
+            schema: FIT_SCHEMA.to_owned(),
+            start: self.start.name.clone(),
+            inputs: self.inputs.clone(),
+            hold_out: self.hold_out.name().to_owned(),
+            requests: self.requests,
+            restarts: self.restarts,
+            seed: self.seed,
+            points: evaluator.points(),
+            objective: best.objective,
+            noise: spread.noise,
+            parameters,
+            combinations,
+            searches: ends.collect(),
+            summary: summary(&cells),
+            cells,
+            warnings,
+        }
+    }
+
+    /// The start with the fitted values: the drive that a fit found, at its full size.
+    ///
+    /// # Errors
+    /// Values of another fit.
+    pub fn fitted(&self, result: &FitResult) -> Result<Config, Problems> {
+        let mut sets = result.combinations.first().map_or_else(Vec::new, |best| best.values.clone());
+        let ranges = result.parameters.iter().filter(|parameter| parameter.is_range);
+        sets.extend(ranges.map(|parameter| format!("{}={}", parameter.key, parameter.value)));
+        let catalog = self.start.variant.config.catalog();
+        let base = Experiment::from_source(catalog, self.start.source.clone(), &[], None)?;
+        base.replaced(&self.start.variant, &sets).map(|variant| variant.config)
+    }
+}
+
+/// True if a name is that of a described drive.
+fn is_preset(name: &str) -> bool {
+    PRESETS.iter().any(|preset| preset.name == name)
+}
+
+/// The experiment that a fit starts from: a file, or a preset alone.
+fn start_of(start: &str) -> Result<Source, Problem> {
+    if is_preset(start) {
+        return Ok(Source::text("--start", &format!("[device]\npreset = \"{start}\"\n")));
+    }
+    if !Path::new(start).exists() && !start.contains(['/', '\\', '.']) {
+        let names = || PRESETS.iter().map(|preset| preset.name);
+        let refusal = Refusal::new(
+            format!("`{start}` is neither a preset nor a file"),
+            format!("{}, or the file of an experiment", flashloom_units::one_of(names())),
+        );
+        return Err(refusal.suggesting(start, names()).in_file("--start"));
+    }
+    Source::read(start)
+}
+
+/// A variant whose seed is so many later than its own.
+fn reseeded(variant: &Variant, number: u64) -> Variant {
+    variant.with_seed(variant.config.run.seed.wrapping_add(number))
+}
+
+/// Refuses keys that say what is measured, and not what the drive is.
+fn check_key(path: &str) -> Result<(), Refusal> {
+    const OF_DRIVES: [&str; 4] = ["device.", "buffer.", "ftl.", "host."];
+    if path == "device.preset" || !OF_DRIVES.iter().any(|section| path.starts_with(section)) {
+        let refusal = Refusal::new(format!("`{path}` as a parameter"), "a key of [device], [buffer], [ftl] or [host]");
+        return Err(refusal.help("the load is that of the measurements, and the start says the preset"));
+    }
+    Ok(())
+}
+
+/// Errors of each quantity over the cells.
+fn summary(cells: &[FittedCell]) -> Vec<SummaryResult> {
+    let mut names: Vec<(String, String)> = Vec::new();
+    for one in cells.iter().flat_map(|cell| &cell.errors) {
+        let name = (one.operation.clone(), one.quantity.clone());
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let order = |quantity: &str| figures::QUANTITIES.iter().position(|known| known.name == quantity);
+    names.sort_by_key(|(operation, quantity)| (operation.clone(), order(quantity)));
+    let over = |errors: &[&QuantityResult]| {
+        let count = errors.len() as f64;
+        let absolute = || errors.iter().map(|one| one.error.abs());
+        (!errors.is_empty()).then(|| ErrorResult {
+            cells: errors.len() as u64,
+            mean: absolute().sum::<f64>() / count,
+            greatest: absolute().fold(0.0, f64::max),
+            null_mean: errors.iter().map(|one| one.null_error.abs()).sum::<f64>() / count,
+        })
+    };
+    let of = |(operation, quantity): (String, String)| {
+        let is_of = |one: &&QuantityResult| one.operation == operation && one.quantity == quantity;
+        let seen = cells.iter().flat_map(|cell| if cell.held_out { &cell.seen_errors } else { &cell.errors });
+        let unseen = cells.iter().filter(|cell| cell.held_out).flat_map(|cell| &cell.errors);
+        let fitted = over(&seen.filter(is_of).collect::<Vec<_>>());
+        let held_out = over(&unseen.filter(is_of).collect::<Vec<_>>());
+        SummaryResult { fitted, held_out, operation, quantity }
+    };
+    names.into_iter().map(of).collect()
+}
+
+/// The text of an error with its sign, such as `+3.1 %`.
+fn signed(error: f64) -> String {
+    let mut text = String::new();
+    let sign = if error > 0.0 { "+" } else { "" };
+    let _ = write!(text, "{sign}{}", crate::figures::percent(error));
+    text
+}
