@@ -102,7 +102,7 @@ mod tests {
         let latency = SampledLatency { p50_ns: 90, p99_ns: 180, max_ns: 190, wait_max_ns: 20 };
         let first =
             Sample { is_timed: true, time_ns: S, completed: 10, latency_sum_ns: 1_000, erases: 2, ..Sample::default() };
-        let first = Sample { latency: Some(latency), host_page_writes: 8, programs: [8, 4, 0, 0, 0], ..first };
+        let first = Sample { latency: Some(latency), host_page_writes: 8, programs: [8, 4, 0, 0, 0, 0], ..first };
         let second = Sample { time_ns: 3 * S, latency: None, erases: 5, outstanding: 4, ..first };
         let lines = lines(&[first, second, Sample { outstanding: 0, ..second }]);
         assert_eq!(
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn lines_of_a_run_without_time_have_no_times() {
-        let first = Sample { time_ns: 7, host_page_writes: 10, programs: [10, 0, 0, 5, 0], ..Sample::default() };
+        let first = Sample { time_ns: 7, host_page_writes: 10, programs: [10, 0, 0, 5, 0, 0], ..Sample::default() };
         let lines = lines(&[first, first]);
         assert_eq!(
             lines.iter().map(|line| shown(line)).collect::<Vec<_>>(),

@@ -87,6 +87,11 @@ params! {
         rated_cycles: Option<u32> => "rated_cycles", count(10_000_000), Value::Absent,
             "It changes nothing in a run: blocks go on beyond it, and fail as program_failures and erase_failures \
              say.";
+        /// Rated program/erase cycles of a block in SLC mode; absent if unknown, and then they count as others.
+        slc_rated_cycles: Option<u32> => "slc_rated_cycles", count(10_000_000), Value::Absent,
+            "It changes nothing in a run but the lifetime in the result: an erase in SLC mode uses up less of a block \
+             that is rated for more of them.",
+            Used::without("ftl.slc_cache", &["none"]);
         /// Array time of a page read (tR), for the first page type.
         read_ns: Ns => "read_time", time(S), Value::Time(75 * US), "";
         /// tR of the second page type. Default: that of the first.
@@ -103,6 +108,12 @@ params! {
         program_ns_3: Option<Ns> => "program_time_3", time(S), Value::Absent, "", Used::from("bits_per_cell", &["3"]);
         /// tPROG of the fourth page type. Default: that of the first.
         program_ns_4: Option<Ns> => "program_time_4", time(S), Value::Absent, "", Used::with("bits_per_cell", &["4"]);
+        /// tR of a block in SLC mode, for an SLC cache; absent if unknown.
+        slc_read_ns: Option<Ns> => "slc_read_time", time(S), Value::Absent, "",
+            Used::without("ftl.slc_cache", &["none"]);
+        /// tPROG of a block in SLC mode, for an SLC cache; absent if unknown.
+        slc_program_ns: Option<Ns> => "slc_program_time", time(S), Value::Absent, "",
+            Used::without("ftl.slc_cache", &["none"]);
         /// Array time of a block erase (tBERS).
         erase_ns: Ns => "erase_time", time(10 * S), Value::Time(3_800 * US), "";
         /// Share of tR by which the reads of a page may take longer or shorter, by block and page.

@@ -21,19 +21,19 @@ use flashloom_units::{Figure, Ns, Reader, State, StateError, Writer};
 use serde::{Deserialize, Serialize};
 
 use crate::event::OperationKind;
-use crate::operation::Operation;
+use crate::operation::{ByOrigin, Operation, load_counts, save_counts};
 use crate::reliability::{PageCondition, Reading, Reliability};
 use crate::{BlockId, Geometry, Origin, Ppn};
 
-/// Reads that did not succeed at once, by origin in the order of [`Origin::ALL`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Reads that did not succeed at once, by origin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadCounts {
     /// Reads that were repeated at least once.
-    pub repeated: [u64; 5],
+    pub repeated: ByOrigin,
     /// Number of retries in total.
-    pub retries: [u64; 5],
+    pub retries: ByOrigin,
     /// Reads that failed. Of the host and of the map also those that asked for sectors lost earlier.
-    pub unreadable: [u64; 5],
+    pub unreadable: ByOrigin,
     /// Pages programmed with data that could not be read, wholly or in part.
     pub lost_pages: u64,
 }
@@ -69,7 +69,9 @@ impl State for Reads {
     fn save(&self, to: &mut Writer) {
         let Self { policy, counts, blocks, programmed_ns, lost, geometry: _ } = self;
         to.policy("reliability", policy.state());
-        to.value(counts);
+        let ReadCounts { repeated, retries, unreadable, lost_pages } = counts;
+        [repeated, retries, unreadable].into_iter().for_each(|counts| save_counts(to, counts));
+        to.value(lost_pages);
         to.array(blocks);
         programmed_ns.save(to);
         to.value(lost);
@@ -77,7 +79,7 @@ impl State for Reads {
 
     fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
         from.policy(self.policy.state_mut()).map_err(|error| error.within("reliability"))?;
-        self.counts = from.value().map_err(|error| error.within("counts"))?;
+        self.counts = Self::load_counts(from).map_err(|error| error.within("counts"))?;
         from.array(&mut self.blocks).map_err(|error| error.within("blocks"))?;
         self.programmed_ns.load(from).map_err(|error| error.within("programmed_ns"))?;
         // The number of entries is limited by the bytes of the file; they are checked with the rest of the array.
@@ -87,6 +89,26 @@ impl State for Reads {
 }
 
 impl Reads {
+    fn load_counts(from: &mut Reader) -> Result<ReadCounts, StateError> {
+        let [repeated, retries, unreadable] = [load_counts(from)?, load_counts(from)?, load_counts(from)?];
+        Ok(ReadCounts { repeated, retries, unreadable, lost_pages: from.value()? })
+    }
+
+    /// Saves the counts of folding, which only an array with another cell mode has.
+    pub(crate) fn save_folds(&self, to: &mut Writer) {
+        let ReadCounts { repeated, retries, unreadable, .. } = &self.counts;
+        [repeated, retries, unreadable].into_iter().for_each(|counts| to.value(&counts[Origin::Fold as usize]));
+    }
+
+    /// Loads what [`Self::save_folds`] saved.
+    pub(crate) fn load_folds(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        let ReadCounts { repeated, retries, unreadable, .. } = &mut self.counts;
+        [repeated, retries, unreadable].into_iter().try_for_each(|counts| {
+            counts[Origin::Fold as usize] = from.value()?;
+            Ok(())
+        })
+    }
+
     pub(crate) fn new(geometry: &Geometry, policy: Box<dyn Reliability>) -> Self {
         Self {
             geometry: *geometry,

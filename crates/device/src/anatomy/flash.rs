@@ -24,7 +24,7 @@ fn job_of(kind: OperationKind, origin: Origin) -> Cause {
     match origin {
         Origin::Host if kind == OperationKind::Read => Cause::HostRead,
         Origin::Host => Cause::HostProgram,
-        Origin::Gc => Cause::Collection,
+        Origin::Gc | Origin::Fold => Cause::Collection,
         Origin::Merge => Cause::Merge,
         Origin::Map => Cause::Map,
         Origin::Wear => Cause::Wear,

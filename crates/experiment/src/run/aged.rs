@@ -46,9 +46,11 @@ const OTHERS: [&str; 7] = [
     "run.steady_tolerance",
     "run.steady_windows",
 ];
-const LATER: [&str; 7] = [
+const LATER: [&str; 9] = [
     "ftl.idle_delay",
+    "ftl.slc_flush_delay",
     "device.rated_cycles",
+    "device.slc_rated_cycles",
     "device.read_energy",
     "device.program_energy",
     "device.erase_energy",
@@ -56,7 +58,7 @@ const LATER: [&str; 7] = [
     "device.idle_power",
 ];
 /// Device keys that only a timed drive uses; the preset counts through the keys that it sets.
-const OF_TIME: [&str; 16] = [
+const OF_TIME: [&str; 18] = [
     "device.preset",
     "device.link_rate",
     "device.full_duplex",
@@ -73,6 +75,8 @@ const OF_TIME: [&str; 16] = [
     "device.suspend_time",
     "device.max_overtakes",
     "device.die_order",
+    "device.slc_read_time",
+    "device.slc_program_time",
 ];
 /// Device keys by which log-block mappings and their placements weigh the cost of a merge.
 const OF_MERGES: [&str; 15] = [

@@ -99,6 +99,7 @@ fn operation(served: &Served, last: &LastOperation, geometry: Option<&Geometry>)
         Origin::Merge => " for a merge",
         Origin::Map => " for the map",
         Origin::Wear => " for wear levelling",
+        Origin::Fold => " for folding the SLC cache",
     };
     let arrival = served.request.arrival_ns;
     let issued = match last.issued_ns.checked_sub(arrival) {
