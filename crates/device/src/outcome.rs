@@ -3,7 +3,7 @@
 use flashloom_buffer::BufferReport;
 use flashloom_ftl::FtlReport;
 use flashloom_host::SchedulerStats;
-use flashloom_nand::{ByOrigin, Counts, ReadCounts, Utilization};
+use flashloom_nand::{ByOrigin, Counts, OtherPages, ReadCounts, Utilization};
 use flashloom_units::{Figures, Latency, Ns};
 use flashloom_workload::Op;
 
@@ -114,6 +114,8 @@ pub struct Outcome {
     pub slc_erase_counts: Vec<u32>,
     /// Those of them before the workload.
     pub slc_erased_before: Vec<u32>,
+    /// Pages read and programmed in that mode; `None` without one.
+    pub slc_pages: Option<OtherPages>,
     /// Sectors read that were never written, or discarded since.
     pub unmapped_read_sectors: u64,
     /// Host sectors whose contents were verified; `None` if verification is off.

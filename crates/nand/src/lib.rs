@@ -28,7 +28,7 @@ pub use labels::{OutOfBand, PageContent};
 pub use operation::{ByOrigin, Counts, Emitted, OpId, Origin, Status, Urgency};
 pub use params::{DieOrder, Energy, MultiPlane, NandParams, Suspend, Timing};
 pub use reads::ReadCounts;
-pub use region::{CellMode, Region};
+pub use region::{CellMode, OtherPages, Region};
 pub use reliability::{PageCondition, Reading, Reliability};
 pub use timed::{Busiest, PageReads, Together, Utilization};
 
@@ -231,17 +231,23 @@ impl Nand {
         self.cells.as_ref().map_or((&[], &[]), |cells| (&cells.erases, &cells.erases_before))
     }
 
+    /// Pages read and programmed in the other cell mode since the last reset of the counters; `None` without one.
+    pub fn other_pages(&self) -> Option<OtherPages> {
+        self.cells.as_ref().map(|cells| cells.pages)
+    }
+
     /// Whether a block is in the other cell mode, as emitted.
     pub fn has_other_cells(&self, block: BlockId) -> bool {
         self.cells.as_ref().is_some_and(|cells| cells.has(block))
     }
 
-    /// What the rows of a block begin with ([`region`]): its first page's.
+    /// What the rows of a block begin with ([`region`]): its first page's. `has` says whether the block is in the other
+    /// cell mode, and counts what is done with it.
     #[inline(always)]
-    fn row_of(&self, block: BlockId) -> u16 {
-        match &self.cells {
+    fn row_of(&mut self, block: BlockId, has: fn(&mut CellModes, BlockId) -> bool) -> u16 {
+        match &mut self.cells {
             None => 0,
-            Some(cells) => u16::from(cells.has(block)) * self.geometry.pages as u16,
+            Some(cells) => u16::from(has(cells, block)) * self.geometry.pages as u16,
         }
     }
 
@@ -369,7 +375,7 @@ impl Nand {
     /// Resets all counters after preconditioning. Wear is kept.
     pub fn reset_counts(&mut self) {
         self.counts = Counts::default();
-        self.cells.iter_mut().for_each(|cells| cells.erases_before.clone_from(&cells.erases));
+        self.cells.iter_mut().for_each(|cells| cells.reset_counts());
         if let Some(reads) = self.known_mut().and_then(|known| known.reads.as_mut()) {
             reads.reset_counts();
         }
@@ -468,7 +474,7 @@ impl Nand {
     fn emit_read_as(&mut self, read: Read, write: u32, failed: bool) -> OpId {
         let Read { ppn, mask, origin, urgency, lpn, after, tag } = read;
         let block = self.geometry.block_of(ppn);
-        let row = self.row_of(block);
+        let row = self.row_of(block, CellModes::reads);
         // Built separately for each use, so that it is written directly to its destination.
         let read = || {
             let blank = Operation::new(OperationKind::Read, ppn, block, origin, tag);
@@ -497,10 +503,10 @@ impl Nand {
 
     /// Decides the read of a page that provides data for a program.
     fn ask_copy(&mut self, from: Ppn, origin: Origin) -> Reading {
-        let source = self.of_life(from);
+        let (source, is_in_other) = (self.of_life(from), self.has_other_cells(self.geometry.block_of(from)));
         let (now, is_programmed) = self.timed.as_ref().map_or((0, true), |timed| timed.sees(from));
         match self.known_mut().and_then(|known| known.reads.as_mut()) {
-            Some(reads) => reads.ask(now, source, is_programmed, origin),
+            Some(reads) => reads.ask(now, source, is_programmed, origin, is_in_other),
             None => Reading::AT_ONCE,
         }
     }
@@ -561,7 +567,7 @@ impl Nand {
         if self.judges && from.is_some() && !matches!(data, Data::Map { .. }) {
             self.copy_lost(from, ppn, mask);
         }
-        let row = self.row_of(block);
+        let row = self.row_of(block, CellModes::programs);
         self.note_first(block, page);
         // As in `read`.
         let program = || {
@@ -668,7 +674,8 @@ impl Nand {
         let PageCopy { from, block, page, origin, urgency } = copy;
         let Reading { retries, is_readable } = reading;
         let source = self.geometry.block_of(from);
-        let (row, row_of_source) = (self.row_of(block), self.row_of(source));
+        let row_of_source = self.row_of(source, CellModes::reads);
+        let row = self.row_of(block, CellModes::programs);
         self.note_first(block, page);
         let Some(timed) = &mut self.timed else { return Status::new(failed, OpId::DONE) };
         let (geometry, events) = (&self.geometry, &mut self.events);
@@ -744,7 +751,7 @@ impl Nand {
         self.counts.failed_erases[origin as usize] += u64::from(failed);
         self.erase_counts[block.at()] += u32::from(!failed);
         let blank = Operation::new(OperationKind::Erase, self.geometry.page(block, 0), block, origin, Self::NO_TAG);
-        let row = self.row_of(block);
+        let row = self.row_of(block, |cells, block| cells.has(block));
         self.cells.iter_mut().for_each(|cells| cells.erased(block, failed));
         (failed, Operation { urgency, failed, row, ..blank })
     }

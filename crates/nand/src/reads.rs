@@ -36,6 +36,8 @@ pub struct ReadCounts {
     pub unreadable: ByOrigin,
     /// Pages programmed with data that could not be read, wholly or in part.
     pub lost_pages: u64,
+    /// Those of the retries that were of pages in the array's other cell mode.
+    pub other_retries: u64,
 }
 
 /// Upper bound of the counters of a saved drive, so that a run cannot overflow them.
@@ -69,7 +71,7 @@ impl State for Reads {
     fn save(&self, to: &mut Writer) {
         let Self { policy, counts, blocks, programmed_ns, lost, geometry: _ } = self;
         to.policy("reliability", policy.state());
-        let ReadCounts { repeated, retries, unreadable, lost_pages } = counts;
+        let ReadCounts { repeated, retries, unreadable, lost_pages, other_retries: _ } = counts;
         [repeated, retries, unreadable].into_iter().for_each(|counts| save_counts(to, counts));
         to.value(lost_pages);
         to.array(blocks);
@@ -91,18 +93,20 @@ impl State for Reads {
 impl Reads {
     fn load_counts(from: &mut Reader) -> Result<ReadCounts, StateError> {
         let [repeated, retries, unreadable] = [load_counts(from)?, load_counts(from)?, load_counts(from)?];
-        Ok(ReadCounts { repeated, retries, unreadable, lost_pages: from.value()? })
+        Ok(ReadCounts { repeated, retries, unreadable, lost_pages: from.value()?, other_retries: 0 })
     }
 
-    /// Saves the counts of folding, which only an array with another cell mode has.
+    /// Saves the counts that only an array with another cell mode has.
     pub(crate) fn save_folds(&self, to: &mut Writer) {
-        let ReadCounts { repeated, retries, unreadable, .. } = &self.counts;
+        let ReadCounts { repeated, retries, unreadable, lost_pages: _, other_retries } = &self.counts;
+        to.value(other_retries);
         [repeated, retries, unreadable].into_iter().for_each(|counts| to.value(&counts[Origin::Fold as usize]));
     }
 
     /// Loads what [`Self::save_folds`] saved.
     pub(crate) fn load_folds(&mut self, from: &mut Reader) -> Result<(), StateError> {
-        let ReadCounts { repeated, retries, unreadable, .. } = &mut self.counts;
+        let ReadCounts { repeated, retries, unreadable, lost_pages: _, other_retries } = &mut self.counts;
+        *other_retries = from.value()?;
         [repeated, retries, unreadable].into_iter().try_for_each(|counts| {
             counts[Origin::Fold as usize] = from.value()?;
             Ok(())
@@ -143,8 +147,8 @@ impl Reads {
                 "reliability: page {ppn} was programmed after the time of a drive that has served nothing"
             ));
         }
-        let ReadCounts { repeated, retries, unreadable, lost_pages } = self.counts;
-        let counts = [repeated, retries, unreadable].into_iter().flatten().chain([lost_pages]);
+        let ReadCounts { repeated, retries, unreadable, lost_pages, other_retries } = self.counts;
+        let counts = [repeated, retries, unreadable].into_iter().flatten().chain([lost_pages, other_retries]);
         if counts.chain(self.blocks.iter().map(|block| block.reads)).any(|count| count > MOST_COUNTED) {
             return Err(format!("reliability: a drive that was aged has counted more than {MOST_COUNTED} reads"));
         }
@@ -167,20 +171,28 @@ impl Reads {
     /// Calls the policy for a read that ends at once (counting mode) or that a die begins, with the page as it is in
     /// the array.
     pub(crate) fn take(&mut self, now: Ns, operation: &Operation) -> Reading {
-        let Operation { ppn, block, mask, origin, .. } = *operation;
+        let Operation { ppn, block, mask, origin, row, .. } = *operation;
         let BlockReads { erases, reads } = self.blocks[block.at()];
         let age_ns = now - self.programmed_ns[ppn.at()];
         let page = PageCondition { age_ns, reads, ..self.condition(ppn, block, erases) };
         let asked = self.policy.read(&page);
         let is_readable = asked.is_readable && self.lost_of((ppn, erases)) & mask == 0;
         self.count_read(block);
-        self.count(origin, Reading { is_readable, ..asked })
+        let is_in_other = u32::from(row) >= self.geometry.pages;
+        self.count(origin, Reading { is_readable, ..asked }, is_in_other)
     }
 
     /// Calls the policy for a read that is emitted to provide data for a program. The page is given with the life of
     /// its block; `is_programmed` tells whether its program has ended. If it cannot be read, the program's page is
     /// lost.
-    pub(crate) fn ask(&mut self, now: Ns, from: PageOfLife, is_programmed: bool, origin: Origin) -> Reading {
+    pub(crate) fn ask(
+        &mut self,
+        now: Ns,
+        from: PageOfLife,
+        is_programmed: bool,
+        origin: Origin,
+        is_in_other: bool,
+    ) -> Reading {
         let (ppn, erases) = from;
         let block = self.geometry.block_of(ppn);
         let mut page = self.condition(ppn, block, erases);
@@ -191,7 +203,7 @@ impl Reads {
         if !asked.is_readable {
             self.lost.insert(from, self.geometry.full_mask());
         }
-        self.count(origin, asked)
+        self.count(origin, asked, is_in_other)
     }
 
     fn condition(&self, ppn: Ppn, block: BlockId, erases: u32) -> PageCondition {
@@ -203,10 +215,11 @@ impl Reads {
         self.blocks[block.at()].reads += 1;
     }
 
-    fn count(&mut self, origin: Origin, reading: Reading) -> Reading {
+    fn count(&mut self, origin: Origin, reading: Reading, is_in_other: bool) -> Reading {
         let at = origin as usize;
         self.counts.repeated[at] += u64::from(reading.retries > 0);
         self.counts.retries[at] += u64::from(reading.retries);
+        self.counts.other_retries += u64::from(reading.retries) * u64::from(is_in_other);
         self.counts.unreadable[at] += u64::from(!reading.is_readable);
         reading
     }

@@ -107,15 +107,28 @@ pub(crate) struct CellModes {
     /// Erases of each block in the other mode since the array was new, and those of them before the last reset.
     pub(crate) erases: Vec<u32>,
     pub(crate) erases_before: Vec<u32>,
+    /// Pages read and programmed in the other mode since the last reset of the counters.
+    pub(crate) pages: OtherPages,
 }
 
-flashloom_units::state! { CellModes { array of_block; nested erases, erases_before; fixed other; } }
+/// Pages read and programmed in the array's other cell mode, for their energy: in timed mode each, in counting mode
+/// only if the array has observers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherPages {
+    /// Pages read, without retries.
+    pub reads: u64,
+    /// Pages programmed, failed programs and copies included.
+    pub programs: u64,
+}
+
+flashloom_units::state! { CellModes { array of_block; nested erases, erases_before; value pages; fixed other; } }
 
 impl CellModes {
     /// No block is in the other mode.
     pub(crate) fn new(array: &Geometry, other: CellMode) -> Self {
         let blocks = array.total_blocks() as usize;
-        Self { other, of_block: vec![Use::Never; blocks], erases: vec![0; blocks], erases_before: vec![0; blocks] }
+        let (erases, pages) = (vec![0; blocks], OtherPages::default());
+        Self { other, of_block: vec![Use::Never; blocks], erases_before: erases.clone(), erases, pages }
     }
 
     /// Uses all blocks of a region in the other mode, for good.
@@ -140,6 +153,28 @@ impl CellModes {
         if *of_block == Use::InThisLife {
             *of_block = Use::Never;
         }
+    }
+
+    /// [`Self::has`] for a page that is read now.
+    #[cold]
+    pub(crate) fn reads(&mut self, block: BlockId) -> bool {
+        let has = self.has(block);
+        self.pages.reads += u64::from(has);
+        has
+    }
+
+    /// [`Self::has`] for a page that is programmed now.
+    #[cold]
+    pub(crate) fn programs(&mut self, block: BlockId) -> bool {
+        let has = self.has(block);
+        self.pages.programs += u64::from(has);
+        has
+    }
+
+    /// Resets the counters, but not wear.
+    pub(crate) fn reset_counts(&mut self) {
+        self.erases_before.clone_from(&self.erases);
+        self.pages = OtherPages::default();
     }
 
     /// Whether a block is in the other mode.

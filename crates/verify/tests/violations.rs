@@ -96,7 +96,7 @@ fn a_command_in_the_mode_of_another_life_is_found() {
     array.write(0, 1, 0);
     assert_eq!(array.check(), Ok(()));
     // The array would not let a block change its mode while it holds a page; so the checker is told of it.
-    let event = |in_other_mode, page| {
+    let event = |in_other_mode, page: u32| {
         let (kind, block, ppn) = (OperationKind::Program, BlockId(1), Ppn(8 + page));
         let command = Command { kind, ppn, block, in_other_mode, ..blank() };
         Event::Started { command, array_from: 0, transfer_ns: 0, is_staged: false }

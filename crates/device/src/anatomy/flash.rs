@@ -24,10 +24,11 @@ fn job_of(kind: OperationKind, origin: Origin) -> Cause {
     match origin {
         Origin::Host if kind == OperationKind::Read => Cause::HostRead,
         Origin::Host => Cause::HostProgram,
-        Origin::Gc | Origin::Fold => Cause::Collection,
+        Origin::Gc => Cause::Collection,
         Origin::Merge => Cause::Merge,
         Origin::Map => Cause::Map,
         Origin::Wear => Cause::Wear,
+        Origin::Fold => Cause::Fold,
     }
 }
 

@@ -106,6 +106,7 @@ impl Engine {
             erased_before: self.erased_before.clone(),
             slc_erase_counts: slc_erases.to_vec(),
             slc_erased_before: slc_erased_before.to_vec(),
+            slc_pages: self.drive.nand().other_pages(),
             unmapped_read_sectors: self.drive.unmapped_read_sectors(),
             sectors_checked: self.looking.verifier.as_ref().map(|verifier| verifier.oracle.sectors_checked()),
             anatomy: self.looking.anatomy.as_ref().map(|anatomy| Box::new(anatomy.report())),

@@ -46,7 +46,7 @@ const OTHERS: [&str; 7] = [
     "run.steady_tolerance",
     "run.steady_windows",
 ];
-const LATER: [&str; 9] = [
+const LATER: [&str; 11] = [
     "ftl.idle_delay",
     "ftl.slc_flush_delay",
     "device.rated_cycles",
@@ -56,6 +56,8 @@ const LATER: [&str; 9] = [
     "device.erase_energy",
     "device.bus_energy",
     "device.idle_power",
+    "device.slc_read_energy",
+    "device.slc_program_energy",
 ];
 /// Device keys that only a timed drive uses; the preset counts through the keys that it sets.
 const OF_TIME: [&str; 18] = [
