@@ -2,12 +2,12 @@
 
 use crate::random_operations::run_on;
 use crate::support::random::{pick, random_setup, seeds_asked_for, with_cache};
-use crate::support::{Run, plain_with, request, unbuffered};
-use flashloom_device::{DriveSetup, Outcome};
+use crate::support::{Kept, List, Run, plain_with, request, unbuffered};
+use flashloom_device::{Cause, DriveSetup, Outcome, Simulation};
 use flashloom_ftl::{SlcCacheKind, SlcReport, WhenFull};
 use flashloom_nand::{ByOrigin, NandParams, Origin};
 use flashloom_units::{MS, Ns, ParamSet, Prng, US, transfer_ns};
-use flashloom_workload::{Op, Pace, Request};
+use flashloom_workload::{Op, Pace, Replayed, Request};
 
 /// tR and tPROG of this drive's blocks in SLC mode.
 const SLC_READ: Ns = 20 * US;
@@ -57,9 +57,9 @@ fn a_burst_of_the_caches_size_takes_the_time_of_slc_programs() {
 
 /// A plane of 30 blocks keeps 2 free and 2 for lanes open at all times, and the cache's open block: room for 25 blocks
 /// of 12 pages. Of an empty drive all of that is free, so 25 blocks of 4 pages are in the cache's limit; a second free
-/// block stays for the others, which leaves 28 that it could have. Beside 12 mapped pages it has a block less.
+/// block stays for the others, which leaves 28 that it could have.
 #[test]
-fn a_dynamic_cache_takes_the_free_space_and_shrinks_as_the_drive_fills() {
+fn a_dynamic_cache_takes_its_share_of_the_free_space() {
     let mut dynamic = setup(SlcCacheKind::Dynamic);
     let cached = |setup: &DriveSetup, pages| cache(&empty(setup.clone()).run(writes(0..pages))).cached_writes;
     assert_eq!(cached(&dynamic, 150), 25 * 4);
@@ -67,6 +67,25 @@ fn a_dynamic_cache_takes_the_free_space_and_shrinks_as_the_drive_fills() {
     assert_eq!(cached(&dynamic, 150), 12 * 4);
     dynamic.ftl.params.slc_dynamic_share = 0.0;
     assert_eq!(cached(&dynamic, 150), 0);
+}
+
+/// Of the 300 pages that the plane has room for, those that an earlier burst left behind, folded by now, are taken: the
+/// next burst finds a block less for every 12 of them. A static cache has its six blocks whatever the drive holds.
+#[test]
+fn a_dynamic_cache_shrinks_as_the_drive_fills_and_a_static_one_stays() {
+    for (mapped, blocks) in [(12, 24), (13, 23), (60, 20), (84, 18)] {
+        let second = |kind, in_cache| {
+            let burst =
+                |at: Ns, first: u64, pages| (first..first + pages).map(move |page| request(at, Op::Write, 8 * page, 8));
+            let run = Run { pace: Pace::Timestamps(1.0), idle_delay_ns: MS, ..empty(setup(kind)) };
+            let outcome = run.run(burst(0, 0, mapped).chain(burst(100_000 * MS, mapped, in_cache + 5)));
+            let first = if kind == SlcCacheKind::Static { mapped.min(24) } else { mapped };
+            assert_eq!(cache(&outcome).folded_pages, first, "of the first burst, and once each");
+            (cache(&outcome).cached_writes - first, cache(&outcome).writes_beside - (mapped - first))
+        };
+        assert_eq!(second(SlcCacheKind::Dynamic, blocks * 4), (blocks * 4, 5), "beside {mapped} pages");
+        assert_eq!(second(SlcCacheKind::Static, 24), (24, 5), "beside {mapped} pages");
+    }
 }
 
 /// The knee of a sequential fill lies where the form puts it. With `beside` the cache's pages take tPROG of SLC mode and
@@ -114,6 +133,65 @@ fn what_was_overwritten_costs_no_copy_and_a_pause_restores_the_cache() {
         assert_eq!((cache(&outcome).folded_pages, outcome.counts.programs[Origin::Fold as usize]), (4, 4));
         assert_eq!(outcome.counts.erases[Origin::Fold as usize], 6, "{kind:?}");
     }
+}
+
+/// After a pause in which the cache is folded a burst takes what the first one took, to the nanosecond. After a shorter
+/// one it finds the cache full, and every page takes tPROG of the full cells.
+#[test]
+fn a_burst_after_a_pause_is_as_fast_as_the_first() {
+    let slowest = |pause_ns: Ns| {
+        let burst = |at: Ns, first: u64| (first..first + 24).map(move |page| request(at, Op::Write, 8 * page, 8));
+        let mut setup = setup(SlcCacheKind::Static);
+        setup.ftl.params.slc_flush_delay_ns = 400 * MS;
+        let run = Run { pace: Pace::Timestamps(1.0), idle_delay_ns: MS, ..empty(setup) };
+        run.run(burst(0, 0).chain(burst(pause_ns, 24))).host.write_latency.max()
+    };
+    let folded_ns = 24 * (SLC_READ + MS + 2 * nand().timing().transfer_ns(8)) + 6 * nand().erase_ns;
+    assert_eq!(slowest(24 * write_ns(SLC_PROGRAM) + 400 * MS + folded_ns), 24 * write_ns(SLC_PROGRAM));
+    assert_eq!(slowest(300 * MS), 24 * write_ns(MS));
+}
+
+/// The fold of a page takes its read and its program once, and each block one erase: nothing else occupies the die.
+#[test]
+fn a_fold_takes_a_read_and_a_program_for_every_valid_page() {
+    for (kind, overwritten) in [(SlcCacheKind::Static, 0), (SlcCacheKind::Static, 9), (SlcCacheKind::Dynamic, 5)] {
+        let transfer_ns = nand().timing().transfer_ns(8);
+        let run = Run { pace: Pace::Timestamps(1.0), idle_delay_ns: MS, ..empty(setup(kind)) };
+        // The last pages overwrite the first.
+        let outcome = run.run(writes((0..24 - overwritten).chain(0..overwritten)).into_iter().chain([request(
+            100_000 * MS,
+            Op::Read,
+            0,
+            8,
+        )]));
+        let used = outcome.utilization.expect("time passes");
+        let folded = 24 - overwritten;
+        let programs_ns = 24 * (transfer_ns + SLC_PROGRAM);
+        let folds_ns = folded * (SLC_READ + transfer_ns + transfer_ns + MS) + 6 * nand().erase_ns;
+        let read_ns = nand().read_ns + transfer_ns;
+        assert_eq!(used.die_busy_ns, u128::from(programs_ns + folds_ns + read_ns), "{kind:?}, {overwritten}");
+        assert_eq!(outcome.slc_pages.map(|pages| (pages.reads, pages.programs)), Some((folded, 24)));
+        assert_eq!(outcome.slc_erase_counts.iter().sum::<u32>(), 6);
+    }
+}
+
+/// A read that comes while a page is programmed for a fold waits for the rest of that, which is a cause of its own.
+#[test]
+fn a_wait_for_a_fold_is_a_cause_of_its_own() {
+    let mut setup = setup(SlcCacheKind::Static);
+    setup.ftl.params.slc_flush_delay_ns = 10 * MS;
+    let run = Run { pace: Pace::Timestamps(1.0), idle_delay_ns: MS, ..empty(setup) };
+    let begun_ns = 4 * write_ns(SLC_PROGRAM) + 10 * MS;
+    let requests = writes(0..4).into_iter().chain([request(begun_ns + 500 * US, Op::Read, 24, 8)]);
+    let mut kept = Kept::default();
+    let mut source = List(requests.collect());
+    let mut simulation = Simulation::new(run.started());
+    simulation.run(&mut Replayed::new(&mut source, run.pace), Ns::MAX, &mut [&mut kept]).unwrap();
+    let read = kept.0.last().expect("it has ended");
+    let fold_ns = SLC_READ + MS + 2 * nand().timing().transfer_ns(8);
+    assert_eq!((read.parts[Cause::Fold], read.parts[Cause::Collection]), (fold_ns - 500 * US, 0));
+    assert_eq!(read.parts[Cause::Served], SLC_READ + nand().timing().transfer_ns(8), "it is still in the cache");
+    assert_eq!(read.parts.total(), read.latency_ns());
 }
 
 /// The cache is folded when the drive has been idle for `slc_flush_delay`, and not before.
