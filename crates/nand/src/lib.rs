@@ -99,6 +99,7 @@ impl State for Nand {
             counts.save_folds(to);
             cells.save(to);
             timed.iter().for_each(|timed| timed.in_other.save(to));
+            timed.iter().for_each(|timed| to.value(&timed.moved_to_other));
             self.known().and_then(|known| known.reads.as_ref()).iter().for_each(|reads| reads.save_folds(to));
         }
     }
@@ -119,6 +120,7 @@ impl State for Nand {
             cells.load(from).map_err(within("cells"))?;
             if let Some(timed) = timed {
                 timed.in_other.load(from).map_err(within("in_other"))?;
+                timed.moved_to_other = from.value().map_err(within("moved_to_other"))?;
             }
             if let Some(reads) = self.known_mut().and_then(|known| known.reads.as_mut()) {
                 reads.load_folds(from).map_err(within("known"))?;
@@ -233,7 +235,9 @@ impl Nand {
 
     /// Pages read and programmed in the other cell mode since the last reset of the counters; `None` without one.
     pub fn other_pages(&self) -> Option<OtherPages> {
-        self.cells.as_ref().map(|cells| cells.pages)
+        let moved = self.timed.as_ref().map_or(0, |timed| timed.moved_to_other);
+        let with_moved = |pages: OtherPages| OtherPages { reads: pages.reads.saturating_add_signed(moved), ..pages };
+        self.cells.as_ref().map(|cells| with_moved(cells.pages))
     }
 
     /// Whether a block is in the other cell mode, as emitted.

@@ -348,6 +348,8 @@ pub(crate) struct Timed {
     known: MaybeKnown,
     /// Whether each block is in the other cell mode now; empty without one.
     pub(crate) in_other: Vec<bool>,
+    /// Reads that were redirected to pages in the other cell mode, less those redirected from such pages.
+    pub(crate) moved_to_other: i64,
     /// Reads of the map that have ended without their data and have not been taken.
     unreadable_map: Vec<Emitted>,
 }
@@ -358,7 +360,7 @@ flashloom_units::state! {
         array blocks, planes, dies, channels;
         nested events, host_reads, known;
         fixed geometry, timing, array_ns, load_ns, load_sectors, page_data_ns, multi_plane, copyback, cache_program,
-            suspend, suspend_ns, begins_while_busy, max_overtakes, order, in_other;
+            suspend, suspend_ns, begins_while_busy, max_overtakes, order, in_other, moved_to_other;
     }
 }
 
@@ -439,6 +441,7 @@ impl Timed {
             host_reads: None,
             known,
             in_other: cells.into_iter().flat_map(|cells| blocks.clone().map(|block| cells.has(block))).collect(),
+            moved_to_other: 0,
             unreadable_map: Vec::new(),
         }
     }

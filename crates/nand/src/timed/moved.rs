@@ -174,6 +174,8 @@ impl Timed {
         (operation.ppn, operation.block, operation.plane) = (ppn, block, self.geometry.plane_of(block));
         let in_other = self.in_other.get(block.at()).is_some_and(|&in_other| in_other);
         let offset = if in_other { self.geometry.pages } else { 0 };
+        let was_in_other = u32::from(operation.row) >= self.geometry.pages;
+        self.moved_to_other += i64::from(in_other) - i64::from(was_in_other);
         operation.row = (self.geometry.page_in_block(ppn) + offset) as u16;
         let Operation { plane, class, .. } = *operation;
         self.enqueue(id, plane, class, events);

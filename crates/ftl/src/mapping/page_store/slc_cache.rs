@@ -82,8 +82,14 @@ pub(super) fn cells(params: &FtlParams, nand: &NandParams, demands: Demands) -> 
     }
     match (nand.slc_read_ns, nand.slc_program_ns) {
         (Some(read_ns), Some(program_ns)) => Ok(Some(CellMode { pages, read_ns, program_ns })),
-        (None, _) => refuse("an SLC cache without tR in SLC mode", "a time", "device.slc_read_time"),
-        (_, None) => refuse("an SLC cache without tPROG in SLC mode", "a time", "device.slc_program_time"),
+        (None, _) => {
+            refuse("an SLC cache without tR in SLC mode", "a time as `device.slc_read_time`", "device.slc_read_time")
+        }
+        (_, None) => refuse(
+            "an SLC cache without tPROG in SLC mode",
+            "a time as `device.slc_program_time`",
+            "device.slc_program_time",
+        ),
     }
 }
 
