@@ -176,7 +176,7 @@ const SUMMARY_ROWS: &[(&str, &str)] = &[
     (
         "energy",
         "Energy of the array, in all and per GB that the host read or wrote, and its parts: reads, programs, erases, \
-        data on the channels, and dies that no operation occupied: `result.nand.energy`. It needs the five keys of \
+        data on the channels, and dies that no operation occupied: `result.nand.energy`. It needs the keys of \
         energy, `device.read_energy` and so on.",
     ),
     (
