@@ -4,7 +4,7 @@ use crate::random_operations::run_on;
 use crate::support::random::{pick, random_setup, seeds_asked_for, with_cache};
 use crate::support::{Kept, List, Run, plain_with, request, unbuffered};
 use flashloom_device::{Cause, DriveSetup, Outcome, Simulation};
-use flashloom_ftl::{SlcCacheKind, SlcReport, WhenFull};
+use flashloom_ftl::{SlcCacheKind, SlcReport, Superblock, WhenFull};
 use flashloom_nand::{ByOrigin, NandParams, Origin};
 use flashloom_units::{MS, Ns, ParamSet, Prng, US, transfer_ns};
 use flashloom_workload::{Op, Pace, Replayed, Request};
@@ -88,8 +88,8 @@ fn a_dynamic_cache_shrinks_as_the_drive_fills_and_a_static_one_stays() {
     }
 }
 
-/// The knee of a sequential fill lies where the form puts it. With `beside` the cache's pages take tPROG of SLC mode and
-/// every page after them tPROG. With `fold` the cache first fills; then every block of 4 pages waits for at least 4
+/// The knee of a sequential fill lies where the form puts it. With `beside` the cache's pages take tPROG of SLC mode,
+/// and every page after them tPROG. With `fold` the cache first fills; then every block of 4 pages waits for at least 4
 /// copies and an erase.
 #[test]
 fn a_fill_of_the_drive_has_its_knees_at_the_caches_size() {
@@ -104,6 +104,20 @@ fn a_fill_of_the_drive_has_its_knees_at_the_caches_size() {
     let folding_ns = write_ns(SLC_PROGRAM) + copy_ns + nand().erase_ns / 4;
     let folded_ns = rate(&setup, 100, 140);
     assert!(folded_ns >= folding_ns && folded_ns < 2 * folding_ns, "{folded_ns} ns a page, and {folding_ns} at least");
+}
+
+/// The planes of an array have a cache each, and superblocks one of whole superblocks: eight planes of six blocks of
+/// four pages hold 192 pages, whichever way. The next page that any of them takes is past its cache.
+#[test]
+fn the_caches_of_all_planes_are_full_at_the_same_byte() {
+    for superblock in [Superblock::None, Superblock::Die] {
+        let nand = NandParams { channels: 2, ways: 2, planes: 2, ..nand() };
+        let mut setup = setup(SlcCacheKind::Static);
+        setup.device.nand = nand;
+        setup.ftl.params.superblock = superblock;
+        let past = |pages| cache(&empty(setup.clone()).run(writes(0..pages))).writes_beside;
+        assert_eq!((past(192), past(193), past(200)), (0, 1, 8), "{superblock:?}");
+    }
 }
 
 /// A page read from the cache takes tR of SLC mode.

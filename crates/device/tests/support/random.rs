@@ -131,7 +131,7 @@ pub fn with_cache(prng: &mut Prng, setup: &mut DriveSetup) {
     setup.ftl.mapping = one_of(prng, &mapping::builtin(), &["page", "dftl"]);
     setup.ftl.allocation = one_of(prng, &allocation::builtin(), &["interleave", "static"]);
     let nand = &mut setup.device.nand;
-    nand.bits_per_cell = pick(prng, &[2, 3]);
+    nand.bits_per_cell = pick(prng, &[2, 3, 4]);
     nand.blocks = pick(prng, &[16, 24, 40]);
     nand.slc_read_ns = Some(pick(prng, &[0, 20 * US]));
     nand.slc_program_ns = Some(pick(prng, &[50 * US, 2 * MS]));

@@ -17,8 +17,8 @@ pub struct Column {
 
 macro_rules! columns {
     ($($name:literal, $help:literal, $value:expr;)+) => {
-        /// The columns in order: the end of the interval, the events in it, the state at its end, then what only a drive
-        /// with an SLC cache has.
+        /// The columns in order: the end of the interval, the events in it, the state at its end, then what only a
+        /// drive with an SLC cache has.
         pub const COLUMNS: [Column; [$($name),+].len()] =
             [$(Column { name: $name, help: $help, value: $value },)+];
     };
