@@ -235,6 +235,11 @@ impl Drive {
         self.flash.idle_step(now)
     }
 
+    /// Takes one step of work that waits for a longer idle time; returns false if none is left.
+    pub fn flush_step(&mut self, now: Ns) -> bool {
+        self.flash.flush_step(now)
+    }
+
     /// Programs all pages that only the buffer has. Returns their number, or 0 if the drive is read-only.
     pub(crate) fn drain_buffer(&mut self, now: Ns) -> u64 {
         let DataPath::Buffered(buffered) = &mut self.path else { return 0 };

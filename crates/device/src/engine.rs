@@ -78,6 +78,8 @@ pub struct Engine {
     /// When the scheduler wants to be asked again; [`Ns::MAX`] if only after another event.
     scheduler_wakes_ns: Ns,
     idle_delay_ns: Ns,
+    /// Idle time after the end of background collection before the FTL's flush; `None` without one.
+    flush_after_ns: Option<Ns>,
     idle: Idle,
     report: HostReport,
     preconditioned: Option<Preconditioned>,
@@ -104,6 +106,10 @@ enum Idle {
     Collecting,
     /// Complete: nothing to collect until the host writes more.
     Done,
+    /// Nothing to collect; what waits for a longer idle time begins at this time, unless a request arrives first.
+    FlushFrom(Ns),
+    /// A step of that is running.
+    Flushing,
 }
 
 /// Cookies and completions at the public interface.
@@ -144,6 +150,7 @@ impl Engine {
         Self {
             looking: Looking::new(&mut drive),
             erased_before: drive.nand().erase_counts().to_vec(),
+            flush_after_ns: drive.ftl().flush_delay_ns().map(|delay_ns| delay_ns.saturating_sub(idle_delay_ns)),
             host,
             drive,
             now: 0,
@@ -304,7 +311,7 @@ impl Engine {
     /// Times of the next drive event, and of the next scheduler timer or background work; [`Ns::MAX`] for never.
     #[inline]
     fn due(&mut self) -> (Ns, Ns) {
-        let idle_ns = if let Idle::From(at) = self.idle { at } else { Ns::MAX };
+        let idle_ns = if let Idle::From(at) | Idle::FlushFrom(at) = self.idle { at } else { Ns::MAX };
         let drive_ns = self.drive_due();
         (drive_ns.unwrap_or(Ns::MAX), self.scheduler_wakes_ns.min(idle_ns))
     }
@@ -345,7 +352,7 @@ impl Engine {
         if self.scheduler_wakes_ns == at {
             return true;
         }
-        self.idle = if self.drive.idle_step(at) { Idle::Collecting } else { Idle::Done };
+        self.idle = self.work_in_background(at);
         self.follow_life();
         self.drive.has_completed()
     }
@@ -449,6 +456,21 @@ impl Engine {
         });
     }
 
+    fn work_in_background(&mut self, at: Ns) -> Idle {
+        match (self.idle, self.flush_after_ns) {
+            (Idle::FlushFrom(_), _) => {
+                if self.drive.flush_step(at) {
+                    Idle::Flushing
+                } else {
+                    Idle::Done
+                }
+            }
+            _ if self.drive.idle_step(at) => Idle::Collecting,
+            (_, Some(after_ns)) => Idle::FlushFrom(at + after_ns),
+            (_, None) => Idle::Done,
+        }
+    }
+
     /// If the drive is idle, schedules background work: after the idle delay, or at once after a background step.
     /// Returns whether it is idle.
     #[inline]
@@ -458,8 +480,9 @@ impl Engine {
             self.idle = match self.idle {
                 _ if !self.timed => Idle::No,
                 Idle::Collecting => Idle::From(self.now),
+                Idle::Flushing => Idle::FlushFrom(self.now),
                 Idle::No => Idle::From(self.now + self.idle_delay_ns),
-                waiting @ (Idle::From(_) | Idle::Done) => waiting,
+                waiting @ (Idle::From(_) | Idle::FlushFrom(_) | Idle::Done) => waiting,
             };
         }
         is_idle

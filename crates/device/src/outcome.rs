@@ -3,7 +3,7 @@
 use flashloom_buffer::BufferReport;
 use flashloom_ftl::FtlReport;
 use flashloom_host::SchedulerStats;
-use flashloom_nand::{Counts, ReadCounts, Utilization};
+use flashloom_nand::{ByOrigin, Counts, OtherPages, ReadCounts, Utilization};
 use flashloom_units::{Figures, Latency, Ns};
 use flashloom_workload::Op;
 
@@ -110,6 +110,12 @@ pub struct Outcome {
     pub erase_counts: Vec<u32>,
     /// Erases of each block by preconditioning, which `erase_counts` includes.
     pub erased_before: Vec<u32>,
+    /// Erases of each block in the array's other cell mode, SLC mode; empty without one.
+    pub slc_erase_counts: Vec<u32>,
+    /// Those of them before the workload.
+    pub slc_erased_before: Vec<u32>,
+    /// Pages read and programmed in that mode; `None` without one.
+    pub slc_pages: Option<OtherPages>,
     /// Sectors read that were never written, or discarded since.
     pub unmapped_read_sectors: u64,
     /// Host sectors whose contents were verified; `None` if verification is off.
@@ -173,7 +179,7 @@ pub struct Sample {
     /// Pages stored for the host, without padding. Write amplification is the sum of `programs` divided by this.
     pub host_page_writes: u64,
     /// Pages programmed, by origin in the order of [`Origin`](flashloom_nand::Origin).
-    pub programs: [u64; 5],
+    pub programs: ByOrigin,
     /// Blocks erased.
     pub erases: u64,
     /// Free blocks of the drive.

@@ -103,7 +103,7 @@ impl Writer<'_> {
     /// collection keeps making dead pages, and would never end.
     fn rest(&mut self) {
         for _ in 0..self.drive.nand().geometry().total_pages() {
-            let is_more = self.drive.idle_step(0);
+            let is_more = self.drive.idle_step(0) || self.drive.flush_step(0);
             // After the last step too, so that its events are checked before the drive is saved.
             if self.drive.is_watched() {
                 (self.look)(self.drive);

@@ -13,6 +13,7 @@ mod out_of_band;
 mod page_mappings;
 mod random_operations;
 mod reliability;
+mod slc_cache;
 mod state;
 mod streams;
 mod suits;

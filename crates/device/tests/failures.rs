@@ -4,7 +4,7 @@
 use crate::support::{Run, request, unbuffered};
 use flashloom_device::{Ageing, DeviceParams, DriveSetup, EndOfLife, Outcome, Overwrite};
 use flashloom_ftl::{CapacityParams, PageWrite, mapping};
-use flashloom_nand::{HostPage, Lpn, Nand, NandParams, Origin, Refused};
+use flashloom_nand::{ByOrigin, HostPage, Lpn, Nand, NandParams, Origin, Refused};
 use flashloom_units::{MS, ParamSet, Prng, US, Value};
 use flashloom_verify::Verifier;
 use flashloom_workload::{Op, Pace, Request};
@@ -46,7 +46,7 @@ fn run(setup: DriveSetup, requests: Vec<Request>) -> Outcome {
 }
 
 /// The figures of failures of a run, for comparison between runs.
-fn told(outcome: &Outcome) -> (Option<EndOfLife>, [u64; 5], u64, u64) {
+fn told(outcome: &Outcome) -> (Option<EndOfLife>, ByOrigin, u64, u64) {
     let retired = outcome.ftl.retired.expect("blocks can fail");
     (outcome.end_of_life, outcome.counts.failed_programs, retired.program, retired.erase)
 }

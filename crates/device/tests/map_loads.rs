@@ -222,7 +222,7 @@ fn all_reads_that_wait_for_a_failed_read_fail_with_it_but_those_of_what_was_writ
     fails.store(1, Ordering::Relaxed);
     assert_eq!(serve(&mut engine, &[read, read, write, later(read)]), [false, false, true, true]);
     assert_eq!(of_map(&engine), [3, 1, 1]);
-    assert_eq!(engine.outcome().reads.unwrap().unreadable, [2, 0, 0, 1, 0]);
+    assert_eq!(engine.outcome().reads.unwrap().unreadable, [2, 0, 0, 1, 0, 0]);
     // Half a page that was written, and the other half, whose place only the map knows.
     let (mut engine, fails) = failing(8, true);
     fails.store(1, Ordering::Relaxed);

@@ -8,7 +8,7 @@
 
 use crate::support::Run;
 use crate::support::random::{pick, random_requests, random_setup, seeds_asked_for};
-use flashloom_device::Reason;
+use flashloom_device::{DriveSetup, Outcome, Reason};
 use flashloom_units::{MS, Prng};
 use flashloom_workload::{Op, Pace};
 use proptest::prelude::*;
@@ -16,21 +16,25 @@ use proptest::prelude::*;
 fn run(seed: u64, count: usize) {
     let mut prng = Prng::new(seed);
     let setup = random_setup(&mut prng);
-    if setup.ftl.profile(&setup.device.space()).is_err() {
-        return;
+    if setup.ftl.profile(&setup.device.space()).is_ok() {
+        run_on(setup, &mut prng, count);
     }
-    let requests = random_requests(&mut prng, setup.device.capacity_sectors(), count);
+}
+
+/// Runs random requests on a drive, with every check on.
+pub fn run_on(setup: DriveSetup, prng: &mut Prng, count: usize) -> Outcome {
+    let requests = random_requests(prng, setup.device.capacity_sectors(), count);
     let writes = requests.iter().any(|request| request.op == Op::Read);
     let run = Run {
-        queue_depth: pick(&mut prng, &[1, 4, 31]),
-        pace: pick(&mut prng, &[Pace::Timestamps(1.0), Pace::Timestamps(0.1), Pace::Closed(8), Pace::Dependent(1.0)]),
+        queue_depth: pick(prng, &[1, 4, 31]),
+        pace: pick(prng, &[Pace::Timestamps(1.0), Pace::Timestamps(0.1), Pace::Closed(8), Pace::Dependent(1.0)]),
         fill: prng.chance(0.5),
         timed: prng.chance(0.8),
         scheduler: pick(
-            &mut prng,
+            prng,
             &["noop", "deadline", "anticipatory", "cfq", "fios", "pardispatcher", "none", "mq-deadline", "kyber"],
         ),
-        idle_delay_ns: pick(&mut prng, &[0, MS]),
+        idle_delay_ns: pick(prng, &[0, MS]),
         drain: prng.chance(0.5),
         read_only: prng.chance(0.5),
         ..Run::new(setup)
@@ -42,13 +46,14 @@ fn run(seed: u64, count: usize) {
         let unserved = end.unserved_requests + unreadable;
         assert_eq!((completed + failed, failed), (outcome.host.generated, unserved), "{end:?}");
         assert!(completed + failed == count as u64 || !run.read_only, "{end:?}");
-        return;
+        return outcome;
     }
     assert_eq!(outcome.host.total_completed() + unreadable, count as u64);
     assert!(unreadable == 0 || outcome.reads.is_some_and(|reads| reads.unreadable[0] > 0), "{unreadable} failed");
     assert_eq!(outcome.drained_pages.is_some(), run.drain);
     let checks = outcome.sectors_checked.unwrap() > 0;
     assert!(if unreadable > 0 { writes } else { checks == writes }, "reads are checked, and nothing else");
+    outcome
 }
 
 proptest! {

@@ -13,6 +13,7 @@ use flashloom_device::{
     Target,
 };
 use flashloom_ftl::mapping;
+use flashloom_nand::ByOrigin;
 use flashloom_nand::reliability::{SLOT, builtin};
 use flashloom_nand::{
     Command, Event as NandEvent, Geometry, NandParams, OperationKind, Origin, PageCondition, Ppn, ReadCounts, Reading,
@@ -92,8 +93,8 @@ struct Naive {
     /// Retries of reads that were decided when they were emitted, by the number of the operation.
     asked: BTreeMap<u32, u64>,
     /// Retries expected by the model, and retries reported by the array's events, by origin.
-    expected: [u64; 5],
-    told: [u64; 5],
+    expected: ByOrigin,
+    told: ByOrigin,
     origins: BTreeMap<u32, Origin>,
 }
 
@@ -106,8 +107,8 @@ impl Naive {
             reads_a_retry,
             blocks: Vec::new(),
             asked: BTreeMap::new(),
-            expected: [0; 5],
-            told: [0; 5],
+            expected: [0; 6],
+            told: [0; 6],
             origins: BTreeMap::new(),
         }
     }
@@ -205,7 +206,7 @@ impl Observer for Naive {
 }
 
 /// Retries expected by the naive model, reported by the array's events, and counted by the array.
-fn retries_of(setup: DriveSetup, steps: [u64; 3]) -> [[u64; 5]; 3] {
+fn retries_of(setup: DriveSetup, steps: [u64; 3]) -> [ByOrigin; 3] {
     let device = setup.device.clone();
     // On a new drive, so that the model has seen all.
     let run = Run { pace: Pace::Timestamps(1.0), idle_delay_ns: 200 * US, fill: false, ..Run::new(setup) };
@@ -249,7 +250,7 @@ fn retries_are_those_of_a_naive_model_on_the_events_of_the_array() {
 #[test]
 fn the_naive_model_finds_a_policy_that_never_retries() {
     let [expected, told, counted] = retries_of(linear_setup(answering(|_| Reading::AT_ONCE), "page", false), STEPS);
-    assert_eq!((told, counted), ([0; 5], [0; 5]));
+    assert_eq!((told, counted), ([0; 6], [0; 6]));
     assert!(expected[0] > 1_000, "{expected:?}");
 }
 
@@ -441,7 +442,7 @@ fn a_map_page_that_cannot_be_read_fails_the_reads_that_wait_for_it_and_nothing_e
     };
     let (failed, unreadable, reads) = run(true);
     assert_eq!(run(false), (failed.clone(), unreadable, reads), "as in counting mode");
-    let [host, _, _, map, _] = unreadable;
+    let [host, _, _, map, ..] = unreadable;
     assert!(map > 0 && host == failed.len() as u64, "{unreadable:?}");
     assert!(failed.windows(2).any(|pair| pair[1] == pair[0] + 1), "all entries of a page of the map: {failed:?}");
 }

@@ -181,6 +181,7 @@ impl Stack {
         self.engine.check().unwrap();
         let (outcome, state) = (self.engine.outcome(), self.engine.snapshot().unwrap());
         let seen = [
+            ("folds of an SLC cache", outcome.ftl.slc_cache.is_some_and(|cache| cache.folded_pages > 0)),
             ("background collections", outcome.ftl.background_collections > 0),
             ("merges of requests", outcome.scheduler.merged > 0),
             ("requests that failed at the end of a life and after", outcome.host.failed[..2].iter().all(|&it| it > 0)),
@@ -196,6 +197,7 @@ fn shown(outcome: Outcome) -> String {
     let of = |latency: &Latency| (latency.count(), latency.sum(), latency.percentile(90.0), latency.stddev());
     let Outcome { host, scheduler, ftl, figures, buffer, counts, utilization, erase_counts, erased_before, .. } =
         outcome;
+    let Outcome { slc_erase_counts, slc_erased_before, .. } = outcome;
     let Outcome {
         reads,
         stall_ns,
@@ -233,7 +235,7 @@ fn shown(outcome: Outcome) -> String {
         ),
         (inserted, merged, dispatched, scheduler.completed, direction_switches, expired, wait.each_ref().map(of)),
         (stall_ns, drained_pages, unmapped_read_sectors, sectors_checked),
-        (preconditioned, end_of_life, reads),
+        (preconditioned, end_of_life, reads, slc_erase_counts, slc_erased_before),
     )
 }
 
@@ -302,6 +304,7 @@ fn a_restored_engine_goes_on_as_the_saved_one_at_2500_random_moments() {
         ("moment", "while the drive works for nobody"),
         ("moment", "after the life of the drive"),
         ("seen", "background collections"),
+        ("seen", "folds of an SLC cache"),
         ("seen", "merges of requests"),
         ("seen", "requests that failed at the end of a life and after"),
         ("seen", "requests whose data could not be read"),

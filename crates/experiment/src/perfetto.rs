@@ -248,6 +248,7 @@ const fn job(origin: Origin) -> &'static str {
         Origin::Merge => "merge",
         Origin::Map => "map",
         Origin::Wear => "wear levelling",
+        Origin::Fold => "folding",
     }
 }
 

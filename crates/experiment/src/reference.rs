@@ -383,7 +383,7 @@ mod tests {
             pages.iter().map(Page::to_text).collect::<String>()
         };
         for name in ["slc", "SLC"] {
-            assert!(text(name).contains("`device.bits_per_cell`") && text(name).contains("not modelled"), "{name}");
+            assert!(text(name).contains("`device.bits_per_cell`") && text(name).contains("`SLC cache`"), "{name}");
         }
         assert!(text("DWPD").contains("`worst_drive_writes_per_day`"));
         assert!(text("TBW").contains("`lifetime.worst_bytes`"));

@@ -44,7 +44,8 @@ mod series;
 pub use anatomy::{AnatomyResult, PartsResult, SliceResult, TailResult, TotalNs};
 pub use bounds::{BoundsResult, BufferBound, FtlBound, SchedulerBound};
 pub use energy::EnergyResult;
-pub use ftl::{BlockingResult, FtlResult, MapCacheResult, MergesResult, RetiredResult, StreamsResult, WaitResult};
+pub use ftl::{BlockingResult, FtlResult, MapCacheResult, MergesResult, RetiredResult, SlcCacheResult};
+pub use ftl::{StreamsResult, WaitResult};
 pub use hints::{ComparedHintResult, HintResult};
 pub use lifetime::LifetimeResult;
 pub(crate) use provenance::config_hash;
@@ -451,12 +452,18 @@ result_types! {
         map: u64,
         /// Operations of wear levelling.
         wear: u64,
+        /// Operations of folding, by which pages leave an SLC cache; absent if there were none.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        fold: Option<u64>,
     }
 
     /// Wear of the array.
     WearResult {
         /// Erases per block.
         erase_count: EraseCount,
+        /// Those of them in SLC mode, over the blocks that were erased in it; absent if none was.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        slc_erase_count: Option<EraseCount>,
         /// Data that the host can write; absent if the run erased or wrote nothing, or without `device.rated_cycles`.
         #[serde(skip_serializing_if = "Option::is_none")]
         lifetime: Option<LifetimeResult>,
@@ -667,8 +674,9 @@ impl TallyResult {
 
 impl ByOrigin {
     /// Builds the counters of one kind of operation, in the order of the origins.
-    pub fn of([host, gc, merge, map, wear]: [u64; 5]) -> Self {
-        Self { total: host + gc + merge + map + wear, host, gc, merge, map, wear }
+    pub fn of([host, gc, merge, map, wear, fold]: flashloom_nand::ByOrigin) -> Self {
+        let total = host + gc + merge + map + wear + fold;
+        Self { total, host, gc, merge, map, wear, fold: (fold > 0).then_some(fold) }
     }
 }
 
@@ -727,6 +735,6 @@ mod tests {
 
     #[test]
     fn operations_by_origin_add_up() {
-        assert_eq!(ByOrigin::of([1, 2, 3, 4, 5]).total, 15);
+        assert_eq!(ByOrigin::of([1, 2, 3, 4, 5, 6]).total, 21);
     }
 }

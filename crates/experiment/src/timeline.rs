@@ -7,11 +7,12 @@ use std::io::{self, Write};
 
 use flashloom_device::{Interest, Observer, Sample};
 
-pub use column::{COLUMNS, Column};
+pub use column::{COLUMNS, Column, columns};
 
 /// Observer that writes a line for each sample.
 pub struct Timeline<W> {
     output: W,
+    columns: &'static [Column],
     lines: Lines,
     error: Option<io::Error>,
 }
@@ -35,10 +36,12 @@ impl Lines {
 }
 
 impl<W: Write> Timeline<W> {
-    /// Starts a timeline with the names of the columns.
-    pub fn new(mut output: W) -> Self {
-        let error = writeln!(output, "{}", COLUMNS.map(|column| column.name).join(",")).err();
-        Self { output, lines: Lines::default(), error }
+    /// Starts a timeline with the names of the [`columns`].
+    pub fn new(mut output: W, has_cache: bool) -> Self {
+        let columns = columns(has_cache);
+        let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+        let error = writeln!(output, "{}", names.join(",")).err();
+        Self { output, columns, lines: Lines::default(), error }
     }
 
     /// Returns the output.
@@ -61,7 +64,7 @@ impl<W: Write> Observer for Timeline<W> {
         }
         let Some(line) = self.lines.next(sample) else { return };
         let fields = line.map(Option::unwrap_or_default);
-        self.error = writeln!(self.output, "{}", fields.join(",")).err();
+        self.error = writeln!(self.output, "{}", fields[..self.columns.len()].join(",")).err();
     }
 }
 
@@ -81,7 +84,7 @@ mod tests {
 
     /// Lines of some samples, each as its columns.
     fn lines(samples: &[Sample]) -> Vec<Vec<(&'static str, String)>> {
-        let mut timeline = Timeline::new(Vec::new());
+        let mut timeline = Timeline::new(Vec::new(), true);
         samples.iter().for_each(|sample| timeline.sample(sample));
         let text = String::from_utf8(timeline.finish().unwrap()).unwrap();
         let mut lines = text.lines();
@@ -102,7 +105,7 @@ mod tests {
         let latency = SampledLatency { p50_ns: 90, p99_ns: 180, max_ns: 190, wait_max_ns: 20 };
         let first =
             Sample { is_timed: true, time_ns: S, completed: 10, latency_sum_ns: 1_000, erases: 2, ..Sample::default() };
-        let first = Sample { latency: Some(latency), host_page_writes: 8, programs: [8, 4, 0, 0, 0], ..first };
+        let first = Sample { latency: Some(latency), host_page_writes: 8, programs: [8, 4, 0, 0, 0, 0], ..first };
         let second = Sample { time_ns: 3 * S, latency: None, erases: 5, outstanding: 4, ..first };
         let lines = lines(&[first, second, Sample { outstanding: 0, ..second }]);
         assert_eq!(
@@ -127,7 +130,7 @@ mod tests {
 
     #[test]
     fn lines_of_a_run_without_time_have_no_times() {
-        let first = Sample { time_ns: 7, host_page_writes: 10, programs: [10, 0, 0, 5, 0], ..Sample::default() };
+        let first = Sample { time_ns: 7, host_page_writes: 10, programs: [10, 0, 0, 5, 0, 0], ..Sample::default() };
         let lines = lines(&[first, first]);
         assert_eq!(
             lines.iter().map(|line| shown(line)).collect::<Vec<_>>(),

@@ -26,6 +26,7 @@ mod replicates;
 mod rest;
 mod series;
 mod slap;
+mod slc_cache;
 mod support;
 mod validate;
 mod walk;

@@ -21,6 +21,8 @@ struct Recount {
     programs: u64,
     erases: u64,
     sectors: u64,
+    /// Those of the reads and programs in SLC mode.
+    slc: [u64; 2],
 }
 
 impl Observer for Recount {
@@ -29,8 +31,14 @@ impl Observer for Recount {
     }
 
     fn event(&mut self, _now: u64, event: &Event) {
-        let Event::Flash(NandEvent::Ended { command: Command { kind, mask, .. }, .. }) = event else { return };
+        let Event::Flash(NandEvent::Ended { command: Command { kind, mask, in_other_mode, .. }, .. }) = event else {
+            return;
+        };
         let (of_copyback, sectors) = (u64::from(*kind == OperationKind::Copyback), u64::from(mask.count_ones()));
+        let is_read = matches!(kind, OperationKind::Read | OperationKind::Copyback);
+        let is_program = matches!(kind, OperationKind::Program | OperationKind::Copyback);
+        self.slc[0] += u64::from(is_read && *in_other_mode);
+        self.slc[1] += u64::from(is_program && *in_other_mode);
         self.reads += of_copyback;
         self.programs += of_copyback;
         match kind {
@@ -85,6 +93,46 @@ fn energy_is_conserved_over_operations_bytes_and_time() {
         let host_gb = (result.host.read_bytes + result.host.write_bytes) as f64 / 1e9;
         assert_near(found.joules_per_gb.expect("the host moved data"), found.total_joules / host_gb);
     }
+}
+
+/// What an SLC cache is given besides.
+const CACHE: [&str; 5] = [
+    "ftl.slc_cache=static",
+    "ftl.slc_static_share=0.05",
+    "ftl.slc_when_full=fold",
+    "device.slc_read_time=20us",
+    "device.slc_program_time=100us",
+];
+
+#[test]
+fn pages_in_slc_mode_take_an_energy_of_their_own() {
+    let slc = ["device.slc_read_energy=1uJ", "device.slc_program_energy=5uJ"];
+    let (result, recount) = run(&[&ENERGY[..], &CACHE[..], &slc[..], &["device.copyback=true"][..]].concat());
+    let found = energy(&result);
+    let [reads, programs] = recount.slc;
+    assert!(reads > 1_000 && programs > 1_000, "{reads} reads and {programs} programs in SLC mode");
+    assert_near(found.read_joules, (recount.reads - reads) as f64 * 3e-6 + reads as f64 * 1e-6);
+    assert_near(found.program_joules, (recount.programs - programs) as f64 * 17e-6 + programs as f64 * 5e-6);
+    assert_near(found.erase_joules, recount.erases as f64 * 110e-6);
+    // A sum that takes an SLC program for another one looks like a figure.
+    let message = try_busy(&[&ENERGY[..], &CACHE[..], &slc[..1]].concat(), &mut []).expect_err("a key is missing");
+    assert!(message.contains("without `device.slc_program_energy`"), "{message}");
+    assert!(message.contains("all seven keys of energy of a drive with an SLC cache, or none"), "{message}");
+    let message = try_busy(&[&CACHE[..], &slc[..]].concat(), &mut []).expect_err("five keys are missing");
+    assert!(message.contains("without `device.read_energy`, `device.program_energy`"), "{message}");
+}
+
+#[test]
+fn retries_in_slc_mode_take_its_energy() {
+    let slc = ["device.slc_read_energy=1uJ", "device.slc_program_energy=5uJ"];
+    let worn = ["device.reliability=linear", "device.linear.erases_a_retry=1", "run.precondition=steady"];
+    let (result, recount) = run(&[&ENERGY[..], &CACHE[..], &slc[..], &worn[..]].concat());
+    let retries = result.nand.reliability.as_ref().expect("pages are judged").retries.total;
+    let least_joules = (recount.reads - recount.slc[0]) as f64 * 3e-6 + recount.slc[0] as f64 * 1e-6;
+    let all_slc = least_joules + retries as f64 * 1e-6;
+    let none_slc = least_joules + retries as f64 * 3e-6;
+    let found = energy(&result).read_joules;
+    assert!(all_slc < found && found < none_slc, "{all_slc} < {found} < {none_slc} J");
 }
 
 #[test]

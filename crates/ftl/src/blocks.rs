@@ -25,6 +25,8 @@ pub(crate) enum BlockState {
     Victim,
     /// Never programmed or erased again. Its valid pages still have to be moved out.
     Bad,
+    /// Of an SLC cache, unless it is being folded: then it is a victim.
+    Cache,
 }
 
 /// State, valid pages and wear of every block; the free blocks of each plane.
@@ -150,6 +152,13 @@ impl Blocks {
         self.opened(block)
     }
 
+    /// [`Self::open`] for an SLC cache.
+    pub(crate) fn open_for_cache(&mut self, plane: PlaneId, last: BlockId) -> BlockId {
+        let block = self.open(plane, last);
+        self.set_state(block, BlockState::Cache);
+        block
+    }
+
     /// Opens the most worn free block of a plane, for cold data. Linear in the free blocks of the plane, which are few.
     pub(crate) fn open_worn(&mut self, plane: PlaneId) -> BlockId {
         let mut free = std::mem::take(&mut self.free[plane.at()]).into_vec();
@@ -168,16 +177,26 @@ impl Blocks {
 
     /// Returns an erased block to the pool.
     pub(crate) fn release(&mut self, block: BlockId) {
-        debug_assert_eq!(self.valid[block.at()], 0, "no valid page is ever erased");
+        self.count_erase(block);
         self.state[block.at()] = BlockState::Free;
-        self.erases[block.at()] += 1;
-        self.freed += 1;
         self.total_free += 1;
         let rank = match self.levelling {
             WearLevelling::Dynamic | WearLevelling::Static => self.erases[block.at()],
             WearLevelling::None => self.freed,
         };
         self.free[self.geometry.plane_of(block).at()].push(Reverse((rank, block)));
+    }
+
+    /// Returns an erased block to the SLC cache that it is set aside for.
+    pub(crate) fn release_to_cache(&mut self, block: BlockId) {
+        self.count_erase(block);
+        self.state[block.at()] = BlockState::Cache;
+    }
+
+    fn count_erase(&mut self, block: BlockId) {
+        debug_assert_eq!(self.valid[block.at()], 0, "no valid page is ever erased");
+        self.erases[block.at()] += 1;
+        self.freed += 1;
     }
 
     /// Counts a new valid page.

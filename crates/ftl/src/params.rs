@@ -71,6 +71,28 @@ choice! {
     }
 }
 
+choice! {
+    /// Whether blocks with one bit per cell take the host's pages first.
+    pub enum SlcCacheKind {
+        /// No block is used in another mode than the others.
+        None = "none",
+        /// Blocks set aside in every plane, which are always in SLC mode.
+        Static = "static",
+        /// Free blocks of the pool, as many as the free space allows: fewer as the drive fills.
+        Dynamic = "dynamic",
+    }
+}
+
+choice! {
+    /// What becomes of the host's pages while the SLC cache is full.
+    pub enum WhenFull {
+        /// They are written beside it, as without a cache.
+        Beside = "beside",
+        /// They wait until a block of the cache is folded.
+        Fold = "fold",
+    }
+}
+
 macro_rules! stripe_orders {
     ($($variant:ident = $name:literal,)+) => {
         choice! {
@@ -159,6 +181,28 @@ params! {
         hot_share: f64 => "hot_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.2),
             "The share that is hot in the workload gives the bound; any other mixes hot and cold.",
             Used::with("hot_cold", &["known"]);
+        /// SLC cache: blocks with one bit per cell that take the host's pages first, and are folded when the drive is
+        /// idle. Needs `device.slc_read_time` and `device.slc_program_time`.
+        slc_cache: SlcCacheKind => "slc_cache", Kind::Choice(SlcCacheKind::CHOICES), Value::Name("none"),
+            "Bursts are written fast; what is not overwritten in the cache is written twice.";
+        /// Share of each plane's blocks that a static SLC cache sets aside, rounded up to whole blocks.
+        slc_static_share: f64 => "slc_static_share", Kind::Ratio { min: 0.0001, max: 0.9 }, Value::Ratio(0.02),
+            "A larger cache takes longer bursts, and its blocks are missing from the over-provisioning.",
+            Used::with("slc_cache", &["static"]);
+        /// Share of the free space that a dynamic SLC cache may take: of what the plane has room for and is not mapped
+        /// outside the cache.
+        slc_dynamic_share: f64 => "slc_dynamic_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(1.0),
+            "A larger cache takes longer bursts, and leaves fewer free blocks for what comes after them.",
+            Used::with("slc_cache", &["dynamic"]);
+        /// What becomes of the host's pages while the SLC cache is full.
+        slc_when_full: WhenFull => "slc_when_full", Kind::Choice(WhenFull::CHOICES), Value::Name("beside"),
+            "Folding makes room at the price of writing everything twice; beside it pages take their full time once.",
+            Used::without("slc_cache", &["none"]);
+        /// Idle time of the drive before the SLC cache is folded, if that is longer than `idle_delay`; collection in
+        /// the background goes first.
+        slc_flush_delay_ns: Ns => "slc_flush_delay", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(100 * MS),
+            "Short delays make room sooner, and copy pages that might have been overwritten.",
+            Used::without("slc_cache", &["none"]);
     }
 }
 
@@ -169,6 +213,15 @@ pub(crate) fn free_to_open(nand: &NandParams) -> u32 {
 }
 
 impl FtlParams {
+    /// Blocks that an SLC cache never gives back, of the `blocks` of a plane, or superblocks of a die.
+    pub fn slc_cache_blocks(&self, blocks: u32) -> u32 {
+        match self.slc_cache {
+            SlcCacheKind::None => 0,
+            SlcCacheKind::Static => (f64::from(blocks) * self.slc_static_share).ceil() as u32,
+            SlcCacheKind::Dynamic => 1,
+        }
+    }
+
     /// Free blocks below which a plane of that array is collected: `gc_threshold`, or at least as many as opening a
     /// block takes.
     pub fn collects_below(&self, nand: &NandParams) -> u32 {

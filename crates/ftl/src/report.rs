@@ -30,6 +30,21 @@ pub struct FtlReport {
     pub retired: Option<RetiredBlocks>,
     /// Map pages programmed; 0 if the map is not on flash.
     pub map_writes: u64,
+    /// The SLC cache; `None` without one.
+    pub slc_cache: Option<SlcReport>,
+}
+
+/// Counters of an SLC cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlcReport {
+    /// Pages of the host written to the cache.
+    pub cached_writes: u64,
+    /// Pages of the host written past the cache, because it was full.
+    pub writes_beside: u64,
+    /// Blocks folded and erased; a superblock counts as one.
+    pub folded_blocks: u64,
+    /// Pages copied out of the cache.
+    pub folded_pages: u64,
 }
 
 /// Number of optional groups of figures that older versions saved after these counters. They are saved as absent.
@@ -51,6 +66,7 @@ impl State for FtlReport {
             wear_moves,
             retired,
             map_writes: _,
+            slc_cache: _,
         } = self;
         to.value(&[host_page_writes, host_page_reads, page_copies, block_erases, read_modify_writes, trimmed_pages]);
         to.value(&[foreground_collections, background_collections]);
@@ -76,6 +92,7 @@ impl State for FtlReport {
             wear_moves,
             retired,
             map_writes: 0,
+            slc_cache: None,
         };
         from.zeros(OLDER_FAMILIES)
     }

@@ -1,6 +1,6 @@
 //! Keys that have an effect only with some mappings, and why.
 
-use crate::{FtlParams, GcPace, Superblock, WearLevelling};
+use crate::{FtlParams, GcPace, SlcCacheKind, Superblock, WearLevelling};
 
 const MERGES: &str = "wins space back by its own rules";
 const NO_SPARES: &str = "cannot replace a bad block";
@@ -17,6 +17,7 @@ pub const OF_PAGE_MAPPINGS: &[(&str, &str)] = &[
     ("ftl.hot_threshold", MERGES),
     ("ftl.hot_decay", MERGES),
     ("ftl.hot_share", MERGES),
+    ("ftl.slc_cache", "writes to blocks of its own first"),
     ("ftl.superblock", "puts blocks together by its own rules"),
     ("ftl.wear_levelling", "levels wear by its own rules"),
     ("device.bad_blocks", NO_SPARES),
@@ -35,9 +36,10 @@ impl FtlParams {
     /// configuration has the key.
     pub fn asks_of_page_mapping(&self, key: &str, is_given: bool) -> bool {
         match key {
-            // These three have only one value each that a log-block mapping does not support.
+            // These four have only one value each that a log-block mapping does not support.
             "ftl.wear_levelling" => self.wear_levelling == WearLevelling::Static,
             "ftl.gc_pace" => is_given && self.gc_pace == GcPace::Deadline,
+            "ftl.slc_cache" => self.slc_cache != SlcCacheKind::None,
             "ftl.superblock" => self.superblock == Superblock::Die,
             _ => is_given,
         }

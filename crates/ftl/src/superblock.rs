@@ -130,6 +130,19 @@ impl Superblocks {
         self.array.page(block, page)
     }
 
+    /// Uses the blocks of an erased superblock in the array's other cell mode until their next erase.
+    pub(crate) fn use_other_cells(&self, nand: &mut Nand, superblock: BlockId) {
+        match self.of(superblock) {
+            [] => nand.use_other_cells(superblock),
+            members => members.iter().for_each(|&block| nand.use_other_cells(block)),
+        }
+    }
+
+    /// Whether a superblock is in the array's other cell mode.
+    pub(crate) fn has_other_cells(&self, nand: &Nand, superblock: BlockId) -> bool {
+        nand.has_other_cells(self.first(superblock))
+    }
+
     /// The first block of a superblock.
     pub(crate) fn first(&self, superblock: BlockId) -> BlockId {
         self.of(superblock).first().copied().unwrap_or(superblock)

@@ -10,4 +10,5 @@ mod kit;
 mod perfect_workloads;
 mod random_operations;
 mod rooms;
+mod slc_cache;
 mod support;

@@ -60,7 +60,7 @@ fn with_random_values<P: Role + ?Sized>(prng: &mut Prng, policy: &Policy<P>) -> 
     policy.with_values(policy.spec.params.iter().map(value).collect())
 }
 
-fn random_setup(prng: &mut Prng, mapping: &Policy<dyn Mapping>) -> FtlSetup {
+pub fn random_setup(prng: &mut Prng, mapping: &Policy<dyn Mapping>) -> FtlSetup {
     let mut setup = FtlSetup::with_defaults();
     setup.mapping = with_random_values(prng, mapping);
     setup.allocation = random_policy(prng, &allocation::builtin());
@@ -87,7 +87,7 @@ fn random_drive(prng: &mut Prng, mapping: &Policy<dyn Mapping>) -> (Space, FtlSe
 }
 
 /// Distinct pages of `span` that are written together, each with some or all of its sectors.
-fn random_batch(prng: &mut Prng, span: u32, full_mask: u32) -> Vec<(u32, u32)> {
+pub fn random_batch(prng: &mut Prng, span: u32, full_mask: u32) -> Vec<(u32, u32)> {
     let count = pick(prng, &[1, 1, 1, 2, 3, 4, 5, 7, 8, 16, 17]).min(span);
     let first = prng.below(span.into()) as u32;
     let in_order = prng.chance(0.6);

@@ -54,6 +54,9 @@ ftl.mapping=mcsplit ftl.mcsplit.log_blocks=6
 ftl.allocation=slap ftl.slap.substreams=auto ftl.slap.delta_reads=16 ftl.slap.stream_threshold=4
 ftl.allocation=slap ftl.slap.search=window ftl.slap.window=10ms ftl.slap.stream_threshold=4
 ftl.mapping=dftl ftl.dftl.cache=512B device.reliability=linear device.linear.erases_a_retry=2
+ftl.slc_cache=static ftl.slc_static_share=0.1 device.slc_read_time=20us device.slc_program_time=100us run.rest=never
+ftl.slc_cache=dynamic ftl.mapping=dftl ftl.dftl.cache=512B ftl.slc_when_full=fold device.slc_read_time=20us \
+device.slc_program_time=100us device.reliability=linear device.linear.erases_a_retry=2 device.erase_failures=0.0005
 ";
 
 /// A drive, and how it is aged and run.

@@ -48,6 +48,8 @@ pub struct Command {
     pub urgency: Urgency,
     /// Tag of the operation, or [`Nand::NO_TAG`](crate::Nand::NO_TAG).
     pub tag: u32,
+    /// Whether its block is in the other cell mode of the array.
+    pub in_other_mode: bool,
 }
 
 /// An event in the array.

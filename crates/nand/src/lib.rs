@@ -25,14 +25,14 @@ pub use event::{Command, Event, OperationKind};
 pub use geometry::{Geometry, Shape};
 pub use id::{BlockId, DieId, Lbn, Lpn, PlaneId, Ppn};
 pub use labels::{OutOfBand, PageContent};
-pub use operation::{Counts, Emitted, OpId, Origin, Status, Urgency};
+pub use operation::{ByOrigin, Counts, Emitted, OpId, Origin, Status, Urgency};
 pub use params::{DieOrder, Energy, MultiPlane, NandParams, Suspend, Timing};
 pub use reads::ReadCounts;
-pub use region::{CellMode, Region};
+pub use region::{CellMode, OtherPages, Region};
 pub use reliability::{PageCondition, Reading, Reliability};
 pub use timed::{Busiest, PageReads, Together, Utilization};
 
-use flashloom_units::{Figure, NO_INDEX, Ns, Prng};
+use flashloom_units::{Figure, NO_INDEX, Ns, Prng, Reader, State, StateError, Writer};
 use serde::{Deserialize, Serialize};
 
 use failures::Failures;
@@ -42,7 +42,7 @@ use operation::Operation;
 use reads::{PageOfLife, Reads};
 use region::CellModes;
 use spread::Spread;
-use timed::{Timed, Uneven};
+use timed::Timed;
 
 /// The array, in counting or timed mode.
 pub struct Nand {
@@ -62,7 +62,7 @@ pub struct Nand {
     is_followed: bool,
     /// Whether the policy of read reliability is called.
     judges: bool,
-    /// The cell modes, if some blocks are used in another one than the array's.
+    /// The other cell mode, if some blocks are or can be used in another one than the array's.
     cells: Option<Box<CellModes>>,
     /// The times of each block and page, if they differ.
     spread: Option<Spread>,
@@ -82,11 +82,51 @@ pub struct Refused {
 }
 
 // A state saved in timed mode can be loaded in timed mode only, and one saved in counting mode in counting mode only.
-flashloom_units::state! {
-    Nand {
-        value counts, completed, refused;
-        nested written, erase_counts, timed, failures, known;
-        fixed geometry, events, cells, spread, is_followed, judges;
+// The part about another cell mode is last, and only there if the array has one, so that other states stay as they are.
+impl State for Nand {
+    fn save(&self, to: &mut Writer) {
+        let Self { counts, completed, refused, written, erase_counts, timed, failures, known, cells, .. } = self;
+        let Self { geometry: _, events: _, spread: _, is_followed: _, judges: _, .. } = self;
+        counts.save(to);
+        to.value(completed);
+        to.value(refused);
+        written.save(to);
+        erase_counts.save(to);
+        timed.save(to);
+        failures.save(to);
+        known.save(to);
+        if let Some(cells) = cells {
+            counts.save_folds(to);
+            cells.save(to);
+            timed.iter().for_each(|timed| timed.in_other.save(to));
+            timed.iter().for_each(|timed| to.value(&timed.moved_to_other));
+            self.known().and_then(|known| known.reads.as_ref()).iter().for_each(|reads| reads.save_folds(to));
+        }
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        let Self { counts, completed, refused, written, erase_counts, timed, failures, known, .. } = self;
+        let within = |field: &'static str| move |error: StateError| error.within(field);
+        counts.load(from).map_err(within("counts"))?;
+        *completed = from.value().map_err(within("completed"))?;
+        *refused = from.value().map_err(within("refused"))?;
+        written.load(from).map_err(within("written"))?;
+        erase_counts.load(from).map_err(within("erase_counts"))?;
+        timed.load(from).map_err(within("timed"))?;
+        failures.load(from).map_err(within("failures"))?;
+        known.load(from).map_err(within("known"))?;
+        if let Some(cells) = &mut self.cells {
+            counts.load_folds(from).map_err(within("counts"))?;
+            cells.load(from).map_err(within("cells"))?;
+            if let Some(timed) = timed {
+                timed.in_other.load(from).map_err(within("in_other"))?;
+                timed.moved_to_other = from.value().map_err(within("moved_to_other"))?;
+            }
+            if let Some(reads) = self.known_mut().and_then(|known| known.reads.as_mut()) {
+                reads.load_folds(from).map_err(within("known"))?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -149,15 +189,70 @@ impl Nand {
     /// Uses the blocks of a region in its cell mode. Call before anything is programmed.
     ///
     /// # Panics
-    /// The region is not within the array.
+    /// The region is not within the array, or the array has a third cell mode with it.
     #[must_use]
     pub fn with_region(mut self, region: &Region) -> Self {
         assert!(region.is_within(&self.geometry), "a region of the array: {region:?}");
-        if region.cells.is_some() {
-            let geometry = &self.geometry;
-            self.cells.get_or_insert_with(|| Box::new(CellModes::new(geometry))).set(geometry, region);
+        if let Some(cells) = region.cells {
+            self = self.with_cells(cells);
+            self.cells.iter_mut().for_each(|cells| cells.set(&self.geometry, region));
         }
         self
+    }
+
+    /// Lets blocks be used in another cell mode than the array's, each until its next erase:
+    /// [`Self::use_other_cells`].
+    ///
+    /// # Panics
+    /// A block has more pages in it than the array's own have, or the array has a third cell mode with it.
+    #[must_use]
+    pub fn with_cells(mut self, other: CellMode) -> Self {
+        assert!((1..=self.geometry.pages).contains(&other.pages), "a mode of the array's blocks: {other:?}");
+        let cells = self.cells.get_or_insert_with(|| Box::new(CellModes::new(&self.geometry, other)));
+        assert_eq!(cells.other, other, "an array has one cell mode beside its own");
+        self
+    }
+
+    /// Uses an erased block in the other cell mode until its next erase.
+    ///
+    /// # Panics
+    /// The array has no other cell mode.
+    pub fn use_other_cells(&mut self, block: BlockId) {
+        debug_assert_eq!(self.written[block.at()], 0, "the mode of a block changes while it is erased");
+        self.cells.as_mut().expect("an array built with another cell mode").enter(block);
+    }
+
+    /// The other cell mode, if blocks are or can be used in one.
+    pub fn other_cells(&self) -> Option<CellMode> {
+        self.cells.as_ref().map(|cells| cells.other)
+    }
+
+    /// Erases of each block in the other cell mode: since the array was new, and before the last reset of the counters.
+    /// Empty without another mode.
+    pub fn erase_counts_of_other_cells(&self) -> (&[u32], &[u32]) {
+        self.cells.as_ref().map_or((&[], &[]), |cells| (&cells.erases, &cells.erases_before))
+    }
+
+    /// Pages read and programmed in the other cell mode since the last reset of the counters; `None` without one.
+    pub fn other_pages(&self) -> Option<OtherPages> {
+        let moved = self.timed.as_ref().map_or(0, |timed| timed.moved_to_other);
+        let with_moved = |pages: OtherPages| OtherPages { reads: pages.reads.saturating_add_signed(moved), ..pages };
+        self.cells.as_ref().map(|cells| with_moved(cells.pages))
+    }
+
+    /// Whether a block is in the other cell mode, as emitted.
+    pub fn has_other_cells(&self, block: BlockId) -> bool {
+        self.cells.as_ref().is_some_and(|cells| cells.has(block))
+    }
+
+    /// What the rows of a block begin with ([`region`]): its first page's. `has` says whether the block is in the other
+    /// cell mode, and counts what is done with it.
+    #[inline(always)]
+    fn row_of(&mut self, block: BlockId, has: fn(&mut CellModes, BlockId) -> bool) -> u16 {
+        match &mut self.cells {
+            None => 0,
+            Some(cells) => u16::from(has(cells, block)) * self.geometry.pages as u16,
+        }
     }
 
     /// Keeps the out-of-band data of all pages ([`Self::out_of_band`]), for a drive that has to find its data again
@@ -226,8 +321,8 @@ impl Nand {
 
     /// Number of pages in a block.
     pub fn pages_of(&self, block: BlockId) -> u32 {
-        let cells = self.cells.as_ref().and_then(|cells| cells.of(block));
-        cells.map_or(self.geometry.pages, |cells| cells.pages)
+        let cells = self.cells.as_ref().filter(|cells| cells.has(block));
+        cells.map_or(self.geometry.pages, |cells| cells.other.pages)
     }
 
     /// Whether a block is bad: from the factory, or since an operation on it failed.
@@ -260,7 +355,7 @@ impl Nand {
     pub fn start_timing(&mut self, params: &NandParams) {
         assert!(self.timed.is_none(), "an array is put into timed mode once");
         let known = std::mem::take(&mut self.known);
-        let uneven = Uneven { cells: self.cells.as_deref().cloned(), spread: self.spread };
+        let uneven = (self.cells.as_deref(), self.spread);
         self.timed = Some(Box::new(Timed::new(params, &self.written, uneven, known)));
         self.is_followed = true;
     }
@@ -284,6 +379,7 @@ impl Nand {
     /// Resets all counters after preconditioning. Wear is kept.
     pub fn reset_counts(&mut self) {
         self.counts = Counts::default();
+        self.cells.iter_mut().for_each(|cells| cells.reset_counts());
         if let Some(reads) = self.known_mut().and_then(|known| known.reads.as_mut()) {
             reads.reset_counts();
         }
@@ -382,10 +478,11 @@ impl Nand {
     fn emit_read_as(&mut self, read: Read, write: u32, failed: bool) -> OpId {
         let Read { ppn, mask, origin, urgency, lpn, after, tag } = read;
         let block = self.geometry.block_of(ppn);
+        let row = self.row_of(block, CellModes::reads);
         // Built separately for each use, so that it is written directly to its destination.
         let read = || {
             let blank = Operation::new(OperationKind::Read, ppn, block, origin, tag);
-            Operation { lpn, mask, urgency, write, failed, ..blank }
+            Operation { lpn, mask, urgency, write, failed, row, ..blank }
         };
         if let Some(timed) = &mut self.timed {
             return timed.issue_read(read(), after, &mut self.events);
@@ -410,10 +507,10 @@ impl Nand {
 
     /// Decides the read of a page that provides data for a program.
     fn ask_copy(&mut self, from: Ppn, origin: Origin) -> Reading {
-        let source = self.of_life(from);
+        let (source, is_in_other) = (self.of_life(from), self.has_other_cells(self.geometry.block_of(from)));
         let (now, is_programmed) = self.timed.as_ref().map_or((0, true), |timed| timed.sees(from));
         match self.known_mut().and_then(|known| known.reads.as_mut()) {
-            Some(reads) => reads.ask(now, source, is_programmed, origin),
+            Some(reads) => reads.ask(now, source, is_programmed, origin, is_in_other),
             None => Reading::AT_ONCE,
         }
     }
@@ -474,10 +571,12 @@ impl Nand {
         if self.judges && from.is_some() && !matches!(data, Data::Map { .. }) {
             self.copy_lost(from, ppn, mask);
         }
+        let row = self.row_of(block, CellModes::programs);
+        self.note_first(block, page);
         // As in `read`.
         let program = || {
             let blank = Operation::new(OperationKind::Program, ppn, block, origin, tag);
-            Operation { lpn, write, mask, from, urgency, failed, ..blank }
+            Operation { lpn, write, mask, from, urgency, failed, row, ..blank }
         };
         if let Some(timed) = &mut self.timed {
             return Status::new(failed, timed.issue_program(program(), after, &mut self.events));
@@ -486,13 +585,23 @@ impl Nand {
         Status::new(failed, OpId::DONE)
     }
 
+    /// Tells the array's timed part, if it has another cell mode, when a life of a block begins.
+    #[inline(always)]
+    fn note_first(&mut self, block: BlockId, page: u32) {
+        if let (0, Some(cells), Some(timed)) = (page, &self.cells, &mut self.timed) {
+            timed.program_first(block, cells.has(block));
+        }
+    }
+
     /// Counting mode: ends an operation when it is emitted, and reports it to observers. Returns whether it failed.
     fn do_at_once(&mut self, mut operation: Operation) -> bool {
         if let Some(known) = &mut self.known.0 {
             known.do_at_once(&mut operation);
         }
         if let Some(events) = &mut self.events {
-            let command = operation.command(0, self.geometry.die_of(self.geometry.plane_of(operation.block)));
+            let Geometry { pages, .. } = self.geometry;
+            // Without time an operation keeps only the row of its block's first page.
+            let command = operation.command(0, self.geometry.die_of(self.geometry.plane_of(operation.block)), pages);
             events.push(Event::Issued(command, None));
             events.push(Event::Started { command, array_from: 0, transfer_ns: 0, is_staged: false });
             events.push(Event::Ended { command, failed: operation.failed });
@@ -508,7 +617,8 @@ impl Nand {
             known.missed(read);
         }
         if let Some(events) = &mut self.events {
-            let command = read.command(0, self.geometry.die_of(self.geometry.plane_of(read.block)));
+            let Geometry { pages, .. } = self.geometry;
+            let command = read.command(0, self.geometry.die_of(self.geometry.plane_of(read.block)), pages);
             events.push(Event::Issued(command, None));
             events.push(Event::Missed { command });
         }
@@ -567,23 +677,28 @@ impl Nand {
     fn emit_copy_as(&mut self, copy: PageCopy, failed: bool, reading: Reading) -> Status {
         let PageCopy { from, block, page, origin, urgency } = copy;
         let Reading { retries, is_readable } = reading;
+        let source = self.geometry.block_of(from);
+        let row_of_source = self.row_of(source, CellModes::reads);
+        let row = self.row_of(block, CellModes::programs);
+        self.note_first(block, page);
         let Some(timed) = &mut self.timed else { return Status::new(failed, OpId::DONE) };
         let (geometry, events) = (&self.geometry, &mut self.events);
-        let (source, to) = (geometry.block_of(from), geometry.page(block, page));
-        // A page that needs correction has to go through the controller.
-        if timed.can_copy_back(from, source, block) && is_readable && retries == 0 {
+        let to = geometry.page(block, page);
+        // A page that needs correction, or that is stored in another cell mode, has to go through the controller.
+        let is_as_it_is = row == row_of_source && is_readable && retries == 0;
+        if is_as_it_is && timed.can_copy_back(from, source, block) {
             let copyback = Operation::new(OperationKind::Copyback, to, block, origin, Self::NO_TAG);
-            let operation = Operation { from, urgency, failed, ..copyback };
+            let operation = Operation { from, urgency, failed, row, ..copyback };
             return Status::new(failed, timed.issue_program(operation, OpId::DONE, events));
         }
         let read = Operation::new(OperationKind::Read, from, source, origin, Self::NO_TAG);
-        let read =
-            Operation { mask: geometry.full_mask(), urgency, write: retries.into(), failed: !is_readable, ..read };
+        let (mask, write, row_read) = (geometry.full_mask(), retries.into(), row_of_source);
+        let read = Operation { mask, urgency, write, failed: !is_readable, row: row_read, ..read };
         let after = timed.issue_read(read, OpId::DONE, events);
         let program = Operation::new(OperationKind::Program, to, block, origin, Self::NO_TAG);
         // A failed program stores nothing.
         let from = if failed { Ppn::NONE } else { from };
-        Status::new(failed, timed.issue_program(Operation { from, urgency, failed, ..program }, after, events))
+        Status::new(failed, timed.issue_program(Operation { from, urgency, failed, row, ..program }, after, events))
     }
 
     /// Counts copies to the pages `first` and following of a block at once. Returns false, and counts nothing, if
@@ -640,7 +755,9 @@ impl Nand {
         self.counts.failed_erases[origin as usize] += u64::from(failed);
         self.erase_counts[block.at()] += u32::from(!failed);
         let blank = Operation::new(OperationKind::Erase, self.geometry.page(block, 0), block, origin, Self::NO_TAG);
-        (failed, Operation { urgency, failed, ..blank })
+        let row = self.row_of(block, |cells, block| cells.has(block));
+        self.cells.iter_mut().for_each(|cells| cells.erased(block, failed));
+        (failed, Operation { urgency, failed, row, ..blank })
     }
 
     /// Time of the array's next event; `None` if no operation is in flight. Call after everything at the current
@@ -708,6 +825,11 @@ impl Nand {
         }
         if let Some(block) = self.erase_counts.iter().position(|&erases| erases > Self::MOST_ERASES) {
             return Err(format!("NAND: block {block} was erased more than {} times", Self::MOST_ERASES));
+        }
+        let (of_other, before) = self.erase_counts_of_other_cells();
+        let is_fewer = |(few, many): (&[u32], &[u32])| few.iter().zip(many).all(|(few, many)| few <= many);
+        if ![(before, of_other), (of_other, &self.erase_counts[..])].into_iter().all(is_fewer) {
+            return Err("NAND: a block has more erases in one cell mode than in all".to_owned());
         }
         if let Some(known) = self.known() {
             known.check_loaded(&self.written, &self.erase_counts)?;

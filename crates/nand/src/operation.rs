@@ -1,7 +1,7 @@
 //! Flash operations in flight, their identity and result, and the counters of them.
 
 use crate::{BlockId, DieId, Lpn, PlaneId, Ppn};
-use flashloom_units::NO_INDEX;
+use flashloom_units::{NO_INDEX, Reader, State, StateError, Writer};
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Command, OperationKind};
@@ -20,16 +20,39 @@ pub enum Origin {
     Map,
     /// Wear levelling.
     Wear,
+    /// Folding: moving pages out of an SLC cache.
+    Fold,
 }
 
 impl Origin {
     /// All origins, in the order of the counters.
-    pub const ALL: [Origin; 5] = [Origin::Host, Origin::Gc, Origin::Merge, Origin::Map, Origin::Wear];
+    pub const ALL: [Origin; 6] = [Origin::Host, Origin::Gc, Origin::Merge, Origin::Map, Origin::Wear, Origin::Fold];
 
     /// Name in results.
     pub const fn name(self) -> &'static str {
-        ["host", "gc", "merge", "map", "wear"][self as usize]
+        ["host", "gc", "merge", "map", "wear", "fold"][self as usize]
     }
+}
+
+/// A count for each origin, in the order of [`Origin::ALL`].
+pub type ByOrigin = [u64; Origin::ALL.len()];
+
+/// Origins whose counts every state has, the first of [`Origin::ALL`]. Only the state of an array with another cell
+/// mode has the counts of the last one.
+const SAVED: usize = Origin::Fold as usize;
+
+/// Saves the counts that every state has.
+pub(crate) fn save_counts(to: &mut Writer, counts: &ByOrigin) {
+    counts[..SAVED].iter().for_each(|count| to.value(count));
+}
+
+/// Loads what [`save_counts`] saved.
+pub(crate) fn load_counts(from: &mut Reader) -> Result<ByOrigin, StateError> {
+    let mut counts = ByOrigin::default();
+    for count in &mut counts[..SAVED] {
+        *count = from.value()?;
+    }
+    Ok(counts)
 }
 
 /// Urgency of an operation, relative to those of the host.
@@ -44,19 +67,53 @@ pub enum Urgency {
     Spare,
 }
 
-/// Operations by origin, in the order of [`Origin::ALL`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Operations by origin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Pages read from the array.
-    pub reads: [u64; 5],
+    pub reads: ByOrigin,
     /// Pages programmed, copies included.
-    pub programs: [u64; 5],
+    pub programs: ByOrigin,
     /// Blocks erased.
-    pub erases: [u64; 5],
+    pub erases: ByOrigin,
     /// Failed programs; `programs` includes them.
-    pub failed_programs: [u64; 5],
+    pub failed_programs: ByOrigin,
     /// Failed erases; `erases` includes them.
-    pub failed_erases: [u64; 5],
+    pub failed_erases: ByOrigin,
+}
+
+impl Counts {
+    fn kinds(&mut self) -> [&mut ByOrigin; 5] {
+        let Self { reads, programs, erases, failed_programs, failed_erases } = self;
+        [reads, programs, erases, failed_programs, failed_erases]
+    }
+
+    /// Saves the counts of folding, which only some arrays have.
+    pub(crate) fn save_folds(mut self, to: &mut Writer) {
+        self.kinds().into_iter().for_each(|counts| to.value(&counts[SAVED]));
+    }
+
+    /// Loads what [`Self::save_folds`] saved.
+    pub(crate) fn load_folds(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        self.kinds().into_iter().try_for_each(|counts| {
+            counts[SAVED] = from.value()?;
+            Ok(())
+        })
+    }
+}
+
+impl State for Counts {
+    fn save(&self, to: &mut Writer) {
+        let mut counts = *self;
+        counts.kinds().into_iter().for_each(|counts| save_counts(to, counts));
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        self.kinds().into_iter().try_for_each(|counts| {
+            *counts = load_counts(from)?;
+            Ok(())
+        })
+    }
 }
 
 /// Id of an emitted operation, so that one emitted in the same call can be ordered after it.
@@ -139,8 +196,8 @@ pub(crate) struct Operation {
     pub(crate) before: u32,
     /// Sequence number in order of emission; [`Self::ENDED`] after its end.
     pub(crate) sequence: u64,
-    /// Index of the page in its block; stored for the same reason as the plane.
-    pub(crate) page: u16,
+    /// Row of the page in the table of times ([`crate::region`]); stored for the same reason as the plane.
+    pub(crate) row: u16,
     pub(crate) kind: OperationKind,
     pub(crate) origin: Origin,
     pub(crate) waits: Waits,
@@ -175,7 +232,7 @@ impl Operation {
             sibling: NO_INDEX,
             before: NO_INDEX,
             sequence: 0,
-            page: 0,
+            row: 0,
             kind,
             origin,
             waits: Waits::No,
@@ -194,10 +251,11 @@ impl Operation {
         if self.lpn.is_some() || self.is_read() { None } else { self.write.checked_sub(1) }
     }
 
-    /// The operation as observers see it.
-    pub(crate) fn command(&self, number: u32, die: DieId) -> Command {
+    /// The operation as observers see it, on an array whose blocks have so many pages.
+    pub(crate) fn command(&self, number: u32, die: DieId, pages: u32) -> Command {
         let Self { kind, ppn, block, from, lpn, mask, origin, urgency, tag, .. } = *self;
         let write = if lpn.is_some() && !self.is_read() { self.write } else { 0 };
-        Command { number, kind, ppn, block, die, from, lpn, write, mask, origin, urgency, tag }
+        let in_other_mode = u32::from(self.row) >= pages;
+        Command { number, kind, ppn, block, die, from, lpn, write, mask, origin, urgency, tag, in_other_mode }
     }
 }

@@ -87,6 +87,11 @@ params! {
         rated_cycles: Option<u32> => "rated_cycles", count(10_000_000), Value::Absent,
             "It changes nothing in a run: blocks go on beyond it, and fail as program_failures and erase_failures \
              say.";
+        /// Rated program/erase cycles of a block in SLC mode; absent if unknown, and then they count as others.
+        slc_rated_cycles: Option<u32> => "slc_rated_cycles", count(10_000_000), Value::Absent,
+            "It changes nothing in a run but the lifetime in the result: an erase in SLC mode uses up less of a block \
+             that is rated for more of them.",
+            Used::without("ftl.slc_cache", &["none"]);
         /// Array time of a page read (tR), for the first page type.
         read_ns: Ns => "read_time", time(S), Value::Time(75 * US), "";
         /// tR of the second page type. Default: that of the first.
@@ -103,6 +108,12 @@ params! {
         program_ns_3: Option<Ns> => "program_time_3", time(S), Value::Absent, "", Used::from("bits_per_cell", &["3"]);
         /// tPROG of the fourth page type. Default: that of the first.
         program_ns_4: Option<Ns> => "program_time_4", time(S), Value::Absent, "", Used::with("bits_per_cell", &["4"]);
+        /// tR of a block in SLC mode, for an SLC cache; absent if unknown.
+        slc_read_ns: Option<Ns> => "slc_read_time", time(S), Value::Absent, "",
+            Used::without("ftl.slc_cache", &["none"]);
+        /// tPROG of a block in SLC mode, for an SLC cache; absent if unknown.
+        slc_program_ns: Option<Ns> => "slc_program_time", time(S), Value::Absent, "",
+            Used::without("ftl.slc_cache", &["none"]);
         /// Array time of a block erase (tBERS).
         erase_ns: Ns => "erase_time", time(10 * S), Value::Time(3_800 * US), "";
         /// Share of tR by which the reads of a page may take longer or shorter, by block and page.
@@ -167,6 +178,14 @@ params! {
         /// Power of an idle die.
         idle_nw: Option<u64> => "idle_power", POWER, Value::Absent,
             "It changes nothing in a run. All five keys of energy are given, or none.", TIMED;
+        /// Energy of a page read from a block in SLC mode.
+        slc_read_pj: Option<u64> => "slc_read_energy", ENERGY, Value::Absent,
+            "It changes nothing in a run. Needed beside the five other keys of energy, if there is an SLC cache.",
+            Used::without("ftl.slc_cache", &["none"]);
+        /// Energy of a page program in a block in SLC mode.
+        slc_program_pj: Option<u64> => "slc_program_energy", ENERGY, Value::Absent,
+            "It changes nothing in a run. Needed beside the five other keys of energy, if there is an SLC cache.",
+            Used::without("ftl.slc_cache", &["none"]);
     }
 }
 
@@ -183,6 +202,10 @@ pub struct Energy {
     pub bus_pj_a_byte: u64,
     /// Power of an idle die, in nanowatts.
     pub idle_nw: u64,
+    /// Energy of a page read in the array's other cell mode, in picojoules.
+    pub other_read_pj: u64,
+    /// Energy of a page program in the array's other cell mode, in picojoules.
+    pub other_program_pj: u64,
 }
 
 /// Latencies of the array and its channels, in nanoseconds, resolved from the parameters.
@@ -243,18 +266,22 @@ impl NandParams {
         }
     }
 
-    /// Energy of the array's operations; `None` if it is not given.
+    /// Energy of the array's operations; `None` if it is not given. Those in another cell mode take as much as others
+    /// where that is not given.
     pub fn energy(&self) -> Option<Energy> {
+        let (read_pj, program_pj) = (self.read_pj?, self.program_pj?);
         Some(Energy {
-            read_pj: self.read_pj?,
-            program_pj: self.program_pj?,
+            read_pj,
+            program_pj,
             erase_pj: self.erase_pj?,
             bus_pj_a_byte: self.bus_pj_a_byte?,
             idle_nw: self.idle_nw?,
+            other_read_pj: self.slc_read_pj.unwrap_or(read_pj),
+            other_program_pj: self.slc_program_pj.unwrap_or(program_pj),
         })
     }
 
-    /// The energy keys, each with whether it is given; [`Self::energy`] needs all of them.
+    /// The energy keys of every array, each with whether it is given; [`Self::energy`] needs all of them.
     pub fn energy_keys(&self) -> [(&'static str, bool); 5] {
         [
             ("device.read_energy", self.read_pj.is_some()),
@@ -262,6 +289,14 @@ impl NandParams {
             ("device.erase_energy", self.erase_pj.is_some()),
             ("device.bus_energy", self.bus_pj_a_byte.is_some()),
             ("device.idle_power", self.idle_nw.is_some()),
+        ]
+    }
+
+    /// The energy keys of an array with an SLC cache beyond [`Self::energy_keys`], each with whether it is given.
+    pub fn slc_energy_keys(&self) -> [(&'static str, bool); 2] {
+        [
+            ("device.slc_read_energy", self.slc_read_pj.is_some()),
+            ("device.slc_program_energy", self.slc_program_pj.is_some()),
         ]
     }
 

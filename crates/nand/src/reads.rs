@@ -21,21 +21,23 @@ use flashloom_units::{Figure, Ns, Reader, State, StateError, Writer};
 use serde::{Deserialize, Serialize};
 
 use crate::event::OperationKind;
-use crate::operation::Operation;
+use crate::operation::{ByOrigin, Operation, load_counts, save_counts};
 use crate::reliability::{PageCondition, Reading, Reliability};
 use crate::{BlockId, Geometry, Origin, Ppn};
 
-/// Reads that did not succeed at once, by origin in the order of [`Origin::ALL`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Reads that did not succeed at once, by origin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadCounts {
     /// Reads that were repeated at least once.
-    pub repeated: [u64; 5],
+    pub repeated: ByOrigin,
     /// Number of retries in total.
-    pub retries: [u64; 5],
+    pub retries: ByOrigin,
     /// Reads that failed. Of the host and of the map also those that asked for sectors lost earlier.
-    pub unreadable: [u64; 5],
+    pub unreadable: ByOrigin,
     /// Pages programmed with data that could not be read, wholly or in part.
     pub lost_pages: u64,
+    /// Those of the retries that were of pages in the array's other cell mode.
+    pub other_retries: u64,
 }
 
 /// Upper bound of the counters of a saved drive, so that a run cannot overflow them.
@@ -69,7 +71,9 @@ impl State for Reads {
     fn save(&self, to: &mut Writer) {
         let Self { policy, counts, blocks, programmed_ns, lost, geometry: _ } = self;
         to.policy("reliability", policy.state());
-        to.value(counts);
+        let ReadCounts { repeated, retries, unreadable, lost_pages, other_retries: _ } = counts;
+        [repeated, retries, unreadable].into_iter().for_each(|counts| save_counts(to, counts));
+        to.value(lost_pages);
         to.array(blocks);
         programmed_ns.save(to);
         to.value(lost);
@@ -77,7 +81,7 @@ impl State for Reads {
 
     fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
         from.policy(self.policy.state_mut()).map_err(|error| error.within("reliability"))?;
-        self.counts = from.value().map_err(|error| error.within("counts"))?;
+        self.counts = Self::load_counts(from).map_err(|error| error.within("counts"))?;
         from.array(&mut self.blocks).map_err(|error| error.within("blocks"))?;
         self.programmed_ns.load(from).map_err(|error| error.within("programmed_ns"))?;
         // The number of entries is limited by the bytes of the file; they are checked with the rest of the array.
@@ -87,6 +91,28 @@ impl State for Reads {
 }
 
 impl Reads {
+    fn load_counts(from: &mut Reader) -> Result<ReadCounts, StateError> {
+        let [repeated, retries, unreadable] = [load_counts(from)?, load_counts(from)?, load_counts(from)?];
+        Ok(ReadCounts { repeated, retries, unreadable, lost_pages: from.value()?, other_retries: 0 })
+    }
+
+    /// Saves the counts that only an array with another cell mode has.
+    pub(crate) fn save_folds(&self, to: &mut Writer) {
+        let ReadCounts { repeated, retries, unreadable, lost_pages: _, other_retries } = &self.counts;
+        to.value(other_retries);
+        [repeated, retries, unreadable].into_iter().for_each(|counts| to.value(&counts[Origin::Fold as usize]));
+    }
+
+    /// Loads what [`Self::save_folds`] saved.
+    pub(crate) fn load_folds(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        let ReadCounts { repeated, retries, unreadable, lost_pages: _, other_retries } = &mut self.counts;
+        *other_retries = from.value()?;
+        [repeated, retries, unreadable].into_iter().try_for_each(|counts| {
+            counts[Origin::Fold as usize] = from.value()?;
+            Ok(())
+        })
+    }
+
     pub(crate) fn new(geometry: &Geometry, policy: Box<dyn Reliability>) -> Self {
         Self {
             geometry: *geometry,
@@ -121,8 +147,8 @@ impl Reads {
                 "reliability: page {ppn} was programmed after the time of a drive that has served nothing"
             ));
         }
-        let ReadCounts { repeated, retries, unreadable, lost_pages } = self.counts;
-        let counts = [repeated, retries, unreadable].into_iter().flatten().chain([lost_pages]);
+        let ReadCounts { repeated, retries, unreadable, lost_pages, other_retries } = self.counts;
+        let counts = [repeated, retries, unreadable].into_iter().flatten().chain([lost_pages, other_retries]);
         if counts.chain(self.blocks.iter().map(|block| block.reads)).any(|count| count > MOST_COUNTED) {
             return Err(format!("reliability: a drive that was aged has counted more than {MOST_COUNTED} reads"));
         }
@@ -145,20 +171,28 @@ impl Reads {
     /// Calls the policy for a read that ends at once (counting mode) or that a die begins, with the page as it is in
     /// the array.
     pub(crate) fn take(&mut self, now: Ns, operation: &Operation) -> Reading {
-        let Operation { ppn, block, mask, origin, .. } = *operation;
+        let Operation { ppn, block, mask, origin, row, .. } = *operation;
         let BlockReads { erases, reads } = self.blocks[block.at()];
         let age_ns = now - self.programmed_ns[ppn.at()];
         let page = PageCondition { age_ns, reads, ..self.condition(ppn, block, erases) };
         let asked = self.policy.read(&page);
         let is_readable = asked.is_readable && self.lost_of((ppn, erases)) & mask == 0;
         self.count_read(block);
-        self.count(origin, Reading { is_readable, ..asked })
+        let is_in_other = u32::from(row) >= self.geometry.pages;
+        self.count(origin, Reading { is_readable, ..asked }, is_in_other)
     }
 
     /// Calls the policy for a read that is emitted to provide data for a program. The page is given with the life of
     /// its block; `is_programmed` tells whether its program has ended. If it cannot be read, the program's page is
     /// lost.
-    pub(crate) fn ask(&mut self, now: Ns, from: PageOfLife, is_programmed: bool, origin: Origin) -> Reading {
+    pub(crate) fn ask(
+        &mut self,
+        now: Ns,
+        from: PageOfLife,
+        is_programmed: bool,
+        origin: Origin,
+        is_in_other: bool,
+    ) -> Reading {
         let (ppn, erases) = from;
         let block = self.geometry.block_of(ppn);
         let mut page = self.condition(ppn, block, erases);
@@ -169,7 +203,7 @@ impl Reads {
         if !asked.is_readable {
             self.lost.insert(from, self.geometry.full_mask());
         }
-        self.count(origin, asked)
+        self.count(origin, asked, is_in_other)
     }
 
     fn condition(&self, ppn: Ppn, block: BlockId, erases: u32) -> PageCondition {
@@ -181,10 +215,11 @@ impl Reads {
         self.blocks[block.at()].reads += 1;
     }
 
-    fn count(&mut self, origin: Origin, reading: Reading) -> Reading {
+    fn count(&mut self, origin: Origin, reading: Reading, is_in_other: bool) -> Reading {
         let at = origin as usize;
         self.counts.repeated[at] += u64::from(reading.retries > 0);
         self.counts.retries[at] += u64::from(reading.retries);
+        self.counts.other_retries += u64::from(reading.retries) * u64::from(is_in_other);
         self.counts.unreadable[at] += u64::from(!reading.is_readable);
         reading
     }

@@ -1,6 +1,12 @@
-//! Regions of the array: ranges of blocks in every plane, each with its cell mode.
+//! Cell modes: of a region, which is a range of blocks in every plane, or of a block until its next erase.
+//!
+//! An array has its own mode and at most one other. An operation belongs to a life of its block, and runs in the mode
+//! of that life: the FTL may have emitted an erase, and programs in another mode, while a die still reads the block as
+//! it was. So an operation carries the *row* of its page in the table of times, which is the page's index in its block,
+//! plus the pages of a block if it is in the other mode. Planes that run one operation on the same row are aligned.
 
 use flashloom_units::Ns;
+use serde::{Deserialize, Serialize};
 
 use crate::geometry::{Geometry, Shape};
 use crate::id::{BlockId, PlaneId};
@@ -81,26 +87,98 @@ impl Region {
     }
 }
 
-/// The cell mode of each block, kept if some region has one of its own.
-#[derive(Clone, Debug)]
-pub(crate) struct CellModes {
-    of_block: Vec<Option<CellMode>>,
+/// How a block uses the other cell mode of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Use {
+    /// Not: it is in the array's own mode.
+    Never,
+    /// Until its next erase.
+    InThisLife,
+    /// Always, as a block of a region.
+    Always,
 }
 
+/// The other cell mode of an array, and the blocks that are in it as the FTL sees them: in the life that began with
+/// the last erase emitted.
+#[derive(Clone, Debug)]
+pub(crate) struct CellModes {
+    pub(crate) other: CellMode,
+    of_block: Vec<Use>,
+    /// Erases of each block in the other mode since the array was new, and those of them before the last reset.
+    pub(crate) erases: Vec<u32>,
+    pub(crate) erases_before: Vec<u32>,
+    /// Pages read and programmed in the other mode since the last reset of the counters.
+    pub(crate) pages: OtherPages,
+}
+
+/// Pages read and programmed in the array's other cell mode, for their energy: in timed mode each, in counting mode
+/// only if the array has observers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherPages {
+    /// Pages read, without retries.
+    pub reads: u64,
+    /// Pages programmed, failed programs and copies included.
+    pub programs: u64,
+}
+
+flashloom_units::state! { CellModes { array of_block; nested erases, erases_before; value pages; fixed other; } }
+
 impl CellModes {
-    pub(crate) fn new(array: &Geometry) -> Self {
-        Self { of_block: vec![None; array.total_blocks() as usize] }
+    /// No block is in the other mode.
+    pub(crate) fn new(array: &Geometry, other: CellMode) -> Self {
+        let blocks = array.total_blocks() as usize;
+        let (erases, pages) = (vec![0; blocks], OtherPages::default());
+        Self { other, of_block: vec![Use::Never; blocks], erases_before: erases.clone(), erases, pages }
     }
 
-    /// Sets the cell mode of all blocks of a region.
+    /// Uses all blocks of a region in the other mode, for good.
     pub(crate) fn set(&mut self, array: &Geometry, region: &Region) {
         for plane in (0..array.total_planes()).map(PlaneId) {
-            region.blocks_of(array, plane).for_each(|block| self.of_block[block.at()] = region.cells);
+            region.blocks_of(array, plane).for_each(|block| self.of_block[block.at()] = Use::Always);
         }
     }
 
-    /// The cell mode of a block; `None` is the array's own.
-    pub(crate) fn of(&self, block: BlockId) -> Option<CellMode> {
-        self.of_block[block.at()]
+    /// Uses an erased block in the other mode until its next erase.
+    pub(crate) fn enter(&mut self, block: BlockId) {
+        let of_block = &mut self.of_block[block.at()];
+        if *of_block == Use::Never {
+            *of_block = Use::InThisLife;
+        }
+    }
+
+    /// Returns an erased block to the array's own mode, unless its region is in the other one.
+    pub(crate) fn erased(&mut self, block: BlockId, failed: bool) {
+        self.erases[block.at()] += u32::from(self.has(block) && !failed);
+        let of_block = &mut self.of_block[block.at()];
+        if *of_block == Use::InThisLife {
+            *of_block = Use::Never;
+        }
+    }
+
+    /// [`Self::has`] for a page that is read now.
+    #[cold]
+    pub(crate) fn reads(&mut self, block: BlockId) -> bool {
+        let has = self.has(block);
+        self.pages.reads += u64::from(has);
+        has
+    }
+
+    /// [`Self::has`] for a page that is programmed now.
+    #[cold]
+    pub(crate) fn programs(&mut self, block: BlockId) -> bool {
+        let has = self.has(block);
+        self.pages.programs += u64::from(has);
+        has
+    }
+
+    /// Resets the counters, but not wear.
+    pub(crate) fn reset_counts(&mut self) {
+        self.erases_before.clone_from(&self.erases);
+        self.pages = OtherPages::default();
+    }
+
+    /// Whether a block is in the other mode.
+    pub(crate) fn has(&self, block: BlockId) -> bool {
+        self.of_block[block.at()] != Use::Never
     }
 }

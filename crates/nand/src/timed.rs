@@ -264,58 +264,47 @@ struct Die {
 
 /// Array times of operations.
 struct ArrayTimes {
-    /// By page index in the block and kind of operation.
-    of_pages: Vec<[Ns; KINDS]>,
-    /// Exceptions to these times, if there are any.
-    uneven: Option<Box<Uneven>>,
-}
-
-/// Reasons why the times of some blocks and pages differ from those of their type.
-pub(crate) struct Uneven {
-    /// The cell modes, with their own times, if some blocks are used in another mode than the array's.
-    pub(crate) cells: Option<CellModes>,
+    /// By row ([`crate::region`]) and kind of operation.
+    of_rows: Vec<[Ns; KINDS]>,
     /// The times of each block and page, if they differ.
-    pub(crate) spread: Option<Spread>,
+    spread: Option<Box<Spread>>,
+    /// Pages of a block.
+    pages: u32,
 }
 
 impl ArrayTimes {
-    fn new(timing: &Timing, pages: u32, uneven: Uneven) -> Self {
+    fn new(timing: &Timing, pages: u32, other: Option<CellMode>, spread: Option<Spread>) -> Self {
         let of_pages = (0..pages).map(|page| {
             let page_type = (page % timing.page_types) as usize;
             let (read_ns, program_ns) = (timing.read_ns[page_type], timing.program_ns[page_type]);
             [read_ns, program_ns, read_ns + program_ns, timing.erase_ns]
         });
-        let is_even = uneven.cells.is_none() && uneven.spread.is_none();
-        Self { of_pages: of_pages.collect(), uneven: (!is_even).then(|| Box::new(uneven)) }
+        let of_other = other.into_iter().flat_map(|CellMode { read_ns, program_ns, .. }| {
+            (0..pages).map(move |_| [read_ns, program_ns, read_ns + program_ns, timing.erase_ns])
+        });
+        Self { of_rows: of_pages.chain(of_other).collect(), spread: spread.map(Box::new), pages }
     }
 
     #[inline(always)]
-    fn of(&self, block: BlockId, page: u16, kind: OperationKind) -> Ns {
-        match &self.uneven {
-            None => self.of_pages[page as usize][kind as usize],
-            Some(uneven) => uneven.of(&self.of_pages[page as usize], block, page, kind),
+    fn of(&self, block: BlockId, row: u16, kind: OperationKind) -> Ns {
+        let of_row = &self.of_rows[row as usize];
+        match &self.spread {
+            None => of_row[kind as usize],
+            Some(spread) => spread.time_ns(of_row, block, (u32::from(row) % self.pages) as u16, kind),
         }
     }
 }
 
-impl Uneven {
-    fn of(&self, of_page: &[Ns; KINDS], block: BlockId, page: u16, kind: OperationKind) -> Ns {
-        let cells = self.cells.as_ref().and_then(|cells| cells.of(block));
-        let [read_ns, program_ns] = match cells {
-            Some(CellMode { read_ns, program_ns, .. }) => [read_ns, program_ns],
-            None => [OperationKind::Read, OperationKind::Program].map(|kind| of_page[kind as usize]),
-        };
-        let spread = self.spread.as_ref();
-        let read_ns = || spread.map_or(read_ns, |spread| spread.read_ns(block, page, read_ns));
-        let program_ns = || spread.map_or(program_ns, |spread| spread.program_ns(block, page, program_ns));
+impl Spread {
+    /// The time of an operation on a page whose row in the table of times is this one.
+    fn time_ns(&self, of_row: &[Ns; KINDS], block: BlockId, page: u16, kind: OperationKind) -> Ns {
+        let read_ns = || self.read_ns(block, page, of_row[OperationKind::Read as usize]);
+        let program_ns = || self.program_ns(block, page, of_row[OperationKind::Program as usize]);
         match kind {
             OperationKind::Read => read_ns(),
             OperationKind::Program => program_ns(),
             OperationKind::Copyback => read_ns() + program_ns(),
-            OperationKind::Erase | OperationKind::Hold => {
-                let erase_ns = of_page[kind as usize];
-                spread.map_or(erase_ns, |spread| spread.erase_ns(block, erase_ns))
-            }
+            OperationKind::Erase | OperationKind::Hold => self.erase_ns(block, of_row[kind as usize]),
         }
     }
 }
@@ -357,6 +346,10 @@ pub(crate) struct Timed {
     host_reads: Option<PageReads>,
     /// Optional data about pages, as they are in the cells now.
     known: MaybeKnown,
+    /// Whether each block is in the other cell mode now; empty without one.
+    pub(crate) in_other: Vec<bool>,
+    /// Reads that were redirected to pages in the other cell mode, less those redirected from such pages.
+    pub(crate) moved_to_other: i64,
     /// Reads of the map that have ended without their data and have not been taken.
     unreadable_map: Vec<Emitted>,
 }
@@ -367,14 +360,20 @@ flashloom_units::state! {
         array blocks, planes, dies, channels;
         nested events, host_reads, known;
         fixed geometry, timing, array_ns, load_ns, load_sectors, page_data_ns, multi_plane, copyback, cache_program,
-            suspend, suspend_ns, begins_while_busy, max_overtakes, order;
+            suspend, suspend_ns, begins_while_busy, max_overtakes, order, in_other, moved_to_other;
     }
 }
 
 /// The array as a whole, and its time.
 impl Timed {
-    pub(crate) fn new(params: &NandParams, written: &[u32], uneven: Uneven, known: MaybeKnown) -> Self {
+    pub(crate) fn new(
+        params: &NandParams,
+        written: &[u32],
+        (cells, spread): (Option<&CellModes>, Option<Spread>),
+        known: MaybeKnown,
+    ) -> Self {
         let geometry = params.geometry();
+        let blocks = (0..geometry.total_blocks() as u32).map(BlockId);
         let block = |&programmed: &u32| Block {
             programmed,
             pending: 0,
@@ -413,7 +412,7 @@ impl Timed {
         let command_ns = timing.command_ns;
         Self {
             geometry,
-            array_ns: ArrayTimes::new(&timing, geometry.pages, uneven),
+            array_ns: ArrayTimes::new(&timing, geometry.pages, cells.map(|cells| cells.other), spread),
             load_ns: [command_ns, command_ns + page_data_ns, command_ns, command_ns],
             load_sectors: [0, geometry.sectors_per_page().into(), 0, 0],
             page_data_ns,
@@ -441,6 +440,8 @@ impl Timed {
             used: Used::default(),
             host_reads: None,
             known,
+            in_other: cells.into_iter().flat_map(|cells| blocks.clone().map(|block| cells.has(block))).collect(),
+            moved_to_other: 0,
             unreadable_map: Vec::new(),
         }
     }

@@ -138,8 +138,9 @@ impl Loaded {
     /// Runs the first variant, and passes a row for each interval of its timeline.
     fn timeline(&self, verify: bool, rows: usize) -> PyResult<Stream> {
         let experiment = Arc::clone(&self.experiment);
-        Stream::spawn(self.raised.clone(), timeline_schema(), rows.max(1), move |counts, outlet| {
-            let mut timeline = Timeline::new(outlet);
+        let has_cache = self.experiment.variants[0].config.has_slc_cache();
+        Stream::spawn(self.raised.clone(), timeline_schema(has_cache), rows.max(1), move |counts, outlet| {
+            let mut timeline = Timeline::new(outlet, has_cache);
             let finished = observed(&experiment, counts, verify, &mut timeline)?;
             timeline.flush();
             Ok(run_answer(finished))

@@ -11,7 +11,7 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use flashloom::device::{Interest, Observer, Sample, Served};
 use flashloom::experiment::log::{Content, Row, content, row};
-use flashloom::experiment::timeline::{COLUMNS, Lines};
+use flashloom::experiment::timeline::{COLUMNS, Column, Lines, columns};
 use flashloom::units::Interrupt;
 use flashloom::workload::{LOG_COLUMNS, Request};
 
@@ -88,12 +88,11 @@ pub(crate) fn trace_schema() -> SchemaRef {
     schema(TRACE_COLUMNS)
 }
 
-/// Schema of a timeline.
-pub(crate) fn timeline_schema() -> SchemaRef {
+/// Schema of the timeline of a drive with or without an SLC cache.
+pub(crate) fn timeline_schema(has_cache: bool) -> SchemaRef {
     let of = |name: &str| if FRACTIONS.contains(&name) { DataType::Float64 } else { DataType::UInt64 };
-    Arc::new(Schema::new(
-        COLUMNS.iter().map(|column| Field::new(column.name, of(column.name), true)).collect::<Vec<_>>(),
-    ))
+    let field = |column: &Column| Field::new(column.name, of(column.name), true);
+    Arc::new(Schema::new(columns(has_cache).iter().map(field).collect::<Vec<_>>()))
 }
 
 /// Where full batches go: a reader that may fall behind, and then holds up whoever fills them.
@@ -185,12 +184,13 @@ impl Observer for Requests {
 pub(crate) struct Timeline {
     lines: Lines,
     rows: Vec<[Option<String>; COLUMNS.len()]>,
+    has_cache: bool,
     outlet: Outlet,
 }
 
 impl Timeline {
-    pub(crate) fn new(outlet: Outlet) -> Self {
-        Self { lines: Lines::default(), rows: Vec::new(), outlet }
+    pub(crate) fn new(outlet: Outlet, has_cache: bool) -> Self {
+        Self { lines: Lines::default(), rows: Vec::new(), has_cache, outlet }
     }
 
     /// Sends the lines that are left.
@@ -204,7 +204,9 @@ impl Timeline {
                 Arc::new(cells.map(|cell| cell.and_then(|text| text.parse().ok())).collect::<UInt64Array>())
             }
         };
-        let batch = RecordBatch::try_new(timeline_schema(), (0..COLUMNS.len()).map(column).collect());
+        let schema = timeline_schema(self.has_cache);
+        let columns = (0..schema.fields().len()).map(column).collect();
+        let batch = RecordBatch::try_new(schema, columns);
         self.outlet.send(batch.expect("every line has a cell in every column"));
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! Commands are checked at the time when they start and end. Rejected are the program of a page that is not erased or
 //! not the next of its block, the read of a page that was never programmed, any command to a block that is being erased
-//! or an erase under a running command, and the program or erase of a bad block.
+//! or an erase under a running command, and the program or erase of a bad block. On an array with another cell mode
+//! also a command in another mode than the one in which the first page of its block was programmed, the program of a
+//! page that the mode does not have, and a copy within a die between the modes.
 
-use flashloom_nand::{BlockId, Command, Event, Geometry, Nand, OperationKind, Origin, Ppn};
-use flashloom_units::{Violation, violation};
+use flashloom_nand::{BlockId, CellMode, Command, Event, Geometry, Nand, OperationKind, Origin, Ppn};
+use flashloom_units::{Reader, State, StateError, Violation, Writer, violation};
 use serde::{Deserialize, Serialize};
 
 /// Per-block state: its write pointer, the commands that run on it, and whether it is bad.
@@ -21,21 +23,53 @@ struct Block {
     bad: bool,
 }
 
+/// The cell modes that the blocks are in.
+#[derive(Debug)]
+struct Modes {
+    /// Pages of a block in the other mode.
+    pages: u32,
+    /// Whether each block is in the other mode.
+    in_other: Vec<bool>,
+}
+
+/// [`Modes`] of an array that has another cell mode. Without one there is nothing to save.
+#[derive(Debug)]
+struct MaybeModes(Option<Modes>);
+
+impl State for MaybeModes {
+    fn save(&self, to: &mut Writer) {
+        self.0.iter().for_each(|modes| modes.in_other.save(to));
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        self.0.iter_mut().try_for_each(|modes| modes.in_other.load(from))
+    }
+}
+
+impl MaybeModes {
+    fn is_in_other(&self, block: BlockId) -> bool {
+        self.0.as_ref().is_some_and(|modes| modes.in_other[block.at()])
+    }
+}
+
 /// The NAND checker: follows every command of an array, and keeps the first violation of a chip rule.
 #[derive(Debug)]
 pub struct Checker {
     geometry: Geometry,
     blocks: Vec<Block>,
+    modes: MaybeModes,
     violation: Option<String>,
 }
 
-flashloom_units::state! { Checker { value violation; array blocks; fixed geometry; } }
+flashloom_units::state! { Checker { value violation; array blocks; nested modes; fixed geometry; } }
 
 impl Checker {
-    /// Makes a checker for an erased array; `bad` marks the factory bad blocks, one entry a block.
-    pub fn new(geometry: Geometry, bad: &[bool]) -> Self {
+    /// Makes a checker for an erased array; `bad` marks the factory bad blocks, one entry a block. `other` is the
+    /// array's other cell mode.
+    pub fn new(geometry: Geometry, bad: &[bool], other: Option<CellMode>) -> Self {
         let blocks = bad.iter().map(|&bad| Block { bad, ..Block::default() }).collect();
-        Self { geometry, blocks, violation: None }
+        let modes = other.map(|CellMode { pages, .. }| Modes { pages, in_other: vec![false; bad.len()] });
+        Self { geometry, blocks, modes: MaybeModes(modes), violation: None }
     }
 
     /// The first violation, in words; none so far if there was none.
@@ -48,6 +82,9 @@ impl Checker {
     pub(crate) fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
         let is_as = |(id, &Block { started, ended, reading, erasing, bad }): (u32, &Block)| {
             let block = BlockId(id);
+            if started > 0 && self.modes.is_in_other(block) != nand.has_other_cells(block) {
+                return false;
+            }
             let (written, is_bad) = (nand.written(block), nand.is_bad(block));
             (started, ended, reading, erasing, bad) == (written, written, 0, false, is_bad)
         };
@@ -66,11 +103,40 @@ impl Checker {
     /// Checks an event of the array.
     pub fn flash(&mut self, event: &Event) {
         match *event {
-            Event::Started { command: Command { kind, ppn, from, block, .. }, .. } => {
+            Event::Started { command, .. } => {
+                let Command { kind, ppn, from, block, .. } = command;
+                self.check_mode(&command);
                 self.start(kind, ppn, from, block);
             }
             Event::Ended { command, failed } => self.end(&command, failed),
             _ => {}
+        }
+    }
+
+    fn check_mode(&mut self, command: &Command) {
+        let Command { kind, ppn, from, block, in_other_mode, .. } = *command;
+        let page = self.geometry.page_in_block(ppn);
+        let programs = matches!(kind, OperationKind::Program | OperationKind::Copyback);
+        let Some(modes) = &mut self.modes.0 else {
+            if in_other_mode {
+                self.reject(|| format!("{kind:?} on block {} in a cell mode that the array does not have", block.0));
+            }
+            return;
+        };
+        if programs && page == 0 {
+            modes.in_other[block.at()] = in_other_mode;
+        }
+        let (pages, is_in_other) = (modes.pages, modes.in_other[block.at()]);
+        // An erased block is in no mode yet.
+        let has_mode = kind != OperationKind::Erase || self.blocks[block.at()].started > 0;
+        if has_mode && in_other_mode != is_in_other {
+            self.reject(|| format!("{kind:?} on block {}, which is in another cell mode", block.0));
+        }
+        if programs && in_other_mode && page >= pages {
+            self.reject(|| format!("program of page {page} of block {}, which has {pages} in its mode", block.0));
+        }
+        if kind == OperationKind::Copyback && self.modes.is_in_other(self.geometry.block_of(from)) != in_other_mode {
+            self.reject(|| format!("copy within a die to block {}, from another cell mode", block.0));
         }
     }
 
@@ -155,7 +221,7 @@ mod tests {
     fn commands_against_the_rules_of_the_chips_are_rejected() {
         let shape = Shape { channels: 1, ways: 1, dies: 1, planes: 1, blocks: 2, pages: 4, page_bytes: 512 };
         let rejected = |commands: &[(OperationKind, u32)]| {
-            let mut checker = Checker::new(Geometry::new(shape), &[false; 2]);
+            let mut checker = Checker::new(Geometry::new(shape), &[false; 2], None);
             commands.iter().for_each(|&(kind, page)| checker.start(kind, Ppn(page), Ppn::NONE, BlockId(0)));
             checker.violation.unwrap_or_default()
         };

@@ -32,7 +32,7 @@ impl Verifier {
         let geometry: Geometry = *nand.geometry();
         let blocks = (0..geometry.total_blocks() as u32).map(BlockId);
         let bad = blocks.map(|block| nand.is_bad(block)).collect::<Vec<_>>();
-        Self { checker: Checker::new(geometry, &bad), oracle: Oracle::new(geometry, logical_pages) }
+        Self { checker: Checker::new(geometry, &bad, nand.other_cells()), oracle: Oracle::new(geometry, logical_pages) }
     }
 
     /// Passes an event of the array to both checks.

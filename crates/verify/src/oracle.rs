@@ -339,7 +339,8 @@ mod tests {
     fn command(kind: OperationKind, number: u32, ppn: u32, from: Ppn, page: HostPage) -> Command {
         let (block, die, origin, urgency) = (BlockId(0), DieId(0), Origin::Host, Urgency::Needed);
         let HostPage { lpn, mask, write } = page;
-        Command { number, kind, ppn: Ppn(ppn), block, die, from, lpn, write, mask, origin, urgency, tag: Nand::NO_TAG }
+        let (ppn, tag, in_other_mode) = (Ppn(ppn), Nand::NO_TAG, false);
+        Command { number, kind, ppn, block, die, from, lpn, write, mask, origin, urgency, tag, in_other_mode }
     }
 
     /// A page of two sectors is written, and moved by a copy whose read fails or not; the host reads those sectors of

@@ -2,10 +2,11 @@
 #![allow(missing_docs)]
 
 use flashloom_nand::{
-    BlockId, Data, Erase, HostPage, Lpn, Nand, NandParams, OpId, Origin, PageCopy, Ppn, Program, Read, Status, Urgency,
+    BlockId, CellMode, Command, Data, DieId, Erase, Event, HostPage, Lpn, Nand, NandParams, OpId, OperationKind,
+    Origin, PageCopy, Ppn, Program, Read, Status, Urgency,
 };
 use flashloom_units::{ParamSet, Prng};
-use flashloom_verify::{Oracle, Verifier};
+use flashloom_verify::{Checker, Oracle, Verifier};
 
 /// An array with a verifier that follows every command and every sector.
 struct Array {
@@ -67,6 +68,66 @@ fn violation(act: impl FnOnce(&mut Array)) -> String {
     assert_eq!(array.check(), Ok(()));
     act(&mut array);
     array.check().unwrap_err()
+}
+
+/// An array whose blocks can be used in a mode of three pages.
+fn array_of_two_modes() -> Array {
+    let params = NandParams { blocks: 4, pages: 8, ..NandParams::defaults() };
+    let mut nand = Nand::new(&params).with_cells(CellMode { pages: 3, read_ns: 1, program_ns: 1 });
+    let verifier = Verifier::new(&mut nand, params.geometry().total_pages());
+    Array { nand, verifier }
+}
+
+#[test]
+fn a_block_is_in_another_cell_mode_from_its_first_page_to_its_erase() {
+    let mut array = array_of_two_modes();
+    array.nand.use_other_cells(BlockId(1));
+    (0..3).for_each(|page| array.write(page, 1, page));
+    array.read(0, 8);
+    assert_eq!((array.nand.pages_of(BlockId(1)), array.check()), (3, Ok(())));
+    array.nand.erase(Erase::new(BlockId(1), Origin::Fold));
+    (0..8).for_each(|page| array.write(page, 1, page));
+    assert_eq!((array.nand.pages_of(BlockId(1)), array.check()), (8, Ok(())));
+}
+
+#[test]
+fn a_command_in_the_mode_of_another_life_is_found() {
+    let mut array = array_of_two_modes();
+    array.write(0, 1, 0);
+    assert_eq!(array.check(), Ok(()));
+    // The array would not let a block change its mode while it holds a page; so the checker is told of it.
+    let event = |in_other_mode, page: u32| {
+        let (kind, block, ppn) = (OperationKind::Program, BlockId(1), Ppn(8 + page));
+        let command = Command { kind, ppn, block, in_other_mode, ..blank() };
+        Event::Started { command, array_from: 0, transfer_ns: 0, is_staged: false }
+    };
+    let found = |events: &[Event]| {
+        let mut checker = Checker::new(*array.nand.geometry(), &[false; 64], array.nand.other_cells());
+        events.iter().for_each(|event| checker.flash(event));
+        checker.violation().unwrap_or_default().to_owned()
+    };
+    assert_eq!(found(&[event(true, 0), event(true, 1), event(true, 2)]), "");
+    assert!(found(&[event(false, 0), event(true, 1)]).contains("which is in another cell mode"));
+    let all = [0, 1, 2, 3].map(|page| event(true, page));
+    assert!(found(&all).contains("program of page 3 of block 1, which has 3 in its mode"), "{}", found(&all));
+}
+
+fn blank() -> Command {
+    Command {
+        number: 0,
+        kind: OperationKind::Read,
+        ppn: Ppn::NONE,
+        block: BlockId(0),
+        die: DieId(0),
+        from: Ppn::NONE,
+        lpn: Lpn::NONE,
+        write: 0,
+        mask: 0,
+        origin: Origin::Host,
+        urgency: Urgency::Needed,
+        tag: Nand::NO_TAG,
+        in_other_mode: false,
+    }
 }
 
 #[test]

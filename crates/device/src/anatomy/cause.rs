@@ -45,14 +45,17 @@ pub enum Cause {
     Channel,
     /// Served by the array or the channel.
     Served,
-    /// Array time of retries of its last read, or of a read on another plane in the same command. Last in the list,
+    /// Array time of retries of its last read, or of a read on another plane in the same command. Behind the others,
     /// because it is absent if reads succeed at once.
     Retry,
+    /// Waiting for a die that executes a read or a program of folding, by which pages leave an SLC cache. Last in the
+    /// list, because it is absent without one.
+    Fold,
 }
 
 impl Cause {
     /// Number of causes.
-    pub const COUNT: usize = 18;
+    pub const COUNT: usize = 19;
 
     /// All causes, in order.
     pub const ALL: [Self; Self::COUNT] = [
@@ -74,6 +77,7 @@ impl Cause {
         Self::Channel,
         Self::Served,
         Self::Retry,
+        Self::Fold,
     ];
 
     /// Name in results and in the header of a log.
@@ -97,6 +101,7 @@ impl Cause {
             "channel",
             "served",
             "retry",
+            "fold",
         ][self as usize]
     }
 }

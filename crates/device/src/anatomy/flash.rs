@@ -28,6 +28,7 @@ fn job_of(kind: OperationKind, origin: Origin) -> Cause {
         Origin::Merge => Cause::Merge,
         Origin::Map => Cause::Map,
         Origin::Wear => Cause::Wear,
+        Origin::Fold => Cause::Fold,
     }
 }
 

@@ -80,6 +80,12 @@ impl Flash {
         self.ftl.idle(&mut self.nand)
     }
 
+    /// Takes one step of work that waits for a longer idle time; returns false if none is left.
+    pub(super) fn flush_step(&mut self, now: Ns) -> bool {
+        self.nand.set_now(now);
+        self.ftl.flush(&mut self.nand)
+    }
+
     /// Takes an ended operation: returns its waiter.
     #[inline]
     pub(super) fn take_completed(&mut self) -> Option<Waiter> {

@@ -3,7 +3,7 @@
 use flashloom_buffer::order::{self, Order, OrderSetup};
 use flashloom_buffer::rate::{self, Rate, RateSetup};
 use flashloom_buffer::{BufferParams, WriteBuffer};
-use flashloom_ftl::FtlSetup;
+use flashloom_ftl::{FtlSetup, mapping};
 use flashloom_nand::reliability::{self, Reliability, ReliabilitySetup};
 use flashloom_nand::{Geometry, Nand, NandParams, Region};
 use flashloom_units::{Chosen, ParamSet, Refusal};
@@ -75,11 +75,15 @@ impl DriveSetup {
     /// Builds the FTL on a new array.
     pub(super) fn build_flash(&self) -> Result<Flash, Refusal> {
         let (params, space, geometry) = (&self.device.nand, self.device.space(), self.device.geometry());
-        let region = self.ftl.profile(&space)?.region.unwrap_or(Region::whole(&geometry));
+        let mapping::Profile { region, cells, .. } = self.ftl.profile(&space)?;
+        let region = region.unwrap_or(Region::whole(&geometry));
         let reliability = self.reliability.build(&self.reliability_setup(&geometry));
         let reliability = reliability.map_err(|refusal| refusal.or_at(reliability::SLOT.key))?;
         let mut nand = Nand::new(params).with_region(&region).with_failures(params, &self.ftl.prng);
         nand = nand.with_spread(params, &self.ftl.prng).with_reliability(reliability);
+        if let Some(cells) = cells {
+            nand = nand.with_cells(cells);
+        }
         if self.keeps_out_of_band {
             nand = nand.with_out_of_band();
         }

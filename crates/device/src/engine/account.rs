@@ -90,6 +90,7 @@ impl Engine {
         let buffer = self.drive.buffer_report(self.now);
         let padding = buffer.map_or(0, |buffer| buffer.padding_pages);
         let aged_pages = self.preconditioned.map_or(0, |aged| aged.pages);
+        let (slc_erases, slc_erased_before) = self.drive.nand().erase_counts_of_other_cells();
         Outcome {
             host: self.report.clone(),
             scheduler: self.host.stats().clone(),
@@ -103,6 +104,9 @@ impl Engine {
             utilization: self.drive.nand().utilization(),
             erase_counts: self.drive.nand().erase_counts().to_vec(),
             erased_before: self.erased_before.clone(),
+            slc_erase_counts: slc_erases.to_vec(),
+            slc_erased_before: slc_erased_before.to_vec(),
+            slc_pages: self.drive.nand().other_pages(),
             unmapped_read_sectors: self.drive.unmapped_read_sectors(),
             sectors_checked: self.looking.verifier.as_ref().map(|verifier| verifier.oracle.sectors_checked()),
             anatomy: self.looking.anatomy.as_ref().map(|anatomy| Box::new(anatomy.report())),

@@ -14,7 +14,7 @@ flashloom_units::state! {
     Engine {
         nested host, drive, looking, report, handed, erased_before;
         value now, plugged, scheduler_wakes_ns, idle, preconditioned, ended_ns;
-        fixed timed, idle_delay_ns, ending, sampled, interrupt;
+        fixed timed, idle_delay_ns, flush_after_ns, ending, sampled, interrupt;
     }
 }
 

@@ -6,7 +6,7 @@ use flashloom_host::{BlockLayer, HostParams, Scheduler, scheduler};
 use flashloom_units::{Chosen, Kind, MS, Ns, Param, ParamSet, Prng, US, Value};
 use flashloom_workload::{Op, Request};
 
-use super::random::{pick, random_requests, random_setup};
+use super::random::{pick, random_requests, random_setup, with_cache};
 
 /// What an engine is built from, and what is done with it.
 #[derive(Clone)]
@@ -59,6 +59,11 @@ impl Plan {
         } else if ["page", "dftl"].contains(&drive.ftl.mapping.name()) && prng.chance(0.3) {
             // Worn out before its first request, or soon after.
             drive.device.nand.program_failures = pick(prng, &[0.1, 0.8]);
+        }
+        // By a stream of its own, as in `random_setup`.
+        let mut of_cache = prng.branch("cache");
+        if ["page", "dftl"].contains(&drive.ftl.mapping.name()) && of_cache.chance(0.3) {
+            with_cache(&mut of_cache, &mut drive);
         }
         if drive.ftl.profile(&drive.device.space()).is_err() {
             return None;

@@ -3,8 +3,8 @@
 use flashloom_buffer::{order, rate};
 use flashloom_device::{DeviceParams, DriveSetup, InterfaceParams};
 use flashloom_ftl::{
-    CapacityParams, GcBlocks, HotCold, Preemption, StripeOrder, Superblock, WearLevelling, allocation, collection,
-    mapping, placement,
+    CapacityParams, GcBlocks, HotCold, Preemption, SlcCacheKind, StripeOrder, Superblock, WearLevelling, WhenFull,
+    allocation, collection, mapping, placement,
 };
 use flashloom_nand::{DieOrder, MultiPlane, NandParams, Suspend, reliability};
 use flashloom_units::{Chosen, Kind, MS, Ns, Param, ParamSet, Policy, Prng, Role, Slot, US, Value};
@@ -117,6 +117,31 @@ pub fn random_setup(prng: &mut Prng) -> DriveSetup {
     }
     setup.keeps_out_of_band = of_pages.chance(0.3);
     setup
+}
+
+/// One of those policies, with random values.
+fn one_of<P: Role + ?Sized>(prng: &mut Prng, slot: &Slot<P>, names: &[&str]) -> Chosen<P> {
+    let name = pick(prng, names);
+    let policy = slot.policies().iter().find(|policy| policy.spec.name == name).expect("a built-in policy");
+    with_random_values(prng, policy)
+}
+
+/// Gives a drive a random SLC cache, and a mapping and an allocation that can have one.
+pub fn with_cache(prng: &mut Prng, setup: &mut DriveSetup) {
+    setup.ftl.mapping = one_of(prng, &mapping::builtin(), &["page", "dftl"]);
+    setup.ftl.allocation = one_of(prng, &allocation::builtin(), &["interleave", "static"]);
+    let nand = &mut setup.device.nand;
+    nand.bits_per_cell = pick(prng, &[2, 3, 4]);
+    nand.blocks = pick(prng, &[16, 24, 40]);
+    nand.slc_read_ns = Some(pick(prng, &[0, 20 * US]));
+    nand.slc_program_ns = Some(pick(prng, &[50 * US, 2 * MS]));
+    let params = &mut setup.ftl.params;
+    params.hot_cold = HotCold::None;
+    params.slc_cache = pick(prng, &[SlcCacheKind::Static, SlcCacheKind::Dynamic]);
+    params.slc_static_share = pick(prng, &[0.01, 0.1, 0.2]);
+    params.slc_dynamic_share = pick(prng, &[0.2, 1.0]);
+    params.slc_when_full = pick(prng, &[WhenFull::Beside, WhenFull::Fold]);
+    params.slc_flush_delay_ns = pick(prng, &[0, 3 * MS]);
 }
 
 pub fn random_requests(prng: &mut Prng, capacity: u64, count: usize) -> Vec<Request> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use flashloom_buffer::BufferParams;
 use flashloom_device::{DeviceParams, DriveSetup};
-use flashloom_ftl::{FtlParams, FtlSetup};
+use flashloom_ftl::{FtlParams, FtlSetup, SlcCacheKind};
 use flashloom_host::{HostParams, Scheduler};
 use flashloom_units::{Capability, Chosen, PolicySpec, Prng, Role, Slot, Value};
 use flashloom_workload::workload::{Context, JobFiles, Profile, Site, Workload};
@@ -87,6 +87,11 @@ impl Config {
     /// True if requests come at times of their own, whenever those before them complete.
     pub(crate) fn has_arrival_times(&self) -> bool {
         self.is_open() && self.workload.replay != Some(Replay::Dependent)
+    }
+
+    /// True if the drive has an SLC cache.
+    pub fn has_slc_cache(&self) -> bool {
+        self.ftl.slc_cache != SlcCacheKind::None
     }
 
     /// True if a drive that is aged to its steady state then has idle time.

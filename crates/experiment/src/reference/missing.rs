@@ -10,11 +10,10 @@ const HELP: &str = "Parts of real drives and hosts that no figure contains. Wher
 /// What is missing: its names, and what figures lack because of it.
 pub const MISSING: &[(&[&str], &str)] = &[
     (
-        &["SLC cache", "pSLC"],
-        "Cells that hold one bit until they are folded. Writes run at the rate of the cells' full number of bits \
-         from the first byte on, where drives take bursts of 6 to some hundred GB several times as fast. A mapping \
-         of one's own can have such cells: blocks in another cell mode (`Region`) and a store on them \
-         (`PageStore::over`), as in `examples/policies/src/slc_region.rs`.",
+        &["SLC cache of log-block mappings"],
+        "Only page-level mappings have one (`ftl.slc_cache`), and by rules of this simulator: no drive's own rules \
+         are known. Folding goes through the controller, an erase in SLC mode takes tBERS, and a page in SLC mode \
+         needs as many read retries as any other. No preset has one.",
     ),
     (
         &["RAIN", "parity"],

@@ -64,7 +64,10 @@ const HINT_NAMES: &[(&str, &str)] = &[
     ),
     ("lifetime", "The lifetime is computed from very few erases."),
     ("no-allocator", "CAVE's batch of victims meets chips by address, without the paper's channel allocator."),
-    ("no-slc-cache", "The slowest writes waited for room in the buffer, where drives have an SLC cache."),
+    (
+        "no-slc-cache",
+        "The slowest writes waited for room in the buffer, where drives have an SLC cache and this one none.",
+    ),
     ("few-samples", "Fewer than 10 samples lie beyond a percentile that is shown."),
     ("no-read-retries", "Reads have hardly a tail, where read retries and the spread of blocks make that of drives."),
     ("same-replicates", "In a comparison: every seed of a row gave the same figures, so that \u{b1}0 is no certainty."),
@@ -173,7 +176,7 @@ const SUMMARY_ROWS: &[(&str, &str)] = &[
     (
         "energy",
         "Energy of the array, in all and per GB that the host read or wrote, and its parts: reads, programs, erases, \
-        data on the channels, and dies that no operation occupied: `result.nand.energy`. It needs the five keys of \
+        data on the channels, and dies that no operation occupied: `result.nand.energy`. It needs the keys of \
         energy, `device.read_energy` and so on.",
     ),
     (

@@ -12,8 +12,13 @@ const TERMS: &[(&[&str], &str)] = &[
     (
         &["SLC", "MLC", "TLC", "QLC"],
         "Flash with one (SLC), two (MLC), three (TLC) or four (QLC) bits a cell: `device.bits_per_cell`. `devices` \
-         has described drives. A part of the flash that holds one bit a cell and takes bursts is not modelled: `SLC \
-         cache`.",
+         has described drives. A part of the flash that holds one bit a cell and takes bursts: `SLC cache`.",
+    ),
+    (
+        &["SLC cache", "pSLC", "SLC mode", "folding"],
+        "Blocks that hold one bit a cell for a time and take the host's pages first: `ftl.slc_cache`. What it took is \
+         in `result.ftl.slc_cache`, its erases in `slc_erase_count`. What is not modelled of it: `SLC cache of \
+         log-block mappings`.",
     ),
     (
         &["DWPD", "drive writes per day", "drive writes a day"],

@@ -1,7 +1,7 @@
 //! Latency by cause, as a part of the result.
 //!
-//! A cause that took no time is zero, not absent: a formula can read it in any run that has an anatomy. Only retries,
-//! which came later, are absent then: results without them are as they were.
+//! A cause that took no time is zero, not absent: a formula can read it in any run that has an anatomy. Only retries
+//! and folds, which came later, are absent then: results without them are as they were.
 
 use flashloom_device::Cause;
 use schemars::JsonSchema;
@@ -140,6 +140,9 @@ parts! {
     /// While the array repeated the read of the last page, or of one read by the same command; absent if it did not.
     #[serde(default, skip_serializing_if = "TotalNs::is_zero")]
     retry,
+    /// Behind reads and programs of folding, by which pages leave an SLC cache; absent if there were none.
+    #[serde(default, skip_serializing_if = "TotalNs::is_zero")]
+    fold,
 }
 
 #[cfg(test)]

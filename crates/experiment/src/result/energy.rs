@@ -16,8 +16,9 @@ result_types! {
     /// ```
     ///
     /// Operations count whatever they are for, those that failed too, and each retry of a read as a read; a copy within
-    /// a die is a read and a program that move nothing. Of partial reads only their sectors cross the channel.
-    /// Controller, write buffer and link are not in it.
+    /// a die is a read and a program that move nothing. In a block in SLC mode a read takes `slc_read_energy`, a
+    /// program `slc_program_energy`, and an erase as much as any. Of partial reads only their sectors cross the
+    /// channel. Controller, write buffer and link are not in it.
     EnergyResult {
         /// Energy of page reads in joules.
         read_joules: f64,

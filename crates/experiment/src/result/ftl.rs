@@ -72,6 +72,9 @@ result_types! {
         /// Streams detected by the allocation; absent for allocations without streams.
         #[serde(skip_serializing_if = "Option::is_none")]
         streams: Option<StreamsResult>,
+        /// The SLC cache; absent without one.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        slc_cache: Option<SlcCacheResult>,
         /// Statistics of the FTL's policies, by the key that chose them: mapping, allocation, gc, placement.
         #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
         statistics: BTreeMap<String, Statistics>,
@@ -85,6 +88,18 @@ result_types! {
         program: u64,
         /// Blocks retired because an erase failed.
         erase: u64,
+    }
+
+    /// The SLC cache: blocks with one bit per cell that take the host's pages first.
+    SlcCacheResult {
+        /// Pages of the host written to the cache.
+        cached_writes: u64,
+        /// Pages of the host written past the cache, because it was full.
+        writes_beside: u64,
+        /// Blocks folded and erased; a superblock counts as one.
+        folded_blocks: u64,
+        /// Pages copied out of the cache; the others were overwritten or discarded in it, or are still there.
+        folded_pages: u64,
     }
 
     /// Merges of log blocks, by kind, and their costs besides copies.

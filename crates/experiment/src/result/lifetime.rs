@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 result_types! {
     /// Data that the host could write, at the rate of erases of this run from the drive's first day on, until blocks
-    /// reach their rated program/erase cycles (`device.rated_cycles`):
+    /// reach their rated program/erase cycles (`device.rated_cycles`; an erase in SLC mode counts as
+    /// `device.rated_cycles / device.slc_rated_cycles` of one, if that is given):
     ///
     /// ```text
     /// mean_bytes  = host bytes written * rated cycles / erases a block, on average over the blocks that are not bad

@@ -46,17 +46,21 @@ const OTHERS: [&str; 7] = [
     "run.steady_tolerance",
     "run.steady_windows",
 ];
-const LATER: [&str; 7] = [
+const LATER: [&str; 11] = [
     "ftl.idle_delay",
+    "ftl.slc_flush_delay",
     "device.rated_cycles",
+    "device.slc_rated_cycles",
     "device.read_energy",
     "device.program_energy",
     "device.erase_energy",
     "device.bus_energy",
     "device.idle_power",
+    "device.slc_read_energy",
+    "device.slc_program_energy",
 ];
 /// Device keys that only a timed drive uses; the preset counts through the keys that it sets.
-const OF_TIME: [&str; 16] = [
+const OF_TIME: [&str; 18] = [
     "device.preset",
     "device.link_rate",
     "device.full_duplex",
@@ -73,6 +77,8 @@ const OF_TIME: [&str; 16] = [
     "device.suspend_time",
     "device.max_overtakes",
     "device.die_order",
+    "device.slc_read_time",
+    "device.slc_program_time",
 ];
 /// Device keys by which log-block mappings and their placements weigh the cost of a merge.
 const OF_MERGES: [&str; 15] = [
@@ -124,7 +130,9 @@ impl Origin {
         let is_built_in = has_built_in_policies(config);
         let merges = !config.mapping_offers(PAGE_MAPPING);
         let is_left = |path: &str| {
-            let is_of_time = OF_TIME.contains(&path) || OF_MERGES.contains(&path) && !merges;
+            // The bits a cell also say how many pages a block of an SLC cache has.
+            let is_of_cache = path == "device.bits_per_cell" && config.has_slc_cache();
+            let is_of_time = OF_TIME.contains(&path) || OF_MERGES.contains(&path) && !merges && !is_of_cache;
             LATER.contains(&path) || is_built_in && is_of_time
         };
         let counts = |path: &str| {
@@ -540,7 +548,8 @@ mod tests {
         device.controller_page_time=1us device.controller_processors=3 device.link_packet_size=128B \
         device.link_packet_overhead=16B device.link_command_time=2us device.multi_plane=none device.copyback=true \
         device.cache_program=true device.suspend=program-erase \
-        device.suspend_time=7us device.max_overtakes=2 device.die_order=fifo";
+        device.suspend_time=7us device.max_overtakes=2 device.die_order=fifo \
+        device.slc_read_time=11us device.slc_program_time=12us";
     const OTHER_COSTS: &str = "device.bits_per_cell=4 device.read_time=1ms device.read_time_2=2ms \
         device.read_time_3=3us device.read_time_4=4us device.program_time=5us device.program_time_2=6us \
         device.program_time_3=7us device.program_time_4=8us device.erase_time=9s device.command_time=1ms \
@@ -582,6 +591,26 @@ mod tests {
             assert_eq!(Origin::of(&first, false), Origin::of(&other, false), "{policy}");
             let (first, other) = (aged(&first), aged(&other));
             assert!(first.state == other.state && first.aged == other.aged, "{policy}");
+        }
+    }
+
+    #[test]
+    fn a_drive_with_an_slc_cache_is_aged_alike_but_for_its_bits_per_cell() {
+        for kind in ["static", "dynamic"] {
+            let cache = format!("ftl.slc_cache={kind} device.slc_read_time=1us device.slc_program_time=2us");
+            let bits = |config: &Config| config.device.nand.bits_per_cell;
+            let first = config(&[&cache]);
+            let all = OTHER_COSTS.replace("device.bits_per_cell=4", "");
+            let later = "ftl.slc_flush_delay=7ms device.slc_rated_cycles=9";
+            let other = config(&[&cache, OTHER_TIMES, &all.replace("device.read_time_4=4us", ""), later]);
+            assert_eq!((Origin::of(&first, false), bits(&first)), (Origin::of(&other, false), 2), "{kind}");
+            assert!(aged(&first).state == aged(&other).state, "{kind}");
+            let other = config(&[&cache, "device.bits_per_cell=4"]);
+            assert_ne!(Origin::of(&first, false), Origin::of(&other, false), "{kind}");
+            assert!(aged(&first).state != aged(&other).state, "{kind}");
+            // A drive without a cache does not know of those keys.
+            let plain = serde_json::to_string(&Origin::of(&config(&[]), false)).expect("it is JSON");
+            assert!(!plain.contains("slc") && !plain.contains("bits_per_cell"), "{plain}");
         }
     }
 

@@ -77,6 +77,8 @@ impl Measured<'_> {
     pub fn result(&self) -> RunResult {
         let timed = self.config.run.timing == Timing::Timed;
         let erase_count = EraseCount::of(&self.outcome.erase_counts);
+        let of_slc: Vec<u32> = self.outcome.slc_erase_counts.iter().copied().filter(|&erases| erases > 0).collect();
+        let slc_erase_count = (!of_slc.is_empty()).then(|| EraseCount::of(&of_slc));
         let sectors_checked = self.outcome.sectors_checked;
         let host = self.host(timed);
         let lifetime = LifetimeResult::of(&self.config.device, self.outcome, host.duration_ns);
@@ -88,7 +90,7 @@ impl Measured<'_> {
             buffer: self.buffer(timed),
             ftl: self.ftl(),
             nand: self.nand(),
-            wear: WearResult { erase_count, lifetime },
+            wear: WearResult { erase_count, slc_erase_count, lifetime },
             workload: None,
             filebench: None,
             synthesized: None,

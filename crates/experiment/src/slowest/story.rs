@@ -99,6 +99,7 @@ fn operation(served: &Served, last: &LastOperation, geometry: Option<&Geometry>)
         Origin::Merge => " for a merge",
         Origin::Map => " for the map",
         Origin::Wear => " for wear levelling",
+        Origin::Fold => " for folding the SLC cache",
     };
     let arrival = served.request.arrival_ns;
     let issued = match last.issued_ns.checked_sub(arrival) {
@@ -148,6 +149,10 @@ const fn in_words(cause: Cause) -> (&'static str, &'static str) {
         }
         Cause::Channel => ("waiting for the channel", "its bus carried other commands or data"),
         Cause::Served => ("being served by flash", "command, array and data transfer of the page itself"),
+        Cause::Fold => (
+            "behind a fold of the SLC cache",
+            "the die copied pages from the cache to blocks of the drive's own cells, this page perhaps among them",
+        ),
         Cause::Retry => ("being read again", "the array repeated the read of the page, or of another by one command"),
     }
 }

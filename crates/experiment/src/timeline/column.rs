@@ -17,7 +17,8 @@ pub struct Column {
 
 macro_rules! columns {
     ($($name:literal, $help:literal, $value:expr;)+) => {
-        /// The columns in order: the end of the interval, the events in it, then the state at its end.
+        /// The columns in order: the end of the interval, the events in it, the state at its end, then what only a
+        /// drive with an SLC cache has.
         pub const COLUMNS: [Column; [$($name),+].len()] =
             [$(Column { name: $name, help: $help, value: $value },)+];
     };
@@ -68,6 +69,15 @@ columns! {
     "dirty_pages", "Dirty pages in the write buffer, which are not in flash, at the end of the interval.",
         |_, now| Some(now.dirty_pages.to_string());
     "free_blocks", "Free blocks of the drive at the end of the interval.", |_, now| Some(now.free_blocks.to_string());
+    "programs_fold", "Pages programmed for folding, by which pages leave an SLC cache; only of a drive with \
+                      `ftl.slc_cache`.",
+        |last, now| Some(programs(last, now, Origin::Fold).to_string());
+}
+
+/// The columns that a timeline has, of a drive with or without an SLC cache.
+pub fn columns(has_cache: bool) -> &'static [Column] {
+    const ALL: &[Column] = &COLUMNS;
+    if has_cache { ALL } else { &ALL[..ALL.len() - 1] }
 }
 
 fn iops(last: &Sample, now: &Sample) -> Option<String> {

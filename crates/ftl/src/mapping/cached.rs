@@ -9,7 +9,7 @@
 //! others have it on flash and cache a part of it ([`MapCache`]).
 
 use flashloom_nand::{Lpn, Nand};
-use flashloom_units::{Component, Figure, Figures, Policy, PolicySpec, Refusal, Value, Violation};
+use flashloom_units::{Component, Figure, Figures, Ns, Policy, PolicySpec, Refusal, Value, Violation};
 
 use super::interface::{Mapping, MappingExtras, write_each};
 use super::map::Map;
@@ -81,6 +81,16 @@ impl<M: Map> MappingExtras for PageLevel<M> {
 
     fn idle(&mut self, nand: &mut Nand) -> bool {
         let stepped = self.store.on(nand, &mut self.map).idle();
+        self.map.write_back_due(&mut self.store, nand);
+        stepped
+    }
+
+    fn flush_delay_ns(&self) -> Option<Ns> {
+        self.store.flush_delay_ns()
+    }
+
+    fn flush(&mut self, nand: &mut Nand) -> bool {
+        let stepped = self.store.on(nand, &mut self.map).flush();
         self.map.write_back_due(&mut self.store, nand);
         stepped
     }

@@ -1,7 +1,7 @@
 //! The interface of a mapping.
 
-use flashloom_nand::{Lpn, Nand, Region};
-use flashloom_units::{Component, Figures, Violation};
+use flashloom_nand::{CellMode, Lpn, Nand, Region};
+use flashloom_units::{Component, Figures, Ns, Violation};
 
 use crate::allocation::{ObservedRead, WantedStreams};
 use crate::page_write::PageWrite;
@@ -15,6 +15,8 @@ pub struct Profile {
     pub stream_pages: Option<u32>,
     /// Blocks that it uses in another cell mode than the rest of the array, such as an SLC region.
     pub region: Option<Region>,
+    /// The cell mode that it uses blocks in for a time, each until its next erase.
+    pub cells: Option<CellMode>,
 }
 
 /// Optional methods of a mapping. One that needs none of them writes `impl MappingExtras for Name {}`.
@@ -49,6 +51,17 @@ pub trait MappingExtras: Component {
 
     /// Takes one step of background work; returns false if none is left. Called repeatedly while the drive is idle.
     fn idle(&mut self, _nand: &mut Nand) -> bool {
+        false
+    }
+
+    /// Idle time of the drive before [`Self::flush`] is called; `None` if there is nothing to flush.
+    fn flush_delay_ns(&self) -> Option<Ns> {
+        None
+    }
+
+    /// Takes one step of work that waits for [`Self::flush_delay_ns`]; returns false if none is left. Called repeatedly
+    /// while the drive is idle and [`Self::idle`] has no work left.
+    fn flush(&mut self, _nand: &mut Nand) -> bool {
         false
     }
 

@@ -33,13 +33,14 @@
 //! each superpage written pays once. A store over a region of the array has the planes and blocks of the region.
 //!
 //! [`PageStore`] (`store`) consists of parts: pages, planes (`plane`), allocator, collector (with its `strategy`),
-//! failures. All that writes, copies or erases is a method of [`Cursor`]: `cursor` chooses the place of a page,
-//! `collect` collects, `rows` copies many pages at once, `failure` moves pages out of failed blocks, `map_block`
-//! collects map blocks.
+//! failures, and an SLC cache (`slc_cache`) if there is one. All that writes, copies or erases is a method of
+//! [`Cursor`]: `cursor` chooses the place of a page, `collect` collects, `rows` copies many pages at once, `failure`
+//! moves pages out of failed blocks, `map_block` collects map blocks, `fold` fills and empties the SLC cache.
 
 mod collect;
 mod cursor;
 mod failure;
+mod fold;
 mod frontier;
 mod heat;
 mod loaded;
@@ -49,6 +50,7 @@ mod plane;
 mod profile;
 mod rows;
 mod saved;
+mod slc_cache;
 mod spreading;
 mod store;
 mod strategy;

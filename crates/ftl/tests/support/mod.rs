@@ -60,6 +60,9 @@ pub struct Ftl {
 impl Ftl {
     pub fn new(space: &Space, setup: &FtlSetup, verified: bool) -> Self {
         let mut nand = Nand::new(&space.nand);
+        if let Some(cells) = setup.profile(space).ok().and_then(|profile| profile.cells) {
+            nand = nand.with_cells(cells);
+        }
         let verifier = verified.then(|| Verifier::new(&mut nand, space.logical_pages));
         let mapping = setup.build(space, &nand).expect("the FTL goes with the array");
         let mapping_spec = setup.mapping.spec();
@@ -133,6 +136,13 @@ impl Ftl {
 
     pub fn idle(&mut self) -> bool {
         let stepped = self.mapping.idle(&mut self.nand);
+        self.follow();
+        stepped
+    }
+
+    /// A step of the work that waits for a longer idle time.
+    pub fn flush(&mut self) -> bool {
+        let stepped = self.mapping.flush(&mut self.nand);
         self.follow();
         stepped
     }

@@ -259,19 +259,19 @@ impl Timed {
         if others != 0 && self.multi_plane != MultiPlane::None {
             state.take_others(&mut self.planes, operations, class, (head, others), self.multi_plane);
         }
-        let Operation { kind, origin, page, block, mut next, .. } = operations[head as usize];
+        let Operation { kind, origin, row, block, mut next, .. } = operations[head as usize];
         let (load_ns, load_sectors) = (self.load_ns[kind as usize], self.load_sectors[kind as usize]);
         let channel = &mut self.channels[state.channel as usize];
         channel.moved_sectors += load_sectors;
         let mut array_from = channel.occupy(now, load_ns);
-        let mut array_ns = self.array_ns.of(block, page, kind);
+        let mut array_ns = self.array_ns.of(block, row, kind);
         while next != NO_INDEX {
             let other = &operations[next as usize];
             if kind == OperationKind::Program {
                 array_from = channel.occupy(now, load_ns);
                 channel.moved_sectors += load_sectors;
             }
-            array_ns = array_ns.max(self.array_ns.of(other.block, other.page, kind));
+            array_ns = array_ns.max(self.array_ns.of(other.block, other.row, kind));
             next = other.next;
         }
         Group { head, kind, origin, array_from, ends: array_from + array_ns, since: now, overtaken: 0 }
@@ -339,7 +339,7 @@ impl Die {
         (head, mut others): (u32, u32),
         multi_plane: MultiPlane,
     ) {
-        let Operation { kind, page, .. } = operations[head as usize];
+        let Operation { kind, row, .. } = operations[head as usize];
         let can_differ = kind == OperationKind::Erase || multi_plane == MultiPlane::Independent;
         let mut tail = head;
         while others != 0 {
@@ -347,7 +347,7 @@ impl Die {
             others &= others - 1;
             let first = planes[(self.first_plane + plane) as usize].queues[class].head;
             let other = &operations[first as usize];
-            if kind == other.kind && (page == other.page || can_differ) {
+            if kind == other.kind && (row == other.row || can_differ) {
                 let id = self.pop(planes, operations, class, plane);
                 operations[tail as usize].next = id;
                 tail = id;

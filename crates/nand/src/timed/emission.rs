@@ -47,8 +47,9 @@ impl Timed {
         let block = operation.block;
         let page = operation.ppn.0 - block.0 * self.geometry.pages;
         let (plane, class) = (self.geometry.plane_of(block), class_of(&operation) as u8);
-        let (sequence, index) = (self.sequence, page as u16);
-        *place = Operation { page: index, plane, class, waits, sibling, sequence, ..operation };
+        // Until here it is only the offset of the block's mode.
+        let (sequence, row) = (self.sequence, operation.row + page as u16);
+        *place = Operation { row, plane, class, waits, sibling, sequence, ..operation };
         self.sequence += 1;
         self.in_flight += 1;
         Admitted { id, block, page, plane, class, waits }
@@ -101,6 +102,21 @@ impl Timed {
         OpId(program.id)
     }
 
+    /// Called in an array with another cell mode when the FTL begins a life of a block. If an erase of the block is
+    /// pending, that life begins later, with its first program ([`Self::enter`]).
+    #[cold]
+    pub(crate) fn program_first(&mut self, block: BlockId, in_other_mode: bool) {
+        if self.blocks[block.at()].erase == NO_INDEX {
+            self.begin_life(block, in_other_mode);
+        }
+    }
+
+    fn begin_life(&mut self, block: BlockId, in_other_mode: bool) {
+        if let Some(in_other) = self.in_other.get_mut(block.at()) {
+            *in_other = in_other_mode;
+        }
+    }
+
     #[inline(always)]
     fn note_issue(&self, id: u32, after: OpId, events: &mut Events) {
         if let Some(events) = events {
@@ -110,7 +126,7 @@ impl Timed {
 
     pub(super) fn command(&self, id: u32) -> Command {
         let operation = &self.operations[id as usize];
-        operation.command(id, self.geometry.die_of(operation.plane))
+        operation.command(id, self.geometry.die_of(operation.plane), self.geometry.pages)
     }
 
     /// A program that copies a page delays the next erase of the page's block until it has ended.
@@ -190,14 +206,20 @@ impl Timed {
     /// erase is pending.
     #[cold] // Reads and programs are nearly always entered when they are issued.
     pub(super) fn enter(&mut self, id: u32, events: &mut Events) {
-        let Operation { block, page, plane, class, waits, kind, .. } = self.operations[id as usize];
-        let operation = Admitted { id, block, page: u32::from(page), plane, class, waits };
+        let Operation { block, ppn, row, plane, class, waits, kind, .. } = self.operations[id as usize];
+        let page = self.geometry.page_in_block(ppn);
+        let operation = Admitted { id, block, page, plane, class, waits };
         if self.comes_later(operation) {
             return;
         }
         match kind {
             OperationKind::Read => self.enter_read(operation, events),
-            OperationKind::Program | OperationKind::Copyback => self.enter_program(operation, events),
+            OperationKind::Program | OperationKind::Copyback => {
+                if page == 0 {
+                    self.begin_life(block, row > 0);
+                }
+                self.enter_program(operation, events);
+            }
             OperationKind::Hold => {
                 self.blocks[block.at()].pending += 1;
                 self.retire(id);
@@ -240,8 +262,8 @@ impl Timed {
 
     /// Queues a read whose wait for another operation has ended, unless it also waits for the program of its page.
     pub(super) fn queue_read(&mut self, id: u32, events: &mut Events) {
-        let Operation { block, page, plane, class, .. } = self.operations[id as usize];
-        if u32::from(page) < self.blocks[block.at()].programmed {
+        let Operation { block, ppn, plane, class, .. } = self.operations[id as usize];
+        if self.geometry.page_in_block(ppn) < self.blocks[block.at()].programmed {
             self.enqueue(id, plane, class, events);
         } else {
             self.queue_unfinished(id, events);

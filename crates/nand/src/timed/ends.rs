@@ -118,7 +118,7 @@ impl Timed {
                 self.unreadable_map.push(Emitted { number: id, sequence: operation.sequence });
             }
         }
-        let Operation { kind, tag, block, page, from, before, sequence, waiters, failed, .. } = *operation;
+        let Operation { kind, tag, block, from, before, sequence, waiters, failed, .. } = *operation;
         let next = std::mem::replace(&mut operation.next, self.free);
         operation.sequence = Operation::ENDED;
         self.free = id;
@@ -134,7 +134,7 @@ impl Timed {
         state.pending -= 1;
         let frees_erase = state.pending == 0 && state.erase != NO_INDEX;
         if kind != OperationKind::Read {
-            state.programmed = u32::from(page) + 1;
+            state.programmed += 1;
             if state.reads != NO_INDEX || state.programs.head != NO_INDEX {
                 self.queue_held(block, events);
             }
@@ -193,7 +193,7 @@ impl Timed {
             let operation = &mut self.operations[read as usize];
             let next = std::mem::replace(&mut operation.next, NO_INDEX);
             let Operation { plane, class, .. } = *operation;
-            if u32::from(operation.page) < programmed {
+            if self.geometry.page_in_block(operation.ppn) < programmed {
                 self.enqueue(read, plane, class, events);
             } else {
                 self.hold_back(read);

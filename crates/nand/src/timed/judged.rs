@@ -32,7 +32,7 @@ impl Timed {
             } else {
                 reads.count_read(operation.block);
             }
-            let read_ns = self.array_ns.of(operation.block, operation.page, OperationKind::Read);
+            let read_ns = self.array_ns.of(operation.block, operation.row, OperationKind::Read);
             longest = longest.max((1 + Ns::from(operation.write)) * read_ns);
             id = operation.next;
         }

@@ -172,7 +172,11 @@ impl Timed {
         state.pending += 1;
         let operation = &mut self.operations[id as usize];
         (operation.ppn, operation.block, operation.plane) = (ppn, block, self.geometry.plane_of(block));
-        operation.page = self.geometry.page_in_block(ppn) as u16;
+        let in_other = self.in_other.get(block.at()).is_some_and(|&in_other| in_other);
+        let offset = if in_other { self.geometry.pages } else { 0 };
+        let was_in_other = u32::from(operation.row) >= self.geometry.pages;
+        self.moved_to_other += i64::from(in_other) - i64::from(was_in_other);
+        operation.row = (self.geometry.page_in_block(ppn) + offset) as u16;
         let Operation { plane, class, .. } = *operation;
         self.enqueue(id, plane, class, events);
     }

@@ -21,7 +21,7 @@ const CAUSES = {
   nr_requests: "#1f4e79", tag: "#3b82c4", scheduler: "#93c1ea", controller: "#5b4a8a", link: "#8b7fc0",
   flush: "#b8aee0", slot: "#7c3f7c", host_read: "#2e7d4f", host_program: "#74b884", collection: "#d1495b",
   merge: "#e58a2b", map: "#f2c14e", wear: "#a65a2e", erase: "#7a1f2b", suspension: "#b0a18f", channel: "#6d7a88",
-  served: "#22a6a1", retry: "#0e5a57",
+  served: "#22a6a1", retry: "#0e5a57", fold: "#e8a3ab",
 };
 const HEAT = {
   light: ["#f2f6fa", "#b9d7ee", "#6aaed6", "#2879b9", "#08306b"],

@@ -48,18 +48,21 @@ fn latencies(result: &RunResult) -> Option<Table> {
 
 /// Flash operations by origin.
 fn flash(result: &RunResult) -> Table {
-    let header = ["flash", "total", "host", "collection", "merge", "map", "wear"];
+    let nand = &result.nand;
+    let has_folds = [&nand.reads, &nand.programs, &nand.erases].iter().any(|by| by.fold.is_some());
+    let header = ["flash", "total", "host", "collection", "merge", "map", "wear", "fold"];
+    let header = &header[..header.len() - usize::from(!has_folds)];
     let row = |name: &str, by: &ByOrigin| {
         let counts = [by.total, by.host, by.gc, by.merge, by.map, by.wear].map(count);
-        [name.to_owned()].into_iter().chain(counts).collect::<Vec<_>>()
+        let folds = has_folds.then(|| count(by.fold.unwrap_or(0)));
+        [name.to_owned()].into_iter().chain(counts).chain(folds).collect::<Vec<_>>()
     };
-    let nand = &result.nand;
     let rows = vec![
         row("pages read", &nand.reads),
         row("pages programmed", &nand.programs),
         row("blocks erased", &nand.erases),
     ];
-    Table::new(&header, 1, rows)
+    Table::new(header, 1, rows)
 }
 
 /// Tables of a Filebench personality or a synthesised workload; none for other workloads.
@@ -226,6 +229,13 @@ fn ftl_facts(ftl: &FtlResult) -> Vec<Fact> {
             cache.hit_ratio.map_or(String::new(), |ratio| format!("{} of the translations hit, ", percent(ratio)));
         let text = format!("{hits}{} translation pages read, {} written", count(cache.reads), count(cache.writes));
         facts.push(("map cache", text));
+    }
+    if let Some(cache) = &ftl.slc_cache {
+        let [cached, beside, blocks, pages] =
+            [cache.cached_writes, cache.writes_beside, cache.folded_blocks, cache.folded_pages].map(count);
+        let text =
+            format!("{cached} pages written to it, {beside} beside it, {blocks} blocks folded by {pages} copies");
+        facts.push(("SLC cache", text));
     }
     if let Some(streams) = &ftl.streams {
         facts.push(("streams", format!("{} of {} pages in all", count(streams.detected), count(streams.pages))));

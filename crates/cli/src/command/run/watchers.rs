@@ -44,11 +44,13 @@ impl Watchers {
         if !problems.is_empty() {
             return Err(Problems(problems));
         }
-        let geometry = experiment.variants[0].config.device.geometry();
+        let config = &experiment.variants[0].config;
+        let (geometry, has_cache) = (config.device.geometry(), config.has_slc_cache());
         let create =
             |(path, format): (&String, LogFormat)| Ok::<_, Problem>(Log::new(OutputFile::create(path)?, format));
         Ok(Self {
-            timeline: OutputFile::optional(arguments.timeline.as_deref())?.map(Timeline::new),
+            timeline: OutputFile::optional(arguments.timeline.as_deref())?
+                .map(|output| Timeline::new(output, has_cache)),
             log: log_format.map(create).transpose()?,
             slowest: arguments.slowest.map(|count| Slowest::new(count.into()).on(geometry)),
             perfetto: OutputFile::optional(arguments.perfetto.as_deref())?.map(Perfetto::new),

@@ -8,7 +8,14 @@ use crate::config::checked::Settings;
 
 /// Keys that a configuration is written without while they have their defaults: they came after results had been
 /// published with the hash of theirs, and drives saved with it.
-const LEFT_OUT: [&str; 1] = ["device.reliability"];
+const LEFT_OUT: [&str; 6] = [
+    "device.reliability",
+    "ftl.slc_cache",
+    "ftl.slc_static_share",
+    "ftl.slc_dynamic_share",
+    "ftl.slc_when_full",
+    "ftl.slc_flush_delay",
+];
 
 /// True if a key is written out with this value.
 fn is_written_out(key: KeyId, value: &Value) -> bool {

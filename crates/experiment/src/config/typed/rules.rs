@@ -41,7 +41,7 @@ const SHAPE: &[Rule] = &[
 
 /// All other rules.
 const RULES: &[Rule] = &[
-    Rule { sections: &["device"], broken: Check::One(energy_is_known_whole) },
+    Rule { sections: &["device", "ftl"], broken: Check::One(energy_is_known_whole) },
     Rule { sections: &["device"], broken: Check::One(the_reads_fit_the_device) },
     Rule { sections: &["ftl", "device"], broken: Check::Each(log_blocks_have_no_collection) },
     Rule { sections: &["device", "ftl"], broken: Check::One(the_ftl_fits_the_device) },
@@ -110,14 +110,20 @@ fn pages_have_32_bit_numbers(config: &Config) -> Option<Refusal> {
 
 /// Refuses some of the keys of energy without the others: a sum that lacks a part looks like a figure.
 fn energy_is_known_whole(config: &Config) -> Option<Refusal> {
+    let nand = &config.device.nand;
+    let of_cache = if config.has_slc_cache() { nand.slc_energy_keys().to_vec() } else { Vec::new() };
     let (given, missing): (Vec<_>, Vec<_>) =
-        config.device.nand.energy_keys().into_iter().partition(|(_, given)| *given);
+        nand.energy_keys().into_iter().chain(of_cache).partition(|(_, given)| *given);
     if given.is_empty() || missing.is_empty() {
         return None;
     }
     let named = |keys: &[(&str, bool)]| keys.iter().map(|(key, _)| format!("`{key}`")).collect::<Vec<_>>().join(", ");
     let found = format!("{} without {}", named(&given), named(&missing));
-    let refusal = Refusal::new(found, "all five keys of energy, or none: the energy of a run is their sum");
+    let all = match config.has_slc_cache() {
+        true => "all seven keys of energy of a drive with an SLC cache",
+        false => "all five keys of energy",
+    };
+    let refusal = Refusal::new(found, format!("{all}, or none: the energy of a run is their sum"));
     Some(refusal.at(given.iter().map(|(key, _)| *key)).help(format!("set {}", named(&missing))))
 }
 

@@ -15,12 +15,13 @@ impl Run<'_> {
         let (buffer, writes) = (self.result.buffer.as_ref()?, self.latency()?.write.as_ref()?);
         let bits = self.config.device.nand.bits_per_cell;
         let waited = buffer.stalled_writes >= (writes.count / P99_9).max(1);
-        if bits < CACHED_BITS || !waited || !has_p99_9(writes) || writes.p99_9 < TAIL * writes.p50 {
+        let has_cache = self.result.ftl.slc_cache.is_some();
+        if has_cache || bits < CACHED_BITS || !waited || !has_p99_9(writes) || writes.p99_9 < TAIL * writes.p50 {
             return None;
         }
         let text = format!(
             "The slowest writes waited for room in the buffer (p99.9 is {}): drives of {bits} bits a cell take such \
-             bursts into an SLC cache until that is full, and none is modelled; a larger buffer stands for one.",
+             bursts into an SLC cache until that is full, and this one has none (ftl.slc_cache).",
             time(writes.p99_9 as f64)
         );
         hint("no-slc-cache", "buffer.capacity", text)

@@ -1,10 +1,10 @@
 //! Part of the result about the flash translation layer, from the counters of every FTL and its policies' figures.
 
-use flashloom_ftl::{PAGE_MAPPING, RetiredBlocks};
+use flashloom_ftl::{PAGE_MAPPING, RetiredBlocks, SlcReport};
 
 use super::older::Older;
 use super::{Measured, share, statistics_of};
-use crate::result::{FtlResult, RetiredResult};
+use crate::result::{FtlResult, RetiredResult, SlcCacheResult};
 
 impl Measured<'_> {
     pub(super) fn ftl(&self) -> FtlResult {
@@ -38,8 +38,15 @@ impl Measured<'_> {
             reserved_pages: older.reserved_pages(),
             map_cache: older.map_cache(),
             streams: older.streams(),
+            slc_cache: report.slc_cache.map(SlcCacheResult::of),
             statistics: statistics_of(self.config, "ftl", figures),
         }
+    }
+}
+
+impl SlcCacheResult {
+    fn of(SlcReport { cached_writes, writes_beside, folded_blocks, folded_pages }: SlcReport) -> Self {
+        Self { cached_writes, writes_beside, folded_blocks, folded_pages }
     }
 }
 

@@ -15,13 +15,15 @@ impl LifetimeResult {
     /// the writes took, if time passed.
     pub(super) fn of(device: &DeviceParams, outcome: &Outcome, duration_ns: Option<Ns>) -> Option<Self> {
         let write_bytes = outcome.host.write_bytes;
-        Self::worked_out(device, &outcome.erased_before, &outcome.erase_counts, write_bytes, duration_ns)
+        let all = (&outcome.erased_before[..], &outcome.erase_counts[..]);
+        let slc = (&outcome.slc_erased_before[..], &outcome.slc_erase_counts[..]);
+        Self::worked_out(device, all, slc, write_bytes, duration_ns)
     }
 
     fn worked_out(
         device: &DeviceParams,
-        before: &[u32],
-        after: &[u32],
+        (before, after): (&[u32], &[u32]),
+        (slc_before, slc_after): (&[u32], &[u32]),
         write_bytes: u64,
         duration_ns: Option<Ns>,
     ) -> Option<Self> {
@@ -34,8 +36,14 @@ impl LifetimeResult {
         let bad_blocks = device.nand.bad_blocks_a_plane() * device.geometry().total_planes();
         let blocks = after.len() as f64 - f64::from(bad_blocks);
         let (erases_mean, erases_max) = (total as f64 / blocks, erases().max()?);
-        let bytes = |erases: f64| write_bytes as f64 * rated_cycles / erases;
-        let (mean_bytes, worst_bytes) = (bytes(erases_mean), bytes(f64::from(erases_max)));
+        // An erase in SLC mode uses up as much of a block as its rating says.
+        let of_slc = device.nand.slc_rated_cycles.map_or(1.0, |slc_cycles| rated_cycles / f64::from(slc_cycles));
+        let slc = slc_after.iter().zip(slc_before).map(|(after, before)| after - before);
+        let cycles = erases().zip(slc.chain(std::iter::repeat(0)));
+        let cycles = cycles.map(|(all, slc)| f64::from(all - slc) + of_slc * f64::from(slc));
+        let (sum, most) = cycles.fold((0.0, 0.0f64), |(sum, most), cycles| (sum + cycles, most.max(cycles)));
+        let bytes = |cycles: f64| write_bytes as f64 * rated_cycles / cycles;
+        let (mean_bytes, worst_bytes) = (bytes(sum / blocks), bytes(most));
         let years = |bytes: f64| Some(bytes / write_bytes as f64 * duration_ns? as f64 / YEAR_NS);
         let daily_bytes = (device.capacity_sectors() * SECTOR_BYTES) as f64 * DAYS;
         Some(Self {
@@ -66,9 +74,35 @@ mod tests {
         DeviceParams { nand, capacity: CapacityParams { over_provisioning: 1.0 }, ..DeviceParams::defaults() }
     }
 
+    fn worked_out(
+        device: &DeviceParams,
+        before: &[u32],
+        after: &[u32],
+        write_bytes: u64,
+        duration_ns: Option<Ns>,
+    ) -> Option<LifetimeResult> {
+        LifetimeResult::worked_out(device, (before, after), (&[], &[]), write_bytes, duration_ns)
+    }
+
+    /// Of 4 erases of block 0 three were in SLC mode: one cycle of 1,000 and three of 4,000. Block 1 has 2 of 1,000.
+    #[test]
+    fn an_erase_in_slc_mode_counts_by_its_own_rating() {
+        let nand = NandParams { slc_rated_cycles: Some(4_000), ..device().nand };
+        let device = |nand| DeviceParams { nand, ..device() };
+        let worst = |nand| {
+            let slc = (&[1, 0, 0, 0][..], &[4, 0, 0, 0][..]);
+            let lifetime =
+                LifetimeResult::worked_out(&device(nand), (&[0; 4], &[4, 2, 0, 0]), slc, 1_000, None).unwrap();
+            (lifetime.mean_bytes, lifetime.worst_bytes, lifetime.erases_max)
+        };
+        let unrated = NandParams { slc_rated_cycles: None, ..nand.clone() };
+        assert_eq!(worst(nand), (1e6 / (3.75 / 4.0), 1e6 / 2.0, 4));
+        assert_eq!(worst(unrated), (1e6 / (6.0 / 4.0), 1e6 / 4.0, 4));
+    }
+
     #[test]
     fn the_host_writes_until_the_mean_and_the_worst_block_reach_their_rating() {
-        let lifetime = LifetimeResult::worked_out(&device(), &[7, 7, 7, 7], &[8, 8, 8, 12], 1_000_000, None).unwrap();
+        let lifetime = worked_out(&device(), &[7, 7, 7, 7], &[8, 8, 8, 12], 1_000_000, None).unwrap();
         assert_eq!((lifetime.erases_mean, lifetime.erases_max), (2.0, 5));
         assert_eq!((lifetime.mean_bytes, lifetime.worst_bytes), (5e8, 2e8));
         let drive_bytes = 8.0 * 8_192.0;
@@ -81,7 +115,7 @@ mod tests {
     #[test]
     fn years_are_those_at_the_rate_of_the_run() {
         let device = DeviceParams { nand: NandParams { rated_cycles: Some(730_000_000), ..device().nand }, ..device() };
-        let of = |duration_ns| LifetimeResult::worked_out(&device, &[0; 4], &[2; 4], 1_000_000, duration_ns).unwrap();
+        let of = |duration_ns| worked_out(&device, &[0; 4], &[2; 4], 1_000_000, duration_ns).unwrap();
         let lifetime = of(Some(8_640_000_000));
         assert_eq!((lifetime.mean_bytes, lifetime.mean_years), (3.65e14, Some(100.0)));
         assert_eq!(lifetime.worst_years, Some(100.0));
@@ -91,15 +125,15 @@ mod tests {
     #[test]
     fn blocks_that_were_bad_from_the_factory_take_no_part_in_the_mean() {
         let device = DeviceParams { nand: NandParams { bad_blocks: 0.5, ..device().nand }, ..device() };
-        let lifetime = LifetimeResult::worked_out(&device, &[0; 4], &[3, 0, 0, 1], 1_000, None).unwrap();
+        let lifetime = worked_out(&device, &[0; 4], &[3, 0, 0, 1], 1_000, None).unwrap();
         assert_eq!((lifetime.erases_mean, lifetime.erases_max), (2.0, 3));
     }
 
     #[test]
     fn without_erases_writes_or_a_rating_there_is_no_lifetime() {
         let unrated = DeviceParams { nand: NandParams { rated_cycles: None, ..device().nand }, ..device() };
-        assert_eq!(LifetimeResult::worked_out(&unrated, &[0], &[9], 1, None), None);
-        assert_eq!(LifetimeResult::worked_out(&device(), &[9], &[9], 1, None), None);
-        assert_eq!(LifetimeResult::worked_out(&device(), &[0], &[9], 0, None), None);
+        assert_eq!(worked_out(&unrated, &[0], &[9], 1, None), None);
+        assert_eq!(worked_out(&device(), &[9], &[9], 1, None), None);
+        assert_eq!(worked_out(&device(), &[0], &[9], 0, None), None);
     }
 }

@@ -52,7 +52,9 @@ impl Measured<'_> {
         ];
         let open = lanes.into_iter().filter(|&lane| lane).count() as f64;
         let kept_free = f64::from(ftl.collects_below(&device.nand)) - if is_paced { 1.0 } else { 0.5 };
-        let kept = f64::from(geometry.total_planes()) * (kept_free + open / 2.0);
+        // What a static cache sets aside is never collected; a dynamic one has a block open, which holds no page of it.
+        let cached = ftl.slc_cache_blocks(geometry.blocks);
+        let kept = f64::from(geometry.total_planes()) * (kept_free + open / 2.0 + f64::from(cached));
         let bad = self.outcome.ftl.retired.map_or(0, |bad| bad.factory + bad.program + bad.erase);
         let usable = (geometry.total_blocks() as f64 - bad as f64 - kept) * f64::from(geometry.pages);
         let logical = space.logical_pages;

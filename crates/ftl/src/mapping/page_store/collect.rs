@@ -31,6 +31,11 @@ impl PageStore {
         self.collector.strategy.progress != Progress::InSteps || self.lanes.is_apart(job.lane)
     }
 
+    /// Whether the job of a plane is a collection, not a fold.
+    fn collects(&self, plane: PlaneId) -> bool {
+        self.plane(plane).job.is_some_and(|job| job.origin != Origin::Fold)
+    }
+
     /// The lane that a page of a victim is copied to: for a hot page that of hot survivors. A job may open only one
     /// block; if the page's lane has no room then, the page goes to the other lane, and is judged again when it is next
     /// collected.
@@ -113,7 +118,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
     fn pay_in_steps(&mut self, plane: PlaneId) {
         if self.store.plane(plane).job.is_none() {
             let has_begun = self.begin(plane);
-            self.store.report.foreground_collections += u64::from(has_begun);
+            self.store.report.foreground_collections += u64::from(has_begun && self.store.collects(plane));
         }
         let store = &mut *self.store;
         let Some(job) = &store.plane(plane).job else { return };
@@ -155,7 +160,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
             assert!(self.store.plane(plane).map_job.is_some(), "a plane with room has a block with a dead page");
             return self.step_for_map(plane, None);
         }
-        self.store.report.foreground_collections += u64::from(is_new);
+        self.store.report.foreground_collections += u64::from(is_new && self.store.collects(plane));
         self.finish(plane);
     }
 
@@ -169,6 +174,10 @@ impl<L: CollectionListener> Cursor<'_, L> {
     pub(super) fn begin(&mut self, plane: PlaneId) -> bool {
         let store = &mut *self.store;
         if store.plane(plane).job.is_none() {
+            if let Some(victim) = store.give_way(plane) {
+                self.begin_fold_of(plane, victim);
+                return true;
+            }
             let victim = store.collector.policy.victim(plane).or_else(|| store.victim_of_map(plane));
             let Some(victim) = victim else { return false };
             let lane = store.lanes.survivors(store.opened_for[victim.at()]);
@@ -263,6 +272,9 @@ impl<L: CollectionListener> Cursor<'_, L> {
             return false;
         };
         self.store.report.page_copies += 1;
+        if origin == Origin::Fold {
+            self.store.count_folded(1);
+        }
         self.store.invalidate(victim, from);
         self.store.point(lpn, block, page);
         self.listener.moved(plane, lpn);
@@ -280,9 +292,12 @@ impl<L: CollectionListener> Cursor<'_, L> {
         let (width, failures) = (store.superblocks.width(), store.superblocks.erase(nand, victim, origin, urgency));
         store.report.block_erases += u64::from(width - failures);
         if failures > 0 {
-            return store.erase_failed(plane, victim);
+            return store.erase_failed(plane, victim, origin);
         }
-        store.blocks.release(victim);
+        match origin {
+            Origin::Fold => store.release_from_cache(plane, victim),
+            _ => store.blocks.release(victim),
+        }
         if width > 1 {
             store.plane_mut(plane).erased = victim;
         }
@@ -319,7 +334,8 @@ impl<L: CollectionListener> Cursor<'_, L> {
             let is_short = self.store.blocks.free_in(plane) < strategy.background_threshold;
             let has_begun = self.store.plane(plane).job.is_some();
             if has_begun || (is_short && self.begin(plane)) {
-                self.store.report.background_collections += u64::from(!has_begun);
+                let is_new = !has_begun && self.store.collects(plane);
+                self.store.report.background_collections += u64::from(is_new);
                 self.step_in_background(plane);
                 return true;
             }
@@ -329,7 +345,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
     }
 
     /// Takes a step of a plane's collection, or all of them if it must run to its end at once.
-    fn step_in_background(&mut self, plane: PlaneId) {
+    pub(super) fn step_in_background(&mut self, plane: PlaneId) {
         let PageStore { lanes, collector, .. } = &*self.store;
         let is_apart = self.store.plane(plane).job.is_some_and(|job| lanes.is_apart(job.lane));
         let is_whole = collector.strategy.progress == Progress::SharesBlocks || is_apart;

@@ -59,7 +59,8 @@ impl<L: CollectionListener> Cursor<'_, L> {
         {
             place.lane = Lane::HOT;
         }
-        let Some((mut block, mut page)) = self.reserve(place) else { return self.refuse(write) };
+        let cached = if self.store.cache.is_some() { self.reserve_in_cache(place.plane) } else { None };
+        let Some((mut block, mut page)) = cached.or_else(|| self.reserve(place)) else { return self.refuse(write) };
         let beneath = self.store.geometry.full_mask() & !write.mask;
         let mut base = Ppn::NONE;
         loop {

@@ -20,26 +20,34 @@ use super::cursor::{CollectionListener, Cursor, copy_to};
 use super::plane::{CollectionJob, Frontier};
 use super::store::PageStore;
 use crate::allocation::PagePlace;
+use crate::blocks::BlockState;
 
 impl PageStore {
     /// Called when a program in the open block of a lane fails.
     #[cold]
     pub(super) fn program_failed(&mut self, block: BlockId) {
         let (plane, lane) = (self.geometry.plane_of(block), self.opened_for[block.at()]);
+        let is_cached = self.blocks.state(block) == BlockState::Cache;
         self.blocks.program_failed(block);
+        self.failures.evacuations.push(block);
+        if is_cached {
+            return self.program_failed_in_cache(plane);
+        }
         self.planes[plane.at()].open[lane.at()] = Frontier::none(&self.geometry);
         // The room of an extra lane's block was taken when the lane was first opened, and is taken anew by its next.
         if !lane.is_extra() {
             self.lose_room(plane);
         }
-        self.failures.evacuations.push(block);
     }
 
     /// Called when the erase of a victim fails.
     #[cold]
-    pub(super) fn erase_failed(&mut self, plane: PlaneId, victim: BlockId) {
+    pub(super) fn erase_failed(&mut self, plane: PlaneId, victim: BlockId, origin: Origin) {
         self.blocks.erase_failed(victim);
-        self.lose_room(plane);
+        match origin {
+            Origin::Fold => self.erase_failed_in_cache(plane),
+            _ => self.lose_room(plane),
+        }
     }
 
     /// A plane that has room for a page of another plane without a collection, and still a free block for its own

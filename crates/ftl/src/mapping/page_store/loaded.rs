@@ -45,6 +45,7 @@ impl PageStore {
                 candidates[block.at()] = Some(self.blocks.valid_of(block));
             }
         }
+        self.check_loaded_cache(nand)?;
         self.collector.policy.check()?;
         self.collector.policy.check_candidates(&candidates)?;
         self.allocator.policy.check()?;
@@ -114,8 +115,9 @@ impl PageStore {
             }
         }
         let pages = i64::from(self.geometry.pages);
-        let usable =
-            i64::from(self.blocks.usable_in(plane)) - i64::from(self.collector.strategy.threshold + Lane::BASE);
+        let cached = self.cache.as_ref().map_or(0, |cache| cache.kept(plane));
+        let kept = self.collector.strategy.threshold + Lane::BASE + cached;
+        let usable = i64::from(self.blocks.usable_in(plane)) - i64::from(kept);
         let (room, counted) = (self.plane(plane).room, (usable - i64::from(extra)) * pages);
         let worn_out = NO_ROOM - i64::from(self.geometry.blocks) * pages..=NO_ROOM;
         let has_room = if self.failures.is_worn_out { worn_out.contains(&room) } else { room == counted };
@@ -142,7 +144,7 @@ impl PageStore {
         }
     }
 
-    fn is_of(&self, plane: PlaneId, block: BlockId) -> bool {
+    pub(super) fn is_of(&self, plane: PlaneId, block: BlockId) -> bool {
         u64::from(block.0) < self.geometry.total_blocks() && self.geometry.plane_of(block) == plane
     }
 

@@ -3,7 +3,7 @@
 use flashloom_nand::Geometry;
 use flashloom_units::Refusal;
 
-use super::{heat, wear};
+use super::{heat, slc_cache, wear};
 use crate::collection::{self, CollectionSetup};
 use crate::lane::{DeclaredLane, Lanes};
 use crate::mapping::{Profile, Site};
@@ -58,27 +58,30 @@ pub fn profile(site: &Site<'_>, own: &Own) -> Result<Profile, Refusal> {
     let allocation = ftl.allocation_profile(space)?;
     let site = CollectionSetup { geometry: &geometry, prng: &ftl.prng };
     ftl.collection.profile(&site).map_err(of_collection)?;
+    let cells = slc_cache::cells(params, &space.nand, allocation.demands)?;
+    let cached = params.slc_cache_blocks(geometry.blocks);
     let open = own.lanes(params, allocation.demands).open_blocks();
     let least_free = params::free_to_open(&space.nand);
     let kept_free = params.gc_threshold.max(least_free);
     let lower = if kept_free > least_free { ", or lower ftl.gc_threshold" } else { "" };
     let bad = space.nand.bad_blocks_a_plane();
-    let kept = u64::from(kept_free) + u64::from(open) + u64::from(bad);
+    let kept = u64::from(kept_free) + u64::from(open) + u64::from(bad) + u64::from(cached);
     let usable = u64::from(geometry.blocks).saturating_sub(kept) * u64::from(geometry.pages);
     let share = (space.logical_pages + own.pages).div_ceil(planes);
     if share < usable {
-        return Ok(Profile { stream_pages: allocation.stream_pages, ..Profile::default() });
+        return Ok(Profile { stream_pages: allocation.stream_pages, cells, ..Profile::default() });
     }
     let needed = share / u64::from(geometry.pages) + 1 + kept;
     let found = format!(
         "the device is too small for its spare blocks: a {} has {} {}, and needs {needed}: {} for its share of \
-         the host's capacity{}, {kept_free} that collection keeps free (ftl.gc_threshold){} and {open} open ones",
+         the host's capacity{}, {kept_free} that collection keeps free (ftl.gc_threshold){}{} and {open} open ones",
         if params.superblock == Superblock::Die { "die" } else { "plane" },
         geometry.blocks,
         if params.superblock == Superblock::Die { "superblocks" } else { "blocks" },
         needed - kept,
         if own.pages > 0 { " and the map" } else { "" },
         if bad > 0 { format!(", {bad} that may be bad at birth (device.bad_blocks)") } else { String::new() },
+        if cached > 0 { format!(", {cached} of the SLC cache (ftl.slc_cache)") } else { String::new() },
     );
     let keys = ["device.blocks", "device.over_provisioning", "ftl.gc_threshold", "device.preset"];
     let refusal = Refusal::new(found, "a drive whose planes hold their spare blocks").at(keys);

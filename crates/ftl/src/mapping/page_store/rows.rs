@@ -97,6 +97,9 @@ impl<L: CollectionListener> Cursor<'_, L> {
         }
         blocks.moved(victim, block, pages);
         report.page_copies += u64::from(pages);
+        if origin == Origin::Fold {
+            self.store.count_folded(pages);
+        }
         from.0 - of_victim
     }
 }

@@ -49,6 +49,7 @@ impl State for PageStore {
             collector,
             heat,
             failures,
+            cache,
             report,
         } = self;
         let Pages { map, reverse, mapped, valid } = pages;
@@ -76,11 +77,12 @@ impl State for PageStore {
         to.value(evacuations);
         to.policy("allocation", allocation.state());
         to.policy("collection", collection.state());
+        cache.iter().for_each(|cache| cache.save(to));
     }
 
     fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
-        let Self { geometry, pages, blocks, planes, opened_for, allocator, collector, heat, failures, report, .. } =
-            self;
+        let Self { geometry, pages, blocks, planes, opened_for, allocator, collector, heat, failures, .. } = self;
+        let Self { cache, report, .. } = self;
         let Pages { map, reverse, mapped, valid } = pages;
         within("map", from.ids(map, geometry.total_pages()))?;
         within("reverse", from.ids(reverse, map.len() as u64))?;
@@ -104,6 +106,7 @@ impl State for PageStore {
         collector.turn = within("background", from.below(geometry.total_planes().into()))?;
         failures.evacuations = within("evacuations", from.list(geometry.total_blocks()))?;
         within("allocation", from.policy(allocator.policy.state_mut()))?;
-        within("collection", from.policy(collector.policy.state_mut()))
+        within("collection", from.policy(collector.policy.state_mut()))?;
+        within("slc_cache", cache.iter_mut().try_for_each(|cache| cache.load(from)))
     }
 }

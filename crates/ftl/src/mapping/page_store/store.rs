@@ -4,8 +4,9 @@ use flashloom_nand::{BlockId, Geometry, Lpn, Nand, OpId, Origin, PlaneId, Ppn, P
 use flashloom_units::{Figure, Figures, Refusal, Violation, prefetch, violation};
 
 use super::heat::Heat;
-use super::plane::{NO_ROOM, Plane};
+use super::plane::{Frontier, NO_ROOM, Plane};
 use super::profile::{Own, of_collection};
+use super::slc_cache::{self, SlcCache};
 use super::spreading::Spreading;
 use super::strategy::Strategy;
 use super::valid_pages::ValidPages;
@@ -70,6 +71,7 @@ pub struct PageStore {
     pub(super) collector: Collector,
     pub(super) heat: Option<Heat>,
     pub(super) failures: Failures,
+    pub(super) cache: Option<Box<SlcCache>>,
     pub(super) report: FtlReport,
 }
 
@@ -95,14 +97,24 @@ impl PageStore {
         let site = CollectionSetup { geometry: &geometry, prng: &ftl.prng };
         let allocation::Profile { demands, .. } = ftl.allocation_profile(space)?;
         let lanes = own.lanes(params, demands);
-        let blocks = Blocks::new(geometry, params.wear_levelling, |block| superblocks.is_bad(nand, block));
+        let cells = slc_cache::cells(params, &space.nand, demands)?;
+        if cells.is_some() && (cells != nand.other_cells() || *region != Region::whole(nand.geometry())) {
+            let found = "an SLC cache over a region of the array, or on one without its cell mode";
+            return Err(Refusal::new(found, "a cache over the whole array").at(["ftl.slc_cache"]));
+        }
+        let mut blocks = Blocks::new(geometry, params.wear_levelling, |block| superblocks.is_bad(nand, block));
         let strategy = Strategy::new(on, &lanes, &superblocks);
         let order = stripe(&geometry, params.stripe_order);
         let mut after = order.clone();
         order.iter().zip(order.iter().cycle().skip(1)).for_each(|(plane, &next)| after[plane.at()] = next);
         let kept = i64::from(strategy.threshold + Lane::BASE);
-        let room = |plane| (i64::from(blocks.usable_in(plane)) - kept) * i64::from(geometry.pages);
+        let in_planes = (geometry.total_planes(), geometry.blocks);
+        let of_pool = (&mut blocks, superblocks.width());
+        let cache = SlcCache::new(params, cells, of_pool, in_planes, Frontier::none(&geometry)).map(Box::new);
+        let kept = |plane| kept + i64::from(cache.as_ref().map_or(0, |cache| cache.kept(plane)));
+        let room = |plane| (i64::from(blocks.usable_in(plane)) - kept(plane)) * i64::from(geometry.pages);
         let planes = (0..).map(PlaneId).zip(&after).map(|(plane, &after)| Plane::new(&geometry, room(plane), after));
+        let planes = planes.collect();
         let is_levelled = params.wear_levelling == WearLevelling::Static;
         Ok(Self {
             geometry,
@@ -112,7 +124,7 @@ impl PageStore {
                 mapped: 0,
                 valid: ValidPages::new(&geometry),
             },
-            planes: planes.collect(),
+            planes,
             blocks,
             opened_for: vec![Lane::HOST; geometry.total_blocks() as usize],
             allocator: Allocator { policy: ftl.build_allocation(space)?, places: Vec::new() },
@@ -127,6 +139,7 @@ impl PageStore {
             superblocks,
             heat: Heat::new(params, space.logical_pages),
             failures: Failures { can_fail: nand.can_fail(), evacuations: Vec::new(), is_worn_out: false },
+            cache,
             report: FtlReport::default(),
         })
     }
@@ -332,6 +345,7 @@ impl PageStore {
         let retired = self.blocks.retired().times(self.superblocks.width());
         report.retired = (self.failures.can_fail || retired.factory > 0).then_some(retired);
         report.wear_moves = self.collector.levelling.as_ref().map(Levelling::moves);
+        report.slc_cache = self.cache.as_ref().map(|cache| cache.report());
         report
     }
 
@@ -342,6 +356,7 @@ impl PageStore {
         self.heat.iter_mut().for_each(Heat::reset);
         self.collector.levelling.iter_mut().for_each(Levelling::reset);
         self.collector.spreading.iter_mut().for_each(Spreading::reset);
+        self.cache.iter_mut().for_each(|cache| cache.reset());
     }
 
     /// Free blocks of the whole drive.
@@ -381,6 +396,6 @@ impl PageStore {
         if mapped != *counted {
             return Err(violation!("page map: {mapped} entries, but {counted} counted"));
         }
-        Ok(())
+        self.check_cache()
     }
 }
