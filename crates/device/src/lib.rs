@@ -32,7 +32,7 @@ pub use observer::Observer;
 pub use outcome::{EndOfLife, HostReport, Outcome, Sample, SampledLatency};
 pub use params::DeviceParams;
 pub use precondition::{Ageing, Overwrite, Preconditioned};
-pub use preset::{Figure, PRESETS, Preset, PresetParams, preset};
+pub use preset::{Figure, FitError, PRESETS, Preset, PresetParams, preset};
 pub use queues::Queues;
 pub use simulation::{Run, Simulation, Tenant};
 pub use status::{Reason, Status};

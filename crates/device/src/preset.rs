@@ -21,6 +21,16 @@ params! {
 /// One figure of a preset: key in its section, value, source.
 pub type Figure = (&'static str, Value, &'static str);
 
+/// Error of a quantity of a fitted drive, over the measurements that it was fitted to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FitError {
+    /// Measurement, in a few words.
+    pub cell: &'static str,
+    /// Error of requests/s, p50, p90, p99 and p99.9 by a fit of the other measurements: simulated / recorded - 1, in per
+    /// cent.
+    pub left_out_percent: [f32; 5],
+}
+
 /// A preset.
 #[derive(Debug)]
 pub struct Preset {
@@ -30,9 +40,16 @@ pub struct Preset {
     pub figures: &'static [Figure],
     /// Figures of the `[host]` section.
     pub host: &'static [Figure],
+    /// Errors of a drive that was fitted to measurements, each left out in turn; none of one that is described.
+    pub fit: &'static [FitError],
 }
 
 impl Preset {
+    /// Where its figures come from: "fitted" to measurements with a table of errors, or "described".
+    pub fn kind(&self) -> &'static str {
+        if self.fit.is_empty() { "described" } else { "fitted" }
+    }
+
     /// All figures, each with its section.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, &'static Figure)> {
         let of = |section, figures: &'static [Figure]| figures.iter().map(move |figure| (section, figure));
@@ -49,6 +66,7 @@ macro_rules! presets {
     ($(
         $name:literal, $help:literal, [$($key:literal: $value:expr, $source:expr;)+]
         host [$($host_key:literal: $host_value:expr, $host_source:expr;)*]
+        $(fit [$($cell:literal: $left_out:expr;)+])?
     )+) => {
         /// The names that `device.preset` takes.
         pub const PRESETS: &[Choice] = &[$(Choice { name: $name, help: $help },)+];
@@ -57,6 +75,7 @@ macro_rules! presets {
             name: $name,
             figures: &[$(($key, $value, $source),)+],
             host: &[$(($host_key, $host_value, $host_source),)*],
+            fit: &[$($(FitError { cell: $cell, left_out_percent: $left_out },)+)?],
         },)+];
     };
 }

@@ -34,7 +34,7 @@ use crate::validate::{begins_as, fio_output, text_of};
 use cell::{Cell, device, two_devices};
 use combination::{Combination, Footprint};
 use evaluate::Evaluator;
-use search::{Search, search};
+use search::{Found, Search, search};
 use space::{MOST_COMBINATIONS, Space, too_many};
 use spread::{SEEDS, Spread, spread};
 
@@ -295,10 +295,11 @@ impl Fit {
         if self.hold_out == HoldOut::Each {
             for cell in &fitted {
                 let others: Vec<usize> = fitted.iter().copied().filter(|other| other != cell).collect();
-                of_others.push(search(&evaluator, &others, self.restarts, self.seed)?);
+                of_others.push(search(&evaluator, &others, self.restarts, self.seed, &[])?);
             }
         }
-        let found = search(&evaluator, &fitted, self.restarts, self.seed)?;
+        let known: Vec<Found> = of_others.iter().map(|search| search.best.clone()).collect();
+        let found = search(&evaluator, &fitted, self.restarts, self.seed, &known)?;
         let spread = spread(&evaluator, &fitted, &found)?;
         let mut cells = Vec::with_capacity(self.cells.len());
         for (index, cell) in self.cells.iter().enumerate() {

@@ -11,7 +11,7 @@ mod timeline;
 
 use std::collections::BTreeSet;
 
-use flashloom_device::{PRESETS, Preset, preset};
+use flashloom_device::{FitError, PRESETS, Preset, preset};
 use flashloom_units::{Choice, Kind, Param, Problem, Used, Value};
 use flashloom_workload::{FORMATS, FormatSpec};
 
@@ -97,8 +97,11 @@ pub fn lists(catalog: &Catalog) -> Vec<List> {
     let mut lists: Vec<List> = slots.map(|slot| policies::list(catalog, slot)).collect();
     lists.push(List {
         name: DEVICES,
-        help: "Described drives: `device.preset`.".to_owned(),
-        members: PRESETS.iter().map(|choice| (choice.name, sentence(choice.help))).collect(),
+        help:
+            "Drives: `device.preset`. Described ones have figures of data sheets and papers, and assumed ones; fitted \
+               ones repeat measurements, with known errors."
+                .to_owned(),
+        members: PRESETS.iter().map(|choice| (choice.name, preset_help(choice))).collect(),
     });
     lists.push(List {
         name: FORMATS_LIST,
@@ -250,15 +253,30 @@ fn list_page(list: &List) -> Page {
     }
 }
 
+/// A preset in a line: whether it is described or fitted, and what it is.
+fn preset_help(choice: &Choice) -> String {
+    let kind = preset(choice.name).map_or("described", Preset::kind);
+    sentence(&format!("{kind}: {}", choice.help))
+}
+
 fn preset_page(name: &str, help: &str) -> Page {
     let entry = |(key, value, source): &(&str, Value, &str)| described(&assignment(key, value), source);
     let mut blocks = vec![Block::Text(help.to_owned())];
-    if let Some(Preset { figures, host, .. }) = preset(name) {
+    if let Some(Preset { figures, host, fit, .. }) = preset(name) {
         let entries = figures.iter().map(entry).collect();
         blocks.push(Block::Entries("Figures, each with its source".to_owned(), entries));
         if !host.is_empty() {
             let entries = host.iter().map(entry).collect();
             blocks.push(Block::Entries("Usual settings of its host, in `[host]`".to_owned(), entries));
+        }
+        if !fit.is_empty() {
+            let entry = |one: &FitError| {
+                let shown = ["requests/s", "p50", "p90", "p99", "p99.9"].into_iter().zip(one.left_out_percent);
+                let shown: Vec<String> = shown.map(|(quantity, error)| format!("{quantity} {error:+.1} %")).collect();
+                described(one.cell, &shown.join(", "))
+            };
+            let title = "Errors on measurements, each left out of the fit in turn";
+            blocks.push(Block::Entries(title.to_owned(), fit.iter().map(entry).collect()));
         }
     }
     Page {

@@ -4,7 +4,8 @@
 //! round 1   every combination: the start, and points spread evenly over the cube (Roberts' sequence, moved by the seed)
 //! round 2   the better half, four at least: one search from the best of its points
 //! round 3   the best two: searches from the best point known and from the next best of round 1, one for each restart;
-//!           then one in a smaller neighbourhood of the best end
+//!           then one in a smaller neighbourhood of the best end. If each cell was left out in turn, the fit of all
+//!           cells also searches from where those fits ended
 //! ```
 //! A search is BOBYQA (Powell 2009): a quadratic model through 2 n + 1 points within a box, in a region of trust that
 //! shrinks. It takes no derivatives, makes few simulations, and is the same each time.
@@ -54,11 +55,17 @@ fn best<'a>(found: impl IntoIterator<Item = &'a Found>) -> Option<&'a Found> {
     found.into_iter().min_by(|one, other| one.objective.total_cmp(&other.objective))
 }
 
-/// Searches the parameters that repeat these cells best.
+/// Searches the parameters that repeat these cells best; round 3 also searches from points that are known already.
 ///
 /// # Errors
 /// A simulation that failed.
-pub fn search(evaluator: &Evaluator<'_>, cells: &[usize], restarts: u64, seed: u64) -> Result<Search, Failure> {
+pub fn search(
+    evaluator: &Evaluator<'_>,
+    cells: &[usize],
+    restarts: u64,
+    seed: u64,
+    known: &[Found],
+) -> Result<Search, Failure> {
     let sides = evaluator.space().ranges.len();
     let combinations = evaluator.combinations();
     let mut rounds = vec![1; combinations];
@@ -87,6 +94,10 @@ pub fn search(evaluator: &Evaluator<'_>, cells: &[usize], restarts: u64, seed: u
             others.sort_by(|one, other| one.objective.total_cmp(&other.objective));
             let others = others.into_iter().filter(|other| other.point != known.point);
             starts.extend([known.clone()].into_iter().chain(others).take(restarts as usize));
+        }
+        for other in known {
+            rounds[other.combination] = 3;
+            starts.push(found(evaluator, cells, other.combination, other.point.clone())?);
         }
         let ends = searches(evaluator, cells, &starts, 1)?;
         all.extend(ends.iter().flatten().cloned());
