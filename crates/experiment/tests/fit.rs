@@ -58,7 +58,8 @@ impl Lab {
         self.path(name).to_str().expect("its name is UTF-8").to_owned()
     }
 
-    /// Runs fio on a drive with these options, once for each depth and size of blocks; returns the names of its outputs.
+    /// Runs fio on a drive with these options, once for each depth and size of blocks; returns the names of its
+    /// outputs.
     fn measure(&self, drive: &[String], cells: &[(u32, &str)], requests: u64) -> Vec<String> {
         let measure = |&(depth, size): &(u32, &str)| {
             let job = format!(

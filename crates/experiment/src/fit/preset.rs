@@ -1,4 +1,5 @@
-//! The file of a fitted drive: what `device.preset = "./mydrive.toml"` takes, with what is known of the fit in comments.
+//! The file of a fitted drive: what `device.preset = "./mydrive.toml"` takes, with what is known of the fit in
+//! comments.
 
 use flashloom_units::Value;
 

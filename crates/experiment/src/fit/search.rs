@@ -1,7 +1,8 @@
 //! The search for the best point: rounds over the combinations of listed values, and in each a search of the cube.
 //!
 //! ```text
-//! round 1   every combination: the start, and points spread evenly over the cube (Roberts' sequence, moved by the seed)
+//! round 1   every combination: the start, and points spread evenly over the cube (Roberts' sequence, moved by the
+//!           seed)
 //! round 2   the better half, four at least: one search from the best of its points
 //! round 3   the best two: searches from the best point known and from the next best of round 1, one for each restart;
 //!           then one in a smaller neighbourhood of the best end. If each cell was left out in turn, the fit of all
