@@ -45,7 +45,7 @@ impl Document {
         Self::read(name, text)
     }
 
-    /// Reads what `run --json`, `compare --json`, `compare --out` or `validate --json` wrote; `name` is that of the file.
+    /// Reads what `run --json`, `compare --json`, `compare --out` or `validate --json` wrote; `name` is the file's.
     ///
     /// # Errors
     /// No JSON, with line and column; or JSON of something else, or of another version.
