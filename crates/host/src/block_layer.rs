@@ -35,7 +35,7 @@ use crate::end_index::EndIndex;
 use crate::id::RequestId;
 use crate::params::HostParams;
 use crate::requests::{Class, Completed, Direction, Queued, Requests, Stage};
-use crate::scheduler::{Choice, Scheduler, SchedulerSetup};
+use crate::scheduler::{Choice, Join, Merge, Scheduler, SchedulerSetup};
 use crate::stats::SchedulerStats;
 use crate::tags::Tags;
 
@@ -119,6 +119,8 @@ pub struct BlockLayer {
     tags: Option<Tags>,
     max_request_bytes: u64,
     merging: bool,
+    /// True if the scheduler decides on merges, so that `ends` stays empty.
+    merges_itself: bool,
 }
 
 flashloom_units::state! {
@@ -127,7 +129,7 @@ flashloom_units::state! {
         policy scheduler;
         nested stats;
         value flushes, held, queued, in_flight, last_direction;
-        fixed queue_depth, nr_requests, tags, max_request_bytes, merging;
+        fixed queue_depth, nr_requests, tags, max_request_bytes, merging, merges_itself;
     }
 }
 
@@ -137,7 +139,8 @@ impl BlockLayer {
         let HostParams { queue_depth, nr_requests, linux, hz, .. } = *params;
         // Of both classes as many as they may have, or one for each tag of the device; flushes come on top.
         let requests = (2 * nr_requests).max(queue_depth) + queue_depth;
-        SchedulerSetup { capacity_sectors, requests, queue_depth, nr_requests, linux, hz }
+        let max_request_sectors = if params.merging { params.max_request_bytes / SECTOR_BYTES } else { 0 };
+        SchedulerSetup { capacity_sectors, requests, queue_depth, max_request_sectors, nr_requests, linux, hz }
     }
 
     /// Makes an empty block layer; `scheduler` must have been built with [`Self::setup`] of the same parameters.
@@ -145,6 +148,7 @@ impl BlockLayer {
         let capacity = Self::setup(params, 0).requests;
         Self {
             tags: scheduler.tags(),
+            merges_itself: scheduler.merges_itself(),
             scheduler,
             requests: Requests::new(capacity),
             ends: EndIndex::new(capacity),
@@ -174,7 +178,13 @@ impl BlockLayer {
         let merges = self.merges(request.op, request.flags);
         // With none queued there is nothing to merge with.
         let may_merge = merges && self.queued > 0;
-        if may_merge && (self.merge_back(request, cookie) || self.merge_front(request, cookie)) {
+        let is_merged = may_merge
+            && if self.merges_itself {
+                self.merge_by_scheduler(now, request, cookie)
+            } else {
+                self.merge_back(request, cookie) || self.merge_front(request, cookie)
+            };
+        if is_merged {
             self.stats.inserted += 1;
             self.stats.merged += 1;
             return Admission::Merged;
@@ -186,12 +196,13 @@ impl BlockLayer {
         let id = self.requests.queue(request, member);
         let deadline_ns = self.scheduler.insert(now, &self.requests, id);
         self.requests.set_deadline(id, deadline_ns);
-        if merges {
+        if merges && !self.merges_itself {
             self.ends.insert(&self.requests, id);
         }
         self.held[Class::of(request).at()] += 1;
         self.queued += 1;
         self.stats.inserted += 1;
+        self.join_by_scheduler();
         Admission::Queued
     }
 
@@ -241,7 +252,7 @@ impl BlockLayer {
     #[inline]
     fn leave_queue(&mut self, now: Ns, id: RequestId) -> RequestId {
         let request = self.requests[id];
-        if self.merges(request.op, request.flags) {
+        if self.merges(request.op, request.flags) && !self.merges_itself {
             self.ends.remove(&self.requests, id);
         }
         let direction = request.direction();
@@ -291,12 +302,31 @@ impl BlockLayer {
         self.in_flight -= 1;
     }
 
+    /// Takes back a request that was dispatched and that the device could not take; it is dispatched again. `now` must
+    /// not be before its dispatch.
+    pub fn requeue(&mut self, now: Ns, id: RequestId) {
+        assert_ne!(self.requests[id].op, Op::Flush, "a flush is always taken");
+        self.requests.stop(id);
+        self.in_flight -= 1;
+        self.queued += 1;
+        self.stats.dispatched -= 1;
+        let deadline_ns = self.scheduler.requeue(now, &self.requests, id);
+        self.requests.set_deadline(id, deadline_ns);
+        let request = self.requests[id];
+        if self.merges(request.op, request.flags) && !self.merges_itself {
+            self.ends.insert(&self.requests, id);
+        }
+        self.join_by_scheduler();
+    }
+
     /// Gives the scheduler new values for all of its parameters.
     ///
     /// # Errors
     /// The scheduler refuses the values, see [`Scheduler::reconfigure`].
     pub fn reconfigure(&mut self, values: &[Value]) -> Result<(), Refusal> {
-        self.scheduler.reconfigure(&self.requests, values)
+        self.scheduler.reconfigure(&self.requests, values)?;
+        self.tags = self.scheduler.tags();
+        Ok(())
     }
 
     #[inline]
@@ -315,6 +345,30 @@ impl BlockLayer {
         self.fits(request.op, request.sectors, id)
             && self.requests[id].goes_with(request.queue, request.handle, request.flags)
             && self.scheduler.allows_merge(&self.requests, id, request)
+    }
+
+    fn merge_by_scheduler(&mut self, now: Ns, request: &Request, cookie: u32) -> bool {
+        let Some(Merge { into, is_front }) = self.scheduler.merge(now, &self.requests, request) else { return false };
+        if is_front {
+            self.requests.grow_front(into, request, cookie);
+        } else {
+            self.requests.grow_back(into, request, cookie);
+        }
+        self.join_by_scheduler();
+        true
+    }
+
+    fn join_by_scheduler(&mut self) {
+        if !self.merges_itself {
+            return;
+        }
+        while let Some(Join { kept, gone }) = self.scheduler.join(&self.requests) {
+            let class = self.requests[gone].class();
+            self.requests.join(kept, gone);
+            self.held[class.at()] -= 1;
+            self.queued -= 1;
+            self.stats.merged += 1;
+        }
     }
 
     fn merge_back(&mut self, request: &Request, cookie: u32) -> bool {

@@ -11,6 +11,7 @@ mod end_index;
 mod id;
 #[cfg(test)]
 mod lab;
+mod merging;
 mod orders;
 mod params;
 mod requests;

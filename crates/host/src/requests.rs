@@ -311,6 +311,13 @@ impl Requests {
         slot.dispatched_ns = now;
     }
 
+    /// Marks a request that the device could not take as waiting again.
+    pub(crate) fn stop(&mut self, id: RequestId) {
+        let slot = &mut self.slots[id.at()];
+        assert_eq!(slot.stage, Stage::InFlight, "only a dispatched request is returned");
+        slot.stage = Stage::Queued;
+    }
+
     fn release(&mut self, id: RequestId) {
         self.slots[id.at()].stage = Stage::Free;
         self.free.push(id);

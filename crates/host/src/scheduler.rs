@@ -31,6 +31,8 @@ pub struct SchedulerSetup {
     pub requests: u32,
     /// Maximum number of requests at the device.
     pub queue_depth: u32,
+    /// Maximum size that a request may reach by merging, in sectors; zero if none may merge.
+    pub max_request_sectors: u64,
     /// Limit on the requests of the block layer, see [`HostParams::nr_requests`](crate::HostParams).
     pub nr_requests: u32,
     /// Version of Linux that the schedulers of blk-mq follow.
@@ -39,13 +41,32 @@ pub struct SchedulerSetup {
     pub hz: u32,
 }
 
+/// How a scheduler that merges by itself has merged a request that arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Merge {
+    /// The queued request that it becomes part of.
+    pub into: RequestId,
+    /// True if it comes before that request, false if behind it.
+    pub is_front: bool,
+}
+
+/// Two queued requests that touch and become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Join {
+    /// The request that stays, the one of lower address.
+    pub kept: RequestId,
+    /// The request that becomes its end.
+    pub gone: RequestId,
+}
+
 /// An I/O scheduler: decides the order in which queued requests go to the device. The block layer merges, counts and
 /// enforces the limits.
 ///
 /// Flushes bypass the scheduler. `now` never decreases. The default methods allow back merges of new requests; front
 /// merges and joins of queued requests need [`Self::front_merge_candidate`], [`Self::former`] and [`Self::latter`].
 pub trait Scheduler: Component {
-    /// The set of tags that all requests share. Asked once, before any other method; none for schedulers whose
+    /// The set of tags that all requests share. Asked once, before any other method, and after each
+    /// [`Self::reconfigure`]; none for schedulers whose
     /// `nr_requests` counts synchronous and asynchronous requests apart.
     fn tags(&self) -> Option<Tags> {
         None
@@ -83,6 +104,31 @@ pub trait Scheduler: Component {
     /// gets this call.
     fn absorb(&mut self, _requests: &Requests, _kept: RequestId, gone: RequestId) {
         unreachable!("request {gone:?} is absorbed by a neighbour that the scheduler did not name")
+    }
+
+    /// True if the scheduler decides which requests merge. It is then asked to [`Self::merge`] and [`Self::join`], and
+    /// never for the neighbours and candidates of the methods above. Asked once.
+    fn merges_itself(&self) -> bool {
+        false
+    }
+
+    /// Chooses the queued request that an arriving one is merged with. Not asked if merging is off, nor for a request
+    /// that merges with none. The block layer then makes the chosen one grow, and asks for [`Self::join`].
+    fn merge(&mut self, _now: Ns, _requests: &Requests, _incoming: &Request) -> Option<Merge> {
+        None
+    }
+
+    /// The next two requests to join, after a merge or an insertion and after each join, until there are none. The one
+    /// that was inserted may be gone at once.
+    fn join(&mut self, _requests: &Requests) -> Option<Join> {
+        None
+    }
+
+    /// Takes back a request that it dispatched and that the device could not take, and returns the deadline of its next
+    /// dispatch. By default as if it had completed and another one were inserted.
+    fn requeue(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
+        self.completed(now, requests, id);
+        self.insert(now, requests, id)
     }
 
     /// Removes the next request for the device and returns it, or says how long to wait.

@@ -43,27 +43,37 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Number of tags that a limit leaves of a set. Linux 6.1 applies it to each word of the bitmap of tags.
+    /// Number of tags that a limit leaves of a set. Linux 6.1 applies it to each word of the bitmap of tags, 6.12 shares
+    /// it out among them. A limit that comes to no tag at all is none.
     pub fn of(self, tags: u32, linux: Linux) -> u32 {
-        match (linux, self) {
-            (Linux::V6_12, Self::Depth(depth)) => depth.min(tags),
-            (Linux::V6_12, Self::Percent(percent)) => tags * percent / 100,
+        let word = word_bits(tags);
+        let words = (0..tags.div_ceil(word)).map(|at| (u64::from(at), u64::from(word.min(tags - at * word))));
+        let of_words: u64 = match (linux, self) {
             (Linux::V6_1, limit) => {
-                let word = word_bits(tags);
                 let of_word = match limit {
                     Self::Depth(depth) => (u64::from(depth) * u64::from(word)).div_ceil(tags.into()),
                     Self::Percent(percent) => u64::from(word * percent / 100),
                 };
-                let of_word = of_word.min(word.into()) as u32;
-                tags / word * of_word + (tags % word).min(of_word)
+                words.map(|(_, bits)| bits.min(of_word)).sum()
             }
-        }
-        .max(1)
+            (Linux::V6_12, limit) => {
+                let depth = match limit {
+                    Self::Depth(depth) => u64::from(depth.min(tags)),
+                    Self::Percent(percent) => u64::from(tags) * u64::from(percent) / 100,
+                };
+                let share = |(at, bits): (u64, u64)| {
+                    let (whole, rest) = (bits * depth / u64::from(tags), bits * depth % u64::from(tags));
+                    whole + u64::from(rest >= (at + 1) * bits)
+                };
+                words.map(share).sum()
+            }
+        };
+        if of_words == 0 { tags } else { of_words as u32 }
     }
 }
 
 /// Bits of a word of a bitmap of so many tags.
-fn word_bits(tags: u32) -> u32 {
+pub(crate) fn word_bits(tags: u32) -> u32 {
     let halved = |&bits: &u32| 4 * bits <= tags;
     (0..=6).rev().map(|shift| 1 << shift).find(halved).filter(|_| tags >= 4).unwrap_or(64)
 }
@@ -82,12 +92,15 @@ mod tests {
     fn linux_6_12_limits_all_tags_and_6_1_each_word() {
         let of = |limit: Limit, tags| [limit.of(tags, Linux::V6_1), limit.of(tags, Linux::V6_12)];
         // Eight words of 8 tags, the last of 6; 46 * 8 / 62 is 5.9, so 6 of each.
+        // Linux 6.12: 8 * 46 / 62 is 5 and 58 left, which is enough for a 6th of the first seven; 6 * 46 / 62 is 4.
         assert_eq!(of(Limit::Depth(46), 62), [48, 46]);
         assert_eq!(of(Limit::Percent(75), 62), [48, 46]);
         assert_eq!(of(Limit::Depth(1), 256), [4, 1], "a tag of each word");
         assert_eq!(of(Limit::Depth(999), 62), [62, 62]);
         assert_eq!(of(Limit::Percent(75), 2), [2, 1], "a word of 64, of which the set has 2");
-        assert_eq!(of(Limit::Percent(75), 1), [1, 1], "there is always one");
+        assert_eq!(of(Limit::Percent(75), 1), [1, 1], "a limit of none is no limit");
+        assert_eq!(of(Limit::Percent(75), 7), [7, 5], "nor is one of 75 % of a word of one tag");
+        assert_eq!(of(Limit::Depth(10), 19), [15, 9], "the shares of 6.12 may come to less than the limit");
     }
 
     #[test]

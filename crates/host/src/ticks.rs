@@ -1,6 +1,9 @@
 //! The kernel's clock: the ticks in which schedulers of blk-mq measure time (docs/linux-schedulers.md, "The clock").
 
-use flashloom_units::{Ns, S};
+use flashloom_units::{MS, Ns, S};
+
+/// Time after which a scheduler that had requests and sent none is asked again: `BLK_MQ_BUDGET_DELAY`.
+const RETRY_NS: Ns = 3 * MS;
 
 /// A clock of so many ticks a second that began at time zero.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +32,11 @@ impl Ticks {
         Ns::try_from((u128::from(tick) * u128::from(S)).div_ceil(self.hz.into())).unwrap_or(Ns::MAX)
     }
 
+    /// When a scheduler that had requests and sent none is asked again.
+    pub fn retry(self, now: Ns) -> Ns {
+        self.moment(self.at(now) + self.lasting(RETRY_NS))
+    }
+
     /// Ticks of a duration, rounded up.
     pub fn lasting(self, duration_ns: Ns) -> u64 {
         (u128::from(duration_ns) * u128::from(self.hz)).div_ceil(S.into()) as u64
@@ -37,8 +45,6 @@ impl Ticks {
 
 #[cfg(test)]
 mod tests {
-    use flashloom_units::MS;
-
     use super::*;
 
     #[test]

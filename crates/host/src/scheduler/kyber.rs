@@ -17,16 +17,17 @@
 //! constants and what is left out. Cost: O(1) each, and O(buckets) for the timer.
 
 use flashloom_units::{
-    Capability, Component, Figure, Kind, Lists, MS, Ns, PolicySpec, Refusal, S, Statistic, Value, Violation, params,
-    violation,
+    Capability, Component, Figure, Kind, Lists, MS, Ns, ParamSet, PolicySpec, Refusal, S, Statistic, Value, Violation,
+    params, violation,
 };
 use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, Scheduler, SchedulerSetup};
+use super::{Choice, Merge, Scheduler, SchedulerSetup};
 use crate::id::RequestId;
+use crate::merging::{Merging, Touch};
 use crate::requests::{Requests, Stage};
-use crate::tags::{Limit, Tags};
+use crate::tags::{Limit, Tags, word_bits};
 use crate::ticks::Ticks;
 
 /// Specification of the policy.
@@ -75,6 +76,8 @@ const DISCARD_LAT_NS: Ns = 5 * S;
 const ASYNC_PERCENT: u32 = 75;
 /// Requests of a software queue that a new one may merge with.
 const MERGE_CANDIDATES: usize = 8;
+/// Maximum number of words that tokens are bits of.
+const MAX_WORDS: usize = 4;
 /// Latency buckets: as many again as those within the target lie beyond it.
 const BUCKETS: usize = 2 * GOOD_BUCKETS;
 /// Latency buckets within the target, each a quarter of it wide.
@@ -98,13 +101,91 @@ fn domain_of(op: Op) -> usize {
 /// Latencies by bucket.
 type Histogram = [u32; BUCKETS];
 
+/// The tokens of a domain: bits of words, of which the one looked through first is remembered.
+///
+/// A bit that is freed stays set until its word has no other free one: which bits are in use decides how many there are
+/// when the number of tokens has shrunk.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Tokens {
+    /// Number of tokens.
+    depth: u32,
+    /// Bits of a word, as a power of two.
+    word_bits_log2: u32,
+    /// The token last freed, or behind the last one taken.
+    hint: u32,
+    set: [u64; MAX_WORDS],
+    /// Bits of `set` that are free.
+    freed: [u64; MAX_WORDS],
+}
+
+impl Tokens {
+    fn new(depth: u32) -> Self {
+        let word_bits_log2 = word_bits(depth).ilog2();
+        Self { depth, word_bits_log2, hint: 0, set: [0; MAX_WORDS], freed: [0; MAX_WORDS] }
+    }
+
+    fn words(&self) -> u32 {
+        self.depth.div_ceil(1 << self.word_bits_log2)
+    }
+
+    /// The bits of a word that are tokens.
+    fn mask(&self, word: u32) -> u64 {
+        let bits = (self.depth - (word << self.word_bits_log2)).min(1 << self.word_bits_log2);
+        u64::MAX >> (64 - bits)
+    }
+
+    /// Takes a free token, of the word of the hint or the next one that has any; none if all are in use.
+    fn take(&mut self) -> Option<u8> {
+        if self.hint >= self.depth {
+            self.hint = 0;
+        }
+        let words = self.words();
+        let first = self.hint >> self.word_bits_log2;
+        for word in (0..words).map(|step| (first + step) % words) {
+            let (at, mask) = (word as usize, self.mask(word));
+            if self.set[at] & mask == mask {
+                self.set[at] &= !std::mem::take(&mut self.freed[at]);
+            }
+            let bit = self.set[at].trailing_ones();
+            if bit > mask.ilog2() {
+                continue;
+            }
+            self.set[at] |= 1 << bit;
+            let token = (word << self.word_bits_log2) + bit;
+            if token == self.hint {
+                self.hint = if token + 1 >= self.depth - 1 { 0 } else { token + 1 };
+            }
+            return Some(token as u8);
+        }
+        self.hint = 0;
+        None
+    }
+
+    fn free(&mut self, token: u8) {
+        let token = u32::from(token);
+        let bit = token & ((1 << self.word_bits_log2) - 1);
+        self.freed[(token >> self.word_bits_log2) as usize] |= 1 << bit;
+        if token < self.depth {
+            self.hint = token;
+        }
+    }
+
+    fn resize(&mut self, depth: u32) {
+        for word in 0..self.words() as usize {
+            self.set[word] &= !std::mem::take(&mut self.freed[word]);
+        }
+        self.depth = depth;
+    }
+
+    fn in_use(&self) -> u32 {
+        self.set.iter().zip(&self.freed).map(|(set, freed)| (set & !freed).count_ones()).sum()
+    }
+}
+
 /// The tokens, samples and percentile of a domain.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Domain {
-    /// Number of tokens.
-    depth: u32,
-    /// Bit n is set while token n is in use.
-    used: [u64; 4],
+    tokens: Tokens,
     total: Histogram,
     io: Histogram,
     /// Tick at which percentiles are taken of fewer than [`ENOUGH_SAMPLES`]; none until one is asked for.
@@ -115,26 +196,7 @@ struct Domain {
 
 impl Domain {
     fn new(depth: u32) -> Self {
-        Self { depth, used: [0; 4], total: [0; BUCKETS], io: [0; BUCKETS], due: None, p99: None }
-    }
-
-    /// Takes the lowest free token; none if all are in use.
-    fn take_token(&mut self) -> Option<u8> {
-        let word = self.used.iter().position(|&word| word != u64::MAX)?;
-        let bit = self.used[word].trailing_ones();
-        let token = 64 * word as u32 + bit;
-        (token < self.depth).then(|| {
-            self.used[word] |= 1 << bit;
-            token as u8
-        })
-    }
-
-    fn free_token(&mut self, token: u8) {
-        self.used[usize::from(token) / 64] &= !(1 << (token % 64));
-    }
-
-    fn tokens_in_use(&self) -> u32 {
-        self.used.iter().map(|word| word.count_ones()).sum()
+        Self { tokens: Tokens::new(depth), total: [0; BUCKETS], io: [0; BUCKETS], due: None, p99: None }
     }
 
     /// Takes a percentile of a histogram and empties it; none if it is too early for one.
@@ -181,6 +243,7 @@ pub struct Kyber {
     ticks: Ticks,
     tags: Tags,
     lists: Lists<RequestId>,
+    merging: Merging,
     /// When each request was queued.
     queued_ns: Vec<Ns>,
     /// The token of each request at the device.
@@ -196,7 +259,7 @@ pub struct Kyber {
 
 flashloom_units::state! {
     Kyber {
-        nested lists;
+        nested lists, merging;
         array queued_ns;
         nested tokens;
         below current [DOMAINS];
@@ -215,6 +278,7 @@ impl Kyber {
             ticks: Ticks::new(hz),
             tags: Tags { async_writes, ..Tags::of(nr_requests) },
             lists: Lists::new(requests, 2 * DOMAINS as u32),
+            merging: Merging::new(setup),
             queued_ns: vec![0; requests as usize],
             tokens: vec![0; requests as usize],
             domains: TOKENS.map(Domain::new),
@@ -239,7 +303,7 @@ impl Kyber {
         if self.lists.is_empty(dispatch) && self.lists.is_empty(software) {
             return None;
         }
-        let Some(token) = self.domains[domain].take_token() else {
+        let Some(token) = self.domains[domain].tokens.take() else {
             self.throttled += 1;
             return None;
         };
@@ -279,9 +343,11 @@ impl Kyber {
                 domain.p99 = p99.or(domain.p99);
             }
             if let Some(bucket) = p99.filter(|&bucket| is_congested || is_bad(bucket)) {
-                let depth = (domain.depth * (bucket + 1) / GOOD_BUCKETS as u32).clamp(1, most);
-                self.resized += u64::from(depth != domain.depth);
-                domain.depth = depth;
+                let depth = (domain.tokens.depth * (bucket + 1) / GOOD_BUCKETS as u32).clamp(1, most);
+                if depth != domain.tokens.depth {
+                    self.resized += 1;
+                    domain.tokens.resize(depth);
+                }
             }
         }
     }
@@ -301,17 +367,35 @@ impl Scheduler for Kyber {
     }
 
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
+        self.merging.open(id);
         self.lists.push_back(SOFTWARE[domain_of(requests[id].op)], id);
         self.queued_ns[id.at()] = now;
         Ns::MAX
     }
 
-    fn front_merge_candidate(&self, requests: &Requests, incoming: &Request) -> Option<RequestId> {
-        self.candidates(domain_of(incoming.op)).find(|&id| requests[id].lba == incoming.end())
+    fn merges_itself(&self) -> bool {
+        true
     }
 
-    fn allows_merge(&self, _requests: &Requests, id: RequestId, incoming: &Request) -> bool {
-        self.candidates(domain_of(incoming.op)).any(|candidate| candidate == id)
+    fn merge(&mut self, _now: Ns, requests: &Requests, incoming: &Request) -> Option<Merge> {
+        let touches = |id: RequestId| self.merging.touch(requests, id, incoming).map(|touch| (id, touch));
+        let (into, touch) = self.candidates(domain_of(incoming.op)).find_map(touches)?;
+        let fits = self.merging.fits(requests, into, incoming);
+        fits.then_some(Merge { into, is_front: touch == Touch::Front })
+    }
+
+    fn requeue(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
+        self.catch_up(now);
+        let domain = domain_of(requests[id].op);
+        self.domains[domain].tokens.free(self.tokens[id.at()]);
+        self.lists.push_front(SOFTWARE[domain], id);
+        Ns::MAX
+    }
+
+    fn reconfigure(&mut self, _requests: &Requests, values: &[Value]) -> Result<(), Refusal> {
+        let params = KyberParams::from_values(values);
+        self.targets_ns = [params.read_lat_ns, params.write_lat_ns, DISCARD_LAT_NS];
+        Ok(())
     }
 
     fn dispatch(&mut self, now: Ns, _requests: &Requests) -> Choice {
@@ -328,14 +412,18 @@ impl Scheduler for Kyber {
                 return Choice::Request(id);
             }
         }
-        Choice::Idle
+        if (0..2 * DOMAINS).all(|list| self.lists.is_empty(list)) {
+            Choice::Idle
+        } else {
+            Choice::NotBefore(self.ticks.retry(now))
+        }
     }
 
     fn completed(&mut self, now: Ns, requests: &Requests, id: RequestId) {
         self.catch_up(now);
         let at = domain_of(requests[id].op);
         let (domain, target_ns) = (&mut self.domains[at], self.targets_ns[at]);
-        domain.free_token(self.tokens[id.at()]);
+        domain.tokens.free(self.tokens[id.at()]);
         domain.total[bucket_of(now - self.queued_ns[id.at()], target_ns)] += 1;
         domain.io[bucket_of(now - requests[id].dispatched_ns, target_ns)] += 1;
         let latest = self.ticks.at(now) + self.ticks.a_second() / TIMER_HZ;
@@ -351,7 +439,7 @@ impl Scheduler for Kyber {
         for (at, domain) in self.domains.iter().enumerate() {
             let listed =
                 [DISPATCH[at], SOFTWARE[at]].map(|list| self.lists.iter(list).count() as u32).iter().sum::<u32>();
-            let in_use = domain.tokens_in_use();
+            let in_use = domain.tokens.in_use();
             if (listed, in_use) != (queued[at], at_device[at]) {
                 let (queued, at_device) = (queued[at], at_device[at]);
                 return Err(violation!(
@@ -359,8 +447,8 @@ impl Scheduler for Kyber {
                      and {in_use} tokens in use"
                 ));
             }
-            if !(1..=TOKENS[at]).contains(&domain.depth) {
-                return Err(violation!("kyber: domain {at} has {} tokens of 1 to {}", domain.depth, TOKENS[at]));
+            if !(1..=TOKENS[at]).contains(&domain.tokens.depth) {
+                return Err(violation!("kyber: domain {at} has {} tokens of 1 to {}", domain.tokens.depth, TOKENS[at]));
             }
         }
         Ok(())

@@ -36,6 +36,9 @@ pub struct Waiting {
     pub begun: u64,
     /// Event at which it got its end sector, which decides among requests with the same.
     pub ended: u64,
+    /// mq-deadline: a name of its own, and whether it merges no more because something did not fit.
+    pub serial: u64,
+    pub closed: bool,
     /// The original requests in it, in address order.
     pub cookies: Vec<u32>,
 }
@@ -164,6 +167,12 @@ impl Model {
     pub fn submit(&mut self, now: Ns, request: &Request, cookie: u32) -> &'static str {
         let durable = request.flags & (Request::FUA | Request::PREFLUSH) != 0;
         let (priority, sectors) = (request.flags & Priority::MASK, u64::from(request.sectors));
+        if let Rule::MqDeadline(rule) = self.rule.clone() {
+            if self.mq_merge(request, cookie, &rule) {
+                return "Merged";
+            }
+            return self.queue(now, request, cookie);
+        }
         let fits = |model: &Self, waiting: &Waiting| {
             model.may_become_one(waiting, request.op, priority, durable, sectors)
                 && model.region(waiting.lba) == model.region(request.lba)
@@ -183,8 +192,7 @@ impl Model {
             return "Merged";
         }
         let front_merges = match self.rule {
-            Rule::Noop | Rule::Fios(_) => false,
-            Rule::MqDeadline(MqDeadline { front_merges, .. }) => front_merges,
+            Rule::Noop | Rule::Fios(_) | Rule::MqDeadline(_) => false,
             Rule::Deadline { front_merges, .. } | Rule::ParDispatcher { front_merges, .. } => front_merges,
         };
         let begins = |waiting: &Waiting| {
@@ -208,6 +216,13 @@ impl Model {
             self.join(age, false);
             return "Merged";
         }
+        self.queue(now, request, cookie)
+    }
+
+    /// Queues a request that was not merged, if there is room.
+    fn queue(&mut self, now: Ns, request: &Request, cookie: u32) -> &'static str {
+        let durable = request.flags & (Request::FUA | Request::PREFLUSH) != 0;
+        let (priority, sectors) = (request.flags & Priority::MASK, u64::from(request.sectors));
         let sync = request.op == Op::Read || request.flags & Request::SYNC != 0;
         let mut held = self.waiting.iter().chain(&self.at_device);
         let is_full = match self.rule {
@@ -236,10 +251,15 @@ impl Model {
             in_sweep: false,
             begun: event,
             ended: event,
+            serial: event,
+            closed: false,
             cookies: vec![cookie],
         });
         if let Rule::Fios(rule) = self.rule.clone() {
             self.fios_insert(&rule);
+        }
+        if let Rule::MqDeadline(_) = self.rule {
+            self.mq_inserted();
         }
         "Queued"
     }
@@ -263,12 +283,6 @@ impl Model {
             self.follows = neighbours.get(at + 1).map(|waiting| waiting.age);
         }
         let takes_place = second.deadline_ns < first.deadline_ns;
-        if let Rule::MqDeadline(_) = self.rule {
-            let neighbours = self.neighbours(&second);
-            let at = neighbours.iter().position(|waiting| waiting.age == second.age).expect("it waits");
-            let after = neighbours.get(at + 1).map(|waiting| waiting.age);
-            self.mq_joined(&first, &second, after, takes_place);
-        }
         self.waiting.retain(|waiting| waiting.age != second.age);
         self.fios_tidy();
         let follows_first = self.follows == Some(first.age);

@@ -165,14 +165,14 @@ fn a_percentile_without_congestion_is_kept_for_the_next_one() {
 
 #[test]
 fn tokens_beyond_a_new_depth_stay_until_their_requests_complete() {
-    let mut domain = Domain::new(4);
-    let taken: Vec<u8> = std::iter::from_fn(|| domain.take_token()).collect();
+    let mut tokens = Tokens::new(4);
+    let taken: Vec<u8> = std::iter::from_fn(|| tokens.take()).collect();
     assert_eq!(taken, [0, 1, 2, 3]);
-    domain.depth = 2;
-    domain.free_token(3);
-    assert_eq!((domain.take_token(), domain.tokens_in_use()), (None, 3));
-    domain.free_token(1);
-    assert_eq!(domain.take_token(), Some(1));
-    let mut full = Domain::new(256);
-    assert_eq!(std::iter::from_fn(|| full.take_token()).count(), 256);
+    tokens.resize(2);
+    tokens.free(3);
+    assert_eq!((tokens.take(), tokens.in_use()), (None, 3));
+    tokens.free(1);
+    assert_eq!(tokens.take(), Some(1));
+    let mut full = Tokens::new(256);
+    assert_eq!(std::iter::from_fn(|| full.take()).count(), 256);
 }

@@ -187,9 +187,37 @@ fn a_front_merge_moves_the_request_and_can_be_switched_off() {
         assert_eq!(lab.submit(Op::Read, 0, 0, 108, 100), Admission::Merged, "and closes the gap to 208");
         assert_eq!(lab.serve(9), [50, 92]);
         let mut without = self::lab(linux, |params| params.front_merges = false);
-        without.reads([100]);
+        without.reads([500, 100]);
         assert_eq!(without.submit(Op::Read, 0, 0, 92, 8), Admission::Queued);
+        assert_eq!(without.submit(Op::Read, 0, 0, 492, 8), Admission::Merged, "500 is asked first, at either end");
     }
+}
+
+#[test]
+fn a_request_that_something_did_not_fit_merges_no_more() {
+    for linux in BOTH {
+        let mut lab = Lab::of_host(
+            MqDeadline::new,
+            |_| {},
+            |host: &mut HostParams| {
+                host.linux = linux;
+                host.max_request_bytes = 16 * 512;
+            },
+        );
+        lab.reads([100]);
+        assert_eq!(lab.submit(Op::Read, 0, 0, 108, 16), Admission::Queued, "24 sectors of 16");
+        assert_eq!(lab.submit(Op::Read, 0, 0, 108, 4), Admission::Queued, "4 would have fitted");
+    }
+}
+
+#[test]
+fn what_did_not_fit_one_request_continues_another_as_it_is_inserted() {
+    let mut lab = Lab::of_host(MqDeadline::new, |_| {}, |host: &mut HostParams| host.max_request_bytes = 16 * 512);
+    lab.reads([500, 100]);
+    lab.submit(Op::Read, 0, 0, 96, 12);
+    assert_eq!(lab.submit(Op::Read, 0, 0, 108, 8), Admission::Queued, "too large behind 96, which had its end last");
+    assert_eq!(lab.layer.queued(), 3);
+    assert_eq!(lab.serve(9), [96, 100, 500]);
 }
 
 #[test]

@@ -1,0 +1,92 @@
+//! Merging as blk-mq does it, for schedulers that merge by themselves (docs/linux-schedulers.md, "Merging").
+
+use flashloom_workload::{Op, Request};
+
+use crate::id::RequestId;
+use crate::requests::Requests;
+use crate::scheduler::SchedulerSetup;
+
+/// End of a queued request at which another one touches it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch {
+    /// The other one begins where it ends.
+    Back,
+    /// The other one ends where it begins.
+    Front,
+}
+
+/// Which requests merge.
+#[derive(Debug)]
+pub struct Merging {
+    /// Maximum size that a request may reach by merging; zero if none may.
+    max_sectors: u64,
+    /// True for a request that merges no more: another one did not fit.
+    closed: Vec<bool>,
+}
+
+flashloom_units::state! { Merging { value closed; fixed max_sectors; } }
+
+impl Merging {
+    /// Makes the rules of a block layer, for its pool of requests.
+    pub fn new(setup: &SchedulerSetup) -> Self {
+        Self { max_sectors: setup.max_request_sectors, closed: vec![false; setup.requests as usize] }
+    }
+
+    /// Allows a request of the pool that was just queued to merge.
+    pub fn open(&mut self, id: RequestId) {
+        self.closed[id.at()] = false;
+    }
+
+    /// Excludes a queued request from merging.
+    pub fn close(&mut self, id: RequestId) {
+        self.closed[id.at()] = true;
+    }
+
+    /// True if a queued request may merge with anything.
+    pub fn is_open(&self, requests: &Requests, id: RequestId) -> bool {
+        let is_barrier = requests[id].flags & (Request::FUA | Request::PREFLUSH) != 0;
+        self.max_sectors > 0 && !self.closed[id.at()] && !is_barrier
+    }
+
+    /// True if operation, priority, queue and placement handle of an arriving request are those of a queued one that
+    /// may merge.
+    pub fn goes_with(&self, requests: &Requests, id: RequestId, incoming: &Request) -> bool {
+        let queued = &requests[id];
+        self.is_open(requests, id)
+            && queued.op == incoming.op
+            && queued.goes_with(incoming.queue, incoming.handle, incoming.flags)
+    }
+
+    /// Where an arriving request touches a queued one that it goes with.
+    pub fn touch(&self, requests: &Requests, id: RequestId, incoming: &Request) -> Option<Touch> {
+        if !self.goes_with(requests, id, incoming) {
+            None
+        } else if requests[id].end() == incoming.lba {
+            Some(Touch::Back)
+        } else if requests[id].lba == incoming.end() {
+            Some(Touch::Front)
+        } else {
+            None
+        }
+    }
+
+    /// True if a queued request may grow by an arriving one. If it would be too large, it merges no more.
+    pub fn fits(&mut self, requests: &Requests, id: RequestId, incoming: &Request) -> bool {
+        let is_small = u64::from(requests[id].sectors) + u64::from(incoming.sectors) <= self.max_sectors;
+        self.closed[id.at()] |= !is_small;
+        is_small
+    }
+
+    /// True if a queued request may become the end of another one. Two discards are never joined, because each is a
+    /// range of its own then and a command has one.
+    pub fn may_join(&self, requests: &Requests, kept: RequestId, gone: RequestId) -> bool {
+        let (first, second) = (&requests[kept], &requests[gone]);
+        self.is_open(requests, kept)
+            && self.is_open(requests, gone)
+            && first.op == second.op
+            && first.op != Op::Discard
+            && first.goes_with(second.queue, second.handle, second.flags)
+            && first.end() == second.lba
+            && u64::from(first.sectors) + u64::from(second.sectors) <= self.max_sectors
+    }
+}
