@@ -158,7 +158,7 @@ impl Model {
         }
         let last = self.mq.last.map(|serial| self.waiting[self.mq_at(serial)].clone());
         let by_last = last.filter(|last| self.mq_may_join(last, &new));
-        let goes_on = by_last.is_none();
+        let is_by_last = by_last.is_some();
         let by_end = || self.mq_ending_at(new.lba, new.serial).filter(|back| self.mq_may_join(back, &new));
         let Some(mut kept) = by_last.or_else(by_end) else {
             self.mq.last.get_or_insert(new.serial);
@@ -171,7 +171,10 @@ impl Model {
         self.waiting[at].ended = event;
         self.waiting[at].cookies.extend(&new.cookies);
         self.mq.last = Some(kept.serial);
-        while goes_on {
+        if is_by_last {
+            return;
+        }
+        loop {
             kept = self.waiting[self.mq_at(kept.serial)].clone();
             let Some(before) = self.mq_ending_at(kept.lba, u64::MAX) else { break };
             if !self.mq_may_join(&before, &kept) {
