@@ -53,12 +53,12 @@ WHEEL = rm -rf $(PYTHON)/wheels; $(MATURIN) build --quiet --locked \
 # Followed by the folder of the program whose numbers the package has to have.
 TRY = $(PACKAGE)/try $(PYTHON)
 
-.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce docs site kernel test-kernel test-kernel-debug test-report requirements acceptance replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
+.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce docs site kernel test-kernel test-kernel-debug test-policies judge test-report requirements acceptance replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-test: tools format lint unit outputs expectations reproduce budget python docs kernel ## Checks everything, as a change has to pass it.
+test: tools format lint unit outputs expectations reproduce budget python docs kernel test-policies ## Checks everything, as a change has to pass it.
 	@echo "make test: format, lints, tests, benchmarks and documents are in order"
 
 tools: ## Installs what the checks take and the machine lacks; with INSTALL=no it only says what that is.
@@ -77,10 +77,12 @@ tools: ## Installs what the checks take and the machine lacks; with INSTALL=no i
 format: ## Checks the format of every file.
 	cargo fmt --all --check
 
-# The fuzzers are a workspace of their own, with a lock file that has to follow the manifests of this one.
+# The fuzzers and the kernel's policies are workspaces of their own, with lock files that have to follow this one's
+# manifests.
 lint: ## Runs clippy over every target; a warning is an error.
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
+	cargo metadata --locked --format-version 1 --manifest-path kernel/policies/Cargo.toml >/dev/null
 
 # Snapshots are compared and never written here, whatever the environment says.
 unit: ## Runs all tests: unit, model, property, closed form, snapshot, golden, command line, short benchmarks.
@@ -211,6 +213,23 @@ test-kernel: ## Runs every test of the kernel module on both kernels.
 
 test-kernel-debug: ## Runs them on a kernel with KASAN and lockdep, which is built first.
 	$(MAKE) -C kernel test-debug
+
+# The folder of kernel source trees; those of Debian's packages are fetched into the one in target/.
+LINUX := target/linux
+POLICIES := FLASHLOOM_LINUX=$(abspath $(LINUX)) CARGO_TARGET_DIR=$(abspath target) cargo
+
+# Without apt there are no sources, and the other checks go on.
+test-policies: ## Tests the kernel's own schedulers as policies, and judges the built-in ones by them in short.
+	@if [ "$(origin LINUX)" = file ] && ! command -v apt-get >/dev/null; then \
+	  echo "make: apt is missing, which fetches the kernel's sources; SKIPPED. LINUX=FOLDER names others" >&2; exit 0; \
+	fi; set -x; [ "$(origin LINUX)" != file ] || kernel/policies/fetch $(LINUX); \
+	cargo fmt --check --manifest-path kernel/policies/Cargo.toml; cd kernel/policies; \
+	$(POLICIES) clippy --locked --all-targets -- -D warnings; \
+	$(POLICIES) test --locked -- --nocapture --test-threads=1
+
+judge: test-policies ## Judges them with a million choices each, and has the judge find what breaks a rule.
+	cd kernel/policies && FLASHLOOM_CHOICES=1000000 $(POLICIES) test --locked --test judge -- --nocapture --test-threads=1
+	kernel/policies/mutants $(LINUX)
 
 # It needs Chromium and npm, and what requirements.txt lists, so that it is no part of `test`. With SCREENSHOTS=1 it
 # takes those of docs/report.md anew.

@@ -17,8 +17,7 @@ const VERSIONS: [(&str, bool); 2] = [("6.1", true), ("6.12", false)];
 const SOURCES: [&str; 5] =
     ["lib/rbtree.c", "lib/sbitmap.c", "block/blk-merge.c", "block/bfq-wf2q.c", "block/bfq-cgroup.c"];
 /// Those that a file of the shim includes whole, and adds a function to that needs a static symbol.
-const INCLUDED: [&str; 4] =
-    ["block/mq-deadline.c", "block/kyber-iosched.c", "block/bfq-iosched.c", "block/elevator.c"];
+const INCLUDED: [&str; 4] = ["block/mq-deadline.c", "block/kyber-iosched.c", "block/bfq-iosched.c", "block/elevator.c"];
 /// The files of the shim that are compiled for each version.
 const SHIM: [&str; 5] = ["deadline.c", "kyber.c", "bfq.c", "elevators.c", "policy.c"];
 /// The kernel's headers that are used: data structures, and the structures of the block layer. Those that a version
@@ -56,7 +55,9 @@ fn main() {
     println!("cargo::rerun-if-env-changed=FLASHLOOM_LINUX");
     println!("cargo::rerun-if-changed=shim");
     let Some(trees) = env::var_os("FLASHLOOM_LINUX").map(PathBuf::from) else {
-        fail("FLASHLOOM_LINUX has to name a folder with the kernel source trees 6.1 and 6.12; kernel/policies/fetch makes it");
+        fail(
+            "FLASHLOOM_LINUX has to name a folder with the kernel source trees 6.1 and 6.12; kernel/policies/fetch makes it",
+        );
     };
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     for (version, has_priority) in VERSIONS {
@@ -69,7 +70,10 @@ fn main() {
         compile(version, has_priority, &here, &out);
     }
     println!("cargo::rustc-link-search=native={}", out.display());
-    println!("cargo::rustc-env=FLASHLOOM_LINUX_VERSIONS={}", VERSIONS.map(|(version, _)| point_release(&trees.join(version))).join(" "));
+    println!(
+        "cargo::rustc-env=FLASHLOOM_LINUX_VERSIONS={}",
+        VERSIONS.map(|(version, _)| point_release(&trees.join(version))).join(" ")
+    );
 }
 
 fn fail(what: &str) -> ! {
@@ -144,10 +148,7 @@ fn compile(version: &str, has_priority: bool, here: &Path, out: &Path) {
     }
     let objects = build.compile_intermediates();
     let whole = here.join("whole.o");
-    run(Command::new("ld")
-        .args(["-r", "--gc-sections", "-u", &calls, "-o"])
-        .arg(&whole)
-        .args(&objects));
+    run(Command::new("ld").args(["-r", "--gc-sections", "-u", &calls, "-o"]).arg(&whole).args(&objects));
     run(Command::new("objcopy").arg(format!("--keep-global-symbol={calls}")).arg(&whole));
     let archive = out.join(format!("lib{calls}.a"));
     let _ = fs::remove_file(&archive);

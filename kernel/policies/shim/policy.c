@@ -30,6 +30,7 @@ struct policy {
 	struct machine machine;
 	struct request_queue queue;
 	struct gendisk disk;
+	struct block_device whole;
 	struct backing_dev_info bdi;
 	struct blk_mq_tag_set tag_set;
 	struct blk_mq_tags sched_tags;
@@ -259,6 +260,8 @@ static struct policy *policy_new(const char *name, const struct policy_setup *se
 	q->disk = &policy->disk;
 	policy->disk.queue = q;
 	policy->disk.bdi = &policy->bdi;
+	policy->disk.part0 = &policy->whole;
+	policy->whole.bd_nr_sectors = setup->device_sectors;
 	q->nr_requests = setup->nr_requests;
 	q->nr_hw_queues = 1;
 	q->tag_set = &policy->tag_set;

@@ -291,6 +291,8 @@ impl Scheduler for Compiled {
         if (queued, started) == (waiting, at_device) {
             return Ok(());
         }
-        Err(violation!("{waiting} requests wait and {at_device} are at the device, in the kernel {queued} and {started}"))
+        Err(violation!(
+            "{waiting} requests wait and {at_device} are at the device, in the kernel {queued} and {started}"
+        ))
     }
 }

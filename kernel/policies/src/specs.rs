@@ -23,7 +23,9 @@ macro_rules! spec {
             summary: concat!($kernel, " as compiled from the sources of Linux ", $version),
             details: concat!(
                 "The kernel's own code, in a shim that stands for the rest of the kernel. Parameters are the \
-                 attributes of ", $kernel, " in sysfs. The built-in schedulers are written in this project's words; \
+                 attributes of ",
+                $kernel,
+                " in sysfs. The built-in schedulers are written in this project's words; \
                  this one is the judge of what they do."
             ),
             source: concat!("Linux ", $version, ", block/, compiled; kernel/policies/README.md"),
@@ -36,7 +38,14 @@ macro_rules! spec {
 
 const fn time(name: &'static str, default_ns: u64, help: &'static str) -> Param {
     let kind = Kind::Time { min: 0, max: 3_600 * S };
-    Param { name, kind, default: Value::Time(default_ns), help, tradeoff: "See the kernel's documentation.", used: None }
+    Param {
+        name,
+        kind,
+        default: Value::Time(default_ns),
+        help,
+        tradeoff: "See the kernel's documentation.",
+        used: None,
+    }
 }
 
 const fn flag(name: &'static str, default: bool, help: &'static str) -> Param {
@@ -63,12 +72,12 @@ const BFQ_PARAMS: &[Param] = &[
 ];
 
 static SPECS: [(PolicySpec, Version, &str); 6] = [
-    (spec!("linux-6.1/mq-deadline", "mq-deadline", "6.1", MqDeadlineParams::PARAMS), Version::V6_1, "mq-deadline"),
-    (spec!("linux-6.1/kyber", "kyber", "6.1", KyberParams::PARAMS), Version::V6_1, "kyber"),
-    (spec!("linux-6.1/bfq", "bfq", "6.1", BFQ_PARAMS), Version::V6_1, "bfq"),
-    (spec!("linux-6.12/mq-deadline", "mq-deadline", "6.12", MqDeadlineParams::PARAMS), Version::V6_12, "mq-deadline"),
-    (spec!("linux-6.12/kyber", "kyber", "6.12", KyberParams::PARAMS), Version::V6_12, "kyber"),
-    (spec!("linux-6.12/bfq", "bfq", "6.12", BFQ_PARAMS), Version::V6_12, "bfq"),
+    (spec!("linux-6-1-mq-deadline", "mq-deadline", "6.1", MqDeadlineParams::PARAMS), Version::V6_1, "mq-deadline"),
+    (spec!("linux-6-1-kyber", "kyber", "6.1", KyberParams::PARAMS), Version::V6_1, "kyber"),
+    (spec!("linux-6-1-bfq", "bfq", "6.1", BFQ_PARAMS), Version::V6_1, "bfq"),
+    (spec!("linux-6-12-mq-deadline", "mq-deadline", "6.12", MqDeadlineParams::PARAMS), Version::V6_12, "mq-deadline"),
+    (spec!("linux-6-12-kyber", "kyber", "6.12", KyberParams::PARAMS), Version::V6_12, "kyber"),
+    (spec!("linux-6-12-bfq", "bfq", "6.12", BFQ_PARAMS), Version::V6_12, "bfq"),
 ];
 
 /// The compiled schedulers, for [`Slot::add`](flashloom_units::Slot::add).

@@ -21,8 +21,20 @@ const SECTORS: u64 = 1 << 20;
 
 /// What was compared, by kind.
 const KINDS: [&str; 14] = [
-    "dispatched", "idle", "not yet", "expired", "inserted", "full", "merged at the back", "merged at the front",
-    "joined", "completed", "returned", "time passed", "attributes changed", "aged or resized",
+    "dispatched",
+    "idle",
+    "not yet",
+    "expired",
+    "inserted",
+    "full",
+    "merged at the back",
+    "merged at the front",
+    "joined",
+    "completed",
+    "returned",
+    "time passed",
+    "attributes changed",
+    "aged or resized",
 ];
 type Counts = [u64; KINDS.len()];
 
@@ -163,14 +175,21 @@ impl<'a> Run<'a> {
     }
 
     fn at(&self) -> String {
-        format!("linux-{}/{}, seed {}, request {}, {} ns", self.case.version.name(), self.case.name, self.seed,
-            self.cookies, self.now)
+        format!(
+            "linux-{}/{}, seed {}, request {}, {} ns",
+            self.case.version.name(),
+            self.case.name,
+            self.seed,
+            self.cookies,
+            self.now
+        )
     }
 
     fn submit(&mut self) {
         let random = &mut self.random;
         let op = self.ops[random.below(self.ops.len() as u64) as usize];
-        let flags = [0, 0, 0, 0, Request::SYNC, Request::SYNC, Request::FUA, Request::PREFLUSH][random.below(8) as usize];
+        let flags =
+            [0, 0, 0, 0, Request::SYNC, Request::SYNC, Request::FUA, Request::PREFLUSH][random.below(8) as usize];
         let flags = if op == Op::Write { flags } else { 0 };
         let flags = flags | self.priorities[random.below(self.priorities.len() as u64) as usize];
         let (lba, sectors) = (4 * random.below(self.places), 4 * (1 + random.below(4)) as u32);
@@ -312,7 +331,13 @@ fn judge(case: &Case) {
         seed += 1;
     }
     let kinds: Vec<String> = KINDS.iter().zip(sums).map(|(kind, sum)| format!("{sum} {kind}")).collect();
-    println!("{} of Linux {} ({PACKAGES}), seeds 0 to {}: {}", case.name, case.version.name(), seed - 1, kinds.join(", "));
+    println!(
+        "{} of Linux {} ({PACKAGES}), seeds 0 to {}: {}",
+        case.name,
+        case.version.name(),
+        seed - 1,
+        kinds.join(", ")
+    );
     for (kind, sum) in KINDS.iter().zip(sums) {
         let cannot = case.name == "kyber" && ["joined", "expired"].contains(kind);
         assert_eq!(sum == 0, cannot, "{kind}: {sum}");
