@@ -207,8 +207,8 @@ fn vary_page() -> Page {
 fn fit_page() -> Page {
     let text = "Keys of the drive that `flashloom fit` looks for, each with the two ends of its range, \
                 `\"device.read_time\" = [\"20us\", \"90us\"]`, or, of a key that is no quantity, with the values to \
-                try, `\"device.ways\" = [1, 2, 4]`. Ranges above 0 are searched by factors, others by steps. Everything but \
-                `fit` leaves them out. `docs/fit.md` has the rules.";
+                try, `\"device.ways\" = [1, 2, 4]`. Ranges above 0 are searched by factors, others by steps. \
+                Everything but `fit` leaves them out. `docs/fit.md` has the rules.";
     Page {
         names: vec![FIT.to_owned(), format!("[{FIT}]")],
         title: format!("[{FIT}]"),

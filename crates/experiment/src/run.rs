@@ -334,8 +334,8 @@ impl<'a> Prepared<'a> {
         self.run_watched(index, false, Watched::by_nobody(progress))
     }
 
-    /// Runs the workload of one variant, by its index, on a drive with other values of keys that have nothing to do with
-    /// the workload. An aged drive is taken if it is the same as that of the configuration.
+    /// Runs the workload of one variant, by its index, on a drive with other values of keys that have nothing to do
+    /// with the workload. An aged drive is taken if it is the same as that of the configuration.
     ///
     /// # Errors
     /// A check that failed.

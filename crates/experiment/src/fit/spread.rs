@@ -4,7 +4,8 @@
 //! noise        standard deviation of the objective over [`SEEDS`] seeds of the simulation, at the best point
 //! as good      an objective of at most that of the best point plus twice the noise
 //! of a range   the least and the greatest value among all simulated points that are as good: those of the searches,
-//!              and those on both sides of the best point along each parameter, away from it until it is as good no more
+//!              and those on both sides of the best point along each parameter, away from it until it is as good no
+//!              more
 //! of a list    the values of all combinations of which a point is as good
 //! determined   these values are within a tenth of the fitted one; of a range from 0, within a tenth of the range
 //! ```
