@@ -37,11 +37,6 @@ impl Merging {
         self.closed[id.at()] = false;
     }
 
-    /// Excludes a queued request from merging.
-    pub fn close(&mut self, id: RequestId) {
-        self.closed[id.at()] = true;
-    }
-
     /// True if a queued request may merge with anything.
     pub fn is_open(&self, requests: &Requests, id: RequestId) -> bool {
         let is_barrier = requests[id].flags & (Request::FUA | Request::PREFLUSH) != 0;

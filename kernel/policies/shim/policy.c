@@ -154,7 +154,8 @@ static blk_opf_t flags_of(const struct policy_request *request)
 	static const enum req_op ops[] = { REQ_OP_READ, REQ_OP_WRITE, REQ_OP_DISCARD };
 
 	return (__force blk_opf_t)ops[request->op] | (request->is_sync ? REQ_SYNC : 0) |
-		(request->is_fua ? REQ_FUA : 0) | (request->is_preflush ? REQ_PREFLUSH : 0);
+		(request->is_fua ? REQ_FUA : 0) | (request->is_preflush ? REQ_PREFLUSH : 0) |
+		(request->is_alone ? REQ_NOMERGE : 0);
 }
 
 static struct bio *new_bio(const struct policy_request *request)

@@ -33,6 +33,8 @@ struct policy_request {
 	/* Class and level as Linux numbers them. */
 	uint16_t ioprio;
 	bool is_sync, is_fua, is_preflush;
+	/* Whether it merges with nothing. */
+	bool is_alone;
 };
 
 /* How a request that came was merged. */

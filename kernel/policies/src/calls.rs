@@ -34,6 +34,7 @@ pub struct Incoming {
     pub is_sync: bool,
     pub is_fua: bool,
     pub is_preflush: bool,
+    pub is_alone: bool,
 }
 
 /// `struct policy_merge`.

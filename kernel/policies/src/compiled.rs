@@ -93,7 +93,7 @@ fn ioprio(flags: u8) -> u16 {
 }
 
 fn incoming(request: &Request) -> Incoming {
-    let Request { lba, sectors, task, op, flags, .. } = *request;
+    let Request { lba, sectors, task, op, flags, queue, handle, .. } = *request;
     Incoming {
         sector: lba,
         sectors,
@@ -107,6 +107,8 @@ fn incoming(request: &Request) -> Incoming {
         is_sync: flags & Request::SYNC != 0,
         is_fua: flags & Request::FUA != 0,
         is_preflush: flags & Request::PREFLUSH != 0,
+        // Of both the result of a merge has one, which the kernel does not know.
+        is_alone: (queue, handle) != (0, 0),
     }
 }
 
@@ -185,8 +187,17 @@ impl Compiled {
     }
 
     fn tags_for(&self, op: u32, is_sync: bool) -> u32 {
-        let request =
-            Incoming { sector: 0, sectors: 8, task: 0, op, ioprio: 0, is_sync, is_fua: false, is_preflush: false };
+        let request = Incoming {
+            sector: 0,
+            sectors: 8,
+            task: 0,
+            op,
+            ioprio: 0,
+            is_sync,
+            is_fua: false,
+            is_preflush: false,
+            is_alone: false,
+        };
         // SAFETY: as the type says.
         unsafe { (self.calls.tags)(self.running, self.now, &request) }
     }
@@ -219,6 +230,7 @@ impl Scheduler for Compiled {
         self.now = now;
         let queued = &requests[id];
         let request = Request::new(queued.op, queued.lba, queued.sectors).of_task(queued.task);
+        let request = request.on_queue(queued.queue).with_handle(queued.handle);
         let request = incoming(&request.with_flags(queued.flags));
         // SAFETY: as the type says.
         unsafe { (self.calls.insert)(self.running, now, id.0, &request) }

@@ -11,12 +11,11 @@ use std::collections::BTreeMap;
 use flashloom_host::scheduler::builtin;
 use flashloom_host::{Admission, BlockLayer, Decision, HostParams, Linux, RequestId};
 use flashloom_kernel_policies::{Compiled, PACKAGES, Version};
-use flashloom_units::{Figure, MS, Ns, ParamSet, Prng, US, Value};
+use flashloom_units::{Figure, MS, Ns, ParamSet, Prng, Value};
 use flashloom_workload::{Op, Priority, PriorityClass, Request};
 
 /// Choices that are compared for each scheduler and version if FLASHLOOM_CHOICES says nothing.
 const CHOICES: u64 = 20_000;
-const OPERATIONS: u32 = 4_000;
 const SECTORS: u64 = 1 << 20;
 
 /// What was compared, by kind.
@@ -61,6 +60,9 @@ struct Case {
     values: fn(&mut Prng, bool) -> Vec<Value>,
     /// Share of the runs with room for hundreds of requests, which kyber's tokens are a limit of.
     deep: f64,
+    /// Share of the drawn changes of attributes that are made: kyber takes long to answer to its targets.
+    changes: f64,
+    operations: u32,
 }
 
 /// `may_front_merge` is false in runs in which several requests that wait may begin alike.
@@ -78,7 +80,7 @@ fn deadline_values(random: &mut Prng, may_front_merge: bool) -> Vec<Value> {
 }
 
 fn kyber_values(random: &mut Prng, _may_front_merge: bool) -> Vec<Value> {
-    let scales = [1, 100 * US, 20 * MS, 4_000 * MS];
+    let scales = [MS, 20 * MS, 400 * MS, 4_000 * MS];
     let mut target = || {
         let below = scales[random.below(4) as usize];
         Value::Time(random.below(below))
@@ -288,12 +290,13 @@ impl<'a> Run<'a> {
                 self.now += self.random.below(self.pass_ns);
                 count(&mut self.counts, "time passed", 1);
             }
-            Step::Change => self.change(),
+            Step::Change if self.random.chance(self.case.changes) => self.change(),
+            Step::Change => {}
         }
     }
 
     fn operate(mut self) -> Counts {
-        for operation in 0..OPERATIONS {
+        for operation in 0..self.case.operations {
             self.step();
             if operation % 200 == 0 {
                 self.check();
@@ -346,20 +349,48 @@ fn judge(case: &Case) {
 
 #[test]
 fn mq_deadline_of_6_1_makes_the_kernels_choices() {
-    judge(&Case { name: "mq-deadline", version: Version::V6_1, values: deadline_values, deep: 0.1 });
+    judge(&Case {
+        name: "mq-deadline",
+        version: Version::V6_1,
+        values: deadline_values,
+        deep: 0.1,
+        changes: 1.0,
+        operations: 4_000,
+    });
 }
 
 #[test]
 fn mq_deadline_of_6_12_makes_the_kernels_choices() {
-    judge(&Case { name: "mq-deadline", version: Version::V6_12, values: deadline_values, deep: 0.1 });
+    judge(&Case {
+        name: "mq-deadline",
+        version: Version::V6_12,
+        values: deadline_values,
+        deep: 0.1,
+        changes: 1.0,
+        operations: 4_000,
+    });
 }
 
 #[test]
 fn kyber_of_6_1_makes_the_kernels_choices() {
-    judge(&Case { name: "kyber", version: Version::V6_1, values: kyber_values, deep: 0.6 });
+    judge(&Case {
+        name: "kyber",
+        version: Version::V6_1,
+        values: kyber_values,
+        deep: 0.6,
+        changes: 0.01,
+        operations: 20_000,
+    });
 }
 
 #[test]
 fn kyber_of_6_12_makes_the_kernels_choices() {
-    judge(&Case { name: "kyber", version: Version::V6_12, values: kyber_values, deep: 0.6 });
+    judge(&Case {
+        name: "kyber",
+        version: Version::V6_12,
+        values: kyber_values,
+        deep: 0.6,
+        changes: 0.01,
+        operations: 20_000,
+    });
 }

@@ -470,7 +470,7 @@ impl Scheduler for MqDeadline {
     }
 
     fn requeue(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
-        self.merging.close(id);
+        // It is nowhere that a merge could find it, as in the kernel.
         self.fifo.push_front(returned_of(class_of(requests[id].flags), self.linux), id);
         self.ticks.moment(self.ticks.at(now))
     }
