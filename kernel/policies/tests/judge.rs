@@ -15,7 +15,7 @@ use flashloom_units::{Figure, MS, Ns, ParamSet, Prng, Value};
 use flashloom_workload::{Op, Priority, PriorityClass, Request};
 
 /// Choices that are compared for each scheduler and version if FLASHLOOM_CHOICES says nothing.
-const CHOICES: u64 = 20_000;
+const CHOICES: u64 = 100_000;
 const SECTORS: u64 = 1 << 20;
 
 /// What was compared, by kind.
