@@ -136,11 +136,12 @@ impl Fit {
         let mut cells = Vec::new();
         let mut devices = Vec::new();
         for input in inputs {
+            let text = text_of(input)?;
             if !begins_as(input, fio_output::is_json) {
                 let refusal = Refusal::new("this is not JSON", "the JSON of fio: --output-format=json");
                 return Err(refusal.in_file(input).into());
             }
-            for job in fio_output::read(input, &text_of(input)?)? {
+            for job in fio_output::read(input, &text)? {
                 devices.push((input.clone(), device(&job).map(str::to_owned)));
                 let load = |of_load: &[String]| {
                     Experiment::from_source(catalog, source.clone(), &[sets, of_load].concat(), None)
