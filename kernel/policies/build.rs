@@ -55,9 +55,7 @@ fn main() {
     println!("cargo::rerun-if-env-changed=FLASHLOOM_LINUX");
     println!("cargo::rerun-if-changed=shim");
     let Some(trees) = env::var_os("FLASHLOOM_LINUX").map(PathBuf::from) else {
-        fail(
-            "FLASHLOOM_LINUX has to name a folder with the source trees 6.1 and 6.12; kernel/policies/fetch makes it",
-        );
+        fail("FLASHLOOM_LINUX has to name a folder with the source trees 6.1 and 6.12; kernel/policies/fetch makes it");
     };
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     for (version, has_priority) in VERSIONS {

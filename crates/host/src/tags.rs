@@ -43,8 +43,8 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Number of tags that a limit leaves of a set. Linux 6.1 applies it to each word of the bitmap of tags, 6.12 shares
-    /// it out among them. A limit that comes to no tag at all is none.
+    /// Number of tags that a limit leaves of a set. Linux 6.1 applies it to each word of the bitmap of tags, 6.12
+    /// shares it out among them. A limit that comes to no tag at all is none.
     pub fn of(self, tags: u32, linux: Linux) -> u32 {
         let word = word_bits(tags);
         let words = (0..tags.div_ceil(word)).map(|at| (u64::from(at), u64::from(word.min(tags - at * word))));
