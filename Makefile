@@ -53,7 +53,7 @@ WHEEL = rm -rf $(PYTHON)/wheels; $(MATURIN) build --quiet --locked \
 # Followed by the folder of the program whose numbers the package has to have.
 TRY = $(PACKAGE)/try $(PYTHON)
 
-.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce docs site kernel test-kernel test-kernel-debug test-policies judge test-report requirements acceptance replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
+.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce docs site kernel test-kernel test-kernel-debug test-policies judge acceptance-policies test-report requirements acceptance replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -230,6 +230,10 @@ test-policies: ## Tests the kernel's own schedulers as policies, and judges the 
 judge: test-policies ## Judges them with a million choices each, and has the judge find what breaks a rule.
 	cd kernel/policies && FLASHLOOM_CHOICES=1000000 $(POLICIES) test --locked --test judge -- --nocapture --test-threads=1
 	kernel/policies/mutants $(LINUX)
+
+acceptance-policies: test-policies ## Runs the kernel's own schedulers on recordings in the folder TRACES, twice.
+	cd kernel/policies && FLASHLOOM_TRACES=$(abspath $(TRACES)) $(POLICIES) test --locked --release --features program \
+	  --test recordings -- --ignored --nocapture
 
 # It needs Chromium and npm, and what requirements.txt lists, so that it is no part of `test`. With SCREENSHOTS=1 it
 # takes those of docs/report.md anew.

@@ -80,7 +80,7 @@ fn deadline_values(random: &mut Prng, may_front_merge: bool) -> Vec<Value> {
 }
 
 fn kyber_values(random: &mut Prng, _may_front_merge: bool) -> Vec<Value> {
-    let scales = [MS, 20 * MS, 400 * MS, 4_000 * MS];
+    let scales = [MS, 10 * MS, 100 * MS, 4_000 * MS];
     let mut target = || {
         let below = scales[random.below(4) as usize];
         Value::Time(random.below(below))
@@ -164,7 +164,7 @@ impl<'a> Run<'a> {
             priorities,
             places: [12, 100, 5_000][random.below(3) as usize],
             now: 0,
-            pass_ns: [MS, 10 * MS, 60 * MS, 300 * MS][random.below(4) as usize],
+            pass_ns: [4 * MS, 20 * MS, 60 * MS, 300 * MS][random.below(4) as usize],
             cookies: 0,
             is_distinct,
             beginnings: BTreeMap::new(),
@@ -378,8 +378,8 @@ fn kyber_of_6_1_makes_the_kernels_choices() {
         version: Version::V6_1,
         values: kyber_values,
         deep: 0.6,
-        changes: 0.01,
-        operations: 20_000,
+        changes: 0.05,
+        operations: 40_000,
     });
 }
 
@@ -390,7 +390,7 @@ fn kyber_of_6_12_makes_the_kernels_choices() {
         version: Version::V6_12,
         values: kyber_values,
         deep: 0.6,
-        changes: 0.01,
-        operations: 20_000,
+        changes: 0.05,
+        operations: 40_000,
     });
 }

@@ -176,10 +176,8 @@ impl Model {
         }
         loop {
             kept = self.waiting[self.mq_at(kept.serial)].clone();
-            let Some(before) = self.mq_ending_at(kept.lba, u64::MAX) else { break };
-            if !self.mq_may_join(&before, &kept) {
-                break;
-            }
+            let before = self.mq_ending_at(kept.lba, u64::MAX).filter(|before| self.mq_may_join(before, &kept));
+            let Some(before) = before else { return };
             let (class, direction) = queue(&kept);
             let sorted = self.mq_sorted(class, direction);
             self.mq_join(&before, &kept, &sorted);
