@@ -179,6 +179,22 @@ fn a_known_drive_comes_back_from_what_fio_measured_of_it() {
     let prepared = Prepared::new(&used).unwrap_or_else(|problems| panic!("{problems}"));
     let inputs = prepared.inputs(0);
     assert!(inputs.iter().any(|input| input.role == "preset" && input.name.ends_with("mine.toml")), "{inputs:?}");
+
+    // Names of files and jobs may be a stranger's: whatever they are, they stay within their comments.
+    let hostile = "x\n[ftl]\r\ngc_threshold = 77 # \u{1b}[31m\u{202e}";
+    let mut poisoned = result.clone();
+    poisoned.start = hostile.to_owned();
+    poisoned.warnings = vec![hostile.to_owned()];
+    for cell in &mut poisoned.cells {
+        (cell.input, cell.job, cell.load) = (hostile.to_owned(), Some(hostile.to_owned()), hostile.to_owned());
+    }
+    let poisoned = fitted_preset(&poisoned, &config);
+    lab.write("drives/mine.toml", &poisoned);
+    let again = Experiment::load_run(&Catalog::builtin(), &lab.text("use.toml"), &[]);
+    let again = again.unwrap_or_else(|problems| panic!("{problems}\n{poisoned}"));
+    assert_eq!(again.variants[0].config.to_toml(), used.variants[0].config.to_toml());
+    assert_eq!(poisoned.lines().count() + result.warnings.len(), preset.lines().count() + 1, "no line is a name's");
+    assert!(poisoned.contains("x\\n[ftl]\\r\\ngc_threshold") && !poisoned.contains(['\u{1b}', '\u{202e}', '\r']));
 }
 
 /// Progress that ends a fit after so many simulations.

@@ -8,6 +8,7 @@
 use flashloom_units::Ns;
 use serde::{Deserialize, Serialize};
 
+use crate::Nand;
 use crate::geometry::{Geometry, Shape};
 use crate::id::{BlockId, PlaneId};
 use crate::params::NandParams;
@@ -180,5 +181,76 @@ impl CellModes {
     /// Whether a block is in the other mode.
     pub(crate) fn has(&self, block: BlockId) -> bool {
         self.of_block[block.at()] != Use::Never
+    }
+}
+
+impl Nand {
+    /// Uses the blocks of a region in its cell mode. Call before anything is programmed.
+    ///
+    /// # Panics
+    /// The region is not within the array, or the array has a third cell mode with it.
+    #[must_use]
+    pub fn with_region(mut self, region: &Region) -> Self {
+        assert!(region.is_within(&self.geometry), "a region of the array: {region:?}");
+        if let Some(cells) = region.cells {
+            self = self.with_cells(cells);
+            self.cells.iter_mut().for_each(|cells| cells.set(&self.geometry, region));
+        }
+        self
+    }
+
+    /// Lets blocks be used in another cell mode than the array's, each until its next erase:
+    /// [`Self::use_other_cells`].
+    ///
+    /// # Panics
+    /// A block has more pages in it than the array's own have, or the array has a third cell mode with it.
+    #[must_use]
+    pub fn with_cells(mut self, other: CellMode) -> Self {
+        assert!((1..=self.geometry.pages).contains(&other.pages), "a mode of the array's blocks: {other:?}");
+        let cells = self.cells.get_or_insert_with(|| Box::new(CellModes::new(&self.geometry, other)));
+        assert_eq!(cells.other, other, "an array has one cell mode beside its own");
+        self
+    }
+
+    /// Uses an erased block in the other cell mode until its next erase.
+    ///
+    /// # Panics
+    /// The array has no other cell mode.
+    pub fn use_other_cells(&mut self, block: BlockId) {
+        debug_assert_eq!(self.written[block.at()], 0, "the mode of a block changes while it is erased");
+        self.cells.as_mut().expect("an array built with another cell mode").enter(block);
+    }
+
+    /// The other cell mode, if blocks are or can be used in one.
+    pub fn other_cells(&self) -> Option<CellMode> {
+        self.cells.as_ref().map(|cells| cells.other)
+    }
+
+    /// Erases of each block in the other cell mode: since the array was new, and before the last reset of the counters.
+    /// Empty without another mode.
+    pub fn erase_counts_of_other_cells(&self) -> (&[u32], &[u32]) {
+        self.cells.as_ref().map_or((&[], &[]), |cells| (&cells.erases, &cells.erases_before))
+    }
+
+    /// Pages read and programmed in the other cell mode since the last reset of the counters; `None` without one.
+    pub fn other_pages(&self) -> Option<OtherPages> {
+        let moved = self.timed.as_ref().map_or(0, |timed| timed.moved_to_other);
+        let with_moved = |pages: OtherPages| OtherPages { reads: pages.reads.saturating_add_signed(moved), ..pages };
+        self.cells.as_ref().map(|cells| with_moved(cells.pages))
+    }
+
+    /// Whether a block is in the other cell mode, as emitted.
+    pub fn has_other_cells(&self, block: BlockId) -> bool {
+        self.cells.as_ref().is_some_and(|cells| cells.has(block))
+    }
+
+    /// What the rows of a block begin with ([`self`]): its first page's. `has` says whether the block is in the other
+    /// cell mode, and counts what is done with it.
+    #[inline(always)]
+    pub(crate) fn row_of(&mut self, block: BlockId, has: fn(&mut CellModes, BlockId) -> bool) -> u16 {
+        match &mut self.cells {
+            None => 0,
+            Some(cells) => u16::from(has(cells, block)) * self.geometry.pages as u16,
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The file of a fitted drive: what `device.preset = "./mydrive.toml"` takes, with what is known of the fit in
 //! comments.
 
-use flashloom_units::Value;
+use flashloom_units::{Value, visible_whole_line};
 
 use super::result::{ErrorResult, FitResult, FittedCell, FittedParameter, SummaryResult};
 use super::signed;
@@ -14,8 +14,9 @@ const SECTIONS_OF_DRIVES: [&str; 4] = ["device", "buffer", "ftl", "host"];
 /// The file of a fitted drive.
 pub fn fitted_preset(result: &FitResult, config: &Config) -> String {
     let mut text = String::new();
+    // Names of files and jobs may be a stranger's: a newline in one would begin a line that is no comment.
     let mut line = |line: String| {
-        text.push_str(line.trim_end());
+        text.push_str(&visible_whole_line(line.trim_end()));
         text.push('\n');
     };
     line(format!("# A drive fitted by flashloom {}: device.preset = \"./THIS-FILE.toml\"", env!("CARGO_PKG_VERSION")));
@@ -58,7 +59,7 @@ pub fn fitted_preset(result: &FitResult, config: &Config) -> String {
             line(format!("#   {}: {} is as good", one.key, as_good(one)));
         }
     }
-    result.warnings.iter().for_each(|warning| line(format!("# Warning: {}", warning.replace('\n', " "))));
+    result.warnings.iter().for_each(|warning| line(format!("# Warning: {warning}")));
     let fitted = |path: &str| result.parameters.iter().find(|parameter| parameter.key == path);
     let mut table = String::new();
     for (key, value) in config.values() {
