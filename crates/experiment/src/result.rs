@@ -19,11 +19,12 @@ pub const COMPARE_SCHEMA: &str = "flashloom/compare/1";
 pub const NOT_FOUND_OUT: [&str; 3] = ["config", "provenance", "run"];
 
 macro_rules! result_types {
-    ($($(#[doc = $doc:literal])+ $name:ident {
+    ($($(#[doc = $doc:literal])+ $(#[serde($read:meta)])? $name:ident {
         $($(#[doc = $help:literal])+ $(#[$attribute:meta])* $field:ident: $type:ty,)+
     })+) => {$(
         $(#[doc = $doc])+
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        $(#[serde($read)])?
         pub struct $name {
             $($(#[doc = $help])+ $(#[$attribute])* pub $field: $type,)+
         }
@@ -32,6 +33,7 @@ macro_rules! result_types {
 
 mod anatomy;
 mod bounds;
+mod contradiction;
 mod energy;
 mod ftl;
 mod hints;
@@ -140,6 +142,7 @@ result_types! {
     }
 
     /// Requests of the host.
+    #[serde(remote = "Self")]
     HostResult {
         /// Requests that arrived.
         requests: u64,
@@ -231,6 +234,7 @@ result_types! {
     }
 
     /// A distribution in nanoseconds: exact moments and extremes, percentiles to three digits.
+    #[serde(remote = "Self")]
     Distribution {
         /// Number of samples.
         count: u64,
@@ -439,6 +443,7 @@ result_types! {
     }
 
     /// Flash operations by origin.
+    #[serde(remote = "Self")]
     ByOrigin {
         /// All operations.
         total: u64,
@@ -470,6 +475,7 @@ result_types! {
     }
 
     /// Distribution of erases over the blocks.
+    #[serde(remote = "Self")]
     EraseCount {
         /// Erases of the least erased block.
         min: u32,

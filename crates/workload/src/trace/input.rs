@@ -17,6 +17,17 @@ const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The end of the magic of a frame that zstd skips, behind a byte from 0x50 to 0x5f: some programs put one in front.
 const ZSTD_SKIPPED: [u8; 3] = [0x2a, 0x4d, 0x18];
 
+/// Other compressions and archives, by their first four bytes, at which no format of a recording begins.
+const NOT_READ: [(&str, [u8; 4]); 7] = [
+    ("xz", [0xfd, b'7', b'z', b'X']),
+    ("snappy", [0xff, 0x06, 0x00, 0x00]),
+    ("lz4", [0x04, 0x22, 0x4d, 0x18]),
+    ("7z", [b'7', b'z', 0xbc, 0xaf]),
+    ("zip", *b"PK\x03\x04"),
+    ("rar", *b"Rar!"),
+    ("bzip2", *b"BZh9"),
+];
+
 /// An input that can be opened, and opened again to find the place of a problem.
 #[derive(Clone, Debug)]
 pub(crate) struct Input {
@@ -105,6 +116,10 @@ fn decompressed(mut raw: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send
     let is_gzip = head.starts_with(&GZIP_MAGIC);
     let is_skipped = head.first().is_some_and(|first| first >> 4 == 5) && head[1..] == ZSTD_SKIPPED;
     let is_zstd = head.starts_with(&ZSTD_MAGIC) || is_skipped;
+    if let Some((name, _)) = NOT_READ.iter().find(|(_, magic)| head == magic) {
+        let found = format!("it is compressed by {name}; gzip and zstd are read, so compress it anew");
+        return Err(io::Error::new(io::ErrorKind::Unsupported, found));
+    }
     let whole = Cursor::new(head).chain(raw);
     Ok(if is_gzip {
         read_ahead(Box::new(flate2::read::MultiGzDecoder::new(whole)))
@@ -279,6 +294,14 @@ mod tests {
         let zstd = |bytes: &[u8]| zstd::encode_all(bytes, 1).unwrap();
         assert_eq!(lines(&[gzip(b"a\n"), gzip(b"b\n")].concat()), ["a", "b"]);
         assert_eq!(lines(&[zstd(b"a\n"), zstd(b"b\n")].concat()), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_compression_that_is_not_read_is_named() {
+        let snappy = b"\xff\x06\x00\x00sNaPpY\x00\x01";
+        let problem = Input::memory("trace.sz", snappy[..].into()).open().err().expect("it is refused");
+        assert!(problem.refusal.found.contains("compressed by snappy; gzip and zstd are read"), "{problem}");
+        assert_eq!(lines(b"BZh\n"), ["BZh"]);
     }
 
     #[test]
