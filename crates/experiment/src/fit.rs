@@ -20,6 +20,7 @@ mod search;
 mod space;
 mod spread;
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,7 +34,7 @@ use crate::run::{Failure, Prepared, Progress, program_sha256};
 use crate::validate::{begins_as, fio_output, text_of};
 use cell::{Cell, device, two_devices};
 use combination::{Combination, Footprint};
-use evaluate::Evaluator;
+use evaluate::{Evaluator, IMPOSSIBLE};
 use search::{Found, Search, search};
 use space::{MOST_COMBINATIONS, Space, too_many};
 use spread::{SEEDS, Spread, spread};
@@ -116,7 +117,10 @@ pub struct Fit {
 
 /// Where a fit starts.
 struct Start {
+    /// The preset or file, and the options that change it.
     name: String,
+    /// Files that it is made of.
+    files: Vec<PathBuf>,
     source: Source,
     /// The start's own configuration, with the options.
     variant: Variant,
@@ -163,7 +167,9 @@ impl Fit {
             check_key(&axis.key.path()).map_err(|refusal| base.problem_of_range(axis, refusal))?;
         }
         let variant = base.variants[0].clone();
-        let start = Start { name: start.to_owned(), source, variant };
+        let files = base.inputs().into_iter().skip(usize::from(is_preset(start))).collect();
+        let changed = if sets.is_empty() { String::new() } else { format!(" with {}", sets.join(", ")) };
+        let start = Start { name: start.to_owned() + &changed, files, source, variant };
         let (combinations, left_out) = (Vec::new(), Vec::new());
         let inputs = inputs.to_vec();
         let mut fit = Self { start, inputs, hold_out, requests, restarts, seed, cells, space, combinations, left_out };
@@ -174,8 +180,7 @@ impl Fit {
 
     /// Files that are read.
     pub fn inputs(&self) -> Vec<PathBuf> {
-        let start = (!is_preset(&self.start.name)).then(|| PathBuf::from(&self.start.name));
-        start.into_iter().chain(self.inputs.iter().map(PathBuf::from)).collect()
+        self.start.files.iter().cloned().chain(self.inputs.iter().map(PathBuf::from)).collect()
     }
 
     /// Indices of the cells that the result is fitted to, and of those that it is judged by.
@@ -185,8 +190,18 @@ impl Fit {
         [fitted, held_out]
     }
 
-    /// Refuses too few cells.
+    /// Refuses too few cells, and those that are there twice: one of them would be judged by what the other was fitted
+    /// to.
     fn check_cells(&self) -> Result<(), Problem> {
+        let mut known = BTreeMap::new();
+        for cell in &self.cells {
+            let measured = format!("{:?}", (&cell.load, &cell.recorded));
+            if let Some(first) = known.insert(measured, cell) {
+                let found = format!("job {:?} has the same figures as {:?} of {}", cell.job, first.job, first.input);
+                let refusal = Refusal::new(found, "each measurement once");
+                return Err(refusal.help("held out, it would be judged by itself").in_file(&cell.input));
+            }
+        }
         let refuse = |found: String, expected: String, help: &str| {
             Err(Refusal::new(found, expected).help(help).in_file(self.inputs.first().map_or("fit", String::as_str)))
         };
@@ -284,12 +299,8 @@ impl Fit {
     /// # Errors
     /// A problem of an input with a drive, or a simulation that failed.
     pub fn run(&self, journal: Journal, progress: &dyn Progress) -> Result<FitResult, Failure> {
-        let first = |Problems(problems)| {
-            let problem = Vec::<Problem>::into_iter(problems).next();
-            problem.map_or_else(|| Failure::Unkept("an input cannot be prepared".to_owned()), Failure::Input)
-        };
         let prepared = self.cells.iter().map(|cell| Prepared::new(&cell.experiment)).collect::<Result<Vec<_>, _>>();
-        let prepared = prepared.map_err(first)?;
+        let prepared = prepared.map_err(evaluate::first)?;
         let evaluator = Evaluator::new(&self.space, &self.combinations, &self.cells, prepared, journal, progress);
         let [fitted, held_out] = self.parts();
         let mut of_others: Vec<Search> = Vec::new();
@@ -301,6 +312,12 @@ impl Fit {
         }
         let known: Vec<Found> = of_others.iter().map(|search| search.best.clone()).collect();
         let found = search(&evaluator, &fitted, self.restarts, self.seed, &known)?;
+        if found.best.objective >= IMPOSSIBLE / fitted.len() as f64 {
+            let found = "no drive within these ranges that serves every request of the inputs";
+            let refusal = Refusal::new(found, "at least one");
+            let help = "`flashloom run` with the values of the start says what fails";
+            return Err(Failure::Input(refusal.help(help).in_file(&self.start.name)));
+        }
         let spread = spread(&evaluator, &fitted, &found)?;
         let mut cells = Vec::with_capacity(self.cells.len());
         for (index, cell) in self.cells.iter().enumerate() {

@@ -61,9 +61,13 @@ impl Lab {
     /// Runs fio on a drive with these options, once for each depth and size of blocks; returns the names of its
     /// outputs.
     fn measure(&self, drive: &[String], cells: &[(u32, &str)], requests: u64) -> Vec<String> {
+        self.measure_of("randread", drive, cells, requests)
+    }
+
+    fn measure_of(&self, pattern: &str, drive: &[String], cells: &[(u32, &str)], requests: u64) -> Vec<String> {
         let measure = |&(depth, size): &(u32, &str)| {
             let job = format!(
-                "[global]\ndirect=1\nioengine=libaio\nrw=randread\nbs={size}\niodepth={depth}\n\
+                "[global]\ndirect=1\nioengine=libaio\nrw={pattern}\nbs={size}\niodepth={depth}\n\
                  number_ios={requests}\nsize=100%\nnorandommap=1\n[job]\nfilename=/dev/nvme0n1\n"
             );
             self.write("job.fio", job);
@@ -261,6 +265,7 @@ fn what_cannot_be_fitted_is_refused_with_its_place() {
     refused(&["device.read_time=9us..9us"], "the empty range from 9us to 9us", "--vary:1:18");
     refused(&["device.read_time=9us,10us"], "`9us,10us` is not a range", "FROM..TO");
     refused(&["device.read_time=9us..10"], "`10` has no unit", "--vary:1:23");
+    refused(&["device.page_size=4KiB..16KiB"], "expected a size with a unit", "--vary:1:18");
     refused(&["device.ways=1,99999"], "`99999` is out of range", "--vary:1:15");
     refused(&["workload.queue_depth=1,2"], "`workload.queue_depth` as a parameter", "--vary:1:1");
     refused(&["device.ways=1..20", "device.channels=1..20"], "400 combinations", "at most 256");
@@ -295,6 +300,40 @@ fn what_cannot_be_fitted_is_refused_with_its_place() {
         let problem = lab.refusal(&inputs, &[]);
         assert!(problem.contains(found) && problem.contains("start.toml:2:"), "{written}: {problem}");
     }
+}
+
+#[test]
+fn a_measurement_that_is_there_twice_is_refused() {
+    let lab = Lab::new();
+    let inputs = lab.measure(&[], &CELLS[..2], 2_000);
+    let problem = lab.refusal(&[&inputs[..], &inputs[1..]].concat(), &VARIES[..1]);
+    assert!(problem.contains("job \"job\" has the same figures as \"job\" of ") && problem.contains("4k-4.json"));
+}
+
+#[test]
+fn on_a_drive_of_another_capacity_the_load_is_laid_out_anew() {
+    let lab = Lab::new();
+    let inputs = lab.measure_of("randwrite", &sets(&[("device.over_provisioning", "0.2")]), &[(4, "4k")], 2_000);
+    let fitted = |starts_with: &str| {
+        lab.write("start.toml", DRIVE.replace("[device]", &format!("[device]\nover_provisioning = {starts_with}")));
+        let fit = lab.load(&inputs, &["device.over_provisioning=0.1999..0.2"], HoldOut::None, 1);
+        let fit = fit.unwrap_or_else(|problems| panic!("{problems}"));
+        fit.run(Journal::in_memory(), &Quiet).expect("every check holds")
+    };
+    let [less, more] = ["0.1", "0.5"].map(fitted);
+    assert_eq!((less.objective, &less.cells[0].errors), (more.objective, &more.cells[0].errors));
+    assert!(!less.cells[0].errors.is_empty());
+}
+
+#[test]
+fn a_drive_that_does_not_live_through_the_load_fits_nothing() {
+    let lab = Lab::new();
+    let inputs = lab.measure_of("randwrite", &[], &[(4, "4k")], 20_000);
+    lab.write("start.toml", DRIVE.replace("[device]", "[device]\nprogram_failures = 0.05"));
+    let fit = lab.load(&inputs, &["device.read_time=20us..80us"], HoldOut::None, 1);
+    let fit = fit.unwrap_or_else(|problems| panic!("{problems}"));
+    let failure = fit.run(Journal::in_memory(), &Quiet).err().expect("no drive serves all");
+    assert!(failure.to_string().contains("no drive within these ranges"), "{failure}");
 }
 
 #[test]

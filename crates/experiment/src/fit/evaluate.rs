@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use flashloom_units::Value;
+use flashloom_units::{Problems, Value};
 use rayon::prelude::*;
 
 use super::cell::Cell;
@@ -11,10 +11,12 @@ use super::combination::Combination;
 use super::figures::Figures;
 use super::journal::Journal;
 use super::space::Space;
+use crate::config::Config;
 use crate::run::{AgedDrive, Failure, Prepared, Progress};
 
-/// Objective of a point whose values cannot work together: far above any other, so that searches turn back.
-const IMPOSSIBLE: f64 = 1e6;
+/// Error of a cell at a point whose values cannot work together, or whose drive does not serve what was measured: far
+/// above any other, so that searches turn back.
+pub const IMPOSSIBLE: f64 = 1e6;
 
 /// The aged drive of a combination, once it is needed; `None` if its runs age their own.
 type Shared = Mutex<Option<Option<Arc<AgedDrive>>>>;
@@ -86,7 +88,8 @@ impl<'a> Evaluator<'a> {
         let values = self.space.values(point);
         let error = |cell: &usize| -> Result<f64, Failure> {
             let simulated = self.figures(*cell, combination, &values, seed)?;
-            Ok(simulated.map_or(IMPOSSIBLE, |simulated| self.cells[*cell].recorded.error(&simulated)))
+            let error = simulated.and_then(|simulated| self.cells[*cell].recorded.error(&simulated));
+            Ok(error.unwrap_or(IMPOSSIBLE))
         };
         let errors: Vec<f64> = cells.par_iter().map(error).collect::<Result<_, Failure>>()?;
         Ok(errors.iter().sum::<f64>() / errors.len() as f64)
@@ -116,9 +119,19 @@ impl<'a> Evaluator<'a> {
         let experiment = prepared.experiment();
         let index = seed as usize * self.combinations.len() + combination;
         let Ok(variant) = experiment.replaced(&experiment.variants[index], &sets) else { return Ok(None) };
-        let drive = self.drive(combination)?;
-        let finished = prepared.run_as(index, &variant.config, drive.as_deref(), self.progress)?;
-        let figures = self.cells[cell].simulated(&finished.host);
+        let sectors = |config: &Config| config.device.capacity_sectors();
+        let finished = if sectors(&variant.config) == sectors(&experiment.variants[index].config) {
+            let drive = self.drive(combination)?;
+            prepared.run_as(index, &variant.config, drive.as_deref(), self.progress)?
+        } else {
+            // The load spans the drive, so that it is laid out anew on one of another size.
+            let mut own = experiment.clone();
+            own.variants = vec![variant];
+            Prepared::new(&own).map_err(first)?.run_as(0, &own.variants[0].config, None, self.progress)?
+        };
+        // A drive that fails requests is none that was measured.
+        let serves_all = finished.result.host.failed.is_none();
+        let figures = if serves_all { self.cells[cell].simulated(&finished.host) } else { Figures([None, None]) };
         self.journal.keep(cell, &at, &figures).map_err(Failure::Unkept)?;
         Ok(Some(figures))
     }
@@ -132,4 +145,10 @@ impl<'a> Evaluator<'a> {
         let drive = self.prepared[0].aged_drive(combination, self.progress)?;
         Ok(shared.insert(drive).clone())
     }
+}
+
+/// The first of some problems, as the failure of a fit.
+pub fn first(Problems(problems): Problems) -> Failure {
+    let problem = problems.into_iter().next();
+    problem.map_or_else(|| Failure::Unkept("an input cannot be prepared".to_owned()), Failure::Input)
 }

@@ -120,15 +120,19 @@ impl Figures {
         )
     }
 
-    /// Error of the cell with these simulated figures.
-    pub fn error(&self, simulated: &Self) -> f64 {
+    /// Error of the cell with these simulated figures; nothing if the simulation served none of the reads, or of the
+    /// writes, that were recorded.
+    pub fn error(&self, simulated: &Self) -> Option<f64> {
+        if self.0.iter().zip(&simulated.0).any(|(recorded, simulated)| recorded.is_some() && simulated.is_none()) {
+            return None;
+        }
         let (mut sum, mut count) = (0.0, 0_u32);
         for (_, quantity, _, [recorded, simulated]) in self.pairs(simulated) {
             let error = libm::log(simulated.max(1.0) / recorded) / QUANTITIES[quantity].scale;
             sum += error * error;
             count += 1;
         }
-        sum / f64::from(count.max(1))
+        (count > 0).then(|| sum / f64::from(count))
     }
 
     /// Error of each quantity, beside that of a model that says the recorded mean of every request.
@@ -156,11 +160,13 @@ mod tests {
     #[test]
     fn a_cell_is_as_far_as_its_quantities_are_on_average_in_their_scales() {
         let recorded = side(1_000.0, [Some(100), None, None, None]);
-        assert_eq!(recorded.error(&recorded), 0.0);
+        assert_eq!(recorded.error(&recorded), Some(0.0));
         // Twice the rate, half of the median: ln 2 over 7 %, and over 10 %.
         let simulated = side(2_000.0, [Some(50), Some(7), None, None]);
         let expected = ((libm::log(2.0) / 0.07).powi(2) + (libm::log(2.0) / 0.1).powi(2)) / 2.0;
-        assert!((recorded.error(&simulated) / expected - 1.0).abs() < 1e-12);
+        let error = recorded.error(&simulated).expect("both have reads");
+        assert!((error / expected - 1.0).abs() < 1e-12);
+        assert_eq!(recorded.error(&Figures([None, None])), None);
         assert_eq!(recorded.count(), 2);
     }
 

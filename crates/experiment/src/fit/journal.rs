@@ -69,7 +69,11 @@ impl Journal {
             Err(NoInput::Missing) => Vec::new(),
             Err(reason) => return Err(refuse(reason.to_string())),
         };
+        let header = Header { schema: SCHEMA.to_owned(), of: of.to_owned() };
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        if whole == 0 && !line_of(&header).is_ok_and(|line| line.as_bytes().starts_with(&bytes)) {
+            return Err(refuse("no journal of a fit".to_owned()));
+        }
         let mut known = BTreeMap::new();
         let mut lines = bytes[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         if let Some(first) = lines.next() {
@@ -92,7 +96,6 @@ impl Journal {
         }
         file.set_len(whole as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(cannot)?;
         if whole == 0 {
-            let header = Header { schema: SCHEMA.to_owned(), of: of.to_owned() };
             write_line(&mut file, &header).map_err(cannot)?;
         }
         let taken = known.len();
@@ -126,10 +129,12 @@ impl Journal {
     }
 }
 
+fn line_of(value: &impl Serialize) -> serde_json::Result<String> {
+    serde_json::to_string(value).map(|line| line + "\n")
+}
+
 fn write_line(file: &mut File, value: &impl Serialize) -> std::io::Result<()> {
-    let mut line = serde_json::to_string(value)?;
-    line.push('\n');
-    file.write_all(line.as_bytes())
+    file.write_all(line_of(value)?.as_bytes())
 }
 
 #[cfg(test)]
@@ -167,8 +172,11 @@ mod tests {
         Journal::open(&path, "a").unwrap();
         let refused = |of: &str| Journal::open(&path, of).err().expect("it is refused").to_string();
         assert!(refused("b").contains("the journal of another fit"));
-        fs::write(&path, "no journal\n").unwrap();
-        assert!(refused("a").contains("no journal of a fit"));
+        for text in ["no journal\n", "no journal", "{\"schema\":1}"] {
+            fs::write(&path, text).unwrap();
+            assert!(refused("a").contains("no journal of a fit"));
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
         fs::write(&path, format!("{{\"schema\":\"{SCHEMA}\",\"of\":\"a\"}}\n{{}}\n")).unwrap();
         assert!(refused("a").contains("line 2 is damaged"));
     }

@@ -196,7 +196,6 @@ impl Space {
 pub fn number(value: &Value) -> f64 {
     match *value {
         Value::Count(number)
-        | Value::Size(number)
         | Value::Time(number)
         | Value::Rate(number)
         | Value::Energy(number)
@@ -210,7 +209,6 @@ pub fn number(value: &Value) -> f64 {
 fn of_number(kind: &Kind, number: f64) -> Value {
     let whole = number.round() as u64;
     match kind {
-        Kind::Size { .. } => Value::Size(whole),
         Kind::Time { .. } => Value::Time(whole),
         Kind::Rate { .. } => Value::Rate(whole),
         Kind::Energy { .. } => Value::Energy(whole),

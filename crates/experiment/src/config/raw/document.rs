@@ -318,11 +318,12 @@ impl Reader<'_> {
 }
 
 impl Axis {
-    /// True if a fit takes any value of the key between two ends; of the others it takes those that are listed.
+    /// True if a fit takes any value of the key between two ends; of the others it takes those that are listed. Sizes
+    /// are listed: most have to be multiples of other sizes.
     pub fn is_range(&self) -> bool {
-        use Kind::{Energy, Power, Rate, Ratio, Size, Time};
+        use Kind::{Energy, Power, Rate, Ratio, Time};
         let kind = self.key.param().kind;
-        matches!(kind, Size { .. } | Time { .. } | Rate { .. } | Energy { .. } | Power { .. } | Ratio { .. })
+        matches!(kind, Time { .. } | Rate { .. } | Energy { .. } | Power { .. } | Ratio { .. })
     }
 
     /// Refuses a range of a fit that is none: other than two ends, or an end that is not above its beginning.
@@ -375,8 +376,7 @@ impl Axis {
 /// A quantity in its unit; nothing for other values.
 fn number(value: &Value) -> Option<f64> {
     match *value {
-        Value::Size(number) | Value::Time(number) | Value::Rate(number) | Value::Energy(number) => Some(number as f64),
-        Value::Power(number) => Some(number as f64),
+        Value::Time(number) | Value::Rate(number) | Value::Energy(number) | Value::Power(number) => Some(number as f64),
         Value::Ratio(number) => Some(number),
         _ => None,
     }
