@@ -32,207 +32,134 @@
  * No starvation: a request waits for the rest of the current sweep and for its
  * own, and no request is added to a sweep that has begun.
  *
- * Cost: only regions that were used are allocated. A dispatch touches at most
- * one node per level to find the next region, however many there are, and finds
- * the request in O(log n) of the n requests queued in that region.
+ * Cost: a dispatch finds the next region in the XArray by its mark, and the
+ * request in O(log n) of the n requests queued in that region.
  */
-#include <linux/bitops.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
+#include <linux/list.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/slab.h>
+#include <linux/xarray.h>
 
 #include "pardispatch_core.h"
 
 /*
- * Allocations happen under the caller's lock, so they must not sleep. A request
- * can go unsorted, so they leave the emergency reserves to reclaim.
+ * An insertion must not sleep: a task inserts on its way to sleep too. A
+ * request can go unsorted, so allocations leave the emergency reserves to
+ * reclaim.
  */
 #define PD_GFP	(GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC)
 
-#define PD_TOP_SHIFT	(PD_DIGIT_BITS * (PD_LEVELS - 1))
+/* The mark of regions with requests. */
+#define PD_PENDING	XA_MARK_0
 
 #define pd_rq(node)	rb_entry_safe(node, struct request, rb_node)
 #define pd_oldest(list)	list_first_entry_or_null(list, struct request, queuelist)
 
-static u32 pd_digit(u32 index, int shift)
+static unsigned long pd_index(const struct pd_core *core, sector_t pos)
 {
-	return (index >> shift) & (PD_FANOUT - 1);
+	return div64_u64(pos, core->region_sectors);
 }
 
-static u32 pd_index(u64 region_sectors, sector_t pos)
+static struct pd_region *pd_region_at(struct pd_core *core, sector_t pos)
 {
-	return min_t(u64, div64_u64(pos, region_sectors), PD_MAX_REGIONS - 1);
+	return xa_load(&core->regions, pd_index(core, pos));
 }
 
-static struct pd_node *pd_node_below(struct pd_node *node, void **slot)
-{
-	struct pd_node *below = kzalloc(sizeof(*below), PD_GFP);
-
-	if (below) {
-		below->parent = node;
-		*slot = below;
-	}
-	return below;
-}
-
-/*
- * The lowest-level node of a region. NULL if there is none: @make was false or
- * there was no memory.
+/**
+ * pd_region_missing - whether an insertion needs a new region
+ * @core: the scheduler
+ * @rq: a request that is not queued here
+ *
+ * Return: true if pd_insert() would fail without a region of pd_region_alloc().
  */
-static struct pd_node *pd_map_leaf(struct pd_map *map, u32 index, bool make)
+bool pd_region_missing(struct pd_core *core, const struct request *rq)
 {
-	const u32 first = index - pd_digit(index, 0);
-	struct pd_node *node = map->root;
-	int shift;
-
-	/* Most requests go to a few neighbouring regions. */
-	if (map->recent && map->recent->first == first)
-		return map->recent;
-	for (shift = PD_TOP_SHIFT; shift > 0; shift -= PD_DIGIT_BITS) {
-		void **slot = &node->slot[pd_digit(index, shift)];
-
-		if (*slot)
-			node = *slot;
-		else
-			node = make ? pd_node_below(node, slot) : NULL;
-		if (!node)
-			return NULL;
-	}
-	node->first = first;
-	map->recent = node;
-	return node;
+	return !pd_region_at(core, blk_rq_pos(rq));
 }
 
-/* The region with that number, allocated if new; NULL without memory. */
-static struct pd_region *pd_map_region(struct pd_map *map, u32 index)
+/**
+ * pd_region_alloc - allocate the region of a request
+ * @core: the scheduler
+ * @rq: a request that is not queued here
+ *
+ * The caller need not hold its lock.
+ *
+ * Return: a region for pd_insert() or pd_region_unused(), or NULL.
+ */
+struct pd_region *pd_region_alloc(struct pd_core *core,
+				  const struct request *rq)
 {
-	struct pd_node *leaf = pd_map_leaf(map, index, true);
-	struct pd_region *region;
-	void **slot;
+	struct pd_region *region = kzalloc(sizeof(*region), PD_GFP);
 	int i;
 
-	if (!leaf)
-		return NULL;
-	slot = &leaf->slot[pd_digit(index, 0)];
-	if (*slot)
-		return *slot;
-	region = kzalloc(sizeof(*region), PD_GFP);
 	if (!region)
 		return NULL;
+	region->core = core;
+	region->index = pd_index(core, blk_rq_pos(rq));
+	INIT_LIST_HEAD(&region->idle);
 	for (i = 0; i < 4; i++) {
 		struct pd_sweep *sweep = &region->sweep[i / 2][i % 2];
 
 		sweep->sorted = RB_ROOT_CACHED;
 		sweep->region = region;
 	}
-	region->leaf = leaf;
-	region->index = index;
 	/* So that its first turn takes reads, which tasks wait for. */
 	region->last_direction = WRITE;
-	*slot = region;
+	if (xa_reserve(&core->regions, region->index, PD_GFP)) {
+		kfree(region);
+		return NULL;
+	}
 	return region;
 }
 
-static void pd_node_free(struct pd_node *node, int shift)
+/**
+ * pd_region_unused - free a region that was allocated and is not needed
+ * @region: a region of pd_region_alloc() that pd_insert() has not taken
+ */
+void pd_region_unused(struct pd_region *region)
 {
-	int i;
-
-	for (i = 0; i < PD_FANOUT; i++) {
-		if (shift && node->slot[i])
-			pd_node_free(node->slot[i], shift - PD_DIGIT_BITS);
-		else
-			kfree(node->slot[i]);
-	}
-	kfree(node);
+	xa_release(&region->core->regions, region->index);
+	kfree(region);
 }
 
-/**
- * pd_map_init - initialize an empty map
- * @map: the map
- *
- * Return: 0 or -ENOMEM. May sleep.
- */
-int pd_map_init(struct pd_map *map)
+static void pd_region_free(struct pd_region *region)
 {
-	*map = (struct pd_map) {
-		.root = kzalloc(sizeof(*map->root), GFP_KERNEL),
-	};
-	return map->root ? 0 : -ENOMEM;
-}
-
-/**
- * pd_map_free - free a map and its regions
- * @map: a map from pd_map_init() that no scheduler uses
- *
- * Takes time proportional to the number of regions that were used.
- */
-void pd_map_free(struct pd_map *map)
-{
-	pd_node_free(map->root, PD_TOP_SHIFT);
-	*map = (struct pd_map) { };
+	xa_erase(&region->core->regions, region->index);
+	kfree(region);
 }
 
 /* Called when a region gets its first request. */
-static void pd_map_set_pending(struct pd_region *region)
+static void pd_region_begins(struct pd_region *region)
 {
-	struct pd_node *node = region->leaf;
-	u32 index = region->index;
-	bool known = false;
+	struct pd_core *core = region->core;
 
-	for (; node && !known; node = node->parent) {
-		known = node->pending;
-		node->pending |= 1ULL << pd_digit(index, 0);
-		index >>= PD_DIGIT_BITS;
+	if (!list_empty(&region->idle)) {
+		list_del_init(&region->idle);
+		core->nr_idle--;
 	}
-}
-
-/* Called when a region loses its last request. */
-static void pd_map_clear_pending(struct pd_region *region)
-{
-	struct pd_node *node = region->leaf;
-	u32 index = region->index;
-	u64 rest = 0;
-
-	for (; node && !rest; node = node->parent) {
-		node->pending &= ~(1ULL << pd_digit(index, 0));
-		rest = node->pending;
-		index >>= PD_DIGIT_BITS;
-	}
+	xa_set_mark(&core->regions, region->index, PD_PENDING);
 }
 
 /*
- * The next region with requests after @region, or the first one if @region is
- * NULL; NULL if there is none. Climbs to the first node that has requests in a
- * later slot, then descends to the lowest region there.
+ * Called when a region has lost its last request. It is kept for its next one,
+ * with the direction of its last turn and where that stopped, until too many
+ * others have been idle for a shorter time.
  */
-static struct pd_region *pd_map_next_pending(const struct pd_map *map,
-					     const struct pd_region *region)
+static void pd_region_ends(struct pd_region *region)
 {
-	struct pd_node *node = region ? region->leaf : map->root;
-	u64 later = node->pending;
-	int shift = PD_TOP_SHIFT;
+	struct pd_core *core = region->core;
 
-	if (region) {
-		shift = 0;
-		later &= ~1ULL << pd_digit(region->index, shift);
-		while (!later) {
-			node = node->parent;
-			if (!node)
-				return NULL;
-			shift += PD_DIGIT_BITS;
-			later = node->pending &
-				(~1ULL << pd_digit(region->index, shift));
-		}
-	}
-	if (!later)
-		return NULL;
-	for (; shift; shift -= PD_DIGIT_BITS) {
-		node = node->slot[__ffs64(later)];
-		later = node->pending;
-	}
-	return node->slot[__ffs64(later)];
+	xa_clear_mark(&core->regions, region->index, PD_PENDING);
+	list_add_tail(&region->idle, &core->idle);
+	if (core->nr_idle++ < core->max_idle)
+		return;
+	region = list_first_entry(&core->idle, struct pd_region, idle);
+	list_del_init(&region->idle);
+	core->nr_idle--;
+	pd_region_free(region);
 }
 
 static struct rb_root_cached *pd_tree(const struct request *rq)
@@ -314,40 +241,52 @@ static struct request *pd_tree_from(const struct rb_root_cached *tree,
 static void pd_join_region(struct pd_region *region, struct request *rq)
 {
 	if (!pd_has(region, READ) && !pd_has(region, WRITE))
-		pd_map_set_pending(region);
+		pd_region_begins(region);
 	rq->elv.priv[0] = pd_next_sweep(region, rq_data_dir(rq));
 	pd_tree_add(rq);
 }
 
+/* The caller calls pd_region_ends() if this was the last request. */
 static void pd_leave_region(struct request *rq)
 {
-	struct pd_region *region = pd_region_of(rq);
-
 	pd_tree_del(rq);
-	if (!pd_has(region, READ) && !pd_has(region, WRITE))
-		pd_map_clear_pending(region);
+	rq->elv.priv[0] = NULL;
 }
 
 /**
  * pd_init - initialize a scheduler without requests
  * @core: the scheduler
  * @region_sectors: the size of a region, at least one sector
- * @tunables: batches of at least one request, and expiry times
- *
- * Return: 0 or -ENOMEM. May sleep.
+ * @tunables: batches of at least one request, and expiry times; may change
+ * @stats: where to count
  */
-int pd_init(struct pd_core *core, u64 region_sectors,
-	    const struct pd_tunables *tunables)
+void pd_init(struct pd_core *core, u64 region_sectors,
+	     const struct pd_tunables *tunables, struct pd_stats *stats)
 {
 	*core = (struct pd_core) {
-		.tunables = *tunables,
+		.tunables = tunables,
+		.stats = stats,
 		.region_sectors = region_sectors,
-		.last_region = PD_MAX_REGIONS,
+		.max_idle = PD_MAX_IDLE,
+		.round = PD_NO_REGION,
+		.last_region = PD_NO_REGION,
 		.last_direction = -1,
 	};
+	xa_init(&core->regions);
+	INIT_LIST_HEAD(&core->idle);
 	INIT_LIST_HEAD(&core->fifo[READ]);
 	INIT_LIST_HEAD(&core->fifo[WRITE]);
-	return pd_map_init(&core->map);
+}
+
+/* Without requests all regions are idle. */
+static void pd_free_regions(struct pd_core *core)
+{
+	struct pd_region *region, *next;
+
+	list_for_each_entry_safe(region, next, &core->idle, idle)
+		pd_region_free(region);
+	INIT_LIST_HEAD(&core->idle);
+	core->nr_idle = 0;
 }
 
 /**
@@ -356,85 +295,78 @@ int pd_init(struct pd_core *core, u64 region_sectors,
  */
 void pd_exit(struct pd_core *core)
 {
-	pd_map_free(&core->map);
+	pd_free_regions(core);
+	xa_destroy(&core->regions);
 }
 
 /**
  * pd_set_region_sectors - change the size of a region
- * @core: the scheduler
+ * @core: the scheduler, without requests
  * @region_sectors: the new size, at least one sector
- * @map: an empty map for the new size; on return the old map, which the caller
- *	frees without holding a lock
  *
- * Queued requests are sorted again, by age if they begin at the same sector,
- * and keep their deadlines. The current turn and sweeps end, the round
- * continues at the same address, and the next turn of each region is its first.
- *
- * Return: 0, or -ENOMEM with nothing changed.
+ * The round continues at the same address, and the next turn of each region is
+ * its first.
  */
-int pd_set_region_sectors(struct pd_core *core, u64 region_sectors,
-			  struct pd_map *map)
+void pd_set_region_sectors(struct pd_core *core, u64 region_sectors)
 {
-	struct pd_region *round = NULL;
-	struct request *rq;
-	int dir;
+	if (core->round != PD_NO_REGION) {
+		u64 next = (core->round + 1) * core->region_sectors;
 
-	/* Allocate first, so that nothing below can fail half-way. */
-	if (core->round) {
-		u64 next = (core->round->index + 1) * core->region_sectors;
-		u32 index = pd_index(region_sectors, next);
-
-		if (index)
-			round = pd_map_region(map, index - 1);
-		if (index && !round)
-			return -ENOMEM;
+		/* In the region before it, or before all regions. */
+		core->round = div64_u64(next, region_sectors) - 1;
 	}
-	for (dir = READ; dir <= WRITE; dir++) {
-		list_for_each_entry(rq, &core->fifo[dir], queuelist) {
-			u32 index = pd_index(region_sectors, blk_rq_pos(rq));
-
-			if (!pd_map_region(map, index))
-				return -ENOMEM;
-		}
-	}
-	for (dir = READ; dir <= WRITE; dir++) {
-		list_for_each_entry(rq, &core->fifo[dir], queuelist) {
-			u32 index = pd_index(region_sectors, blk_rq_pos(rq));
-
-			pd_leave_region(rq);
-			pd_join_region(pd_map_region(map, index), rq);
-		}
-	}
-	swap(core->map, *map);
-	core->round = round;
-	WRITE_ONCE(core->region_sectors, region_sectors);
-	core->turn.region = NULL;
-	core->last_region = PD_MAX_REGIONS;
-	return 0;
+	pd_free_regions(core);
+	core->region_sectors = region_sectors;
+	core->last_region = PD_NO_REGION;
 }
 
 /**
  * pd_insert - queue a request
  * @core: the scheduler
- * @rq: a request that is not queued here
- * @now: the time, which never decreases
+ * @rq: a request that is not queued here; pd_set_inserted() was called
+ * @spare: a region of pd_region_alloc() for it, or NULL; NULL when it is taken
  *
- * Return: 0, or -ENOMEM if its region could not be allocated; the request is
- * not queued then.
+ * Return: 0, or -ENOMEM if its region is missing and @spare is NULL; the
+ * request is not queued then.
  */
-int pd_insert(struct pd_core *core, struct request *rq, u64 now)
+int pd_insert(struct pd_core *core, struct request *rq,
+	      struct pd_region **spare)
 {
-	u32 index = pd_index(core->region_sectors, blk_rq_pos(rq));
-	struct pd_region *region = pd_map_region(&core->map, index);
+	struct pd_region *region = pd_region_at(core, blk_rq_pos(rq));
 	const int dir = rq_data_dir(rq);
 
-	if (!region)
-		return -ENOMEM;
+	if (!region) {
+		region = *spare;
+		/* Its place is reserved. */
+		if (!region || xa_err(xa_store(&core->regions, region->index,
+					       region, PD_GFP)))
+			return -ENOMEM;
+		*spare = NULL;
+	}
 	pd_join_region(region, rq);
-	rq->elv.priv[1] = (void *)(unsigned long)now;
-	rq->fifo_time = now + core->tunables.expire[dir];
+	rq->fifo_time = pd_inserted_at(rq) + core->tunables->expire[dir];
 	list_add_tail(&rq->queuelist, &core->fifo[dir]);
 	return 0;
+}
+
+/**
+ * pd_oldest_since - how long requests have waited
+ * @core: the scheduler, with requests
+ *
+ * Return: the insertion time of the request that was inserted first.
+ */
+u64 pd_oldest_since(struct pd_core *core)
+{
+	u64 since = ~0ULL;
+	int dir;
+
+	for (dir = READ; dir <= WRITE; dir++) {
+		const struct request *rq = pd_oldest(&core->fifo[dir]);
+
+		if (rq)
+			since = min(since, pd_inserted_at(rq));
+	}
+	return since;
 }
 
 /* The request with the earliest deadline if that has passed, else NULL. */
@@ -452,13 +384,18 @@ static struct request *pd_earliest_expired(struct pd_core *core, u64 now)
 /* The next region of the round; NULL if no request is queued. */
 static struct pd_region *pd_next_of_round(struct pd_core *core)
 {
-	struct pd_region *region;
+	struct pd_region *region = NULL;
+	unsigned long index = core->round;
 
-	region = pd_map_next_pending(&core->map, core->round);
-	if (!region && core->round)
-		region = pd_map_next_pending(&core->map, NULL);
+	if (index != PD_NO_REGION)
+		region = xa_find_after(&core->regions, &index, ULONG_MAX,
+				       PD_PENDING);
+	if (!region) {
+		index = 0;
+		region = xa_find(&core->regions, &index, ULONG_MAX, PD_PENDING);
+	}
 	if (region)
-		core->round = region;
+		core->round = index;
 	return region;
 }
 
@@ -481,42 +418,43 @@ static bool pd_begin_turn(struct pd_core *core, u64 now)
 		turn->direction = !turn->region->last_direction;
 		if (!pd_has(turn->region, turn->direction))
 			turn->direction = turn->region->last_direction;
-		turn->from = core->tunables.scan == PD_SCAN_LOWEST ? 0 :
+		turn->from = core->tunables->scan == PD_SCAN_LOWEST ? 0 :
 			turn->region->stopped_at[turn->direction];
 	}
-	turn->left = core->tunables.batch[turn->direction];
+	turn->left = core->tunables->batch[turn->direction];
 	turn->region->last_direction = turn->direction;
-	if (core->last_region != PD_MAX_REGIONS &&
+	if (core->last_region != PD_NO_REGION &&
 	    core->last_region != turn->region->index)
-		core->stats.region_switches++;
+		core->stats->region_switches++;
 	core->last_region = turn->region->index;
 	core->last_was_expired = late;
-	core->stats.turns++;
+	core->stats->turns++;
 	if (late)
-		core->stats.expired_turns++;
+		core->stats->expired_turns++;
 	return true;
 }
 
 static void pd_account(struct pd_core *core, const struct request *rq, u64 now)
 {
 	const int dir = rq_data_dir(rq);
-	struct pd_waits *waits = &core->stats.wait[dir];
-	u64 waited = (unsigned long)now - (unsigned long)rq->elv.priv[1];
+	struct pd_waits *waits = &core->stats->wait[dir];
+	/* Another processor may have inserted it after @now was read. */
+	u64 waited = now - min(now, pd_inserted_at(rq));
 
 	waits->count++;
 	waits->total += waited;
 	waits->max = max(waits->max, waited);
 	if (now > rq->fifo_time)
-		core->stats.expired++;
+		core->stats->expired++;
 	if (core->last_direction == !dir)
-		core->stats.direction_switches++;
+		core->stats->direction_switches++;
 	core->last_direction = dir;
 }
 
 /**
  * pd_dispatch - choose the next request and remove it
  * @core: the scheduler
- * @now: the time, which never decreases
+ * @now: the time, ns
  *
  * Return: the request, or NULL if none is queued.
  */
@@ -524,11 +462,13 @@ struct request *pd_dispatch(struct pd_core *core, u64 now)
 {
 	struct pd_turn *turn = &core->turn;
 	struct rb_root_cached *tree;
+	struct pd_region *region;
 	struct request *rq = NULL;
 
 	if (!turn->region && !pd_begin_turn(core, now))
 		return NULL;
-	tree = pd_renew_sweep(turn->region, turn->direction);
+	region = turn->region;
+	tree = pd_renew_sweep(region, turn->direction);
 	if (turn->from)
 		rq = pd_tree_from(tree, turn->from);
 	if (!rq)
@@ -537,13 +477,16 @@ struct request *pd_dispatch(struct pd_core *core, u64 now)
 	list_del_init(&rq->queuelist);
 	pd_account(core, rq, now);
 	turn->from = blk_rq_pos(rq);
-	turn->region->stopped_at[turn->direction] = turn->from;
+	region->stopped_at[turn->direction] = turn->from;
+	if (--turn->left && pd_has(region, turn->direction))
+		return rq;
 	/*
 	 * The turn ends with the last request of its direction, not at the next
 	 * dispatch: what arrives in between waits for the region's next turn.
 	 */
-	if (!--turn->left || !pd_has(turn->region, turn->direction))
-		turn->region = NULL;
+	turn->region = NULL;
+	if (!pd_has(region, READ) && !pd_has(region, WRITE))
+		pd_region_ends(region);
 	return rq;
 }
 
@@ -568,15 +511,11 @@ struct request *pd_front_merge_candidate(struct pd_core *core, sector_t end,
 					 int direction)
 {
 	struct pd_region *region;
-	struct pd_node *leaf;
 	struct request *rq;
-	u32 index;
 
-	if (!core->tunables.front_merges || list_empty(&core->fifo[direction]))
+	if (!core->tunables->front_merges || list_empty(&core->fifo[direction]))
 		return NULL;
-	index = pd_index(core->region_sectors, end);
-	leaf = pd_map_leaf(&core->map, index, false);
-	region = leaf ? leaf->slot[pd_digit(index, 0)] : NULL;
+	region = pd_region_at(core, end);
 	if (!region)
 		return NULL;
 	rq = pd_begins_at(pd_current_sweep(region, direction), end);
@@ -627,10 +566,9 @@ void pd_moved(struct request *rq)
 void pd_absorb(struct request *kept, struct request *gone)
 {
 	struct pd_sweep *const sweep = pd_sweep_of(gone);
-	struct pd_region *const region = pd_region_of(gone);
 
 	if (sweep != pd_sweep_of(kept) &&
-	    sweep == pd_current_sweep(region, rq_data_dir(gone))) {
+	    sweep == pd_current_sweep(sweep->region, rq_data_dir(gone))) {
 		pd_tree_del(kept);
 		kept->elv.priv[0] = sweep;
 		pd_tree_add(kept);
@@ -641,18 +579,4 @@ void pd_absorb(struct request *kept, struct request *gone)
 	}
 	list_del_init(&gone->queuelist);
 	pd_leave_region(gone);
-}
-
-/**
- * pd_region_end - the end of a request's region
- * @core: the scheduler
- * @rq: a queued request
- *
- * Return: the first sector after the region.
- */
-sector_t pd_region_end(const struct pd_core *core, const struct request *rq)
-{
-	const u64 next = pd_region_of(rq)->index + 1ULL;
-
-	return next < PD_MAX_REGIONS ? next * core->region_sectors : ~0ULL;
 }

@@ -13,40 +13,19 @@
 #define PARDISPATCH_CORE_H
 
 #include <linux/blk-mq.h>
+#include <linux/limits.h>
 #include <linux/list.h>
 #include <linux/rbtree.h>
 #include <linux/types.h>
+#include <linux/xarray.h>
 
-/* The map of regions: PD_LEVELS levels of 64-way nodes. */
-#define PD_FANOUT	64
-#define PD_DIGIT_BITS	6
-#define PD_LEVELS	4
+/* Regions without requests that are kept at most. */
+#define PD_MAX_IDLE	4096
 
-/*
- * Regions of a device at most; a region size that gives more is refused. If
- * the device grows later, sectors beyond them belong to the last region.
- */
-#define PD_MAX_REGIONS	1048576
+/* The number of no region: no request lies so high. */
+#define PD_NO_REGION	ULONG_MAX
 
-/*
- * A node of the map of regions. A bit of @pending is set if the region in that
- * slot has requests; above the lowest level, if any region below it has.
- */
-struct pd_node {
-	struct pd_node *parent;
-	u64 pending;
-	/* Lowest level only: the number of the region in the first slot. */
-	u32 first;
-	void *slot[PD_FANOUT];
-};
-
-/* Regions by number. Only regions that were used are allocated. */
-struct pd_map {
-	struct pd_node *root;
-	/* The lowest-level node of the last look-up, or NULL. */
-	struct pd_node *recent;
-};
-
+struct pd_core;
 struct pd_region;
 
 /* Requests of one region and direction, dispatched in order of sectors. */
@@ -57,15 +36,17 @@ struct pd_sweep {
 
 /* A subqueue: the requests whose first sector is in one region. */
 struct pd_region {
+	struct pd_core *core;
+	unsigned long index;
+	/* While it has no requests: its place among the idle regions. */
+	struct list_head idle;
 	/* By direction: the current sweep and the next one. */
 	struct pd_sweep sweep[2][2];
 	/* By direction: the index of the current sweep. */
 	u8 current_sweep[2];
 	u8 last_direction;
-	u32 index;
 	/* By direction: the first sector of the last request dispatched. */
 	sector_t stopped_at[2];
-	struct pd_node *leaf;
 };
 
 /* The current turn; none if @region is NULL. */
@@ -86,16 +67,16 @@ enum pd_scan {
 	PD_SCAN_CONTINUE,
 };
 
-/* Tunables: the caller may change them at any time, effective at next use. */
+/* Tunables: the caller may change them between calls, effective at next use. */
 struct pd_tunables {
 	u32 batch[2];
 	enum pd_scan scan;
-	/* In the caller's unit of time. */
+	/* By direction, ns. */
 	u64 expire[2];
 	bool front_merges;
 };
 
-/* Waits from insertion to dispatch, in the caller's unit of time. */
+/* Waits from insertion to dispatch, ns. */
 struct pd_waits {
 	u64 count;
 	u64 total;
@@ -113,32 +94,40 @@ struct pd_stats {
 };
 
 struct pd_core {
-	struct pd_tunables tunables;
+	const struct pd_tunables *tunables;
+	struct pd_stats *stats;
 	u64 region_sectors;
-	struct pd_map map;
+	/* Regions by number; those with requests are marked. */
+	struct xarray regions;
+	/* Regions without requests, the one idle longest first. */
+	struct list_head idle;
+	u32 nr_idle;
+	u32 max_idle;
 	/* By direction: all requests in order of arrival. */
 	struct list_head fifo[2];
 	struct pd_turn turn;
-	/* The round continues after this region; NULL: at the lowest one. */
-	struct pd_region *round;
-	/* The region of the last turn; PD_MAX_REGIONS before the first one. */
-	u32 last_region;
+	/* The region after which the round continues, if any. */
+	unsigned long round;
+	/* The region of the last turn, if any. */
+	unsigned long last_region;
 	bool last_was_expired;
 	/* Of the last request dispatched; negative before the first one. */
 	int last_direction;
-	struct pd_stats stats;
 };
 
-int pd_init(struct pd_core *core, u64 region_sectors,
-	    const struct pd_tunables *tunables);
+void pd_init(struct pd_core *core, u64 region_sectors,
+	     const struct pd_tunables *tunables, struct pd_stats *stats);
 void pd_exit(struct pd_core *core);
+void pd_set_region_sectors(struct pd_core *core, u64 region_sectors);
 
-int pd_map_init(struct pd_map *map);
-void pd_map_free(struct pd_map *map);
-int pd_set_region_sectors(struct pd_core *core, u64 region_sectors,
-			  struct pd_map *map);
+bool pd_region_missing(struct pd_core *core, const struct request *rq);
+struct pd_region *pd_region_alloc(struct pd_core *core,
+				  const struct request *rq);
+void pd_region_unused(struct pd_region *region);
 
-int pd_insert(struct pd_core *core, struct request *rq, u64 now);
+int pd_insert(struct pd_core *core, struct request *rq,
+	      struct pd_region **spare);
+u64 pd_oldest_since(struct pd_core *core);
 struct request *pd_dispatch(struct pd_core *core, u64 now);
 
 struct request *pd_front_merge_candidate(struct pd_core *core, sector_t end,
@@ -148,12 +137,18 @@ struct request *pd_latter(struct request *rq);
 void pd_moved(struct request *rq);
 void pd_absorb(struct request *kept, struct request *gone);
 
-sector_t pd_region_end(const struct pd_core *core, const struct request *rq);
-
-/* Whether @rq is queued here; a new request needs RB_CLEAR_NODE() first. */
-static inline bool pd_holds(const struct request *rq)
+/*
+ * elv.priv[0] is the sweep of a request that is queued here, else NULL.
+ * elv.priv[1] is the time of its insertion, ns; NULL before it.
+ */
+static inline void pd_set_inserted(struct request *rq, u64 now)
 {
-	return !RB_EMPTY_NODE(&rq->rb_node);
+	rq->elv.priv[1] = (void *)(unsigned long)now;
+}
+
+static inline u64 pd_inserted_at(const struct request *rq)
+{
+	return (unsigned long)rq->elv.priv[1];
 }
 
 /* The sweep of a queued request. */
@@ -162,19 +157,32 @@ static inline struct pd_sweep *pd_sweep_of(const struct request *rq)
 	return rq->elv.priv[0];
 }
 
+/* Whether @rq is queued here. */
+static inline bool pd_holds(const struct request *rq)
+{
+	return pd_sweep_of(rq);
+}
+
 /* The region of a queued request. */
 static inline struct pd_region *pd_region_of(const struct request *rq)
 {
 	return pd_sweep_of(rq)->region;
 }
 
-/* Whether a request or bio at @pos may be merged into @rq, which is queued. */
-static inline bool pd_same_region(const struct pd_core *core,
-				  const struct request *rq, sector_t pos)
+/* The first sector after the region of a queued request. */
+static inline sector_t pd_region_end(const struct request *rq)
 {
-	u64 begin = pd_region_of(rq)->index * core->region_sectors;
+	const struct pd_region *region = pd_region_of(rq);
 
-	return pos >= begin && pos < pd_region_end(core, rq);
+	return (region->index + 1) * region->core->region_sectors;
+}
+
+/* Whether a request or bio at @pos may be merged into @rq, which is queued. */
+static inline bool pd_same_region(const struct request *rq, sector_t pos)
+{
+	const u64 end = pd_region_end(rq);
+
+	return pos >= end - pd_region_of(rq)->core->region_sectors && pos < end;
 }
 
 static inline bool pd_empty(const struct pd_core *core)

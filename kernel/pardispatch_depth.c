@@ -3,10 +3,13 @@
 #include <linux/compiler.h>
 #include <linux/math.h>
 #include <linux/minmax.h>
+#ifdef PD_OUT_OF_TREE
 #include <linux/version.h>
+#endif
 
 #include "pardispatch_depth.h"
 
+#ifdef PD_OUT_OF_TREE
 /**
  * pd_depth_note_tags - record the layout of the tag bitmap
  * @depth: the limits
@@ -35,18 +38,19 @@ static unsigned int pd_shallow_depth(const struct pd_depth *depth, u32 tags,
 		return tags;
 	return DIV_ROUND_UP(tags * word, nr_requests);
 }
+#endif
 
 /**
  * pd_depth_limit - limit the tags that a request may choose from
  * @depth: the limits
  * @opf: the request's operation and flags
- * @data: the allocation; its hardware queue is not set before Linux 6.1.105
+ * @data: the allocation
  *
  * Synchronous reads may take all tags, so writes never keep them from the
- * scheduler. Synchronous writes may take @async tags, asynchronous requests
- * three quarters of them. A task blocks on its first request without a tag, so
- * writing tasks share the tags, and a task with few requests waits for few
- * requests of other tasks.
+ * scheduler. Synchronous writes may take @depth->async tags, asynchronous
+ * requests three quarters of them. A task blocks on its first request without a
+ * tag, so writing tasks share the tags, and a task with few requests waits for
+ * few requests of other tasks.
  */
 void pd_depth_limit(const struct pd_depth *depth, blk_opf_t opf,
 		    struct blk_mq_alloc_data *data)
@@ -57,6 +61,9 @@ void pd_depth_limit(const struct pd_depth *depth, blk_opf_t opf,
 		return;
 	if (!op_is_sync(opf))
 		tags = max(1U, 3 * tags / 4);
-	data->shallow_depth = pd_shallow_depth(depth, tags,
-					       data->q->nr_requests);
+#ifdef PD_OUT_OF_TREE
+	/* @data has no hardware queue before Linux 6.1.105. */
+	tags = pd_shallow_depth(depth, tags, data->q->nr_requests);
+#endif
+	data->shallow_depth = tags;
 }

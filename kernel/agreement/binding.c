@@ -11,6 +11,8 @@
 
 struct binding {
 	struct pd_core core;
+	struct pd_tunables tunables;
+	struct pd_stats stats;
 	u32 capacity;
 	struct request requests[];
 };
@@ -28,13 +30,10 @@ struct binding *binding_new(u32 capacity, u64 region_sectors,
 	binding = calloc(1, sizeof(*binding) + capacity * sizeof(struct request));
 	if (!binding)
 		return NULL;
-	if (pd_init(&binding->core, region_sectors, tunables)) {
-		free(binding);
-		return NULL;
-	}
+	binding->tunables = *tunables;
+	pd_init(&binding->core, region_sectors, &binding->tunables,
+		&binding->stats);
 	binding->capacity = capacity;
-	for (u32 i = 0; i < capacity; i++)
-		RB_CLEAR_NODE(&binding->requests[i].rb_node);
 	return binding;
 }
 
@@ -47,19 +46,13 @@ void binding_free(struct binding *binding)
 void binding_set_tunables(struct binding *binding,
 			  const struct pd_tunables *tunables)
 {
-	binding->core.tunables = *tunables;
+	binding->tunables = *tunables;
 }
 
-int binding_set_region_sectors(struct binding *binding, u64 region_sectors)
+/* Without queued requests, as in the module, which freezes the queue first. */
+void binding_set_region_sectors(struct binding *binding, u64 region_sectors)
 {
-	struct pd_map map;
-	int error = pd_map_init(&map);
-
-	if (error)
-		return error;
-	error = pd_set_region_sectors(&binding->core, region_sectors, &map);
-	pd_map_free(&map);
-	return error;
+	pd_set_region_sectors(&binding->core, region_sectors);
 }
 
 /* Returns the request's deadline, or 0 without memory. */
@@ -70,7 +63,8 @@ u64 binding_insert(struct binding *binding, u32 id, int direction, u64 sector,
 
 	rq->direction = direction;
 	rq->sector = sector;
-	return pd_insert(&binding->core, rq, now) ? 0 : rq->fifo_time;
+	pd_set_inserted(rq, now);
+	return core_insert(&binding->core, rq) ? 0 : rq->fifo_time;
 }
 
 u32 binding_dispatch(struct binding *binding, u64 now)
@@ -85,7 +79,7 @@ u32 binding_front_merge_candidate(struct binding *binding, u64 end, int dir)
 
 bool binding_same_region(struct binding *binding, u32 id, u64 sector)
 {
-	return pd_same_region(&binding->core, &binding->requests[id], sector);
+	return pd_same_region(&binding->requests[id], sector);
 }
 
 u32 binding_former(struct binding *binding, u32 id)
@@ -116,5 +110,5 @@ const char *binding_check(struct binding *binding, u64 waiting)
 
 void binding_stats(struct binding *binding, struct pd_stats *stats)
 {
-	*stats = binding->core.stats;
+	*stats = binding->stats;
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The invariants of the core. */
+/* The invariants of the core, and how it is used. */
 #include "core_check.h"
-
-#define TOP_SHIFT	(PD_DIGIT_BITS * (PD_LEVELS - 1))
 
 struct walk {
 	const struct pd_core *core;
 	u64 sorted;
+	u64 idle;
 	const char *broken;
 };
 
@@ -21,7 +20,6 @@ static u64 walk_sweep(struct walk *walk, const struct pd_region *region,
 	const struct pd_sweep *sweep = &region->sweep[dir][which];
 	const struct rb_root_cached *tree = &sweep->sorted;
 	struct rb_node *node = tree->rb_root.rb_node;
-	u64 begin = region->index * walk->core->region_sectors;
 	sector_t before = 0;
 	u64 count = 0;
 
@@ -35,8 +33,8 @@ static u64 walk_sweep(struct walk *walk, const struct pd_region *region,
 		sector_t pos = blk_rq_pos(rq);
 
 		REQUIRE(walk, pos >= before);
-		REQUIRE(walk, pos >= begin && pos < pd_region_end(walk->core, rq));
 		REQUIRE(walk, pd_sweep_of(rq) == sweep);
+		REQUIRE(walk, pd_same_region(rq, pos));
 		REQUIRE(walk, rq_data_dir(rq) == dir);
 		REQUIRE(walk, !list_empty(&rq->queuelist));
 		before = pos;
@@ -44,43 +42,35 @@ static u64 walk_sweep(struct walk *walk, const struct pd_region *region,
 	return count;
 }
 
-static u64 walk_region(struct walk *walk, const struct pd_region *region,
-		       const struct pd_node *leaf, u32 index)
+static void walk_region(struct walk *walk, const struct pd_region *region,
+			const struct xa_slot *slot)
 {
 	u64 count = 0;
 
-	REQUIRE(walk, region->leaf == leaf);
-	REQUIRE(walk, region->index == index);
+	REQUIRE(walk, region->core == walk->core);
+	REQUIRE(walk, region->index == slot->index);
 	for (int dir = READ; dir <= WRITE; dir++)
 		for (int which = 0; which < 2; which++)
 			count += walk_sweep(walk, region, dir, which);
+	REQUIRE(walk, slot->marked == (count > 0));
+	REQUIRE(walk, list_empty(&region->idle) == (count > 0));
+	walk->idle += !count;
 	walk->sorted += count;
-	return count;
 }
 
-/* Returns the number of requests below a node. */
-static u64 walk_node(struct walk *walk, const struct pd_node *node, u32 index,
-		     int shift)
+static void walk_regions(struct walk *walk)
 {
-	u64 count = 0;
+	const struct xarray *regions = &walk->core->regions;
 
-	for (u32 i = 0; i < PD_FANOUT; i++) {
-		u32 below = index | i << shift;
-		u64 here = 0;
-
-		if (node->slot[i] && shift) {
-			const struct pd_node *child = node->slot[i];
-
-			REQUIRE(walk, child->parent == node);
-			here = walk_node(walk, child, below,
-					 shift - PD_DIGIT_BITS);
-		} else if (node->slot[i]) {
-			here = walk_region(walk, node->slot[i], node, below);
-		}
-		REQUIRE(walk, (node->pending >> i & 1) == (here > 0));
-		count += here;
+	for (size_t i = 0; i < regions->count; i++) {
+		/* Between calls no place is reserved. */
+		REQUIRE(walk, regions->slots[i].entry);
+		if (regions->slots[i].entry)
+			walk_region(walk, regions->slots[i].entry,
+				    &regions->slots[i]);
 	}
-	return count;
+	REQUIRE(walk, walk->idle == walk->core->nr_idle);
+	REQUIRE(walk, walk->idle <= walk->core->max_idle);
 }
 
 const char *core_check(const struct pd_core *core, u64 waiting)
@@ -97,7 +87,7 @@ const char *core_check(const struct pd_core *core, u64 waiting)
 			listed++;
 		}
 	}
-	walk_node(&walk, core->map.root, 0, TOP_SHIFT);
+	walk_regions(&walk);
 	REQUIRE(&walk, listed == waiting);
 	REQUIRE(&walk, walk.sorted == waiting);
 	REQUIRE(&walk, pd_empty(core) == !waiting);
@@ -108,4 +98,17 @@ const char *core_check(const struct pd_core *core, u64 waiting)
 			rb_first_cached(&turn->region->sweep[turn->direction][1].sorted));
 	}
 	return walk.broken;
+}
+
+int core_insert(struct pd_core *core, struct request *rq)
+{
+	struct pd_region *spare = NULL;
+	int ret;
+
+	if (pd_region_missing(core, rq))
+		spare = pd_region_alloc(core, rq);
+	ret = pd_insert(core, rq, &spare);
+	if (spare)
+		pd_region_unused(spare);
+	return ret;
 }

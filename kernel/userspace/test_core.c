@@ -19,6 +19,8 @@
 #define MANY	64		/* requests at most */
 
 static struct pd_core core;
+static struct pd_tunables tunables;
+static struct pd_stats stats;
 static struct request requests[MANY];
 static u64 now;
 static u64 waiting;
@@ -47,32 +49,17 @@ static void check(void)
 
 static void begin(u32 reads, u32 writes)
 {
-	const struct pd_tunables tunables = {
+	tunables = (struct pd_tunables) {
 		.batch = { reads, writes },
 		.expire = { 500, 5000 },
 		.front_merges = true,
 	};
-
+	stats = (struct pd_stats) { 0 };
 	now = 0;
 	waiting = 0;
-	for (int i = 0; i < MANY; i++) {
+	for (int i = 0; i < MANY; i++)
 		requests[i] = (struct request) { 0 };
-		RB_CLEAR_NODE(&requests[i].rb_node);
-	}
-	EXPECT(pd_init(&core, R, &tunables) == 0);
-}
-
-/* As in the module, which takes its lock between the first two calls. */
-static int set_region_sectors(u64 region_sectors)
-{
-	struct pd_map map;
-	int ret = pd_map_init(&map);
-
-	if (ret)
-		return ret;
-	ret = pd_set_region_sectors(&core, region_sectors, &map);
-	pd_map_free(&map);
-	return ret;
+	pd_init(&core, R, &tunables, &stats);
 }
 
 static struct request *unused(void)
@@ -92,7 +79,8 @@ static int try_add(int direction, sector_t sector)
 	rq->direction = direction;
 	rq->sector = sector;
 	rq->sectors = 8;
-	err = pd_insert(&core, rq, now);
+	pd_set_inserted(rq, now);
+	err = core_insert(&core, rq);
 	waiting += !err;
 	check();
 	return err;
@@ -144,7 +132,7 @@ static void regions_take_turns_in_address_order_and_round_the_end(void)
 	for (int i = 0; i < 3; i++)
 		add(READ, R + 20 * i);
 	SERVES(R, R + 20, 5 * R, 5 * R + 20, 9 * R, R + 40, 5 * R + 40, -1);
-	EXPECT(core.stats.turns == 5 && core.stats.region_switches == 4);
+	EXPECT(stats.turns == 5 && stats.region_switches == 4);
 	pd_exit(&core);
 }
 
@@ -156,7 +144,7 @@ static void turns_of_a_region_alternate_and_the_first_is_of_reads(void)
 		add(READ, 150 + 100 * i);
 	}
 	SERVES(150, 250, 100, 350, 200, 300, -1);
-	EXPECT(core.stats.direction_switches == 3);
+	EXPECT(stats.direction_switches == 3);
 	pd_exit(&core);
 }
 
@@ -171,54 +159,68 @@ static void the_earliest_expired_goes_first_but_in_every_second_turn(void)
 	EXPECT(serve() == R);	/* at its deadline nothing has expired yet */
 	now = 501;
 	SERVES(9 * R, 2 * R, 8 * R, 7 * R);
-	EXPECT(core.stats.expired_turns == 2 && core.stats.expired == 3);
-	EXPECT(core.stats.wait[READ].count == 5);
-	EXPECT(core.stats.wait[READ].max == 501);
-	EXPECT(core.stats.wait[READ].total == 3 * 501 + 1);
+	EXPECT(stats.expired_turns == 2 && stats.expired == 3);
+	EXPECT(stats.wait[READ].count == 5);
+	EXPECT(stats.wait[READ].max == 501);
+	EXPECT(stats.wait[READ].total == 3 * 501 + 1);
 	pd_exit(&core);
 }
 
 static void every_region_of_a_large_map_is_found(void)
 {
-	static const u32 regions[] = {
-		0, 63, 64, 4095, 4096, 262143, 262144, PD_MAX_REGIONS - 1,
+	static const u64 regions[] = {
+		0, 63, 64, 4095, 4096, 262143, 262144, 1ULL << 40,
 	};
 
 	begin(1, 1);
 	for (int i = 7; i >= 0; i--)
-		add(READ, (u64)regions[i] * R);
+		add(READ, regions[i] * R);
 	for (int i = 0; i < 8; i++)
-		EXPECT(serve() == (long long)regions[i] * R);
+		EXPECT(serve() == (long long)(regions[i] * R));
 	pd_exit(&core);
 }
 
-static void what_lies_beyond_the_most_regions_belongs_to_the_last(void)
-{
-	begin(8, 8);
-	add(READ, ((u64)PD_MAX_REGIONS + 77) * R);
-	add(READ, ((u64)PD_MAX_REGIONS - 1) * R);
-	SERVES(((long long)PD_MAX_REGIONS - 1) * R,
-	       ((long long)PD_MAX_REGIONS + 77) * R);
-	EXPECT(core.stats.turns == 1);
-	pd_exit(&core);
-}
-
-static void a_changed_region_size_sorts_anew_and_keeps_deadlines(void)
+static void a_changed_region_size_keeps_the_place_of_the_round(void)
 {
 	begin(1, 1);
 	add(READ, 3 * R);
-	now = 400;
-	add(READ, 100);
-	add(READ, R);
-	add(WRITE, R);
-	EXPECT(set_region_sectors(16 * R) == 0);
-	check();
-	SERVES(100);
-	now = 501;
 	SERVES(3 * R);
-	EXPECT(set_region_sectors(8) == 0);
+	pd_set_region_sectors(&core, 2 * R);
 	check();
-	SERVES(R, R, -1);
+	/* The round was at 4 R, so it goes on with the region that begins there. */
+	add(READ, R);
+	add(READ, 4 * R);
+	SERVES(4 * R, R, -1);
+	pd_set_region_sectors(&core, 16 * R);
+	add(READ, 20 * R);
+	add(READ, 15 * R);
+	SERVES(15 * R, 20 * R, -1);
+	EXPECT(stats.region_switches == 2);
+	pd_exit(&core);
+}
+
+static void too_many_idle_regions_are_given_back_the_idlest_first(void)
+{
+	begin(1, 1);
+	core.max_idle = 2;
+	/* The last turns of regions 1, 2 and 3 are of reads, and stop at 200. */
+	for (int region = 1; region <= 3; region++)
+		add(READ, region * R + 200);
+	SERVES(R + 200, 2 * R + 200, 3 * R + 200);
+	EXPECT(core.nr_idle == 2 && core.regions.count == 2);
+	/* Region 1 was given back and takes reads first; 2 and 3 alternate. */
+	for (int region = 1; region <= 3; region++) {
+		add(READ, region * R);
+		add(WRITE, region * R + 8);
+	}
+	EXPECT(core.nr_idle == 0);
+	SERVES(R, 2 * R + 8, 3 * R + 8, R + 8, 2 * R, 3 * R, -1);
+	pd_exit(&core);
+	begin(1, 1);
+	core.max_idle = 0;
+	add(READ, R);
+	SERVES(R);
+	EXPECT(core.regions.count == 0);
 	pd_exit(&core);
 }
 
@@ -226,24 +228,58 @@ static void without_memory_nothing_is_lost_and_nothing_changes(void)
 {
 	begin(1, 1);
 	add(READ, R);
-	for (long left = 0; left < PD_LEVELS; left++) {
-		/* The first leaves no node; the second may be allocated. */
-		const u64 unused_part = 64ULL * 64 * 64 * R * (left ?: 1);
-
+	/* Neither for the region nor for its place among the others. */
+	for (long left = 0; left < 2; left++) {
 		allocations_left = left;
-		EXPECT(try_add(READ, unused_part) == -ENOMEM);
-		EXPECT(try_add(READ, R + left) == 0);
-		allocations_left = left;
-		EXPECT(set_region_sectors(8) == -ENOMEM);
-		check();
-		EXPECT(core.region_sectors == R);
+		EXPECT(try_add(READ, 7 * R) == -ENOMEM);
+		EXPECT(try_add(READ, R + 1 + left) == 0);
 	}
 	allocations_left = -1;
-	SERVES(R, R, R + 1, R + 2, R + 3, -1);
+	SERVES(R, R + 1, R + 2, -1);
 	pd_exit(&core);
-	allocations_left = 0;
-	EXPECT(pd_init(&core, R, &core.tunables) == -ENOMEM);
-	allocations_left = -1;
+}
+
+static void a_region_that_is_not_needed_leaves_nothing_behind(void)
+{
+	struct request rq = { .direction = READ, .sector = 5 * R };
+	struct pd_region *ours, *theirs;
+
+	begin(1, 1);
+	EXPECT(pd_region_missing(&core, &rq));
+	ours = pd_region_alloc(&core, &rq);
+	/* Another processor allocates it too, and inserts first. */
+	theirs = pd_region_alloc(&core, &rq);
+	requests[0] = rq;
+	pd_set_inserted(&requests[0], now);
+	EXPECT(pd_insert(&core, &requests[0], &theirs) == 0 && !theirs);
+	waiting = 1;
+	EXPECT(!pd_region_missing(&core, &rq));
+	pd_region_unused(ours);
+	check();
+	SERVES(5 * R);
+	/* And without a request to insert after all. */
+	rq.sector = 6 * R;
+	pd_region_unused(pd_region_alloc(&core, &rq));
+	check();
+	EXPECT(core.regions.count == 1);
+	pd_exit(&core);
+}
+
+static void the_age_of_the_oldest_is_known(void)
+{
+	begin(1, 1);
+	now = 7;
+	add(WRITE, 2 * R);
+	now = 9;
+	add(READ, R);
+	EXPECT(pd_oldest_since(&core) == 7);
+	SERVES(R);
+	EXPECT(pd_oldest_since(&core) == 7);
+	add(READ, R);
+	SERVES(2 * R);
+	EXPECT(pd_oldest_since(&core) == 9);
+	SERVES(R);
+	pd_exit(&core);
 }
 
 static void front_merge_candidates_begin_at_the_end_if_they_are_wanted(void)
@@ -256,7 +292,7 @@ static void front_merge_candidates_begin_at_the_end_if_they_are_wanted(void)
 	EXPECT(!pd_front_merge_candidate(&core, 100, WRITE));
 	EXPECT(!pd_front_merge_candidate(&core, 99, READ));
 	EXPECT(!pd_front_merge_candidate(&core, 5ULL << 40, READ));
-	core.tunables.front_merges = false;
+	tunables.front_merges = false;
 	EXPECT(!pd_front_merge_candidate(&core, 100, READ));
 	SERVES(100);
 	pd_exit(&core);
@@ -318,7 +354,7 @@ static void a_request_above_a_stream_goes_in_the_sweep_after_it_came(void)
 {
 	for (int scan = PD_SCAN_LOWEST; scan <= PD_SCAN_CONTINUE; scan++) {
 		begin(16, 2);
-		core.tunables.scan = scan;
+		tunables.scan = scan;
 		for (int i = 0; i < 8; i++)
 			add(WRITE, 16 * i);
 		SERVES(0, 16, 32);
@@ -335,7 +371,7 @@ static void a_turn_begins_at_the_lowest_of_the_sweep_or_goes_on(void)
 {
 	for (int scan = PD_SCAN_LOWEST; scan <= PD_SCAN_CONTINUE; scan++) {
 		begin(2, 1);
-		core.tunables.scan = scan;
+		tunables.scan = scan;
 		add(READ, 300);
 		add(READ, 400);
 		SERVES(300, 400);
@@ -376,6 +412,9 @@ struct memory {
 	/* In the current sweep: it arrived before that began. */
 	bool in_sweep[MANY];
 	u64 stopped_at[8][2];
+	/* When a region that is known lost its last request. */
+	bool known[8];
+	u64 idle_since[8];
 };
 
 static u64 region_of(const struct request *rq)
@@ -396,6 +435,36 @@ static bool turn_has_any(const struct memory *memory)
 		if (of_turn(memory, &requests[i]))
 			return true;
 	return false;
+}
+
+static bool region_has_any(u64 region)
+{
+	for (int i = 0; i < MANY; i++)
+		if (pd_holds(&requests[i]) && region_of(&requests[i]) == region)
+			return true;
+	return false;
+}
+
+/* Forgets the region that has been idle longest, if too many are idle. */
+static void model_forgets(struct memory *memory)
+{
+	u32 idle = 0;
+	int idlest = -1;
+
+	for (int i = 0; i < 8; i++) {
+		if (!memory->known[i] || region_has_any(i))
+			continue;
+		idle++;
+		if (idlest < 0 ||
+		    memory->idle_since[i] < memory->idle_since[idlest])
+			idlest = i;
+	}
+	if (idle <= core.max_idle)
+		return;
+	memory->known[idlest] = false;
+	memory->last_direction[idlest] = WRITE;
+	memory->stopped_at[idlest][READ] = 0;
+	memory->stopped_at[idlest][WRITE] = 0;
 }
 
 static struct request *next_of_turn(const struct memory *memory, u64 from)
@@ -458,7 +527,7 @@ static void model_begins_turn(struct memory *memory)
 	memory->direction = !memory->last_direction[next];
 	if (!turn_has_any(memory))
 		memory->direction = !memory->direction;
-	memory->from = core.tunables.scan == PD_SCAN_LOWEST ? 0 :
+	memory->from = tunables.scan == PD_SCAN_LOWEST ? 0 :
 		memory->stopped_at[next][memory->direction];
 }
 
@@ -485,9 +554,14 @@ static struct request *model_dispatches(struct memory *memory)
 static void model_has_dispatched(struct memory *memory)
 {
 	memory->sent++;
-	if (memory->sent >= core.tunables.batch[memory->direction] ||
+	if (memory->sent >= tunables.batch[memory->direction] ||
 	    !turn_has_any(memory))
 		memory->turn = false;
+	memory->known[memory->turn_region] = true;
+	if (!region_has_any(memory->turn_region)) {
+		memory->idle_since[memory->turn_region] = ++memory->events;
+		model_forgets(memory);
+	}
 }
 
 static void random_step(struct memory *memory)
@@ -525,8 +599,9 @@ static void random_operations_agree_with_the_model(void)
 
 	srandom(seed);
 	begin(1 + random() % 4, 1 + random() % 4);
-	core.tunables.expire[WRITE] = 100 + random() % 2000;
-	core.tunables.scan = random() % 2;
+	tunables.expire[WRITE] = 100 + random() % 2000;
+	core.max_idle = (u32[]) { 0, 1, 3, PD_MAX_IDLE }[random() % 4];
+	tunables.scan = random() % 2;
 	for (int i = 0; i < 8; i++)
 		memory.last_direction[i] = WRITE;
 	for (int step = 0; step < 2000; step++)
@@ -546,8 +621,10 @@ int main(int argc, char **argv)
 	turns_of_a_region_alternate_and_the_first_is_of_reads();
 	the_earliest_expired_goes_first_but_in_every_second_turn();
 	every_region_of_a_large_map_is_found();
-	what_lies_beyond_the_most_regions_belongs_to_the_last();
-	a_changed_region_size_sorts_anew_and_keeps_deadlines();
+	a_changed_region_size_keeps_the_place_of_the_round();
+	too_many_idle_regions_are_given_back_the_idlest_first();
+	a_region_that_is_not_needed_leaves_nothing_behind();
+	the_age_of_the_oldest_is_known();
 	without_memory_nothing_is_lost_and_nothing_changes();
 	front_merge_candidates_begin_at_the_end_if_they_are_wanted();
 	a_request_that_absorbs_takes_the_place_of_the_older();

@@ -52,7 +52,7 @@ unsafe extern "C" {
     fn binding_new(capacity: u32, region_sectors: u64, tunables: *const Tunables) -> Option<NonNull<Binding>>;
     fn binding_free(binding: NonNull<Binding>);
     fn binding_set_tunables(binding: NonNull<Binding>, tunables: *const Tunables);
-    fn binding_set_region_sectors(binding: NonNull<Binding>, region_sectors: u64) -> c_int;
+    fn binding_set_region_sectors(binding: NonNull<Binding>, region_sectors: u64);
     fn binding_insert(binding: NonNull<Binding>, id: u32, direction: c_int, sector: u64, now: u64) -> u64;
     fn binding_dispatch(binding: NonNull<Binding>, now: u64) -> u32;
     fn binding_front_merge_candidate(binding: NonNull<Binding>, end: u64, direction: c_int) -> u32;
@@ -172,12 +172,12 @@ impl Scheduler for KernelCore {
         some(unsafe { binding_dispatch(self.binding, now) }).map_or(Choice::Idle, Choice::Request)
     }
 
-    fn reconfigure(&mut self, _requests: &Requests, values: &[Value]) -> Result<(), Refusal> {
+    fn reconfigure(&mut self, requests: &Requests, values: &[Value]) -> Result<(), Refusal> {
         let params = ParDispatcherParams::from_values(values);
         if params.region_size_bytes != self.region_size_bytes {
-            // SAFETY: as the type says.
-            let error = unsafe { binding_set_region_sectors(self.binding, params.region_size_bytes / SECTOR_BYTES) };
-            assert_eq!(error, 0, "there is memory for the regions");
+            assert_eq!(requests.count(Stage::Queued), 0, "the module changes the size in a frozen queue");
+            // SAFETY: as the type says; no request is queued.
+            unsafe { binding_set_region_sectors(self.binding, params.region_size_bytes / SECTOR_BYTES) };
             self.region_size_bytes = params.region_size_bytes;
         }
         // SAFETY: as the type says; the tunables live through the call, which copies them.

@@ -1,7 +1,8 @@
 //! The module's core and the simulator's `pardispatcher` make the same decisions for the same operations.
 //!
 //! Both run behind the same block layer, which merges. An operation submits a request, dispatches, completes, advances
-//! time, or changes parameters while requests are queued. Each run draws its own mix of operations, some left out, and
+//! time, or changes parameters while requests are queued; the size of a region changes when none is, because the module
+//! freezes the queue for that. Each run draws its own mix of operations, some left out, and
 //! its own addresses: a few regions whose requests mostly touch or overlap, or thousands of regions. The decisions are
 //! compared after each operation. A failure prints the seed; FLASHLOOM_SEED=seed repeats that run alone.
 
@@ -16,6 +17,9 @@ const OPERATIONS: u64 = 10_000;
 /// Sectors of the smallest region.
 const REGION: u64 = MIB / 512;
 const CAPACITY: u64 = 16_384 * REGION;
+
+/// The place of the region size among the parameters.
+const REGION_SIZE: usize = 0;
 
 /// The operations, weighted by a run's mix.
 const KINDS: [Kind; 5] = [Kind::Submit, Kind::Dispatch, Kind::Complete, Kind::Pass, Kind::Change];
@@ -41,6 +45,8 @@ struct Run {
     real: BlockLayer,
     core: BlockLayer,
     held: Vec<(RequestId, RequestId)>,
+    values: Vec<Value>,
+    resized: u64,
 }
 
 fn values(random: &mut Prng) -> Vec<Value> {
@@ -74,7 +80,8 @@ impl Run {
             ..HostParams::defaults()
         };
         let setup = BlockLayer::setup(&host, CAPACITY);
-        let params = ParDispatcherParams::from_values(&values(&mut random));
+        let values = values(&mut random);
+        let params = ParDispatcherParams::from_values(&values);
         let core = KernelCore::new(&params, &setup);
         let state = ParDispatcher::new(params, &setup).expect("the parameters are in order");
         let mut weights = [12, 8, 4, 2, 1];
@@ -87,7 +94,7 @@ impl Run {
         }
         let (regions, apart) = [(6, 1), (2, 64), (400, 40)][random.below(3) as usize];
         let [real, core] = [BlockLayer::new(&host, Box::new(state)), BlockLayer::new(&host, Box::new(core))];
-        Self { seed, random, weights, ops, regions, apart, now: 0, real, core, held: Vec::new() }
+        Self { seed, random, weights, ops, regions, apart, now: 0, real, core, held: Vec::new(), values, resized: 0 }
     }
 
     fn kind(&mut self) -> Kind {
@@ -133,7 +140,14 @@ impl Run {
     }
 
     fn change(&mut self) {
-        let values = values(&mut self.random);
+        let mut values = values(&mut self.random);
+        if self.random.chance(0.05) {
+            self.drain();
+            self.resized += 1;
+        } else {
+            values[REGION_SIZE] = self.values[REGION_SIZE].clone();
+        }
+        self.values.clone_from(&values);
         for layer in [&mut self.real, &mut self.core] {
             layer.reconfigure(&values).expect("the parameters are in order");
         }
@@ -145,8 +159,8 @@ impl Run {
         }
     }
 
-    /// Returns the numbers of requests dispatched and merged.
-    fn operate(mut self) -> [u64; 2] {
+    /// Returns the numbers of requests dispatched and merged, and of changes of the region size.
+    fn operate(mut self) -> [u64; 3] {
         for operation in 0..OPERATIONS {
             match self.kind() {
                 Kind::Submit => self.submit(operation as u32),
@@ -167,11 +181,15 @@ impl Run {
         self.finish()
     }
 
-    fn finish(mut self) -> [u64; 2] {
+    fn drain(&mut self) {
         while self.real.queued() > 0 {
             self.dispatch();
             self.complete();
         }
+    }
+
+    fn finish(mut self) -> [u64; 3] {
+        self.drain();
         self.check();
         let [real, core] = [&self.real, &self.core].map(counts);
         assert_eq!(real, core, "seed {}: turns and switches", self.seed);
@@ -180,7 +198,7 @@ impl Run {
             [stats.inserted, stats.merged, stats.dispatched, stats.direction_switches, stats.expired]
         });
         assert_eq!(real, core, "seed {}: counters", self.seed);
-        [real[2], real[1]]
+        [real[2], real[1], self.resized]
     }
 }
 
@@ -190,12 +208,13 @@ fn a_million_dispatches_are_in_the_same_order() {
         Run::new(seed.parse().expect("FLASHLOOM_SEED is a number")).operate();
         return;
     }
-    let mut sums = [0, 0];
+    let mut sums = [0; 3];
     for seed in 0..RUNS {
         let counts = Run::new(seed).operate();
-        sums = [sums[0] + counts[0], sums[1] + counts[1]];
+        sums = std::array::from_fn(|at| sums[at] + counts[at]);
     }
-    let [dispatched, merged] = sums;
-    println!("{} operations: {dispatched} dispatched and {merged} merged alike", RUNS * OPERATIONS);
-    assert!(dispatched > 1_000_000 && merged > 90_000, "the mix leaves too little to compare: {sums:?}");
+    let [dispatched, merged, resized] = sums;
+    println!("{} operations: {dispatched} dispatched and {merged} merged alike, {resized} sizes", RUNS * OPERATIONS);
+    let enough = dispatched > 1_000_000 && merged > 90_000 && resized > 5_000;
+    assert!(enough, "the mix leaves too little to compare: {sums:?}");
 }

@@ -55,9 +55,9 @@ test_selecting_it_loads_the_module() {
 
 test_tunables_take_what_is_in_range_and_refuse_the_rest() {
 	select_scheduler $disk pardispatcher
-	for line in "region_kb 4194304 1024 1099511627776 1023 1099511627777" "read_batch 16 1 65536 0 65537" \
+	for line in "region_kb 16384 1024 1099511627776 1023 1099511627777" "read_batch 16 1 65536 0 65537" \
 		"write_batch 8 1 65536 0 65537" "read_expire 500 1 3600000 0 3600001" \
-		"write_expire 5000 1 3600000 0 3600001" "front_merges 1 0 1 2 4294967296" \
+		"write_expire 5000 1 3600000 0 3600001" "prio_aging_expire 10000 1 3600000 0 3600001" "front_merges 1 0 1 2 4294967296" \
 		"async_depth $(cat /sys/block/$disk/queue/nr_requests) 1 65536 0 65537" \
 		"scan continue lowest continue lower 0"; do
 		set -- $line
@@ -76,17 +76,65 @@ test_tunables_take_what_is_in_range_and_refuse_the_rest() {
 	done
 }
 
-test_a_region_size_that_makes_too_many_regions_is_refused() {
-	# Two tebibytes: 2097152 regions of 1 MiB, twice what is allowed.
+test_regions_are_a_sixteenth_of_the_disk() {
+	# Mebibytes of the disk, and kibibytes of a region: the paper's drive, less than a region of the least size, and
+	# what is rounded up.
+	for sizes in "57220 4194304" "4 1024" "17408 2097152"; do
+		null_blk_device sized memory_backed=0 size="${sizes% *}"
+		select_scheduler sized pardispatcher
+		size=$(cat /sys/block/sized/queue/iosched/region_kb)
+		[ "$size" = "${sizes#* }" ] || fail "regions of ${sizes% *} MiB have $size KiB, not ${sizes#* }"
+		remove_null_blk_device sized
+	done
+}
+
+test_regions_without_requests_are_given_back() {
+	# Two tebibytes: two million regions of 1 MiB.
 	null_blk_device wide memory_backed=0 size=2097152
-	disk=wide
 	select_scheduler wide pardispatcher
-	echo 1024 2>/dev/null >"$(tunable region_kb)" && fail "two million regions are allowed"
-	echo 2048 >"$(tunable region_kb)" || fail "one million regions are refused"
-	load wide || fail "the load failed"
+	echo 1024 >/sys/block/wide/queue/iosched/region_kb || fail "region_kb does not take 1024"
+	attempt /usr/bin/fio --name=wide --filename=/dev/wide --direct=1 --ioengine=libaio --iodepth=32 --rw=randread \
+		--bs=4k --number_ios=8000 --size=100% --norandommap
 	balanced wide
-	disk=vda
+	[ "$(counter wide idle_regions)" = 4096 ] || fail "$(counter wide idle_regions) idle regions are kept, not 4096"
+	[ "$(counter wide unsorted)" = 0 ] || fail "requests went unsorted"
+	echo 2048 >/sys/block/wide/queue/iosched/region_kb || fail "region_kb does not take 2048"
+	[ "$(counter wide idle_regions)" = 0 ] || fail "regions of the old size are kept"
 	remove_null_blk_device wide
+}
+
+# reads_of CLASS [OPTION...]: reads of the device slow in an I/O priority class; prints their mean latency in us.
+reads_of() {
+	class=$1
+	shift
+	/usr/bin/fio --name="class$class" --filename=/dev/slow --direct=1 --ioengine=libaio --rw=randread --bs=4k \
+		--size=100% --prioclass="$class" --prio=0 --output-format=terse --terse-version=3 "$@" 2>/dev/null |
+		awk -F';' '{ printf "%d", $40 }'
+}
+
+test_an_urgent_class_goes_first_and_the_others_in_the_end() {
+	null_blk_device slow memory_backed=0 size=1024 submit_queues=1 hw_queue_depth=1 irqmode=2 completion_nsec=5000000
+	select_scheduler slow pardispatcher
+	echo 64 >/sys/block/slow/queue/nr_requests || fail "the queue cannot be made longer"
+	reads_of 2 --iodepth=32 --time_based --runtime="$((2 * seconds))" >/tmp/best &
+	sleep 1
+	urgent=$(reads_of 1 --iodepth=1 --number_ios=100)
+	# The requests of the other class, which it reads in the debugger's list.
+	grep -q "op=READ" /sys/kernel/debug/block/slow/sched/be_read_fifo || fail "no request is listed"
+	[ "$(counter slow aged)" = 0 ] || fail "a request aged in less than ten seconds"
+	wait
+	[ $((4 * urgent)) -lt "$(cat /tmp/best)" ] || fail "urgent reads take $urgent us, others $(cat /tmp/best) us"
+	# Below a flood of a higher class a request waits until it has aged.
+	echo 200 >/sys/block/slow/queue/iosched/prio_aging_expire || fail "prio_aging_expire does not take 200"
+	reads_of 1 --iodepth=32 --time_based --runtime="$((3 * seconds))" >/tmp/urgent &
+	sleep 1
+	idle=$(reads_of 3 --iodepth=1 --number_ios=5)
+	kill -0 $! 2>/dev/null || fail "the idle class has waited for the end of the flood"
+	[ "$idle" -ge 200000 ] || fail "reads of the idle class take $idle us, and did not age"
+	[ "$(counter slow aged)" -ge 5 ] || fail "no request aged"
+	wait
+	balanced slow
+	remove_null_blk_device slow
 }
 
 test_tunables_change_under_load() {

@@ -49,6 +49,9 @@ static inline void list_move(struct list_head *entry, struct list_head *after)
 
 #define list_entry(ptr, type, member) container_of(ptr, type, member)
 
+#define list_first_entry(head, type, member) \
+	list_entry((head)->next, type, member)
+
 #define list_first_entry_or_null(head, type, member) \
 	(list_empty(head) ? NULL : list_entry((head)->next, type, member))
 
@@ -56,5 +59,12 @@ static inline void list_move(struct list_head *entry, struct list_head *after)
 	for (at = list_entry((head)->next, typeof(*at), member);	\
 	     &at->member != (head);					\
 	     at = list_entry(at->member.next, typeof(*at), member))
+
+#define list_for_each_entry_safe(at, after, head, member)		\
+	for (at = list_entry((head)->next, typeof(*at), member),	\
+	     after = list_entry(at->member.next, typeof(*at), member);	\
+	     &at->member != (head);					\
+	     at = after,						\
+	     after = list_entry(after->member.next, typeof(*at), member))
 
 #endif
