@@ -198,6 +198,11 @@ params! {
         slc_when_full: WhenFull => "slc_when_full", Kind::Choice(WhenFull::CHOICES), Value::Name("beside"),
             "Folding makes room at the price of writing everything twice; beside it pages take their full time once.",
             Used::without("slc_cache", &["none"]);
+        /// Share of a plane's blocks that are free below which pages of the host no longer go beside the full SLC cache
+        /// but wait until a block of it is folded. 0: never.
+        slc_fold_threshold: f64 => "slc_fold_threshold", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.0),
+            "Folding in time keeps free blocks, and writes the last part of a full drive twice.",
+            Used::with("slc_when_full", &["beside"]);
         /// Idle time of the drive before the SLC cache is folded, if that is longer than `idle_delay`; collection in
         /// the background goes first.
         slc_flush_delay_ns: Ns => "slc_flush_delay", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(100 * MS),

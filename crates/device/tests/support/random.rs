@@ -141,6 +141,7 @@ pub fn with_cache(prng: &mut Prng, setup: &mut DriveSetup) {
     params.slc_static_share = pick(prng, &[0.01, 0.1, 0.2]);
     params.slc_dynamic_share = pick(prng, &[0.2, 1.0]);
     params.slc_when_full = pick(prng, &[WhenFull::Beside, WhenFull::Fold]);
+    params.slc_fold_threshold = pick(&mut prng.branch("fold"), &[0.0, 0.2, 0.5]);
     params.slc_flush_delay_ns = pick(prng, &[0, 3 * MS]);
 }
 
