@@ -116,6 +116,16 @@ pub fn random_setup(prng: &mut Prng) -> DriveSetup {
         setup.reliability = random_policy(&mut of_pages, &reliability::builtin());
     }
     setup.keeps_out_of_band = of_pages.chance(0.3);
+    let mut of_watermarks = prng.branch("watermarks");
+    if of_watermarks.chance(0.3) {
+        let without = setup.ftl.params.clone();
+        setup.ftl.params.gc_low_watermark = pick(&mut of_watermarks, &[0.05, 0.2]);
+        setup.ftl.params.gc_high_watermark = pick(&mut of_watermarks, &[0.21, 0.3]);
+        setup.ftl.params.gc_watermark_pace = pick(&mut of_watermarks, &[1.0, 2.0, 8.0]);
+        if setup.ftl.profile(&setup.device.space()).is_err() {
+            setup.ftl.params = without;
+        }
+    }
     setup
 }
 

@@ -242,6 +242,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         state.open = Frontier { block, next: 0 };
         store.opened_for[block.at()] = Lane::HOST;
         store.superblocks.use_other_cells(nand, block);
+        store.note_free_blocks();
     }
 
     /// Folds the oldest full block of a plane's cache to its end, because a write waits for it. False if the plane has
