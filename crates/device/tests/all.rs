@@ -20,4 +20,5 @@ mod suits;
 mod superblocks;
 mod support;
 mod targets;
+mod watermarks;
 mod write_buffer;

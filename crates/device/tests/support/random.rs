@@ -116,6 +116,16 @@ pub fn random_setup(prng: &mut Prng) -> DriveSetup {
         setup.reliability = random_policy(&mut of_pages, &reliability::builtin());
     }
     setup.keeps_out_of_band = of_pages.chance(0.3);
+    let mut of_watermarks = prng.branch("watermarks");
+    if of_watermarks.chance(0.3) {
+        let without = setup.ftl.params.clone();
+        setup.ftl.params.gc_low_watermark = pick(&mut of_watermarks, &[0.05, 0.2]);
+        setup.ftl.params.gc_high_watermark = pick(&mut of_watermarks, &[0.21, 0.3]);
+        setup.ftl.params.gc_watermark_pace = pick(&mut of_watermarks, &[1.0, 2.0, 8.0]);
+        if setup.ftl.profile(&setup.device.space()).is_err() {
+            setup.ftl.params = without;
+        }
+    }
     setup
 }
 
@@ -141,6 +151,7 @@ pub fn with_cache(prng: &mut Prng, setup: &mut DriveSetup) {
     params.slc_static_share = pick(prng, &[0.01, 0.1, 0.2]);
     params.slc_dynamic_share = pick(prng, &[0.2, 1.0]);
     params.slc_when_full = pick(prng, &[WhenFull::Beside, WhenFull::Fold]);
+    params.slc_fold_threshold = pick(&mut prng.branch("fold"), &[0.0, 0.2, 0.5]);
     params.slc_flush_delay_ns = pick(prng, &[0, 3 * MS]);
 }
 
