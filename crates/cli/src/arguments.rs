@@ -15,6 +15,9 @@ use flashloom::workload::{Event, Format, OutFormat, TraceOptions};
 
 use crate::command::reproduce::ALL;
 
+/// Threads at most: more than the processors of any one machine.
+const MOST_JOBS: i64 = 1_024;
+
 /// A laboratory for the whole flash storage stack: I/O scheduler, write buffer, FTL and NAND in one checked simulator.
 #[derive(Debug, Parser)]
 #[command(name = "flashloom", version, about, propagate_version = true)]
@@ -258,8 +261,8 @@ pub struct FitArguments {
     #[arg(long, value_name = "FILE")]
     pub journal: Option<String>,
     /// Number of simulations in parallel; as many as there are processors if it is left out.
-    #[arg(long, value_name = "N")]
-    pub jobs: Option<NonZeroUsize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_JOBS))]
+    pub jobs: Option<u16>,
     /// Write the result as JSON to a file, or to standard output (-) instead of the tables.
     #[arg(long, value_name = "FILE")]
     pub json: Option<String>,
@@ -321,8 +324,8 @@ pub struct CompareArguments {
     #[arg(long)]
     pub no_cache: bool,
     /// Number of runs in parallel; as many as there are processors if it is left out.
-    #[arg(long, value_name = "N")]
-    pub jobs: Option<NonZeroUsize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_JOBS))]
+    pub jobs: Option<u16>,
     /// Write the result of each run to this folder as it ends, and reuse results that are already there: a comparison
     /// that was stopped continues.
     #[arg(long, value_name = "DIR")]
@@ -356,8 +359,8 @@ pub struct ReproduceArguments {
     #[arg(long, value_name = "DIR")]
     pub out: Option<String>,
     /// Number of runs in parallel; as many as there are processors if it is left out.
-    #[arg(long, value_name = "N")]
-    pub jobs: Option<NonZeroUsize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_JOBS))]
+    pub jobs: Option<u16>,
 }
 
 /// Operation on the cache: the folder that FLASHLOOM_CACHE names, or the user's cache folder.

@@ -14,17 +14,24 @@ pub mod trace;
 pub mod validate;
 
 use flashloom::experiment::config::Experiment;
+use flashloom::experiment::result::RunResult;
 use flashloom::experiment::run::Prepared;
 use flashloom::units::visible_json;
 use serde_json::Value;
 
 use crate::figures::rows;
-use crate::output::say;
+use crate::output::{Stop, say};
 
 /// Formats JSON for a file or a terminal: indented, with a newline at the end, and nothing hidden in it.
 fn json_text(value: &impl serde::Serialize) -> String {
     let value: Value = serde_json::to_value(value).expect("results have text keys and finite numbers");
     visible_json(&format!("{value:#}\n")).into_owned()
+}
+
+/// Fails if the drive's life ended and the experiment does not expect it.
+fn lived(experiment: &Experiment, result: &RunResult) -> Result<(), Stop> {
+    let end = result.end_of_life.as_ref().filter(|_| !experiment.expects_end_of_life);
+    end.map_or(Ok(()), |end| Err(Stop::Failed(format!("error: {}", end.words()))))
 }
 
 /// Reports on standard error the lines that `skip_bad_lines` left out of recordings.

@@ -36,7 +36,9 @@ impl From<Failure> for Stop {
         match failure {
             Failure::Input(problem) => problem.into(),
             Failure::Refused(refusal) => Problem::from(refusal).into(),
-            other @ (Failure::Check(_) | Failure::Unkept(_) | Failure::Interrupted) => Stop::Failed(other.to_string()),
+            other @ (Failure::Check(_) | Failure::Unkept(_) | Failure::Unserved(_) | Failure::Interrupted) => {
+                Stop::Failed(other.to_string())
+            }
         }
     }
 }

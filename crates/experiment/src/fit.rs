@@ -140,8 +140,9 @@ impl Fit {
         let mut cells = Vec::new();
         let mut devices = Vec::new();
         for input in inputs {
+            let is_json = begins_as(input, fio_output::is_json)?;
             let text = text_of(input)?;
-            if !begins_as(input, fio_output::is_json) {
+            if !is_json {
                 let refusal = Refusal::new("this is not JSON", "the JSON of fio: --output-format=json");
                 return Err(refusal.in_file(input).into());
             }

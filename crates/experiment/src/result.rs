@@ -10,6 +10,8 @@ use flashloom_units::{Figure, Latency};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::figures::count;
+
 /// Format identifier of [`RunResult`]; the number changes if programs that read it have to.
 pub const RESULT_SCHEMA: &str = "flashloom/result/1";
 /// Format identifier of [`Comparison`].
@@ -646,6 +648,17 @@ impl Comparison {
     /// Number of consecutive runs with different seeds for each combination.
     pub fn repetitions(&self) -> usize {
         self.repeated.first().map_or(1, |repeated| repeated.seeds.len())
+    }
+}
+
+impl EndOfLifeResult {
+    /// When it came, and what it left undone, in words.
+    pub fn words(&self) -> String {
+        let [pages, requests] = [self.host_page_writes, self.unserved_requests].map(count);
+        format!(
+            "the drive's life ended after {pages} pages written, because too many blocks failed; {requests} requests \
+             were not served"
+        )
     }
 }
 

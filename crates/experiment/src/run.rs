@@ -57,6 +57,8 @@ pub enum Failure {
     Refused(Refusal),
     /// The result of a run could not be kept.
     Unkept(String),
+    /// A drive did not live through what it is compared by: which load, and when it ended.
+    Unserved(String),
     /// It was interrupted.
     Interrupted,
 }
@@ -73,7 +75,7 @@ impl fmt::Display for Failure {
             Failure::Check(message) => write!(f, "error: a check failed: {message}"),
             Failure::Input(problem) => problem.fmt(f),
             Failure::Refused(refusal) => write!(f, "error: {refusal}"),
-            Failure::Unkept(message) => write!(f, "error: {message}"),
+            Failure::Unkept(message) | Failure::Unserved(message) => write!(f, "error: {message}"),
             Failure::Interrupted => write!(f, "error: the run was interrupted"),
         }
     }
@@ -132,6 +134,23 @@ pub struct Finished {
     pub fio_json: Option<serde_json::Value>,
     /// Counters of the host, and whole distributions of latency, of which the result has some percentiles.
     pub host: HostReport,
+}
+
+impl Finished {
+    /// Passes the outcome on if its drive lived through the load of that name.
+    ///
+    /// # Errors
+    /// The drive's life ended.
+    pub(crate) fn lived(self, load: &str) -> Result<Self, Failure> {
+        let Some(end) = &self.result.end_of_life else { return Ok(self) };
+        Err(Failure::Unserved(format!("{load}: {}", end.words())))
+    }
+
+    /// A warning of reads that failed; `None` if none did.
+    pub(crate) fn unread(&self) -> Option<String> {
+        let failed = self.host.total_failed();
+        (failed > 0).then(|| format!("{failed} simulated requests failed, and are compared in nothing"))
+    }
 }
 
 impl<'a> Prepared<'a> {

@@ -11,6 +11,7 @@ pub mod fio_output;
 mod recording;
 mod result;
 
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -64,7 +65,7 @@ impl Validation {
                 cases.push(Case::recording(Experiment::load_run(catalog, path, sets)?)?);
             }
             for file in against {
-                if begins_as(file, fio_output::is_json) {
+                if begins_as(file, fio_output::is_json)? {
                     for job in fio_output::read(file, &text_of(file)?)? {
                         cases.push(Case::closed(catalog, path, sets, ClosedLoad::new(file, job), limit)?);
                     }
@@ -102,11 +103,19 @@ impl Validation {
 }
 
 /// True if the beginning of a file says so; what cannot be read is refused later, as what it is then.
-pub(crate) fn begins_as(file: &str, is: fn(&[u8]) -> bool) -> bool {
+///
+/// # Errors
+/// A pipe: what was read of it to find out what it is cannot be read again.
+pub(crate) fn begins_as(file: &str, is: fn(&[u8]) -> bool) -> Result<bool, Problem> {
     const BEGINNING: u64 = 4 << 10;
+    let path = Path::new(file);
+    if fs::metadata(path).is_ok_and(|known| !known.is_file() && !known.is_dir()) {
+        let problem = Problem::file(file, "this is no ordinary file, and can be read only once", "a file");
+        return Err(problem.with_help("a measurement is read more than once: write it to a file"));
+    }
     let mut beginning = Vec::new();
-    let read = open_input(Path::new(file)).map(|input| input.take(BEGINNING).read_to_end(&mut beginning));
-    read.is_ok_and(|read| read.is_ok()) && is(beginning.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&beginning))
+    let read = open_input(path).map(|input| input.take(BEGINNING).read_to_end(&mut beginning));
+    Ok(read.is_ok_and(|read| read.is_ok()) && is(beginning.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&beginning)))
 }
 
 /// The text of a file of bounded length.

@@ -295,6 +295,7 @@ fn what_cannot_be_fitted_is_refused_with_its_place() {
         ("\"device.read_time\" = [\"9us\", \"4us\"]", "the empty range from 9us to 4us"),
         ("\"device.read_tim\" = [\"9us\", \"40us\"]", "unknown key `read_tim`"),
         ("device.ways = []", "an empty list"),
+        ("\"device.ways\" = [1, 2]\ndevice.ways = [1, 4]", "`device.ways` is listed twice in [fit]"),
     ] {
         lab.write("start.toml", format!("[fit]\n{written}\n{DRIVE}"));
         let problem = lab.refusal(&inputs, &[]);

@@ -67,7 +67,7 @@ impl Fault {
             Self::Run(Failure::Refused(refusal)) => problem_error(py, "ConfigError", refusal.into()),
             Self::Run(Failure::Check(message)) => error(py, "CheckError", message.to_string()),
             Self::Run(failure @ Failure::Interrupted) => error(py, "InterruptedRun", failure.to_string()),
-            Self::Run(failure @ Failure::Unkept(_)) => error(py, "Error", failure.to_string()),
+            Self::Run(failure @ (Failure::Unkept(_) | Failure::Unserved(_))) => error(py, "Error", failure.to_string()),
             Self::Other(message) => error(py, "Error", message),
         }
     }

@@ -3,7 +3,7 @@
 mod ended;
 mod kept;
 
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use flashloom::experiment::config::{Catalog, Experiment, Sweep};
@@ -35,7 +35,7 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     let to_stdout = arguments.json.as_deref() == Some("-");
     let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
     let csv_file = OutputFile::optional(arguments.csv.as_deref())?;
-    let threads = arguments.jobs.map_or(0, NonZeroUsize::get);
+    let threads = arguments.jobs.map_or(0, usize::from);
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| Stop::Failed(format!("error: the threads cannot be started: {error}")))?;
     let cache = cache::of_user(arguments.no_cache)?;

@@ -1,7 +1,6 @@
 //! `flashloom fit`.
 
 use std::fs;
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -37,7 +36,7 @@ pub fn fit(catalog: &Arc<Catalog>, arguments: &FitArguments) -> Result<(), Stop>
     let to_stdout = json.as_deref() == Some("-");
     let json = OutputFile::optional(json.as_deref().filter(|_| !to_stdout))?;
     let file = OutputFile::create(output)?;
-    let pool = ThreadPoolBuilder::new().num_threads(jobs.map_or(0, NonZeroUsize::get)).build();
+    let pool = ThreadPoolBuilder::new().num_threads(jobs.map_or(0, usize::from)).build();
     let pool = pool.map_err(|error| Stop::Failed(format!("error: the threads cannot be started: {error}")))?;
     let opened = fit.open_journal(Path::new(kept))?;
     if opened.taken() > 0 {

@@ -7,7 +7,7 @@ use flashloom::experiment::run::Prepared;
 use flashloom::workload::{Request, TraceWriter};
 
 use super::trace::{format_of, report_text};
-use super::{report_skipped, report_unused};
+use super::{lived, report_skipped, report_unused};
 use crate::arguments::GenerateArguments;
 use crate::output::{Stop, keep_apart, print};
 use crate::progress::Bar;
@@ -31,7 +31,7 @@ pub fn generate(catalog: &Arc<Catalog>, arguments: &GenerateArguments) -> Result
     let bar = Bar::new(prepared.total_requests(), 1);
     let finished = prepared.requests(arguments.event, &bar, &mut write);
     bar.clear();
-    finished?;
+    let finished = finished?;
     if let Some(problem) = problem {
         return Err(problem.into());
     }
@@ -39,5 +39,7 @@ pub fn generate(catalog: &Arc<Catalog>, arguments: &GenerateArguments) -> Result
         writer.check()?;
     }
     let report = writer.finish(experiment.variants[0].config.workload.kind)?;
-    print(&report_text(&report))
+    print(&report_text(&report))?;
+    // A trace that breaks off there is no trace of the workload.
+    lived(&experiment, &finished.result)
 }

@@ -1,7 +1,6 @@
 //! `flashloom reproduce`.
 
 use std::fs;
-use std::num::NonZeroUsize;
 use std::path::Path;
 
 use flashloom::report::plan::{Options, Plan};
@@ -31,7 +30,7 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<(), Stop> {
     let traces = arguments.traces.as_ref().map(Into::into);
     let options = Options { quick: arguments.quick, traces, only: arguments.only.clone() };
     let chosen = |name: &&str| arguments.paper == ALL || arguments.paper == *name;
-    let threads = arguments.jobs.map_or(0, NonZeroUsize::get);
+    let threads = arguments.jobs.map_or(0, usize::from);
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| Stop::Failed(format!("error: the threads cannot be started: {error}")))?;
     let plan = pool.install(|| Plan::new(PAPERS.iter().copied().filter(chosen), &options))?;

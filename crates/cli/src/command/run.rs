@@ -9,10 +9,9 @@ use flashloom::experiment::run::{Finished, Prepared, Quiet};
 use flashloom::report::text::{summary, whole};
 use flashloom::units::Problem;
 
-use super::{json_text, report_memory, report_skipped, report_unused};
+use super::{json_text, lived, report_memory, report_skipped, report_unused};
 use crate::arguments::RunArguments;
 use crate::cache;
-use crate::figures::count;
 use crate::output::{OutputFile, Stop, keep_apart, print, say};
 use crate::progress::Bar;
 use watchers::Watchers;
@@ -75,13 +74,5 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
         None => {}
     }
     watched?;
-    match &result.end_of_life {
-        Some(end) if !experiment.expects_end_of_life => Err(Stop::Failed(format!(
-            "error: the drive's life ended after {} pages written, because too many blocks failed; {} requests were \
-             not served",
-            count(end.host_page_writes),
-            count(end.unserved_requests)
-        ))),
-        _ => Ok(()),
-    }
+    lived(&experiment, &result)
 }

@@ -106,6 +106,20 @@ fn a_drive_that_never_becomes_steady_fails_its_check() {
 }
 
 #[test]
+fn a_drive_that_dies_is_validated_by_nothing_and_generates_no_whole_trace() {
+    let lab = small();
+    lab.succeed(&["run", "small.toml", "--log", "log.csv"]);
+    lab.succeed(&["validate", "small.toml", "--against", "log.csv"]);
+    let failing = ["--set", "device.program_failures=0.004"];
+    for command in
+        [&["validate", "small.toml", "--against", "log.csv"][..], &["generate", "small.toml", "--out", "cut.csv"]]
+    {
+        let answer = lab.run(&[command, &failing].concat());
+        assert!(answer.code == Some(1) && answer.stderr.contains("the drive's life ended after "), "{answer:?}");
+    }
+}
+
+#[test]
 fn the_end_of_a_drives_life_is_told_with_the_result_until_then_and_fails() {
     let lab = small();
     let failing = ["--set", "device.program_failures=0.001", "--set", "workload.synthetic.requests=40000"];

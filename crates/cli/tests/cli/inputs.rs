@@ -64,6 +64,19 @@ fn standard_input_is_named_and_a_pipe_is_read_once() {
 }
 
 #[test]
+fn a_measurement_from_a_pipe_is_refused_because_it_is_read_more_than_once() {
+    let lab = Lab::new();
+    lab.write("drive.toml", "[device]\npreset = \"mlc-16g\"\n").write("fio.json", "{}");
+    for arguments in [
+        &["fit", "/dev/stdin", "--start", "mlc-16g", "-o", "fitted.toml"][..],
+        &["validate", "drive.toml", "--against", "/dev/stdin"],
+    ] {
+        let (code, stderr) = piped(&lab, "fio.json", arguments);
+        assert!(code == Some(2) && stderr.contains("can be read only once"), "{arguments:?}: {stderr}");
+    }
+}
+
+#[test]
 fn a_byte_order_mark_before_a_text_is_skipped() {
     let lab = Lab::new();
     lab.write("job.fio", "\u{feff}[job]\nrw=read\nsize=1m\n");

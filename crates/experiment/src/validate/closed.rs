@@ -72,12 +72,14 @@ impl ClosedLoad {
     /// A check that failed.
     pub fn compare(&self, prepared: &Prepared<'_>, progress: &dyn Progress) -> Result<ValidatedInput, Failure> {
         let variants = prepared.experiment().variants.len();
-        let mut finished = prepared.run_whole(0, progress)?;
+        let of_job = format!("{}, job {:?}", self.path, self.job.name);
+        let run = |index: usize| prepared.run_whole(index, progress)?.lived(&of_job);
+        let mut finished = run(0)?;
         for index in 1..variants {
             if self.uncertainty(&finished) < ENOUGH {
                 break;
             }
-            finished = prepared.run_whole(index, progress)?;
+            finished = run(index)?;
         }
         let mut warnings = Vec::new();
         let uncertainty = self.uncertainty(&finished);
@@ -90,6 +92,7 @@ impl ClosedLoad {
                 percent(ENOUGH)
             ));
         }
+        warnings.extend(finished.unread());
         warnings.extend(self.doubts(prepared.experiment()));
         Ok(ValidatedInput {
             experiment: prepared.experiment().name.clone(),

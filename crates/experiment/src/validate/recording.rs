@@ -70,6 +70,7 @@ impl Recording {
         } else {
             prepared.run(false, progress, &mut [&mut cells])?
         };
+        let finished = finished.lived(&self.path)?;
         let (interval, load) = match interval {
             Interval::InDrive => (
                 "from issue (D) to completion (C); simulated: from dispatch to completion",
@@ -83,6 +84,7 @@ impl Recording {
         let mut not_compared = self.left_out();
         let compared = cells.compared(&mut not_compared);
         let mut warnings = self.doubts();
+        warnings.extend(finished.unread());
         if cells.waits.count() > 0 {
             let all = finished.host.generated;
             warnings.push(format!(

@@ -290,6 +290,11 @@ impl Reader<'_> {
         list: &Spanned<L>,
         values: impl Iterator<Item = &'v Spanned<DeValue<'i>>>,
     ) {
+        let known = if of == FIT { &self.document.fit } else { &self.document.axes };
+        if known.iter().any(|axis| axis.key == key) {
+            let found = || format!("`{}` is listed twice in [{of}], as \"{0}\" and without quotes", key.path());
+            return self.distrust(name, Some(key.section()), || Refusal::new(found(), "all its values in one list"));
+        }
         let mut axis = Axis { key, origin: self.origin(name), values: Vec::new() };
         for value in values {
             let range = match value.get_ref() {
