@@ -295,7 +295,7 @@ fn what_cannot_be_fitted_is_refused_with_its_place() {
         ("\"device.read_time\" = [\"9us\", \"4us\"]", "the empty range from 9us to 4us"),
         ("\"device.read_tim\" = [\"9us\", \"40us\"]", "unknown key `read_tim`"),
         ("device.ways = []", "an empty list"),
-        ("\"device.ways\" = [1, 2]\ndevice.ways = [1, 4]", "`device.ways` is listed twice in [fit]"),
+        ("device.ways = [1, 2]\n\"device.ways\" = [1, 4]", "`device.ways` is listed twice in [fit]"),
     ] {
         lab.write("start.toml", format!("[fit]\n{written}\n{DRIVE}"));
         let problem = lab.refusal(&inputs, &[]);
@@ -333,7 +333,7 @@ fn a_drive_that_does_not_live_through_the_load_fits_nothing() {
     lab.write("start.toml", DRIVE.replace("[device]", "[device]\nprogram_failures = 0.05"));
     let fit = lab.load(&inputs, &["device.read_time=20us..80us"], HoldOut::None, 1);
     let fit = fit.unwrap_or_else(|problems| panic!("{problems}"));
-    let failure = fit.run(Journal::in_memory(), &Quiet).err().expect("no drive serves all");
+    let failure = fit.run(Journal::in_memory(), &Quiet).expect_err("no drive serves all");
     assert!(failure.to_string().contains("no drive within these ranges"), "{failure}");
 }
 
@@ -366,7 +366,7 @@ fn a_preset_in_a_file_that_is_none_is_refused_with_its_place() {
     let missing = Experiment::load_run(&Catalog::builtin(), &lab.text("use.toml"), &[]);
     let problem = missing.expect_err("it is refused").to_string();
     assert!(problem.contains("mine.toml") && problem.contains("use.toml:2:10"), "{problem}");
-    let misspelt = ["device.preset=nvme-tlc".to_owned()];
+    let misspelt = ["device.preset=nvme-tlc-512".to_owned()];
     let used = Experiment::load_run(&Catalog::builtin(), &lab.text("start.toml"), &misspelt);
     assert!(used.expect_err("it is refused").to_string().contains("did you mean `nvme-tlc-512g`?"));
 }

@@ -1,5 +1,5 @@
-//! Fills of the drives with SLC caches that presets have, on a sixteenth of their blocks: where their rate falls, to what,
-//! and the figures that their presets were not given.
+//! Fills of the drives with SLC caches that presets have, on a sixteenth of their blocks: where their rate falls, to
+//! what, and the figures that their presets were not given.
 
 use flashloom_device::preset;
 use flashloom_experiment::config::{Catalog, Experiment, Source};
@@ -18,9 +18,8 @@ struct Fill {
 impl Fill {
     fn of(name: &str) -> Self {
         let text = format!(
-            "device = {{ preset = \"{name}\", blocks = {BLOCKS} }}\nrun.precondition = \"none\"\n\
-             workload = {{ replay = \"closed\", queue_depth = 32 }}\n\
-             workload.synthetic = {{ pattern = \"sequential\", request_size = \"1MiB\", requests = REQUESTS }}\n"
+            "[device]\npreset = \"{name}\"\nblocks = {BLOCKS}\n[run]\nprecondition = \"none\"\n[workload]\nreplay = \"closed\"\n\
+             queue_depth = 32\n[workload.synthetic]\npattern = \"sequential\"\nrequest_size = \"1MiB\"\nrequests = REQUESTS\n"
         );
         let experiment = |requests: u64| {
             let source = Source::text("fill.toml", &text.replace("REQUESTS", &requests.to_string()));
