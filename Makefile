@@ -53,7 +53,7 @@ WHEEL = rm -rf $(PYTHON)/wheels; $(MATURIN) build --quiet --locked \
 # Followed by the folder of the program whose numbers the package has to have.
 TRY = $(PACKAGE)/try $(PYTHON)
 
-.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce docs site kernel test-kernel test-kernel-debug test-policies judge acceptance-policies test-report requirements acceptance replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
+.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce docs site kernel test-kernel test-kernel-debug test-kernel-patches test-blktests test-policies judge acceptance-policies test-report requirements acceptance replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -213,6 +213,12 @@ test-kernel: ## Runs every test of the kernel module on both kernels.
 
 test-kernel-debug: ## Runs them on a kernel with KASAN and lockdep, which is built first.
 	$(MAKE) -C kernel test-debug
+
+test-kernel-patches: ## Makes the patches that add the module to Linux 6.12, and builds them in its source.
+	$(MAKE) -C kernel test-patches
+
+test-blktests: ## Runs the suite of Linux's block layer in the folder BLKTESTS on both kernels, beside mq-deadline.
+	$(MAKE) -C kernel test-blktests BLKTESTS=$(abspath $(or $(BLKTESTS),$(error name the suite: BLKTESTS=FOLDER)))
 
 # The folder of kernel source trees; those of Debian's packages are fetched into the one in target/.
 LINUX := target/linux

@@ -36,11 +36,11 @@
  * request in O(log n) of the n requests queued in that region.
  */
 #include <linux/compiler.h>
-#include <linux/errno.h>
 #include <linux/list.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/slab.h>
+#include <linux/timekeeping.h>
 #include <linux/xarray.h>
 
 #include "pardispatch_core.h"
@@ -66,18 +66,6 @@ static unsigned long pd_index(const struct pd_core *core, sector_t pos)
 static struct pd_region *pd_region_at(struct pd_core *core, sector_t pos)
 {
 	return xa_load(&core->regions, pd_index(core, pos));
-}
-
-/**
- * pd_region_missing - whether an insertion needs a new region
- * @core: the scheduler
- * @rq: a request that is not queued here
- *
- * Return: true if pd_insert() would fail without a region of pd_region_alloc().
- */
-bool pd_region_missing(struct pd_core *core, const struct request *rq)
-{
-	return !pd_region_at(core, blk_rq_pos(rq));
 }
 
 /**
@@ -326,11 +314,10 @@ void pd_set_region_sectors(struct pd_core *core, u64 region_sectors)
  * @rq: a request that is not queued here; pd_set_inserted() was called
  * @spare: a region of pd_region_alloc() for it, or NULL; NULL when it is taken
  *
- * Return: 0, or -ENOMEM if its region is missing and @spare is NULL; the
- * request is not queued then.
+ * Return: whether it is queued; if not, its region is missing, and needs @spare.
  */
-int pd_insert(struct pd_core *core, struct request *rq,
-	      struct pd_region **spare)
+bool pd_insert(struct pd_core *core, struct request *rq,
+	       struct pd_region **spare)
 {
 	struct pd_region *region = pd_region_at(core, blk_rq_pos(rq));
 	const int dir = rq_data_dir(rq);
@@ -340,13 +327,13 @@ int pd_insert(struct pd_core *core, struct request *rq,
 		/* Its place is reserved. */
 		if (!region || xa_err(xa_store(&core->regions, region->index,
 					       region, PD_GFP)))
-			return -ENOMEM;
+			return false;
 		*spare = NULL;
 	}
 	pd_join_region(region, rq);
 	rq->fifo_time = pd_inserted_at(rq) + core->tunables->expire[dir];
 	list_add_tail(&rq->queuelist, &core->fifo[dir]);
-	return 0;
+	return true;
 }
 
 /**
@@ -399,10 +386,11 @@ static struct pd_region *pd_next_of_round(struct pd_core *core)
 	return region;
 }
 
-static bool pd_begin_turn(struct pd_core *core, u64 now)
+static bool pd_begin_turn(struct pd_core *core)
 {
 	struct pd_turn *turn = &core->turn;
 	struct request *late = NULL;
+	const u64 now = ktime_get_ns();
 
 	/* At most every second turn, or overload would turn it into a FIFO. */
 	if (!core->last_was_expired)
@@ -421,6 +409,7 @@ static bool pd_begin_turn(struct pd_core *core, u64 now)
 		turn->from = core->tunables->scan == PD_SCAN_LOWEST ? 0 :
 			turn->region->stopped_at[turn->direction];
 	}
+	turn->began = now;
 	turn->left = core->tunables->batch[turn->direction];
 	turn->region->last_direction = turn->direction;
 	if (core->last_region != PD_NO_REGION &&
@@ -434,17 +423,18 @@ static bool pd_begin_turn(struct pd_core *core, u64 now)
 	return true;
 }
 
-static void pd_account(struct pd_core *core, const struct request *rq, u64 now)
+static void pd_account(struct pd_core *core, const struct request *rq)
 {
 	const int dir = rq_data_dir(rq);
 	struct pd_waits *waits = &core->stats->wait[dir];
-	/* Another processor may have inserted it after @now was read. */
-	u64 waited = now - min(now, pd_inserted_at(rq));
+	const u64 began = core->turn.began;
+	/* It may have come during its turn. */
+	u64 waited = began - min(began, pd_inserted_at(rq));
 
 	waits->count++;
 	waits->total += waited;
 	waits->max = max(waits->max, waited);
-	if (now > rq->fifo_time)
+	if (began > rq->fifo_time)
 		core->stats->expired++;
 	if (core->last_direction == !dir)
 		core->stats->direction_switches++;
@@ -454,18 +444,19 @@ static void pd_account(struct pd_core *core, const struct request *rq, u64 now)
 /**
  * pd_dispatch - choose the next request and remove it
  * @core: the scheduler
- * @now: the time, ns
+ *
+ * Reads the clock when it begins a turn.
  *
  * Return: the request, or NULL if none is queued.
  */
-struct request *pd_dispatch(struct pd_core *core, u64 now)
+struct request *pd_dispatch(struct pd_core *core)
 {
 	struct pd_turn *turn = &core->turn;
 	struct rb_root_cached *tree;
 	struct pd_region *region;
 	struct request *rq = NULL;
 
-	if (!turn->region && !pd_begin_turn(core, now))
+	if (!turn->region && !pd_begin_turn(core))
 		return NULL;
 	region = turn->region;
 	tree = pd_renew_sweep(region, turn->direction);
@@ -475,7 +466,7 @@ struct request *pd_dispatch(struct pd_core *core, u64 now)
 		rq = pd_rq(rb_first_cached(tree));
 	pd_leave_region(rq);
 	list_del_init(&rq->queuelist);
-	pd_account(core, rq, now);
+	pd_account(core, rq);
 	turn->from = blk_rq_pos(rq);
 	region->stopped_at[turn->direction] = turn->from;
 	if (--turn->left && pd_has(region, turn->direction))

@@ -54,6 +54,7 @@ struct pd_turn {
 	struct pd_region *region;
 	/* The scan continues at the first request at or after this sector. */
 	sector_t from;
+	u64 began;
 	/* Requests that the turn may still dispatch. */
 	u32 left;
 	u8 direction;
@@ -76,7 +77,7 @@ struct pd_tunables {
 	bool front_merges;
 };
 
-/* Waits from insertion to dispatch, ns. */
+/* Waits from insertion to the turn that dispatched, ns. */
 struct pd_waits {
 	u64 count;
 	u64 total;
@@ -88,7 +89,7 @@ struct pd_stats {
 	u64 expired_turns;
 	u64 region_switches;
 	u64 direction_switches;
-	/* Requests dispatched after their deadline. */
+	/* Requests whose deadline had passed when their turn began. */
 	u64 expired;
 	struct pd_waits wait[2];
 };
@@ -120,15 +121,14 @@ void pd_init(struct pd_core *core, u64 region_sectors,
 void pd_exit(struct pd_core *core);
 void pd_set_region_sectors(struct pd_core *core, u64 region_sectors);
 
-bool pd_region_missing(struct pd_core *core, const struct request *rq);
 struct pd_region *pd_region_alloc(struct pd_core *core,
 				  const struct request *rq);
 void pd_region_unused(struct pd_region *region);
 
-int pd_insert(struct pd_core *core, struct request *rq,
-	      struct pd_region **spare);
+bool pd_insert(struct pd_core *core, struct request *rq,
+	       struct pd_region **spare);
 u64 pd_oldest_since(struct pd_core *core);
-struct request *pd_dispatch(struct pd_core *core, u64 now);
+struct request *pd_dispatch(struct pd_core *core);
 
 struct request *pd_front_merge_candidate(struct pd_core *core, sector_t end,
 					 int direction);

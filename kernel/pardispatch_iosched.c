@@ -34,9 +34,8 @@ static const enum pd_class pd_class_of_ioprio[] = {
 };
 
 /*
- * The paper's batches. No limit of a queue says how many requests a region
- * serves at once; the depth of the device does not: the shallower it is, the
- * more a batch gains.
+ * The batches are the paper's, since no limit of a queue says how many requests
+ * a region serves at once.
  */
 static const struct pd_tunables pd_defaults = {
 	.batch = { 16, 8 },
@@ -242,16 +241,31 @@ static void pd_count_in(struct pd_data *pd, struct request *rq, u64 now)
 	pd_set_inserted(rq, now);
 }
 
-/* Whether a request is dispatched in its turn, and not as it comes. */
-static bool pd_is_sorted(struct request *rq, blk_insert_t flags)
+/*
+ * Drops the lock to allocate a region that is missing, since that may take a
+ * while. Returns false without memory.
+ */
+static bool pd_insert_sorted(struct pd_data *pd, struct request *rq)
 {
-	return rq->rq_flags & RQF_USE_SCHED &&
-	       !(flags & BLK_MQ_INSERT_AT_HEAD) && !blk_rq_is_passthrough(rq);
+	struct pd_core *core = pd_core_of(pd, req_get_ioprio(rq));
+	struct pd_region *spare = NULL;
+	bool inserted = pd_insert(core, rq, &spare);
+
+	if (inserted)
+		return true;
+	spin_unlock(&pd->lock);
+	spare = pd_region_alloc(core, rq);
+	spin_lock(&pd->lock);
+	inserted = pd_insert(core, rq, &spare);
+	/* Another processor was faster. */
+	if (spare)
+		pd_region_unused(spare);
+	return inserted;
 }
 
 static void pd_insert_request(struct pd_data *pd, struct request *rq,
-			      blk_insert_t flags, struct pd_region **spare,
-			      u64 now, struct list_head *free)
+			      blk_insert_t flags, u64 now,
+			      struct list_head *free)
 {
 	lockdep_assert_held(&pd->lock);
 
@@ -272,7 +286,7 @@ static void pd_insert_request(struct pd_data *pd, struct request *rq,
 		return;
 	}
 	/* At the tail: Linux 6.1 may insert a whole plug list in order. */
-	if (!pd_is_sorted(rq, flags)) {
+	if (blk_rq_is_passthrough(rq)) {
 		trace_block_rq_insert(rq);
 		list_add_tail(&rq->queuelist, &pd->dispatch);
 		return;
@@ -280,7 +294,7 @@ static void pd_insert_request(struct pd_data *pd, struct request *rq,
 	if (pd_insert_merge(pd, rq, free))
 		return;
 	trace_block_rq_insert(rq);
-	if (pd_insert(pd_core_of(pd, req_get_ioprio(rq)), rq, spare)) {
+	if (!pd_insert_sorted(pd, rq)) {
 		pd->unsorted++;
 		list_add_tail(&rq->queuelist, &pd->dispatch);
 		return;
@@ -298,22 +312,11 @@ static void pd_insert_requests(struct blk_mq_hw_ctx *hctx,
 
 	spin_lock(&pd->lock);
 	while (!list_empty(list)) {
-		struct pd_region *spare = NULL;
-		struct pd_core *core;
 		struct request *rq;
 
 		rq = list_first_entry(list, struct request, queuelist);
-		core = pd_core_of(pd, req_get_ioprio(rq));
-		if (pd_is_sorted(rq, flags) && pd_region_missing(core, rq)) {
-			spin_unlock(&pd->lock);
-			spare = pd_region_alloc(core, rq);
-			spin_lock(&pd->lock);
-		}
 		list_del_init(&rq->queuelist);
-		pd_insert_request(pd, rq, flags, &spare, now, &free);
-		/* It was merged, or another processor was faster. */
-		if (spare)
-			pd_region_unused(spare);
+		pd_insert_request(pd, rq, flags, now, &free);
 	}
 	spin_unlock(&pd->lock);
 
@@ -325,7 +328,7 @@ static void pd_insert_requests(struct blk_mq_hw_ctx *hctx,
  * waits until those above have nothing queued, or until it has a request of age
  * prio_aging_expire; then it gets at most every second dispatch.
  */
-static struct pd_core *pd_next_class(struct pd_data *pd, u64 now)
+static struct pd_core *pd_next_class(struct pd_data *pd)
 {
 	struct pd_core *chosen = NULL;
 	int class;
@@ -339,7 +342,8 @@ static struct pd_core *pd_next_class(struct pd_data *pd, u64 now)
 			chosen = core;
 			if (pd->last_was_aged)
 				break;
-		} else if (now > pd_oldest_since(core) + pd->prio_aging_expire) {
+		} else if (ktime_get_ns() >
+			   pd_oldest_since(core) + pd->prio_aging_expire) {
 			pd->last_was_aged = true;
 			pd->aged++;
 			return core;
@@ -359,12 +363,11 @@ static struct request *__pd_dispatch_request(struct pd_data *pd)
 	if (rq) {
 		list_del_init(&rq->queuelist);
 	} else {
-		const u64 now = ktime_get_ns();
-		struct pd_core *core = pd_next_class(pd, now);
+		struct pd_core *core = pd_next_class(pd);
 
 		if (!core)
 			return NULL;
-		rq = pd_dispatch(core, now);
+		rq = pd_dispatch(core);
 		pd_withdraw_merge(pd->queue, rq);
 	}
 	if (rq->rq_flags & RQF_USE_SCHED)

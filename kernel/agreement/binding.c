@@ -5,6 +5,8 @@
  */
 #include <stdlib.h>
 
+#include <linux/timekeeping.h>
+
 #include "core_check.h"
 
 #define NONE	UINT32_MAX
@@ -64,12 +66,13 @@ u64 binding_insert(struct binding *binding, u32 id, int direction, u64 sector,
 	rq->direction = direction;
 	rq->sector = sector;
 	pd_set_inserted(rq, now);
-	return core_insert(&binding->core, rq) ? 0 : rq->fifo_time;
+	return core_insert(&binding->core, rq) ? rq->fifo_time : 0;
 }
 
 u32 binding_dispatch(struct binding *binding, u64 now)
 {
-	return number(binding, pd_dispatch(&binding->core, now));
+	clock_ns = now;
+	return number(binding, pd_dispatch(&binding->core));
 }
 
 u32 binding_front_merge_candidate(struct binding *binding, u64 end, int dir)

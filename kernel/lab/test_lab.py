@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
-from flashloom_lab import __main__, floods, guest, kernels, record, tests, waits
+from flashloom_lab import __main__, blktests, compare, floods, guest, kernels, order, record, tests, waits
 from flashloom_lab.guest import Guest, boot_all
 from flashloom_lab.host import LabError, LabFailure, LabUnsupported
 from flashloom_lab.kernels import Kernel
@@ -128,6 +128,11 @@ class AConsole(InCache):
 
     def test_may_have_errors_of_devices_that_are_to_fail(self):
         self.judge("I/O error, dev bad, sector 4096 op 0x0\nBuffer I/O error on dev sda, logical block 582\n")
+
+    def test_may_have_errors_of_any_device_where_a_suite_makes_them_but_no_report_of_the_kernel(self):
+        self.judge("I/O error, dev nullb0, sector 8 op 0x1:(WRITE)\n", devices_fail=True)
+        with self.assertRaisesRegex(LabFailure, "the kernel reports"):
+            self.judge("WARNING: CPU: 0 PID: 1 at block/elevator.c:1\n", devices_fail=True)
 
     def test_has_to_hold_what_was_to_be_announced(self):
         self.judge("kasan: initialized\n", announced=("kasan: init",))
@@ -307,6 +312,102 @@ class AFlood(unittest.TestCase):
         result = json.dumps({"jobs": jobs})
         with self.assertRaisesRegex(LabFailure, "1 small writes, and the recording has 0"):
             floods.figures(result, b"", 8)
+
+
+class TheSuite(InCache):
+    def suite(self, **status):
+        return blktests.Suite({f"block/{name[1:]}": what for name, what in status.items()}, (20, 20), (3, 0))
+
+    def test_is_read_from_what_a_guest_has_taken_out(self):
+        for name, content in (
+            ("blktests/nodev/block/001", "status\tpass\nruntime\t1s\n"),
+            ("blktests/nodev/block/001.full", "status\tfail\n"),
+            ("blktests/nodev/zbd/002", "status\tfail\n"),
+            ("blktests/nodev/loop/003", "status\tnot run\n"),
+            ("schedulers", "a none none [pardispatcher] kyber\nb host-managed [none] mq-deadline\nc none [none]\n"),
+        ):
+            path = self.directory / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+        found = {"block/001": "pass", "loop/003": "not run", "zbd/002": "fail"}
+        self.assertEqual(blktests.results(self.directory), blktests.Suite(found, plain=(2, 1), zoned=(1, 0)))
+
+    def test_is_worse_by_what_passed_before_and_does_not_now(self):
+        reference = self.suite(_001="pass", _002="fail", _003="not run", _004="pass", _005="pass")
+        judged = self.suite(_001="pass", _002="fail", _003="fail", _004="fail")
+        self.assertEqual(blktests.worse(judged, reference), ["block/004", "block/005"])
+
+    def run_with(self, *suites):
+        with (
+            patch.object(blktests, "build"),
+            patch.object(blktests, "suite_under", side_effect=suites) as runs,
+        ):
+            return blktests.blktests(KERNEL, self.directory, ["block"]), runs.call_count
+
+    def test_runs_again_what_failed_and_fails_if_that_fails_thrice(self):
+        good, bad = self.suite(_001="pass"), self.suite(_001="fail")
+        self.assertEqual(self.run_with(good, good)[1], 2)
+        text, runs = self.run_with(good, bad, bad, good)
+        self.assertEqual((runs, text.count("run again: block/001")), (4, 2))
+        with self.assertRaisesRegex(LabFailure, "with pardispatcher they fail: block/001"):
+            self.run_with(good, bad, bad, bad)
+
+    def test_is_no_test_of_a_scheduler_that_no_device_had_or_that_a_zoned_one_had(self):
+        for suite, why in (
+            (replace(self.suite(), plain=(20, 3)), "3 devices of 20"),
+            (replace(self.suite(), zoned=(3, 1)), "1 zoned devices have had"),
+        ):
+            with self.assertRaisesRegex(LabFailure, why):
+                self.run_with(self.suite(), suite)
+
+    def test_is_refused_where_there_is_none(self):
+        with self.assertRaisesRegex(LabError, "is not a directory of blktests"):
+            blktests.build(self.directory)
+
+
+class AComparison(InCache):
+    RESULT = {
+        "host": {"read_bytes": 4096, "write_bytes": 12288, "duration_ns": 500_000_000},
+        "scheduler": {"dispatched": 4},
+        "ftl": {"waf": 2.5, "page_copies": 7, "block_erases": 1},
+    }
+
+    def test_gives_the_drive_what_was_issued_and_the_scheduler_what_was_asked_for(self):
+        real = compare.settings("r.blktrace", None, "6.1")
+        self.assertEqual((real["workload.event"], real["workload.queue_depth"]), ("issue", "4"))
+        self.assertEqual((real["host.scheduler"], real["host.linux"]), ("none", "6.1"))
+        own = compare.settings("r.blktrace", "kyber", "6.1")
+        self.assertEqual((own["workload.event"], own["workload.queue_depth"]), ("queue", "64"))
+        self.assertEqual((own["host.scheduler"], own["host.queue_depth"]), ("kyber", real["host.queue_depth"]))
+        self.assertEqual(compare.simulated_name("bfq", "6.1"), "linux-6-1-bfq")
+
+    def test_reads_the_drives_account(self):
+        of = compare.account(self.RESULT)
+        self.assertEqual(of, compare.Account(4, 4.0, 8.0, 2.5, 7, 1))
+        self.assertEqual(compare.row("bfq", "real", of), "| bfq | real | 4 | 4.0 | 8.0 | 2.50 | 7 | 1 |")
+
+    def test_fails_if_the_drive_got_other_requests_than_were_issued(self):
+        recording = self.directory / "r.blktrace.0"
+        event = waits.EVENT.pack(waits.MAGIC, 0, 1, 8, 4096, waits.ISSUED, 0, 0, 0, 0, 0)
+        recording.write_bytes(event * 4)
+        compare.check("load", "bfq", recording, compare.account(self.RESULT))
+        recording.write_bytes(event * 5)
+        with self.assertRaisesRegex(LabFailure, "issued 5 requests, the drive got 4"):
+            compare.check("load", "bfq", recording, compare.account(self.RESULT))
+
+
+class AnOrder(unittest.TestCase):
+    def test_is_promised(self):
+        for shares, promised in ((("100.00", "99.00"), True), (("100.00", "98.99"), False)):
+            rows = [f"| load | 4000 | 1 | 2 | {share} % |" for share in shares]
+            with (
+                self.subTest(shares),
+                patch.object(order, "LOADS", {"one": "numjobs=2", "two": "numjobs=2"}),
+                patch.object(order, "recorded"),
+                patch.object(order, "compared", side_effect=rows),
+                contextlib.nullcontext() if promised else self.assertRaisesRegex(LabFailure, "less than 99 % in order"),
+            ):
+                order.order(KERNEL, "kyber")
 
 
 class Waits(unittest.TestCase):

@@ -100,15 +100,16 @@ const char *core_check(const struct pd_core *core, u64 waiting)
 	return walk.broken;
 }
 
-int core_insert(struct pd_core *core, struct request *rq)
+bool core_insert(struct pd_core *core, struct request *rq)
 {
 	struct pd_region *spare = NULL;
-	int ret;
+	bool inserted = pd_insert(core, rq, &spare);
 
-	if (pd_region_missing(core, rq))
-		spare = pd_region_alloc(core, rq);
-	ret = pd_insert(core, rq, &spare);
+	if (inserted)
+		return true;
+	spare = pd_region_alloc(core, rq);
+	inserted = pd_insert(core, rq, &spare);
 	if (spare)
 		pd_region_unused(spare);
-	return ret;
+	return inserted;
 }

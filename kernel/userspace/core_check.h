@@ -10,7 +10,7 @@
  */
 const char *core_check(const struct pd_core *core, u64 waiting);
 
-/* Inserts as the module does: a region that is missing is allocated before. */
-int core_insert(struct pd_core *core, struct request *rq);
+/* Inserts as the module does: a region that is missing is allocated. */
+bool core_insert(struct pd_core *core, struct request *rq);
 
 #endif

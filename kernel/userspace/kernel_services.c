@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Userspace implementations of kernel functions: trees and memory. */
+/* Userspace implementations of kernel functions: trees, memory and time. */
 #include <stdlib.h>
 
 #include <linux/rbtree.h>
 #include <linux/slab.h>
+#include <linux/timekeeping.h>
 
 long allocations_left = -1;
+_Thread_local u64 clock_ns;
 
 void *kzalloc(size_t size, gfp_t flags)
 {

@@ -1,6 +1,6 @@
 //! Recordings by blktrace, as text for the comparisons, and a simulated block layer to compare them with.
 
-use flashloom_host::{BlockLayer, HostParams, scheduler};
+use flashloom_host::{BlockLayer, HostParams, Linux, scheduler};
 use flashloom_units::{Ns, ParamSet};
 use flashloom_workload::{Op, Request};
 
@@ -72,10 +72,14 @@ pub fn request((read, lba, sectors): Issued, arrival_ns: Ns) -> Request {
     Request::new(op, lba, sectors).arriving_at(arrival_ns)
 }
 
-/// A block layer with that scheduler at its defaults, for a device of that queue depth.
-pub fn block_layer(scheduler: &str, queue_depth: u32, events: &[Event]) -> Result<BlockLayer, String> {
+/// A block layer with that scheduler at its defaults, as Linux of that series has it, for a device of that queue depth.
+pub fn block_layer(scheduler: &str, linux: &str, queue_depth: u32, events: &[Event]) -> Result<BlockLayer, String> {
+    let names = Linux::CHOICES.iter().map(|choice| choice.name);
+    let Some(version) = [Linux::V6_1, Linux::V6_12].into_iter().find(|version| version.name() == linux) else {
+        return Err(format!("there is no Linux `{linux}`; expected one of {}", names.collect::<Vec<_>>().join(", ")));
+    };
     // Room for every request that was queued at once, and merges up to null_blk's largest request.
-    let host = HostParams { nr_requests: 4_096, queue_depth, ..HostParams::defaults() };
+    let host = HostParams { nr_requests: 4_096, queue_depth, linux: version, ..HostParams::defaults() };
     let end = events.iter().map(|event| event.request.1 + u64::from(event.request.2)).max().unwrap_or(1);
     let setup = BlockLayer::setup(&host, end);
     let chosen = scheduler::builtin().choose(scheduler, &[]).map_err(|refusal| refusal.to_string())?;
@@ -112,7 +116,9 @@ mod tests {
 
     #[test]
     fn there_is_no_block_layer_with_an_unknown_scheduler() {
-        let error = block_layer("banana", 1, &[]).err().expect("there is none of that name");
+        let error = block_layer("banana", "6.12", 1, &[]).err().expect("there is none of that name");
         assert!(error.starts_with("nothing in schedulers is named `banana`; expected one of noop, "), "{error}");
+        let error = block_layer("none", "2.6.32", 1, &[]).err().expect("it is not that old");
+        assert_eq!(error, "there is no Linux `2.6.32`; expected one of 6.1, 6.12");
     }
 }

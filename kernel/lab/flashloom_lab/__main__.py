@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 from . import tests
-from .compare import SCHEDULERS, compare
+from .blktests import GROUPS, blktests
+from .compare import EXPERIMENT, SCHEDULERS, compare
+from .cost import cost
 from .floods import floods
 from .host import LabError, LabFailure, LabUnsupported, require
 from .kernels import SERIES, kernel, newest, oldest
@@ -32,9 +34,18 @@ def parser() -> argparse.ArgumentParser:
     test.add_argument("names", nargs="*", metavar="TEST", help="only these tests; --list names them")
     test.add_argument("--list", action="store_true", help="name the tests")
 
-    comparison = commands.add_parser("compare", help="schedulers side by side, exact to the instruction")
+    comparison = commands.add_parser("compare", help="real and simulated schedulers on one simulated drive")
+    comparison.add_argument(
+        "--experiment", type=Path, default=EXPERIMENT, metavar="FILE", help="the drive (default: %(default)s)"
+    )
     comparison.add_argument("--kernel", choices=SERIES, default=SERIES[-1], help="the series (default: %(default)s)")
     comparison.add_argument(
+        "--scheduler", action="append", choices=SCHEDULERS, help="only this scheduler (default: all)"
+    )
+
+    instructions = commands.add_parser("cost", help="schedulers side by side, exact to the instruction")
+    instructions.add_argument("--kernel", choices=SERIES, default=SERIES[-1], help="the series (default: %(default)s)")
+    instructions.add_argument(
         "--scheduler", action="append", choices=SCHEDULERS, help="only this scheduler (default: all)"
     )
 
@@ -46,11 +57,16 @@ def parser() -> argparse.ArgumentParser:
     recording.add_argument("--exact", action="store_true", help="on a clock that counts instructions")
     recording.add_argument("--kernel", choices=SERIES, default=SERIES[-1], help="the series (default: %(default)s)")
 
+    suite = commands.add_parser("blktests", help="the suite of the block layer, beside mq-deadline")
+    suite.add_argument("suite", type=Path, metavar="DIR", help="a directory of blktests; it is built there")
+    suite.add_argument("names", nargs="*", metavar="TEST", help=f"groups or tests (default: {' '.join(GROUPS)})")
+    suite.add_argument("--kernel", choices=SERIES, default=SERIES[-1], help="the series (default: %(default)s)")
+
     flood = commands.add_parser("floods", help="small writes beside floods, pardispatcher held against mq-deadline")
     flood.add_argument("--kernel", choices=SERIES, default=SERIES[-1], help="the series (default: %(default)s)")
 
     sequence = commands.add_parser("order", help="hold a scheduler of the simulator against the real one")
-    sequence.add_argument("scheduler", choices=tuple(SIMULATED), metavar="SCHEDULER", help=" or ".join(SIMULATED))
+    sequence.add_argument("scheduler", choices=SIMULATED, metavar="SCHEDULER", help=" or ".join(SIMULATED))
     sequence.add_argument("--kernel", choices=SERIES, default=SERIES[-1], help="the series (default: %(default)s)")
     return top
 
@@ -90,8 +106,16 @@ def run_test(options) -> None:
 
 def run_compare(options) -> None:
     """The command `compare`."""
+    if not options.experiment.is_file():
+        raise LabError(f"{options.experiment}: is not a file")
     require()
-    print(compare(kernel(options.kernel), options.scheduler or list(SCHEDULERS)))
+    print(compare(kernel(options.kernel), options.scheduler or list(SCHEDULERS), options.experiment))
+
+
+def run_cost(options) -> None:
+    """The command `cost`."""
+    require()
+    print(cost(kernel(options.kernel), options.scheduler or list(SCHEDULERS)))
 
 
 def run_record(options) -> None:
@@ -109,6 +133,12 @@ def run_order(options) -> None:
     print(order(kernel(options.kernel), options.scheduler))
 
 
+def run_blktests(options) -> None:
+    """The command `blktests`."""
+    require()
+    print(blktests(kernel(options.kernel), options.suite, options.names or list(GROUPS)))
+
+
 def run_floods(options) -> None:
     """The command `floods`."""
     require()
@@ -118,8 +148,10 @@ def run_floods(options) -> None:
 COMMANDS = {
     "test": run_test,
     "compare": run_compare,
+    "cost": run_cost,
     "record": run_record,
     "floods": run_floods,
+    "blktests": run_blktests,
     "order": run_order,
 }
 

@@ -1,119 +1,146 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Comparison of schedulers, exact to the instruction.
+"""Real schedulers beside the simulator's, on one simulated drive.
 
-The guest has one processor whose clock counts instructions, four nanoseconds each, and a null_blk device with a fixed
-time per request. So a run repeats to within a few instructions from boot to boot, and differences come from the
-schedulers. Instructions are not time on a real processor: here a cache miss costs as much as an addition.
+A guest has no drive whose inside can be read, and its clock says nothing of a real one. So the real scheduler is
+recorded on a null_blk device of the drive's size and depth, and the requests that it issued go to the simulated drive
+in that order, as many at a time as the device took. The simulator's scheduler gets what the recorded process asked for,
+in a closed loop of the same depth, on the same drive. What is compared is the drive's account of the two orders:
+requests a second, write amplification, copies, erases.
 
-A load runs twice, with few requests and with many; the difference of the two excludes the start of fio. Each run
-submits a fixed number of requests and waits for all of them, so that the work around the scheduler is always the same.
+The real scheduler chose on null_blk, which takes the same time for every request, and the simulator's on the drive. So
+a scheduler that reads completion times (kyber, bfq) saw two devices; the difference of its rows has that part too.
 """
 
 import json
-import re
+import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from .guest import Guest
-from .host import LabFailure
-from .kernels import Kernel, build_module
+from .host import KERNEL_DIR, LAB, LabError, LabFailure, run
+from .kernels import Kernel
+from .order import JOB, OUTSTANDING, events
+from .record import Recording, record
 
 SCHEDULERS = ("none", "mq-deadline", "kyber", "bfq", "pardispatcher")
-NS_PER_INSTRUCTION = 4
-FEW, MANY = 10_240, 40_960
-
-# A device that takes one request at a time, so that up to 63 others are queued in the scheduler.
-DEVICE = "hw_queue_depth=1 irqmode=2 completion_nsec=100000"
-BATCH = "--iodepth=64 --iodepth_batch=64 --iodepth_batch_complete_min=64"
+EXPERIMENT = LAB / "compare.toml"
 LOADS = {
-    "random reads": f"--rw=randread {BATCH}",
-    "random writes": f"--rw=randwrite {BATCH}",
-    "random reads and writes": f"--rw=randrw {BATCH}",
+    "random reads and writes": "rw=randrw\nrwmixread=50",
+    "writes with some reads": "rw=randrw\nrwmixread=10\nbsrange=4k-64k",
 }
+# Requests that the device takes at a time, and its size: that of the drive of the experiment, in MiB.
+DEPTH = 4
+SIZE_MIB = 57_220
+DEVICE = (
+    f"size={SIZE_MIB}", "submit_queues=1", f"hw_queue_depth={DEPTH}", "irqmode=2", "completion_nsec=2000000",
+    "max_sectors=1024",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Figures:
-    """The measurements of one scheduler under one load."""
+class Account:
+    """What a simulated drive says of the requests that it got."""
 
-    instructions: float
-    mean_us: float
-    p99_us: float
-    max_us: float
-
-
-def file_name(load: str) -> str:
-    """A load's name without characters that a shell would split."""
-    return re.sub(r"\W+", "-", load)
+    requests: int
+    kib_mean: float
+    per_second: float
+    amplification: float
+    copies: int
+    erases: int
 
 
-def result(directory: Path, load: str, requests: int) -> list[dict]:
-    """fio's report of each direction that the load has."""
-    (job,) = json.loads((directory / f"{file_name(load)}-{requests}").read_text())["jobs"]
-    parts = [job[direction] for direction in ("read", "write") if job[direction]["total_ios"]]
-    served = sum(part["total_ios"] for part in parts)
-    if served != requests:
-        raise LabFailure(f"{load}: {served} requests were served of {requests}")
-    return parts
-
-
-def figures(console: str, directory: Path, load: str) -> Figures:
-    """Reads a guest's output of one load."""
-    busy_ns = [
-        int(re.search(rf"^busy_ns {file_name(load)} {requests} (\d+)", console, re.M)[1]) for requests in (FEW, MANY)
-    ]
-    result(directory, load, FEW)
-    parts = result(directory, load, MANY)
-    return Figures(
-        instructions=(busy_ns[1] - busy_ns[0]) / NS_PER_INSTRUCTION / (MANY - FEW),
-        mean_us=sum(part["lat_ns"]["mean"] * part["total_ios"] for part in parts) / MANY / 1e3,
-        p99_us=max(part["clat_ns"]["percentile"]["99.000000"] for part in parts) / 1e3,
-        max_us=max(part["lat_ns"]["max"] for part in parts) / 1e3,
+def account(result: dict) -> Account:
+    """Reads a result of the simulator."""
+    host, drive = result["host"], result["ftl"]
+    requests = result["scheduler"]["dispatched"]
+    return Account(
+        requests=requests,
+        kib_mean=(host["read_bytes"] + host["write_bytes"]) / requests / 1024,
+        per_second=requests / host["duration_ns"] * 1e9,
+        amplification=drive["waf"],
+        copies=drive["page_copies"],
+        erases=drive["block_erases"],
     )
 
 
-def measure(target: Kernel, module: Path, scheduler: str) -> dict[str, Figures]:
-    """The figures of one scheduler, by load."""
-    lines = [f"{file_name(load)}|{FEW}|{MANY}|{DEVICE}|{options}\n" for load, options in LOADS.items()]
-    files = {"lab/loads": "".join(lines).encode()}
-    guest = Guest(target, module, f"compare-{scheduler}", "compare", [scheduler], files, exact=True)
+def settings(recording: str, scheduler: str | None, linux: str) -> dict[str, str]:
+    """The keys of a run: of the recorded order if no scheduler is named, else of that scheduler."""
+    keys = {"workload.path": recording, "workload.replay": "closed", "host.queue_depth": str(DEPTH)}
+    if scheduler is None:
+        # What was issued, in that order, without a second merge.
+        own = {"workload.event": "issue", "workload.queue_depth": str(DEPTH), "host.scheduler": "none"}
+    else:
+        own = {"workload.event": "queue", "workload.queue_depth": str(OUTSTANDING), "host.scheduler": scheduler}
+    return keys | own | {"host.linux": linux}
+
+
+def program() -> Path:
+    """The simulator with the kernel's own bfq, built if it is not."""
+    target = KERNEL_DIR.parent / "target"
+    try:
+        run([KERNEL_DIR / "policies" / "fetch", target / "linux"])
+        environment = {"FLASHLOOM_LINUX": str(target / "linux"), "CARGO_TARGET_DIR": str(target)}
+        build = ["cargo", "build", "--quiet", "--locked", "--release", "--features", "program"]
+        run(["env", *(f"{name}={value}" for name, value in environment.items()), *build], cwd=KERNEL_DIR / "policies")
+    except FileNotFoundError as error:
+        raise LabError(f"{error.filename} is missing, which builds the simulator: see the project's README") from None
+    return target / "release" / "flashloom-linux"
+
+
+def simulated_name(scheduler: str, linux: str) -> str:
+    """The simulator's name of a scheduler; bfq is the kernel's own, compiled."""
+    return f"linux-{linux.replace('.', '-')}-bfq" if scheduler == "bfq" else scheduler
+
+
+def simulate(simulator: Path, experiment: Path, keys: dict[str, str]) -> Account:
+    """Runs the simulator and reads its account."""
+    command = [simulator, "run", experiment, "--json", "-"]
+    for key, value in keys.items():
+        command += ["--set", f"{key}={value}"]
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise LabFailure(f"{keys['host.scheduler']}: {result.stderr.strip()}")
+    return account(json.loads(result.stdout))
+
+
+def check(load: str, scheduler: str, recording: Path, real: Account) -> None:
+    """Raises if the drive did not get what the kernel issued."""
+    issued = sum(event == "D" for _, event, *_ in events(recording))
+    if issued != real.requests:
+        raise LabFailure(f"{load}, {scheduler}: the kernel issued {issued} requests, the drive got {real.requests}")
+
+
+def rows(target: Kernel, simulator: Path, experiment: Path, scheduler: str, load: str) -> list[str]:
+    """Both rows of a scheduler under a load."""
     with tempfile.TemporaryDirectory() as directory:
-        console = guest.boot(Path(directory))
-        return {load: figures(console, Path(directory), load) for load in LOADS}
+        job = Path(directory) / "job.fio"
+        job.write_text(JOB.format(load=LOADS[load], outstanding=OUTSTANDING))
+        recorded = record(target, Recording(job, scheduler, DEVICE, exact=True), Path(directory) / "recording")
+        name = str(Path(directory) / "recording.blktrace")
+        real = simulate(simulator, experiment, settings(name, None, target.series))
+        check(load, scheduler, recorded[0], real)
+        own = settings(name, simulated_name(scheduler, target.series), target.series)
+        return [row(scheduler, "real", real), row(scheduler, "simulated", simulate(simulator, experiment, own))]
 
 
-def table(target: Kernel, measured: dict[str, dict[str, Figures]]) -> str:
-    """The comparison in Markdown, one table per load."""
-    lines = [f"Linux {target.release}"]
+def row(scheduler: str, which: str, of: Account) -> str:
+    """A row of the table."""
+    return (
+        f"| {scheduler} | {which} | {of.requests} | {of.kib_mean:.1f} | {of.per_second:.1f} | {of.amplification:.2f} "
+        f"| {of.copies} | {of.erases} |"
+    )
+
+
+def compare(target: Kernel, schedulers: list[str], experiment: Path = EXPERIMENT) -> str:
+    """The table in Markdown, one part per load."""
+    simulator = program()
+    lines = [f"Linux {target.release}, and the simulator's schedulers"]
     for load in LOADS:
         lines += [
-            "",
-            f"{load[0].upper()}{load[1:]}:",
-            "",
-            "| scheduler | instructions a request | against mq-deadline | mean us | 99 % us | max us |",
-            "| --- | ---: | ---: | ---: | ---: | ---: |",
-        ]
-        for scheduler, by_load in measured.items():
-            row = by_load[load]
-            base = measured.get("mq-deadline")
-            more = f"{row.instructions - base[load].instructions:+.0f}" if base else ""
-            lines.append(
-                f"| {scheduler} | {row.instructions:.0f} | {more} | {row.mean_us:.0f} | {row.p99_us:.0f} "
-                f"| {row.max_us:.0f} |"
-            )
+            "", f"{load[0].upper()}{load[1:]}:", "",
+            "| scheduler | which | requests | mean KiB | requests/s | write amplification | copies | erases |",
+            "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        ]  # fmt: skip
+        for scheduler in schedulers:
+            lines += rows(target, simulator, experiment, scheduler, load)
     return "\n".join(lines)
-
-
-def compare(target: Kernel, schedulers: list[str]) -> str:
-    """Runs every scheduler and returns the tables; raises if pardispatcher costs more than mq-deadline."""
-    module = build_module(target)
-    measured = {scheduler: measure(target, module, scheduler) for scheduler in schedulers}
-    text = table(target, measured)
-    if {"mq-deadline", "pardispatcher"} <= measured.keys():
-        for load in LOADS:
-            ours, theirs = (measured[name][load].instructions for name in ("pardispatcher", "mq-deadline"))
-            if ours > theirs:
-                verdict = f"pardispatcher takes {ours:.0f} instructions, mq-deadline {theirs:.0f}"
-                raise LabFailure(f"{text}\n\n{load}: {verdict}")
-    return text

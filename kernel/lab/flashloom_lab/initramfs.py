@@ -47,18 +47,23 @@ def newc(root: Path) -> bytes:
     return bytes(archive)
 
 
-def copy_program(root: Path, program: str) -> None:
-    """Copies a program to the same place in the guest, with the libraries that the loader finds for it."""
-    path = find(program)
+def copy_program(root: Path, path: Path, place: str) -> None:
+    """Copies a program to a place in the guest, with the libraries that the loader finds for it."""
     listed = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
-    for source in [path, *re.findall(r"(/\S+) \(0x", listed)]:
-        target = root / source.lstrip("/")
+    target = root / place
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # Instead of a link to busybox, wherever that stands.
+    for folder in (target.parent, root / "bin", root / "sbin"):
+        (folder / target.name).unlink(missing_ok=True)
+    shutil.copy2(path, target)
+    for library in re.findall(r"(/\S+) \(0x", listed):
+        target = root / library.lstrip("/")
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.exists():
-            shutil.copy2(source, target)
+            shutil.copy2(library, target)
 
 
-def copy_modules(root: Path, kernel: Kernel, module: Path) -> None:
+def copy_modules(root: Path, kernel: Kernel, module: Path, names: tuple[str, ...]) -> None:
     """Copies the modules that the scripts load, their dependencies, and pardispatcher."""
     tree = kernel.modules
     if not (tree / "modules.dep").exists():
@@ -67,7 +72,7 @@ def copy_modules(root: Path, kernel: Kernel, module: Path) -> None:
     by_name = {re.sub(r"\.ko.*", "", Path(path).name).replace("-", "_"): path for path in dependencies}
     builtin = {Path(line).stem.replace("-", "_") for line in (tree / "modules.builtin").read_text().split()}
     target = root / "lib" / "modules" / kernel.release
-    for name in (name.replace("-", "_") for name in MODULES):
+    for name in (name.replace("-", "_") for name in names):
         if name in builtin:
             continue
         if name not in by_name:
@@ -84,8 +89,14 @@ def copy_modules(root: Path, kernel: Kernel, module: Path) -> None:
     run([find("depmod"), "-b", root, kernel.release])
 
 
-def initramfs(kernel: Kernel, module: Path, directory: Path, extra: dict[str, bytes]) -> Path:
-    """Builds the file system for a kernel in a directory; `extra` maps paths in the guest to files."""
+def initramfs(
+    kernel: Kernel, module: Path, directory: Path, extra: dict[str, bytes], programs: dict[str, Path],
+    modules: tuple[str, ...],
+) -> Path:
+    """Builds the file system for a kernel in a directory; `extra` maps paths in the guest to files.
+
+    `programs` are further programs by their paths in the guest; `modules` replace the lab's own list if there are any.
+    """
     root = directory / "root"
     shutil.rmtree(root, ignore_errors=True)
     for name in ("bin", "dev", "proc", "sbin", "sys", "tmp", "mnt", "etc", "lab"):
@@ -104,8 +115,10 @@ def initramfs(kernel: Kernel, module: Path, directory: Path, extra: dict[str, by
     # The kernel runs this path to load a scheduler's module when the scheduler is selected.
     (root / "sbin" / "modprobe").symlink_to("../bin/busybox")
     for program in PROGRAMS:
-        copy_program(root, program)
-    copy_modules(root, kernel, module)
+        copy_program(root, Path(find(program)), find(program).lstrip("/"))
+    for place, path in programs.items():
+        copy_program(root, path, place)
+    copy_modules(root, kernel, module, modules or MODULES)
     for script in (LAB / "guest").iterdir():
         shutil.copy2(script, root / "lab")
     (root / "init").symlink_to("lab/init")
@@ -113,6 +126,8 @@ def initramfs(kernel: Kernel, module: Path, directory: Path, extra: dict[str, by
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
+        if content.startswith((b"#!", b"\x7fELF")):
+            path.chmod(0o755)
     packed = directory / "initramfs"
     packed.write_bytes(gzip.compress(newc(root), compresslevel=1))
     return packed

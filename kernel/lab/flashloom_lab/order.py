@@ -18,8 +18,10 @@ from .host import KERNEL_DIR, LabError, LabFailure
 from .kernels import Kernel
 from .record import Recording, record
 
-# The real schedulers that the simulator also has, and its names for them.
-SIMULATED = {"mq-deadline": "deadline", "pardispatcher": "pardispatcher"}
+# The real schedulers that the simulator has built in, under the same names.
+SIMULATED = ("none", "mq-deadline", "kyber", "pardispatcher")
+# The share of requests in the same order that it promises, percent.
+PROMISED = 99.0
 
 LOADS = {
     "random reads": "rw=randread",
@@ -93,18 +95,17 @@ def compared(program: str, arguments: list[str], load: str, lines: str) -> str:
 
 
 def order(target: Kernel, scheduler: str) -> str:
-    """Both comparisons under every load, as tables in Markdown."""
-    simulated = SIMULATED[scheduler]
+    """Both comparisons under every load, as tables in Markdown; raises if the orders differ by more than promised."""
     replayed, closed = [], []
     for load, options in LOADS.items():
         lines = recorded(target, scheduler, load)
-        replayed.append(compared("issue-order", [simulated], load, lines))
+        replayed.append(compared("issue-order", [scheduler, target.series], load, lines))
         # One process only: with several, the recording does not tell which one submits next.
         if "numjobs" not in options:
-            loop = [simulated, str(OUTSTANDING), str(SERVICE_NS)]
+            loop = [scheduler, target.series, str(OUTSTANDING), str(SERVICE_NS)]
             closed.append(compared("closed-loop", loop, load, lines))
-    return "\n".join([
-        f"Linux {target.release}: {scheduler}, and the simulator's {simulated}",
+    text = "\n".join([
+        f"Linux {target.release}: {scheduler}, and the simulator's",
         "",
         "| load | issued | same place | same order | share |\n| --- | ---: | ---: | ---: | ---: |",
         *replayed,
@@ -115,3 +116,12 @@ def order(target: Kernel, scheduler: str) -> str:
         "| --- | ---: | ---: | ---: | ---: | ---: |",
         *closed,
     ])  # fmt: skip
+    low = [row for row in replayed if share(row) < PROMISED]
+    if low:
+        raise LabFailure(f"{text}\n\nless than {PROMISED:.0f} % in order: {'; '.join(low)}")
+    return text
+
+
+def share(row: str) -> float:
+    """The percentage at the end of a row."""
+    return float(row.rsplit("|", 2)[1].removesuffix("% ").strip())

@@ -57,7 +57,8 @@ test_tunables_take_what_is_in_range_and_refuse_the_rest() {
 	select_scheduler $disk pardispatcher
 	for line in "region_kb 16384 1024 1099511627776 1023 1099511627777" "read_batch 16 1 65536 0 65537" \
 		"write_batch 8 1 65536 0 65537" "read_expire 500 1 3600000 0 3600001" \
-		"write_expire 5000 1 3600000 0 3600001" "prio_aging_expire 10000 1 3600000 0 3600001" "front_merges 1 0 1 2 4294967296" \
+		"write_expire 5000 1 3600000 0 3600001" "prio_aging_expire 10000 1 3600000 0 3600001" \
+		"front_merges 1 0 1 2 4294967296" \
 		"async_depth $(cat /sys/block/$disk/queue/nr_requests) 1 65536 0 65537" \
 		"scan continue lowest continue lower 0"; do
 		set -- $line

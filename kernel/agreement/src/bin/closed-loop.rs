@@ -1,5 +1,5 @@
 //! Compares a closed loop in the simulator's block layer with the same loop in a recording:
-//! `closed-loop SCHEDULER DEPTH SERVICE_NS`.
+//! `closed-loop SCHEDULER LINUX DEPTH SERVICE_NS`.
 //!
 //! Reads the recording from standard input in the format of [`events`]: a process that keeps DEPTH requests
 //! outstanding, on a device that takes one at a time. The simulator gets the requests in the same order but not their
@@ -97,20 +97,20 @@ fn simulated(mut layer: BlockLayer, requests: &[Issued], depth: usize, service_n
     }
 }
 
-fn compare(scheduler: &str, depth: usize, service_ns: Ns, text: &str) -> Result<String, String> {
+fn compare(scheduler: &str, linux: &str, depth: usize, service_ns: Ns, text: &str) -> Result<String, String> {
     let events = events(text)?;
     let recorded = recorded(&events)?;
     let queued = events.iter().filter(|event| event.kind == Kind::Queued);
     let requests: Vec<Issued> = queued.map(|event| event.request).collect();
-    let simulated = simulated(block_layer(scheduler, 2, &events)?, &requests, depth, service_ns);
+    let simulated = simulated(block_layer(scheduler, linux, 2, &events)?, &requests, depth, service_ns);
     let same_order = in_order(&recorded.issued, &simulated.issued);
     let share = 100.0 * f64::from(same_order) / recorded.issued.len().max(simulated.issued.len()) as f64;
     Ok(format!("{} | {} | {share:.2} %", recorded.figures(), simulated.figures()))
 }
 
 fn run(arguments: &[String]) -> Result<String, String> {
-    let [scheduler, depth, service_ns] = arguments else {
-        return Err("usage: closed-loop SCHEDULER DEPTH SERVICE_NS".to_owned());
+    let [scheduler, linux, depth, service_ns] = arguments else {
+        return Err("usage: closed-loop SCHEDULER LINUX DEPTH SERVICE_NS".to_owned());
     };
     let number = |text: &String| text.parse().ok().filter(|&number| number > 0);
     let (Some(depth), Some(service_ns)) = (number(depth), number(service_ns)) else {
@@ -118,7 +118,7 @@ fn run(arguments: &[String]) -> Result<String, String> {
     };
     let mut text = String::new();
     stdin().read_to_string(&mut text).map_err(|error| format!("standard input: {error}"))?;
-    compare(scheduler, depth as usize, service_ns, &text)
+    compare(scheduler, linux, depth as usize, service_ns, &text)
 }
 
 fn main() -> ExitCode {
@@ -147,14 +147,14 @@ mod tests {
     #[test]
     fn the_loop_gives_in_the_simulator_what_it_gave_on_an_ideal_device() {
         let figures = "1000.0 | 1750 | 1000.0 | 1750 | 100.00 %";
-        assert_eq!(compare("noop", 2, 1_000_000, LINES), Ok(figures.to_owned()));
+        assert_eq!(compare("noop", "6.12", 2, 1_000_000, LINES), Ok(figures.to_owned()));
     }
 
     #[test]
     fn a_slower_device_and_a_deeper_loop_show() {
-        let line = compare("noop", 2, 2_000_000, LINES).expect("it can be compared");
+        let line = compare("noop", "6.12", 2, 2_000_000, LINES).expect("it can be compared");
         assert_eq!(line, "1000.0 | 1750 | 500.0 | 3500 | 100.00 %");
-        let line = compare("noop", 1, 1_000_000, LINES).expect("it can be compared");
+        let line = compare("noop", "6.12", 1, 1_000_000, LINES).expect("it can be compared");
         assert_eq!(line, "1000.0 | 1750 | 1000.0 | 1000 | 100.00 %");
     }
 
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_recording_that_breaks_off_is_refused() {
-        let broken = |lines| compare("noop", 1, 1, lines).expect_err("it breaks off");
+        let broken = |lines| compare("noop", "6.12", 1, 1, lines).expect_err("it breaks off");
         assert_eq!(broken("0 Q R 0 8\n0 D R 0 8\n"), "nothing has completed");
         assert_eq!(broken("0 Q R 0 8\n0 Q R 8 8\n0 D R 0 8\n9 C R 0 8\n"), "1 requests have not completed");
     }

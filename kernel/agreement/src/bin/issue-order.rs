@@ -1,21 +1,26 @@
-//! Compares the issue order of a simulated scheduler with that of a recording: `issue-order SCHEDULER`.
+//! Compares the issue order of a simulated scheduler with that of a recording: `issue-order SCHEDULER LINUX`.
 //!
 //! Reads the recording from standard input in the format of [`events`]. Each queued request is submitted at its time,
-//! and at each issue the simulator is asked for a request. Prints, separated by bars: requests issued, requests at the
-//! same position of both orders, requests in the same order (longest common subsequence), and the share of these.
+//! and at each issue the simulator is asked for a request, which completes when one has in the recording. Prints,
+//! separated by bars: requests issued, requests at the same position of both orders, requests in the same order (longest
+//! common subsequence), and the share of these.
 
+use std::collections::VecDeque;
 use std::io::{Read, stdin};
 use std::process::ExitCode;
 
-use flashloom_host::{BlockLayer, Decision};
+use flashloom_host::{BlockLayer, Decision, RequestId};
 use flashloom_kernel_agreement::recording::{Event, Issued, Kind, block_layer, events, in_order, issued, request};
 use flashloom_units::Ns;
 use flashloom_workload::Op;
 
-/// Dispatches the next request and completes it at once; `None` if none is queued.
-fn take(layer: &mut BlockLayer, time_ns: Ns) -> Option<Issued> {
+/// Requests at the device, and the one that waits for its tag.
+const CHOSEN: u32 = 2;
+
+/// Dispatches the next request; `None` if none is queued.
+fn take(layer: &mut BlockLayer, time_ns: Ns, chosen: &mut VecDeque<RequestId>) -> Option<Issued> {
     let Decision::Dispatch(sent) = layer.dispatch(time_ns) else { return None };
-    layer.complete(time_ns, sent.id, |_| {});
+    chosen.push_back(sent.id);
     Some((sent.op == Op::Read, sent.lba, sent.sectors))
 }
 
@@ -27,23 +32,30 @@ fn take(layer: &mut BlockLayer, time_ns: Ns) -> Option<Issued> {
 fn replay(mut layer: BlockLayer, events: &[Event]) -> Vec<Option<Issued>> {
     let mut issued = Vec::new();
     let mut ahead = None;
+    let mut chosen = VecDeque::new();
     for event in events {
         match event.kind {
             Kind::Queued => {
                 layer.submit(event.time_ns, &request(event.request, event.time_ns), 0);
             }
             Kind::Issued => issued.push(ahead.take()),
-            Kind::Completed => continue,
+            // The device serves one at a time.
+            Kind::Completed => {
+                if let Some(id) = chosen.pop_front() {
+                    layer.complete(event.time_ns, id, |_| {});
+                }
+                continue;
+            }
         }
-        ahead = ahead.or_else(|| take(&mut layer, event.time_ns));
+        ahead = ahead.or_else(|| take(&mut layer, event.time_ns, &mut chosen));
     }
     issued
 }
 
-fn compare(scheduler: &str, text: &str) -> Result<String, String> {
+fn compare(scheduler: &str, linux: &str, text: &str) -> Result<String, String> {
     let events = events(text)?;
     let recorded: Vec<_> = issued(&events).into_iter().map(Some).collect();
-    let simulated = replay(block_layer(scheduler, 1, &events)?, &events);
+    let simulated = replay(block_layer(scheduler, linux, CHOSEN, &events)?, &events);
     let same_place = recorded.iter().zip(&simulated).filter(|(a, b)| a == b).count();
     let same_order = in_order(&recorded, &simulated);
     let share = 100.0 * f64::from(same_order) / recorded.len() as f64;
@@ -52,13 +64,13 @@ fn compare(scheduler: &str, text: &str) -> Result<String, String> {
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [scheduler] = &arguments[..] else {
-        eprintln!("usage: issue-order SCHEDULER");
+    let [scheduler, linux] = &arguments[..] else {
+        eprintln!("usage: issue-order SCHEDULER LINUX");
         return ExitCode::from(2);
     };
     let mut text = String::new();
     let read = stdin().read_to_string(&mut text).map_err(|error| format!("standard input: {error}"));
-    match read.and_then(|_| compare(scheduler, &text)) {
+    match read.and_then(|_| compare(scheduler, linux, &text)) {
         Ok(line) => {
             println!("{line}");
             ExitCode::SUCCESS
@@ -76,13 +88,19 @@ mod tests {
 
     #[test]
     fn a_request_is_chosen_when_the_one_before_it_is_issued() {
-        let lines = "0 Q R 100 8\n1 D R 100 8\n2 Q R 300 8\n3 Q R 200 8\n4 D R 300 8\n5 C R 100 8\n6 D R 200 8\n";
-        assert_eq!(compare("deadline", lines), Ok("3 | 3 | 3 | 100.00 %".to_owned()), "300 was alone when it came");
+        let lines =
+            "0 Q R 100 8\n1 D R 100 8\n2 Q R 300 8\n3 Q R 200 8\n4 C R 100 8\n5 D R 300 8\n6 C R 300 8\n7 D R 200 8\n";
+        assert_eq!(
+            compare("deadline", "6.12", lines),
+            Ok("3 | 3 | 3 | 100.00 %".to_owned()),
+            "300 was alone when it came"
+        );
     }
 
     #[test]
     fn what_is_late_costs_its_own_place_in_the_order_and_every_place_before_it() {
-        let lines = "0 Q R 100 8\n1 Q R 200 8\n2 Q R 300 8\n3 D R 200 8\n4 D R 300 8\n5 D R 100 8\n";
-        assert_eq!(compare("noop", lines), Ok("3 | 0 | 2 | 66.67 %".to_owned()));
+        let lines =
+            "0 Q R 100 8\n1 Q R 200 8\n2 Q R 300 8\n3 D R 200 8\n4 C R 200 8\n5 D R 300 8\n6 C R 300 8\n7 D R 100 8\n";
+        assert_eq!(compare("noop", "6.12", lines), Ok("3 | 0 | 2 | 66.67 %".to_owned()));
     }
 }
