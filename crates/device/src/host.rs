@@ -119,6 +119,15 @@ impl Host {
         }
     }
 
+    /// The line that a request waits in while it is refused, see [`BlockLayer::line_of`].
+    #[inline]
+    pub(crate) fn line_of(&self, request: &Request) -> u32 {
+        match self {
+            Self::Layer(layer) => layer.line_of(request),
+            Self::Bare(_) => 0,
+        }
+    }
+
     /// Maximum number of outstanding commands.
     pub(crate) fn queue_depth(&self) -> u32 {
         match self {

@@ -182,6 +182,10 @@ impl<T: Target> Target for Queues<T> {
         member.offer(now_ns, request, cookie)
     }
 
+    fn line_of(&self, request: &Request) -> u32 {
+        self.members.get(usize::from(request.queue)).map_or(0, |member| member.line_of(request))
+    }
+
     fn due(&mut self) -> (Ns, Ns) {
         let first = |first: (Ns, Ns), due: (Ns, Ns)| (first.0.min(due.0), first.1.min(due.1));
         self.members.iter_mut().map(Target::due).fold((Ns::MAX, Ns::MAX), first)

@@ -105,6 +105,12 @@ pub trait Target {
         self.submit(now_ns, request, cookie)
     }
 
+    /// The line of requests that are refused which this one waits in: only those that wait for the same room need to
+    /// wait for each other. Lines are numbered from 0 on, without large gaps.
+    fn line_of(&self, _request: &Request) -> u32 {
+        0
+    }
+
     /// Times of the next event that ends something, and of the next work that the target begins by itself; [`Ns::MAX`]
     /// for never. Arrivals of the same timestamp come between the two.
     fn due(&mut self) -> (Ns, Ns) {

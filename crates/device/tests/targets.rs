@@ -150,6 +150,40 @@ fn workloads_that_wait_for_room_take_turns() {
     assert!((one / other - 1.0).abs() < 0.02, "{one} and {other} ns");
 }
 
+/// Task 0 floods the hardware queue of its processor. Task 1 has one of its own, so its reads do not wait in the host
+/// behind those that find no tag, alone or behind a queue of a host; with one hardware queue they do.
+#[test]
+fn what_waits_for_a_hardware_queue_does_not_hold_back_what_goes_through_another() {
+    let run = Run::new(unbuffered(plain_device()));
+    let engine = |hardware_queues| {
+        let host = HostParams { queue_depth: 1, processors: 2, hardware_queues, ..HostParams::defaults() };
+        let setup = BlockLayer::setup(&host, run.setup.device.capacity_sectors());
+        let none = scheduler::builtin().choose("none", &[]).unwrap().build(&setup).unwrap();
+        let mut engine = Engine::new(BlockLayer::new(&host, none), Drive::new(&run.setup).unwrap(), MS);
+        engine.start_timing(&plain_nand());
+        engine
+    };
+    let requests: Vec<Request> =
+        (0..20).map(|n| request(n, Op::Read, n * 1_000, 8).of_task(u32::from(n == 19))).collect();
+    let admitted = |target: &mut dyn FnMut(&mut Replayed<List>, &mut Kept)| {
+        let mut kept = Kept::default();
+        target(&mut replayed(&requests, Pace::Timestamps(1.0)), &mut kept);
+        let of_task_1 = kept.served.iter().find(|served| served.request.task == 1).expect("it is served");
+        of_task_1.admitted_ns - of_task_1.request.arrival_ns
+    };
+    let alone = |hardware_queues| {
+        admitted(&mut |arrivals, kept| {
+            Simulation::new(engine(hardware_queues)).run(arrivals, Ns::MAX, &mut [kept]).map(drop).unwrap();
+        })
+    };
+    let behind = admitted(&mut |arrivals, kept| {
+        let queues = Queues::new(vec![engine(2)]);
+        Simulation::new(queues).run(arrivals, Ns::MAX, &mut [kept]).map(drop).unwrap();
+    });
+    assert_eq!((alone(2), behind), (0, 0));
+    assert!(alone(1) > 10 * US, "{} ns behind 19 reads", alone(1));
+}
+
 #[test]
 fn drives_behind_queues_of_one_host_serve_as_if_each_were_alone() {
     let runs = [Run::new(unbuffered(plain_device())), Run::new(buffered(plain_device(), 64, "page-lru", "single"))];

@@ -544,7 +544,7 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_,
 
 /// One run with its bounds.
 fn bounded(config: &Config, input: Input<'_>, verify: bool, progress: &dyn Progress) -> Result<RunResult, Failure> {
-    let mut record = Record::new(config.device.logical_pages() as u32, config.host.queue_depth);
+    let mut record = Record::new(config.device.logical_pages() as u32, config.host.device_depth());
     let watched = Watched { progress, observers: &mut [&mut record], queued: None };
     let mut result = run_one(config, input, verify, watched)?.result;
     result.bounds = Some(bounds::of(config, input, verify, record, &result)?);

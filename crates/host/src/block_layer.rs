@@ -21,7 +21,8 @@
 //! hold back the page cache's writeback.
 //!
 //! A scheduler of blk-mq has one set of tags for all requests instead ([`Scheduler::tags`]), of which some may have
-//! only a part.
+//! only a part. If it serves several hardware queues ([`Scheduler::serves`]), each of them has such a set, and its own
+//! queue depth.
 //!
 //! A flush has no address to sort by: it goes to the device before any request in the scheduler, and `nr_requests`
 //! does not count it.
@@ -32,10 +33,12 @@ use flashloom_units::{Figure, Ns, Refusal, SECTOR_BYTES, Value, Violation, viola
 use flashloom_workload::{Op, Request};
 
 use crate::end_index::EndIndex;
+use crate::hardware_queues::{HardwareQueues, Step};
 use crate::id::RequestId;
 use crate::params::HostParams;
+use crate::queue_map::QueueMap;
 use crate::requests::{Class, Completed, Direction, Queued, Requests, Stage};
-use crate::scheduler::{Choice, Join, Merge, Scheduler, SchedulerSetup};
+use crate::scheduler::{Choice, Join, Merge, Scheduler, SchedulerSetup, Serves};
 use crate::stats::SchedulerStats;
 use crate::tags::Tags;
 
@@ -108,7 +111,7 @@ pub struct BlockLayer {
     flushes: VecDeque<(Request, u32)>,
     /// Number of requests of each class from queueing to completion, without flushes.
     held: [u32; 2],
-    /// Number of requests in the scheduler.
+    /// Number of requests in the scheduler, and behind it without a tag of the device.
     queued: u32,
     in_flight: u32,
     last_direction: Option<Direction>,
@@ -117,6 +120,8 @@ pub struct BlockLayer {
     nr_requests: u32,
     /// The tags of a scheduler that has one set for all requests.
     tags: Option<Tags>,
+    /// The hardware queues, if there are several and the scheduler serves them.
+    hardware: Option<Box<HardwareQueues>>,
     max_request_bytes: u64,
     merging: bool,
     /// True if the scheduler decides on merges, so that `ends` stays empty.
@@ -127,7 +132,7 @@ flashloom_units::state! {
     BlockLayer {
         nested requests, ends;
         policy scheduler;
-        nested stats;
+        nested stats, hardware;
         value flushes, held, queued, in_flight, last_direction;
         fixed queue_depth, nr_requests, tags, max_request_bytes, merging, merges_itself;
     }
@@ -136,17 +141,21 @@ flashloom_units::state! {
 impl BlockLayer {
     /// Returns the facts that a scheduler for a device of that capacity is built with.
     pub fn setup(params: &HostParams, capacity_sectors: u64) -> SchedulerSetup {
-        let HostParams { queue_depth, nr_requests, linux, hz, .. } = *params;
+        let HostParams { queue_depth, nr_requests, linux, hz, hardware_queues, .. } = *params;
         // Of both classes as many as they may have, or one for each tag of the device; flushes come on top.
-        let requests = (2 * nr_requests).max(queue_depth) + queue_depth;
+        let requests = hardware_queues * ((2 * nr_requests).max(queue_depth) + queue_depth);
         let max_request_sectors = if params.merging { params.max_request_bytes / SECTOR_BYTES } else { 0 };
-        SchedulerSetup { capacity_sectors, requests, queue_depth, max_request_sectors, nr_requests, linux, hz }
+        let queues = QueueMap::new(params);
+        SchedulerSetup { capacity_sectors, requests, queue_depth, max_request_sectors, nr_requests, linux, hz, queues }
     }
 
     /// Makes an empty block layer; `scheduler` must have been built with [`Self::setup`] of the same parameters.
     pub fn new(params: &HostParams, scheduler: Box<dyn Scheduler>) -> Self {
-        let capacity = Self::setup(params, 0).requests;
+        let SchedulerSetup { requests: capacity, queues, queue_depth, .. } = Self::setup(params, 0);
+        let serves = if queues.queues() > 1 { scheduler.serves() } else { Serves::One };
+        let hardware = || Box::new(HardwareQueues::new(queues, serves, queue_depth));
         Self {
+            hardware: (serves != Serves::One).then(hardware),
             tags: scheduler.tags(),
             merges_itself: scheduler.merges_itself(),
             scheduler,
@@ -202,6 +211,9 @@ impl BlockLayer {
         self.held[Class::of(request).at()] += 1;
         self.queued += 1;
         self.stats.inserted += 1;
+        if let Some(hardware) = &mut self.hardware {
+            hardware.queued(request.task);
+        }
         self.join_by_scheduler();
         Admission::Queued
     }
@@ -212,22 +224,45 @@ impl BlockLayer {
     pub fn has_room(&self, request: &Request) -> bool {
         let is_free = match &self.tags {
             None => self.held[Class::of(request).at()] < self.nr_requests,
-            Some(tags) => self.held[0] + self.held[1] < tags.open_to(request),
+            Some(tags) => self.tags_held(request.task) < tags.open_to(request),
         };
         is_free || request.op == Op::Flush
+    }
+
+    /// Number of tags that are taken of the set that a task's requests are in.
+    #[inline]
+    fn tags_held(&self, task: u32) -> u32 {
+        self.hardware.as_ref().map_or(self.held[0] + self.held[1], |hardware| hardware.held(task))
+    }
+
+    /// The line that a request waits in while it is refused: one for each set of tags, or two if some are for reads
+    /// alone. Who waits in another line may be admitted before it.
+    #[inline]
+    pub fn line_of(&self, request: &Request) -> u32 {
+        let set = self.hardware.as_ref().map_or(0, |hardware| hardware.queue_of(request.task));
+        match &self.tags {
+            Some(tags) if tags.reads != tags.sync_writes => 2 * set + u32::from(request.op != Op::Read),
+            _ => set,
+        }
     }
 
     /// Returns the next request for the device, or [`Decision::Idle`] while the device is at its queue depth.
     #[inline]
     pub fn dispatch(&mut self, now: Ns) -> Decision {
+        if self.hardware.is_some() {
+            return self.run_hardware_queues(now);
+        }
         if self.in_flight == self.queue_depth {
             return Decision::Idle;
         }
         let id = if !self.flushes.is_empty() {
-            self.take_flush()
+            self.take_flush(0)
         } else {
             match self.scheduler.dispatch(now, &self.requests) {
-                Choice::Request(id) => self.leave_queue(now, id),
+                Choice::Request(id) => {
+                    self.leave_scheduler(id);
+                    self.leave_queue(now, id)
+                }
                 Choice::Idle => return Decision::Idle,
                 Choice::NotBefore(time) => {
                     assert!(time > now, "a scheduler that waits waits for a time to come");
@@ -235,26 +270,87 @@ impl BlockLayer {
                 }
             }
         };
+        Decision::Dispatch(self.send(now, id))
+    }
+
+    #[inline]
+    fn send(&mut self, now: Ns, id: RequestId) -> Dispatched {
         self.requests.start(id, now);
         self.in_flight += 1;
         self.stats.dispatched += 1;
         let Queued { lba, sectors, task, op, flags, queue, handle, .. } = self.requests[id];
-        Decision::Dispatch(Dispatched { lba, id, sectors, task, op, flags, queue, handle })
+        Dispatched { lba, id, sectors, task, op, flags, queue, handle }
+    }
+
+    /// Runs the hardware queues in turn until one of them sends a request.
+    #[inline(never)] // Most hosts have one.
+    fn run_hardware_queues(&mut self, now: Ns) -> Decision {
+        let Some(mut hardware) = self.hardware.take() else { return Decision::Idle };
+        let sent = self.next_of_queues(now, &mut hardware);
+        let decision = match sent {
+            Some(id) => {
+                hardware.sent(self.requests[id].task);
+                Decision::Dispatch(self.send(now, id))
+            }
+            None if hardware.wakes_ns() == Ns::MAX => Decision::Idle,
+            None => Decision::NotBefore(hardware.wakes_ns()),
+        };
+        self.hardware = Some(hardware);
+        decision
+    }
+
+    fn next_of_queues(&mut self, now: Ns, hardware: &mut HardwareQueues) -> Option<RequestId> {
+        if let Some(at) = self.flushes.iter().position(|(flush, _)| hardware.has_room(flush.task)) {
+            return Some(self.take_flush(at));
+        }
+        let mut passed = 0;
+        while passed < hardware.count() {
+            let goes_on = match hardware.step(now) {
+                Step::Send(id) => return Some(self.leave_queue(now, id)),
+                Step::Nothing => false,
+                Step::Ask => match self.scheduler.dispatch_for(now, &self.requests, hardware.turn()) {
+                    Choice::Request(id) => {
+                        let task = self.requests[id].task;
+                        self.leave_scheduler(id);
+                        if hardware.takes(task) {
+                            return Some(self.leave_queue(now, id));
+                        }
+                        self.requests.take(id);
+                        hardware.keep(task, id)
+                    }
+                    nothing => {
+                        hardware.gave_nothing(nothing);
+                        false
+                    }
+                },
+            };
+            if !goes_on {
+                hardware.pass();
+                passed += 1;
+            }
+        }
+        None
     }
 
     #[cold]
-    fn take_flush(&mut self) -> RequestId {
-        let (flush, member) = self.flushes.pop_front().expect("taken when there is one");
+    fn take_flush(&mut self, at: usize) -> RequestId {
+        let (flush, member) = self.flushes.remove(at).expect("taken when there is one");
         self.requests.queue(&flush, member)
     }
 
-    /// Updates counters and indices for a request that leaves the queue, with which nothing can merge any more.
+    /// Follows a request that leaves the scheduler: nothing can merge with it any more.
+    #[inline]
+    fn leave_scheduler(&mut self, id: RequestId) {
+        let Queued { op, flags, .. } = self.requests[id];
+        if self.merges(op, flags) && !self.merges_itself {
+            self.ends.remove(&self.requests, id);
+        }
+    }
+
+    /// Counts a request that goes to the device.
     #[inline]
     fn leave_queue(&mut self, now: Ns, id: RequestId) -> RequestId {
         let request = self.requests[id];
-        if self.merges(request.op, request.flags) && !self.merges_itself {
-            self.ends.remove(&self.requests, id);
-        }
         let direction = request.direction();
         self.queued -= 1;
         if self.last_direction.replace(direction).is_some_and(|last| last != direction) {
@@ -300,6 +396,10 @@ impl BlockLayer {
             self.held[self.requests[id].class().at()] -= 1;
         }
         self.in_flight -= 1;
+        if let Some(hardware) = &mut self.hardware {
+            let Queued { op, task, .. } = self.requests[id];
+            hardware.returned(task, op != Op::Flush);
+        }
     }
 
     /// Takes back a request that was dispatched and that the device could not take; it is dispatched again. `now` must
@@ -310,6 +410,9 @@ impl BlockLayer {
         self.in_flight -= 1;
         self.queued += 1;
         self.stats.dispatched -= 1;
+        if let Some(hardware) = &mut self.hardware {
+            hardware.returned(self.requests[id].task, false);
+        }
         let deadline_ns = self.scheduler.requeue(now, &self.requests, id);
         self.requests.set_deadline(id, deadline_ns);
         let request = self.requests[id];
@@ -363,8 +466,12 @@ impl BlockLayer {
             return;
         }
         while let Some(Join { kept, gone }) = self.scheduler.join(&self.requests) {
+            let Queued { task, .. } = self.requests[gone];
             let class = self.requests[gone].class();
             self.requests.join(kept, gone);
+            if let Some(hardware) = &mut self.hardware {
+                hardware.joined(task);
+            }
             self.held[class.at()] -= 1;
             self.queued -= 1;
             self.stats.merged += 1;
@@ -432,9 +539,9 @@ impl BlockLayer {
         self.requests.newest_member()
     }
 
-    /// Maximum number of requests that the device holds.
+    /// Maximum number of requests that the device holds, in all of its hardware queues.
     pub fn queue_depth(&self) -> u32 {
-        self.queue_depth
+        self.queue_depth * self.hardware.as_ref().map_or(1, |hardware| hardware.count())
     }
 
     /// Number of requests that wait, including flushes.
@@ -451,14 +558,33 @@ impl BlockLayer {
     fn limits_hold(&self) -> bool {
         match &self.tags {
             None => self.held.iter().all(|&n| n <= self.nr_requests),
-            Some(tags) => self.held[0] + self.held[1] <= tags.reads.max(tags.sync_writes).max(tags.async_writes),
+            Some(tags) => {
+                let most = tags.reads.max(tags.sync_writes).max(tags.async_writes);
+                match &self.hardware {
+                    None => self.held[0] + self.held[1] <= most,
+                    Some(hardware) => hardware.counts().all(|(held, ..)| held <= most),
+                }
+            }
         }
+    }
+
+    /// True if the hardware queues hold together what the block layer holds, and each no more than its depth.
+    fn hardware_queues_add_up(&self) -> bool {
+        let Some(hardware) = &self.hardware else { return self.in_flight <= self.queue_depth };
+        let sums = hardware.counts().fold((0, 0, 0), |sums, (held, in_flight, taken)| {
+            (sums.0 + held, sums.1 + in_flight, sums.2 + taken as u64)
+        });
+        sums == (self.held[0] + self.held[1], self.in_flight, self.requests.count(Stage::Taken))
+            && hardware.counts().all(|(_, in_flight, _)| in_flight <= self.queue_depth)
     }
 
     fn classes_add_up(&self) -> bool {
         let in_pool = |class| {
-            let all = self.requests.at_stage(Stage::Queued).chain(self.requests.at_stage(Stage::InFlight));
-            all.filter(|&id| self.requests[id].op != Op::Flush && self.requests[id].class() == class).count() as u32
+            let all = [Stage::Queued, Stage::Taken, Stage::InFlight].map(|stage| self.requests.at_stage(stage));
+            all.into_iter()
+                .flatten()
+                .filter(|&id| self.requests[id].op != Op::Flush && self.requests[id].class() == class)
+                .count() as u32
         };
         Class::BOTH.iter().all(|&class| self.held[class.at()] == in_pool(class))
     }
@@ -470,9 +596,9 @@ impl BlockLayer {
     pub fn check(&self) -> Result<(), Violation> {
         let SchedulerStats { inserted, merged, dispatched, completed, .. } = self.stats;
         let (queued, in_flight, flushes) = (self.queued(), u64::from(self.in_flight), self.flushes.len() as u64);
-        let listed = self.requests.count(Stage::Queued) + flushes;
+        let listed = self.requests.count(Stage::Queued) + self.requests.count(Stage::Taken) + flushes;
         let held = self.requests.count(Stage::InFlight);
-        let waiting = self.requests.count_members(Stage::Queued) + flushes;
+        let waiting = self.requests.count_members(Stage::Queued) + self.requests.count_members(Stage::Taken) + flushes;
         let members = waiting + self.requests.count_members(Stage::InFlight);
         let counters = violation!(
             "inserted {inserted}, merged {merged}, dispatched {dispatched}, completed {completed}, queued {queued} \
@@ -482,7 +608,7 @@ impl BlockLayer {
             ("inserted = merged + dispatched + queued", inserted == merged + dispatched + queued),
             ("inserted = completed + original requests held", inserted == completed + members),
             ("queued and in flight are what the pool holds", queued == listed && in_flight == held),
-            ("the device holds no more than its queue depth", self.in_flight <= self.queue_depth),
+            ("the device holds no more than its queue depth, in each hardware queue", self.hardware_queues_add_up()),
             ("no class holds more than nr_requests, and all no more than their tags", self.limits_hold()),
             ("what the classes hold is what waits and what is in flight", self.classes_add_up()),
         ];
@@ -494,195 +620,4 @@ impl BlockLayer {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::lab::Lab;
-    use crate::scheduler::deadline;
-    use flashloom_workload::{Priority, PriorityClass};
-
-    fn lab() -> Lab {
-        Lab::new(deadline::Deadline::new, |_| {})
-    }
-
-    #[test]
-    fn only_requests_that_ask_the_same_merge() {
-        let mut lab = lab();
-        for op in [Op::Read, Op::Write, Op::Discard] {
-            assert_eq!(lab.submit(op, 0, 0, 100, 8), Admission::Queued, "{op:?}");
-        }
-        for op in [Op::Read, Op::Write, Op::Discard] {
-            assert_eq!(lab.submit(op, 0, 0, 108, 8), Admission::Merged, "{op:?} behind");
-            assert_eq!(lab.submit(op, 0, 0, 92, 8), Admission::Merged, "{op:?} before");
-        }
-        assert_eq!(lab.layer.queued(), 3);
-        assert_eq!((lab.layer.stats().inserted, lab.layer.stats().merged), (9, 6));
-    }
-
-    #[test]
-    fn requests_of_different_queues_handles_or_priorities_do_not_merge_and_reach_the_device_with_theirs() {
-        let at = |lba| Request::new(Op::Write, lba, 8);
-        let urgent = Priority::new(PriorityClass::RealTime, 0);
-        let kinds: [fn(Request, Priority) -> Request; 3] = [
-            |request, _| request.on_queue(1),
-            |request, _| request.with_handle(7),
-            |request, priority| request.with_priority(priority),
-        ];
-        for kind in kinds {
-            let mut lab = lab();
-            let of_kind = |lba| kind(at(lba), urgent);
-            for request in [at(100), of_kind(108), at(124), of_kind(132)] {
-                assert_eq!(lab.layer.submit(0, &request, 0), Admission::Queued, "it touches only others");
-            }
-            assert_eq!(lab.layer.submit(0, &of_kind(116), 0), Admission::Merged, "behind 108, and 124 stays another");
-            assert_eq!(lab.layer.submit(0, &of_kind(140), 0), Admission::Merged);
-            let sent = std::iter::from_fn(|| match lab.start() {
-                Decision::Dispatch(dispatched) => Some(dispatched.issued(0)),
-                _ => None,
-            });
-            let of = |request: Request| (request.lba, request.sectors, request.queue, request.handle, request.flags);
-            let kept = |lba, sectors| of(kind(Request::new(Op::Write, lba, sectors), urgent));
-            assert_eq!(sent.map(of).collect::<Vec<_>>(), [of(at(100)), kept(108, 16), of(at(124)), kept(132, 16)]);
-        }
-    }
-
-    #[test]
-    fn durable_writes_never_merge_and_neither_does_anything_with_them() {
-        for flag in [Request::FUA, Request::PREFLUSH] {
-            let mut lab = lab();
-            lab.writes([100]);
-            assert_eq!(lab.submit(Op::Write, 0, flag, 108, 8), Admission::Queued);
-            assert_eq!(lab.submit(Op::Write, 0, 0, 116, 8), Admission::Queued);
-            assert_eq!(lab.serve(9), [100, 108, 116]);
-        }
-    }
-
-    #[test]
-    fn a_synchronous_and_an_asynchronous_write_merge_and_keep_the_flags_of_the_first() {
-        let mut lab = lab();
-        lab.writes([100]);
-        assert_eq!(lab.submit(Op::Write, 3, Request::SYNC, 108, 8), Admission::Merged);
-        let Decision::Dispatch(dispatched) = lab.start() else { panic!("one request waits") };
-        assert_eq!((dispatched.sectors, dispatched.flags), (16, 0));
-    }
-
-    #[test]
-    fn max_request_bounds_what_merging_makes_to_the_sector() {
-        let mut lab = lab();
-        lab.submit(Op::Write, 0, 0, 0, 1_000);
-        assert_eq!(lab.submit(Op::Write, 0, 0, 1_000, 25), Admission::Queued);
-        assert_eq!(lab.submit(Op::Write, 0, 0, 5_000, 24), Admission::Queued);
-        assert_eq!(lab.submit(Op::Write, 0, 0, 4_000, 1_000), Admission::Merged);
-        lab.submit(Op::Read, 0, 0, 0, 600);
-        lab.submit(Op::Read, 0, 0, 700, 600);
-        assert_eq!(lab.submit(Op::Read, 0, 0, 600, 100), Admission::Merged, "but 1300 sectors are not joined");
-        assert_eq!(lab.layer.queued(), 5);
-    }
-
-    #[test]
-    fn a_request_that_closes_a_gap_joins_both_sides_and_their_members_complete_in_address_order() {
-        let mut lab = lab();
-        lab.reads([116, 100]);
-        assert_eq!(lab.submit(Op::Read, 0, 0, 108, 8), Admission::Merged);
-        assert_eq!(lab.layer.queued(), 1);
-        assert_eq!(lab.start_one(), 100);
-        assert_eq!(lab.finish(100), [100, 108, 116]);
-        assert_eq!((lab.layer.stats().merged, lab.layer.stats().completed), (2, 3));
-    }
-
-    #[test]
-    fn the_request_that_came_to_end_at_a_sector_last_takes_the_back_merge() {
-        let mut lab = lab();
-        lab.submit(Op::Write, 0, 0, 100, 8);
-        lab.submit(Op::Write, 0, 0, 92, 16);
-        assert_eq!(lab.submit(Op::Write, 0, 0, 108, 8), Admission::Merged);
-        assert_eq!(lab.start_one(), 100, "the eldest");
-        assert_eq!(lab.finish(100), [100]);
-        assert_eq!(lab.start_one(), 92);
-        assert_eq!(lab.finish(92), [92, 108]);
-    }
-
-    #[test]
-    fn what_is_at_the_device_no_longer_merges() {
-        let mut lab = lab();
-        lab.reads([100]);
-        assert_eq!(lab.start_one(), 100);
-        assert_eq!(lab.submit(Op::Read, 0, 0, 108, 8), Admission::Queued);
-        assert_eq!(lab.submit(Op::Read, 0, 0, 92, 8), Admission::Queued);
-    }
-
-    #[test]
-    fn nr_requests_holds_for_synchronous_and_asynchronous_requests_each_and_merging_needs_no_room() {
-        let mut lab = lab();
-        lab.reads((0..127).map(|n| n * 100));
-        assert_eq!(lab.submit(Op::Write, 0, Request::SYNC, 70_000, 8), Admission::Queued, "counts with the reads");
-        for (op, flags) in [(Op::Read, 0), (Op::Write, Request::SYNC)] {
-            assert_eq!(lab.submit(op, 0, flags, 50_000, 8), Admission::Full, "{op:?}");
-        }
-        assert_eq!(lab.submit(Op::Read, 0, 0, 8, 8), Admission::Merged);
-        lab.writes((0..127).map(|n| n * 100));
-        assert_eq!(lab.submit(Op::Discard, 0, 0, 50_000, 8), Admission::Queued, "a discard counts with the writes");
-        assert_eq!(lab.submit(Op::Write, 0, 0, 60_000, 8), Admission::Full);
-        assert_eq!(lab.submit(Op::Flush, 0, 0, 0, 0), Admission::Queued);
-    }
-
-    #[test]
-    fn nr_requests_counts_what_the_device_holds_until_it_has_completed() {
-        let mut lab = lab();
-        lab.reads((0..128).map(|n| n * 100));
-        let held: Vec<u64> = (0..31).map(|_| lab.start_one()).collect();
-        assert_eq!(lab.layer.queued(), 97);
-        assert_eq!(lab.submit(Op::Read, 0, 0, 50_000, 8), Admission::Full, "97 wait and the device holds 31");
-        lab.finish(held[3]);
-        assert_eq!(lab.submit(Op::Read, 0, 0, 50_000, 8), Admission::Queued);
-        assert_eq!(lab.submit(Op::Read, 0, 0, 60_000, 8), Admission::Full);
-    }
-
-    #[test]
-    fn two_requests_that_join_free_one_of_nr_requests() {
-        let mut lab = lab();
-        lab.writes((0..127).map(|n| 1_000 + n * 100));
-        lab.writes([1_016]);
-        assert_eq!(lab.submit(Op::Write, 0, 0, 50_000, 8), Admission::Full);
-        assert_eq!(lab.submit(Op::Write, 0, 0, 1_008, 8), Admission::Merged, "and closes the gap to 1016");
-        assert_eq!(lab.submit(Op::Write, 0, 0, 50_000, 8), Admission::Queued);
-    }
-
-    #[test]
-    fn the_device_holds_no_more_than_its_queue_depth() {
-        let mut lab = lab();
-        lab.reads((0..40).map(|n| n * 100));
-        let held: Vec<u64> = (0..31).map(|_| lab.start_one()).collect();
-        assert_eq!(lab.start(), Decision::Idle);
-        lab.finish(held[7]);
-        assert_eq!(lab.start_one(), 3_100);
-    }
-
-    #[test]
-    fn a_flush_overtakes_what_is_queued_and_needs_no_room() {
-        let mut lab = lab();
-        lab.reads((0..128).map(|n| n * 100));
-        assert_eq!(lab.submit(Op::Flush, 0, 0, 0, 0), Admission::Queued);
-        let Decision::Dispatch(Dispatched { op, sectors, .. }) = lab.start() else { panic!("a flush waits") };
-        assert_eq!((op, sectors), (Op::Flush, 0));
-        assert_eq!(lab.finish(0), [0]);
-        assert_eq!(lab.layer.stats().max_wait_ns(), 0);
-        assert_eq!(lab.serve(999).len(), 128);
-    }
-
-    #[test]
-    fn the_wait_is_counted_from_arrival_to_dispatch_by_direction() {
-        let mut lab = lab();
-        lab.reads([100]);
-        lab.writes([500]);
-        lab.now = 70;
-        assert_eq!(lab.start_one(), 100);
-        lab.now = 90;
-        assert_eq!(lab.start_one(), 500);
-        lab.now = 1_000;
-        lab.finish(100);
-        lab.finish(500);
-        let stats = lab.layer.stats();
-        assert_eq!((stats.max_wait_ns_of(Direction::Read), stats.max_wait_ns_of(Direction::Write)), (70, 90));
-        assert_eq!((stats.max_wait_ns(), stats.direction_switches), (90, 1));
-    }
-}
+mod tests;

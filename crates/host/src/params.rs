@@ -15,14 +15,17 @@ choice! {
     }
 }
 
+/// The schedulers of blk-mq, which know tags, software queues and hardware queues.
+const OF_BLK_MQ: &[&str] = &["none", "mq-deadline", "kyber"];
+
 params! {
     /// Parameters of the host's block layer: its scheduler and its limits.
     pub struct HostParams {
         /// The I/O scheduler of the host's block layer.
         scheduler: &'static str => "scheduler", Kind::Policy(&SLOT), Value::Name("noop"),
             "noop keeps the order of arrival; the others give it up for locality, fairness or deadlines.";
-        /// Queue depth: the maximum number of requests at the device at once. A device.preset may set the usual one of
-        /// its drive.
+        /// Queue depth: the maximum number of requests at the device at once, in each of its hardware queues. A
+        /// device.preset may set the usual one of its drive.
         queue_depth: u32 => "queue_depth", Kind::Count { min: 1, max: 65_536 }, Value::Count(31),
             "A deeper queue keeps more chips busy, but the scheduler cannot reorder requests that are at the device.";
         /// Maximum number of synchronous requests (reads, and writes that a task waits for) in the block layer, and
@@ -42,11 +45,27 @@ params! {
         linux: Linux => "linux", Kind::Choice(Linux::CHOICES), Value::Name("6.12"),
             "Take that of the host: the two differ in what a batch continues with, in the limits on asynchronous \
              requests, and in the order in which `none` sends what was submitted together.",
-            Used::with("scheduler", &["none", "mq-deadline", "kyber"]);
+            Used::with("scheduler", OF_BLK_MQ);
         /// Ticks of the kernel's clock a second, in which mq-deadline and kyber measure time (Linux has 100, 250, 300
         /// or 1000).
         hz: u32 => "hz", Kind::Count { min: 100, max: 1_000 }, Value::Count(250),
             "Take that of the host: with fewer ticks deadlines and timers are coarser.",
             Used::with("scheduler", &["mq-deadline", "kyber"]);
+        /// Processors of the host: a task runs on its number modulo this. Each has a software queue.
+        processors: u32 => "processors", Kind::Count { min: 1, max: 1_024 }, Value::Count(1),
+            "More processors give the device more hardware queues to be fed from; with kyber requests of different \
+             processors do not merge.", Used::with("scheduler", OF_BLK_MQ);
+        /// Hardware queues of the device, at most one a processor, each with `queue_depth` tags of its own and, with
+        /// mq-deadline and kyber, `nr_requests`. SATA drives have one.
+        hardware_queues: u32 => "hardware_queues", Kind::Count { min: 1, max: 1_024 }, Value::Count(1),
+            "With more of them the device takes more requests at once, and leaves a scheduler fewer to choose from.",
+            Used::with("scheduler", OF_BLK_MQ);
+    }
+}
+
+impl HostParams {
+    /// Maximum number of requests at the device, in all of the hardware queues that the scheduler serves.
+    pub fn device_depth(&self) -> u32 {
+        if OF_BLK_MQ.contains(&self.scheduler) { self.queue_depth * self.hardware_queues } else { self.queue_depth }
     }
 }

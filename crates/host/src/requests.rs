@@ -21,6 +21,8 @@ pub enum Stage {
     Queued,
     /// At the device.
     InFlight,
+    /// Taken from the scheduler, waiting in its hardware queue for a tag of the device.
+    Taken,
 }
 
 /// A request of the block layer, grown by merging.
@@ -306,9 +308,16 @@ impl Requests {
     #[inline]
     pub fn start(&mut self, id: RequestId, now: Ns) {
         let slot = &mut self.slots[id.at()];
-        assert_eq!(slot.stage, Stage::Queued, "only a queued request is dispatched");
+        assert!(matches!(slot.stage, Stage::Queued | Stage::Taken), "only a request that waits is dispatched");
         slot.stage = Stage::InFlight;
         slot.dispatched_ns = now;
+    }
+
+    /// Marks a request as taken from the scheduler before the device has a tag for it.
+    pub(crate) fn take(&mut self, id: RequestId) {
+        let slot = &mut self.slots[id.at()];
+        assert_eq!(slot.stage, Stage::Queued, "only a queued request is taken");
+        slot.stage = Stage::Taken;
     }
 
     /// Marks a request that the device could not take as waiting again.

@@ -8,6 +8,7 @@ use flashloom_workload::Request;
 
 use crate::id::RequestId;
 use crate::params::Linux;
+use crate::queue_map::QueueMap;
 use crate::requests::Requests;
 use crate::tags::Tags;
 
@@ -39,6 +40,19 @@ pub struct SchedulerSetup {
     pub linux: Linux,
     /// Ticks of the kernel's clock a second.
     pub hz: u32,
+    /// Processors and hardware queues. Only schedulers that serve them use them, see [`Scheduler::serves`].
+    pub queues: QueueMap,
+}
+
+/// How a scheduler deals with the hardware queues of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Serves {
+    /// All requests go through one, whatever the device has.
+    One,
+    /// It is asked for one, and may give a request of any: the queues share its order.
+    Any,
+    /// It gives a request of the one that it is asked for.
+    Each,
 }
 
 /// How a scheduler that merges by itself has merged a request that arrives.
@@ -133,6 +147,16 @@ pub trait Scheduler: Component {
 
     /// Removes the next request for the device and returns it, or says how long to wait.
     fn dispatch(&mut self, now: Ns, requests: &Requests) -> Choice;
+
+    /// How it deals with several hardware queues. Asked once.
+    fn serves(&self) -> Serves {
+        Serves::One
+    }
+
+    /// As [`Self::dispatch`], for a hardware queue of several; not asked of a scheduler that serves one.
+    fn dispatch_for(&mut self, now: Ns, requests: &Requests, _queue: u32) -> Choice {
+        self.dispatch(now, requests)
+    }
 
     /// Follows the completion or failure of a request that this scheduler dispatched.
     fn completed(&mut self, _now: Ns, _requests: &Requests, _id: RequestId) {}

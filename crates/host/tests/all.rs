@@ -3,6 +3,8 @@
 
 mod bounded_turns;
 mod drain;
+mod hardware_queues;
+mod kyber_model;
 mod model;
 mod naive_model;
 mod suits;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use flashloom_host::scheduler::builtin;
-use flashloom_host::{BlockLayer, HostParams};
+use flashloom_host::{BlockLayer, HostParams, Serves};
 use flashloom_units::{Figure, Param, ParamSet};
 
 fn check_param(owner: &str, param: &Param) {
@@ -63,5 +63,19 @@ fn every_scheduler_is_built_by_its_name_and_reports_the_figures_that_it_describe
 fn no_scheduler_refuses_a_trace_without_task_ids() {
     for spec in builtin().specs() {
         assert!(spec.needs.is_empty(), "{}", spec.name);
+    }
+}
+
+#[test]
+fn the_schedulers_that_serve_hardware_queues_are_those_that_the_keys_of_the_host_name() {
+    let host = HostParams { queue_depth: 3, processors: 4, hardware_queues: 4, ..HostParams::defaults() };
+    for spec in builtin().specs() {
+        let scheduler = builtin().choose(spec.name, &[]).expect("known").build(&BlockLayer::setup(&host, 1 << 27));
+        let scheduler = scheduler.unwrap_or_else(|refusal| panic!("{}: {refusal}", spec.name));
+        let serves = scheduler.serves() != Serves::One;
+        let layer = BlockLayer::new(&host, scheduler);
+        assert_eq!(layer.queue_depth(), if serves { 12 } else { 3 }, "{}", spec.name);
+        let named = HostParams { scheduler: spec.name, ..host.clone() };
+        assert_eq!(named.device_depth(), layer.queue_depth(), "{}", spec.name);
     }
 }

@@ -76,6 +76,11 @@ impl Target for Engine {
     }
 
     #[inline]
+    fn line_of(&self, request: &Request) -> u32 {
+        self.host.line_of(request)
+    }
+
+    #[inline]
     fn offer(&mut self, now_ns: Ns, request: &Request, cookie: u32) -> Result<Submitted, Misuse> {
         debug_assert_eq!(self.now, now_ns, "a run offers requests now");
         Ok(if self.enter(request, cookie) { Submitted::Accepted } else { Submitted::Full })

@@ -12,7 +12,7 @@ use crate::outcome::HostReport;
 use crate::status::Status;
 use crate::target::Target;
 
-/// Requests of a class in a workload's backlog, above which the workload stops.
+/// Requests of a class in a line of a workload's backlog, above which the workload stops.
 const BACKLOG: usize = 65_536;
 
 /// A workload of a run that may share its target with others.
@@ -25,9 +25,9 @@ pub struct Tenant<'a> {
     arrival_ns: Ns,
     /// Time of that answer; [`Ns::MAX`] if a request has arrived or completed since, so that it has to be asked again.
     asked_ns: Ns,
-    /// Backlog by class: requests that found their class full (`nr_requests`), in order of arrival.
-    backlog: [VecDeque<(Request, u32)>; 2],
-    /// True if the backlog of a class is full, so that the workload has to stop.
+    /// Backlog by line of the target and class: requests that found no room (`nr_requests`), in order of arrival.
+    backlog: Vec<[VecDeque<(Request, u32)>; 2]>,
+    /// True if a line of the backlog is full, so that the workload has to stop.
     is_held_up: bool,
     report: HostReport,
 }
@@ -87,33 +87,42 @@ impl<'a> Tenant<'a> {
         self.arrivals.completed(now, cookie);
     }
 
-    /// Appends a request to the backlog of its class.
-    pub(super) fn hold(&mut self, request: &Request, cookie: u32) {
-        let waiting = &mut self.backlog[Class::of(request).at()];
+    /// Appends a request to a line of the backlog.
+    pub(super) fn hold(&mut self, line: usize, request: &Request, cookie: u32) {
+        if self.backlog.len() <= line {
+            self.backlog.resize_with(line + 1, Default::default);
+        }
+        let waiting = &mut self.backlog[line][Class::of(request).at()];
         waiting.push_back((*request, cookie));
         self.is_held_up |= waiting.len() == BACKLOG;
     }
 
-    /// True if a class has a backlog.
-    #[inline]
-    pub(super) fn holds(&self, class: Class) -> bool {
-        !self.backlog[class.at()].is_empty()
+    /// Number of lines that have had a backlog.
+    pub(super) fn lines(&self) -> usize {
+        self.backlog.len()
     }
 
-    /// Submits the first request of a class's backlog; returns its cookie if it was accepted.
+    /// True if a class has a backlog in a line.
+    #[inline]
+    pub(super) fn holds(&self, line: usize, class: Class) -> bool {
+        self.backlog.get(line).is_some_and(|line| !line[class.at()].is_empty())
+    }
+
+    /// Submits the first request of a class in a line of the backlog; returns its cookie if it was accepted.
     pub(super) fn offer_first<T: Target>(
         &mut self,
         now: Ns,
+        line: usize,
         class: Class,
         target: &mut T,
     ) -> Result<Option<u32>, Misuse> {
-        let waiting = &mut self.backlog[class.at()];
+        let Some(waiting) = self.backlog.get_mut(line).map(|line| &mut line[class.at()]) else { return Ok(None) };
         let Some((request, cookie)) = waiting.front() else { return Ok(None) };
         if target.offer(now, request, *cookie)? == Submitted::Full {
             return Ok(None);
         }
         let first = waiting.pop_front();
-        self.is_held_up = self.backlog.iter().any(|waiting| waiting.len() == BACKLOG);
+        self.is_held_up = self.backlog.iter().flatten().any(|waiting| waiting.len() == BACKLOG);
         Ok(first.map(|(_, cookie)| cookie))
     }
 }

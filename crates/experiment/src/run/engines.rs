@@ -47,7 +47,8 @@ pub(super) fn unmerged(
     aged: Aged<'_>,
     progress: &dyn Progress,
 ) -> Result<Engine, Failure> {
-    let host = HostParams { merging: false, ..config.host.clone() };
+    let (queue_depth, hardware_queues) = (config.host.device_depth(), 1);
+    let host = HostParams { merging: false, queue_depth, hardware_queues, ..config.host.clone() };
     started(config, &|| with_scheduler(config, &host, scheduler()?, verify), verify, aged, progress)
 }
 

@@ -221,7 +221,7 @@ impl Run<'_> {
         let latency = self.latency()?;
         let [queue, device, all] =
             [&latency.queue, &latency.device, &latency.all].map(|part| part.as_ref().map(total_ns));
-        let depth = f64::from(self.config.host.queue_depth);
+        let depth = f64::from(self.config.host.device_depth());
         // Requests that were merged are one command. An estimate, because commands of many take longer than others.
         let scheduler = self.result.scheduler.as_ref()?;
         let commands = scheduler.dispatched as f64 / (scheduler.dispatched + scheduler.merged).max(1) as f64;

@@ -178,7 +178,7 @@ impl ClosedLoad {
                 factor(average)
             ));
         }
-        let depth = experiment.variants[0].config.host.queue_depth;
+        let depth = experiment.variants[0].config.host.device_depth();
         if depth < outstanding {
             doubts.push(format!(
                 "the simulated drive holds {depth} requests (`host.queue_depth`), and the others of the {outstanding} \

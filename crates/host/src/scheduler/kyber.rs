@@ -2,12 +2,12 @@
 //! does not.
 //!
 //! ```text
-//! insert:    at the end of the software queue of its domain: reads, writes, discards
+//! insert:    at the end of the software queue of its processor and domain: reads, writes, discards
 //! merge:     with one of the last 8 of that queue, at either end
-//! dispatch:  if the domain's batch has sent fewer than its size: give; else, or if that gave nothing,
-//!            begin a batch with the next domain that gives something
-//! give:      if the domain has a free token: the first of its dispatch list, which takes in the whole software queue
-//!            when it is empty
+//! dispatch:  for a hardware queue: if its domain's batch has sent fewer than its size: give; else, or if that gave
+//!            nothing, begin a batch with the next domain that gives something
+//! give:      if the domain has a free token: the first of its dispatch list, which takes in the whole software queues
+//!            of all its processors when it is empty
 //! completed: free the token, count total and I/O latency in buckets of a quarter of the target; timer in 100 ms
 //! timer:     congested if the 90th percentile of a domain's I/O latency is beyond its target;
 //!            if so, or if its 99th percentile of total latency is beyond the target, a domain's tokens
@@ -23,9 +23,10 @@ use flashloom_units::{
 use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, Merge, Scheduler, SchedulerSetup};
+use super::{Choice, Merge, Scheduler, SchedulerSetup, Serves};
 use crate::id::RequestId;
 use crate::merging::{Merging, Touch};
+use crate::queue_map::QueueMap;
 use crate::requests::{Requests, Stage};
 use crate::tags::{Limit, Tags, word_bits};
 use crate::ticks::Ticks;
@@ -86,9 +87,6 @@ const GOOD_BUCKETS: usize = 4;
 const ENOUGH_SAMPLES: u32 = 500;
 /// Times a second that the timer can fire.
 const TIMER_HZ: u64 = 10;
-
-const DISPATCH: [usize; DOMAINS] = [0, 1, 2];
-const SOFTWARE: [usize; DOMAINS] = [3, 4, 5];
 
 fn domain_of(op: Op) -> usize {
     match op {
@@ -236,12 +234,23 @@ fn bucket_of(latency_ns: Ns, target_ns: Ns) -> usize {
     (latency_ns.saturating_sub(1) / width_ns).min(BUCKETS as u64 - 1) as usize
 }
 
-/// State of kyber: the queues, the current batch, and what is known of each domain.
+/// The current batch of a hardware queue.
+#[derive(Clone, Debug)]
+struct Batch {
+    domain: u32,
+    sent: u32,
+}
+
+flashloom_units::state! { Batch { below domain [DOMAINS]; value sent; } }
+
+/// State of kyber: the queues, their batches, and what is known of each domain.
 #[derive(Debug)]
 pub struct Kyber {
     targets_ns: [Ns; DOMAINS],
     ticks: Ticks,
     tags: Tags,
+    queues: QueueMap,
+    /// The dispatch list of each hardware queue and domain, and then the software queue of each processor and domain.
     lists: Lists<RequestId>,
     merging: Merging,
     /// When each request was queued.
@@ -249,8 +258,7 @@ pub struct Kyber {
     /// The token of each request at the device.
     tokens: Vec<u8>,
     domains: [Domain; DOMAINS],
-    current: u32,
-    batched: u32,
+    batches: Vec<Batch>,
     /// Tick at which the timer fires.
     timer: Option<u64>,
     throttled: u64,
@@ -262,59 +270,78 @@ flashloom_units::state! {
         nested lists, merging;
         array queued_ns;
         nested tokens;
-        below current [DOMAINS];
-        value domains, batched, timer, throttled, resized;
-        fixed targets_ns, ticks, tags;
+        value domains, timer, throttled, resized;
+        each batches;
+        fixed targets_ns, ticks, tags, queues;
     }
 }
 
 impl Kyber {
     /// Makes empty queues, with all tokens.
     pub fn new(params: KyberParams, setup: &SchedulerSetup) -> Result<Self, Refusal> {
-        let SchedulerSetup { requests, nr_requests, linux, hz, .. } = *setup;
+        let SchedulerSetup { requests, nr_requests, linux, hz, queues, .. } = *setup;
+        let lists = DOMAINS as u32 * (queues.queues() + queues.processors());
         let async_writes = Limit::Percent(ASYNC_PERCENT).of(nr_requests, linux);
         Ok(Self {
             targets_ns: [params.read_lat_ns, params.write_lat_ns, DISCARD_LAT_NS],
             ticks: Ticks::new(hz),
             tags: Tags { async_writes, ..Tags::of(nr_requests) },
-            lists: Lists::new(requests, 2 * DOMAINS as u32),
+            queues,
+            lists: Lists::new(requests, lists),
             merging: Merging::new(setup),
             queued_ns: vec![0; requests as usize],
             tokens: vec![0; requests as usize],
             domains: TOKENS.map(Domain::new),
-            current: 0,
-            batched: 0,
+            batches: vec![Batch { domain: 0, sent: 0 }; queues.queues() as usize],
             timer: None,
             throttled: 0,
             resized: 0,
         })
     }
 
-    /// The requests of a domain's software queue that a new one may merge with, the youngest first.
-    fn candidates(&self, domain: usize) -> impl Iterator<Item = RequestId> + '_ {
-        let youngest = self.lists.back(SOFTWARE[domain]);
+    /// The software queue of a task's processor and a domain.
+    fn software(&self, task: u32, domain: usize) -> usize {
+        self.software_of(self.queues.processor_of(task), domain)
+    }
+
+    fn software_of(&self, processor: u32, domain: usize) -> usize {
+        (self.queues.queues() + processor) as usize * DOMAINS + domain
+    }
+
+    /// The requests of a software queue that a new one may merge with, the youngest first.
+    fn candidates(&self, software: usize) -> impl Iterator<Item = RequestId> + '_ {
+        let youngest = self.lists.back(software);
         std::iter::successors(youngest, |&id| self.lists.prev(id)).take(MERGE_CANDIDATES)
     }
 
-    /// Takes the next request of the current domain, if it has one and a token for it.
-    fn give(&mut self) -> Option<RequestId> {
-        let domain = self.current as usize;
-        let (dispatch, software) = (DISPATCH[domain], SOFTWARE[domain]);
-        if self.lists.is_empty(dispatch) && self.lists.is_empty(software) {
+    /// True if a hardware queue has requests of a domain.
+    fn has_work(&self, queue: u32, domain: usize) -> bool {
+        let mut software = self.queues.processors_of(queue).map(|processor| self.software_of(processor, domain));
+        !self.lists.is_empty(queue as usize * DOMAINS + domain) || software.any(|list| !self.lists.is_empty(list))
+    }
+
+    /// Takes the next request of a hardware queue's current domain, if it has one and a token for it.
+    fn give(&mut self, queue: u32) -> Option<RequestId> {
+        let domain = self.batches[queue as usize].domain as usize;
+        if !self.has_work(queue, domain) {
             return None;
         }
         let Some(token) = self.domains[domain].tokens.take() else {
             self.throttled += 1;
             return None;
         };
+        let dispatch = queue as usize * DOMAINS + domain;
         if self.lists.is_empty(dispatch) {
-            while let Some(id) = self.lists.pop_front(software) {
-                self.lists.push_back(dispatch, id);
+            for processor in self.queues.processors_of(queue) {
+                let software = self.software_of(processor, domain);
+                while let Some(id) = self.lists.pop_front(software) {
+                    self.lists.push_back(dispatch, id);
+                }
             }
         }
         let id = self.lists.pop_front(dispatch)?;
         self.tokens[id.at()] = token;
-        self.batched += 1;
+        self.batches[queue as usize].sent += 1;
         Some(id)
     }
 
@@ -368,7 +395,7 @@ impl Scheduler for Kyber {
 
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
         self.merging.open(id);
-        self.lists.push_back(SOFTWARE[domain_of(requests[id].op)], id);
+        self.lists.push_back(self.software(requests[id].task, domain_of(requests[id].op)), id);
         self.queued_ns[id.at()] = now;
         Ns::MAX
     }
@@ -379,7 +406,8 @@ impl Scheduler for Kyber {
 
     fn merge(&mut self, _now: Ns, requests: &Requests, incoming: &Request) -> Option<Merge> {
         let touches = |id: RequestId| self.merging.touch(requests, id, incoming).map(|touch| (id, touch));
-        let (into, touch) = self.candidates(domain_of(incoming.op)).find_map(touches)?;
+        let software = self.software(incoming.task, domain_of(incoming.op));
+        let (into, touch) = self.candidates(software).find_map(touches)?;
         let fits = self.merging.fits(requests, into, incoming);
         fits.then_some(Merge { into, is_front: touch == Touch::Front })
     }
@@ -388,7 +416,7 @@ impl Scheduler for Kyber {
         self.catch_up(now);
         let domain = domain_of(requests[id].op);
         self.domains[domain].tokens.free(self.tokens[id.at()]);
-        self.lists.push_front(SOFTWARE[domain], id);
+        self.lists.push_front(self.software(requests[id].task, domain), id);
         Ns::MAX
     }
 
@@ -398,24 +426,34 @@ impl Scheduler for Kyber {
         Ok(())
     }
 
-    fn dispatch(&mut self, now: Ns, _requests: &Requests) -> Choice {
+    fn serves(&self) -> Serves {
+        Serves::Each
+    }
+
+    fn dispatch(&mut self, now: Ns, requests: &Requests) -> Choice {
+        self.dispatch_for(now, requests, 0)
+    }
+
+    fn dispatch_for(&mut self, now: Ns, _requests: &Requests, queue: u32) -> Choice {
         self.catch_up(now);
-        if self.batched < BATCH[self.current as usize]
-            && let Some(id) = self.give()
+        let Batch { domain, sent } = self.batches[queue as usize];
+        if sent < BATCH[domain as usize]
+            && let Some(id) = self.give(queue)
         {
             return Choice::Request(id);
         }
-        self.batched = 0;
+        self.batches[queue as usize].sent = 0;
         for _ in 0..DOMAINS {
-            self.current = (self.current + 1) % DOMAINS as u32;
-            if let Some(id) = self.give() {
+            let batch = &mut self.batches[queue as usize];
+            batch.domain = (batch.domain + 1) % DOMAINS as u32;
+            if let Some(id) = self.give(queue) {
                 return Choice::Request(id);
             }
         }
-        if (0..2 * DOMAINS).all(|list| self.lists.is_empty(list)) {
-            Choice::Idle
-        } else {
+        if (0..DOMAINS).any(|domain| self.has_work(queue, domain)) {
             Choice::NotBefore(self.ticks.retry(now))
+        } else {
+            Choice::Idle
         }
     }
 
@@ -432,19 +470,20 @@ impl Scheduler for Kyber {
 
     fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
         let [mut queued, mut at_device] = [[0; DOMAINS]; 2];
-        for (stage, counts) in [(Stage::Queued, &mut queued), (Stage::InFlight, &mut at_device)] {
+        for stage in [Stage::Queued, Stage::Taken, Stage::InFlight] {
+            let counts = if stage == Stage::Queued { &mut queued } else { &mut at_device };
             let held = requests.at_stage(stage).map(|id| requests[id].op).filter(|&op| op != Op::Flush);
             held.for_each(|op| counts[domain_of(op)] += 1);
         }
+        let lists = self.batches.len() + self.queues.processors() as usize;
         for (at, domain) in self.domains.iter().enumerate() {
-            let listed =
-                [DISPATCH[at], SOFTWARE[at]].map(|list| self.lists.iter(list).count() as u32).iter().sum::<u32>();
+            let listed = (0..lists).map(|list| self.lists.iter(list * DOMAINS + at).count() as u32).sum::<u32>();
             let in_use = domain.tokens.in_use();
             if (listed, in_use) != (queued[at], at_device[at]) {
                 let (queued, at_device) = (queued[at], at_device[at]);
                 return Err(violation!(
-                    "kyber: domain {at} has {queued} requests queued and {listed} listed, {at_device} at the device \
-                     and {in_use} tokens in use"
+                    "kyber: domain {at} has {queued} requests queued and {listed} listed, {at_device} with a tag of \
+                     the device or taken for one, and {in_use} tokens in use"
                 ));
             }
             if !(1..=TOKENS[at]).contains(&domain.tokens.depth) {

@@ -25,7 +25,7 @@ use flashloom_units::{
 use flashloom_workload::{Priority, PriorityClass, Request};
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, Join, Merge, Scheduler, SchedulerSetup};
+use super::{Choice, Join, Merge, Scheduler, SchedulerSetup, Serves};
 use crate::end_index::EndIndex;
 use crate::id::RequestId;
 use crate::merging::{Merging, Touch};
@@ -481,6 +481,10 @@ impl Scheduler for MqDeadline {
         Ok(())
     }
 
+    fn serves(&self) -> Serves {
+        Serves::Any
+    }
+
     fn dispatch(&mut self, now: Ns, requests: &Requests) -> Choice {
         if (0..QUEUES + CLASSES).all(|queue| self.fifo.is_empty(queue)) {
             return Choice::Idle;
@@ -504,7 +508,7 @@ impl Scheduler for MqDeadline {
 
     fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
         let (mut queued, mut held) = ([0; QUEUES], [0; CLASSES]);
-        for stage in [Stage::Queued, Stage::InFlight] {
+        for stage in [Stage::Queued, Stage::Taken, Stage::InFlight] {
             for id in requests.at_stage(stage).filter(|&id| requests[id].op != flashloom_workload::Op::Flush) {
                 held[class_of(requests[id].flags)] += 1;
                 queued[self.queue(requests, id)] += usize::from(stage == Stage::Queued);

@@ -15,7 +15,7 @@ use flashloom_units::{Capability, Component, KIB, Lists, Ns, PolicySpec, Refusal
 use flashloom_units::{params, violation};
 use flashloom_workload::Request;
 
-use super::{Choice, Scheduler, SchedulerSetup};
+use super::{Choice, Scheduler, SchedulerSetup, Serves};
 use crate::id::RequestId;
 use crate::params::Linux;
 use crate::requests::{Requests, Stage};
@@ -127,6 +127,10 @@ impl Scheduler for NoScheduler {
     fn dispatch(&mut self, _now: Ns, _requests: &Requests) -> Choice {
         self.empty_plug();
         self.lists.pop_front(QUEUE).map_or(Choice::Idle, Choice::Request)
+    }
+
+    fn serves(&self) -> Serves {
+        Serves::Any
     }
 
     fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {

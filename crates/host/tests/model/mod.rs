@@ -5,9 +5,11 @@ use flashloom_units::Ns;
 use flashloom_workload::{Op, Priority, Request};
 
 mod fios;
+mod kyber;
 mod mq_deadline;
 
 pub use fios::Fios;
+pub use kyber::Kyber;
 pub use mq_deadline::MqDeadline;
 
 /// A waiting request.

@@ -1,7 +1,7 @@
 //! Checks across keys: combinations that cannot work are refused before anything runs, naming both sides.
 
 use flashloom_ftl::{OF_PAGE_MAPPINGS, PAGE_MAPPING, WRITE_BUFFER};
-use flashloom_host::BlockLayer;
+use flashloom_host::{BlockLayer, HostParams};
 use flashloom_units::{Capability, PolicySpec, Refusal, Value, format_size};
 use flashloom_workload::TASK_IDS;
 use flashloom_workload::workload::{self, Context};
@@ -53,6 +53,7 @@ const RULES: &[Rule] = &[
     Rule { sections: &["workload"], broken: Check::Each(the_workload_follows_its_section) },
     Rule { sections: &["workload", "device"], broken: Check::Located(the_workload_fits_the_device) },
     Rule { sections: &["host", "device"], broken: Check::One(schedulers_fit_the_device) },
+    Rule { sections: &["host"], broken: Check::One(the_hardware_queues_fit_the_host) },
     Rule { sections: &["run"], broken: Check::One(an_anatomy_needs_time) },
     Rule { sections: &["run"], broken: Check::One(a_series_needs_time) },
     Rule { sections: &["ftl", "run"], broken: Check::Each(slap_needs_time) },
@@ -272,7 +273,32 @@ fn the_buffer_fits_the_device(config: &Config) -> Vec<Refusal> {
     order.into_iter().chain(rate).map(|(refusal, key)| refusal.or_at(key)).collect()
 }
 
+/// Maximum number of requests in the block layer.
+const MAX_REQUESTS: u64 = 1 << 22;
+
+/// Refuses more hardware queues than processors, which Linux never has, and more requests than there are to count.
+fn the_hardware_queues_fit_the_host(config: &Config) -> Option<Refusal> {
+    let HostParams { processors, hardware_queues, nr_requests, queue_depth, .. } = config.host;
+    if hardware_queues > processors {
+        let found = format!("`host.hardware_queues` = {hardware_queues} with `host.processors` = {processors}");
+        let help = format!("set host.processors to {hardware_queues} or more, or host.hardware_queues to {processors}");
+        let refusal = Refusal::new(found, "at most one hardware queue a processor, as Linux has them");
+        return Some(refusal.at(["host.hardware_queues", "host.processors"]).help(help));
+    }
+    let of_each = (2 * u64::from(nr_requests)).max(queue_depth.into()) + u64::from(queue_depth);
+    let requests = u64::from(hardware_queues) * of_each;
+    (requests > MAX_REQUESTS).then(|| {
+        let found = format!("room for {requests} requests in {hardware_queues} hardware queues");
+        let help = "lower host.nr_requests, host.queue_depth or host.hardware_queues";
+        let refusal = Refusal::new(found, format!("room for at most {MAX_REQUESTS} requests in the block layer"));
+        refusal.at(["host.hardware_queues", "host.nr_requests", "host.queue_depth"]).help(help)
+    })
+}
+
 fn schedulers_fit_the_device(config: &Config) -> Option<Refusal> {
+    if the_hardware_queues_fit_the_host(config).is_some() {
+        return None;
+    }
     let setup = BlockLayer::setup(&config.host, config.device.capacity_sectors());
     let scheduler = config.scheduler();
     let refusal = scheduler.profile(&setup).err().or_else(|| scheduler.build(&setup).err())?;

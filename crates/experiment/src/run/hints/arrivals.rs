@@ -53,6 +53,6 @@ impl Run<'_> {
     }
 
     fn depth(&self) -> f64 {
-        f64::from(self.config.host.queue_depth)
+        f64::from(self.config.host.device_depth())
     }
 }

@@ -73,7 +73,7 @@ fn never_queued(rows: &[Row<'_>]) -> Option<ComparedHintResult> {
         return None;
     }
     let config = rows[first].config;
-    let depth = config.host.queue_depth;
+    let depth = config.host.device_depth();
     let (key, advice) = match config.is_closed() {
         true => ("workload.queue_depth", format!("keep more than {depth} outstanding")),
         false => ("host.queue_depth", "load the drive more, or let it take fewer at once".to_owned()),

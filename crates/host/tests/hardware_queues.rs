@@ -1,0 +1,263 @@
+//! Software and hardware queues: the rules of docs/linux-schedulers.md by hand-made cases, and conservation under
+//! random operations.
+
+use flashloom_host::scheduler::builtin;
+use flashloom_host::{Admission, BlockLayer, Decision, HostParams, Linux, RequestId};
+use flashloom_units::{MS, Ns, ParamSet};
+use flashloom_workload::{Op, Request};
+use proptest::prelude::*;
+
+const BLK_MQ: [&str; 3] = ["none", "mq-deadline", "kyber"];
+
+/// A block layer of a device with hardware queues, and what it holds.
+struct Host {
+    layer: BlockLayer,
+    now: Ns,
+    held: Vec<(u64, RequestId)>,
+}
+
+impl Host {
+    fn new(scheduler: &str, host: &HostParams) -> Self {
+        let chosen = builtin().choose(scheduler, &[]).expect("it is built in");
+        let scheduler = chosen.build(&BlockLayer::setup(host, 1 << 30)).expect("it takes any device");
+        Self { layer: BlockLayer::new(host, scheduler), now: 0, held: Vec::new() }
+    }
+
+    fn submit(&mut self, op: Op, task: u32, lba: u64) -> Admission {
+        let request = Request::new(op, lba, 8).arriving_at(self.now).of_task(task).with_flags(Request::SYNC);
+        self.layer.submit(self.now, &request, 0)
+    }
+
+    /// Queues reads of a task.
+    fn reads(&mut self, task: u32, sectors: impl IntoIterator<Item = u64>) {
+        for lba in sectors {
+            assert_eq!(self.submit(Op::Read, task, lba), Admission::Queued, "{lba}");
+        }
+    }
+
+    /// Sends all that can be sent, and returns the first sectors.
+    fn send(&mut self) -> Vec<u64> {
+        let before = self.held.len();
+        while let Decision::Dispatch(sent) = self.layer.dispatch(self.now) {
+            self.held.push((sent.lba, sent.id));
+            self.layer.check().expect("the block layer adds up");
+        }
+        self.held[before..].iter().map(|(lba, _)| *lba).collect()
+    }
+
+    fn finish(&mut self, lba: u64) {
+        let at = self.held.iter().position(|(held, _)| *held == lba).expect("the device holds it");
+        let (_, id) = self.held.remove(at);
+        self.layer.complete(self.now, id, |_| {});
+        self.layer.check().expect("the block layer adds up");
+    }
+}
+
+fn two_queues(queue_depth: u32) -> HostParams {
+    HostParams { processors: 2, hardware_queues: 2, queue_depth, ..HostParams::defaults() }
+}
+
+#[test]
+fn each_hardware_queue_has_its_own_tags_of_scheduler_and_device() {
+    let mut host = Host::new("none", &two_queues(2));
+    host.reads(0, [100, 200]);
+    assert_eq!(host.submit(Op::Read, 2, 300), Admission::Full, "task 2 runs on processor 0");
+    host.reads(1, [400, 500]);
+    assert_eq!(host.submit(Op::Read, 1, 600), Admission::Full);
+    assert_eq!(host.send(), [100, 200, 400, 500]);
+    host.finish(400);
+    assert_eq!(host.submit(Op::Read, 0, 300), Admission::Full, "the tag is the other queue's");
+    host.reads(1, [600]);
+    for name in ["mq-deadline", "kyber"] {
+        let mut host = Host::new(name, &HostParams { nr_requests: 3, ..two_queues(1) });
+        host.reads(0, [100, 300, 400]);
+        assert_eq!(host.submit(Op::Read, 0, 500), Admission::Full, "{name}");
+        host.reads(1, [200, 600, 700]);
+        assert_eq!(host.send(), [100, 200], "{name}: the device has a tag of each");
+    }
+}
+
+#[test]
+fn processors_are_mapped_to_hardware_queues_as_the_version_of_linux_maps_them() {
+    for (linux, of_queue_0) in [(Linux::V6_1, [0, 2]), (Linux::V6_12, [0, 1])] {
+        let mut host = Host::new("none", &HostParams { processors: 4, queue_depth: 1, linux, ..two_queues(1) });
+        host.reads(of_queue_0[0], [100]);
+        assert_eq!(host.submit(Op::Read, of_queue_0[1], 200), Admission::Full, "{linux:?}");
+        host.reads(3, [300]);
+    }
+}
+
+#[test]
+fn mq_deadline_has_one_order_and_what_finds_no_tag_waits_at_its_queue_and_stops_that() {
+    let mut host = Host::new("mq-deadline", &two_queues(1));
+    host.reads(0, [100, 300, 500]);
+    host.reads(1, [200]);
+    // Of queue 0: 100 goes; 200 with the tag of queue 1; 300 finds none and ends the run of queue 0, which it waits at.
+    // Queue 1 is run next, is given 500, which finds none either.
+    assert_eq!(host.send(), [100, 200]);
+    assert_eq!(host.submit(Op::Read, 0, 308), Admission::Queued, "300 has left the scheduler and merges no more");
+    host.finish(100);
+    assert_eq!(host.send(), [300], "before 308, though both wait for the tag");
+    host.finish(200);
+    host.finish(300);
+    assert_eq!(host.send(), [500], "it was taken before 308 was queued");
+    host.finish(500);
+    assert_eq!(host.send(), [308]);
+}
+
+#[test]
+fn requests_of_a_full_hardware_queue_stand_before_others_of_mq_deadline_and_not_of_kyber() {
+    for (name, sent) in [("mq-deadline", vec![100]), ("kyber", vec![100, 400])] {
+        let mut host = Host::new(name, &two_queues(1));
+        // Queue 0 keeps 200. Queue 1 is given 300, which finds no tag either, and mq-deadline gives it no other.
+        host.reads(0, [100, 200, 300]);
+        host.reads(1, [400]);
+        assert_eq!(host.send(), sent, "{name}");
+    }
+}
+
+#[test]
+fn mq_deadline_merges_requests_of_different_hardware_queues_and_kyber_those_of_one_processor() {
+    let mut host = Host::new("mq-deadline", &two_queues(4));
+    host.reads(0, [100]);
+    assert_eq!(host.submit(Op::Read, 1, 108), Admission::Merged);
+    assert_eq!(host.send(), [100]);
+    host.finish(100);
+    let one_queue = HostParams { processors: 2, ..HostParams::defaults() };
+    for params in [two_queues(4), one_queue] {
+        let mut host = Host::new("kyber", &params);
+        host.reads(0, [100]);
+        assert_eq!(host.submit(Op::Read, 1, 108), Admission::Queued, "processor 1 has a software queue of its own");
+        assert_eq!(host.submit(Op::Read, 2, 108), Admission::Merged, "task 2 runs on processor 0");
+    }
+}
+
+#[test]
+fn kyber_moves_the_software_queues_of_a_hardware_queue_in_the_order_of_its_processors() {
+    let host = |linux| HostParams { processors: 4, linux, ..two_queues(31) };
+    for (linux, order) in
+        [(Linux::V6_12, [40, 80, 10, 50, 20, 60, 30, 70]), (Linux::V6_1, [40, 80, 20, 60, 10, 50, 30, 70])]
+    {
+        let mut host = Host::new("kyber", &host(linux));
+        // Of processors 1, 2, 3, 0, and again.
+        (1..=8).for_each(|n| host.reads(n, [1_000 * u64::from(n)]));
+        assert_eq!(host.send(), order.map(|lba| lba * 100), "{linux:?}");
+    }
+}
+
+#[test]
+fn kyber_has_a_batch_for_each_hardware_queue_and_one_set_of_tokens_for_the_device() {
+    let mut host = Host::new("kyber", &HostParams { nr_requests: 1_024, ..two_queues(1_024) });
+    for task in [0, 1] {
+        host.reads(task, (0..20).map(|n| 10_000 + n * 100));
+        for lba in (0..10).map(|n| 20_000 + n * 100) {
+            assert_eq!(host.submit(Op::Write, task, lba), Admission::Queued);
+        }
+    }
+    let domains: Vec<u64> = host.send().iter().map(|lba| lba / 10_000).collect();
+    let of_one = [vec![1; 16], vec![2; 8], vec![1; 4], vec![2; 2]].concat();
+    assert_eq!(domains, [of_one.clone(), of_one].concat());
+
+    let mut host = Host::new("kyber", &HostParams { nr_requests: 1_024, ..two_queues(1_024) });
+    host.reads(0, (0..200).map(|n| n * 100));
+    host.reads(1, (200..400).map(|n| n * 100));
+    assert_eq!(host.send().len(), 256, "the tokens of reads");
+    host.finish(0);
+    assert_eq!(host.send(), [25_600], "queue 1 has the token that queue 0 gave back: it waits for one, and is run");
+}
+
+#[test]
+fn a_flush_goes_with_its_hardware_queue_and_before_all_others() {
+    let mut host = Host::new("mq-deadline", &two_queues(1));
+    host.reads(0, [100]);
+    assert_eq!(host.send(), [100]);
+    let flush = |task| Request::new(Op::Flush, 0, 0).of_task(task);
+    assert_eq!(host.layer.submit(0, &flush(0), 0), Admission::Queued);
+    assert_eq!(host.send(), [0u64; 0], "the device has no room for it");
+    host.reads(1, [200]);
+    assert_eq!(host.layer.submit(0, &flush(1), 0), Admission::Queued);
+    assert_eq!(host.send(), [0], "that of queue 1, before the read");
+    host.finish(100);
+    assert_eq!(host.send(), [0]);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Submit { op: Op, task: u32, lba: u64 },
+    Send,
+    Complete { which: usize },
+    Pass { ns: Ns },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let op = prop::sample::select(vec![Op::Read, Op::Write, Op::Discard, Op::Flush]);
+    prop_oneof![
+        8 => (op, 0..9u32, 0..40u64).prop_map(|(op, task, lba)| Step::Submit { op, task, lba: lba * 8 }),
+        3 => Just(Step::Send),
+        4 => any::<usize>().prop_map(|which| Step::Complete { which }),
+        1 => (0..9 * MS).prop_map(|ns| Step::Pass { ns }),
+    ]
+}
+
+/// Runs random steps on a host, and then serves what is left. Nothing may be lost, or wait for ever.
+fn conserves(name: &str, params: &HostParams, steps: &[Step]) -> Result<(), TestCaseError> {
+    let mut host = Host::new(name, params);
+    let (mut queued, mut done) = (0, 0);
+    let complete = |host: &mut Host, which: usize| {
+        let (_, id) = host.held.swap_remove(which);
+        let mut members = 0;
+        host.layer.complete(host.now, id, |_| members += 1);
+        members
+    };
+    for (cookie, step) in steps.iter().enumerate() {
+        match *step {
+            Step::Submit { op, task, lba } => {
+                let sectors = if op == Op::Flush { 0 } else { 8 };
+                let lba = if op == Op::Flush { 0 } else { lba };
+                let request = Request::new(op, lba, sectors).arriving_at(host.now).of_task(task);
+                queued += u64::from(host.layer.submit(host.now, &request, cookie as u32) != Admission::Full);
+            }
+            Step::Send => drop(host.send()),
+            Step::Complete { .. } if host.held.is_empty() => {}
+            Step::Complete { which } => {
+                let which = which % host.held.len();
+                done += complete(&mut host, which);
+            }
+            Step::Pass { ns } => host.now += ns,
+        }
+        prop_assert!(host.layer.check().is_ok(), "step {cookie}: {:?}", host.layer.check());
+    }
+    while done < queued {
+        host.send();
+        if host.held.is_empty() {
+            let Decision::NotBefore(at) = host.layer.dispatch(host.now) else {
+                return Err(TestCaseError::fail(format!("{} of {queued} requests are left", queued - done)));
+            };
+            prop_assert!(at > host.now);
+            host.now = at;
+        } else {
+            done += complete(&mut host, 0);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn no_request_is_lost_between_scheduler_and_device(
+        steps in prop::collection::vec(step(), 1..200),
+        (processors, share) in (1..7u32, 0..7u32),
+        (queue_depth, nr_requests) in (1..4u32, 1..9u32),
+        is_new in any::<bool>(),
+    ) {
+        let linux = if is_new { Linux::V6_12 } else { Linux::V6_1 };
+        let hardware_queues = 1 + share % processors;
+        let defaults = HostParams::defaults();
+        let params = HostParams { processors, hardware_queues, queue_depth, nr_requests, linux, ..defaults };
+        for name in BLK_MQ {
+            conserves(name, &params, &steps)?;
+        }
+    }
+}
