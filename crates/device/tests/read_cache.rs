@@ -7,10 +7,10 @@ use flashloom_nand::NandParams;
 use flashloom_units::{MS, Ns, ParamSet, Prng, US, transfer_ns};
 use flashloom_workload::{Op, Pace, Request};
 
-/// Four dies of pages of 4 KiB, which are read in 100 us.
+/// Eight dies of pages of 4 KiB, which are read in 100 us.
 fn setup(cache_pages: u64, ahead: u32) -> DriveSetup {
     let nand = NandParams {
-        channels: 4,
+        channels: 8,
         ways: 1,
         dies: 1,
         planes: 1,
@@ -54,21 +54,21 @@ fn the_third_read_of_a_stream_and_later_ones_cross_the_link_alone() {
     assert_eq!((latency.max(), latency.min()), (flash_ns, link_ns(&setup)));
     assert_eq!(latency.sum(), u128::from(2 * flash_ns + 18 * link_ns(&setup)));
     assert_eq!(cached(&outcome), ReadCacheReport { hits: 18, late_hits: 0, pages_read: 26 });
-    let without = Run::new(unbuffered(DriveSetup { device: plain_with(setup.device.nand, 1.0), ..setup })).run(apart);
+    let without = Run::new(unbuffered(plain_with(setup.device.nand, 1.0))).run(apart);
     assert_eq!((without.host.read_latency.min(), without.read_cache), (flash_ns, None));
 }
 
-/// Two outstanding on four dies: without a cache two dies read, 2 pages in tR; with 8 pages ahead all four do, and the
-/// median read waits for the link, or for a page that is nearly there.
+/// Two outstanding on eight dies: without a cache two dies read, 2 pages in tR; with 16 pages ahead all eight do: of
+/// every eight reads two wait for their pages, and the median read crosses the link alone.
 #[test]
 fn at_depth_two_a_stream_has_all_dies_read() {
-    let [without, with] = [0, 32].map(|pages| closed(setup(pages, 8), 2, reads(0..120)));
+    let [without, with] = [0, 64].map(|pages| closed(setup(pages, 16), 2, reads(0..240)));
     let flash_ns = 100 * US + setup(0, 8).device.nand.timing().transfer_ns(8) + link_ns(&setup(0, 8));
     assert!(without.host.read_latency.percentile(50.0) >= flash_ns);
-    assert!(with.host.read_latency.percentile(50.0) < flash_ns / 2);
-    // 120 pages, 4 dies: 30 rounds of tR at least.
-    assert!(with.host.duration_ns >= 30 * 100 * US && with.host.duration_ns < 40 * (100 * US + 20 * US));
-    assert!(without.host.duration_ns >= 60 * 100 * US);
+    assert!(with.host.read_latency.percentile(50.0) <= 2 * link_ns(&setup(0, 8)) + US);
+    assert!(without.host.duration_ns >= 120 * 100 * US);
+    // 240 pages on 8 dies: 30 rounds of tR at least.
+    assert!(with.host.duration_ns >= 30 * 100 * US && with.host.duration_ns < 35 * flash_ns);
 }
 
 /// A page that is still being read is waited for, and is not read twice.
@@ -81,24 +81,27 @@ fn a_read_of_a_page_under_way_waits_for_it() {
     assert_eq!(cached(&outcome), ReadCacheReport { hits: 1, late_hits: 1, pages_read: 5 });
     assert_eq!(outcome.ftl.host_page_reads, 2 + 5);
     let flash_ns = 100 * US + setup.device.nand.timing().transfer_ns(8) + link_ns(&setup);
-    assert_eq!(outcome.host.read_latency.min(), flash_ns - 40 * US);
+    // Page 1 arrives at the same time, and crosses the link first.
+    assert_eq!(outcome.host.read_latency.min(), flash_ns - 40 * US + link_ns(&setup));
 }
 
-/// Written or discarded pages are dropped: the oracle holds each read against what was written last.
+/// Pages 2 to 9 are read ahead. Page 3 is read again, written or discarded, and then read: only in the first case it is
+/// still in the cache. The oracle holds the last read against what was written.
 #[test]
 fn what_was_read_ahead_is_dropped_when_it_changes() {
-    for (op, hits) in [(Op::Read, 3), (Op::Write, 2), (Op::Discard, 2)] {
+    for (op, hits) in [(Op::Read, 2), (Op::Write, 0), (Op::Discard, 0)] {
         for buffer_pages in [0, 4] {
             let mut setup = setup(32, 8);
             setup.verify = true;
             setup.buffer_bytes = 4_096 * buffer_pages;
-            let read = |at: Ns, page: u64| request(at, Op::Read, 8 * page, 8);
-            let change = request(20 * MS, op, 8 * 3, 8);
-            let requests =
-                vec![read(0, 0), read(10 * MS, 1), change, read(30 * MS, 2), read(40 * MS, 3), read(50 * MS, 4)];
-            let outcome = Run::new(setup).run(requests);
-            let expected = hits + u64::from(op == Op::Read);
-            assert_eq!(cached(&outcome).hits, expected, "{op:?}, {buffer_pages} pages of buffer");
+            let at = |at: Ns, op: Op, page: u64| request(at, op, 8 * page, 8);
+            let outcome = Run::new(setup).run(vec![
+                at(0, Op::Read, 0),
+                at(10 * MS, Op::Read, 1),
+                at(20 * MS, op, 3),
+                at(30 * MS, Op::Read, 3),
+            ]);
+            assert_eq!(cached(&outcome).hits, hits, "{op:?}, {buffer_pages} pages of buffer");
         }
     }
 }
@@ -117,9 +120,12 @@ fn no_read_returns_old_data() {
         let requests: Vec<_> = (0..2_000)
             .map(|_| {
                 let sectors = pick(&mut prng, &[1, 4, 8, 20]);
-                next = if prng.chance(0.1) { prng.below(400) } else { (next + u64::from(sectors)) % 400 };
                 let op = pick(&mut prng, &[Op::Read, Op::Read, Op::Read, Op::Write, Op::Discard]);
-                let lba = if op == Op::Read { next } else { prng.below(400) };
+                if op != Op::Read || prng.chance(0.1) {
+                    return request(0, op, prng.below(400), sectors);
+                }
+                let lba = next;
+                next = (lba + u64::from(sectors)) % 400;
                 request(0, op, lba, sectors)
             })
             .collect();

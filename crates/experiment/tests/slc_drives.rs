@@ -47,7 +47,7 @@ impl Fill {
             }
         }
         let hundredth = (capacity >> 20 << 20) as f64 / 100.0;
-        let mean = result.host.write_bytes as f64 / result.host.duration_ns as f64 * 1e3;
+        let mean = result.host.write_bytes as f64 / result.host.duration_ns.expect("it is timed") as f64 * 1e3;
         Self { hundredths: ends.windows(2).map(|pair| hundredth / (pair[1] - pair[0]) * 1e3).collect(), mean }
     }
 

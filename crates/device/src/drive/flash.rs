@@ -255,7 +255,8 @@ impl Flash {
         let Some(slot) = self.read_cache_mut().and_then(|cache| cache.take_slot(lpn)) else { return };
         self.nand.set_now(now);
         self.tell(|| DriveEvent::ReadAhead { lpn, slot });
-        self.ftl.read(&mut self.nand, lpn, self.nand.geometry().full_mask(), Waiter::Cached(slot).tag());
+        let mask = self.nand.geometry().full_mask();
+        self.ftl.read(&mut self.nand, lpn, mask, Waiter::Cached(slot).tag());
     }
 
     /// A page that was read ahead has arrived, wholly or not. Returns the page, and the commands that wait for it with

@@ -264,7 +264,7 @@ mod tests {
         let slots = [0, 1].map(|page| cache.take_slot(Lpn(page)).expect("two are empty"));
         assert_eq!(slots, [SlotId(10), SlotId(11)]);
         assert_eq!((cache.take_slot(Lpn(2)), cache.take_slot(Lpn(0))), (None, None));
-        slots.map(|slot| cache.filled(slot, true));
+        slots.into_iter().for_each(|slot| drop(cache.filled(slot, true)));
         assert_eq!(cache.look_up(CommandId(7), Lpn(0), 1), Some((slots[0], true)));
         assert_eq!(cache.take_slot(Lpn(2)), Some(slots[1]), "page 1 was not asked for");
         assert_eq!(cache.look_up(CommandId(7), Lpn(1), 1), None);
