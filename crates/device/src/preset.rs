@@ -106,6 +106,7 @@ const TERABIT: &str = "1 Tb in four planes of 16 KiB x 1,536 pages";
 const PCIE_4: &str = "assumed: PCIe 4.0 x4 after protocol";
 const NM790: &str = "TechPowerUp, Lexar NM790 2 TB review, pSLC cache / write intensive usage";
 const MP44S: &str = "TechPowerUp, Team Group MP44S 1 TB review, pSLC cache / write intensive usage";
+const ZN540: &str = "the preset nvme-tlc-512g, from which the fit started";
 const PLANES_FIRST: &str = "chosen by the rate of folding, of CWDP, PCWD and superblocks of a die: docs/fit.md";
 const QLC: &str = "SK hynix, ISSCC 2020, 13.2: 1 Tb QLC, 96 word lines, 30 MB/s program throughput";
 
@@ -383,7 +384,7 @@ presets! {
         "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
     fit [
-        "whole fill, 1 MiB sequential writes": "mean rate" 0.0;
+        "whole fill, 1 MiB sequential writes": "mean rate" 6.3;
         "after half of the drive and a pause of 5 min": "rate" 0.0;
     ]
     "team-group-mp44s-1tb", "Team Group MP44S of 1 TB: sequential writes of the whole drive alone (TechPowerUp review)", [
@@ -421,7 +422,7 @@ presets! {
         "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
     fit [
-        "whole fill, 1 MiB sequential writes": "mean rate" 0.0;
+        "whole fill, 1 MiB sequential writes": "mean rate" 5.7;
     ]
     "samsung-980-pro-1tb", "Samsung 980 PRO of 1 TB: random reads of 4 KiB alone, by SPDK (Ren et al., ICPE 2024)", [
         "channels": Count(8), ASSUMED;
@@ -454,5 +455,41 @@ presets! {
         "4 KiB random reads, 16 outstanding": "requests/s" 2.6, "p50" -5.7, "p90" 0.7, "p99" -0.8, "p99.9" -1.1;
         "4 KiB random reads, 64 outstanding": "requests/s" 1.6, "p50" 4.7, "p90" -0.9, "p99" -2.9, "p99.9" -4.0;
         "4 KiB random reads, 256 outstanding": "requests/s" -2.0, "p50" -3.6, "p90" 16.8, "p99" 10.7, "p99.9" -4.3;
+    ]
+    "wd-zn540-1tb", "WD Ultrastar DC ZN540 of 1 TB: random reads by SPDK, and the rate of large sequential writes \
+    (Doekemeijer et al., IEEE Cluster 2023)", [
+        "channels": Count(8), ASSUMED;
+        "ways": Count(2), FITTED;
+        "dies": Count(1), ASSUMED;
+        "planes": Count(4), "as the die of the preset nvme-tlc-512g; two are worse";
+        "blocks": Count(910), "assumed: 1 TB of 1,024 GiB, in 64 planes";
+        "pages": Count(1_152), ZN540;
+        "page_size": Size(16 << 10), "assumed: ordinary for 3D TLC";
+        "over_provisioning": Ratio(0.07), ZN540;
+        "bits_per_cell": Count(3), "TLC, by the maker's data sheet";
+        "read_time": Time(20_980), FITTED;
+        "read_time_2": Time(22_000), FITTED;
+        "read_time_3": Time(49_750), FITTED;
+        "program_time": Time(866_600), "input: 1.21 GB/s of sequential writes over 64 planes of 16 KiB";
+        "erase_time": Time(5 * MS), ZN540;
+        "bus_rate": Rate(476_700_000), FITTED;
+        "link_rate": Rate(3_190_000_000), "fitted; 3,064 to 3,355 MB/s are as good";
+        "link_command_time": Time(743), FITTED;
+        "controller_time": Time(34_450), FITTED;
+        "suspend": Name("program-erase"), ASSUMED;
+        "cache_program": Flag(true), ASSUMED;
+    ]
+    host [
+        "queue_depth": Count(1_023), NVME_DEPTH;
+        "nr_requests": Count(1_023), NVME_REQUESTS;
+    ]
+    fit [
+        "4 KiB random reads, 4 outstanding": "requests/s" -2.4, "p50" -4.4, "p99" -3.5, "p99.9" -2.2;
+        "4 KiB random reads, 64 outstanding": "requests/s" -5.2, "p50" 6.3, "p99" -3.4, "p99.9" -10.1;
+        "8 KiB random reads, 2 outstanding": "requests/s" -0.9, "p50" -4.2, "p99" -2.2, "p99.9" 1.9;
+        "8 KiB random reads, 32 outstanding": "requests/s" 1.7, "p50" -1.4, "p99" 1.2, "p99.9" 5.0;
+        "16 KiB random reads, 1 outstanding": "requests/s" -3.4, "p50" -1.1, "p99" 12.0, "p99.9" 10.0;
+        "16 KiB random reads, 16 outstanding": "requests/s" 0.4, "p50" -0.8, "p99" 0.2, "p99.9" 1.5;
+        "16 KiB random reads, 256 outstanding": "requests/s" 5.9, "p50" -7.4, "p99" 4.8, "p99.9" 5.0;
     ]
 }

@@ -12,6 +12,7 @@ mod merges;
 mod out_of_band;
 mod page_mappings;
 mod random_operations;
+mod read_cache;
 mod reliability;
 mod slc_cache;
 mod state;

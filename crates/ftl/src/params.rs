@@ -154,12 +154,12 @@ params! {
         /// Share of the drive's blocks that are free at which collection below the low watermark ends.
         gc_high_watermark: f64 => "gc_high_watermark", Kind::Ratio { min: 0.0, max: 0.9 }, Value::Ratio(0.0),
             "Far from the low watermark, stretches with and without collection are long.",
-            Used::without("gc_low_watermark", &["0.0"]);
+            Used::without("gc_low_watermark", &["0%"]);
         /// Steps that each page written below the watermarks pays for, as a multiple of those that keep free space
         /// constant.
         gc_watermark_pace: f64 => "gc_watermark_pace", Kind::Ratio { min: 1.0, max: 64.0 }, Value::Ratio(2.0),
             "A fast pace makes stretches of collection short, and the writes in them slow.",
-            Used::without("gc_low_watermark", &["0.0"]);
+            Used::without("gc_low_watermark", &["0%"]);
         /// Where collected pages are written.
         gc_blocks: GcBlocks => "gc_blocks", Kind::Choice(GcBlocks::CHOICES), Value::Name("separate"),
             "Pages that survived a collection are colder than new ones.";

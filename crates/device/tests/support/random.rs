@@ -1,7 +1,7 @@
 //! Random drives and random requests, from a seed.
 
 use flashloom_buffer::{order, rate};
-use flashloom_device::{DeviceParams, DriveSetup, InterfaceParams};
+use flashloom_device::{DeviceParams, DriveSetup, InterfaceParams, ReadCacheParams};
 use flashloom_ftl::{
     CapacityParams, GcBlocks, HotCold, Preemption, SlcCacheKind, StripeOrder, Superblock, WearLevelling, WhenFull,
     allocation, collection, mapping, placement,
@@ -116,6 +116,13 @@ pub fn random_setup(prng: &mut Prng) -> DriveSetup {
         setup.reliability = random_policy(&mut of_pages, &reliability::builtin());
     }
     setup.keeps_out_of_band = of_pages.chance(0.3);
+    let mut of_cache = prng.branch("read cache");
+    if of_cache.chance(0.3) {
+        let pages = pick(&mut of_cache, &[1, 3, 40]);
+        let streams = pick(&mut of_cache, &[1, 4]);
+        let capacity_bytes = setup.device.nand.page_bytes * pages;
+        setup.device.read_cache = ReadCacheParams { capacity_bytes, pages: pages as u32, streams };
+    }
     let mut of_watermarks = prng.branch("watermarks");
     if of_watermarks.chance(0.3) {
         let without = setup.ftl.params.clone();
