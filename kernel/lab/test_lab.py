@@ -342,7 +342,7 @@ class TheSuite(InCache):
             patch.object(blktests, "build"),
             patch.object(blktests, "suite_under", side_effect=suites) as runs,
         ):
-            return blktests.blktests(KERNEL, self.directory, ["block"]), runs.call_count
+            return blktests.blktests(KERNEL, self.directory, ["block"], []), runs.call_count
 
     def test_runs_again_what_failed_and_fails_if_that_fails_thrice(self):
         good, bad = self.suite(_001="pass"), self.suite(_001="fail")

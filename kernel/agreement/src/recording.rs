@@ -1,6 +1,6 @@
 //! Recordings by blktrace, as text for the comparisons, and a simulated block layer to compare them with.
 
-use flashloom_host::{BlockLayer, HostParams, Linux, scheduler};
+use flashloom_host::{BlockLayer, Decision, Dispatched, HostParams, Linux, scheduler};
 use flashloom_units::{Ns, ParamSet};
 use flashloom_workload::{Op, Request};
 
@@ -85,6 +85,15 @@ pub fn block_layer(scheduler: &str, linux: &str, queue_depth: u32, events: &[Eve
     let chosen = scheduler::builtin().choose(scheduler, &[]).map_err(|refusal| refusal.to_string())?;
     let built = chosen.build(&setup).map_err(|refusal| refusal.to_string())?;
     Ok(BlockLayer::new(&host, built))
+}
+
+/// Dispatches the request that the scheduler chooses, if any. A scheduler without work is not asked, as in the kernel
+/// (`has_work`): asking would end kyber's batch.
+pub fn take(layer: &mut BlockLayer, now: Ns) -> Option<Dispatched> {
+    if layer.queued() == 0 {
+        return None;
+    }
+    if let Decision::Dispatch(sent) = layer.dispatch(now) { Some(sent) } else { None }
 }
 
 /// The length of the longest common subsequence.

@@ -60,6 +60,7 @@ def parser() -> argparse.ArgumentParser:
     suite = commands.add_parser("blktests", help="the suite of the block layer, beside mq-deadline")
     suite.add_argument("suite", type=Path, metavar="DIR", help="a directory of blktests; it is built there")
     suite.add_argument("names", nargs="*", metavar="TEST", help=f"groups or tests (default: {' '.join(GROUPS)})")
+    suite.add_argument("--exclude", action="append", default=[], metavar="TEST", help="without this test")
     suite.add_argument("--kernel", choices=SERIES, default=SERIES[-1], help="the series (default: %(default)s)")
 
     flood = commands.add_parser("floods", help="small writes beside floods, pardispatcher held against mq-deadline")
@@ -136,7 +137,7 @@ def run_order(options) -> None:
 def run_blktests(options) -> None:
     """The command `blktests`."""
     require()
-    print(blktests(kernel(options.kernel), options.suite, options.names or list(GROUPS)))
+    print(blktests(kernel(options.kernel), options.suite, options.names or list(GROUPS), options.exclude))
 
 
 def run_floods(options) -> None:

@@ -11,8 +11,10 @@ use std::collections::VecDeque;
 use std::io::{Read, stdin};
 use std::process::ExitCode;
 
-use flashloom_host::{BlockLayer, Decision};
-use flashloom_kernel_agreement::recording::{Event, Issued, Kind, block_layer, events, in_order, issued, request};
+use flashloom_host::BlockLayer;
+use flashloom_kernel_agreement::recording::{
+    Event, Issued, Kind, block_layer, events, in_order, issued, request, take,
+};
 use flashloom_units::Ns;
 use flashloom_workload::Op;
 
@@ -76,7 +78,7 @@ fn simulated(mut layer: BlockLayer, requests: &[Issued], depth: usize, service_n
     loop {
         for &next in coming.by_ref().take(room) {
             layer.submit(now, &request(next, now), 0);
-            while let Decision::Dispatch(sent) = layer.dispatch(now) {
+            while let Some(sent) = take(&mut layer, now) {
                 chosen.push_back(sent);
             }
         }
@@ -91,7 +93,7 @@ fn simulated(mut layer: BlockLayer, requests: &[Issued], depth: usize, service_n
         run.served += room as u64;
         run.duration_ns = now;
         // Before the process sees the completion and submits.
-        while let Decision::Dispatch(sent) = layer.dispatch(now) {
+        while let Some(sent) = take(&mut layer, now) {
             chosen.push_back(sent);
         }
     }

@@ -1,28 +1,23 @@
 //! Compares the issue order of a simulated scheduler with that of a recording: `issue-order SCHEDULER LINUX`.
 //!
 //! Reads the recording from standard input in the format of [`events`]. Each queued request is submitted at its time,
-//! and at each issue the simulator is asked for a request, which completes when one has in the recording. Prints,
-//! separated by bars: requests issued, requests at the same position of both orders, requests in the same order (longest
-//! common subsequence), and the share of these.
+//! and at each issue the simulator is asked for a request, which completes when one has in the recording.
+//!
+//! Prints, separated by bars: requests issued, requests at the same position of both orders, requests in the same order
+//! (longest common subsequence), and the share of these.
 
 use std::collections::VecDeque;
 use std::io::{Read, stdin};
 use std::process::ExitCode;
 
-use flashloom_host::{BlockLayer, Decision, RequestId};
-use flashloom_kernel_agreement::recording::{Event, Issued, Kind, block_layer, events, in_order, issued, request};
-use flashloom_units::Ns;
+use flashloom_host::BlockLayer;
+use flashloom_kernel_agreement::recording::{
+    Event, Issued, Kind, block_layer, events, in_order, issued, request, take,
+};
 use flashloom_workload::Op;
 
 /// Requests at the device, and the one that waits for its tag.
 const CHOSEN: u32 = 2;
-
-/// Dispatches the next request; `None` if none is queued.
-fn take(layer: &mut BlockLayer, time_ns: Ns, chosen: &mut VecDeque<RequestId>) -> Option<Issued> {
-    let Decision::Dispatch(sent) = layer.dispatch(time_ns) else { return None };
-    chosen.push_back(sent.id);
-    Some((sent.op == Op::Read, sent.lba, sent.sectors))
-}
 
 /// The simulator's request for each recorded issue; `None` where it has none.
 ///
@@ -47,7 +42,12 @@ fn replay(mut layer: BlockLayer, events: &[Event]) -> Vec<Option<Issued>> {
                 continue;
             }
         }
-        ahead = ahead.or_else(|| take(&mut layer, event.time_ns, &mut chosen));
+        if ahead.is_none()
+            && let Some(sent) = take(&mut layer, event.time_ns)
+        {
+            chosen.push_back(sent.id);
+            ahead = Some((sent.op == Op::Read, sent.lba, sent.sectors));
+        }
     }
     issued
 }
