@@ -51,7 +51,8 @@ pub const MISSING: &[(&[&str], &str)] = &[
     ),
     (
         &["several hosts and queues", "NVMe arbitration", "namespaces", "zones"],
-        "One host with one submission queue: no NVMe arbitration, namespaces, zones, streams or placement hints.",
+        "One host. Its hardware queues (host.hardware_queues) have their own tags; the drive takes from all of them at \
+         once: no NVMe arbitration, namespaces, zones, streams or placement hints.",
     ),
     (
         &["processor time of the host"],
@@ -59,9 +60,8 @@ pub const MISSING: &[(&[&str], &str)] = &[
          differ by most.",
     ),
     (
-        &["bfq, and hardware queues", "bfq", "hardware queues"],
-        "There is no bfq. none, mq-deadline and kyber have one hardware queue and one software queue, so that all \
-         requests share one set of tags.",
+        &["bfq"],
+        "There is none among the built-in schedulers; kernel/policies compiles the kernel's.",
     ),
 ];
 
