@@ -324,7 +324,7 @@ impl Reader<'_> {
 
 impl Axis {
     /// True if a fit takes any value of the key between two ends; of the others it takes those that are listed. Sizes
-    /// are listed: most have to be multiples of other sizes.
+    /// are among these: most are multiples of a page, or powers of two.
     pub fn is_range(&self) -> bool {
         use Kind::{Energy, Power, Rate, Ratio, Time};
         let kind = self.key.param().kind;
