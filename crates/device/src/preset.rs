@@ -350,7 +350,7 @@ presets! {
         "queue_depth": Count(1_023), NVME_DEPTH;
         "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
-    "lexar-nm790-2tb", "Lexar NM790 of 2 TB: sequential writes of the whole drive alone (TechPowerUp review)", [
+    "lexar-nm790-2tb", "Lexar NM790 of 2 TB: sequential writes of the whole drive alone (TechPowerUp)", [
         "channels": Count(4), "Maxio MAP1602, the controller of the drive, has four";
         "ways": Count(4), "sixteen dies of 1 Tb make 2 TB";
         "dies": Count(1), "sixteen dies of 1 Tb make 2 TB";
@@ -376,8 +376,8 @@ presets! {
     ftl [
         "stripe_order": Name("PCWD"), PLANES_FIRST;
         "slc_cache": Name("dynamic"), NM790;
-        "slc_dynamic_share": Ratio(0.3834), "input: the first knee, 280 GB of a third of what 1,361 blocks a plane hold";
-        "slc_fold_threshold": Ratio(0.154), "input: the second knee, 1,300 GB: 3 x 280 and 1,020 of 2,199 GB are taken";
+        "slc_dynamic_share": Ratio(0.3834), "input: the first knee, 280 GB of a third of 1,361 blocks a plane";
+        "slc_fold_threshold": Ratio(0.154), "input: the second knee, 1,300 GB: 3 x 280 + 1,020 of 2,199 GB are taken";
     ]
     host [
         "queue_depth": Count(1_023), NVME_DEPTH;
@@ -387,7 +387,7 @@ presets! {
         "whole fill, 1 MiB sequential writes": "mean rate" 6.3;
         "after half of the drive and a pause of 5 min": "rate" 0.0;
     ]
-    "team-group-mp44s-1tb", "Team Group MP44S of 1 TB: sequential writes of the whole drive alone (TechPowerUp review)", [
+    "team-group-mp44s-1tb", "Team Group MP44S of 1 TB: sequential writes of the whole drive alone (TechPowerUp)", [
         "channels": Count(4), ASSUMED;
         "ways": Count(2), "eight dies of 1 Tb make 1 TB";
         "dies": Count(1), "eight dies of 1 Tb make 1 TB";
@@ -414,7 +414,7 @@ presets! {
     ftl [
         "stripe_order": Name("PCWD"), "the preset lexar-nm790-2tb";
         "slc_cache": Name("dynamic"), MP44S;
-        "slc_dynamic_share": Ratio(0.8434), "input: the first knee, 231 GB of a quarter of what 1,361 blocks a plane hold";
+        "slc_dynamic_share": Ratio(0.8434), "input: the first knee, 231 GB of a quarter of 1,361 blocks a plane";
         "slc_when_full": Name("fold"), "the review: 231 GB x 4 is nearly the drive, so what follows is folding";
     ]
     host [

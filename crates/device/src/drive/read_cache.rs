@@ -10,9 +10,9 @@
 //! no slot is free:                     the page used longest ago makes room; pages that are being read do not
 //! ```
 //!
-//! Reads ahead are host reads to FTL and array: of their priority, and counted with them. A page that could not be read
-//! whole is dropped, and reads that wait for it go to flash. A worn-out drive reads nothing ahead. O(log slots) per page,
-//! O(streams) per read.
+//! Reads ahead are host reads to FTL and array: of their priority, and counted with them. A page that could not be
+//! read whole is dropped, and reads that wait for it go to flash. A worn-out drive reads nothing ahead. O(log slots)
+//! per page, O(streams) per read.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

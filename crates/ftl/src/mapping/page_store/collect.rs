@@ -348,7 +348,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         false
     }
 
-    /// Takes a background step in every plane, because the drive is below its watermarks; false if none has a block with
+    /// Takes a background step in every plane, as the drive is below its watermarks; false if none has a block with
     /// a dead page.
     fn collect_all(&mut self) -> bool {
         let mut stepped = false;
