@@ -184,6 +184,8 @@ impl Anatomy {
             DriveEvent::Arrived { command } => self.arrived(now, command),
             DriveEvent::Flushed { command } => self.go_on(now, command, Cause::Slot),
             DriveEvent::ReadFlash { command, slot: Some(slot), .. } => self.wait_for_slot(slot, Some(command)),
+            DriveEvent::ReadCached { command, is_ready: false, .. } => self.go_on(now, command, Cause::Served),
+            DriveEvent::CacheFilled { command } => self.go_on(now, command, Cause::Link),
             DriveEvent::Stored { command, slot, is_durable, .. } => {
                 self.go_on(now, command, Cause::Slot);
                 self.wait_for_slot(slot, is_durable.then_some(command));
@@ -319,6 +321,6 @@ fn waiter_of(slot_waiter: &[Option<CommandId>], tag: u32) -> Option<CommandId> {
     match Waiter::of(tag) {
         Waiter::Command(id) => Some(id),
         Waiter::Programmed(slot) | Waiter::Filled(slot) => slot_waiter.get(slot.0 as usize).copied().flatten(),
-        Waiter::Nobody => None,
+        Waiter::Cached(_) | Waiter::Nobody => None,
     }
 }

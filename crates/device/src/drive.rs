@@ -20,6 +20,7 @@
 //!   its pages and waits for them. A write with preflush is a flush followed by a write.
 //! - A discard removes its whole pages from buffer and map. Pages that it covers in part keep their data, which the
 //!   interface allows.
+//! - A read that continues a sequential stream has the pages behind it read ahead (`drive/read_cache.rs`).
 //! - A worn-out drive is read-only (`drive/end_of_life.rs`).
 
 mod buffered;
@@ -32,6 +33,7 @@ mod flash;
 mod interface;
 mod link;
 mod paging;
+mod read_cache;
 mod setup;
 mod state;
 mod timers;
@@ -55,6 +57,8 @@ use flash::Flash;
 use interface::HostInterface;
 pub use interface::InterfaceParams;
 use paging::Paging;
+use read_cache::ReadCache;
+pub use read_cache::{ReadCacheParams, ReadCacheReport};
 pub use setup::DriveSetup;
 pub use waiter::Waiter;
 
@@ -126,9 +130,15 @@ impl Drive {
     /// page then crosses the link; the read completes with the last one.
     fn read(&mut self, now: Ns, id: CommandId) {
         let Self { interface, path, flash, .. } = self;
+        let (lba, sectors) = (interface.commands[id].lba, interface.commands[id].sectors);
         match path {
             DataPath::Buffered(buffered) => buffered.read(now, id, interface, flash),
             DataPath::Direct => direct::read(now, id, interface, flash),
+        }
+        for lpn in flash.pages_ahead(lba, sectors) {
+            if !path.buffered().is_some_and(|buffered| buffered.holds(lpn)) {
+                flash.read_ahead(now, lpn);
+            }
         }
     }
 
@@ -154,6 +164,18 @@ impl Drive {
                 Some(missing) => buffered.not_filled(now, (slot, missing), interface, flash),
                 None => buffered.filled(now, slot, interface, flash),
             },
+            (Waiter::Cached(slot), _) => {
+                let missing = flash.take_unreadable(waiter);
+                let (lpn, readers) = flash.page_cached(slot, missing.is_none());
+                for (reader, mask) in readers {
+                    flash.tell(|| DriveEvent::CacheFilled { command: reader });
+                    match missing {
+                        Some(missing) if mask & missing != 0 => interface.page_unreadable(now, reader, flash),
+                        Some(_) => interface.read_again(now, reader, lpn, mask, flash),
+                        None => interface.page_done(now, reader, flash),
+                    }
+                }
+            }
             (waiter, _) => unreachable!("{waiter:?} does not wait on this path"),
         }
     }
@@ -262,6 +284,7 @@ impl Drive {
             None => DataPath::Direct,
         };
         let paging = Paging::new(flash.nand().geometry().sectors_per_page());
+        let flash = flash.with_read_cache(&setup.device.read_cache, setup.buffer_pages(), paging);
         Ok(Self { interface: HostInterface::new(&setup.device.interface, paging), path, flash, is_read_only: false })
     }
 
@@ -307,6 +330,11 @@ impl Drive {
     /// The buffer's counters and current levels; `None` without a buffer.
     pub fn buffer_report(&self, now: Ns) -> Option<BufferReport> {
         self.path.buffered().map(|buffered| buffered.report(now))
+    }
+
+    /// Counters of the read cache; `None` without one.
+    pub fn read_cache_report(&self) -> Option<ReadCacheReport> {
+        self.flash.read_cache().map(ReadCache::report)
     }
 
     /// Values of the statistics of all policies.

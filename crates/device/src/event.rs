@@ -93,6 +93,31 @@ pub enum DriveEvent {
         /// The slot that the page is cached in; the page is then read whole. `None` if it is not cached.
         slot: Option<SlotId>,
     },
+    /// A page is read ahead into a slot of the read cache.
+    ReadAhead {
+        /// The logical page, which is read whole.
+        lpn: Lpn,
+        /// Its slot; the numbers of these slots follow those of the buffer.
+        slot: SlotId,
+    },
+    /// The read cache returns sectors of a page.
+    ReadCached {
+        /// The command.
+        command: CommandId,
+        /// The logical page.
+        lpn: Lpn,
+        /// Mask of the sectors.
+        mask: u32,
+        /// The slot that holds them.
+        slot: SlotId,
+        /// Whether they are there; otherwise the command waits until the page has been read.
+        is_ready: bool,
+    },
+    /// A page that a command waits for has been read into the read cache.
+    CacheFilled {
+        /// The command.
+        command: CommandId,
+    },
     /// A page of a write is in a slot of the buffer.
     Stored {
         /// The drive's number for the command.

@@ -8,6 +8,7 @@ use flashloom_units::{Figures, Latency, Ns};
 use flashloom_workload::Op;
 
 use crate::anatomy::AnatomyReport;
+use crate::drive::ReadCacheReport;
 use crate::precondition::Preconditioned;
 use crate::status::Reason;
 
@@ -93,6 +94,8 @@ pub struct Outcome {
     pub figures: Figures,
     /// Counters of the buffer; `None` for a drive without one.
     pub buffer: Option<BufferReport>,
+    /// Counters of the read cache; `None` for a drive without one.
+    pub read_cache: Option<ReadCacheReport>,
     /// Time that writes waited for room in the buffer, summed over all writes.
     pub stall_ns: u128,
     /// Pages still dirty in the buffer when the last request completed, which were then written; `None` for a run that

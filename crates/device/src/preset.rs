@@ -3,8 +3,8 @@
 //! A figure whose source reads "assumed" is our choice of an ordinary value for the class of drive, because the source
 //! does not state it. Keys that a preset does not name keep the default of the `[device]` section.
 //!
-//! A preset also sets keys of the `[host]` section to what is usual in front of such a drive; other keys keep that
-//! section's default.
+//! A preset also sets keys of the `[ftl]` section that belong to a drive with an SLC cache, and keys of the `[host]`
+//! section to what is usual in front of such a drive; other keys keep the default of their section.
 
 use flashloom_units::{Choice, GIB, Kind, MS, US, Value, params};
 
@@ -21,14 +21,13 @@ params! {
 /// One figure of a preset: key in its section, value, source.
 pub type Figure = (&'static str, Value, &'static str);
 
-/// Error of a quantity of a fitted drive, over the measurements that it was fitted to.
+/// Errors of a fitted drive on a measurement that the fit had not seen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FitError {
     /// Measurement, in a few words.
     pub cell: &'static str,
-    /// Error of requests/s, p50, p90, p99 and p99.9 by a fit of the other measurements: simulated / recorded - 1, in
-    /// per cent.
-    pub left_out_percent: [f32; 5],
+    /// Each quantity of it, such as "p50", with its error: simulated / recorded - 1, in per cent.
+    pub percent: &'static [(&'static str, f32)],
 }
 
 /// A preset.
@@ -38,9 +37,12 @@ pub struct Preset {
     pub name: &'static str,
     /// Figures of the `[device]` section.
     pub figures: &'static [Figure],
+    /// Figures of the `[ftl]` section.
+    pub ftl: &'static [Figure],
     /// Figures of the `[host]` section.
     pub host: &'static [Figure],
-    /// Errors of a drive that was fitted to measurements, each left out in turn; none of one that is described.
+    /// Errors of a drive that was fitted to measurements, on those that the fit had not seen; none of one that is
+    /// described.
     pub fit: &'static [FitError],
 }
 
@@ -53,7 +55,7 @@ impl Preset {
     /// All figures, each with its section.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, &'static Figure)> {
         let of = |section, figures: &'static [Figure]| figures.iter().map(move |figure| (section, figure));
-        of("device", self.figures).chain(of("host", self.host))
+        of("device", self.figures).chain(of("ftl", self.ftl)).chain(of("host", self.host))
     }
 }
 
@@ -65,8 +67,9 @@ pub fn preset(name: &str) -> Option<&'static Preset> {
 macro_rules! presets {
     ($(
         $name:literal, $help:literal, [$($key:literal: $value:expr, $source:expr;)+]
+        $(ftl [$($ftl_key:literal: $ftl_value:expr, $ftl_source:expr;)+])?
         host [$($host_key:literal: $host_value:expr, $host_source:expr;)*]
-        $(fit [$($cell:literal: $left_out:expr;)+])?
+        $(fit [$($cell:literal: $($quantity:literal $percent:expr),+;)+])?
     )+) => {
         /// The names that `device.preset` takes.
         pub const PRESETS: &[Choice] = &[$(Choice { name: $name, help: $help },)+];
@@ -74,8 +77,9 @@ macro_rules! presets {
         static ALL: &[Preset] = &[$(Preset {
             name: $name,
             figures: &[$(($key, $value, $source),)+],
+            ftl: &[$($(($ftl_key, $ftl_value, $ftl_source),)+)?],
             host: &[$(($host_key, $host_value, $host_source),)*],
-            fit: &[$($(FitError { cell: $cell, left_out_percent: $left_out },)+)?],
+            fit: &[$($(FitError { cell: $cell, percent: &[$(($quantity, $percent)),+] },)+)?],
         },)+];
     };
 }
@@ -95,6 +99,15 @@ const NVME_REQUESTS: &str = "Linux without a scheduler: as many requests as the 
 const NCQ: &str = "Linux's libata: 32 tags of NCQ, of which it used 31 until 4.18 (2018)";
 const FITTED: &str = "fitted, not determined by the measurements: docs/fit.md has the values that are as good";
 const PRO_980: &str = "assumed: 1 TB of 1,024 GiB, in 64 planes";
+const BICS6: &str = "Kioxia and Western Digital, ISSCC 2021, 30.4: 1 Tb TLC, four planes, 160 MB/s program throughput, \
+    tR 50 us, 2.0 Gb/s (as AnandTech lists it)";
+const QLC_144: &str = "Intel, ISSCC 2021, 30.2: 1 Tb QLC, 144 tiers, 40 MB/s program throughput";
+const TERABIT: &str = "1 Tb in four planes of 16 KiB x 1,536 pages";
+const PCIE_4: &str = "assumed: PCIe 4.0 x4 after protocol";
+const NM790: &str = "TechPowerUp, Lexar NM790 2 TB review, pSLC cache / write intensive usage";
+const MP44S: &str = "TechPowerUp, Team Group MP44S 1 TB review, pSLC cache / write intensive usage";
+const ZN540: &str = "the preset nvme-tlc-512g, from which the fit started";
+const PLANES_FIRST: &str = "chosen by the rate of folding, of CWDP, PCWD and superblocks of a die: docs/fit.md";
 const QLC: &str = "SK hynix, ISSCC 2020, 13.2: 1 Tb QLC, 96 word lines, 30 MB/s program throughput";
 
 presets! {
@@ -269,6 +282,148 @@ presets! {
         "queue_depth": Count(1_023), NVME_DEPTH;
         "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
+    "nvme-tlc-1t", "1 TB TLC NVMe drive with an SLC cache, 8 channels of one 1 Tb die", [
+        "channels": Count(8), ASSUMED;
+        "ways": Count(1), "eight dies of 1 Tb make 1 TB";
+        "dies": Count(1), "eight dies of 1 Tb make 1 TB";
+        "planes": Count(4), BICS6;
+        "blocks": Count(1_366), TERABIT;
+        "pages": Count(1_536), "assumed: 128 word lines x 4 strings x 3 bits";
+        "page_size": Size(16 << 10), "assumed: ordinary for 3D TLC";
+        "over_provisioning": Ratio(0.0995), "1,000 GB of 1,024 GiB";
+        "bits_per_cell": Count(3), BICS6;
+        "read_time": Time(40 * US), "assumed: lower pages; 50 us on average";
+        "read_time_2": Time(50 * US), "assumed: middle pages";
+        "read_time_3": Time(60 * US), "assumed: upper pages";
+        "program_time": Time(409_600), "160 MB/s over four planes of 16 KiB (ISSCC 2021, 30.4)";
+        "erase_time": Time(5 * MS), ASSUMED;
+        "slc_read_time": Time(25 * US), ASSUMED;
+        "slc_program_time": Time(131_072), "4 GB/s over 32 planes of 16 KiB: phase 1 of Samsung 980 PRO and Lexar \
+        NM710, 1 TB (TechPowerUp reviews)";
+        "bus_rate": Rate(2_000_000_000), BICS6;
+        "link_rate": Rate(7_000_000_000), PCIE_4;
+        "controller_time": Time(4 * US), ASSUMED;
+        "suspend": Name("program-erase"), ASSUMED;
+        "cache_program": Flag(true), ASSUMED;
+    ]
+    ftl [
+        "slc_cache": Name("dynamic"), "TechPowerUp reviews: the cache of Lexar NM710 and Samsung 980 is a share of the \
+        free space";
+        "slc_dynamic_share": Ratio(0.43), "156 GB, the knee of Lexar NM710 1 TB (TechPowerUp), of a third of 1,100 GB";
+    ]
+    host [
+        "queue_depth": Count(1_023), NVME_DEPTH;
+        "nr_requests": Count(1_023), NVME_REQUESTS;
+    ]
+    "nvme-qlc-2t", "2 TB QLC NVMe drive with an SLC cache, 4 channels x 4 dies of 1 Tb", [
+        "channels": Count(4), ASSUMED;
+        "ways": Count(4), "sixteen dies of 1 Tb make 2 TB";
+        "dies": Count(1), "sixteen dies of 1 Tb make 2 TB";
+        "planes": Count(4), ASSUMED;
+        "blocks": Count(1_366), TERABIT;
+        "pages": Count(1_536), "assumed: 96 word lines x 4 strings x 4 bits";
+        "page_size": Size(16 << 10), "assumed: ordinary for 3D QLC";
+        "over_provisioning": Ratio(0.0995), "2,000 GB of 2,048 GiB";
+        "bits_per_cell": Count(4), QLC_144;
+        "read_time": Time(85 * US), "the preset nvme-qlc-1t";
+        "read_time_2": Time(110 * US), "the preset nvme-qlc-1t";
+        "read_time_3": Time(130 * US), "the preset nvme-qlc-1t";
+        "read_time_4": Time(155 * US), "the preset nvme-qlc-1t";
+        "program_time": Time(1_638_400), "40 MB/s over four planes of 16 KiB (ISSCC 2021, 30.2)";
+        "erase_time": Time(10 * MS), ASSUMED;
+        "slc_read_time": Time(30 * US), ASSUMED;
+        "slc_program_time": Time(299_593), "3.5 GB/s over 64 planes of 16 KiB: phase 1 of Team Group Cardea Zero Z44Q \
+        2 TB (TechPowerUp review)";
+        "bus_rate": Rate(1_200_000_000), "assumed: 1,200 MT/s";
+        "link_rate": Rate(7_000_000_000), PCIE_4;
+        "controller_time": Time(4 * US), ASSUMED;
+        "suspend": Name("program-erase"), ASSUMED;
+        "cache_program": Flag(true), ASSUMED;
+    ]
+    ftl [
+        "slc_cache": Name("dynamic"), "TechPowerUp reviews: all cells of Cardea Zero Z44Q and Sabrent Rocket Q are in \
+        SLC mode first";
+        "slc_dynamic_share": Ratio(1.0), "491 GB x 4, the whole of Cardea Zero Z44Q 2 TB (TechPowerUp review)";
+        "slc_when_full": Name("fold"), "the same reviews: what follows is folding";
+    ]
+    host [
+        "queue_depth": Count(1_023), NVME_DEPTH;
+        "nr_requests": Count(1_023), NVME_REQUESTS;
+    ]
+    "lexar-nm790-2tb", "Lexar NM790 of 2 TB: sequential writes of the whole drive alone (TechPowerUp)", [
+        "channels": Count(4), "Maxio MAP1602, the controller of the drive, has four";
+        "ways": Count(4), "sixteen dies of 1 Tb make 2 TB";
+        "dies": Count(1), "sixteen dies of 1 Tb make 2 TB";
+        "planes": Count(4), "assumed: as the die of the preset nvme-tlc-1t";
+        "blocks": Count(1_366), TERABIT;
+        "pages": Count(1_536), "the preset nvme-tlc-1t";
+        "page_size": Size(16 << 10), "assumed: ordinary for 3D TLC";
+        "over_provisioning": Ratio(0.0737), "2,048 GB of 2,048 GiB";
+        "bits_per_cell": Count(3), NM790;
+        "read_time": Time(40 * US), "the preset nvme-tlc-1t: no reads were measured";
+        "read_time_2": Time(50 * US), "the preset nvme-tlc-1t: no reads were measured";
+        "read_time_3": Time(60 * US), "the preset nvme-tlc-1t: no reads were measured";
+        "program_time": Time(419_430), "input: the second plateau, 2.5 GB/s over 64 planes of 16 KiB";
+        "erase_time": Time(5 * MS), ASSUMED;
+        "slc_read_time": Time(25 * US), ASSUMED;
+        "slc_program_time": Time(209_715), "input: the first plateau, 5 GB/s over 64 planes of 16 KiB";
+        "bus_rate": Rate(2_400_000_000), "2,400 MT/s, which the controller and its flash are sold with";
+        "link_rate": Rate(7_000_000_000), PCIE_4;
+        "controller_time": Time(4 * US), ASSUMED;
+        "suspend": Name("program-erase"), ASSUMED;
+        "cache_program": Flag(true), ASSUMED;
+    ]
+    ftl [
+        "stripe_order": Name("PCWD"), PLANES_FIRST;
+        "slc_cache": Name("dynamic"), NM790;
+        "slc_dynamic_share": Ratio(0.3834), "input: the first knee, 280 GB of a third of 1,361 blocks a plane";
+        "slc_fold_threshold": Ratio(0.154), "input: the second knee, 1,300 GB: 3 x 280 + 1,020 of 2,199 GB are taken";
+    ]
+    host [
+        "queue_depth": Count(1_023), NVME_DEPTH;
+        "nr_requests": Count(1_023), NVME_REQUESTS;
+    ]
+    fit [
+        "whole fill, 1 MiB sequential writes": "mean rate" 6.3;
+        "after half of the drive and a pause of 5 min": "rate" 0.0;
+    ]
+    "team-group-mp44s-1tb", "Team Group MP44S of 1 TB: sequential writes of the whole drive alone (TechPowerUp)", [
+        "channels": Count(4), ASSUMED;
+        "ways": Count(2), "eight dies of 1 Tb make 1 TB";
+        "dies": Count(1), "eight dies of 1 Tb make 1 TB";
+        "planes": Count(4), ASSUMED;
+        "blocks": Count(1_366), TERABIT;
+        "pages": Count(1_536), "the preset nvme-qlc-2t";
+        "page_size": Size(16 << 10), "assumed: ordinary for 3D QLC";
+        "over_provisioning": Ratio(0.0995), "1,000 GB of 1,024 GiB";
+        "bits_per_cell": Count(4), MP44S;
+        "read_time": Time(85 * US), "the preset nvme-qlc-1t: no reads were measured";
+        "read_time_2": Time(110 * US), "the preset nvme-qlc-1t: no reads were measured";
+        "read_time_3": Time(130 * US), "the preset nvme-qlc-1t: no reads were measured";
+        "read_time_4": Time(155 * US), "the preset nvme-qlc-1t: no reads were measured";
+        "program_time": Time(2_420_000), "input: the second plateau, 0.1 GB/s, which is folding";
+        "erase_time": Time(10 * MS), ASSUMED;
+        "slc_read_time": Time(30 * US), ASSUMED;
+        "slc_program_time": Time(131_072), "input: the first plateau, 4 GB/s over 32 planes of 16 KiB";
+        "bus_rate": Rate(2_400_000_000), "assumed: 2,400 MT/s";
+        "link_rate": Rate(7_000_000_000), PCIE_4;
+        "controller_time": Time(4 * US), ASSUMED;
+        "suspend": Name("program-erase"), ASSUMED;
+        "cache_program": Flag(true), ASSUMED;
+    ]
+    ftl [
+        "stripe_order": Name("PCWD"), "the preset lexar-nm790-2tb";
+        "slc_cache": Name("dynamic"), MP44S;
+        "slc_dynamic_share": Ratio(0.8434), "input: the first knee, 231 GB of a quarter of 1,361 blocks a plane";
+        "slc_when_full": Name("fold"), "the review: 231 GB x 4 is nearly the drive, so what follows is folding";
+    ]
+    host [
+        "queue_depth": Count(1_023), NVME_DEPTH;
+        "nr_requests": Count(1_023), NVME_REQUESTS;
+    ]
+    fit [
+        "whole fill, 1 MiB sequential writes": "mean rate" 5.7;
+    ]
     "samsung-980-pro-1tb", "Samsung 980 PRO of 1 TB: random reads of 4 KiB alone, by SPDK (Ren et al., ICPE 2024)", [
         "channels": Count(8), ASSUMED;
         "ways": Count(4), FITTED;
@@ -295,10 +450,46 @@ presets! {
         "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
     fit [
-        "4 KiB random reads, 1 outstanding": [-0.6, 4.1, 4.4, 2.9, -2.9];
-        "4 KiB random reads, 4 outstanding": [0.3, 2.6, 0.6, -4.1, -4.0];
-        "4 KiB random reads, 16 outstanding": [2.6, -5.7, 0.7, -0.8, -1.1];
-        "4 KiB random reads, 64 outstanding": [1.6, 4.7, -0.9, -2.9, -4.0];
-        "4 KiB random reads, 256 outstanding": [-2.0, -3.6, 16.8, 10.7, -4.3];
+        "4 KiB random reads, 1 outstanding": "requests/s" -0.6, "p50" 4.1, "p90" 4.4, "p99" 2.9, "p99.9" -2.9;
+        "4 KiB random reads, 4 outstanding": "requests/s" 0.3, "p50" 2.6, "p90" 0.6, "p99" -4.1, "p99.9" -4.0;
+        "4 KiB random reads, 16 outstanding": "requests/s" 2.6, "p50" -5.7, "p90" 0.7, "p99" -0.8, "p99.9" -1.1;
+        "4 KiB random reads, 64 outstanding": "requests/s" 1.6, "p50" 4.7, "p90" -0.9, "p99" -2.9, "p99.9" -4.0;
+        "4 KiB random reads, 256 outstanding": "requests/s" -2.0, "p50" -3.6, "p90" 16.8, "p99" 10.7, "p99.9" -4.3;
+    ]
+    "wd-zn540-1tb", "WD Ultrastar DC ZN540 of 1 TB: random reads by SPDK, and the rate of large sequential writes \
+    (Doekemeijer et al., IEEE Cluster 2023)", [
+        "channels": Count(8), ASSUMED;
+        "ways": Count(2), FITTED;
+        "dies": Count(1), ASSUMED;
+        "planes": Count(4), "as the die of the preset nvme-tlc-512g; two are worse";
+        "blocks": Count(910), "assumed: 1 TB of 1,024 GiB, in 64 planes";
+        "pages": Count(1_152), ZN540;
+        "page_size": Size(16 << 10), "assumed: ordinary for 3D TLC";
+        "over_provisioning": Ratio(0.07), ZN540;
+        "bits_per_cell": Count(3), "TLC, by the maker's data sheet";
+        "read_time": Time(20_980), FITTED;
+        "read_time_2": Time(22_000), FITTED;
+        "read_time_3": Time(49_750), FITTED;
+        "program_time": Time(866_600), "input: 1.21 GB/s of sequential writes over 64 planes of 16 KiB";
+        "erase_time": Time(5 * MS), ZN540;
+        "bus_rate": Rate(476_700_000), FITTED;
+        "link_rate": Rate(3_190_000_000), "fitted; 3,064 to 3,355 MB/s are as good";
+        "link_command_time": Time(743), FITTED;
+        "controller_time": Time(34_450), FITTED;
+        "suspend": Name("program-erase"), ASSUMED;
+        "cache_program": Flag(true), ASSUMED;
+    ]
+    host [
+        "queue_depth": Count(1_023), NVME_DEPTH;
+        "nr_requests": Count(1_023), NVME_REQUESTS;
+    ]
+    fit [
+        "4 KiB random reads, 4 outstanding": "requests/s" -2.4, "p50" -4.4, "p99" -3.5, "p99.9" -2.2;
+        "4 KiB random reads, 64 outstanding": "requests/s" -5.2, "p50" 6.3, "p99" -3.4, "p99.9" -10.1;
+        "8 KiB random reads, 2 outstanding": "requests/s" -0.9, "p50" -4.2, "p99" -2.2, "p99.9" 1.9;
+        "8 KiB random reads, 32 outstanding": "requests/s" 1.7, "p50" -1.4, "p99" 1.2, "p99.9" 5.0;
+        "16 KiB random reads, 1 outstanding": "requests/s" -3.4, "p50" -1.1, "p99" 12.0, "p99.9" 10.0;
+        "16 KiB random reads, 16 outstanding": "requests/s" 0.4, "p50" -0.8, "p99" 0.2, "p99.9" 1.5;
+        "16 KiB random reads, 256 outstanding": "requests/s" 5.9, "p50" -7.4, "p99" 4.8, "p99.9" 5.0;
     ]
 }

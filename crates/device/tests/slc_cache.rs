@@ -106,6 +106,39 @@ fn a_fill_of_the_drive_has_its_knees_at_the_caches_size() {
     assert!(folded_ns >= folding_ns && folded_ns < 2 * folding_ns, "{folded_ns} ns a page, and {folding_ns} at least");
 }
 
+/// Half of the free space: 12 blocks of 4 pages in SLC mode, 18 blocks free. Pages go beside the cache until fewer than
+/// 0.2 of the 30 blocks are free: 12 blocks and the first page of a 13th. From then on a block is folded for every four
+/// pages, which go to the cache.
+#[test]
+fn pages_go_beside_the_cache_until_few_blocks_are_free() {
+    let mut setup = setup(SlcCacheKind::Dynamic);
+    setup.device.capacity.over_provisioning = 0.25;
+    setup.ftl.params.slc_dynamic_share = 0.5;
+    let took = |setup: &DriveSetup, pages| {
+        let outcome = empty(setup.clone()).run(writes(0..pages));
+        let SlcReport { cached_writes, writes_beside, folded_blocks, folded_pages } = cache(&outcome);
+        ([cached_writes, writes_beside, folded_blocks, folded_pages], outcome.host.duration_ns)
+    };
+    assert_eq!(took(&setup, 240).0, [48, 192, 0, 0], "without a threshold");
+    setup.ftl.params.slc_fold_threshold = 0.2;
+    for (pages, expected) in [
+        (48, [48, 0, 0, 0]),
+        (48 + 145, [48, 145, 0, 0]),
+        (48 + 146, [49, 145, 1, 4]),
+        (48 + 149, [52, 145, 1, 4]),
+        (48 + 150, [53, 145, 2, 8]),
+        (48 + 154, [57, 145, 3, 12]),
+    ] {
+        assert_eq!(took(&setup, pages).0, expected, "{pages} pages");
+    }
+    let duration = |pages| took(&setup, pages).1;
+    assert_eq!(duration(193) - duration(48), 145 * write_ns(MS));
+    // Four pages and one block folded: the die's time, and at most as much more as the transfers take.
+    let busy_ns = 4 * (SLC_PROGRAM + SLC_READ + MS) + nand().erase_ns;
+    let (cycle_ns, transfer_ns) = (duration(202) - duration(198), nand().timing().transfer_ns(8));
+    assert!(cycle_ns >= busy_ns && cycle_ns < busy_ns + 16 * transfer_ns, "{cycle_ns} ns, {busy_ns} of the die");
+}
+
 /// The planes of an array have a cache each, and superblocks one of whole superblocks: eight planes of six blocks of
 /// four pages hold 192 pages, whichever way. The next page that any of them takes is past its cache.
 #[test]

@@ -210,7 +210,7 @@ impl<W: Write> Perfetto<W> {
             Flash::Issued(command, _) => match Waiter::of(command.tag) {
                 Waiter::Command(id) => self.flow_of(id),
                 Waiter::Programmed(slot) | Waiter::Filled(slot) => entry(&mut self.slots, slot.0).flow,
-                Waiter::Nobody => Flow::NONE,
+                Waiter::Cached(_) | Waiter::Nobody => Flow::NONE,
             },
             Flash::Ended { command, .. } => {
                 if let Waiter::Programmed(slot) = Waiter::of(command.tag)

@@ -262,20 +262,24 @@ fn preset_help(choice: &Choice) -> String {
 fn preset_page(name: &str, help: &str) -> Page {
     let entry = |(key, value, source): &(&str, Value, &str)| described(&assignment(key, value), source);
     let mut blocks = vec![Block::Text(help.to_owned())];
-    if let Some(Preset { figures, host, fit, .. }) = preset(name) {
+    if let Some(Preset { figures, ftl, host, fit, .. }) = preset(name) {
         let entries = figures.iter().map(entry).collect();
         blocks.push(Block::Entries("Figures, each with its source".to_owned(), entries));
+        if !ftl.is_empty() {
+            let entries = ftl.iter().map(entry).collect();
+            blocks.push(Block::Entries("Its FTL, in `[ftl]`".to_owned(), entries));
+        }
         if !host.is_empty() {
             let entries = host.iter().map(entry).collect();
             blocks.push(Block::Entries("Usual settings of its host, in `[host]`".to_owned(), entries));
         }
         if !fit.is_empty() {
             let entry = |one: &FitError| {
-                let shown = ["requests/s", "p50", "p90", "p99", "p99.9"].into_iter().zip(one.left_out_percent);
-                let shown: Vec<String> = shown.map(|(quantity, error)| format!("{quantity} {error:+.1} %")).collect();
+                let shown = one.percent.iter().map(|(quantity, error)| format!("{quantity} {error:+.1} %"));
+                let shown: Vec<String> = shown.collect();
                 described(one.cell, &shown.join(", "))
             };
-            let title = "Errors on measurements, each left out of the fit in turn";
+            let title = "Errors on measurements that the fit had not seen";
             blocks.push(Block::Entries(title.to_owned(), fit.iter().map(entry).collect()));
         }
     }

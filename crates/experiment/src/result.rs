@@ -99,6 +99,9 @@ result_types! {
         /// The write buffer; absent for a drive without one.
         #[serde(skip_serializing_if = "Option::is_none")]
         buffer: Option<BufferResult>,
+        /// The read cache; absent without one.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        read_cache: Option<ReadCacheResult>,
         /// The flash translation layer.
         ftl: FtlResult,
         /// The flash array.
@@ -285,6 +288,16 @@ result_types! {
         /// Further statistics of this scheduler.
         #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
         statistics: Statistics,
+    }
+
+    /// The read cache: pages read ahead of sequential streams.
+    ReadCacheResult {
+        /// Pages of reads that were found in it, those that were still being read included.
+        hits: u64,
+        /// Pages of reads that were found in it and were still being read.
+        late_hits: u64,
+        /// Pages read ahead.
+        pages_read: u64,
     }
 
     /// The write buffer.

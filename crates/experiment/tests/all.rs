@@ -27,6 +27,7 @@ mod rest;
 mod series;
 mod slap;
 mod slc_cache;
+mod slc_drives;
 mod support;
 mod validate;
 mod walk;

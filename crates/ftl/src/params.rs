@@ -146,6 +146,20 @@ params! {
         /// Idle time of the drive before background collection starts.
         idle_delay_ns: Ns => "idle_delay", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(5 * MS),
             "Short delays collect more and collide with requests more often.";
+        /// Share of the drive's blocks that are free below which all planes are collected, until the share is
+        /// `gc_high_watermark`. Off at 0.
+        gc_low_watermark: f64 => "gc_low_watermark", Kind::Ratio { min: 0.0, max: 0.9 }, Value::Ratio(0.0),
+            "A drive that collects at times writes at its full rate between them; the space between the watermarks \
+            is not used to collect from.";
+        /// Share of the drive's blocks that are free at which collection below the low watermark ends.
+        gc_high_watermark: f64 => "gc_high_watermark", Kind::Ratio { min: 0.0, max: 0.9 }, Value::Ratio(0.0),
+            "Far from the low watermark, stretches with and without collection are long.",
+            Used::without("gc_low_watermark", &["0%"]);
+        /// Steps that each page written below the watermarks pays for, as a multiple of those that keep free space
+        /// constant.
+        gc_watermark_pace: f64 => "gc_watermark_pace", Kind::Ratio { min: 1.0, max: 64.0 }, Value::Ratio(2.0),
+            "A fast pace makes stretches of collection short, and the writes in them slow.",
+            Used::without("gc_low_watermark", &["0%"]);
         /// Where collected pages are written.
         gc_blocks: GcBlocks => "gc_blocks", Kind::Choice(GcBlocks::CHOICES), Value::Name("separate"),
             "Pages that survived a collection are colder than new ones.";
@@ -198,6 +212,11 @@ params! {
         slc_when_full: WhenFull => "slc_when_full", Kind::Choice(WhenFull::CHOICES), Value::Name("beside"),
             "Folding makes room at the price of writing everything twice; beside it pages take their full time once.",
             Used::without("slc_cache", &["none"]);
+        /// Share of a plane's blocks that are free below which pages of the host no longer go beside the full SLC cache
+        /// but wait until a block of it is folded. 0: never.
+        slc_fold_threshold: f64 => "slc_fold_threshold", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.0),
+            "Folding in time keeps free blocks, and writes the last part of a full drive twice.",
+            Used::with("slc_when_full", &["beside"]);
         /// Idle time of the drive before the SLC cache is folded, if that is longer than `idle_delay`; collection in
         /// the background goes first.
         slc_flush_delay_ns: Ns => "slc_flush_delay", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(100 * MS),

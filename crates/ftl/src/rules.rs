@@ -11,6 +11,7 @@ pub const OF_PAGE_MAPPINGS: &[(&str, &str)] = &[
     ("ftl.gc", MERGES),
     ("ftl.gc_threshold", MERGES),
     ("ftl.background_threshold", MERGES),
+    ("ftl.gc_low_watermark", MERGES),
     ("ftl.gc_blocks", MERGES),
     ("ftl.gc_pace", MERGES),
     ("ftl.hot_cold", MERGES),
@@ -36,9 +37,10 @@ impl FtlParams {
     /// configuration has the key.
     pub fn asks_of_page_mapping(&self, key: &str, is_given: bool) -> bool {
         match key {
-            // These four have only one value each that a log-block mapping does not support.
+            // These five have only one value each that a log-block mapping does not support.
             "ftl.wear_levelling" => self.wear_levelling == WearLevelling::Static,
             "ftl.gc_pace" => is_given && self.gc_pace == GcPace::Deadline,
+            "ftl.gc_low_watermark" => self.gc_low_watermark > 0.0,
             "ftl.slc_cache" => self.slc_cache != SlcCacheKind::None,
             "ftl.superblock" => self.superblock == Superblock::Die,
             _ => is_given,

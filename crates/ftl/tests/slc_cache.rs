@@ -45,6 +45,7 @@ fn random_cached(prng: &mut Prng, mapping: &Policy<dyn Mapping>) -> FtlSetup {
     params.slc_static_share = pick(prng, &[0.01, 0.1, 0.2]);
     params.slc_dynamic_share = pick(prng, &[0.2, 1.0]);
     params.slc_when_full = pick(prng, &[WhenFull::Beside, WhenFull::Fold]);
+    params.slc_fold_threshold = pick(&mut prng.branch("fold"), &[0.0, 0.2, 0.5]);
     setup
 }
 

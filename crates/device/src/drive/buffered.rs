@@ -128,6 +128,7 @@ impl Buffered {
                 has_all = false;
                 break;
             };
+            flash.forget_cached(lpn);
             flash.tell(|| DriveEvent::Stored { command: id, lpn, mask, slot, taken_over, is_durable });
             commands[id].moved += 1;
             if self.gathers_by_time {
@@ -284,6 +285,8 @@ impl Buffered {
             let mask = wanted & !self.read_held(lpn, wanted, flash);
             if mask == 0 {
                 ready += 1;
+            } else if let Some(is_ready) = flash.read_cached(id, lpn, mask) {
+                ready += u32::from(is_ready);
             } else if flash.ftl().is_mapped(lpn) {
                 unkept += u32::from(!self.read_flash(now, id, lpn, mask, flash));
             } else {
@@ -295,6 +298,11 @@ impl Buffered {
         if unkept > 0 {
             self.make_room(now, unkept, flash);
         }
+    }
+
+    /// Whether the buffer holds sectors of a page.
+    pub(super) fn holds(&self, lpn: Lpn) -> bool {
+        self.buffer.holds(lpn)
     }
 
     /// Returns the mask of a page's sectors that the buffer holds.
@@ -340,11 +348,8 @@ impl Buffered {
         let wanted = self.fill_mask[slot.0 as usize];
         if wanted & missing != 0 {
             interface.page_unreadable(now, reader, flash);
-        } else if flash.ftl().is_mapped(lpn) {
-            flash.read(now, reader, lpn, wanted, None);
         } else {
-            interface.read_unmapped(lpn, wanted, flash);
-            interface.page_done(now, reader, flash);
+            interface.read_again(now, reader, lpn, wanted, flash);
         }
         self.use_room(now, interface, flash);
     }

@@ -22,7 +22,9 @@ pub(super) fn write(now: Ns, id: CommandId, interface: &mut HostInterface, flash
 pub(super) fn read(now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
     let mut ready = 0;
     for (lpn, mask) in interface.commands.await_pages(id) {
-        if flash.ftl().is_mapped(lpn) {
+        if let Some(is_ready) = flash.read_cached(id, lpn, mask) {
+            ready += u32::from(is_ready);
+        } else if flash.ftl().is_mapped(lpn) {
             flash.read(now, id, lpn, mask, None);
         } else {
             interface.read_unmapped(lpn, mask, flash);

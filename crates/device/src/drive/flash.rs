@@ -7,14 +7,18 @@ use flashloom_units::{Ns, Violation};
 use flashloom_verify::Verifier;
 
 use super::commands::CommandId;
+use super::paging::Paging;
+use super::read_cache::{ReadCache, ReadCacheParams};
 use super::waiter::Waiter;
 use crate::event::{DriveEvent, Event};
 
-/// The FTL and the array beneath it.
+/// The FTL and the array beneath it, and the cache of what is read ahead from them.
 pub(super) struct Flash {
     nand: Nand,
     ftl: Box<dyn Mapping>,
     logical_pages: u32,
+    /// The read cache, and how sectors become pages for it. Saved by the drive.
+    cache: Option<(Box<ReadCache>, Paging)>,
     /// Pages to be written together by the next [`Self::write_added`].
     writes: Vec<PageWrite>,
     /// Sequence number of the next page written to the FTL.
@@ -31,14 +35,23 @@ flashloom_units::state! {
         policy ftl;
         value next_write;
         scratch writes, told;
-        fixed logical_pages, observes_reads;
+        fixed logical_pages, observes_reads, cache;
     }
 }
 
 impl Flash {
     pub(super) fn new(nand: Nand, ftl: Box<dyn Mapping>, logical_pages: u32) -> Self {
         let observes_reads = ftl.observes_reads();
-        Self { nand, ftl, logical_pages, writes: Vec::new(), next_write: 0, told: Vec::new(), observes_reads }
+        Self {
+            nand,
+            ftl,
+            logical_pages,
+            cache: None,
+            writes: Vec::new(),
+            next_write: 0,
+            told: Vec::new(),
+            observes_reads,
+        }
     }
 
     #[inline]
@@ -115,6 +128,7 @@ impl Flash {
         waiter: Waiter,
         event: impl FnOnce(HostPage) -> DriveEvent,
     ) {
+        self.forget_cached(lpn);
         let page = HostPage { lpn, mask, write: self.next_write };
         self.next_write = page.write.wrapping_add(1);
         self.tell(|| event(page));
@@ -174,6 +188,7 @@ impl Flash {
     /// Unmaps a whole page.
     pub(super) fn discard(&mut self, now: Ns, lpn: Lpn) {
         self.nand.set_now(now);
+        self.forget_cached(lpn);
         self.ftl.trim(&mut self.nand, lpn);
         self.tell(|| DriveEvent::Discarded { lpn });
     }
@@ -186,6 +201,68 @@ impl Flash {
     /// Whether a page is within the host's capacity and mapped. Padding may lie beyond the end of the drive.
     pub(super) fn stores(&self, lpn: Lpn) -> bool {
         lpn.0 < self.logical_pages && self.ftl.is_mapped(lpn)
+    }
+}
+
+/// The read cache.
+impl Flash {
+    /// Adds a read cache, if the drive has one. Its slots are numbered after those of a buffer of so many pages.
+    pub(super) fn with_read_cache(mut self, params: &ReadCacheParams, buffer_pages: u32, paging: Paging) -> Self {
+        let cache = ReadCache::new(params, self.nand.geometry().page_bytes.into(), buffer_pages);
+        self.cache = cache.map(|cache| (Box::new(cache), paging));
+        self
+    }
+
+    pub(super) fn read_cache(&self) -> Option<&ReadCache> {
+        self.cache.as_ref().map(|(cache, _)| &**cache)
+    }
+
+    pub(super) fn read_cache_mut(&mut self) -> Option<&mut ReadCache> {
+        self.cache.as_mut().map(|(cache, _)| &mut **cache)
+    }
+
+    /// Drops a page that changes from the cache.
+    #[inline]
+    pub(super) fn forget_cached(&mut self, lpn: Lpn) {
+        if let Some(cache) = self.read_cache_mut() {
+            cache.forget(lpn);
+        }
+    }
+
+    /// Serves sectors of a page from the cache. Returns whether they are there already, or the command waits for them;
+    /// `None` if the page is not read ahead.
+    #[inline]
+    pub(super) fn read_cached(&mut self, id: CommandId, lpn: Lpn, mask: u32) -> Option<bool> {
+        let (slot, is_ready) = self.read_cache_mut()?.look_up(id, lpn, mask)?;
+        self.tell(|| DriveEvent::ReadCached { command: id, lpn, mask, slot, is_ready });
+        Some(is_ready)
+    }
+
+    /// The pages that a read should have read ahead.
+    pub(super) fn pages_ahead(&mut self, lba: u64, sectors: u32) -> impl Iterator<Item = Lpn> + use<> {
+        let end = self.logical_pages;
+        let follow =
+            |(cache, paging): &mut (Box<ReadCache>, Paging)| cache.follow(lba, sectors, |lba| paging.page_of(lba));
+        let pages = self.cache.as_mut().map_or(0..0, follow);
+        (pages.start..pages.end.min(end)).map(Lpn)
+    }
+
+    /// Reads a whole page ahead, if it is mapped and the cache has a slot for it.
+    pub(super) fn read_ahead(&mut self, now: Ns, lpn: Lpn) {
+        if !self.ftl.is_mapped(lpn) {
+            return;
+        }
+        let Some(slot) = self.read_cache_mut().and_then(|cache| cache.take_slot(lpn)) else { return };
+        self.nand.set_now(now);
+        self.tell(|| DriveEvent::ReadAhead { lpn, slot });
+        let mask = self.nand.geometry().full_mask();
+        self.ftl.read(&mut self.nand, lpn, mask, Waiter::Cached(slot).tag());
+    }
+
+    /// A page that was read ahead has arrived, wholly or not. Returns the page, and the commands that wait for it with
+    /// their sectors.
+    pub(super) fn page_cached(&mut self, slot: SlotId, is_whole: bool) -> (Lpn, Vec<(CommandId, u32)>) {
+        self.read_cache_mut().map_or((Lpn::NONE, Vec::new()), |cache| cache.filled(slot, is_whole))
     }
 }
 

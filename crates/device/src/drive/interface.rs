@@ -167,6 +167,17 @@ impl HostInterface {
         }
     }
 
+    /// Reads the sectors that a command asked for by themselves, because others of their page could not be read.
+    #[cold]
+    pub(super) fn read_again(&mut self, now: Ns, id: CommandId, lpn: Lpn, mask: u32, flash: &mut Flash) {
+        if flash.ftl().is_mapped(lpn) {
+            flash.read(now, id, lpn, mask, None);
+        } else {
+            self.read_unmapped(lpn, mask, flash);
+            self.page_done(now, id, flash);
+        }
+    }
+
     /// Completes a command, or waits for its last transfer if that is still in progress.
     #[inline]
     pub(super) fn finish(&mut self, now: Ns, id: CommandId, flash: &mut Flash) {

@@ -14,6 +14,8 @@ pub enum Waiter {
     Programmed(SlotId),
     /// A slot of the buffer that is being filled by a read.
     Filled(SlotId),
+    /// A slot of the read cache that is being filled.
+    Cached(SlotId),
     /// None: the array does not report the end.
     Nobody,
 }
@@ -24,6 +26,7 @@ const NUMBERS: u32 = 1 << KIND_SHIFT;
 const COMMAND: u32 = 0;
 const FILLED: u32 = 1;
 const PROGRAMMED: u32 = 2;
+const CACHED: u32 = 3;
 
 impl Waiter {
     /// The tag of an operation with this waiter.
@@ -33,6 +36,7 @@ impl Waiter {
             Self::Command(id) => (COMMAND, id.0),
             Self::Filled(slot) => (FILLED, slot.0),
             Self::Programmed(slot) => (PROGRAMMED, slot.0),
+            Self::Cached(slot) => (CACHED, slot.0),
             Self::Nobody => return Nand::NO_TAG,
         };
         debug_assert!(number < NUMBERS, "a number that has {KIND_SHIFT} bits");
@@ -47,6 +51,7 @@ impl Waiter {
             COMMAND => Self::Command(CommandId(number)),
             FILLED => Self::Filled(SlotId(number)),
             PROGRAMMED => Self::Programmed(SlotId(number)),
+            _ if tag != Nand::NO_TAG => Self::Cached(SlotId(number)),
             _ => Self::Nobody,
         }
     }
@@ -58,9 +63,10 @@ mod tests {
 
     #[test]
     fn a_tag_says_who_waits() {
-        for number in [0, 1, 77, NUMBERS - 1] {
+        for number in [0, 1, 77, NUMBERS - 2] {
             let (command, slot) = (CommandId(number), SlotId(number));
-            for waiter in [Waiter::Command(command), Waiter::Programmed(slot), Waiter::Filled(slot)] {
+            let of_slot = [Waiter::Programmed(slot), Waiter::Filled(slot), Waiter::Cached(slot)];
+            for waiter in [Waiter::Command(command)].into_iter().chain(of_slot) {
                 assert_eq!(Waiter::of(waiter.tag()), waiter);
                 assert_ne!(waiter.tag(), Nand::NO_TAG, "{waiter:?} is told when it ends");
             }

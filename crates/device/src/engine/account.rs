@@ -96,6 +96,7 @@ impl Engine {
             scheduler: self.host.stats().clone(),
             figures: self.host.figures().and(self.drive.figures()),
             buffer,
+            read_cache: self.drive.read_cache_report(),
             stall_ns: buffer.map_or(0, |buffer| buffer.stall_ns),
             drained_pages: self.drained_pages(),
             ftl: self.drive.ftl().report(),

@@ -73,6 +73,8 @@ fn verify(verifier: &mut Verifier, event: &Event) {
             DriveEvent::ReadBuffered { lpn, mask, slot } => oracle.read_buffered(lpn, mask, slot),
             DriveEvent::ReadUnmapped { lpn, mask } => oracle.read_unmapped(lpn, mask),
             DriveEvent::ReadFlash { lpn, mask, slot, .. } => oracle.read_flash(lpn, mask, slot),
+            DriveEvent::ReadAhead { lpn, slot } => oracle.read_flash(lpn, 0, Some(slot)),
+            DriveEvent::ReadCached { lpn, mask, slot, .. } => oracle.read_buffered(lpn, mask, slot),
             DriveEvent::Stored { lpn, mask, slot, taken_over, .. } => oracle.stored(lpn, mask, slot, taken_over),
             DriveEvent::WrittenThrough { page, .. } => oracle.written_through(page),
             DriveEvent::Evicted { page, slot } => oracle.evicted(page, slot),

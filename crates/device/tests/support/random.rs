@@ -1,7 +1,7 @@
 //! Random drives and random requests, from a seed.
 
 use flashloom_buffer::{order, rate};
-use flashloom_device::{DeviceParams, DriveSetup, InterfaceParams};
+use flashloom_device::{DeviceParams, DriveSetup, InterfaceParams, ReadCacheParams};
 use flashloom_ftl::{
     CapacityParams, GcBlocks, HotCold, Preemption, SlcCacheKind, StripeOrder, Superblock, WearLevelling, WhenFull,
     allocation, collection, mapping, placement,
@@ -116,6 +116,23 @@ pub fn random_setup(prng: &mut Prng) -> DriveSetup {
         setup.reliability = random_policy(&mut of_pages, &reliability::builtin());
     }
     setup.keeps_out_of_band = of_pages.chance(0.3);
+    let mut of_cache = prng.branch("read cache");
+    if of_cache.chance(0.3) {
+        let pages = pick(&mut of_cache, &[1, 3, 40]);
+        let streams = pick(&mut of_cache, &[1, 4]);
+        let capacity_bytes = setup.device.nand.page_bytes * pages;
+        setup.device.read_cache = ReadCacheParams { capacity_bytes, pages: pages as u32, streams };
+    }
+    let mut of_watermarks = prng.branch("watermarks");
+    if of_watermarks.chance(0.3) {
+        let without = setup.ftl.params.clone();
+        setup.ftl.params.gc_low_watermark = pick(&mut of_watermarks, &[0.05, 0.2]);
+        setup.ftl.params.gc_high_watermark = pick(&mut of_watermarks, &[0.21, 0.3]);
+        setup.ftl.params.gc_watermark_pace = pick(&mut of_watermarks, &[1.0, 2.0, 8.0]);
+        if setup.ftl.profile(&setup.device.space()).is_err() {
+            setup.ftl.params = without;
+        }
+    }
     setup
 }
 
@@ -141,6 +158,7 @@ pub fn with_cache(prng: &mut Prng, setup: &mut DriveSetup) {
     params.slc_static_share = pick(prng, &[0.01, 0.1, 0.2]);
     params.slc_dynamic_share = pick(prng, &[0.2, 1.0]);
     params.slc_when_full = pick(prng, &[WhenFull::Beside, WhenFull::Fold]);
+    params.slc_fold_threshold = pick(&mut prng.branch("fold"), &[0.0, 0.2, 0.5]);
     params.slc_flush_delay_ns = pick(prng, &[0, 3 * MS]);
 }
 

@@ -13,7 +13,7 @@ pub const MISSING: &[(&[&str], &str)] = &[
         &["SLC cache of log-block mappings"],
         "Only page-level mappings have one (`ftl.slc_cache`), and by rules of this simulator: no drive's own rules \
          are known. Folding goes through the controller, an erase in SLC mode takes tBERS, and a page in SLC mode \
-         needs as many read retries as any other. No preset has one.",
+         needs as many read retries as any other.",
     ),
     (
         &["RAIN", "parity"],

@@ -21,7 +21,8 @@ use crate::config::{Config, Timing};
 use crate::result::{
     AnatomyResult, BusiestChannel, BusiestDie, ByOrigin, Distribution, EndOfLifeResult, EnergyResult, EraseCount,
     FailedResult, FigureResult, HostResult, IntegrityResult, LatencyResult, LifetimeResult, NandResult,
-    PreconditionResult, RESULT_SCHEMA, ReliabilityResult, RunCost, RunResult, SchedulerResult, Statistics, WearResult,
+    PreconditionResult, RESULT_SCHEMA, ReadCacheResult, ReliabilityResult, RunCost, RunResult, SchedulerResult,
+    Statistics, WearResult,
 };
 
 /// Wall clock, used only for the `run` section of a result.
@@ -88,6 +89,11 @@ impl Measured<'_> {
             host,
             scheduler: timed.then(|| self.scheduler()),
             buffer: self.buffer(timed),
+            read_cache: self.outcome.read_cache.map(|report| ReadCacheResult {
+                hits: report.hits,
+                late_hits: report.late_hits,
+                pages_read: report.pages_read,
+            }),
             ftl: self.ftl(),
             nand: self.nand(),
             wear: WearResult { erase_count, slc_erase_count, lifetime },

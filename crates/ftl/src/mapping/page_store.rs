@@ -9,6 +9,8 @@
 //! pace:       a victim with v of b pages valid costs v copies and an erase and gains b - v pages, so each page written
 //!             takes (v + 1) / (b - v) steps of the collection: the free space then stays constant
 //! idle:       one step of a collection in a plane with less than background_threshold free blocks
+//! watermarks: from gc_low_watermark to gc_high_watermark of the drive every plane is collected, by writes and in idle
+//!             time (`watermarks`)
 //! ```
 //!
 //! A collection is a *job* that advances in steps of one copy or erase. A page that is written to the plane *pays* for
@@ -57,6 +59,7 @@ mod strategy;
 #[cfg(test)]
 mod tests;
 mod valid_pages;
+mod watermarks;
 mod wear;
 
 pub use cursor::{CollectionListener, Cursor};

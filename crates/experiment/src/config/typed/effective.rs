@@ -8,12 +8,19 @@ use crate::config::checked::Settings;
 
 /// Keys that a configuration is written without while they have their defaults: they came after results had been
 /// published with the hash of theirs, and drives saved with it.
-const LEFT_OUT: [&str; 6] = [
+const LEFT_OUT: [&str; 13] = [
     "device.reliability",
+    "device.read_cache",
+    "device.readahead_pages",
+    "device.readahead_streams",
+    "ftl.gc_low_watermark",
+    "ftl.gc_high_watermark",
+    "ftl.gc_watermark_pace",
     "ftl.slc_cache",
     "ftl.slc_static_share",
     "ftl.slc_dynamic_share",
     "ftl.slc_when_full",
+    "ftl.slc_fold_threshold",
     "ftl.slc_flush_delay",
 ];
 

@@ -46,6 +46,7 @@ const RULES: &[Rule] = &[
     Rule { sections: &["ftl", "device"], broken: Check::Each(log_blocks_have_no_collection) },
     Rule { sections: &["device", "ftl"], broken: Check::One(the_ftl_fits_the_device) },
     Rule { sections: &["device", "buffer"], broken: Check::One(buffer_is_whole_pages) },
+    Rule { sections: &["device"], broken: Check::One(the_read_cache_holds_what_is_read_ahead) },
     Rule { sections: &["buffer"], broken: Check::Each(only_a_buffer_evicts) },
     Rule { sections: &["buffer", "device"], broken: Check::Each(the_buffer_fits_the_device) },
     Rule { sections: &["buffer", "device", "ftl"], broken: Check::One(the_buffer_holds_a_stream) },
@@ -173,6 +174,25 @@ fn buffer_is_whole_pages(config: &Config) -> Option<Refusal> {
     let found =
         format!("a buffer of {}, with pages of {} (device.page_size)", format_size(capacity), format_size(page));
     Some(Refusal::new(found, "a multiple of the page size").at(["buffer.capacity", "device.page_size"]))
+}
+
+fn the_read_cache_holds_what_is_read_ahead(config: &Config) -> Option<Refusal> {
+    let (cache, page) = (&config.device.read_cache, config.device.nand.page_bytes);
+    let capacity = cache.capacity_bytes;
+    if capacity == 0 {
+        return None;
+    }
+    if !capacity.is_multiple_of(page) {
+        let (capacity, page) = (format_size(capacity), format_size(page));
+        let found = format!("a read cache of {capacity}, with pages of {page} (device.page_size)");
+        return Some(Refusal::new(found, "a multiple of the page size").at(["device.read_cache", "device.page_size"]));
+    }
+    let ahead = u64::from(cache.pages);
+    (ahead > capacity / page).then(|| {
+        let found = format!("{ahead} pages read ahead (device.readahead_pages) into a cache of {}", capacity / page);
+        let expected = "a read cache that holds what is read ahead of a stream";
+        Refusal::new(found, expected).at(["device.read_cache", "device.readahead_pages"])
+    })
 }
 
 /// Refuses settings of replacement policy and eviction batch size without a buffer: once for all policies, not for

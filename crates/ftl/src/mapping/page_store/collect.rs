@@ -298,6 +298,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
             Origin::Fold => store.release_from_cache(plane, victim),
             _ => store.blocks.release(victim),
         }
+        store.note_free_blocks();
         if width > 1 {
             store.plane_mut(plane).erased = victim;
         }
@@ -325,6 +326,9 @@ impl<L: CollectionListener> Cursor<'_, L> {
         if self.store.failures.can_fail {
             self.evacuate();
         }
+        if self.store.is_below_watermarks() && self.collect_all() {
+            return true;
+        }
         let strategy = self.store.collector.strategy;
         if strategy.background_threshold <= strategy.threshold || self.store.failures.is_worn_out {
             return false;
@@ -342,6 +346,23 @@ impl<L: CollectionListener> Cursor<'_, L> {
             self.store.collector.turn = (plane.0 + 1) % self.store.geometry.total_planes();
         }
         false
+    }
+
+    /// Takes a background step in every plane, as the drive is below its watermarks; false if none has a block with
+    /// a dead page.
+    fn collect_all(&mut self) -> bool {
+        let mut stepped = false;
+        for plane in (0..self.store.geometry.total_planes()).map(PlaneId) {
+            let has_begun = self.store.plane(plane).job.is_some();
+            if self.store.failures.is_worn_out || !self.store.is_below_watermarks() || !self.begin(plane) {
+                continue;
+            }
+            let is_new = !has_begun && self.store.collects(plane);
+            self.store.report.background_collections += u64::from(is_new);
+            self.step_in_background(plane);
+            stepped = true;
+        }
+        stepped
     }
 
     /// Takes a step of a plane's collection, or all of them if it must run to its end at once.

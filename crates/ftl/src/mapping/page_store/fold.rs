@@ -3,7 +3,8 @@
 //! ```text
 //! a page is written:  to the plane's open block of the cache; when that is full, another one is opened, if the cache
 //!                     may have it; if not, the cache is full:
-//!                       beside:  the page is written as without a cache
+//!                       beside:  the page is written as without a cache; below slc_fold_threshold free blocks the
+//!                                oldest full block is folded, and a free block takes its place in the cache
 //!                       fold:    the plane's oldest full block is folded, and the page then looks again
 //! fold a block:       its valid pages are copied to the plane's open block for survivors, and it is erased: a job like
 //!                     a collection, of an origin of its own
@@ -34,7 +35,6 @@ use super::cursor::{CollectionListener, Cursor};
 use super::plane::{CollectionJob, Frontier};
 use super::slc_cache::{CachePlane, SlcCache};
 use super::store::PageStore;
-use crate::WhenFull;
 use crate::blocks::BlockState;
 use crate::lane::Lane;
 
@@ -78,6 +78,12 @@ impl PageStore {
         let space = (self.plane(plane).room - outside).max(0) as f64 * cache.share;
         let limit = (space / f64::from(self.geometry.pages)) as u64;
         blocks < limit && self.blocks.free_in(plane) > self.collector.strategy.threshold
+    }
+
+    /// Whether a plane's cache takes a free block in exchange for the one that was folded, whatever its share is.
+    fn exchanges(&self, plane: PlaneId) -> bool {
+        let is_late = self.cache.as_ref().is_some_and(|cache| !cache.is_static() && cache.folds_late());
+        is_late && self.blocks.free_in(plane) > self.collector.strategy.threshold
     }
 
     /// Closes the open block of a plane's cache, if it holds a page.
@@ -213,8 +219,10 @@ impl<L: CollectionListener> Cursor<'_, L> {
             let cache = self.store.cache.as_ref()?;
             if self.store.can_grow(cache, plane) {
                 self.open_in_cache(plane);
-            } else if cache.when_full == WhenFull::Beside || !self.fold_oldest(plane) {
+            } else if cache.goes_beside(self.store.blocks.free_in(plane)) || !self.fold_oldest(plane) {
                 break;
+            } else if self.store.exchanges(plane) {
+                self.open_in_cache(plane);
             }
         }
         self.store.cache.iter_mut().for_each(|cache| cache.report.writes_beside += 1);
@@ -234,6 +242,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         state.open = Frontier { block, next: 0 };
         store.opened_for[block.at()] = Lane::HOST;
         store.superblocks.use_other_cells(nand, block);
+        store.note_free_blocks();
     }
 
     /// Folds the oldest full block of a plane's cache to its end, because a write waits for it. False if the plane has

@@ -17,7 +17,7 @@ impl PageStore {
     /// True if the next page of a lane pays for the collection of its plane.
     #[inline]
     pub(super) fn is_to_pay(&self, plane: PlaneId, lane: Lane) -> bool {
-        self.blocks.free_in(plane) < self.collector.strategy.threshold
+        (self.blocks.free_in(plane) < self.collector.strategy.threshold || self.is_below_watermarks())
             && self.begins_superpage(plane, lane)
             && !self.lanes.is_apart(lane)
     }
@@ -64,6 +64,7 @@ impl PageStore {
         };
         self.opened_for[block.at()] = lane;
         self.plane_mut(plane).open[lane.at()] = Frontier { block, next: 0 };
+        self.note_free_blocks();
         self.note_opening(plane, lane);
     }
 

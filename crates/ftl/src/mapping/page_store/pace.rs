@@ -27,8 +27,10 @@ impl PageStore {
     /// The new pace of a plane's collection.
     pub(super) fn pace_of(&self, job: &CollectionJob, plane: PlaneId) -> Pace {
         let strategy = &self.collector.strategy;
-        if strategy.pace == GcPace::Share {
-            return job.share();
+        let below = self.collector.watermarks.as_ref().filter(|watermarks| watermarks.is_collecting());
+        let below = below.map(|watermarks| watermarks.pace_of(job));
+        if strategy.pace == GcPace::Share || self.blocks.free_in(plane) >= strategy.threshold {
+            return below.unwrap_or(job.share());
         }
         let mut deadlines = [u32::MAX; Lane::ENTRIES];
         for (deadline, lane) in deadlines.iter_mut().zip(self.lanes.written()) {
@@ -38,7 +40,7 @@ impl PageStore {
         let missing = i64::from(strategy.threshold) - i64::from(self.blocks.free_in(plane));
         let paces = deadlines.into_iter().zip(missing..).filter(|&(pages, missing)| pages < u32::MAX && missing > 0);
         let pace = paces.map(|(pages, missing)| Pace { steps: self.steps_to_gain(job, plane, missing), pages });
-        pace.reduce(Pace::steeper).unwrap_or(job.share())
+        pace.chain(below).reduce(Pace::steeper).unwrap_or(job.share())
     }
 
     /// True if a lane may open a block. The last free block is for survivors, unless the current collection has room

@@ -3,7 +3,7 @@
 use flashloom_nand::Geometry;
 use flashloom_units::Refusal;
 
-use super::{heat, slc_cache, wear};
+use super::{heat, slc_cache, watermarks, wear};
 use crate::collection::{self, CollectionSetup};
 use crate::lane::{DeclaredLane, Lanes};
 use crate::mapping::{Profile, Site};
@@ -69,6 +69,9 @@ pub fn profile(site: &Site<'_>, own: &Own) -> Result<Profile, Refusal> {
     let usable = u64::from(geometry.blocks).saturating_sub(kept) * u64::from(geometry.pages);
     let share = (space.logical_pages + own.pages).div_ceil(planes);
     if share < usable {
+        let open = u64::from(open) + u64::from(bad) + u64::from(cached);
+        let full = share / u64::from(geometry.pages) + 1 + open;
+        watermarks::are_within(params, (u64::from(geometry.blocks), u64::from(geometry.blocks).saturating_sub(full)))?;
         return Ok(Profile { stream_pages: allocation.stream_pages, cells, ..Profile::default() });
     }
     let needed = share / u64::from(geometry.pages) + 1 + kept;

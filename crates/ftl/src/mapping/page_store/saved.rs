@@ -54,7 +54,7 @@ impl State for PageStore {
         } = self;
         let Pages { map, reverse, mapped, valid } = pages;
         let Allocator { policy: allocation, places: _ } = allocator;
-        let Collector { policy: collection, strategy: _, turn, spreading, levelling } = collector;
+        let Collector { policy: collection, strategy: _, turn, spreading, levelling, watermarks } = collector;
         let Failures { can_fail: _, evacuations, is_worn_out } = failures;
         to.words(map);
         to.words(reverse);
@@ -78,6 +78,7 @@ impl State for PageStore {
         to.policy("allocation", allocation.state());
         to.policy("collection", collection.state());
         cache.iter().for_each(|cache| cache.save(to));
+        watermarks.iter().for_each(|watermarks| watermarks.save(to));
     }
 
     fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
@@ -107,6 +108,7 @@ impl State for PageStore {
         failures.evacuations = within("evacuations", from.list(geometry.total_blocks()))?;
         within("allocation", from.policy(allocator.policy.state_mut()))?;
         within("collection", from.policy(collector.policy.state_mut()))?;
-        within("slc_cache", cache.iter_mut().try_for_each(|cache| cache.load(from)))
+        within("slc_cache", cache.iter_mut().try_for_each(|cache| cache.load(from)))?;
+        within("watermarks", collector.watermarks.iter_mut().try_for_each(|watermarks| watermarks.load(from)))
     }
 }

@@ -27,7 +27,9 @@ pub(super) struct CachePlane {
 pub(super) struct SlcCache {
     kind: SlcCacheKind,
     pub(super) share: f64,
-    pub(super) when_full: WhenFull,
+    when_full: WhenFull,
+    /// Free blocks of a plane below which its pages do not go beside the cache.
+    fold_below: u32,
     pub(super) flush_delay_ns: Ns,
     /// Pages of a block, or of a superblock, in SLC mode.
     pub(super) pages: u32,
@@ -36,7 +38,7 @@ pub(super) struct SlcCache {
 }
 
 flashloom_units::state! {
-    SlcCache { array planes; value report; fixed kind, share, when_full, flush_delay_ns, pages; }
+    SlcCache { array planes; value report; fixed kind, share, when_full, fold_below, flush_delay_ns, pages; }
 }
 
 /// The cell mode of the cache's blocks; `None` without a cache.
@@ -118,6 +120,7 @@ impl SlcCache {
             kind: params.slc_cache,
             share: params.slc_dynamic_share,
             when_full: params.slc_when_full,
+            fold_below: (f64::from(blocks_a_plane) * params.slc_fold_threshold).ceil() as u32,
             flush_delay_ns: params.slc_flush_delay_ns,
             pages,
             planes: planes.collect(),
@@ -127,6 +130,16 @@ impl SlcCache {
 
     pub(super) fn is_static(&self) -> bool {
         self.kind == SlcCacheKind::Static
+    }
+
+    /// Whether pages of a plane with so many free blocks go beside the full cache.
+    pub(super) fn goes_beside(&self, free: u32) -> bool {
+        self.when_full == WhenFull::Beside && free >= self.fold_below
+    }
+
+    /// Whether pages go beside the cache first and wait for folding later.
+    pub(super) fn folds_late(&self) -> bool {
+        self.when_full == WhenFull::Beside
     }
 
     /// Blocks of a plane that the cache never gives back.

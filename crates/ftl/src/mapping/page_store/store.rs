@@ -10,6 +10,7 @@ use super::slc_cache::{self, SlcCache};
 use super::spreading::Spreading;
 use super::strategy::Strategy;
 use super::valid_pages::ValidPages;
+use super::watermarks::Watermarks;
 use super::wear::Levelling;
 use crate::allocation::{self, Allocation, ObservedRead, PagePlace, WantedStreams, stripe};
 use crate::blocks::{BlockState, Blocks};
@@ -45,6 +46,7 @@ pub(super) struct Collector {
     pub(super) turn: u32,
     pub(super) spreading: Option<Spreading>,
     pub(super) levelling: Option<Levelling>,
+    pub(super) watermarks: Option<Watermarks>,
 }
 
 /// Failed blocks, on an array where blocks can fail.
@@ -134,6 +136,7 @@ impl PageStore {
                 turn: 0,
                 spreading: demands.spread_reads.map(|reads| Spreading::new(&geometry, reads)),
                 levelling: is_levelled.then(|| Levelling::new(after.len(), params.wear_threshold)),
+                watermarks: Watermarks::new(params, geometry.total_blocks()),
             },
             lanes,
             superblocks,
