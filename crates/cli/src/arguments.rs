@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use flashloom::experiment::fit::HoldOut;
+use flashloom::experiment::fit::{HoldOut, JobTime};
 use flashloom::experiment::probe::ProbeParams;
 use flashloom::experiment::reference;
 use flashloom::report::published::PAPERS;
@@ -203,8 +203,8 @@ pub struct ValidateArguments {
     /// Experiments with the drives, TOML files. Without --against the workload of each is a recording with latencies.
     #[arg(value_name = "EXPERIMENT.toml", required = true)]
     pub experiments: Vec<String>,
-    /// Measurement to hold every experiment against, in place of its workload: a recording with latencies, or the JSON
-    /// of fio. May be given several times.
+    /// Measurement to hold every experiment against, in place of its workload: a recording with latencies, the JSON of
+    /// fio, or a curve of the rate over the bytes written. May be given several times.
     #[arg(long, value_name = "FILE")]
     pub against: Vec<String>,
     /// Set a key to another value than in the files, such as device.preset=nvme-tlc.
@@ -225,15 +225,24 @@ pub struct ValidateArguments {
 /// Arguments of `fit`.
 #[derive(Debug, Args)]
 pub struct FitArguments {
-    /// Measurements of one drive: the JSON of fio. Each job is a cell.
-    #[arg(value_name = "INPUT", required = true)]
+    /// Measurements of one drive: the JSON of fio, of which each job is a cell, and recordings with latencies, of which
+    /// each slice is.
+    #[arg(value_name = "INPUT", required_unless_present = "write_jobs")]
     pub inputs: Vec<String>,
+    /// Write fio jobs to a folder instead, whose results tell the parameters of a drive apart, with a page on how to
+    /// run them. Jobs that only read and jobs that overwrite the drive have a folder each; none names a drive.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["inputs", "start", "output"])]
+    pub write_jobs: Option<String>,
+    /// Time that these jobs take.
+    #[arg(long, value_name = "TIME", default_value = JobTime::FiveMinutes.name(), value_parser = job_time())]
+    #[arg(requires = "write_jobs")]
+    pub time: JobTime,
     /// Drive to start from: a preset, or an experiment, whose section `fit` has the parameters.
-    #[arg(long, value_name = "PRESET-or-EXPERIMENT.toml")]
-    pub start: String,
+    #[arg(long, value_name = "PRESET-or-EXPERIMENT.toml", required_unless_present = "write_jobs")]
+    pub start: Option<String>,
     /// File to write the fitted drive to, for device.preset.
-    #[arg(short, long, value_name = "FILE.toml")]
-    pub output: String,
+    #[arg(short, long, value_name = "FILE.toml", required_unless_present = "write_jobs")]
+    pub output: Option<String>,
     /// Parameter to fit: a quantity between two ends (device.read_time=20us..90us), or a key with the values to try
     /// (device.ways=1,2,4). Without any, here and in the start, the times, rates and ways of the start vary.
     #[arg(long, value_name = "KEY=FROM..TO")]
@@ -244,9 +253,12 @@ pub struct FitArguments {
     /// Cells to hold out: no search for the parameters that they judge sees them.
     #[arg(long, value_name = "RULE", default_value = HoldOut::Second.name(), value_parser = hold_out())]
     pub hold_out: HoldOut,
-    /// Number of requests to simulate of each cell.
+    /// Number of requests to simulate of each job of fio, and at most of each slice of a recording.
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1_000..))]
     pub requests: u64,
+    /// Number of slices to cut a recording into: its beginning, of that many times --requests requests at most.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    pub slices: u64,
     /// Number of searches from different points. More find more values that are as good.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=100))]
     pub restarts: u64,
@@ -267,10 +279,23 @@ pub struct FitArguments {
 
 /// The rules by which cells are held out.
 fn hold_out() -> impl TypedValueParser<Value = HoldOut> {
-    let values = HoldOut::ALL.map(|rule| PossibleValue::new(rule.name()).help(rule.help()));
-    PossibleValuesParser::new(values).map(|name| {
-        let rule = HoldOut::ALL.into_iter().find(|rule| rule.name() == name);
-        rule.expect("only the names of rules are possible")
+    one_of(HoldOut::ALL.map(|rule| (rule, rule.name(), rule.help())))
+}
+
+/// The times that fio jobs take.
+fn job_time() -> impl TypedValueParser<Value = JobTime> {
+    one_of(JobTime::ALL.map(|time| (time, time.name(), time.help())))
+}
+
+/// A parser for one of these values, each with its name and its help.
+fn one_of<T, const N: usize>(values: [(T, &'static str, &'static str); N]) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    let named = values.map(|(_, name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(named).map(move |chosen| {
+        let found = values.iter().find(|(_, name, _)| *name == chosen);
+        found.expect("only these names are possible").0
     })
 }
 

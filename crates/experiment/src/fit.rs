@@ -1,7 +1,8 @@
 //! Fits: the parameters of a drive that repeat measurements of a real one best.
 //!
 //! ```text
-//! cells       measurements, each repeated by one simulation; some are held out, and no search sees them
+//! loads       jobs of fio and recordings, each repeated by one simulation
+//! cells       the jobs, and the slices of the recordings; some are held out, and no search sees them
 //! space       the parameters: keys with ranges, and combinations of listed values
 //! objective   how far the simulations of the fitted cells are from what was measured (figures)
 //! search      the point of the least objective
@@ -13,10 +14,13 @@ mod cell;
 mod combination;
 mod evaluate;
 mod figures;
+mod jobs;
 mod journal;
+mod load;
 mod preset;
 mod result;
 mod search;
+mod slices;
 mod space;
 mod spread;
 
@@ -30,20 +34,28 @@ use sha2::{Digest, Sha256};
 
 use crate::config::{Catalog, Config, Experiment, Source, Variant};
 use crate::run::{Failure, Prepared, Progress, program_sha256};
+use crate::validate::curve::is_curve;
 use crate::validate::{begins_as, fio_output, text_of};
 use cell::{Cell, device, two_devices};
 use combination::{Combination, Footprint};
-use evaluate::Evaluator;
+use evaluate::{Evaluator, IMPOSSIBLE};
+use load::Load;
 use search::{Found, Search, search};
 use space::{MOST_COMBINATIONS, Space, too_many};
 use spread::{SEEDS, Spread, spread};
 
+pub use jobs::{JobTime, PAGE, job_files};
 pub use journal::Journal;
 pub use preset::fitted_preset;
 pub use result::{
     CombinationResult, ErrorResult, FIT_SCHEMA, FitResult, FittedCell, FittedParameter, QuantityResult, SearchEnd,
     SummaryResult,
 };
+
+/// Jobs and recordings at most.
+const MOST_LOADS: usize = 1_024;
+/// Jobs and recordings times combinations of listed values at most; each has the configurations of all seeds.
+const MOST_RUNS: usize = 8_192;
 
 /// Rule by which cells are held out: no search for the parameters that they judge has seen them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,18 +94,20 @@ impl HoldOut {
 /// Options of a fit.
 #[derive(Clone, Debug)]
 pub struct FitOptions<'a> {
-    /// Measurements: the JSON of fio.
+    /// Measurements: the JSON of fio, and recordings with latencies.
     pub inputs: &'a [String],
-    /// Name of a preset, or the file of an experiment.
-    pub start: &'a str,
+    /// The experiment to start from, of [`start_of`] or any other.
+    pub start: &'a Source,
     /// Keys to set to another value than the start's, `KEY=VALUE`.
     pub sets: &'a [String],
     /// Parameters, `KEY=FROM..TO` or `KEY=A,B,C`, in addition to those of the start's `[fit]` section.
     pub varies: &'a [String],
     /// Rule by which cells are held out.
     pub hold_out: HoldOut,
-    /// Requests simulated of each cell.
+    /// Requests simulated of each job of fio, and at most of each slice of a recording.
     pub requests: u64,
+    /// Slices that a recording is cut into.
+    pub slices: u64,
     /// Searches from different points.
     pub restarts: u64,
     /// Seed of these points.
@@ -103,11 +117,15 @@ pub struct FitOptions<'a> {
 /// A fit whose inputs have been checked.
 pub struct Fit {
     start: Start,
+    /// Options that replace keys of the start.
+    sets: Vec<String>,
     inputs: Vec<String>,
     hold_out: HoldOut,
     requests: u64,
+    slices: u64,
     restarts: u64,
     seed: u64,
+    loads: Vec<Load>,
     cells: Vec<Cell>,
     space: Space,
     combinations: Vec<Combination>,
@@ -117,6 +135,8 @@ pub struct Fit {
 /// Where a fit starts.
 struct Start {
     name: String,
+    /// Its file and what it reads.
+    files: Vec<PathBuf>,
     source: Source,
     /// The start's own configuration, with the options.
     variant: Variant,
@@ -128,33 +148,42 @@ impl Fit {
     /// # Errors
     /// Every problem of the start and of the options, or the first of a measurement.
     pub fn load(catalog: &Arc<Catalog>, options: &FitOptions<'_>) -> Result<Self, Problems> {
-        let FitOptions { inputs, start, sets, varies, hold_out, requests, restarts, seed } = *options;
-        let source = start_of(start)?;
+        let FitOptions { inputs, start, sets, varies, hold_out, requests, slices, restarts, seed } = *options;
+        let source = start.clone();
         let mut base = Experiment::from_source(catalog, source.clone(), sets, None)?;
         crate::validate::check_timed(&base)?;
         let axes = base.ranges_with(catalog, varies)?;
+        let make =
+            |of_load: &[String]| Experiment::from_source(catalog, source.clone(), &[sets, of_load].concat(), None);
         let mut cells = Vec::new();
+        let mut loads = Vec::new();
         let mut devices = Vec::new();
         for input in inputs {
-            let text = text_of(input)?;
-            if !begins_as(input, fio_output::is_json) {
-                let refusal = Refusal::new("this is not JSON", "the JSON of fio: --output-format=json");
-                return Err(refusal.in_file(input).into());
+            if begins_as(input, is_curve) {
+                let refusal = Refusal::new("a curve of rates", "the JSON of fio, or a recording with latencies");
+                return Err(refusal.help("`flashloom validate --against` compares it").in_file(input).into());
             }
-            for job in fio_output::read(input, &text)? {
+            if !begins_as(input, fio_output::is_json) {
+                check_number(loads.len() + 1, input)?;
+                let (load, slices) = Load::recording(loads.len(), input, &make, slices, requests)?;
+                loads.push(load);
+                cells.extend(slices);
+                continue;
+            }
+            for job in fio_output::read(input, &text_of(input)?)? {
+                check_number(loads.len() + 1, input)?;
                 devices.push((input.clone(), device(&job).map(str::to_owned)));
-                let load = |of_load: &[String]| {
-                    Experiment::from_source(catalog, source.clone(), &[sets, of_load].concat(), None)
-                };
-                cells.push(Cell::closed(input, job, &load, requests)?);
+                let (load, cell) = Load::job(loads.len(), input, job, &make, requests)?;
+                loads.push(load);
+                cells.push(cell);
             }
         }
-        if let Some(problem) = two_devices(&devices) {
+        if let Some(problem) = two_devices(&devices).or_else(|| twice(&loads, &cells)) {
             return Err(problem.into());
         }
-        let writes = cells.iter().any(|cell: &Cell| cell.footprint.writes);
+        let writes = loads.iter().any(|load: &Load| load.footprint.writes);
         let space = if axes.is_empty() {
-            let reads = cells.iter().any(|cell| cell.recorded.0[0].is_some());
+            let reads = cells.iter().any(|cell: &Cell| cell.recorded.0[0].is_some());
             Space::around(&base.variants[0].config, reads, writes)
         } else {
             Space::new(&axes)
@@ -163,10 +192,27 @@ impl Fit {
             check_key(&axis.key.path()).map_err(|refusal| base.problem_of_range(axis, refusal))?;
         }
         let variant = base.variants[0].clone();
-        let start = Start { name: start.to_owned(), source, variant };
+        let name = source.name.clone();
+        let files = if is_preset(&name) { Vec::new() } else { base.inputs() };
+        let start = Start { name, files, source, variant };
+        let sets = sets.to_vec();
         let (combinations, left_out) = (Vec::new(), Vec::new());
         let inputs = inputs.to_vec();
-        let mut fit = Self { start, inputs, hold_out, requests, restarts, seed, cells, space, combinations, left_out };
+        let mut fit = Self {
+            start,
+            sets,
+            inputs,
+            hold_out,
+            requests,
+            slices,
+            restarts,
+            seed,
+            loads,
+            cells,
+            space,
+            combinations,
+            left_out,
+        };
         fit.check_cells()?;
         fit.combine(&base)?;
         Ok(fit)
@@ -174,8 +220,7 @@ impl Fit {
 
     /// Files that are read.
     pub fn inputs(&self) -> Vec<PathBuf> {
-        let start = (!is_preset(&self.start.name)).then(|| PathBuf::from(&self.start.name));
-        start.into_iter().chain(self.inputs.iter().map(PathBuf::from)).collect()
+        self.start.files.iter().cloned().chain(self.inputs.iter().map(PathBuf::from)).collect()
     }
 
     /// Indices of the cells that the result is fitted to, and of those that it is judged by.
@@ -213,11 +258,14 @@ impl Fit {
         if count.is_none() {
             return Err(too_many(self.space.combinations()).in_file("--vary").into());
         }
+        let runs = self.loads.len() * self.space.combinations().unwrap_or(1);
+        if runs > MOST_RUNS {
+            let found = format!("{runs} loads times combinations of listed values");
+            let refusal = Refusal::new(found, format!("at most {MOST_RUNS}")).help("fewer values, or fewer jobs");
+            return Err(refusal.in_file("--vary").into());
+        }
         self.check_ends(base)?;
-        let footprint = self.cells.iter().fold(Footprint::default(), |sum, cell| Footprint {
-            outstanding_bytes: sum.outstanding_bytes.max(cell.footprint.outstanding_bytes),
-            writes: sum.writes || cell.footprint.writes,
-        });
+        let footprint = self.loads.iter().fold(Footprint::default(), |sum, load| sum.with(load.footprint));
         let mut first = None;
         for values in self.space.combined() {
             let mut combination = Combination::of_drive(&self.space, values, &self.start.variant.config);
@@ -238,12 +286,12 @@ impl Fit {
         if let Some(problems) = first.filter(|_| self.combinations.is_empty()) {
             return Err(problems);
         }
-        for cell in &mut self.cells {
-            let own = cell.experiment.variants[0].clone();
-            let variant = |combination: &Combination| cell.experiment.replaced(&own, &combination.sets);
+        for load in &mut self.loads {
+            let own = load.experiment.variants[0].clone();
+            let variant = |combination: &Combination| load.experiment.replaced(&own, &combination.sets);
             let variants = self.combinations.iter().map(variant).collect::<Result<Vec<_>, _>>()?;
             let of_seed = |number: u64| variants.iter().map(move |variant| reseeded(variant, number));
-            cell.experiment.variants = (0..=SEEDS).flat_map(of_seed).collect();
+            load.lay_out((0..=SEEDS).flat_map(of_seed).collect());
         }
         Ok(())
     }
@@ -264,9 +312,10 @@ impl Fit {
         let program = program_sha256()
             .map_err(|error| Problem::file("fit", format!("this program cannot be read: {error}"), "a program"))?;
         let mut hash = Sha256::new().chain_update(program);
-        for cell in &self.cells {
+        for load in &self.loads {
             // Combinations differ in what their points say.
-            hash.update(cell.experiment.variants[0].config.to_json().to_string());
+            hash.update(load.experiment.variants[0].config.to_json().to_string());
+            hash.update(load.sha256.as_deref().unwrap_or_default());
         }
         Ok(format!("{:x}", hash.finalize()))
     }
@@ -276,7 +325,9 @@ impl Fit {
     /// # Errors
     /// A file that is no journal, or that of another fit or program; one that cannot be written.
     pub fn open_journal(&self, path: &Path) -> Result<Journal, Problem> {
-        Journal::open(path, &self.fingerprint()?)
+        let cells = |load: usize| self.cells.iter().filter(|cell| cell.load == load).count();
+        let cells: Vec<usize> = (0..self.loads.len()).map(cells).collect();
+        Journal::open(path, &self.fingerprint()?, &cells)
     }
 
     /// Fits. What the journal has is not simulated again.
@@ -288,9 +339,10 @@ impl Fit {
             let problem = Vec::<Problem>::into_iter(problems).next();
             problem.map_or_else(|| Failure::Unkept("an input cannot be prepared".to_owned()), Failure::Input)
         };
-        let prepared = self.cells.iter().map(|cell| Prepared::new(&cell.experiment)).collect::<Result<Vec<_>, _>>();
+        let prepared = self.loads.iter().map(|load| Prepared::new(&load.experiment)).collect::<Result<Vec<_>, _>>();
         let prepared = prepared.map_err(first)?;
-        let evaluator = Evaluator::new(&self.space, &self.combinations, &self.cells, prepared, journal, progress);
+        let (loads, cells) = (&self.loads[..], &self.cells[..]);
+        let evaluator = Evaluator::new(&self.space, &self.combinations, (loads, cells), prepared, journal, progress);
         let [fitted, held_out] = self.parts();
         let mut of_others: Vec<Search> = Vec::new();
         if self.hold_out == HoldOut::Each {
@@ -301,13 +353,18 @@ impl Fit {
         }
         let known: Vec<Found> = of_others.iter().map(|search| search.best.clone()).collect();
         let found = search(&evaluator, &fitted, self.restarts, self.seed, &known)?;
+        if found.best.objective >= IMPOSSIBLE {
+            let message = "no drive within these ranges serves the measured loads: its values cannot work together, \
+                           or its life ends";
+            return Err(Failure::Unkept(message.to_owned()));
+        }
         let spread = spread(&evaluator, &fitted, &found)?;
         let mut cells = Vec::with_capacity(self.cells.len());
         for (index, cell) in self.cells.iter().enumerate() {
             let errors_at = |search: &Search| -> Result<Vec<QuantityResult>, Failure> {
                 let values = self.space.values(&search.best.point);
-                let simulated = evaluator.figures(index, search.best.combination, &values, 0)?;
-                Ok(simulated.map(|simulated| cell.recorded.errors(&simulated)).unwrap_or_default())
+                let simulated = evaluator.figures(cell.load, search.best.combination, &values, 0)?;
+                Ok(simulated.map(|of_load| cell.recorded.errors(&of_load[cell.part])).unwrap_or_default())
             };
             let (errors, seen_errors) = match of_others.get(index) {
                 Some(others) => (errors_at(others)?, errors_at(&found)?),
@@ -316,7 +373,7 @@ impl Fit {
             cells.push(FittedCell {
                 input: cell.input.clone(),
                 job: Some(cell.job.clone()),
-                load: cell.load.clone(),
+                load: cell.words.clone(),
                 held_out: !of_others.is_empty() || held_out.contains(&index),
                 errors,
                 seen_errors,
@@ -355,11 +412,7 @@ impl Fit {
             self.space.ranges.iter().zip(&values).map(set).collect::<Vec<_>>()
         };
         let ends = found.ends.iter().map(|end| SearchEnd { objective: end.objective, values: ranges(&end.point) });
-        let mut warnings: Vec<String> = Vec::new();
-        for cell in &self.cells {
-            let doubt = |doubt: &String| format!("{}, job {:?}: {doubt}", cell.input, cell.job);
-            warnings.extend(cell.warnings.iter().map(doubt));
-        }
+        let mut warnings: Vec<String> = self.loads.iter().flat_map(|load| load.warnings.iter().cloned()).collect();
         let parameters = spread::parameters(&self.space, &self.combinations, &self.start.variant.config, best, spread);
         let at_ends =
             parameters.iter().filter(|parameter| parameter.is_range && parameter.tried.contains(&parameter.value));
@@ -369,9 +422,11 @@ impl Fit {
         FitResult {
             schema: FIT_SCHEMA.to_owned(),
             start: self.start.name.clone(),
+            sets: self.sets.clone(),
             inputs: self.inputs.clone(),
             hold_out: self.hold_out.name().to_owned(),
             requests: self.requests,
+            slices: self.slices,
             restarts: self.restarts,
             seed: self.seed,
             points: evaluator.points(),
@@ -400,15 +455,41 @@ impl Fit {
     }
 }
 
+/// Refuses too many loads, by the number of the next.
+fn check_number(number: usize, input: &str) -> Result<(), Problem> {
+    if number <= MOST_LOADS {
+        return Ok(());
+    }
+    Err(Refusal::new(format!("more than {MOST_LOADS} jobs and recordings"), "fewer measurements").in_file(input))
+}
+
+/// Refusal of a measurement that is there twice: held out once, the searches would see it all the same.
+fn twice(loads: &[Load], cells: &[Cell]) -> Option<Problem> {
+    for (index, cell) in cells.iter().enumerate() {
+        let is_equal = |other: &&Cell| {
+            other.load != cell.load && other.recorded == cell.recorded && loads[other.load].is(&loads[cell.load])
+        };
+        if let Some(other) = cells[..index].iter().find(is_equal) {
+            let found = format!("{:?} is the same measurement as {:?} of {}", cell.job, other.job, other.input);
+            let refusal = Refusal::new(found, "each measurement once: a cell that is held out is not fitted");
+            return Some(refusal.in_file(&cell.input));
+        }
+    }
+    None
+}
+
 /// True if a name is that of a described drive.
 fn is_preset(name: &str) -> bool {
     PRESETS.iter().any(|preset| preset.name == name)
 }
 
-/// The experiment that a fit starts from: a file, or a preset alone.
-fn start_of(start: &str) -> Result<Source, Problem> {
+/// The experiment that a fit starts from: a file, or a preset alone, by their names.
+///
+/// # Errors
+/// A name that is neither, or a file that cannot be read.
+pub fn start_of(start: &str) -> Result<Source, Problem> {
     if is_preset(start) {
-        return Ok(Source::text("--start", &format!("[device]\npreset = \"{start}\"\n")));
+        return Ok(Source::text(start, &format!("[device]\npreset = \"{start}\"\n")));
     }
     if !Path::new(start).exists() && !start.contains(['/', '\\', '.']) {
         let names = || PRESETS.iter().map(|preset| preset.name);

@@ -335,7 +335,8 @@ impl<'a> Prepared<'a> {
     }
 
     /// Runs the workload of one variant, by its index, on a drive with other values of keys that have nothing to do
-    /// with the workload. An aged drive is taken if it is the same as that of the configuration.
+    /// with the workload. An aged drive is taken if it is the same as that of the configuration. Requests that are
+    /// issued ones go past merging and scheduler.
     ///
     /// # Errors
     /// A check that failed.
@@ -344,12 +345,14 @@ impl<'a> Prepared<'a> {
         index: usize,
         config: &Config,
         drive: Option<&AgedDrive>,
+        is_issued: bool,
         progress: &dyn Progress,
+        observers: &mut [&mut dyn Observer],
     ) -> Result<Finished, Failure> {
         let (_, input) = self.input(index);
         let drive = drive.filter(|drive| drive.is_of(config));
-        let input = Input { aged: Aged { drive: drive.or(input.aged.drive), ..input.aged }, ..input };
-        let finished = run_one(config, input, false, Watched::by_nobody(progress));
+        let input = Input { aged: Aged { drive: drive.or(input.aged.drive), ..input.aged }, is_issued, ..input };
+        let finished = run_one(config, input, false, Watched { progress, observers, queued: None });
         finished.map_err(|failure| self.pointed(config, failure))
     }
 

@@ -6,6 +6,7 @@
 
 mod cells;
 mod closed;
+pub mod curve;
 pub mod distribution;
 pub mod fio_output;
 mod recording;
@@ -18,11 +19,12 @@ use std::sync::Arc;
 use flashloom_files::{BYTE_ORDER_MARK, TEXT_LIMIT_BYTES, open_input, read_input};
 use flashloom_units::{Problem, Problems};
 
-use crate::config::{Catalog, Experiment};
+use crate::config::{Catalog, Experiment, Source};
 use crate::run::{Cache, Failure, Prepared, Progress};
+pub(crate) use cells::Interval;
 pub(crate) use closed::ClosedLoad;
-use recording::Recording;
-pub(crate) use recording::check_timed;
+use curve::Curve;
+pub(crate) use recording::{Recording, check_timed};
 
 pub use result::{
     CellResult, Compared, PercentileResult, RateResult, Score, StallResult, VALIDATION_SCHEMA, ValidatedInput,
@@ -43,6 +45,7 @@ struct Case {
 enum Measurement {
     Recording(Recording),
     Closed(ClosedLoad),
+    Curve(Curve),
 }
 
 impl Validation {
@@ -53,26 +56,35 @@ impl Validation {
     /// Every problem of an experiment, or the first of a measurement.
     pub fn load(
         catalog: &Arc<Catalog>,
-        experiments: &[String],
+        experiments: &[Source],
         sets: &[String],
         against: &[String],
         limit: u64,
     ) -> Result<Self, Problems> {
         let mut cases = Vec::new();
-        for path in experiments {
+        for source in experiments {
+            let load = |sets: &[String]| Experiment::from_source(catalog, source.clone(), sets, None);
             if against.is_empty() {
-                cases.push(Case::recording(Experiment::load_run(catalog, path, sets)?)?);
+                cases.push(Case::recording(load(sets)?)?);
             }
             for file in against {
                 if begins_as(file, fio_output::is_json) {
                     for job in fio_output::read(file, &text_of(file)?)? {
-                        cases.push(Case::closed(catalog, path, sets, ClosedLoad::new(file, job), limit)?);
+                        let closed = ClosedLoad::new(file, job);
+                        let experiment = load(&[sets, &closed.sets()].concat())?;
+                        cases.push(Case::closed(experiment, closed, limit)?);
                     }
+                    continue;
+                }
+                if begins_as(file, curve::is_curve) {
+                    let curve = Curve::read(file, &text_of(file)?)?;
+                    let experiment = load(&[sets, &curve.sets()].concat())?;
+                    cases.push(Case::curve(experiment, curve)?);
                     continue;
                 }
                 let named = ["workload.kind=\"trace\"".to_owned(), format!("workload.path={file:?}")];
                 let sets = [sets, &named].concat();
-                cases.push(Case::recording(Experiment::load_run(catalog, path, &sets)?)?);
+                cases.push(Case::recording(load(&sets)?)?);
             }
         }
         Ok(Self { cases })
@@ -111,7 +123,7 @@ pub(crate) fn begins_as(file: &str, is: fn(&[u8]) -> bool) -> bool {
 
 /// The text of a file of bounded length.
 pub(crate) fn text_of(file: &str) -> Result<String, Problem> {
-    let expected = "a measurement: a recording, or the JSON of fio";
+    let expected = "a measurement: a recording, the JSON of fio, or a curve of rates";
     let refuse = |found: String| Problem::file(file, found, expected);
     let bytes = read_input(Path::new(file), TEXT_LIMIT_BYTES).map_err(|reason| refuse(reason.to_string()))?;
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
@@ -119,17 +131,16 @@ pub(crate) fn text_of(file: &str) -> Result<String, Problem> {
 }
 
 impl Case {
-    fn closed(
-        catalog: &Arc<Catalog>,
-        path: &str,
-        sets: &[String],
-        load: ClosedLoad,
-        limit: u64,
-    ) -> Result<Self, Problems> {
-        let mut experiment = Experiment::load_run(catalog, path, &[sets, &load.sets()].concat())?;
+    fn closed(mut experiment: Experiment, load: ClosedLoad, limit: u64) -> Result<Self, Problems> {
         recording::check_timed(&experiment)?;
         ClosedLoad::lay_out(&mut experiment, limit)?;
         Ok(Self { experiment, measurement: Measurement::Closed(load) })
+    }
+
+    fn curve(mut experiment: Experiment, curve: Curve) -> Result<Self, Problems> {
+        recording::check_timed(&experiment)?;
+        curve.lay_out(&mut experiment)?;
+        Ok(Self { experiment, measurement: Measurement::Curve(curve) })
     }
 
     fn recording(mut experiment: Experiment) -> Result<Self, Problem> {
@@ -168,6 +179,7 @@ impl Ready<'_> {
         let compare = |(case, prepared): &(&Case, Prepared<'_>)| match &case.measurement {
             Measurement::Recording(recording) => recording.compare(prepared, progress),
             Measurement::Closed(load) => load.compare(prepared, progress),
+            Measurement::Curve(curve) => curve.compare(prepared, progress),
         };
         let comparisons = self.0.iter().map(compare).collect::<Result<_, Failure>>()?;
         Ok(ValidationResult { schema: VALIDATION_SCHEMA.to_owned(), comparisons })

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use flashloom_experiment::config::{Catalog, Experiment};
+use flashloom_experiment::config::{Catalog, Experiment, Source};
 use flashloom_experiment::log::{Log, LogFormat};
 use flashloom_experiment::run::{Prepared, Quiet};
 use flashloom_experiment::validate::{ValidatedInput, Validation};
@@ -67,7 +67,8 @@ impl Lab {
     fn load(&self, sets: &[&str], against: &[&str]) -> Result<Validation, String> {
         let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
         let against: Vec<String> = against.iter().map(|name| self.text(name)).collect();
-        let validation = Validation::load(&Catalog::builtin(), &[self.text("drive.toml")], &sets, &against, LIMIT);
+        let drive = Source::read(&self.text("drive.toml")).map_err(|problem| problem.to_string())?;
+        let validation = Validation::load(&Catalog::builtin(), &[drive], &sets, &against, LIMIT);
         validation.map_err(|problems| problems.to_string())
     }
 
@@ -310,13 +311,77 @@ fn a_load_that_is_not_closed_and_a_queue_that_is_too_short_are_doubted() {
     assert!(warnings.iter().any(|one| one.contains("the simulated drive holds 16 requests")), "{warnings:?}");
 }
 
+/// A drive with an SLC cache of a quarter of its blocks.
+const CACHED: [&str; 14] = [
+    "device.bits_per_cell=3",
+    "device.program_time=600us",
+    "device.program_time_2=600us",
+    "device.program_time_3=600us",
+    "device.blocks=128",
+    "device.pages=96",
+    "device.slc_program_time=100us",
+    "ftl.slc_cache=static",
+    "ftl.slc_static_share=0.3",
+    "device.slc_read_time=30us",
+    "device.page_size=8KiB",
+    "device.bus_rate=800MB/s",
+    "run.precondition=none",
+    "buffer.capacity=256KiB",
+];
+
+#[test]
+fn a_fill_has_the_plateaus_and_the_knee_of_its_slc_cache() {
+    let lab = Lab::new();
+    let curve = |lines: &str| format!("written_bytes,bytes_per_second\n{lines}");
+    // As far as any drive of this size goes, in one stretch: what the model itself makes of it.
+    lab.write("mean.csv", curve("150000000,100e6\n"));
+    let one = &lab.run(&CACHED, &["mean.csv"])[0];
+    assert_eq!((&one.kind[..], one.cells.len()), ("curve of the rate over the bytes written", 0));
+    let alone = one.not_compared.iter().find(|line| line.contains("a knee that is simulated alone")).expect("a knee");
+    // The knee is where the cache is full, and the rates on either side are those of the two kinds of programs.
+    let lines = |knee: f64, rates: [f64; 2]| curve(&format!("{knee},{}\n150000000,{}\n", rates[0], rates[1]));
+    let knee: f64 = alone.split(" at ").nth(1).and_then(|at| at.split(' ').next()).unwrap().parse().unwrap();
+    let own = lab.run(&CACHED, &["mean.csv"]);
+    assert_eq!(own[0].rates, one.rates, "equal bytes");
+    lab.write("two.csv", lines((knee * 1e6).round(), [200e6, 100e6]));
+    let two = &lab.run(&CACHED, &["two.csv"])[0];
+    let rate = |quantity: &str| two.rates.iter().find(|rate| rate.quantity.contains(quantity)).expect(quantity).rate;
+    let (fast, slow) = (two.rates[1].rate.simulated, two.rates[2].rate.simulated);
+    assert!(fast > 1.5 * slow, "{two:?}");
+    assert!(rate("knee 1").error.is_some_and(|error| error.abs() < 0.05), "{two:?}");
+    // The same curve is at no distance, and a constant rate is.
+    let curve = lines((knee * 1e6).round(), [fast, slow]);
+    lab.write("own.csv", curve);
+    let own = &lab.run(&CACHED, &["own.csv"])[0];
+    let distance = own.rate_distance.expect("of a curve");
+    assert!(distance.simulated < 1e-6 && distance.null > 0.1, "{distance:?}");
+    assert!(own.warnings.is_empty(), "{:?}", own.warnings);
+    let full = &lab.run(&[&CACHED[..], &["run.precondition=fill"]].concat(), &["own.csv"])[0];
+    assert!(full.warnings[0].contains("is full before the fill begins"), "{:?}", full.warnings);
+
+    lab.write("long.csv", curve_of_a_larger_drive());
+    let long = &lab.run(&CACHED, &["long.csv"])[0];
+    assert!(long.not_compared.iter().any(|line| line.starts_with("1 stretches beyond the")), "{:?}", long.not_compared);
+    let refused = |text: &str, found: &str| {
+        lab.write("bad.csv", text);
+        let problem = lab.refusal(&CACHED, &["bad.csv"]);
+        assert!(problem.contains(found) && problem.contains("bad.csv"), "{problem}");
+    };
+    refused("written_bytes,bytes_per_second\n1e6,5\n", "no stretch of a fill");
+    refused("written_bytes,bytes_per_second\n900000000000,5\n", "a first stretch of 900 GB");
+}
+
+fn curve_of_a_larger_drive() -> &'static str {
+    "written_bytes,bytes_per_second\n100000000,2e8\n900000000000,1e8\n"
+}
+
 #[test]
 fn a_load_is_simulated_until_its_tail_is_known_or_it_may_be_no_longer() {
     let lab = Lab::new();
     lab.write("own.json", fio_output(DRIVE, 4, 1.0));
     let sets: [String; 0] = [];
-    let validation =
-        Validation::load(&Catalog::builtin(), &[lab.text("drive.toml")], &sets, &[lab.text("own.json")], 1_000);
+    let drive = Source::read(&lab.text("drive.toml")).unwrap();
+    let validation = Validation::load(&Catalog::builtin(), &[drive], &sets, &[lab.text("own.json")], 1_000);
     let one = &validation.unwrap().prepare().unwrap().run(&Quiet).unwrap().comparisons[0];
     assert_eq!(one.requests, 1_000);
     assert!(one.warnings[0].starts_with("p99.9 of 1,000 simulated requests has an interval of"), "{:?}", one.warnings);

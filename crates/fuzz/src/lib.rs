@@ -29,6 +29,8 @@ pub enum Target {
     FioJob,
     /// The JSON that fio writes of its runs.
     FioOutput,
+    /// A curve of the rate over the bytes written.
+    RateCurve,
     /// The JSON of a result or a comparison, and its page.
     Result,
     /// A Parquet file of a data set.
@@ -50,6 +52,7 @@ impl Target {
             Self::Experiment,
             Self::FioJob,
             Self::FioOutput,
+            Self::RateCurve,
             Self::Result,
             Self::DataSet,
             Self::State,
@@ -68,6 +71,7 @@ impl Target {
             Self::Experiment => "experiment".to_owned(),
             Self::FioJob => "fio-job".to_owned(),
             Self::FioOutput => "fio-output".to_owned(),
+            Self::RateCurve => "rate-curve".to_owned(),
             Self::Result => "result".to_owned(),
             Self::DataSet => "data-set".to_owned(),
             Self::State => "state".to_owned(),
@@ -84,6 +88,7 @@ impl Target {
             Self::Experiment => readers::experiment(bytes),
             Self::FioJob => readers::fio_job(bytes),
             Self::FioOutput => readers::fio_output(bytes),
+            Self::RateCurve => readers::rate_curve(bytes),
             Self::Result => readers::result(bytes),
             Self::DataSet => readers::data_set(bytes),
             Self::State => states::read(bytes),
@@ -101,6 +106,9 @@ impl Target {
             Self::Experiment => seeds::experiments(),
             Self::FioJob => seeds::fio_jobs(),
             Self::FioOutput => seeds::fio_outputs(),
+            Self::RateCurve => {
+                vec![b"written_bytes,bytes_per_second\n113000000000,4e9\n1000000000000,1500000000\n".to_vec()]
+            }
             Self::Result => seeds::results(),
             Self::DataSet => vec![seeds::data_set()],
             Self::State => states::seeds(),

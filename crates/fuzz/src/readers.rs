@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use flashloom_experiment::config::{Catalog, Experiment, Source as Text};
 use flashloom_experiment::formula::{Formula, Run, Runs};
 use flashloom_experiment::run::Prepared;
+use flashloom_experiment::validate::curve::Curve;
 use flashloom_experiment::validate::fio_output;
 use flashloom_report::dataset::DataSet;
 use flashloom_report::html::{Document, page};
@@ -89,6 +90,12 @@ pub(crate) fn fio_output(bytes: &[u8]) -> bool {
             false
         }
     }
+}
+
+/// Reads a curve of the rate over the bytes written.
+pub(crate) fn rate_curve(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    Curve::read("fuzz.csv", &text).map_err(|problem| drop(problem.to_string())).is_ok()
 }
 
 /// Reads a result or a comparison, and writes its page.

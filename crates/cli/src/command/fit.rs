@@ -1,13 +1,16 @@
 //! `flashloom fit`.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
 use flashloom::experiment::config::Catalog;
-use flashloom::experiment::fit::{Fit, FitOptions, fitted_preset};
+use flashloom::experiment::fit::{Fit, FitOptions, JobTime, PAGE, fitted_preset, job_files, start_of};
 use flashloom::report::text::{fit as text_of, whole};
+use flashloom::units::Problem;
+use flashloom_files::folder_of;
 use rayon::ThreadPoolBuilder;
 
 use super::json_text;
@@ -16,17 +19,56 @@ use crate::figures::count;
 use crate::output::{OutputFile, Stop, keep_apart, print, say};
 use crate::progress::Bar;
 
+/// Writes the fio jobs, with their page, to a folder that is new or empty.
+fn write_job_files(folder: &str, time: JobTime) -> Result<(), Stop> {
+    let refuse = |found: String| Problem::file(folder, found, "the name of a new folder, or of an empty one");
+    let path = Path::new(folder);
+    match fs::read_dir(path).map(|mut files| files.next().is_none()) {
+        Ok(true) => {}
+        Ok(false) => return Err(refuse("there are files in it, of which none is overwritten".to_owned()).into()),
+        Err(error) if error.kind() == ErrorKind::NotFound && !folder.is_empty() => {}
+        Err(error) => return Err(refuse(format!("it cannot be read: {error}")).into()),
+    }
+    for (name, text) in job_files(time) {
+        let file = path.join(name);
+        fs::create_dir_all(folder_of(&file)).map_err(|error| refuse(format!("it cannot be made: {error}")))?;
+        OutputFile::create(&file.display().to_string())?.commit(text)?;
+    }
+    print(&format!("{}: how to run the jobs, and what overwrites a drive\n", path.join(PAGE).display()))
+}
+
 /// Fits a drive to measurements of a real one.
 pub fn fit(catalog: &Arc<Catalog>, arguments: &FitArguments) -> Result<(), Stop> {
-    let FitArguments { inputs, start, output, vary, set, hold_out, requests, restarts, seed, journal, jobs, json } =
-        arguments;
+    let FitArguments {
+        inputs,
+        write_jobs,
+        time,
+        start,
+        output,
+        vary,
+        set,
+        hold_out,
+        requests,
+        slices,
+        restarts,
+        seed,
+        journal,
+        jobs,
+        json,
+    } = arguments;
+    if let Some(folder) = write_jobs {
+        return write_job_files(folder, *time);
+    }
+    let [start, output] = [start, output].map(|given| given.as_deref().expect("an option that is required"));
+    let source = start_of(start)?;
     let options = FitOptions {
         inputs,
-        start,
+        start: &source,
         sets: set,
         varies: vary,
         hold_out: *hold_out,
         requests: *requests,
+        slices: *slices,
         restarts: *restarts,
         seed: *seed,
     };

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use flashloom::experiment::config::Catalog;
+use flashloom::experiment::config::{Catalog, Source};
 use flashloom::experiment::validate::Validation;
 use flashloom::report::text::{validation, whole};
+use flashloom::units::Problem;
 
 use super::{json_text, report_unused};
 use crate::arguments::ValidateArguments;
@@ -15,7 +16,8 @@ use crate::progress::Bar;
 /// Holds the drives of experiments against measurements of real ones.
 pub fn validate(catalog: &Arc<Catalog>, arguments: &ValidateArguments) -> Result<(), Stop> {
     let ValidateArguments { experiments, against, set, requests, no_cache, json } = arguments;
-    let all = Validation::load(catalog, experiments, set, against, *requests)?;
+    let sources = experiments.iter().map(|path| Source::read(path)).collect::<Result<Vec<_>, Problem>>()?;
+    let all = Validation::load(catalog, &sources, set, against, *requests)?;
     keep_apart(&all.inputs(), &[json.as_deref()])?;
     let to_stdout = json.as_deref() == Some("-");
     let file = OutputFile::optional(json.as_deref().filter(|_| !to_stdout))?;

@@ -562,7 +562,9 @@ fn a_fit_writes_a_drive_that_other_experiments_take() {
     let fit = "fit fio.json --start small.toml --vary device.read_time=20us..200us --requests 2000 --restarts 1 -o";
     let fit: Vec<&str> = fit.split(' ').collect();
     let table = lab.succeed(&[&fit[..], &["mine.toml"]].concat()).stdout;
-    for part in ["2 cells of 2000 requests", "device.read_time", "fio.json, one", "fio.json, four (held out)", "null"] {
+    for part in
+        ["2 cells of at most 2000 requests", "device.read_time", "fio.json, one", "fio.json, four (held out)", "null"]
+    {
         assert!(table.contains(part), "`{part}` is not in\n{table}");
     }
     assert!(!lab.files().contains(&"mine.toml.journal".to_owned()), "the journal is removed at the end");
@@ -603,6 +605,11 @@ fn what_cannot_be_fitted_ends_a_fit_with_status_2_and_writes_nothing() {
     fit("fio.json --start small.toml --vary device.read_time=1us -o a.toml", "`1us` is not a range");
     fit("fio.json --start small.toml --hold-out some -o a.toml", "[possible values: second, each, none]");
     fit("fio.json --start small.toml -o fio.json", "this is read");
+    lab.write("n.toml", "[device]\nblocks = 64\n").write("use.toml", "[device]\npreset = \"./n.toml\"\n");
+    fit("fio.json --start use.toml --vary device.read_time=20us..200us -o n.toml", "this is read");
+    lab.write("thesis", "my only copy");
+    fit("fio.json --start small.toml --journal thesis -o a.toml", "no journal of a fit");
+    assert_eq!(lab.read("thesis"), "my only copy");
     fit("fio.json --start small.toml --journal other -o a.toml", "no journal of a fit");
     assert!(lab.files().iter().all(|file| !file.contains("a.toml")), "{:?}", lab.files());
 }

@@ -320,3 +320,50 @@ fn an_iolog_that_a_job_cannot_replay_is_told_of_recordings() {
     let recorded = ["--set", "workload.kind=trace", "--set", "workload.path=ours.log"];
     lab.succeed(&[&seeds[..], &recorded].concat());
 }
+
+#[test]
+fn fio_takes_the_jobs_that_are_written_for_a_fit_and_the_drive_from_its_command_line_alone() {
+    let lab = Lab::new();
+    let said = lab.succeed(&["fit", "--write-jobs", "jobs", "--time", "1h"]).stdout;
+    assert!(said.starts_with("jobs/README.md: "), "{said}");
+    let again = lab.run(&["fit", "--write-jobs", "jobs"]);
+    assert!(again.code == Some(2) && again.stderr.contains("there are files in it"), "{}", again.stderr);
+    let both = lab.run(&["fit", "a.json", "--write-jobs", "other"]);
+    assert!(both.code == Some(2) && both.stderr.contains("cannot be used with"), "{}", both.stderr);
+    assert!(lab.run(&["fit", "a.json"]).stderr.contains("--start"));
+    if !has_fio() {
+        return;
+    }
+    let fio = |options: &[&str], file: &Path| {
+        let run = Command::new("fio").args(options).arg(file).current_dir(lab.path("")).output();
+        run.expect("fio can be started")
+    };
+    let mut names = Vec::new();
+    for folder in ["read-only", "destructive"] {
+        let mut files: Vec<_> = lab.path("jobs").join(folder).read_dir().expect("a folder").flatten().collect();
+        files.sort_by_key(std::fs::DirEntry::file_name);
+        for file in files.iter().map(std::fs::DirEntry::path) {
+            let read = fio(&["--parse-only", "--filename=/dev/nvme0n1"], &file);
+            assert!(read.status.success(), "{file:?}: {read:?}");
+            // Without a drive it refuses to begin.
+            let refused = fio(&["--output-format=json"], &file);
+            assert!(!refused.status.success(), "{file:?}: {refused:?}");
+            assert!(String::from_utf8_lossy(&refused.stderr).contains("you need to specify size="), "{refused:?}");
+            names.push(file.file_stem().expect("it has a name").to_string_lossy().into_owned());
+        }
+    }
+    assert_eq!((names.len(), &names[0][..], &names[10][..]), (11, "latency-by-size", "7-flushes"));
+    // A file that stands for a drive: what fio writes of it is what a fit reads.
+    lab.write("drive", vec![0; 8 << 20]);
+    let job = lab.path("jobs/read-only/latency-by-size.fio");
+    let text = std::fs::read_to_string(&job).expect("it was written");
+    let runtime = text.lines().find(|line| line.starts_with("runtime=")).expect("it has one");
+    lab.write("short.fio", text.replace(runtime, "runtime=100ms"));
+    let options = ["--readonly", "--filename=drive", "--output-format=json", "--output=real.json"];
+    let run = fio(&options, &lab.path("short.fio"));
+    assert!(run.status.success(), "{run:?}");
+    let fit =
+        "fit real.json --start mlc-16g --vary device.read_time=1us..200us --requests 1000 --restarts 1 -o my.toml";
+    let table = lab.succeed(&fit.split(' ').collect::<Vec<_>>()).stdout;
+    assert!(table.contains("real.json, 4k ") && table.contains("real.json, 256k "), "{table}");
+}

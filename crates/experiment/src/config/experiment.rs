@@ -213,6 +213,24 @@ impl Experiment {
         if report.is_clean() { Ok(ranges) } else { Err(Problems(report.into_problems())) }
     }
 
+    /// The experiment with one run alone.
+    pub(crate) fn alone(&self, variant: Variant) -> Self {
+        let variants = vec![variant];
+        Self {
+            name: self.name.clone(),
+            axes: Vec::new(),
+            variants,
+            unfit: Vec::new(),
+            seeds: None,
+            left_out: Vec::new(),
+            expectations: Vec::new(),
+            ranges: Vec::new(),
+            expects_end_of_life: self.expects_end_of_life,
+            presets: self.presets.clone(),
+            sources: self.sources.clone(),
+        }
+    }
+
     /// Turns a refusal into a problem at the place of a range.
     pub(crate) fn problem_of_range(&self, range: &Axis, refusal: Refusal) -> Problem {
         self.sources.problem(&range.origin, refusal)

@@ -4,12 +4,14 @@
 //! blocks of the drive      those of the start, times its dies and planes over those of the combination, so that the
 //!                          capacity stays; as they are if `device.blocks` is a parameter
 //! simulated drive          as many blocks, and for reads alone as many pages a block, as the inputs take: random
-//!                          requests over 256 times the outstanding pages and 256 times the buffer hardly ever meet
+//!                          requests over 256 times the outstanding pages and 256 times the buffer hardly ever meet;
+//!                          the addresses of a recording stay as they are. As it is if a recording writes: its free
+//!                          pages last as long as there are of them
 //! ```
 //! Blocks in which pages are collected keep their pages, because a collection takes as long as a block has pages, and a
 //! plane keeps [`FEWEST_BLOCKS`] at least.
 
-use flashloom_units::Value;
+use flashloom_units::{SECTOR_BYTES, Value};
 
 use super::space::Space;
 use crate::config::{Config, toml_value};
@@ -39,6 +41,23 @@ pub struct Footprint {
     pub outstanding_bytes: u64,
     /// True if something is written.
     pub writes: bool,
+    /// Bytes of the drive that a recording reaches up to.
+    pub span_bytes: u64,
+    /// True if the drive keeps its size.
+    pub keeps_size: bool,
+}
+
+impl Footprint {
+    /// What two loads take.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self {
+            outstanding_bytes: self.outstanding_bytes.max(other.outstanding_bytes),
+            writes: self.writes || other.writes,
+            span_bytes: self.span_bytes.max(other.span_bytes),
+            keeps_size: self.keeps_size || other.keeps_size,
+        }
+    }
 }
 
 impl Combination {
@@ -67,10 +86,17 @@ impl Combination {
 
     /// Makes the simulated drive as small as the inputs let it be; `config` has the options of the drive.
     pub fn shrink(&mut self, config: &Config, footprint: Footprint) {
+        if footprint.keeps_size {
+            return;
+        }
         let geometry = config.device.geometry();
         let pages = |bytes: u64| bytes.div_ceil(u64::from(geometry.page_bytes));
         let buffer = config.buffer.capacity_bytes;
         let needed = LARGER_THAN.saturating_mul(pages(footprint.outstanding_bytes).max(pages(buffer)));
+        // Physical pages of that many logical ones, and a sixteenth: a plane reserves whole blocks.
+        let span_bytes = footprint.span_bytes.min(config.device.capacity_sectors() * SECTOR_BYTES);
+        let physical = geometry.total_pages() as f64 / config.device.logical_pages().max(1) as f64;
+        let needed = needed.max((pages(span_bytes) as f64 * physical * 17.0 / 16.0).ceil() as u64);
         let planes = geometry.total_pages() / (u64::from(geometry.blocks) * u64::from(geometry.pages));
         let of_plane = needed.div_ceil(planes.max(1));
         let bits = config.device.nand.bits_per_cell.max(1);
@@ -85,7 +111,8 @@ impl Combination {
         }
         let sound = |blocks: &u64| {
             let blocks = u32::try_from(*blocks).ok()?;
-            config.reshaped(blocks, pages).map(|_| blocks)
+            let reshaped = config.reshaped(blocks, pages)?;
+            (reshaped.device.capacity_sectors() * SECTOR_BYTES >= span_bytes).then_some(blocks)
         };
         if let Some(blocks) = candidates(pages).find_map(|blocks| sound(&blocks)) {
             self.sets.extend([format!("device.blocks={blocks}"), format!("device.pages={pages}")]);

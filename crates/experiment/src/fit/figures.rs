@@ -35,6 +35,9 @@ pub const QUANTITIES: [Quantity; 5] = [
     Quantity { name: "p99.9", percent: Some(99.9), scale: 0.30 },
 ];
 
+/// Error that a measured figure may have of itself.
+const KNOWN: f64 = 0.01;
+
 /// Samples beyond a percentile that it takes to be compared.
 const SAMPLES: f64 = 10.0;
 
@@ -56,12 +59,15 @@ pub struct Side {
 pub struct Figures(pub [Option<Side>; 2]);
 
 impl Side {
-    /// Simulated figures.
-    pub fn simulated(latency: &Latency, duration_ns: Ns) -> Option<Self> {
+    /// Figures of latencies; with the time that they took also their rate. A percentile of 0 is none: no error is a
+    /// share of it.
+    pub fn of(latency: &Latency, duration_ns: Option<Ns>) -> Option<Self> {
         let requests = latency.count();
-        let percentile = |percent: f64| (has_samples(percent, requests)).then(|| latency.percentile(percent));
+        let percentile = |percent: f64| {
+            has_samples(percent, requests).then(|| latency.percentile(percent)).filter(|latency_ns| *latency_ns > 0)
+        };
         (requests > 0).then(|| Self {
-            rate: Some(requests as f64 * 1e9 / duration_ns.max(1) as f64),
+            rate: duration_ns.map(|duration_ns| requests as f64 * 1e9 / duration_ns.max(1) as f64),
             mean_ns: latency.mean(),
             requests,
             percentiles: percents().map(percentile),
@@ -100,6 +106,32 @@ fn has_samples(percent: f64, requests: u64) -> bool {
 }
 
 impl Figures {
+    /// True if a simulation can have them.
+    pub fn is_sound(&self) -> bool {
+        let is_positive = |number: f64| number.is_finite() && number > 0.0;
+        let is_side = |side: &Side| {
+            let in_order = side.percentiles.iter().flatten().is_sorted();
+            side.rate.is_none_or(is_positive) && side.mean_ns.is_finite() && side.mean_ns >= 0.0 && in_order
+        };
+        self.0.iter().flatten().all(is_side)
+    }
+
+    /// Error of a cell of which every quantity is off by a hundredth: no measurement knows its figures better. The
+    /// buckets of fio are a sixty-fourth wide.
+    pub fn known(&self) -> f64 {
+        let of_side = |side: &Side| {
+            let compared = (0..QUANTITIES.len()).filter(|quantity| side.value(*quantity).is_some());
+            compared.map(|quantity| (KNOWN / QUANTITIES[quantity].scale).powi(2)).collect::<Vec<f64>>()
+        };
+        let errors: Vec<f64> = self.0.iter().flatten().flat_map(of_side).collect();
+        errors.iter().sum::<f64>() / errors.len().max(1) as f64
+    }
+
+    /// True if these simulated figures have all operations that were recorded.
+    fn is_met_by(&self, simulated: &Self) -> bool {
+        self.0.iter().zip(&simulated.0).all(|(recorded, simulated)| recorded.is_none() || simulated.is_some())
+    }
+
     /// Number of quantities.
     pub fn count(&self) -> usize {
         let of_side = |side: &Side| (0..QUANTITIES.len()).filter(|quantity| side.value(*quantity).is_some()).count();
@@ -120,15 +152,16 @@ impl Figures {
         )
     }
 
-    /// Error of the cell with these simulated figures.
-    pub fn error(&self, simulated: &Self) -> f64 {
+    /// Error of the cell with these simulated figures; nothing if they lack an operation, or have no quantity that was
+    /// recorded.
+    pub fn error(&self, simulated: &Self) -> Option<f64> {
         let (mut sum, mut count) = (0.0, 0_u32);
         for (_, quantity, _, [recorded, simulated]) in self.pairs(simulated) {
             let error = libm::log(simulated.max(1.0) / recorded) / QUANTITIES[quantity].scale;
             sum += error * error;
             count += 1;
         }
-        sum / f64::from(count.max(1))
+        (count > 0 && self.is_met_by(simulated)).then(|| sum / f64::from(count))
     }
 
     /// Error of each quantity, beside that of a model that says the recorded mean of every request.
@@ -156,12 +189,18 @@ mod tests {
     #[test]
     fn a_cell_is_as_far_as_its_quantities_are_on_average_in_their_scales() {
         let recorded = side(1_000.0, [Some(100), None, None, None]);
-        assert_eq!(recorded.error(&recorded), 0.0);
+        assert_eq!(recorded.error(&recorded), Some(0.0));
         // Twice the rate, half of the median: ln 2 over 7 %, and over 10 %.
         let simulated = side(2_000.0, [Some(50), Some(7), None, None]);
         let expected = ((libm::log(2.0) / 0.07).powi(2) + (libm::log(2.0) / 0.1).powi(2)) / 2.0;
-        assert!((recorded.error(&simulated) / expected - 1.0).abs() < 1e-12);
+        let found = recorded.error(&simulated).expect("it has the same quantities");
+        assert!((found / expected - 1.0).abs() < 1e-12);
         assert_eq!(recorded.count(), 2);
+        // What was not simulated is not right.
+        assert_eq!(recorded.error(&Figures([None, None])), None);
+        let simulated =
+            Side { rate: None, percentiles: [None, Some(7), None, None], ..simulated.0[0].clone().unwrap() };
+        assert_eq!(recorded.error(&Figures([Some(simulated), None])), None);
     }
 
     #[test]
@@ -179,7 +218,7 @@ mod tests {
     fn a_percentile_takes_ten_samples_beyond_it() {
         let mut latency = Latency::new();
         (0..1_000).for_each(|_| latency.record(50));
-        let side = Side::simulated(&latency, 1_000_000).expect("it has requests");
+        let side = Side::of(&latency, Some(1_000_000)).expect("it has requests");
         assert_eq!(side.percentiles, [Some(50), Some(50), Some(50), None]);
         assert_eq!(side.rate, Some(1e6));
     }

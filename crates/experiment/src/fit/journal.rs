@@ -1,8 +1,8 @@
 //! The journal of a fit: what was simulated, so that an interrupted fit goes on where it was.
 //!
 //! ```text
-//! line 1   {"schema": "flashloom/fit-journal/1", "of": "HASH"}   the program, the cells and their drives
-//! then     {"cell": 3, "at": "device.read_time=..", "figures": ..}   a simulation, in any order
+//! line 1   {"schema": "flashloom/fit-journal/2", "of": "HASH"}   the program, the loads and their drives
+//! then     {"load": 3, "at": "device.read_time=..", "figures": [..]}   a simulation, in any order
 //! ```
 //! A search is the same each time it is made, so it asks for the same points, and finds them here. A last line that was
 //! cut off is simulated once more.
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::figures::Figures;
 
 /// Format identifier of the first line.
-const SCHEMA: &str = "flashloom/fit-journal/1";
+const SCHEMA: &str = "flashloom/fit-journal/2";
 
 /// The first line.
 #[derive(Serialize, Deserialize)]
@@ -32,14 +32,14 @@ struct Header {
 /// A simulation.
 #[derive(Serialize, Deserialize)]
 struct Entry {
-    cell: usize,
+    load: usize,
     at: String,
-    figures: Figures,
+    figures: Vec<Figures>,
 }
 
-/// Simulations by cell and point.
+/// Simulations by load and point: the figures of the cells of each.
 pub struct Journal {
-    known: Mutex<BTreeMap<(usize, String), Figures>>,
+    known: Mutex<BTreeMap<(usize, String), Vec<Figures>>>,
     file: Option<(PathBuf, Mutex<File>)>,
     taken: usize,
 }
@@ -51,11 +51,11 @@ impl Journal {
     }
 
     /// Opens the journal of a fit, or begins it. `of` is the hash of all that its simulations depend on but their
-    /// points.
+    /// points, and `cells` the number of cells of each load.
     ///
     /// # Errors
     /// A file that is no journal, or that of another fit; one that cannot be written.
-    pub fn open(path: &Path, of: &str) -> Result<Self, Problem> {
+    pub fn open(path: &Path, of: &str, cells: &[usize]) -> Result<Self, Problem> {
         let expected = "the journal of this fit, or no file";
         let refuse = |found: String| {
             let problem = Problem::file(visible_path(path), found, expected);
@@ -70,6 +70,10 @@ impl Journal {
             Err(reason) => return Err(refuse(reason.to_string())),
         };
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let header = line_of(&Header { schema: SCHEMA.to_owned(), of: of.to_owned() });
+        if whole == 0 && !header.as_bytes().starts_with(&bytes) {
+            return Err(refuse("no journal of a fit".to_owned()));
+        }
         let mut known = BTreeMap::new();
         let mut lines = bytes[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         if let Some(first) = lines.next() {
@@ -80,9 +84,15 @@ impl Journal {
             }
         }
         for (number, line) in lines.enumerate() {
-            let entry: Entry = serde_json::from_slice(line)
-                .map_err(|error| refuse(format!("line {} is damaged: {error}", number + 2)))?;
-            known.insert((entry.cell, entry.at), entry.figures);
+            let damaged = |column: usize| refuse(format!("line {} is damaged, at column {column}", number + 2));
+            let entry: Entry = serde_json::from_slice(line).map_err(|error| damaged(error.column()))?;
+            let Entry { load, at, figures } = entry;
+            if cells.get(load) != Some(&figures.len()) || !figures.iter().all(Figures::is_sound) {
+                return Err(damaged(1));
+            }
+            if known.insert((load, at), figures.clone()).is_some_and(|before| before != figures) {
+                return Err(refuse(format!("line {} contradicts one above it", number + 2)));
+            }
         }
         let cannot = |error: std::io::Error| refuse(format!("the file cannot be written: {error}"));
         let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(cannot)?;
@@ -92,8 +102,7 @@ impl Journal {
         }
         file.set_len(whole as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(cannot)?;
         if whole == 0 {
-            let header = Header { schema: SCHEMA.to_owned(), of: of.to_owned() };
-            write_line(&mut file, &header).map_err(cannot)?;
+            file.write_all(header.as_bytes()).map_err(cannot)?;
         }
         let taken = known.len();
         Ok(Self { known: Mutex::new(known), file: Some((path.to_owned(), Mutex::new(file))), taken })
@@ -104,32 +113,31 @@ impl Journal {
         self.taken
     }
 
-    /// The figures of a cell at a point, if they are known.
-    pub fn get(&self, cell: usize, at: &str) -> Option<Figures> {
+    /// The figures of a load at a point, if they are known.
+    pub fn get(&self, load: usize, at: &str) -> Option<Vec<Figures>> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(&(cell, at.to_owned())).cloned()
+        known.get(&(load, at.to_owned())).cloned()
     }
 
-    /// Keeps the figures of a cell at a point.
+    /// Keeps the figures of a load at a point.
     ///
     /// # Errors
     /// Reason why they cannot be written.
-    pub fn keep(&self, cell: usize, at: &str, figures: &Figures) -> Result<(), String> {
+    pub fn keep(&self, load: usize, at: &str, figures: &[Figures]) -> Result<(), String> {
         if let Some((path, file)) = &self.file {
-            let entry = Entry { cell, at: at.to_owned(), figures: figures.clone() };
+            let entry = Entry { load, at: at.to_owned(), figures: figures.to_vec() };
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
             let cannot = |error| format!("{} cannot be written: {error}", visible_path(path));
-            write_line(&mut file, &entry).map_err(cannot)?;
+            file.write_all(line_of(&entry).as_bytes()).map_err(cannot)?;
         }
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert((cell, at.to_owned()), figures.clone());
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert((load, at.to_owned()), figures.to_vec());
         Ok(())
     }
 }
 
-fn write_line(file: &mut File, value: &impl Serialize) -> std::io::Result<()> {
-    let mut line = serde_json::to_string(value)?;
-    line.push('\n');
-    file.write_all(line.as_bytes())
+fn line_of(value: &impl Serialize) -> String {
+    let line = serde_json::to_string(value).expect("a journal has text keys and finite numbers");
+    line + "\n"
 }
 
 #[cfg(test)]
@@ -138,23 +146,25 @@ mod tests {
     use crate::fit::figures::Side;
     use std::fs;
 
-    fn figures(mean_ns: f64) -> Figures {
+    fn figures(mean_ns: f64) -> Vec<Figures> {
         let side = Side { rate: Some(0.1 + 0.2), mean_ns, requests: 7, percentiles: [Some(3), None, None, None] };
-        Figures([Some(side), None])
+        vec![Figures([Some(side), None]), Figures([None, None])]
     }
 
     #[test]
     fn what_was_kept_is_there_again_and_a_line_cut_off_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal");
-        let journal = Journal::open(&path, "a").unwrap();
+        let journal = Journal::open(&path, "a", &[2; 3]).unwrap();
         journal.keep(0, "x=1", &figures(1.0 / 3.0)).unwrap();
         journal.keep(2, "x=1", &figures(4.5)).unwrap();
         let text = fs::read(&path).unwrap();
         fs::write(&path, &text[..text.len() - 4]).unwrap();
-        assert!(Journal::open(&path, "a").err().expect("it is locked").to_string().contains("another program"));
+        assert!(
+            Journal::open(&path, "a", &[2; 3]).err().expect("it is locked").to_string().contains("another program")
+        );
         drop(journal);
-        let again = Journal::open(&path, "a").unwrap();
+        let again = Journal::open(&path, "a", &[2; 3]).unwrap();
         assert_eq!((again.taken(), again.get(0, "x=1"), again.get(2, "x=1")), (1, Some(figures(1.0 / 3.0)), None));
         again.keep(2, "x=1", &figures(4.5)).unwrap();
         assert_eq!(fs::read(&path).unwrap(), text);
@@ -164,12 +174,34 @@ mod tests {
     fn a_journal_of_something_else_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal");
-        Journal::open(&path, "a").unwrap();
-        let refused = |of: &str| Journal::open(&path, of).err().expect("it is refused").to_string();
+        Journal::open(&path, "a", &[2; 3]).unwrap();
+        let refused = |of: &str| Journal::open(&path, of, &[2; 3]).err().expect("it is refused").to_string();
         assert!(refused("b").contains("the journal of another fit"));
         fs::write(&path, "no journal\n").unwrap();
         assert!(refused("a").contains("no journal of a fit"));
+        // A file of one line without an end is no header that was cut off, and stays; an empty one may be begun.
+        for text in ["my only copy", "{\"jobs\":[1,2,3]}"] {
+            fs::write(&path, text).unwrap();
+            assert!(refused("a").contains("no journal of a fit"));
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        fs::write(&path, "{\"schema\":\"flash").unwrap();
+        Journal::open(&path, "a", &[2; 3]).unwrap();
         fs::write(&path, format!("{{\"schema\":\"{SCHEMA}\",\"of\":\"a\"}}\n{{}}\n")).unwrap();
-        assert!(refused("a").contains("line 2 is damaged"));
+        assert!(refused("a").contains("line 2 is damaged, at column 2"));
+        // Figures that no simulation has: another number of cells, a negative rate, two answers to one question.
+        let line = |load: usize, figures: Vec<Figures>| line_of(&Entry { load, at: "x=1".to_owned(), figures });
+        let header = line_of(&Header { schema: SCHEMA.to_owned(), of: "a".to_owned() });
+        let mut negative = figures(2.0);
+        negative[0].0[0].as_mut().expect("it has reads").rate = Some(-5.0);
+        for (lines, found) in [
+            (line(0, figures(1.0)[..1].to_vec()), "line 2 is damaged"),
+            (line(3, figures(1.0)), "line 2 is damaged"),
+            (line(0, negative), "line 2 is damaged"),
+            (line(0, figures(1.0)) + &line(0, figures(2.0)), "line 3 contradicts one above it"),
+        ] {
+            fs::write(&path, header.clone() + &lines).unwrap();
+            assert!(refused("a").contains(found), "{lines}");
+        }
     }
 }

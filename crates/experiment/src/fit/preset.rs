@@ -20,13 +20,13 @@ pub fn fitted_preset(result: &FitResult, config: &Config) -> String {
         text.push('\n');
     };
     line(format!("# A drive fitted by flashloom {}: device.preset = \"./THIS-FILE.toml\"", env!("CARGO_PKG_VERSION")));
-    line(format!("# Start: {}. Inputs:", result.start));
+    line(format!("# Start: {}. Inputs:", result.start_in_words()));
     for cell in &result.cells {
         let held_out = if cell.held_out { " (held out)" } else { "" };
         line(format!("#   {}, {}: {}{held_out}", file_of(cell), job_of(cell), cell.load));
     }
     line(format!(
-        "# Objective {} (mean square error in the scales of the quantities), noise {}; {} requests a cell.",
+        "# Objective {} (mean square error in the scales of the quantities), noise {}; at most {} requests a cell.",
         factor(result.objective),
         factor(result.noise),
         result.requests

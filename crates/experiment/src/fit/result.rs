@@ -13,12 +13,16 @@ pub struct FitResult {
     pub schema: String,
     /// Preset or experiment that the fit started from.
     pub start: String,
+    /// Options that replaced keys of the start.
+    pub sets: Vec<String>,
     /// Files that were fitted.
     pub inputs: Vec<String>,
     /// Rule by which cells were held out.
     pub hold_out: String,
-    /// Requests simulated of each cell.
+    /// Requests simulated of each job of fio, and at most of each slice of a recording.
     pub requests: u64,
+    /// Slices that a recording was to be cut into.
+    pub slices: u64,
     /// Searches from different points.
     pub restarts: u64,
     /// Seed of the points from which the searches started.
@@ -86,12 +90,12 @@ pub struct SearchEnd {
     pub values: Vec<String>,
 }
 
-/// A cell: a measurement that is repeated by one simulation.
+/// A cell: a job of fio, or a slice of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FittedCell {
     /// File of the measurement.
     pub input: String,
-    /// Name of the job.
+    /// Name of the job, or of the slice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
     /// Load that was simulated.
@@ -148,4 +152,12 @@ pub struct ErrorResult {
     pub greatest: f64,
     /// Mean of the absolute errors of a model that says the recorded mean of every request.
     pub null_mean: f64,
+}
+
+impl FitResult {
+    /// The start in words: its name, and the options that replaced keys of it.
+    pub fn start_in_words(&self) -> String {
+        let sets = self.sets.iter().map(|set| format!(", {set}"));
+        std::iter::once(self.start.clone()).chain(sets).collect()
+    }
 }

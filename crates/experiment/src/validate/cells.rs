@@ -29,6 +29,16 @@ pub enum Interval {
     Whole,
 }
 
+impl Interval {
+    /// It, of a request that was simulated.
+    pub fn latency_ns(self, served: &Served) -> Ns {
+        match self {
+            Self::InDrive => served.ended_ns - served.dispatched_ns,
+            Self::Whole => served.latency_ns(),
+        }
+    }
+}
+
 /// An observer that puts the simulated latency of every request beside the one that its recording has.
 pub struct Cells {
     source: LatencySource,
@@ -126,16 +136,11 @@ impl Observer for Cells {
             self.failed += 1;
             return;
         }
-        let simulated_ns = match self.interval {
-            Interval::InDrive => {
-                let wait_ns = served.dispatched_ns - request.arrival_ns;
-                if wait_ns > 0 {
-                    self.waits.record(wait_ns);
-                }
-                served.ended_ns - served.dispatched_ns
-            }
-            Interval::Whole => served.latency_ns(),
-        };
+        let simulated_ns = self.interval.latency_ns(served);
+        let wait_ns = served.dispatched_ns - request.arrival_ns;
+        if self.interval == Interval::InDrive && wait_ns > 0 {
+            self.waits.record(wait_ns);
+        }
         let of_op = &mut self.cells[request.op as usize];
         for cell in [0, Self::class(request)] {
             of_op[cell][0].record(recorded_ns);

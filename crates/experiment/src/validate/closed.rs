@@ -110,6 +110,7 @@ impl ClosedLoad {
                 })
                 .collect(),
             rates: self.rates(&finished),
+            rate_distance: None,
             not_compared: self.left_out(),
             warnings,
             config: finished.result.config,
@@ -174,6 +175,10 @@ impl ClosedLoad {
                  the others, and the simulation has no such host",
                 factor(average)
             ));
+        }
+        let is_file = |name: &&str| !name.starts_with("/dev/") && !name.contains("traddr");
+        if let Some(name) = self.job.filename.as_deref().filter(is_file) {
+            doubts.push(format!("it ran on files ({name:?}): a file system lies between, which is not simulated"));
         }
         let depth = experiment.variants[0].config.host.queue_depth;
         if depth < outstanding {

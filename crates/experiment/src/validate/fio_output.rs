@@ -136,7 +136,7 @@ pub struct MeasuredJob {
     pub write: Option<MeasuredDirection>,
     /// Space that the job was given, if it was not the whole device.
     pub size: Option<String>,
-    /// The file or device that it ran on, if the output says so.
+    /// The file or device that it ran on, or the folder of its files, if the output says so.
     pub filename: Option<String>,
 }
 
@@ -232,6 +232,11 @@ fn measured(job: &Job, options: &Options, number: usize) -> Result<MeasuredJob, 
         let found = "it ran beside the job before it (no `stonewall`)";
         return Err(Refusal::new(found, "jobs that ran one after another, or a file for each"));
     }
+    let filename = options.get(&["filename"]);
+    if let Some(names) = filename.filter(|names| names.replace("\\:", "").contains(':')) {
+        let refusal = Refusal::new(format!("`filename` = {names:?}, several files"), "the measurement of one drive");
+        return Err(refusal.help("fio takes `:` between the names of files, and spreads the requests over them"));
+    }
     let (order, read_share) = pattern(options)?;
     let depth = match options.get(&["ioengine"]) {
         None => 1,
@@ -254,7 +259,7 @@ fn measured(job: &Job, options: &Options, number: usize) -> Result<MeasuredJob, 
         read: direction("read", job.read.as_ref())?,
         write: direction("write", job.write.as_ref())?,
         size,
-        filename: options.get(&["filename"]).map(str::to_owned),
+        filename: filename.or(options.get(&["directory"])).map(str::to_owned),
     };
     for (name, direction, has) in
         [("read", &measured.read, read_share > 0.0), ("write", &measured.write, read_share < 1.0)]
@@ -280,8 +285,8 @@ fn pattern(options: &Options) -> Result<(JobOrder, f64), Refusal> {
     let rw = options.get(&["rw", "readwrite"]).unwrap_or("read");
     let mixed = || -> Result<f64, Refusal> {
         let percent = match options.get(&["rwmixwrite"]) {
-            Some(_) => 100 - options.count("rwmixwrite", 50)?.min(100),
-            None => options.count("rwmixread", 50)?.min(100),
+            Some(_) => 100 - options.percent("rwmixwrite", 50)?,
+            None => options.percent("rwmixread", 50)?,
         };
         Ok(percent as f64 / 100.0)
     };
@@ -399,6 +404,12 @@ impl Options {
     fn get(&self, names: &[&str]) -> Option<&str> {
         let found = self.0.iter().rev().find(|(name, _)| names.contains(&&name[..]));
         found.map(|(_, value)| &value[..])
+    }
+
+    fn percent(&self, name: &str, default: u64) -> Result<u64, Refusal> {
+        let Some(value) = self.get(&[name]) else { return Ok(default) };
+        let percent = value.parse().ok().filter(|percent| *percent <= 100);
+        percent.ok_or_else(|| Refusal::new(format!("`{name}` = {value:?}"), "a whole number from 0 to 100"))
     }
 
     fn count(&self, name: &str, default: u64) -> Result<u64, Refusal> {
@@ -520,6 +531,7 @@ mod tests {
             (r#", "bssplit": "4k/50:8k/50""#, "the option `bssplit`"),
             (r#", "random_distribution": "zipf:1.2""#, "the option `random_distribution` = \"zipf:1.2\""),
             (r#", "numjobs": "4""#, "`numjobs` = 4 without `group_reporting`"),
+            (r#", "filename": "/dev/nvme0n1:/dev/nvme1n1""#, "several files"),
             (r#", "numjobs": "0""#, "`numjobs` = \"0\""),
             (r#", "numjobs": "20000", "group_reporting": "1""#, "`iodepth` times `numjobs` is 80000"),
         ] {
@@ -539,6 +551,18 @@ mod tests {
         assert!(changed("clat_ns", "clat_us").contains("no `clat_ns` of its reads"));
         assert!(changed("40000.0", "0.0").contains("reads at a rate of 0 a second"));
         assert!(changed(SOUND, "").contains("no percentiles of its reads"));
+    }
+
+    #[test]
+    fn a_share_of_reads_is_a_percentage() {
+        let sound = direction_of(90_000.0, SOUND);
+        let text = |percent: &str| {
+            let both = format!("\"rw\": \"randrw\", \"rwmixread\": \"{percent}\"");
+            output("", &sound).replace("\"rw\": \"randread\"", &both)
+        };
+        assert!(refused(&text("101")).contains("`rwmixread` = \"101\""));
+        assert!(refused(&text("0")).contains("there are reads"), "0 is a percentage");
+        assert_eq!(read("fio.json", &text("100")).unwrap()[0].read_share, 1.0);
     }
 
     #[test]

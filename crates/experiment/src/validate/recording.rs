@@ -45,16 +45,41 @@ impl Recording {
         let workload = &config.workload;
         let path = workload.path.as_deref().map(|path| experiment.located(config, "workload.path", path));
         let path = path.expect("checked with the configuration").to_string_lossy().into_owned();
-        let options = TraceOptions { completions: true, ..workload.trace_options() };
-        let scan = scan_latencies(&path, &options, workload.requests)?;
+        let scan = scan_latencies(&path, &options(config), workload.requests)?;
         match unsound(&scan) {
             Some(refusal) => Err(refusal.in_file(&path)),
             None => Ok(Self { path, scan }),
         }
     }
 
-    fn source(&self) -> LatencySource {
+    /// Its file.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Name of its format.
+    pub fn format_name(&self) -> &'static str {
+        self.scan.format.name()
+    }
+
+    /// Number of its requests, as far as `workload.requests` lets them pass.
+    pub fn requests(&self) -> u64 {
+        self.scan.requests
+    }
+
+    /// Where its latencies are.
+    pub fn source(&self) -> LatencySource {
         self.scan.format.spec().latencies
+    }
+
+    /// What a latency of it is.
+    pub fn interval(&self) -> Interval {
+        if self.source() == LatencySource::Events { Interval::InDrive } else { Interval::Whole }
+    }
+
+    /// Options that read it with its latencies, of the configuration of its replay.
+    pub fn options(&self, config: &Config) -> TraceOptions {
+        options(config)
     }
 
     /// Replays it on the prepared drive of the experiment.
@@ -62,13 +87,11 @@ impl Recording {
     /// # Errors
     /// A check that failed.
     pub fn compare(&self, prepared: &Prepared<'_>, progress: &dyn Progress) -> Result<ValidatedInput, Failure> {
-        let is_issued = self.source() == LatencySource::Events;
-        let interval = if is_issued { Interval::InDrive } else { Interval::Whole };
+        let interval = self.interval();
         let mut cells = Cells::new(self.source(), interval);
-        let finished = if is_issued {
-            prepared.run_issued(progress, &mut [&mut cells])?
-        } else {
-            prepared.run(false, progress, &mut [&mut cells])?
+        let finished = match interval {
+            Interval::InDrive => prepared.run_issued(progress, &mut [&mut cells])?,
+            Interval::Whole => prepared.run(false, progress, &mut [&mut cells])?,
         };
         let (interval, load) = match interval {
             Interval::InDrive => (
@@ -103,6 +126,7 @@ impl Recording {
             config: finished.result.config,
             cells: compared,
             rates: cells.rates(),
+            rate_distance: None,
             not_compared,
             warnings,
         })
@@ -121,19 +145,24 @@ impl Recording {
         counts.map(|(requests, what)| format!("{} {what}", count(requests))).collect()
     }
 
-    /// Reasons to doubt the comparison that are not certain enough to refuse it.
-    fn doubts(&self) -> Vec<String> {
-        let RecordedLatencies { latencies, lone_reads, .. } = &self.scan;
-        let mut doubts = Vec::new();
+    /// What says that it may be that of a disk: a slow network volume has the same latencies.
+    pub fn disk(&self) -> Option<String> {
+        let lone_reads = &self.scan.lone_reads;
         let fast_ns = lone_reads.percentile(10.0);
-        if lone_reads.count() >= LEAST && fast_ns >= DISK_READ_NS {
-            doubts.push(format!(
+        (lone_reads.count() >= LEAST && fast_ns >= DISK_READ_NS).then(|| {
+            format!(
                 "this may be a disk: of {} reads elsewhere than the request before, with nothing else outstanding, \
                  nine in ten took {} or longer; a read of flash takes a tenth of a millisecond",
                 count(lone_reads.count()),
                 time(fast_ns as f64)
-            ));
-        }
+            )
+        })
+    }
+
+    /// Reasons to doubt the comparison that are not certain enough to refuse it.
+    pub fn doubts(&self) -> Vec<String> {
+        let latencies = &self.scan.latencies;
+        let mut doubts: Vec<String> = self.disk().into_iter().collect();
         let (low, high) = (latencies.percentile(1.0), latencies.percentile(99.0));
         if latencies.count() >= 10 * LEAST && low == high {
             doubts.push(format!(
@@ -143,6 +172,10 @@ impl Recording {
         }
         doubts
     }
+}
+
+fn options(config: &Config) -> TraceOptions {
+    TraceOptions { completions: true, ..config.workload.trace_options() }
 }
 
 /// The first key by which a run does not replay a recording as it was.

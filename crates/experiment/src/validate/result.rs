@@ -41,6 +41,10 @@ pub struct ValidatedInput {
     pub cells: Vec<CellResult>,
     /// Rates.
     pub rates: Vec<RateResult>,
+    /// Of a curve of rates: mean over the bytes of the absolute difference, as a share of the recorded mean rate. The
+    /// null has that mean everywhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_distance: Option<Score>,
     /// What could not be compared, and why.
     pub not_compared: Vec<String>,
     /// Reasons to doubt the comparison.

@@ -8,8 +8,8 @@ use super::{Part, Table};
 /// The tables of a fit, and the lines between them.
 pub fn fit(result: &FitResult) -> Vec<Part> {
     let head = format!(
-        "start: {}; {} cells of {} requests, {} points simulated\nobjective: {}, noise {}\n",
-        result.start,
+        "start: {}; {} cells of at most {} requests, {} points simulated\nobjective: {}, noise {}\n",
+        result.start_in_words(),
         result.cells.len(),
         result.requests,
         result.points,

@@ -40,6 +40,10 @@ fn comparison(one: &ValidatedInput) -> Vec<Part> {
     };
     add(&CELL_COLUMNS, 2, one.cells.iter().flat_map(cell_rows).collect());
     add(&RATE_COLUMNS, 1, one.rates.iter().map(rate_row).collect());
+    if let Some(Score { simulated, null }) = one.rate_distance {
+        let line = format!("distance of the rates: {}, null's {}\n", percent(simulated), percent(null));
+        parts.extend([Part::blank(), Part::Lines(line)]);
+    }
     let notes = [("not compared", &one.not_compared), ("warning", &one.warnings)];
     let notes: String =
         notes.iter().flat_map(|(title, lines)| lines.iter().map(move |line| format!("{title}: {line}\n"))).collect();

@@ -38,6 +38,7 @@ pub fn validation(measurements: usize) -> ValidationResult {
         config: config.clone(),
         cells: vec![cell("read", None), cell("read", Some("to 4 KiB")), cell("write", None)],
         rates: vec![RateResult { quantity: "reads/s".to_owned(), rate: Compared::of(1_000.0, 1_100.0) }],
+        rate_distance: None,
         not_compared: vec!["stalls: fio gives percentiles".to_owned()],
         warnings: vec!["a queue that was never full".to_owned()],
     };

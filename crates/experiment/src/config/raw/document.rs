@@ -318,11 +318,12 @@ impl Reader<'_> {
 }
 
 impl Axis {
-    /// True if a fit takes any value of the key between two ends; of the others it takes those that are listed.
+    /// True if a fit takes any value of the key between two ends; of the others it takes those that are listed. Sizes
+    /// are among these: most are multiples of a page, or powers of two.
     pub fn is_range(&self) -> bool {
-        use Kind::{Energy, Power, Rate, Ratio, Size, Time};
+        use Kind::{Energy, Power, Rate, Ratio, Time};
         let kind = self.key.param().kind;
-        matches!(kind, Size { .. } | Time { .. } | Rate { .. } | Energy { .. } | Power { .. } | Ratio { .. })
+        matches!(kind, Time { .. } | Rate { .. } | Energy { .. } | Power { .. } | Ratio { .. })
     }
 
     /// Refuses a range of a fit that is none: other than two ends, or an end that is not above its beginning.

@@ -1,0 +1,169 @@
+//! A load: what one simulation repeats, a job of fio or a recording, and the cells that it is compared by.
+
+use flashloom_units::{Problems, Refusal};
+
+use super::cell::{Cell, disk};
+use super::combination::Footprint;
+use super::figures::{Figures, Side};
+use super::slices::{Cut, Slices};
+use crate::config::{Config, Experiment, Variant};
+use crate::figures::count;
+use crate::run::{AgedDrive, Failure, Finished, Prepared, Progress};
+use crate::validate::fio_output::MeasuredJob;
+use crate::validate::{ClosedLoad, Recording};
+
+/// A load on the drive of each combination.
+pub struct Load {
+    /// The experiment that repeats it.
+    pub experiment: Experiment,
+    /// What it takes of a drive.
+    pub footprint: Footprint,
+    /// Reasons to doubt it, each with its input.
+    pub warnings: Vec<String>,
+    /// Hash of the requests of a recording; those of a job are drawn.
+    pub sha256: Option<String>,
+    /// The slices of a recording; a job is one cell.
+    slices: Option<Slices>,
+}
+
+/// Makes the experiment of a load, from the options of its workload.
+pub type Make<'a> = &'a dyn Fn(&[String]) -> Result<Experiment, Problems>;
+
+impl Load {
+    /// A job of fio, of which so many requests are simulated, with its cell; `number` is that of the load.
+    ///
+    /// # Errors
+    /// A problem of the experiment, or a job that is not of a flash drive.
+    pub fn job(
+        number: usize,
+        input: &str,
+        job: MeasuredJob,
+        make: Make<'_>,
+        requests: u64,
+    ) -> Result<(Self, Cell), Problems> {
+        if let Some(refusal) = disk(&job) {
+            return Err(refusal.in_file(input).into());
+        }
+        let recorded = [&job.read, &job.write].map(|of| of.as_ref().map(Side::recorded));
+        let footprint = Footprint {
+            outstanding_bytes: u64::from(job.outstanding).saturating_mul(job.block_bytes),
+            writes: job.write.is_some(),
+            ..Footprint::default()
+        };
+        let name = job.name.clone();
+        let closed = ClosedLoad::new(input, job);
+        let mut sets = closed.sets();
+        sets.push(format!("workload.synthetic.requests={requests}"));
+        let experiment = make(&sets)?;
+        let doubts = closed.doubts(&experiment).into_iter();
+        let warnings = doubts.map(|doubt| format!("{input}, job {name:?}: {doubt}")).collect();
+        let cell = Cell {
+            input: input.to_owned(),
+            job: name,
+            words: closed.load(),
+            recorded: Figures(recorded),
+            load: number,
+            part: 0,
+        };
+        Ok((Self { experiment, footprint, warnings, sha256: None, slices: None }, cell))
+    }
+
+    /// A recording with latencies, whose first `slices` times `requests` requests are replayed, with the cells of its
+    /// slices; `number` is that of the load.
+    ///
+    /// # Errors
+    /// A problem of the experiment or the recording, latencies that cannot be those of a flash drive, or a slice of
+    /// which nothing can be compared.
+    pub fn recording(
+        number: usize,
+        input: &str,
+        make: Make<'_>,
+        slices: u64,
+        requests: u64,
+    ) -> Result<(Self, Vec<Cell>), Problems> {
+        let named = ["workload.kind=\"trace\"".to_owned(), format!("workload.path={input:?}")];
+        let most = slices.saturating_mul(requests);
+        let own = make(&named)?.variants[0].config.workload.requests;
+        let limit = format!("workload.requests={}", own.map_or(most, |own| own.min(most)));
+        let mut experiment = make(&[&named[..], &[limit]].concat())?;
+        let recording = Recording::read(&experiment)?;
+        if let Some(found) = recording.disk() {
+            return Err(Refusal::new(found, "a flash drive").in_file(recording.path()).into());
+        }
+        experiment.variants.iter_mut().for_each(|variant| variant.config.completions = true);
+        // Everything that a replay can be refused for, before anything runs.
+        Prepared::new(&experiment)?;
+        let config = &experiment.variants[0].config;
+        let Cut { slices, each, span_bytes, writes, sha256 } = Slices::cut(&recording, config, slices)?;
+        let footprint = Footprint {
+            span_bytes,
+            writes,
+            // How long free pages last, and how many of the others a collection moves, depends on the drive's size.
+            keeps_size: writes,
+            ..Footprint::default()
+        };
+        let issued = if slices.is_issued() { "issued requests" } else { "requests" };
+        let cell = |(part, slice): (usize, &super::slices::Slice)| {
+            let [first, last] = slice.requests.map(count);
+            Cell {
+                input: input.to_owned(),
+                job: format!("slice {} of {}", part + 1, each.len()),
+                words: format!("{}, {issued} {first} to {last} at their recorded times", recording.format_name()),
+                recorded: slice.recorded.clone(),
+                load: number,
+                part,
+            }
+        };
+        let cells = each.iter().enumerate().map(cell).collect();
+        let warnings = recording.doubts().into_iter().map(|doubt| format!("{input}: {doubt}")).collect();
+        Ok((Self { experiment, footprint, warnings, sha256: Some(sha256), slices: Some(slices) }, cells))
+    }
+
+    /// Replaces the runs of the experiment.
+    pub fn lay_out(&mut self, variants: Vec<Variant>) {
+        self.experiment.variants = variants;
+        self.experiment.variants.iter_mut().for_each(|variant| variant.config.completions = self.slices.is_some());
+    }
+
+    /// The experiment with one run alone.
+    pub fn alone(&self, variant: &Variant) -> Experiment {
+        let mut variant = variant.clone();
+        variant.config.completions = self.slices.is_some();
+        self.experiment.alone(variant)
+    }
+
+    /// True if another load is the same measurement.
+    pub fn is(&self, other: &Self) -> bool {
+        match (&self.sha256, &other.sha256) {
+            (None, None) => {
+                self.experiment.variants[0].config.to_json() == other.experiment.variants[0].config.to_json()
+            }
+            (one, two) => one == two,
+        }
+    }
+
+    /// Simulates it with a configuration, and returns the figures of its cells; `None` if the drive's life ends.
+    ///
+    /// # Errors
+    /// A check that failed.
+    pub fn simulate(
+        &self,
+        prepared: &Prepared<'_>,
+        index: usize,
+        config: &Config,
+        drive: Option<&AgedDrive>,
+        progress: &dyn Progress,
+    ) -> Result<Option<Vec<Figures>>, Failure> {
+        let lives = |finished: &Finished| finished.result.end_of_life.is_none();
+        let Some(slices) = &self.slices else {
+            let finished = prepared.run_as(index, config, drive, false, progress, &mut [])?;
+            let host = &finished.host;
+            let both = [&host.read_latency, &host.write_latency];
+            let figures = || vec![Figures(both.map(|latency| Side::of(latency, Some(host.duration_ns))))];
+            return Ok(lives(&finished).then(figures));
+        };
+        let mut observed = slices.observer();
+        let finished = prepared.run_as(index, config, drive, slices.is_issued(), progress, &mut [&mut observed])?;
+        Ok(lives(&finished).then(|| observed.figures()))
+    }
+}
