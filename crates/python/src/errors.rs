@@ -5,7 +5,7 @@ use flashloom::units::{Problem, ProblemPlace, Problems, visible_line};
 use pyo3::prelude::*;
 
 /// Options of the program that problems speak of, and what Python calls them. Texts that it hands in have these names.
-const OPTIONS: [(&str, &str); 7] = [
+const OPTIONS: [(&str, &str); 13] = [
     ("--set", "set"),
     ("--vary", "vary"),
     ("--columns", "columns"),
@@ -13,6 +13,12 @@ const OPTIONS: [(&str, &str); 7] = [
     ("--bounds", "bounds"),
     ("--verify", "verify"),
     ("--skip-unfit", "skip_unfit"),
+    ("--against", "against"),
+    ("--start", "start"),
+    ("--hold-out", "hold_out"),
+    ("--requests", "requests"),
+    ("--slices", "slices"),
+    ("--journal", "journal"),
 ];
 
 /// A text about options in Python's words: `--seeds` is `seeds`, and `--set KEY=VALUE` a dictionary.

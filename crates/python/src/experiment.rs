@@ -201,7 +201,7 @@ pub(crate) fn trim_cache(py: Python<'_>, folder: PathBuf, kept: PathBuf) -> PyRe
 }
 
 /// Threads of a job's own: those of a process that was forked are not there.
-fn pool(raised: &Raised, jobs: usize) -> Result<ThreadPool, Fault> {
+pub(crate) fn pool(raised: &Raised, jobs: usize) -> Result<ThreadPool, Fault> {
     threads::pool(raised, jobs).map_err(|error| Fault::Other(format!("the threads cannot be started: {error}")))
 }
 

@@ -6,6 +6,7 @@ mod engine;
 mod errors;
 mod experiment;
 mod job;
+mod measured;
 mod policy;
 mod rows;
 mod stream;
@@ -41,8 +42,16 @@ mod _flashloom {
         super::text::of_result(json).map_err(|problems| super::errors::Fault::Config(problems).into_exception(py))
     }
 
+    /// A validation or a fit, as the program prints it.
+    #[pyfunction]
+    fn measured(py: Python<'_>, json: &str) -> PyResult<super::text::TextParts> {
+        super::text::of_measured(json).map_err(|problems| super::errors::Fault::Config(problems).into_exception(py))
+    }
+
     #[pymodule_export]
     use super::job::BackgroundJob;
+    #[pymodule_export]
+    use super::measured::{fit, validate};
     #[pymodule_export]
     use super::policy::threads::end_runs;
     #[pymodule_export]

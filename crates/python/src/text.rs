@@ -1,8 +1,10 @@
 //! Results as text: the bytes that the program writes, and the tables that it prints.
 
 use flashloom::experiment::config::Catalog;
+use flashloom::experiment::fit::FitResult;
 use flashloom::experiment::result::{Comparison, RunResult, parse, schema_of};
-use flashloom::report::text::{Part, Table, columns, comparison, hints, missing_bounds, summary};
+use flashloom::experiment::validate::ValidationResult;
+use flashloom::report::text::{Part, Table, columns, comparison, fit, hints, missing_bounds, summary, validation};
 use flashloom::units::{Problem, Problems, visible_json, visible_line};
 use serde_json::Value;
 
@@ -32,6 +34,22 @@ pub(crate) fn of_comparison(catalog: &Catalog, json: &str, names: &[String]) -> 
     let below = missing_bounds(&compared) + &hints(catalog, &compared, &columns);
     let below = (!below.is_empty()).then_some(Part::Lines(below));
     Ok(shown(comparison(&compared, &columns).into_iter().chain(below)))
+}
+
+/// A validation or a fit, as the program prints it.
+pub(crate) fn of_measured(json: &str) -> Result<TextParts, Problems> {
+    Ok(shown(match read(json)? {
+        Measured::Fit(result) => fit(&result),
+        Measured::Validation(result) => validation(&result),
+    }))
+}
+
+/// A result of either kind, which have no field in common but the first.
+#[derive(serde::Deserialize)]
+#[serde(untagged)]
+enum Measured {
+    Fit(Box<FitResult>),
+    Validation(ValidationResult),
 }
 
 fn read<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Problems> {

@@ -7,6 +7,7 @@
 >>> result.host.requests
 2000
 
+`flashloom.validate` holds a drive against measurements of a real one, `flashloom.fit` makes a drive of them.
 `flashloom.sweep` runs an experiment with many values on many processes or machines, `flashloom.tune` searches for good
 ones. `flashloom.explain("ftl.gc")` has help on every key, policy and field; `flashloom.list_policies()` the policies.
 """
@@ -39,6 +40,7 @@ from .errors import (
 )
 from .experiment import Experiment, Page, Section
 from .histogram import Histogram
+from .measured import Fit, Validation, fit, validate
 from .policy import PolicyError
 from .result import Comparison, Record, Result, Run
 from .spaces import Choice, Range, sample
@@ -61,6 +63,7 @@ __all__ = [
     "Error",
     "ExpectationError",
     "Experiment",
+    "Fit",
     "Histogram",
     "InputError",
     "InterruptedRun",
@@ -83,15 +86,18 @@ __all__ = [
     "Table",
     "Trace",
     "UnknownKeyError",
+    "Validation",
     "WorkerError",
     "UnusedKeyWarning",
     "__version__",
     "explain",
+    "fit",
     "list_policies",
     "presets",
     "sample",
     "sweep",
     "tune",
+    "validate",
 ]
 
 _CATALOG = _flashloom.Catalog([])

@@ -10,7 +10,10 @@ __all__ = [
     "trim_cache",
     "visible",
     "summary",
+    "measured",
     "BackgroundJob",
+    "fit",
+    "validate",
     "Stream",
     "Table",
     "Recording",
@@ -26,6 +29,28 @@ def read_source(path: str) -> BackgroundJob: ...
 def trim_cache(folder: str, kept: str) -> None: ...
 def visible(text: str) -> str: ...
 def summary(json: str) -> list[tuple[str, tuple[list[str], int, list[list[str]]] | None]]: ...
+def measured(json: str) -> list[tuple[str, tuple[list[str], int, list[list[str]]] | None]]: ...
+def validate(
+    experiment: tuple[str, str, str],
+    sets: list[str],
+    policies: list[type],
+    against: list[str],
+    requests: int,
+) -> BackgroundJob: ...
+def fit(
+    inputs: list[str],
+    start: str,
+    experiment: tuple[str, str, str] | None,
+    sets: list[str],
+    varies: list[str],
+    hold_out: str,
+    requests: int,
+    slices: int,
+    restarts: int,
+    seed: int,
+    journal: str | None,
+    jobs: int,
+) -> BackgroundJob: ...
 @final
 class Catalog:
     def __new__(cls, policies: list[type]) -> Catalog: ...
