@@ -59,10 +59,7 @@ pub const MISSING: &[(&[&str], &str)] = &[
         "Submission, scheduling, locks and interrupts take no time: on fast drives these are what real schedulers \
          differ by most.",
     ),
-    (
-        &["bfq"],
-        "There is none among the built-in schedulers; kernel/policies compiles the kernel's.",
-    ),
+    (&["bfq"], "There is none among the built-in schedulers; kernel/policies compiles the kernel's."),
 ];
 
 /// A page of all, and one for each.
