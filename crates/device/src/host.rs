@@ -1,7 +1,8 @@
 //! The host above a drive: a block layer, or a bare host that forwards commands unchanged.
 
 use flashloom_host::{
-    Admission, BlockLayer, Completed, Decision, Dispatched, RequestId, Requests, SchedulerStats, Stage, scheduler,
+    Admission, BlockLayer, Class, Completed, Decision, Dispatched, RequestId, Requests, SchedulerStats, Stage,
+    scheduler,
 };
 use flashloom_units::{Figures, Ns, Reader, State, StateError, Violation, Writer, violation};
 use flashloom_workload::Request;
@@ -124,7 +125,7 @@ impl Host {
     pub(crate) fn line_of(&self, request: &Request) -> u32 {
         match self {
             Self::Layer(layer) => layer.line_of(request),
-            Self::Bare(_) => 0,
+            Self::Bare(_) => Class::of(request).at() as u32,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Targets: what a run submits requests to.
 
+use flashloom_host::Class;
 use flashloom_units::{Interrupt, Ns, Problem, StateError};
 use flashloom_workload::Request;
 
@@ -106,9 +107,10 @@ pub trait Target {
     }
 
     /// The line of requests that are refused which this one waits in: only those that wait for the same room need to
-    /// wait for each other. Lines are numbered from 0 on, without large gaps.
-    fn line_of(&self, _request: &Request) -> u32 {
-        0
+    /// wait for each other. Lines are numbered from 0 on, without large gaps. By default synchronous requests wait in
+    /// one, and all others in another.
+    fn line_of(&self, request: &Request) -> u32 {
+        Class::of(request).at() as u32
     }
 
     /// Times of the next event that ends something, and of the next work that the target begins by itself; [`Ns::MAX`]

@@ -235,15 +235,15 @@ impl BlockLayer {
         self.hardware.as_ref().map_or(self.held[0] + self.held[1], |hardware| hardware.held(task))
     }
 
-    /// The line that a request waits in while it is refused: one for each set of tags, or two if some are for reads
-    /// alone. Who waits in another line may be admitted before it.
+    /// The line that a request waits in while it is refused: those of a line wait for the same room. That is the room
+    /// of a class, or tags of a set with the same limit.
     #[inline]
     pub fn line_of(&self, request: &Request) -> u32 {
+        let Some(tags) = &self.tags else { return Class::of(request).at() as u32 };
         let set = self.hardware.as_ref().map_or(0, |hardware| hardware.queue_of(request.task));
-        match &self.tags {
-            Some(tags) if tags.reads != tags.sync_writes => 2 * set + u32::from(request.op != Op::Read),
-            _ => set,
-        }
+        let limits = [tags.reads, tags.sync_writes, tags.async_writes];
+        let first = limits.iter().position(|&limit| limit == tags.open_to(request)).unwrap_or(0);
+        limits.len() as u32 * set + first as u32
     }
 
     /// Returns the next request for the device, or [`Decision::Idle`] while the device is at its queue depth.

@@ -151,5 +151,5 @@ fn run(seed: u64, seen: &mut Seen) {
 fn kyber_agrees_with_the_naive_model() {
     let mut seen = Seen::default();
     (0..SEEDS).for_each(|seed| run(seed, &mut seen));
-    assert!(seen.all().iter().all(|&count| count > 99), "{seen:?}");
+    assert!(seen.all().iter().all(|&count| count > 20), "{seen:?}");
 }

@@ -1,6 +1,5 @@
 //! A run: its loop, and its host side, which the target calls while it processes a timestamp.
 
-use flashloom_host::Class;
 use flashloom_units::{Ns, Problem};
 use flashloom_workload::Op;
 
@@ -146,7 +145,7 @@ impl Run<'_, '_, '_, '_> {
         is_quiet && self.tenants.iter().all(Tenant::is_over)
     }
 
-    /// Admits the requests that are due, each behind the backlog of its workload, line and class.
+    /// Admits the requests that are due, each behind the backlog of its workload and line.
     fn admit_arrivals<T: Target>(&mut self, now: Ns, target: &mut T) -> Result<(), Problem> {
         target.come_to(now).map_err(problem)?;
         let Self { tenants, ledger, held, .. } = self;
@@ -158,7 +157,7 @@ impl Run<'_, '_, '_, '_> {
                     cookie = tenant.enter(ledger, now, request, cookie);
                 }
                 let line = target.line_of(request) as usize;
-                let behind = request.op != Op::Flush && tenant.holds(line, Class::of(request));
+                let behind = request.op != Op::Flush && tenant.holds(line);
                 if behind || target.offer(now, request, cookie).map_err(problem)? == Submitted::Full {
                     tenant.hold(line, request, cookie);
                     *held += 1;
@@ -168,15 +167,15 @@ impl Run<'_, '_, '_, '_> {
         Ok(())
     }
 
-    /// Submits requests of the backlogs: for each line and class, one request of each workload in turn.
+    /// Submits requests of the backlogs: for each line, one request of each workload in turn.
     #[inline(never)] // Most timestamps have no backlog.
     fn offer_again<T: Target>(&mut self, target: &mut T) {
         let now = target.now_ns();
         let lines = self.tenants.iter().map(Tenant::lines).max().unwrap_or(0);
-        for (line, class) in (0..lines).flat_map(|line| Class::BOTH.map(|class| (line, class))) {
+        for line in 0..lines {
             let mut refused = 0;
             while refused < self.tenants.len() {
-                match self.tenants[self.turn].offer_first(now, line, class, target) {
+                match self.tenants[self.turn].offer_first(now, line, target) {
                     Ok(Some(cookie)) => {
                         (self.held, refused) = (self.held - 1, 0);
                         self.ledger.iter_mut().for_each(|ledger| ledger.admitted(now, cookie));

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use flashloom_host::Class;
 use flashloom_units::{NO_INDEX, Ns, Problem};
 use flashloom_workload::{Arrivals, Request};
 
@@ -12,7 +11,7 @@ use crate::outcome::HostReport;
 use crate::status::Status;
 use crate::target::Target;
 
-/// Requests of a class in a line of a workload's backlog, above which the workload stops.
+/// Requests in a line of a workload's backlog, above which the workload stops.
 const BACKLOG: usize = 65_536;
 
 /// A workload of a run that may share its target with others.
@@ -25,8 +24,8 @@ pub struct Tenant<'a> {
     arrival_ns: Ns,
     /// Time of that answer; [`Ns::MAX`] if a request has arrived or completed since, so that it has to be asked again.
     asked_ns: Ns,
-    /// Backlog by line of the target and class: requests that found no room (`nr_requests`), in order of arrival.
-    backlog: Vec<[VecDeque<(Request, u32)>; 2]>,
+    /// Backlog by line of the target: requests that found no room (`nr_requests`), in order of arrival.
+    backlog: Vec<VecDeque<(Request, u32)>>,
     /// True if a line of the backlog is full, so that the workload has to stop.
     is_held_up: bool,
     report: HostReport,
@@ -92,7 +91,7 @@ impl<'a> Tenant<'a> {
         if self.backlog.len() <= line {
             self.backlog.resize_with(line + 1, Default::default);
         }
-        let waiting = &mut self.backlog[line][Class::of(request).at()];
+        let waiting = &mut self.backlog[line];
         waiting.push_back((*request, cookie));
         self.is_held_up |= waiting.len() == BACKLOG;
     }
@@ -102,27 +101,26 @@ impl<'a> Tenant<'a> {
         self.backlog.len()
     }
 
-    /// True if a class has a backlog in a line.
+    /// True if a line has a backlog.
     #[inline]
-    pub(super) fn holds(&self, line: usize, class: Class) -> bool {
-        self.backlog.get(line).is_some_and(|line| !line[class.at()].is_empty())
+    pub(super) fn holds(&self, line: usize) -> bool {
+        self.backlog.get(line).is_some_and(|waiting| !waiting.is_empty())
     }
 
-    /// Submits the first request of a class in a line of the backlog; returns its cookie if it was accepted.
+    /// Submits the first request of a line of the backlog; returns its cookie if it was accepted.
     pub(super) fn offer_first<T: Target>(
         &mut self,
         now: Ns,
         line: usize,
-        class: Class,
         target: &mut T,
     ) -> Result<Option<u32>, Misuse> {
-        let Some(waiting) = self.backlog.get_mut(line).map(|line| &mut line[class.at()]) else { return Ok(None) };
+        let Some(waiting) = self.backlog.get_mut(line) else { return Ok(None) };
         let Some((request, cookie)) = waiting.front() else { return Ok(None) };
         if target.offer(now, request, *cookie)? == Submitted::Full {
             return Ok(None);
         }
         let first = waiting.pop_front();
-        self.is_held_up = self.backlog.iter().flatten().any(|waiting| waiting.len() == BACKLOG);
+        self.is_held_up = self.backlog.iter().any(|waiting| waiting.len() == BACKLOG);
         Ok(first.map(|(_, cookie)| cookie))
     }
 }

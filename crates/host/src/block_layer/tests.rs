@@ -190,12 +190,16 @@ fn the_wait_is_counted_from_arrival_to_dispatch_by_direction() {
 }
 
 #[test]
-fn reads_have_a_line_of_their_own_where_a_limit_leaves_tags_to_them() {
-    use crate::scheduler::mq_deadline::{AsyncDepth, MqDeadline, MqDeadlineParams};
-    let of = |async_depth| {
-        let lab = Lab::new(MqDeadline::new, |params: &mut MqDeadlineParams| params.async_depth = async_depth);
-        [Op::Read, Op::Write].map(|op| lab.layer.line_of(&Request::new(op, 0, 8).with_flags(Request::SYNC)))
+fn requests_wait_in_line_with_those_that_wait_for_the_same_tags() {
+    use crate::scheduler::{kyber::Kyber, mq_deadline::AsyncDepth, mq_deadline::MqDeadline, none::NoScheduler};
+    let lines = |lab: Lab| {
+        let line = |op, flags| lab.layer.line_of(&Request::new(op, 0, 8).with_flags(flags));
+        [line(Op::Read, 0), line(Op::Write, Request::SYNC), line(Op::Write, 0)]
     };
-    assert_eq!(of(AsyncDepth::Tags(96)), [0, 1]);
-    assert_eq!(of(AsyncDepth::NrRequests), [0, 0], "both wait for the same tags");
+    assert_eq!(lines(lab()), [0, 0, 1], "Linux 2.6.32 counts two classes");
+    assert_eq!(lines(Lab::new(NoScheduler::new, |_| {})), [0; 3]);
+    assert_eq!(lines(Lab::new(MqDeadline::new, |_| {})), [0; 3]);
+    let limited = Lab::new(MqDeadline::new, |params| params.async_depth = AsyncDepth::Tags(96));
+    assert_eq!(lines(limited), [0, 1, 1], "the limit leaves tags to reads");
+    assert_eq!(lines(Lab::new(Kyber::new, |_| {})), [0, 0, 2]);
 }
