@@ -228,10 +228,9 @@ impl ReadCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashloom_units::ParamSet;
 
     fn cache(pages: u64, streams: u32) -> ReadCache {
-        let params = ReadCacheParams { capacity_bytes: 4_096 * pages, pages: 2, streams, ..ParamSet::defaults() };
+        let params = ReadCacheParams { capacity_bytes: 4_096 * pages, pages: 2, streams };
         ReadCache::new(&params, 4_096, 10).expect("it has slots")
     }
 
