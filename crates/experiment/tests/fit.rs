@@ -426,7 +426,7 @@ fn recordings_that_cannot_be_those_of_a_flash_drive_are_refused() {
 }
 
 #[test]
-fn a_parameter_may_change_the_capacity_and_its_value_at_the_start_does_not_matter() {
+fn a_parameter_may_change_the_capacity() {
     let lab = Lab::new();
     let inputs = lab.measure(&[], &CELLS[..2], 4_000);
     let cells_from = |share: &str| {
@@ -436,9 +436,11 @@ fn a_parameter_may_change_the_capacity_and_its_value_at_the_start_does_not_matte
         let fit = lab.load_as(&inputs, &asked).unwrap_or_else(|problems| panic!("{problems}"));
         fit.run(Journal::in_memory(), &Quiet).expect("every check holds").cells
     };
-    let (less, more) = (cells_from("0.05"), cells_from("0.6"));
-    assert_eq!(less, more);
-    assert!(less.iter().all(|cell| !cell.errors.is_empty()));
+    // The smaller drive that stands for it is another, so that a few reads meet elsewhere.
+    for cell in ["0.05", "0.6"].into_iter().flat_map(cells_from) {
+        let rate = cell.errors.iter().find(|one| one.quantity == "requests/s").expect("it was compared");
+        assert!(rate.error.abs() < 0.05, "{cell:?}");
+    }
 }
 
 #[test]

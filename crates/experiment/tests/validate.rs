@@ -312,12 +312,13 @@ fn a_load_that_is_not_closed_and_a_queue_that_is_too_short_are_doubted() {
 }
 
 /// A drive with an SLC cache of a quarter of its blocks.
-const CACHED: [&str; 14] = [
+const CACHED: [&str; 15] = [
     "device.bits_per_cell=3",
     "device.program_time=600us",
     "device.program_time_2=600us",
     "device.program_time_3=600us",
     "device.blocks=128",
+    "device.over_provisioning=0.6",
     "device.pages=96",
     "device.slc_program_time=100us",
     "ftl.slc_cache=static",

@@ -3,8 +3,8 @@
 //! ```text
 //! noise        standard deviation of the objective over [`SEEDS`] seeds of the simulation, at the best point
 //! known        the objective of a drive of which every figure is off by a hundredth
-//! as good      an objective of at most that of the best point plus twice the noise, or plus what is known if that is
-//!              more: a load that draws nothing, such as a recording, has no noise
+//! as good      an objective of at most that of the best point plus twice the noise; where nothing is drawn, as in the
+//!              replay of a recording, plus what is known
 //! of a range   the least and the greatest value among all simulated points that are as good: those of the searches,
 //!              and those on both sides of the best point along each parameter, as far as they are as good
 //! of a list    the values of all combinations of which a point is as good
@@ -54,7 +54,7 @@ pub fn spread(evaluator: &Evaluator<'_>, cells: &[usize], search: &Search) -> Re
     let mean = objectives.iter().sum::<f64>() / objectives.len() as f64;
     let squares: f64 = objectives.iter().map(|one| (one - mean).powi(2)).sum();
     let noise = (squares / (objectives.len() - 1) as f64).sqrt();
-    let limit = best.objective + (DEVIATIONS * noise).max(evaluator.known(cells));
+    let limit = best.objective + if noise > 0.0 { DEVIATIONS * noise } else { evaluator.known(cells) };
     let directions: Vec<(usize, f64)> = (0..best.point.len()).flat_map(|side| [(side, -1.0), (side, 1.0)]).collect();
     let along = |(side, sign): (usize, f64)| away(evaluator, cells, best, side, sign, limit);
     let sides = directions.into_par_iter().map(along).collect::<Result<Vec<_>, Failure>>()?;
