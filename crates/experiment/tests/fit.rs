@@ -570,12 +570,17 @@ fn what_cannot_be_fitted_is_refused_with_its_place() {
         ("\"device.read_time\" = [\"9us\", \"4us\"]", "the empty range from 9us to 4us"),
         ("\"device.read_tim\" = [\"9us\", \"40us\"]", "unknown key `read_tim`"),
         ("device.ways = []", "an empty list"),
-        ("device.ways = [1, 2]\n\"device.ways\" = [1, 4]", "`device.ways` is listed twice in [fit]"),
     ] {
         lab.write("start.toml", format!("[fit]\n{written}\n{DRIVE}"));
         let problem = lab.refusal(&inputs, &[]);
         assert!(problem.contains(found) && problem.contains("start.toml:2:"), "{written}: {problem}");
     }
+    lab.write("start.toml", format!("[fit]\ndevice.ways = [1, 2]\n\"device.ways\" = [1, 4]\n{DRIVE}"));
+    let problem = lab.refusal(&inputs, &[]);
+    assert!(
+        problem.contains("`device.ways` is listed twice in [fit]") && problem.contains("start.toml:3:"),
+        "{problem}"
+    );
 }
 
 #[test]
@@ -583,7 +588,7 @@ fn a_measurement_that_is_there_twice_is_refused() {
     let lab = Lab::new();
     let inputs = lab.measure(&[], &CELLS[..2], 2_000);
     let problem = lab.refusal(&[&inputs[..], &inputs[1..]].concat(), &VARIES[..1]);
-    assert!(problem.contains("job \"job\" has the same figures as \"job\" of ") && problem.contains("4k-4.json"));
+    assert!(problem.contains("is the same measurement as \"job\" of ") && problem.contains("4k-4.json"));
 }
 
 #[test]

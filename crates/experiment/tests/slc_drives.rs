@@ -78,7 +78,9 @@ fn the_nm790_has_three_phases_and_the_mean_that_was_measured() {
 #[test]
 fn the_mp44s_has_two_phases_and_the_mean_that_was_measured() {
     let fill = Fill::of("team-group-mp44s-1tb");
-    is_near(fill.rate(0, 22), 4_000.0, 0.02, "the cache");
+    // On a sixteenth of the blocks the knee comes two hundredths of the drive earlier: the blocks that planes keep free
+    // are a larger share.
+    is_near(fill.rate(0, 21), 4_000.0, 0.02, "the cache");
     is_near(fill.rate(26, 98), 100.0, 0.05, "folding");
     is_near(fill.mean, 122.0, 0.1, "mean");
 }

@@ -356,6 +356,7 @@ mod tests {
                     "none" => other.default == Value::Absent || catalog.names(other).contains(value),
                     "true" | "false" => other.accepts(&Value::Flag(true)),
                     "0B" => other.accepts(&Value::Size(0)),
+                    "0%" => other.accepts(&Value::Ratio(0.0)),
                     number if number.parse::<u64>().is_ok() => {
                         other.accepts(&Value::Count(number.parse().unwrap_or(0)))
                     }

@@ -20,6 +20,7 @@ use flashloom_nand::PlaneId;
 
 use super::plane::{CollectionJob, Pace};
 use super::store::{Collector, PageStore};
+use super::watermarks::Watermarks;
 use crate::GcPace;
 use crate::lane::Lane;
 
@@ -41,6 +42,30 @@ impl PageStore {
         let paces = deadlines.into_iter().zip(missing..).filter(|&(pages, missing)| pages < u32::MAX && missing > 0);
         let pace = paces.map(|(pages, missing)| Pace { steps: self.steps_to_gain(job, plane, missing), pages });
         pace.chain(below).reduce(Pace::steeper).unwrap_or(job.share())
+    }
+
+    /// Whether all planes are collected because of the watermarks.
+    #[inline]
+    pub(super) fn is_below_watermarks(&self) -> bool {
+        self.collector.watermarks.as_ref().is_some_and(Watermarks::is_collecting)
+    }
+
+    /// Called when the number of free blocks has changed.
+    #[inline]
+    pub(super) fn note_free_blocks(&mut self) {
+        if self.collector.watermarks.is_some() {
+            self.pass_watermark();
+        }
+    }
+
+    fn pass_watermark(&mut self) {
+        let free = self.blocks.total_free();
+        if self.collector.watermarks.as_mut().is_some_and(|watermarks| watermarks.pass(free)) {
+            // Jobs under way go on at the pace that counts from now on.
+            for job in self.planes.iter_mut().filter_map(|plane| plane.job.as_mut()) {
+                (job.pace, job.paid) = (None, 0);
+            }
+        }
     }
 
     /// True if a lane may open a block. The last free block is for survivors, unless the current collection has room

@@ -15,7 +15,6 @@
 use flashloom_units::Refusal;
 
 use super::plane::{CollectionJob, Pace};
-use super::store::PageStore;
 use crate::FtlParams;
 
 /// The watermarks of a store, and whether the drive is between them on its way up.
@@ -40,6 +39,13 @@ impl Watermarks {
     #[inline]
     pub(super) fn is_collecting(&self) -> bool {
         self.is_collecting
+    }
+
+    /// Takes note of the drive's free blocks; true if collection has begun or ended by them.
+    pub(super) fn pass(&mut self, free: u64) -> bool {
+        let was_collecting = self.is_collecting;
+        self.is_collecting = free < if was_collecting { self.high } else { self.low };
+        self.is_collecting != was_collecting
     }
 
     /// The steps that each page written meanwhile pays for.
@@ -78,33 +84,4 @@ pub(super) fn are_within(params: &FtlParams, (blocks, reach): (u64, u64)) -> Res
 /// A share of the blocks, as a number of whole ones.
 fn blocks_of(share: f64, blocks: u64) -> u64 {
     (share * blocks as f64).ceil() as u64
-}
-
-impl PageStore {
-    /// Whether all planes are collected because of the watermarks.
-    #[inline]
-    pub(super) fn is_below_watermarks(&self) -> bool {
-        self.collector.watermarks.as_ref().is_some_and(Watermarks::is_collecting)
-    }
-
-    /// Called when the number of free blocks has changed.
-    #[inline]
-    pub(super) fn note_free_blocks(&mut self) {
-        if self.collector.watermarks.is_some() {
-            self.pass_watermark();
-        }
-    }
-
-    fn pass_watermark(&mut self) {
-        let free = self.blocks.total_free();
-        let Some(Watermarks { low, high, is_collecting, .. }) = &mut self.collector.watermarks else { return };
-        let was_collecting = *is_collecting;
-        *is_collecting = if was_collecting { free < *high } else { free < *low };
-        if *is_collecting != was_collecting {
-            // Jobs under way go on at the pace that counts from now on.
-            for job in self.planes.iter_mut().filter_map(|plane| plane.job.as_mut()) {
-                (job.pace, job.paid) = (None, 0);
-            }
-        }
-    }
 }
