@@ -478,11 +478,22 @@ static struct policy_join policy_take_join(struct policy *policy)
 	return policy->joins[policy->taken++];
 }
 
+static bool policy_has_work(struct policy *policy)
+{
+	struct elevator_type *type = policy->queue.elevator->type;
+
+	shim = &policy->machine;
+	return !type->ops.has_work || type->ops.has_work(&policy->hctx);
+}
+
 static u32 policy_dispatch(struct policy *policy, u64 now)
 {
 	struct request *rq;
 
 	enter(policy, now);
+	/* As blk-mq does: a scheduler without work is not asked. */
+	if (!policy_has_work(policy))
+		return NONE;
 	rq = policy->queue.elevator->type->ops.dispatch_request(&policy->hctx);
 	if (!rq)
 		return NONE;
@@ -491,14 +502,6 @@ static u32 policy_dispatch(struct policy *policy, u64 now)
 	rq->io_start_time_ns = now;
 	rq->state = MQ_RQ_IN_FLIGHT;
 	return number_of(policy, rq);
-}
-
-static bool policy_has_work(struct policy *policy)
-{
-	struct elevator_type *type = policy->queue.elevator->type;
-
-	shim = &policy->machine;
-	return !type->ops.has_work || type->ops.has_work(&policy->hctx);
 }
 
 static u64 policy_next_timer(struct policy *policy)

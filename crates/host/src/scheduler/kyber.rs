@@ -436,6 +436,10 @@ impl Scheduler for Kyber {
 
     fn dispatch_for(&mut self, now: Ns, _requests: &Requests, queue: u32) -> Choice {
         self.catch_up(now);
+        // The kernel asks no scheduler without work: the batch stays as it is.
+        if !(0..DOMAINS).any(|domain| self.has_work(queue, domain)) {
+            return Choice::Idle;
+        }
         let Batch { domain, sent } = self.batches[queue as usize];
         if sent < BATCH[domain as usize]
             && let Some(id) = self.give(queue)
@@ -450,11 +454,7 @@ impl Scheduler for Kyber {
                 return Choice::Request(id);
             }
         }
-        if (0..DOMAINS).any(|domain| self.has_work(queue, domain)) {
-            Choice::NotBefore(self.ticks.retry(now))
-        } else {
-            Choice::Idle
-        }
+        Choice::NotBefore(self.ticks.retry(now))
     }
 
     fn completed(&mut self, now: Ns, requests: &Requests, id: RequestId) {

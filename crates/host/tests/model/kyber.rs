@@ -358,6 +358,10 @@ impl Kyber {
     /// The answer of the scheduler to a hardware queue.
     fn ask(&mut self, now: Ns, queue: usize) -> Result<usize, Option<Ns>> {
         self.catch_up(now);
+        let waits = |item: &Item| matches!(item.place, Place::Software | Place::DispatchList);
+        if !self.items.iter().any(|item| waits(item) && self.queue(item.task) == queue) {
+            return Err(None);
+        }
         if self.queues[queue].batch < DOMAINS[self.queues[queue].domain].1
             && let Some(at) = self.give(queue)
         {
@@ -370,11 +374,9 @@ impl Kyber {
                 return Ok(at);
             }
         }
-        let waits = |item: &Item| matches!(item.place, Place::Software | Place::DispatchList);
-        let has_work = self.items.iter().any(|item| waits(item) && self.queue(item.task) == queue);
         let hz = u64::from(self.host.hz);
         let retry = self.tick(now) + (3 * hz).div_ceil(1_000);
-        Err(has_work.then(|| (retry * S).div_ceil(hz)))
+        Err(Some((retry * S).div_ceil(hz)))
     }
 
     fn send(&mut self, now: Ns, at: usize) -> Item {

@@ -49,6 +49,18 @@ fn batches_of_domains_take_turns() {
 }
 
 #[test]
+fn a_batch_goes_on_after_a_time_without_requests() {
+    let mut lab = lab(|_| {});
+    lab.reads((0..10).map(|n| 10_000 + n * 100));
+    assert_eq!(lab.serve(99).len(), 10);
+    assert_eq!(lab.start(), Decision::Idle);
+    lab.reads((0..10).map(|n| 10_000 + n * 100));
+    lab.writes([20_000]);
+    let domains: Vec<u64> = lab.serve(99).iter().map(|lba| lba / 10_000).collect();
+    assert_eq!(domains, [vec![1; 6], vec![2], vec![1; 4]].concat());
+}
+
+#[test]
 fn a_domain_alone_begins_batch_after_batch_in_the_order_of_arrival() {
     let mut lab = lab(|_| {});
     let order: Vec<u64> = (0..40).rev().map(|n| n * 100).collect();
