@@ -262,8 +262,15 @@ fn the_recording_of_the_experiment_itself_is_compared_if_no_other_is_named() {
 
 /// What fio would print of a run of this drive.
 fn fio_output(experiment: &str, depth: u32, mean_factor: f64) -> String {
+    fio_output_by(experiment, depth, mean_factor, 0)
+}
+
+/// What fio would print of it if a submission took so many microseconds.
+fn fio_output_by(experiment: &str, depth: u32, mean_factor: f64, submission_us: u32) -> String {
     use flashloom_experiment::config::Source;
+    let submission = format!("workload.submit_time={submission_us}us");
     let sets = [
+        &submission[..],
         "workload.queue_depth=4",
         "workload.replay=closed",
         "workload.synthetic.read_share=1",
@@ -281,7 +288,8 @@ fn fio_output(experiment: &str, depth: u32, mean_factor: f64) -> String {
     format!(
         r#"{{"fio version": "fio-3.35", "jobs": [{{"jobname": "reads",
             "job options": {{"rw": "randread", "iodepth": "{depth}", "ioengine": "io_uring", "direct": "1"}},
-            "read": {{"total_ios": 40000, "iops": {iops}, "clat_ns": {{"mean": {}, "percentile": {{{}}}}}}}}}]}}"#,
+            "read": {{"total_ios": 40000, "iops": {iops}, "slat_ns": {{"mean": {submission_us}e3}},
+            "clat_ns": {{"mean": {}, "percentile": {{{}}}}}}}}}]}}"#,
         latency.mean() * mean_factor,
         percentiles.join(", ")
     )
@@ -303,11 +311,35 @@ fn a_drive_is_near_what_fio_would_have_measured_of_it_and_far_from_one_that_take
 }
 
 #[test]
+fn a_process_submits_its_requests_one_after_another() {
+    let lab = Lab::new();
+    let slow = fio_output_by(DRIVE, 4, 1.0, 25);
+    lab.write("slow.json", &slow).write("at-once.json", slow.replace("25e3", "0"));
+    lab.write(
+        "two.json",
+        slow.replace("\"iodepth\": \"4\"", "\"iodepth\": \"2\", \"numjobs\": \"2\", \"group_reporting\": \"1\""),
+    );
+    let [slow, at_once, two] = &lab.run(&[], &["slow.json", "at-once.json", "two.json"])[..] else { panic!("three") };
+    assert!(slow.rates[0].rate.error.unwrap().abs() < 0.01 && slow.warnings.is_empty(), "{:?}", slow.rates);
+    assert!(slow.cells[0].distance.simulated < 0.02, "{:?}", slow.cells[0].distance);
+    assert!(at_once.rates[0].rate.error.unwrap() > 0.1, "{:?}", at_once.rates);
+    assert_eq!(at_once.rates[0].rate.simulated, two.rates[0].rate.simulated, "processes submit at once");
+    for (time, found) in [("-1", "-1 ns"), ("1e9", "1000000000 ns")] {
+        lab.write("bad.json", fio_output(DRIVE, 4, 1.0).replace("0e3", time));
+        assert!(lab.refusal(&[], &["bad.json"]).contains(found));
+    }
+}
+
+#[test]
 fn a_load_that_is_not_closed_and_a_queue_that_is_too_short_are_doubted() {
     let lab = Lab::new();
     lab.write("deep.json", fio_output(DRIVE, 32, 1.0));
     let warnings = &lab.run(&[], &["deep.json"])[0].warnings;
-    assert!(warnings.iter().any(|one| one.contains("of 32 requests were in the recorded drive on average")));
+    assert!(
+        warnings
+            .iter()
+            .any(|one| one.contains("of 32 requests were in the recorded drive or being submitted on average"))
+    );
     assert!(warnings.iter().any(|one| one.contains("the simulated drive holds 16 requests")), "{warnings:?}");
 }
 

@@ -47,6 +47,8 @@ pub struct Replayed<S> {
     next: Option<Request>,
     /// Requests that a closed loop may issue now; below zero once its depth has fallen.
     credit: i64,
+    /// Time that the submission of a request of a closed loop takes.
+    submit_ns: Ns,
     waver: Option<Waver>,
     tasks: Tasks,
     exhausted: bool,
@@ -56,7 +58,14 @@ impl<S: Source> Replayed<S> {
     /// A replay that has read nothing of its source yet.
     pub fn new(source: S, pace: Pace) -> Self {
         let credit = if let Pace::Closed(depth) = pace { i64::from(depth) } else { 0 };
-        Self { source, pace, next: None, credit, waver: None, tasks: Tasks::default(), exhausted: false }
+        Self { source, pace, next: None, credit, submit_ns: 0, waver: None, tasks: Tasks::default(), exhausted: false }
+    }
+
+    /// The same replay, with a closed loop whose one process takes so long to submit a request, and submits one at a
+    /// time: the request that a completion lets in arrives later by as much, and by those before it.
+    #[must_use]
+    pub fn with_submission(self, submit_ns: Ns) -> Self {
+        Self { submit_ns, ..self }
     }
 
     /// The same replay, with a depth that wavers if its loop is closed and two deep or more: at one request in 256 it
@@ -92,10 +101,13 @@ impl<S: Source> Arrivals for Replayed<S> {
                 Ok(self.next.map(|request| request.arrival_ns))
             }
             Pace::Closed(_) => {
-                if self.next.is_none() && self.credit > 0 {
-                    self.next = self.read()?;
+                if self.next.is_none()
+                    && self.credit > 0
+                    && let Some(request) = self.read()?
+                {
+                    self.next = Some(request.arriving_at(now + self.submit_ns));
                 }
-                Ok(self.next.map(|_| now))
+                Ok(self.next.map(|request| request.arrival_ns))
             }
             Pace::Dependent(speed) => {
                 while self.tasks.waiting < READ_AHEAD
@@ -298,6 +310,24 @@ mod tests {
         assert_eq!(arrivals.next_ns(7), Ok(None));
         arrivals.completed(9, NO_INDEX);
         assert_eq!(arrivals.next_ns(9), Ok(Some(9)));
+    }
+
+    #[test]
+    fn a_closed_loop_submits_one_request_after_another() {
+        let mut list = List((0..4).map(|at| request(at * 1_000, 0, 0)).collect());
+        let mut arrivals = Replayed::new(&mut list, Pace::Closed(2)).with_submission(10);
+        for arrival in [10, 20] {
+            assert_eq!(arrivals.next_ns(arrival - 10), Ok(Some(arrival)));
+            assert_eq!(arrivals.next_ns(arrival - 3), Ok(Some(arrival)), "it is under way");
+            assert_eq!(arrivals.take(arrival).0.arrival_ns, arrival);
+        }
+        assert_eq!(arrivals.next_ns(20), Ok(None));
+        arrivals.completed(100, NO_INDEX);
+        assert_eq!(arrivals.next_ns(100), Ok(Some(110)));
+        arrivals.completed(104, NO_INDEX);
+        assert_eq!(arrivals.next_ns(104), Ok(Some(110)), "the other waits for the process");
+        arrivals.take(110);
+        assert_eq!(arrivals.next_ns(110), Ok(Some(120)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The `[workload]` section of a configuration.
 
-use flashloom_units::{Kind, SlotSpec, Used, Value, choice, params};
+use flashloom_units::{Kind, Ns, S, SlotSpec, Used, Value, choice, params};
 
 use crate::{Addresses, Event, Format, TraceOptions};
 
@@ -57,6 +57,10 @@ params! {
         /// Number of requests outstanding at once in a closed replay.
         queue_depth: u32 => "queue_depth", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(16),
             "Deeper queues keep more chips busy and make each request wait longer.", Used::with("replay", &["closed"]);
+        /// Time that the process of a closed replay takes to submit a request, one request after another.
+        submit_time_ns: Ns => "submit_time", Kind::Time { min: 0, max: S }, Value::Time(0),
+            "A drive that answers fast waits for the process; the latency of a request begins when it is submitted.",
+            Used::with("replay", &["closed"]);
         /// Factor by which recorded times run faster.
         speed: f64 => "speed", Kind::Ratio { min: 1e-6, max: 1e9 }, Value::Ratio(1.0),
             "A recording of a slow device becomes a load for a fast one; think times shrink with it.",

@@ -184,7 +184,8 @@ impl Context {
             Replay::Dependent => Pace::Dependent(params.speed),
         };
         let limited = Limited::new(source, params.requests);
-        Replayed::new(Box::new(fit(limited, self.capacity_sectors, params.addresses, span)), pace)
+        let fitted: Box<dyn Source + 'a> = Box::new(fit(limited, self.capacity_sectors, params.addresses, span));
+        Replayed::new(fitted, pace).with_submission(params.submit_time_ns)
     }
 
     /// Options for reading a recording.

@@ -42,7 +42,7 @@ impl ClosedLoad {
             JobOrder::Sequential => "sequential",
             JobOrder::Random => "random",
         };
-        vec![
+        let mut sets = vec![
             "workload.kind=synthetic".to_owned(),
             "workload.replay=closed".to_owned(),
             format!("workload.queue_depth={outstanding}"),
@@ -50,7 +50,16 @@ impl ClosedLoad {
             format!("workload.synthetic.pattern={pattern}"),
             format!("workload.synthetic.read_share={read_share}"),
             format!("workload.synthetic.request_size={block_bytes}B"),
-        ]
+        ];
+        sets.extend(self.submission_ns().map(|submission_ns| format!("workload.submit_time={submission_ns}ns")));
+        sets
+    }
+
+    /// Mean time of a submission by the one process of the job, if that is known and not nothing: several submit at
+    /// once.
+    fn submission_ns(&self) -> Option<u64> {
+        let submission_ns = self.job.submission_ns().round() as u64;
+        (self.job.processes == 1 && submission_ns > 0).then_some(submission_ns)
     }
 
     /// Makes the runs of an experiment those of this load: ever longer, of at most `limit` requests.
@@ -170,12 +179,14 @@ impl ClosedLoad {
 
     /// Reasons to doubt a comparison with a run of an experiment.
     pub fn doubts(&self, experiment: &Experiment) -> Vec<String> {
-        let (average, outstanding) = (self.job.outstanding_on_average(), self.job.outstanding);
+        let outstanding = self.job.outstanding;
+        let submitting = self.submission_ns().map_or(0.0, |_| self.job.submitting_on_average());
+        let average = self.job.outstanding_on_average() + submitting;
         let mut doubts = Vec::new();
         if average < NEARLY_FULL * f64::from(outstanding) {
             doubts.push(format!(
-                "only {} of {outstanding} requests were in the recorded drive on average (Little's law): the host held \
-                 the others, and the simulation has no such host",
+                "only {} of {outstanding} requests were in the recorded drive or being submitted on average (Little's \
+                 law): the host held the others, and the simulation has no such host",
                 factor(average)
             ));
         }

@@ -1,10 +1,10 @@
 //! The JSON that fio writes of its runs (`--output-format=json`, fio 3): what each job did, how, and how long it took.
 //!
-//! Read are the options of a job, global ones included, the rate and the completion latencies (`clat_ns`) of its reads
-//! and writes, and their percentiles; everything else is left. An option that changes the load in a way that is not
-//! simulated is refused by its name. So are latencies that contradict one another or the rate: by Little's law rate
-//! times mean latency is the number of requests outstanding, which is at most `iodepth` times `numjobs`; and the mean
-//! is at least what the percentiles say.
+//! Read are the options of a job, global ones included, the rate, the mean time of a submission (`slat_ns`) and the
+//! completion latencies (`clat_ns`) of its reads and writes, and their percentiles; everything else is left. An option
+//! that changes the load in a way that is not simulated is refused by its name. So are latencies that contradict one
+//! another or the rate: by Little's law rate times mean latency is the number of requests outstanding, which is at most
+//! `iodepth` times `numjobs`; and the mean is at least what the percentiles say.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -25,6 +25,8 @@ const ROUNDING: f64 = 1.05;
 const BUCKETS: f64 = 1.0 / 32.0;
 /// Least rate: a request in a quarter of an hour.
 const LEAST_IOPS: f64 = 0.001;
+/// Longest mean of a submission, not included.
+const MOST_SUBMISSION_NS: f64 = 1e9;
 /// Longest queue that a closed load keeps.
 const MOST_OUTSTANDING: u64 = 1 << 16;
 
@@ -149,6 +151,8 @@ pub struct MeasuredDirection {
     pub iops: f64,
     /// Mean completion latency, in nanoseconds.
     pub mean_ns: f64,
+    /// Mean time of a submission (`slat_ns`), which the completion latency begins after; 0 if it was not measured.
+    pub submission_ns: f64,
     /// Percentiles of the completion latency, in ascending order.
     pub percentiles: Vec<(f64, Ns)>,
 }
@@ -156,9 +160,21 @@ pub struct MeasuredDirection {
 impl MeasuredJob {
     /// Requests outstanding on average, by Little's law.
     pub fn outstanding_on_average(&self) -> f64 {
-        let of =
-            |direction: &Option<MeasuredDirection>| direction.as_ref().map_or(0.0, |of| of.iops * of.mean_ns / 1e9);
-        of(&self.read) + of(&self.write)
+        self.directions().map(|of| of.iops * of.mean_ns / 1e9).sum()
+    }
+
+    /// Requests that were being submitted on average.
+    pub fn submitting_on_average(&self) -> f64 {
+        self.directions().map(|of| of.iops * of.submission_ns / 1e9).sum()
+    }
+
+    /// Mean time that a process takes to submit a request.
+    pub fn submission_ns(&self) -> f64 {
+        self.submitting_on_average() * 1e9 / self.directions().map(|of| of.iops).sum::<f64>()
+    }
+
+    fn directions(&self) -> impl Iterator<Item = &MeasuredDirection> {
+        self.read.iter().chain(&self.write)
     }
 }
 
@@ -355,8 +371,13 @@ fn direction(name: &str, of: Option<&Direction>) -> Result<Option<MeasuredDirect
         );
         return Err(Refusal::new(found, "percentiles that fit the mean"));
     }
+    let submission_ns = of.slat.as_ref().map_or(0.0, |slat| slat.mean);
+    if !(0.0..MOST_SUBMISSION_NS).contains(&submission_ns) {
+        let found = format!("{name}s of which a submission takes {submission_ns} ns (`slat_ns`)");
+        return Err(Refusal::new(found, "a mean from 0 to below 1 s"));
+    }
     let percentiles = percentiles.clone();
-    Ok(Some(MeasuredDirection { requests: of.requests, iops: of.iops, mean_ns: clat.mean, percentiles }))
+    Ok(Some(MeasuredDirection { requests: of.requests, iops: of.iops, mean_ns: clat.mean, submission_ns, percentiles }))
 }
 
 #[derive(Deserialize)]
@@ -385,8 +406,15 @@ struct Direction {
     #[serde(rename = "total_ios")]
     requests: u64,
     iops: f64,
+    #[serde(rename = "slat_ns")]
+    slat: Option<Slat>,
     #[serde(rename = "clat_ns")]
     clat: Option<Clat>,
+}
+
+#[derive(Deserialize)]
+struct Slat {
+    mean: f64,
 }
 
 #[derive(Deserialize)]

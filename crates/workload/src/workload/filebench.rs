@@ -20,7 +20,7 @@ pub(super) fn policy() -> Policy<dyn Workload> {
 
 /// Refuses the keys of open-loop replay: a thread's next step depends only on what it waited for.
 fn of_others(site: &Site<'_>) -> Option<Refusal> {
-    let name = site.asked(&["path", "replay", "queue_depth", "speed", "addresses"])?;
+    let name = site.asked(&["path", "replay", "queue_depth", "submit_time", "speed", "addresses"])?;
     let found = format!("`{name}` with `kind` = \"{}\"", SPEC.name);
     let expected = format!("the keys of [workload.{}] alone", SPEC.name);
     Some(Refusal::new(found, expected).at([format!("workload.{name}")]))

@@ -37,6 +37,7 @@ fn of_others(site: &Site<'_>) -> Option<Refusal> {
         "skip_bad_lines",
         "replay",
         "queue_depth",
+        "submit_time",
         "speed",
         "addresses",
         "requests",

@@ -8,7 +8,7 @@ use crate::config::checked::Settings;
 
 /// Keys that a configuration is written without while they have their defaults: they came after results had been
 /// published with the hash of theirs, and drives saved with it.
-const LEFT_OUT: [&str; 13] = [
+const LEFT_OUT: [&str; 14] = [
     "device.reliability",
     "device.read_cache",
     "device.readahead_pages",
@@ -22,6 +22,7 @@ const LEFT_OUT: [&str; 13] = [
     "ftl.slc_when_full",
     "ftl.slc_fold_threshold",
     "ftl.slc_flush_delay",
+    "workload.submit_time",
 ];
 
 /// True if a key is written out with this value.
