@@ -12,7 +12,7 @@ SEED ?= 1
 # How long `make fuzz` stays with each target: a minute, unless the command line says otherwise.
 SECONDS := 60
 
-# The folder of recordings that `make acceptance` reads.
+# The folder of recordings that `make acceptance` and others read.
 TRACES ?= traces
 
 # What `make site` builds the documents with, and checks their links with.
@@ -53,7 +53,7 @@ WHEEL = rm -rf $(PYTHON)/wheels; $(MATURIN) build --quiet --locked \
 # Followed by the folder of the program whose numbers the package has to have.
 TRY = $(PACKAGE)/try $(PYTHON)
 
-.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce docs site kernel test-kernel test-kernel-debug test-kernel-patches test-blktests test-policies judge acceptance-policies test-report requirements acceptance replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
+.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce which-scheduler docs site kernel test-kernel test-kernel-debug test-kernel-patches test-blktests test-policies judge acceptance-policies test-report requirements acceptance replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -108,6 +108,11 @@ expectations: ## Runs the experiments that say what they expect; one that does n
 
 reproduce: ## Rehearses the reproduction of every paper, with shortened workloads.
 	cargo run --locked --release --quiet -- reproduce all --quick --out target/reproduction
+
+# What was run is kept in target/ and not run again.
+which-scheduler: ## Runs the schedulers of today over the recordings in TRACES, and writes the tables of the page.
+	cargo build --locked --release
+	experiments/which_scheduler.py target/release/flashloom $(TRACES) target/which-scheduler docs/which-scheduler.md
 
 # The wheel is built as the tests are, and takes the crates that `unit` compiled: a release build takes minutes more. It
 # is installed as a user would install it; nothing is tried from the source.

@@ -360,17 +360,27 @@ impl Engine {
     /// Submits a request to the host, for the first time or again; false if the host is full.
     #[inline(never)] // As `step`.
     fn enter(&mut self, request: &Request, cookie: u32) -> bool {
-        match self.host.submit(self.now, request, cookie) {
-            Entry::Queued => {
-                self.tell_admission(request);
-                true
-            }
-            Entry::Full => false,
-            Entry::Sent(command) => {
-                self.tell_admission(request);
-                self.send(&command);
-                true
-            }
+        let entry = self.host.submit(self.now, request, cookie);
+        let is_accepted = !matches!(entry, Entry::Full);
+        if is_accepted {
+            self.tell_admission(request);
+        }
+        if let Entry::Sent(command) = entry {
+            self.send(&command);
+        }
+        if self.host.is_unplugged() {
+            self.send_unplugged();
+        }
+        is_accepted
+    }
+
+    /// Sends what an emptied plug has brought to the scheduler, and for which the drive has room.
+    #[cold]
+    fn send_unplugged(&mut self) {
+        while !self.has_stopped()
+            && let Some(command) = self.host.dispatch_unplugged(self.now)
+        {
+            self.send(&command);
         }
     }
 

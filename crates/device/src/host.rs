@@ -93,6 +93,20 @@ impl Host {
         }
     }
 
+    /// True if [`Self::dispatch_unplugged`] has to be called, see [`BlockLayer::is_unplugged`].
+    #[inline]
+    pub(crate) fn is_unplugged(&self) -> bool {
+        matches!(self, Self::Layer(layer) if layer.is_unplugged())
+    }
+
+    /// The next command to dispatch before the moment is over.
+    pub(crate) fn dispatch_unplugged(&mut self, now: Ns) -> Option<Dispatched> {
+        match self {
+            Self::Layer(layer) => layer.dispatch_unplugged(now),
+            Self::Bare(_) => None,
+        }
+    }
+
     /// Ends a command that the drive completed; calls `each` for every original request in it.
     #[inline]
     pub(crate) fn complete(&mut self, now: Ns, id: RequestId, mut each: impl FnMut(&Completed)) {

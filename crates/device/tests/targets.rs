@@ -150,6 +150,25 @@ fn workloads_that_wait_for_room_take_turns() {
     assert!((one / other - 1.0).abs() < 0.02, "{one} and {other} ns");
 }
 
+/// Forty reads of one moment, downwards. With a plug the drive takes one of the first 32 before the others are known.
+#[test]
+fn the_drive_takes_from_a_full_plug_before_the_moment_is_over() {
+    let run = Run::new(unbuffered(plain_device()));
+    let first_of = |plug| {
+        let host = HostParams { queue_depth: 1, plug, ..HostParams::defaults() };
+        let setup = BlockLayer::setup(&host, run.setup.device.capacity_sectors());
+        let scheduler = scheduler::builtin().choose("mq-deadline", &[]).unwrap().build(&setup).unwrap();
+        let mut engine = Engine::new(BlockLayer::new(&host, scheduler), Drive::new(&run.setup).unwrap(), MS);
+        engine.start_timing(&plain_nand());
+        let requests: Vec<Request> = (0..40).rev().map(|n| request(0, Op::Read, n * 1_000, 8)).collect();
+        let mut kept = Kept::default();
+        let mut arrivals = replayed(&requests, Pace::Timestamps(1.0));
+        Simulation::new(engine).run(&mut arrivals, Ns::MAX, &mut [&mut kept]).map(drop).unwrap();
+        kept.served.iter().min_by_key(|served| served.dispatched_ns).expect("they are served").request.lba
+    };
+    assert_eq!([false, true].map(first_of), [0, 8_000]);
+}
+
 /// Task 0 floods the hardware queue of its processor. Task 1 has one of its own, so its reads do not wait in the host
 /// behind those that find no tag, alone or behind a queue of a host; with one hardware queue they do.
 #[test]

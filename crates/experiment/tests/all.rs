@@ -31,6 +31,7 @@ mod slc_drives;
 mod support;
 mod validate;
 mod walk;
+mod which_scheduler;
 mod which_stack;
 mod workload;
 mod write_amplification;

@@ -24,6 +24,8 @@
 //! only a part. If it serves several hardware queues ([`Scheduler::serves`]), each of them has such a set, and its own
 //! queue depth.
 //!
+//! With [`HostParams::plug`] such a scheduler gets what a task submits at one moment in lists (`plugging`).
+//!
 //! A flush has no address to sort by: it goes to the device before any request in the scheduler, and `nr_requests`
 //! does not count it.
 
@@ -36,11 +38,14 @@ use crate::end_index::EndIndex;
 use crate::hardware_queues::{HardwareQueues, Step};
 use crate::id::RequestId;
 use crate::params::HostParams;
+use crate::plug::Plug;
 use crate::queue_map::QueueMap;
 use crate::requests::{Class, Completed, Direction, Queued, Requests, Stage};
 use crate::scheduler::{Choice, Join, Merge, Scheduler, SchedulerSetup, Serves};
 use crate::stats::SchedulerStats;
 use crate::tags::Tags;
+
+mod plugging;
 
 /// Result of submitting a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +107,9 @@ impl Dispatched {
     }
 }
 
+/// Stages of requests that the block layer holds and the device does not.
+const WAITS: [Stage; 3] = [Stage::Plugged, Stage::Queued, Stage::Taken];
+
 /// The host's block layer above one device.
 pub struct BlockLayer {
     scheduler: Box<dyn Scheduler>,
@@ -126,14 +134,18 @@ pub struct BlockLayer {
     merging: bool,
     /// True if the scheduler decides on merges, so that `ends` stays empty.
     merges_itself: bool,
+    /// The plug, if the scheduler gets one.
+    plug: Option<Box<Plug>>,
+    /// True if a plug was emptied and its moment is not over.
+    is_unplugged: bool,
 }
 
 flashloom_units::state! {
     BlockLayer {
         nested requests, ends;
         policy scheduler;
-        nested stats, hardware;
-        value flushes, held, queued, in_flight, last_direction;
+        nested stats, hardware, plug;
+        value flushes, held, queued, in_flight, last_direction, is_unplugged;
         fixed queue_depth, nr_requests, tags, max_request_bytes, merging, merges_itself;
     }
 }
@@ -158,6 +170,8 @@ impl BlockLayer {
             hardware: (serves != Serves::One).then(hardware),
             tags: scheduler.tags(),
             merges_itself: scheduler.merges_itself(),
+            plug: (params.plug && scheduler.merges_itself()).then(|| Box::new(Plug::new(params.linux))),
+            is_unplugged: false,
             scheduler,
             requests: Requests::new(capacity),
             ends: EndIndex::new(capacity),
@@ -184,6 +198,9 @@ impl BlockLayer {
             return Admission::Queued;
         }
         debug_assert!(request.sectors > 0, "only a flush has no length");
+        if self.plug.is_some() {
+            self.leave_to(now, request.task);
+        }
         let merges = self.merges(request.op, request.flags);
         // With none queued there is nothing to merge with.
         let may_merge = merges && self.queued > 0;
@@ -198,24 +215,37 @@ impl BlockLayer {
             self.stats.merged += 1;
             return Admission::Merged;
         }
-        if !self.has_room(request) {
+        if !self.has_room(request) && !self.makes_room(now, request) {
             return Admission::Full;
         }
         let member = self.requests.admit(request, cookie);
         let id = self.requests.queue(request, member);
-        let deadline_ns = self.scheduler.insert(now, &self.requests, id);
-        self.requests.set_deadline(id, deadline_ns);
-        if merges && !self.merges_itself {
-            self.ends.insert(&self.requests, id);
-        }
         self.held[Class::of(request).at()] += 1;
         self.queued += 1;
         self.stats.inserted += 1;
         if let Some(hardware) = &mut self.hardware {
-            hardware.queued(request.task);
+            hardware.admitted(request.task);
+        }
+        if self.plug.is_some() {
+            self.add_to_plug(now, id);
+            return Admission::Queued;
+        }
+        self.insert(now, id);
+        if merges && !self.merges_itself {
+            self.ends.insert(&self.requests, id);
+        }
+        Admission::Queued
+    }
+
+    /// Gives a request that was admitted to the scheduler.
+    #[inline]
+    fn insert(&mut self, now: Ns, id: RequestId) {
+        let deadline_ns = self.scheduler.insert(now, &self.requests, id);
+        self.requests.set_deadline(id, deadline_ns);
+        if let Some(hardware) = &mut self.hardware {
+            hardware.queued(self.requests[id].task);
         }
         self.join_by_scheduler();
-        Admission::Queued
     }
 
     /// True if `nr_requests`, or the scheduler's set of tags, allows this request to be queued. A request that merges
@@ -246,9 +276,20 @@ impl BlockLayer {
         limits.len() as u32 * set + first as u32
     }
 
-    /// Returns the next request for the device, or [`Decision::Idle`] while the device is at its queue depth.
+    /// Returns the next request for the device, or [`Decision::Idle`] while the device is at its queue depth. All that
+    /// is submitted at this moment has been.
     #[inline]
     pub fn dispatch(&mut self, now: Ns) -> Decision {
+        if self.plug.is_some() {
+            self.empty_plug(now);
+            self.is_unplugged = false;
+        }
+        self.run(now)
+    }
+
+    /// Asks for the next request of those that the scheduler has.
+    #[inline]
+    fn run(&mut self, now: Ns) -> Decision {
         if self.hardware.is_some() {
             return self.run_hardware_queues(now);
         }
@@ -451,6 +492,9 @@ impl BlockLayer {
     }
 
     fn merge_by_scheduler(&mut self, now: Ns, request: &Request, cookie: u32) -> bool {
+        if self.plug.is_some() && self.merge_in_plug(request, cookie) {
+            return true;
+        }
         let Some(Merge { into, is_front }) = self.scheduler.merge(now, &self.requests, request) else { return false };
         if is_front {
             self.requests.grow_front(into, request, cookie);
@@ -580,11 +624,8 @@ impl BlockLayer {
 
     fn classes_add_up(&self) -> bool {
         let in_pool = |class| {
-            let all = [Stage::Queued, Stage::Taken, Stage::InFlight].map(|stage| self.requests.at_stage(stage));
-            all.into_iter()
-                .flatten()
-                .filter(|&id| self.requests[id].op != Op::Flush && self.requests[id].class() == class)
-                .count() as u32
+            let all = WAITS.into_iter().chain([Stage::InFlight]).flat_map(|stage| self.requests.at_stage(stage));
+            all.filter(|&id| self.requests[id].op != Op::Flush && self.requests[id].class() == class).count() as u32
         };
         Class::BOTH.iter().all(|&class| self.held[class.at()] == in_pool(class))
     }
@@ -596,9 +637,10 @@ impl BlockLayer {
     pub fn check(&self) -> Result<(), Violation> {
         let SchedulerStats { inserted, merged, dispatched, completed, .. } = self.stats;
         let (queued, in_flight, flushes) = (self.queued(), u64::from(self.in_flight), self.flushes.len() as u64);
-        let listed = self.requests.count(Stage::Queued) + self.requests.count(Stage::Taken) + flushes;
+        let sum =
+            |count: fn(&Requests, Stage) -> u64| WAITS.map(|stage| count(&self.requests, stage)).iter().sum::<u64>();
+        let (listed, waiting) = (sum(Requests::count) + flushes, sum(Requests::count_members) + flushes);
         let held = self.requests.count(Stage::InFlight);
-        let waiting = self.requests.count_members(Stage::Queued) + self.requests.count_members(Stage::Taken) + flushes;
         let members = waiting + self.requests.count_members(Stage::InFlight);
         let counters = violation!(
             "inserted {inserted}, merged {merged}, dispatched {dispatched}, completed {completed}, queued {queued} \

@@ -95,11 +95,14 @@ impl HardwareQueues {
         self.queues[self.map.queue_of(task) as usize].in_flight < self.queue_depth
     }
 
-    /// Follows the queueing of a request, which runs its queue.
+    /// Follows a request that took a tag of the block layer.
+    pub fn admitted(&mut self, task: u32) {
+        self.of(task).held += 1;
+    }
+
+    /// Follows a request that came to the scheduler, which runs its queue.
     pub fn queued(&mut self, task: u32) {
-        let queue = self.of(task);
-        queue.held += 1;
-        queue.is_due = true;
+        self.of(task).is_due = true;
     }
 
     /// Follows the end of a request that was joined to another one.

@@ -15,6 +15,7 @@ mod lab;
 mod merging;
 mod orders;
 mod params;
+mod plug;
 mod queue_map;
 mod requests;
 pub mod scheduler;

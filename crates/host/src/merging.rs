@@ -32,9 +32,9 @@ impl Merging {
         Self { max_sectors: setup.max_request_sectors, closed: vec![false; setup.requests as usize] }
     }
 
-    /// Allows a request of the pool that was just queued to merge.
-    pub fn open(&mut self, id: RequestId) {
-        self.closed[id.at()] = false;
+    /// Allows a request of the pool that was just queued to merge, unless another one did not fit it in its plug.
+    pub fn open(&mut self, requests: &Requests, id: RequestId) {
+        self.closed[id.at()] = requests[id].is_closed;
     }
 
     /// True if a queued request may merge with anything.

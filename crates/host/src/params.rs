@@ -18,6 +18,9 @@ choice! {
 /// The schedulers of blk-mq, which know tags, software queues and hardware queues.
 const OF_BLK_MQ: &[&str] = &["none", "mq-deadline", "kyber"];
 
+/// The schedulers to which a plug makes no difference: those of before blk-mq, and none, which always has one.
+const UNPLUGGED: &[&str] = &["noop", "deadline", "anticipatory", "cfq", "fios", "pardispatcher", "none"];
+
 params! {
     /// Parameters of the host's block layer: its scheduler and its limits.
     pub struct HostParams {
@@ -41,6 +44,12 @@ params! {
         /// True to merge adjacent requests.
         merging: bool => "merging", Kind::Flag, Value::Flag(true),
             "Merging saves commands in sequential workloads; without it every request reaches the device as issued.";
+        /// True to plug, as blk-mq does: what a task submits at one moment is collected, merged with the one before it
+        /// and given to mq-deadline or kyber 32 requests at a time, which the device then takes from. `none` always
+        /// does.
+        plug: bool => "plug", Kind::Flag, Value::Flag(false),
+            "With it the order is Linux's where a task submits much at once: more than 32 requests are sorted in \
+             parts, and in a part only neighbours merge at once.", Used::without("scheduler", UNPLUGGED);
         /// Version of Linux that `none`, `mq-deadline` and `kyber` are taken from.
         linux: Linux => "linux", Kind::Choice(Linux::CHOICES), Value::Name("6.12"),
             "Take that of the host: the two differ in what a batch continues with, in the limits on asynchronous \

@@ -23,6 +23,8 @@ pub enum Stage {
     InFlight,
     /// Taken from the scheduler, waiting in its hardware queue for a tag of the device.
     Taken,
+    /// In the plug of its task, before the scheduler gets it.
+    Plugged,
 }
 
 /// A request of the block layer, grown by merging.
@@ -49,6 +51,8 @@ pub struct Queued {
     pub handle: u8,
     /// Stage.
     pub stage: Stage,
+    /// True if it merges no more because another one did not fit while it was in a plug.
+    pub is_closed: bool,
     first_member: u32,
     last_member: u32,
 }
@@ -207,6 +211,7 @@ impl Requests {
             queue: 0,
             handle: 0,
             stage: Stage::Free,
+            is_closed: false,
             first_member: NO_INDEX,
             last_member: NO_INDEX,
         };
@@ -260,6 +265,7 @@ impl Requests {
             queue: request.queue,
             handle: request.handle,
             stage: Stage::Queued,
+            is_closed: false,
             first_member: member,
             last_member: member,
         };
@@ -311,6 +317,23 @@ impl Requests {
         assert!(matches!(slot.stage, Stage::Queued | Stage::Taken), "only a request that waits is dispatched");
         slot.stage = Stage::InFlight;
         slot.dispatched_ns = now;
+    }
+
+    /// Marks a request that was just queued as collected in a plug.
+    pub(crate) fn plug(&mut self, id: RequestId) {
+        self.slots[id.at()].stage = Stage::Plugged;
+    }
+
+    /// Marks a request that left its plug as waiting in the scheduler.
+    pub(crate) fn unplug(&mut self, id: RequestId) {
+        let slot = &mut self.slots[id.at()];
+        assert_eq!(slot.stage, Stage::Plugged, "only a request in a plug leaves one");
+        slot.stage = Stage::Queued;
+    }
+
+    /// Lets a request of a plug merge no more.
+    pub(crate) fn close(&mut self, id: RequestId) {
+        self.slots[id.at()].is_closed = true;
     }
 
     /// Marks a request as taken from the scheduler before the device has a tag for it.

@@ -89,6 +89,12 @@ pub trait Scheduler: Component {
     /// Adds a request, and returns the deadline of its dispatch, `Ns::MAX` for none.
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns;
 
+    /// Adds the requests of an emptied plug, in the order of submission, and returns their deadlines in that order.
+    /// None, and nothing added, if they are to be inserted one by one, each followed by its joins: as by default.
+    fn insert_list(&mut self, _now: Ns, _requests: &Requests, _list: &[RequestId]) -> Option<Vec<Ns>> {
+        None
+    }
+
     /// Returns the first request, in the scheduler's order, that begins where `incoming` ends; none if the scheduler
     /// does not sort or does not want front merges.
     fn front_merge_candidate(&self, _requests: &Requests, _incoming: &Request) -> Option<RequestId> {

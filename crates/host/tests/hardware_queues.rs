@@ -216,6 +216,9 @@ fn conserves(name: &str, params: &HostParams, steps: &[Step]) -> Result<(), Test
                 let lba = if op == Op::Flush { 0 } else { lba };
                 let request = Request::new(op, lba, sectors).arriving_at(host.now).of_task(task);
                 queued += u64::from(host.layer.submit(host.now, &request, cookie as u32) != Admission::Full);
+                while let Some(sent) = host.layer.dispatch_unplugged(host.now) {
+                    host.held.push((sent.lba, sent.id));
+                }
             }
             Step::Send => drop(host.send()),
             Step::Complete { .. } if host.held.is_empty() => {}
@@ -250,12 +253,12 @@ proptest! {
         steps in prop::collection::vec(step(), 1..200),
         (processors, share) in (1..7u32, 0..7u32),
         (queue_depth, nr_requests) in (1..4u32, 1..9u32),
-        is_new in any::<bool>(),
+        (is_new, plug) in any::<(bool, bool)>(),
     ) {
         let linux = if is_new { Linux::V6_12 } else { Linux::V6_1 };
         let hardware_queues = 1 + share % processors;
         let defaults = HostParams::defaults();
-        let params = HostParams { processors, hardware_queues, queue_depth, nr_requests, linux, ..defaults };
+        let params = HostParams { processors, hardware_queues, queue_depth, nr_requests, linux, plug, ..defaults };
         for name in BLK_MQ {
             conserves(name, &params, &steps)?;
         }

@@ -11,6 +11,8 @@ mount -t cgroup2 cgroup2 /sys/fs/cgroup || fail "there are no control groups"
 modprobe configfs 2>/dev/null
 mount -t configfs none /sys/kernel/config || fail "there is no configfs"
 modprobe "$scheduler" 2>/dev/null
+# Tests choose "deadline", a name that the kernel knows only once the module is there.
+modprobe mq-deadline 2>/dev/null
 # Every disk, and what each of them has then.
 cat >/etc/udev/rules.d/60-scheduler.rules <<RULES
 SUBSYSTEM!="block", GOTO="end"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * blk-mq in small: one hardware queue, one software queue, and what each of
- * the calls of policy.h takes a request through. Of blk-mq.c, blk-mq-sched.c,
+ * blk-mq in small: hardware queues, a software queue for each processor, and
+ * what each of the calls of policy.h takes a request through. Of blk-mq.c, blk-mq-sched.c,
  * blk-mq-tag.c and blk-ioc.c it does what schedulers see; tasks, tags and the
  * device's queue are the simulator's.
  */
@@ -34,9 +34,9 @@ struct policy {
 	struct backing_dev_info bdi;
 	struct blk_mq_tag_set tag_set;
 	struct blk_mq_tags sched_tags;
-	struct blk_mq_ctx ctx;
-	struct blk_mq_ctx *ctxs[1];
-	struct blk_mq_hw_ctx hctx;
+	struct blk_mq_ctx *ctxs;
+	struct blk_mq_hw_ctx *hctxs;
+	u32 queues;
 	struct sbitmap limits;
 	struct task *tasks[TASK_CHAINS];
 	u32 capacity;
@@ -117,6 +117,8 @@ static void run_as(struct policy *policy, const struct policy_request *request)
 
 	task->context.ioprio = request->ioprio;
 	shim->task = &task->task;
+	/* The data of a processor is that of the present one; there is no other. */
+	policy->queue.queue_ctx = &policy->ctxs[request->processor];
 }
 
 struct io_cq *ioc_lookup_icq(struct request_queue *q)
@@ -238,6 +240,37 @@ static void set_limits(struct queue_limits *limits, const struct policy_setup *s
 	limits->logical_block_size = limits->physical_block_size = 512;
 }
 
+static void set_queues(struct policy *policy, const struct policy_setup *setup)
+{
+	policy->queues = setup->queues;
+	policy->ctxs = shim_allocate(setup->processors * sizeof(*policy->ctxs));
+	policy->hctxs = shim_allocate(setup->queues * sizeof(*policy->hctxs));
+	policy->queue.hctx_table.entry = policy->hctxs;
+	for (u32 at = 0; at < setup->queues; at++) {
+		struct blk_mq_hw_ctx *hctx = &policy->hctxs[at];
+
+		hctx->queue = &policy->queue;
+		hctx->queue_num = at;
+		hctx->ctxs = shim_allocate(setup->processors * sizeof(*hctx->ctxs));
+		hctx->sched_tags = &policy->sched_tags;
+		hctx->flags = BLK_MQ_F_SHOULD_MERGE;
+		INIT_LIST_HEAD(&hctx->dispatch);
+	}
+	for (u32 at = 0; at < setup->processors; at++) {
+		struct blk_mq_hw_ctx *hctx = &policy->hctxs[setup->queue_of[at]];
+		struct blk_mq_ctx *ctx = &policy->ctxs[at];
+
+		ctx->queue = &policy->queue;
+		ctx->cpu = at;
+		for (int type = 0; type < HCTX_MAX_TYPES; type++) {
+			INIT_LIST_HEAD(&ctx->rq_lists[type]);
+			ctx->hctxs[type] = hctx;
+			ctx->index_hw[type] = hctx->nr_ctx;
+		}
+		hctx->ctxs[hctx->nr_ctx++] = ctx;
+	}
+}
+
 static struct policy *policy_new(const char *name, const struct policy_setup *setup)
 {
 	static bool is_registered;
@@ -264,31 +297,16 @@ static struct policy *policy_new(const char *name, const struct policy_setup *se
 	policy->disk.part0 = &policy->whole;
 	policy->whole.bd_nr_sectors = setup->device_sectors;
 	q->nr_requests = setup->nr_requests;
-	q->nr_hw_queues = 1;
+	q->nr_hw_queues = setup->queues;
 	q->tag_set = &policy->tag_set;
 	policy->tag_set.queue_depth = setup->queue_depth;
-	policy->tag_set.nr_hw_queues = 1;
+	policy->tag_set.nr_hw_queues = setup->queues;
 	INIT_LIST_HEAD(&q->icq_list);
 	set_limits(&q->limits, setup);
 #ifdef QUEUE_FLAG_NONROT
 	blk_queue_flag_set(QUEUE_FLAG_NONROT, q);
 #endif
-	q->hctx_table.entry = &policy->hctx;
-	q->queue_ctx = &policy->ctx;
-
-	policy->ctxs[0] = &policy->ctx;
-	policy->ctx.queue = q;
-
-	for (int type_at = 0; type_at < HCTX_MAX_TYPES; type_at++) {
-		INIT_LIST_HEAD(&policy->ctx.rq_lists[type_at]);
-		policy->ctx.hctxs[type_at] = &policy->hctx;
-	}
-	policy->hctx.queue = q;
-	policy->hctx.ctxs = policy->ctxs;
-	policy->hctx.nr_ctx = 1;
-	policy->hctx.sched_tags = &policy->sched_tags;
-	policy->hctx.flags = BLK_MQ_F_SHOULD_MERGE;
-	INIT_LIST_HEAD(&policy->hctx.dispatch);
+	set_queues(policy, setup);
 	policy->sched_tags.nr_tags = setup->nr_requests;
 	if (sbitmap_queue_init_node(&policy->sched_tags.bitmap_tags, setup->nr_requests, -1, false, GFP_KERNEL, 0) ||
 	    sbitmap_init_node(&policy->limits, setup->nr_requests, -1, GFP_KERNEL, 0, false, true))
@@ -297,8 +315,10 @@ static struct policy *policy_new(const char *name, const struct policy_setup *se
 	run_as(policy, &(struct policy_request){ });
 	if (type->ops.init_sched(q, type))
 		shim_bug(__FILE__, __LINE__, "the scheduler does not start");
-	if (type->ops.init_hctx && type->ops.init_hctx(&policy->hctx, 0))
-		shim_bug(__FILE__, __LINE__, "the scheduler does not start on its queue");
+	for (u32 at = 0; at < policy->queues; at++) {
+		if (type->ops.init_hctx && type->ops.init_hctx(&policy->hctxs[at], at))
+			shim_bug(__FILE__, __LINE__, "the scheduler does not start on a queue");
+	}
 	return policy;
 }
 
@@ -329,19 +349,23 @@ static void policy_free(struct policy *policy)
 			finish(rq);
 	}
 	while (policy->queued) {
-		struct request *rq = type->ops.dispatch_request(&policy->hctx);
+		for (u32 at = 0; at < policy->queues; at++) {
+			struct request *rq;
 
-		if (rq) {
-			policy->queued--;
-			finish(rq);
-		} else {
-			/* A second is longer than any scheduler idles. */
-			advance_to(policy->machine.now_ns + NSEC_PER_SEC);
+			while ((rq = type->ops.dispatch_request(&policy->hctxs[at]))) {
+				policy->queued--;
+				finish(rq);
+			}
 		}
+		/* A second is longer than any scheduler idles. */
+		advance_to(policy->machine.now_ns + NSEC_PER_SEC);
 	}
 	exit_icqs(q);
-	if (type->ops.exit_hctx)
-		type->ops.exit_hctx(&policy->hctx, 0);
+	for (u32 at = 0; at < policy->queues; at++) {
+		if (type->ops.exit_hctx)
+			type->ops.exit_hctx(&policy->hctxs[at], at);
+		free(policy->hctxs[at].ctxs);
+	}
 	if (type->ops.exit_sched)
 		type->ops.exit_sched(elevator);
 	kobject_put(&elevator->kobj);
@@ -358,6 +382,8 @@ static void policy_free(struct policy *policy)
 			task = next;
 		}
 	}
+	free(policy->hctxs);
+	free(policy->ctxs);
 	free(policy->joins);
 	free(policy);
 }
@@ -429,27 +455,20 @@ static u64 deadline_of(struct request *rq)
 	return strcmp(name, "bfq") ? NEVER : rq->fifo_time;
 }
 
-static void hand_over(struct policy *policy, struct request *rq, bool at_head)
+static void hand_over(struct blk_mq_hw_ctx *hctx, struct list_head *list, bool at_head)
 {
-	LIST_HEAD(list);
-
-	policy->queued++;
-	list_add(&rq->queuelist, &list);
-	policy->queue.elevator->type->ops.insert_requests(&policy->hctx, &list, at_head);
+	hctx->queue->elevator->type->ops.insert_requests(hctx, list, at_head);
 }
 
-static u64 policy_insert(struct policy *policy, u64 now, u32 id, const struct policy_request *request)
+static void prepare(struct policy *policy, u64 now, u32 id, const struct policy_request *request)
 {
 	struct elevator_type *type = policy->queue.elevator->type;
 	struct request *rq = &policy->requests[id];
 
-	enter(policy, now);
-	begin(policy);
-	run_as(policy, request);
 	memset(rq, 0, sizeof(*rq));
 	rq->q = &policy->queue;
-	rq->mq_ctx = &policy->ctx;
-	rq->mq_hctx = &policy->hctx;
+	rq->mq_ctx = &policy->ctxs[request->processor];
+	rq->mq_hctx = rq->mq_ctx->hctxs[HCTX_TYPE_DEFAULT];
 	rq->bio = rq->biotail = new_bio(request);
 	rq->cmd_flags = rq->bio->bi_opf;
 	rq->rq_flags = RQF_USE_SCHED;
@@ -467,8 +486,25 @@ static u64 policy_insert(struct policy *policy, u64 now, u32 id, const struct po
 	RB_CLEAR_NODE(&rq->rb_node);
 	if (type->ops.prepare_request)
 		type->ops.prepare_request(rq);
-	hand_over(policy, rq, false);
-	return deadline_of(rq);
+}
+
+/* A plug is inserted as one list, as by blk_mq_dispatch_plug_list(). */
+static void policy_insert(struct policy *policy, u64 now, u32 length, const u32 *ids,
+			  const struct policy_request *requests, u64 *deadlines)
+{
+	LIST_HEAD(list);
+
+	enter(policy, now);
+	begin(policy);
+	for (u32 at = 0; at < length; at++) {
+		run_as(policy, &requests[at]);
+		prepare(policy, now, ids[at], &requests[at]);
+		list_add_tail(&policy->requests[ids[at]].queuelist, &list);
+	}
+	policy->queued += length;
+	hand_over(policy->requests[ids[0]].mq_hctx, &list, false);
+	for (u32 at = 0; at < length; at++)
+		deadlines[at] = deadline_of(&policy->requests[ids[at]]);
 }
 
 static struct policy_join policy_take_join(struct policy *policy)
@@ -478,28 +514,27 @@ static struct policy_join policy_take_join(struct policy *policy)
 	return policy->joins[policy->taken++];
 }
 
-static bool policy_has_work(struct policy *policy)
+static bool policy_has_work(struct policy *policy, u32 queue)
 {
 	struct elevator_type *type = policy->queue.elevator->type;
 
 	shim = &policy->machine;
-	return !type->ops.has_work || type->ops.has_work(&policy->hctx);
+	return !type->ops.has_work || type->ops.has_work(&policy->hctxs[queue]);
 }
 
-static u32 policy_dispatch(struct policy *policy, u64 now)
+static u32 policy_dispatch(struct policy *policy, u64 now, u32 queue)
 {
 	struct request *rq;
 
 	enter(policy, now);
 	/* As blk-mq does: a scheduler without work is not asked. */
-	if (!policy_has_work(policy))
+	if (!policy_has_work(policy, queue))
 		return NONE;
-	rq = policy->queue.elevator->type->ops.dispatch_request(&policy->hctx);
+	rq = policy->queue.elevator->type->ops.dispatch_request(&policy->hctxs[queue]);
 	if (!rq)
 		return NONE;
 	policy->queued--;
 	policy->started++;
-	rq->io_start_time_ns = now;
 	rq->state = MQ_RQ_IN_FLIGHT;
 	return number_of(policy, rq);
 }
@@ -513,12 +548,13 @@ static u64 policy_next_timer(struct policy *policy)
 	return fine ? fine->expires_ns : NEVER;
 }
 
-static void policy_complete(struct policy *policy, u64 now, u32 id)
+static void policy_complete(struct policy *policy, u64 now, u32 id, u64 started)
 {
 	struct elevator_type *type = policy->queue.elevator->type;
 	struct request *rq = &policy->requests[id];
 
 	enter(policy, now);
+	rq->io_start_time_ns = started;
 	rq->state = MQ_RQ_COMPLETE;
 	if (type->ops.completed_request)
 		type->ops.completed_request(rq, now);
@@ -531,6 +567,7 @@ static u64 policy_requeue(struct policy *policy, u64 now, u32 id)
 {
 	struct elevator_type *type = policy->queue.elevator->type;
 	struct request *rq = &policy->requests[id];
+	LIST_HEAD(list);
 
 	enter(policy, now);
 	begin(policy);
@@ -538,8 +575,10 @@ static u64 policy_requeue(struct policy *policy, u64 now, u32 id)
 	rq->state = MQ_RQ_IDLE;
 	if (type->ops.requeue_request)
 		type->ops.requeue_request(rq);
+	list_add(&rq->queuelist, &list);
+	policy->queued++;
 	/* BLK_MQ_INSERT_AT_HEAD, or true. */
-	hand_over(policy, rq, true);
+	hand_over(rq->mq_hctx, &list, true);
 	return deadline_of(rq);
 }
 
@@ -551,8 +590,8 @@ static u32 policy_tags(struct policy *policy, u64 now, const struct policy_reque
 
 	enter(policy, now);
 	run_as(policy, request);
-	data.ctx = &policy->ctx;
-	data.hctx = &policy->hctx;
+	data.ctx = &policy->ctxs[request->processor];
+	data.hctx = data.ctx->hctxs[HCTX_TYPE_DEFAULT];
 	if (type->ops.limit_depth)
 		type->ops.limit_depth(data.cmd_flags, &data);
 	if (!data.shallow_depth || data.shallow_depth >= policy->queue.nr_requests)

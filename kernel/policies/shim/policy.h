@@ -23,12 +23,17 @@ struct policy_setup {
 	uint64_t device_sectors;
 	/* What random numbers begin with; with 0 all of them are 0. */
 	uint64_t seed;
+	/* Processors, hardware queues, and the hardware queue of each processor. */
+	uint32_t processors, queues;
+	const uint32_t *queue_of;
 };
 
 struct policy_request {
 	uint64_t sector;
 	uint32_t sectors;
 	uint32_t task;
+	/* The one that the task runs on. */
+	uint32_t processor;
 	uint32_t op;
 	/* Class and level as Linux numbers them. */
 	uint16_t ioprio;
@@ -58,19 +63,22 @@ struct policy_calls {
 	int (*store)(struct policy *policy, const char *attribute, const char *text);
 	int (*show)(struct policy *policy, const char *attribute, char *text);
 	struct policy_merge (*merge)(struct policy *policy, uint64_t now, const struct policy_request *request);
-	/* Returns the deadline, or NEVER. */
-	uint64_t (*insert)(struct policy *policy, uint64_t now, uint32_t id, const struct policy_request *request);
+	/* Inserts a list of one task's requests, of so many ids, and writes the deadline of each, or NEVER. */
+	void (*insert)(struct policy *policy, uint64_t now, uint32_t length, const uint32_t *ids,
+		       const struct policy_request *requests, uint64_t *deadlines);
 	/* The next of the joins that the last merge or insertion made; `gone` is NONE after the last. */
 	struct policy_join (*take_join)(struct policy *policy);
-	uint32_t (*dispatch)(struct policy *policy, uint64_t now);
-	bool (*has_work)(struct policy *policy);
+	/* The next request for a hardware queue. */
+	uint32_t (*dispatch)(struct policy *policy, uint64_t now, uint32_t queue);
+	bool (*has_work)(struct policy *policy, uint32_t queue);
 	/* When the next timer is due that may change what is dispatched, or NEVER. */
 	uint64_t (*next_timer)(struct policy *policy);
-	void (*complete)(struct policy *policy, uint64_t now, uint32_t id);
+	/* A request has completed that was sent to the device at `started`. */
+	void (*complete)(struct policy *policy, uint64_t now, uint32_t id, uint64_t started);
 	uint64_t (*requeue)(struct policy *policy, uint64_t now, uint32_t id);
 	/* Tags below which such a request gets one. */
 	uint32_t (*tags)(struct policy *policy, uint64_t now, const struct policy_request *request);
-	/* Requests that the scheduler holds and that are at the device. */
+	/* Requests that the scheduler holds, and those that it has given and that have not completed. */
 	void (*count)(struct policy *policy, uint32_t *queued, uint32_t *started);
 };
 

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::Mutex;
 
 use flashloom_host::scheduler::{Choice, Join, Merge};
-use flashloom_host::{RequestId, Requests, Scheduler, SchedulerSetup, Stage, Tags};
+use flashloom_host::{QueueMap, RequestId, Requests, Scheduler, SchedulerSetup, Serves, Stage, Tags};
 use flashloom_units::{Component, Figure, MS, Ns, Param, Refusal, S, Value, Violation, violation};
 use flashloom_workload::{Op, Priority, PriorityClass, Request};
 
@@ -57,6 +57,9 @@ pub struct Compiled {
     calls: &'static Calls,
     running: NonNull<Running>,
     params: &'static [Param],
+    queues: QueueMap,
+    /// How it deals with several hardware queues.
+    serves: Serves,
     now: Ns,
     merges: Merges,
 }
@@ -92,12 +95,14 @@ fn ioprio(flags: u8) -> u16 {
     class << 13 | u16::from(priority.level())
 }
 
-fn incoming(request: &Request) -> Incoming {
+/// A request, of a task that runs on a processor.
+fn incoming(request: &Request, processor: u32) -> Incoming {
     let Request { lba, sectors, task, op, flags, queue, handle, .. } = *request;
     Incoming {
         sector: lba,
         sectors,
         task,
+        processor,
         op: match op {
             Op::Read => 0,
             Op::Discard => 2,
@@ -126,7 +131,12 @@ impl Compiled {
         setup: &SchedulerSetup,
         seed: u64,
     ) -> Result<Self, Refusal> {
+        // kyber has queues for each; the others have one order for all.
+        let serves = if name == "kyber" { Serves::Each } else { Serves::Any };
         let name = CString::new(name).expect("names have no zero in them");
+        let queues = setup.queues;
+        // A task with the number of a processor runs on it.
+        let queue_of: Vec<u32> = (0..queues.processors()).map(|processor| queues.queue_of(processor)).collect();
         let kernel_setup = Setup {
             capacity: setup.requests,
             queue_depth: setup.queue_depth,
@@ -134,6 +144,9 @@ impl Compiled {
             max_sectors: u32::try_from(setup.max_request_sectors).unwrap_or(u32::MAX),
             device_sectors: setup.capacity_sectors,
             seed,
+            processors: queues.processors(),
+            queues: queues.queues(),
+            queue_of: queue_of.as_ptr(),
         };
         let calls = version.calls();
         let running = {
@@ -141,7 +154,7 @@ impl Compiled {
             // SAFETY: name and setup outlive the call.
             unsafe { (calls.new)(name.as_ptr(), &kernel_setup) }
         };
-        let mut compiled = Self { calls, running, params, now: 0, merges: Merges::default() };
+        let mut compiled = Self { calls, running, params, queues, serves, now: 0, merges: Merges::default() };
         compiled.store(values)?;
         Ok(compiled)
     }
@@ -186,11 +199,33 @@ impl Compiled {
         (error == 0).then(|| shown.to_string_lossy().trim_end().to_owned())
     }
 
+    /// Inserts a list of requests in one call, and returns their deadlines.
+    fn insert_into(&mut self, now: Ns, requests: &Requests, list: &[RequestId]) -> Vec<Ns> {
+        self.now = now;
+        let as_they_came = |id: &RequestId| {
+            let queued = &requests[*id];
+            let request = Request::new(queued.op, queued.lba, queued.sectors).of_task(queued.task);
+            let request = request.on_queue(queued.queue).with_handle(queued.handle);
+            let request = incoming(&request.with_flags(queued.flags), self.queues.processor_of(queued.task));
+            Incoming { is_alone: request.is_alone || queued.is_closed, ..request }
+        };
+        let incoming: Vec<Incoming> = list.iter().map(as_they_came).collect();
+        let ids: Vec<u32> = list.iter().map(|id| id.0).collect();
+        let mut deadlines = vec![Ns::MAX; list.len()];
+        let length = list.len() as u32;
+        // SAFETY: as the type says; the three have an entry for each request.
+        unsafe {
+            (self.calls.insert)(self.running, now, length, ids.as_ptr(), incoming.as_ptr(), deadlines.as_mut_ptr());
+        }
+        deadlines
+    }
+
     fn tags_for(&self, op: u32, is_sync: bool) -> u32 {
         let request = Incoming {
             sector: 0,
             sectors: 8,
             task: 0,
+            processor: 0,
             op,
             ioprio: 0,
             is_sync,
@@ -227,13 +262,11 @@ impl Scheduler for Compiled {
     }
 
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
-        self.now = now;
-        let queued = &requests[id];
-        let request = Request::new(queued.op, queued.lba, queued.sectors).of_task(queued.task);
-        let request = request.on_queue(queued.queue).with_handle(queued.handle);
-        let request = incoming(&request.with_flags(queued.flags));
-        // SAFETY: as the type says.
-        unsafe { (self.calls.insert)(self.running, now, id.0, &request) }
+        self.insert_into(now, requests, &[id])[0]
+    }
+
+    fn insert_list(&mut self, now: Ns, requests: &Requests, list: &[RequestId]) -> Option<Vec<Ns>> {
+        Some(self.insert_into(now, requests, list))
     }
 
     fn merges_itself(&self) -> bool {
@@ -242,8 +275,9 @@ impl Scheduler for Compiled {
 
     fn merge(&mut self, now: Ns, _requests: &Requests, request: &Request) -> Option<Merge> {
         self.now = now;
+        let request = incoming(request, self.queues.processor_of(request.task));
         // SAFETY: as the type says.
-        let merged = unsafe { (self.calls.merge)(self.running, now, &incoming(request)) };
+        let merged = unsafe { (self.calls.merge)(self.running, now, &request) };
         let into = some(merged.into)?;
         if merged.is_front {
             self.merges.front += 1;
@@ -267,14 +301,23 @@ impl Scheduler for Compiled {
         unsafe { (self.calls.requeue)(self.running, now, id.0) }
     }
 
-    fn dispatch(&mut self, now: Ns, _requests: &Requests) -> Choice {
+    fn serves(&self) -> Serves {
+        if self.queues.queues() == 1 { Serves::One } else { self.serves }
+    }
+
+    fn dispatch(&mut self, now: Ns, requests: &Requests) -> Choice {
+        self.dispatch_for(now, requests, 0)
+    }
+
+    fn dispatch_for(&mut self, now: Ns, _requests: &Requests, queue: u32) -> Choice {
         self.now = now;
-        // SAFETY: as the type says.
-        if let Some(id) = some(unsafe { (self.calls.dispatch)(self.running, now) }) {
+        // SAFETY: as the type says, and the queue is one of the setup's.
+        if let Some(id) = some(unsafe { (self.calls.dispatch)(self.running, now, queue) }) {
             return Choice::Request(id);
         }
-        // SAFETY: as the type says.
-        let (has_work, timer) = unsafe { ((self.calls.has_work)(self.running), (self.calls.next_timer)(self.running)) };
+        // SAFETY: likewise.
+        let (has_work, timer) =
+            unsafe { ((self.calls.has_work)(self.running, queue), (self.calls.next_timer)(self.running)) };
         let tick_ns = S / u64::from(HZ);
         let retry = if has_work { (now / tick_ns + RETRY_TICKS) * tick_ns } else { Ns::MAX };
         match retry.min(timer) {
@@ -283,10 +326,10 @@ impl Scheduler for Compiled {
         }
     }
 
-    fn completed(&mut self, now: Ns, _requests: &Requests, id: RequestId) {
+    fn completed(&mut self, now: Ns, requests: &Requests, id: RequestId) {
         self.now = now;
         // SAFETY: as the type says.
-        unsafe { (self.calls.complete)(self.running, now, id.0) };
+        unsafe { (self.calls.complete)(self.running, now, id.0, requests[id].dispatched_ns) };
     }
 
     fn reconfigure(&mut self, _requests: &Requests, values: &[Value]) -> Result<(), Refusal> {
@@ -298,13 +341,14 @@ impl Scheduler for Compiled {
         // SAFETY: as the type says.
         unsafe { (self.calls.count)(self.running, &mut queued, &mut started) };
         let is_not_flush = |id: &RequestId| requests[*id].op != Op::Flush;
-        let [waiting, at_device] =
-            [Stage::Queued, Stage::InFlight].map(|stage| requests.at_stage(stage).filter(is_not_flush).count() as u32);
-        if (queued, started) == (waiting, at_device) {
+        let [waiting, taken, at_device] = [Stage::Queued, Stage::Taken, Stage::InFlight]
+            .map(|stage| requests.at_stage(stage).filter(is_not_flush).count() as u32);
+        if (queued, started) == (waiting, taken + at_device) {
             return Ok(());
         }
         Err(violation!(
-            "{waiting} requests wait and {at_device} are at the device, in the kernel {queued} and {started}"
+            "{waiting} requests wait, {taken} for a tag of the device, and {at_device} are there; in the kernel \
+             {queued} wait and {started} were given"
         ))
     }
 }

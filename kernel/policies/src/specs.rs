@@ -2,8 +2,8 @@
 
 use flashloom_host::scheduler::kyber::KyberParams;
 use flashloom_host::scheduler::mq_deadline::MqDeadlineParams;
-use flashloom_host::{Scheduler, SchedulerSetup};
-use flashloom_units::{Kind, MS, Param, Policy, PolicySpec, S, Statistic, Value};
+use flashloom_host::{HostParams, QueueMap, Scheduler, SchedulerSetup};
+use flashloom_units::{Kind, MS, Param, ParamSet, Policy, PolicySpec, S, Statistic, Value};
 
 use crate::compiled::{Compiled, Version};
 
@@ -84,7 +84,9 @@ static SPECS: [(PolicySpec, Version, &str); 6] = [
 pub fn policies() -> Vec<Policy<dyn Scheduler>> {
     let policy = |(spec, version, name): &'static (PolicySpec, Version, &str)| {
         Policy::<dyn Scheduler>::new(spec, move |values: &[Value], setup: &SchedulerSetup| {
-            Ok(Box::new(Compiled::new(*version, name, spec.params, values, setup, SEED)?))
+            // The keys of the host name the built-in schedulers as those that serve several.
+            let setup = SchedulerSetup { queues: QueueMap::new(&HostParams::defaults()), ..*setup };
+            Ok(Box::new(Compiled::new(*version, name, spec.params, values, &setup, SEED)?))
         })
     };
     SPECS.iter().map(policy).collect()

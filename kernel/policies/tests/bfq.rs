@@ -1,14 +1,22 @@
-//! bfq as compiled: every request comes out once, and again in the same order.
+//! bfq as compiled: every request comes out once, and again in the same order; tasks share by weight, and an
+//! interactive one is served beside a flood.
 
+use std::collections::{BTreeMap, VecDeque};
+
+use flashloom_host::scheduler::builtin;
 use flashloom_host::{Admission, BlockLayer, Decision, HostParams, RequestId};
 use flashloom_kernel_policies::policies;
 use flashloom_units::{MS, Ns, ParamSet, Prng, US, Value};
 use flashloom_workload::{Op, Priority, PriorityClass, Request};
 
+/// A block layer with a compiled scheduler, or with a built-in one of that name.
 fn layer(name: &str, host: &HostParams, set: &[(&str, Value)]) -> BlockLayer {
-    let policy = policies().into_iter().find(|policy| policy.spec.name == name).expect("it is one of them");
-    let scheduler = policy.with(set).expect("in range").build(&BlockLayer::setup(host, 1 << 30)).expect("in order");
-    BlockLayer::new(host, scheduler)
+    let setup = BlockLayer::setup(host, 1 << 30);
+    let scheduler = match policies().into_iter().find(|policy| policy.spec.name == name) {
+        Some(policy) => policy.with(set).expect("in range").build(&setup),
+        None => builtin().choose(name, set).expect("it is one of them").build(&setup),
+    };
+    BlockLayer::new(host, scheduler.expect("in order"))
 }
 
 /// Random submissions, completions and times; returns what was dispatched when.
@@ -99,5 +107,111 @@ fn shares_of_a_saturated_device_follow_the_weights() {
             println!("{name}: levels {levels:?}: {first} and {second} sectors, {ratio:.3} for {expected}");
             assert!((ratio / expected - 1.0).abs() < 0.05, "{name}: {ratio} for {expected}");
         }
+    }
+}
+
+/// An interactive task beside a flood.
+#[derive(Clone, Copy)]
+struct Beside<'a> {
+    /// Attributes of the scheduler.
+    set: &'a [(&'static str, Value)],
+    /// Priorities of the interactive task and of the flood.
+    priorities: [Priority; 2],
+    /// When the interactive task begins; the flood begins at 0.
+    begins_ns: Ns,
+}
+
+impl Default for Beside<'_> {
+    fn default() -> Self {
+        Self { set: &[], priorities: [BEST_EFFORT; 2], begins_ns: 0 }
+    }
+}
+
+/// A task reads 8 sectors at random places, one request at a time, beside one that keeps 128 writes of 128 sectors
+/// outstanding. Who finds no tag stands in line, as in the program. The device takes 31 and serves one after the other,
+/// a read in 100 us and a write in 500 us. Returns the reads and writes of the ten seconds in which both run.
+fn interactive(name: &str, beside: &Beside<'_>) -> [u64; 2] {
+    let Beside { set, priorities, begins_ns } = *beside;
+    let host = HostParams { nr_requests: 256, merging: false, ..HostParams::defaults() };
+    let mut layer = layer(name, &host, set);
+    let mut random = Prng::new(1);
+    let (mut now, mut outstanding, mut served) = (0, [0, 0], [0, 0]);
+    let mut lines: BTreeMap<u32, VecDeque<Request>> = BTreeMap::new();
+    let mut held: VecDeque<(RequestId, usize)> = VecDeque::new();
+    while now < begins_ns + 10_000 * MS {
+        for (task, op, most, sectors) in [(1, Op::Write, 128, 128), (0, Op::Read, 1, 8)] {
+            while outstanding[task] < most && (task == 1 || now >= begins_ns) {
+                let request = Request::new(op, 128 * random.below(1 << 22), sectors).of_task(task as u32);
+                let request = request.arriving_at(now).with_flags(Request::SYNC).with_priority(priorities[task]);
+                lines.entry(layer.line_of(&request)).or_default().push_back(request);
+                outstanding[task] += 1;
+            }
+        }
+        for line in lines.values_mut() {
+            while line.front().is_some_and(|first| layer.submit(now, first, 0) != Admission::Full) {
+                line.pop_front();
+            }
+        }
+        let wakes_ns = loop {
+            match layer.dispatch(now) {
+                Decision::Dispatch(sent) => held.push_back((sent.id, sent.task as usize)),
+                Decision::NotBefore(time) => break time,
+                Decision::Idle => break Ns::MAX,
+            }
+        };
+        let Some((id, task)) = held.pop_front() else {
+            assert!(wakes_ns < Ns::MAX, "{name} has requests, at {now} ns");
+            now = wakes_ns;
+            continue;
+        };
+        now += [100 * US, 500 * US][task];
+        layer.complete(now, id, |_| {});
+        outstanding[task] -= 1;
+        served[task] += u64::from(now >= begins_ns);
+    }
+    served
+}
+
+const BOTH: [&str; 2] = ["linux-6-1-bfq", "linux-6-12-bfq"];
+const BEST_EFFORT: Priority = Priority::new(PriorityClass::BestEffort, 4);
+
+/// Reads of the interactive task under a scheduler, printed.
+fn reads(name: &str, beside: &Beside<'_>) -> u64 {
+    let [reads, writes] = interactive(name, beside);
+    let begins_ms = beside.begins_ns / MS;
+    println!("{name}: {:?}, {begins_ms} ms after the flood: {reads} reads and {writes} writes", beside.set);
+    reads
+}
+
+/// On a drive that does not rotate and has a queue, bfq makes one queue of tasks whose first requests come within 180
+/// ms of each other, if they have one priority: the reads then stand behind the flood, as without a scheduler.
+#[test]
+fn tasks_that_begin_together_are_one_queue_of_bfq() {
+    let plain = Beside::default();
+    let [none, mq_deadline, kyber] = ["none", "mq-deadline", "kyber"].map(|name| reads(name, &plain));
+    assert!(3 * none < mq_deadline && mq_deadline < kyber, "{none}, {mq_deadline}, {kyber}");
+    for name in BOTH {
+        let bfq = reads(name, &plain);
+        assert!((bfq as f64 / none as f64 - 1.0).abs() < 0.1, "{bfq}, of none {none}");
+        let set = &[("low_latency", Value::Flag(false))];
+        let [within, after] = [170, 190].map(|ms| reads(name, &Beside { set, begins_ns: ms * MS, ..plain }));
+        assert!(within < 2 * none && after > 3 * none, "{within} and {after}, of none {none}");
+    }
+}
+
+/// A task that comes later is weighted up for three seconds; one of a higher weight always goes before the flood, for
+/// which bfq leaves the drive idle. Otherwise its reads wait for what the drive has, as under kyber.
+#[test]
+fn bfq_favours_an_interactive_task_that_comes_later_or_has_more_weight() {
+    let later = Beside { begins_ns: 1_000 * MS, ..Beside::default() };
+    let kyber = reads("kyber", &later);
+    for name in BOTH {
+        let favoured = reads(name, &later);
+        assert!(favoured > 10 * kyber, "{favoured}, of kyber {kyber}");
+        let not_favoured = reads(name, &Beside { set: &[("low_latency", Value::Flag(false))], ..later });
+        assert!((not_favoured as f64 / kyber as f64 - 1.0).abs() < 0.1, "{not_favoured}, of kyber {kyber}");
+        let levels = [0, 7].map(|level| Priority::new(PriorityClass::BestEffort, level));
+        let weighted = reads(name, &Beside { priorities: levels, ..Beside::default() });
+        assert!(weighted > 100 * kyber, "{weighted}, of kyber {kyber}");
     }
 }

@@ -3,13 +3,17 @@
 //!
 //! Both are behind a block layer of the simulator, which leaves merging to them. A run draws its own mix of operations
 //! and priorities, its limits and its attributes; addresses are few, so that requests touch, overlap and begin alike.
+//! A third of the runs has several processors, up to one for each task, most of them with several hardware queues; a
+//! hint of kyber's tokens is one for all of them, as in the built-in one. In half of the runs requests come in plugs,
+//! which the compiled scheduler gets as one list and the built-in one request by request; what is done within a plug is
+//! the block layer's of both, and judged by its own tests.
 //! Seeds go on until so many choices were compared as FLASHLOOM_CHOICES says; a failure prints the seed, and
 //! FLASHLOOM_SEED=seed repeats that run alone.
 
 use std::collections::BTreeMap;
 
 use flashloom_host::scheduler::builtin;
-use flashloom_host::{Admission, BlockLayer, Decision, HostParams, Linux, RequestId};
+use flashloom_host::{Admission, BlockLayer, Decision, Dispatched, HostParams, Linux, RequestId};
 use flashloom_kernel_policies::{Compiled, PACKAGES, Version};
 use flashloom_units::{Figure, MS, Ns, ParamSet, Prng, Value};
 use flashloom_workload::{Op, Priority, PriorityClass, Request};
@@ -19,8 +23,9 @@ const CHOICES: u64 = 100_000;
 const SECTORS: u64 = 1 << 20;
 
 /// What was compared, by kind.
-const KINDS: [&str; 14] = [
+const KINDS: [&str; 17] = [
     "dispatched",
+    "dispatched from one of several queues",
     "idle",
     "not yet",
     "expired",
@@ -29,6 +34,8 @@ const KINDS: [&str; 14] = [
     "merged at the back",
     "merged at the front",
     "joined",
+    "merged in a plug",
+    "dispatched before a plug's moment was over",
     "completed",
     "returned",
     "time passed",
@@ -99,6 +106,11 @@ struct Run<'a> {
     now: Ns,
     pass_ns: Ns,
     cookies: u32,
+    is_plugged: bool,
+    /// True if the device has several hardware queues.
+    has_queues: bool,
+    /// The task that submitted last.
+    task: u32,
     /// True if no two requests of a direction that are queued or at the device begin alike; then a request that ends
     /// there has one that it can become the beginning of. Of several the kernel takes that highest in its tree.
     is_distinct: bool,
@@ -120,7 +132,13 @@ impl<'a> Run<'a> {
         let mut random = Prng::new(seed);
         let most_requests = if random.chance(case.deep) { 400 } else { 64 };
         let most_at_device = if random.chance(case.deep) { 300 } else { 16 };
+        let is_plugged = random.chance(0.5);
+        let processors = if random.chance(0.33) { 2 + random.below(3) as u32 } else { 1 };
+        let hardware_queues = 1 + random.below(processors.into()) as u32;
         let host = HostParams {
+            plug: is_plugged,
+            processors,
+            hardware_queues,
             nr_requests: 1 + random.below(most_requests) as u32,
             queue_depth: 1 + random.below(most_at_device) as u32,
             max_request_bytes: 512 * (8 + random.below(64)),
@@ -166,6 +184,9 @@ impl<'a> Run<'a> {
             now: 0,
             pass_ns: [4 * MS, 20 * MS, 60 * MS, 300 * MS][random.below(4) as usize],
             cookies: 0,
+            is_plugged,
+            has_queues: hardware_queues > 1,
+            task: 0,
             is_distinct,
             beginnings: BTreeMap::new(),
             built_in: BlockLayer::new(&host, built_in),
@@ -199,8 +220,10 @@ impl<'a> Run<'a> {
         if self.is_distinct && self.beginnings.values().any(|&other| other == beginning) {
             return;
         }
-        let task = random.below(4) as u32;
-        let request = Request::new(op, lba, sectors).arriving_at(self.now).of_task(task).with_flags(flags);
+        if !self.is_plugged || random.chance(0.1) {
+            self.task = random.below(4) as u32;
+        }
+        let request = Request::new(op, lba, sectors).arriving_at(self.now).of_task(self.task).with_flags(flags);
         let cookie = self.cookies;
         self.cookies += 1;
         let [one, other] =
@@ -212,7 +235,8 @@ impl<'a> Run<'a> {
         match one {
             Admission::Queued => count(&mut self.counts, "inserted", 1),
             Admission::Full => count(&mut self.counts, "full", 1),
-            Admission::Merged => {}
+            // Less those that the scheduler merged, at the end.
+            Admission::Merged => count(&mut self.counts, "merged in a plug", 1),
         }
         assert_eq!(self.built_in.queued(), self.compiled.queued(), "{}: queued after {request:?}", self.at());
     }
@@ -221,14 +245,7 @@ impl<'a> Run<'a> {
         let expired = self.compiled.stats().expired;
         let [one, other] = [&mut self.built_in, &mut self.compiled].map(|layer| layer.dispatch(self.now));
         match (one, other) {
-            (Decision::Dispatch(real), Decision::Dispatch(kernel)) => {
-                let seen = |dispatched: &flashloom_host::Dispatched| {
-                    (dispatched.op, dispatched.lba, dispatched.sectors, dispatched.task, dispatched.flags)
-                };
-                assert_eq!(seen(&real), seen(&kernel), "{}", self.at());
-                self.held.push((real.id, kernel.id));
-                count(&mut self.counts, "dispatched", 1);
-            }
+            (Decision::Dispatch(real), Decision::Dispatch(kernel)) => self.keep(real, kernel),
             _ => {
                 assert_eq!(one, other, "{}", self.at());
                 count(&mut self.counts, if one == Decision::Idle { "idle" } else { "not yet" }, 1);
@@ -236,6 +253,28 @@ impl<'a> Run<'a> {
         }
         assert_eq!(self.built_in.stats().expired, self.compiled.stats().expired, "{}: expired", self.at());
         count(&mut self.counts, "expired", self.compiled.stats().expired - expired);
+    }
+
+    /// What the device takes of an emptied plug before its moment is over.
+    fn dispatch_unplugged(&mut self) {
+        while self.built_in.is_unplugged() || self.compiled.is_unplugged() {
+            let now = self.now;
+            match [&mut self.built_in, &mut self.compiled].map(|layer| layer.dispatch_unplugged(now)) {
+                [Some(real), Some(kernel)] => {
+                    self.keep(real, kernel);
+                    count(&mut self.counts, "dispatched before a plug's moment was over", 1);
+                }
+                [one, other] => assert_eq!(one, other, "{}", self.at()),
+            }
+        }
+    }
+
+    fn keep(&mut self, real: Dispatched, kernel: Dispatched) {
+        let seen = |sent: &Dispatched| (sent.op, sent.lba, sent.sectors, sent.task, sent.flags);
+        assert_eq!(seen(&real), seen(&kernel), "{}", self.at());
+        self.held.push((real.id, kernel.id));
+        count(&mut self.counts, "dispatched", 1);
+        count(&mut self.counts, "dispatched from one of several queues", u64::from(self.has_queues));
     }
 
     fn take_held(&mut self) -> Option<(RequestId, RequestId)> {
@@ -282,7 +321,13 @@ impl<'a> Run<'a> {
         let weights = self.weights;
         let which = weights.iter().position(|&weight| at.checked_sub(weight).map(|rest| at = rest).is_none());
         match STEPS[which.expect("a number below the sum of the weights falls on one of them")] {
-            Step::Submit => self.submit(),
+            Step::Submit => {
+                let most = if self.is_plugged && self.random.chance(0.1) { 40 } else { 1 };
+                for _ in 0..=self.random.below(most) {
+                    self.submit();
+                    self.dispatch_unplugged();
+                }
+            }
             Step::Dispatch => self.dispatch(),
             Step::Complete => self.complete(),
             Step::Return => self.give_back(),
@@ -316,6 +361,8 @@ impl<'a> Run<'a> {
         count(&mut self.counts, "merged at the back", back);
         count(&mut self.counts, "merged at the front", front);
         count(&mut self.counts, "joined", joined);
+        let at = KINDS.iter().position(|&kind| kind == "merged in a plug").expect("it is one of the kinds");
+        self.counts[at] -= back + front;
         count(&mut self.counts, "aged or resized", *of_built_in.last().expect("both schedulers have statistics"));
         self.counts
     }

@@ -69,6 +69,13 @@ fn an_anatomy_where_nothing_takes_time() {
 }
 
 #[test]
+fn more_hardware_queues_than_processors_and_more_requests_than_there_are() {
+    refused_config("hardware_queues", "[host]\nprocessors = 4\nhardware_queues = 8\n");
+    let many = "[host]\nprocessors = 64\nhardware_queues = 64\nnr_requests = 65_536\n";
+    refused_config("hardware_queues_of_many_requests", many);
+}
+
+#[test]
 fn an_expectation_about_an_anatomy_that_no_run_keeps() {
     let formula = "max(host.anatomy.read.p99.parts_ns.collection)";
     let expect = format!("[[expect]]\nclaim = \"x\"\nformula = \"{formula}\"\nat_most = 1\n");

@@ -42,6 +42,8 @@ impl HostPlan {
             queue_depth: pick(prng, &[1, 4, 31]),
             nr_requests: pick(prng, &[2, 8, 64]),
             merging: prng.chance(0.7),
+            // By a stream of its own, as below.
+            plug: prng.branch("plug").chance(0.5),
             ..HostParams::defaults()
         };
         let scheduler = policy.with_values(values);

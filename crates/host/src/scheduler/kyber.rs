@@ -394,7 +394,7 @@ impl Scheduler for Kyber {
     }
 
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
-        self.merging.open(id);
+        self.merging.open(requests, id);
         self.lists.push_back(self.software(requests[id].task, domain_of(requests[id].op)), id);
         self.queued_ns[id.at()] = now;
         Ns::MAX

@@ -395,7 +395,7 @@ impl Scheduler for MqDeadline {
     }
 
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
-        self.merging.open(id);
+        self.merging.open(requests, id);
         self.held[class_of(requests[id].flags)] += 1;
         if let Some(after) = self.merge_of_inserted(requests, id) {
             self.after = after;

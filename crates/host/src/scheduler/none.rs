@@ -11,13 +11,13 @@
 //! Source: Linux 6.1 and 6.12, `block/blk-mq.c` and `block/blk-merge.c`, by way of docs/linux-schedulers.md. What is
 //! submitted at one moment is one plug, or one for each run of requests of the same task. Cost: O(1) each.
 
-use flashloom_units::{Capability, Component, KIB, Lists, Ns, PolicySpec, Refusal, SECTOR_BYTES, Violation};
-use flashloom_units::{params, violation};
+use flashloom_units::{Capability, Component, Lists, Ns, PolicySpec, Refusal, Violation, params, violation};
 use flashloom_workload::Request;
 
 use super::{Choice, Scheduler, SchedulerSetup, Serves};
 use crate::id::RequestId;
 use crate::params::Linux;
+use crate::plug::Plug;
 use crate::requests::{Requests, Stage};
 use crate::tags::Tags;
 
@@ -43,56 +43,32 @@ params! {
     pub struct NoneParams {}
 }
 
-/// Maximum number of requests in a plug.
-const PLUG_REQUESTS: u32 = 32;
-/// Size of a request behind which a plug is emptied.
-const PLUG_BYTES: u64 = 128 * KIB;
-
-const PLUG: usize = 0;
-const QUEUE: usize = 1;
-
 /// State of none: the plug, and what it was emptied to.
 #[derive(Debug)]
 pub struct NoScheduler {
-    lists: Lists<RequestId>,
-    plugged: u32,
-    /// When the last request was put in the plug.
-    plugged_ns: Ns,
+    plug: Plug,
+    queue: Lists<RequestId>,
     linux: Linux,
     tags: u32,
 }
 
-flashloom_units::state! { NoScheduler { nested lists; value plugged, plugged_ns; fixed linux, tags; } }
+flashloom_units::state! { NoScheduler { nested plug, queue; fixed linux, tags; } }
+
+/// The list that plugs are emptied to.
+const QUEUE: usize = 0;
 
 impl NoScheduler {
     /// Makes an empty plug.
     pub fn new(_params: NoneParams, setup: &SchedulerSetup) -> Result<Self, Refusal> {
-        let lists = Lists::new(setup.requests, 2);
-        Ok(Self { lists, plugged: 0, plugged_ns: 0, linux: setup.linux, tags: setup.queue_depth })
-    }
-
-    /// True if the plug has to be emptied before a request of `task` is added at `now`.
-    fn is_over(&self, now: Ns, requests: &Requests, task: u32) -> bool {
-        let decisive = match self.linux {
-            Linux::V6_1 => self.lists.back(PLUG),
-            Linux::V6_12 => self.lists.front(PLUG),
-        };
-        let is_large = |id: RequestId| u64::from(requests[id].sectors) * SECTOR_BYTES >= PLUG_BYTES;
-        decisive.is_some_and(|id| {
-            let is_anothers = now > self.plugged_ns || requests[id].task != task;
-            is_anothers || self.plugged == PLUG_REQUESTS || is_large(id)
-        })
+        let SchedulerSetup { requests, linux, queue_depth: tags, .. } = *setup;
+        Ok(Self { plug: Plug::new(linux), queue: Lists::new(requests, 1), linux, tags })
     }
 
     fn empty_plug(&mut self) {
-        self.plugged = 0;
-        let next = |lists: &Lists<RequestId>| match self.linux {
-            Linux::V6_1 => lists.back(PLUG),
-            Linux::V6_12 => lists.front(PLUG),
-        };
-        while let Some(id) = next(&self.lists) {
-            self.lists.remove(id);
-            self.lists.push_back(QUEUE, id);
+        let Self { plug, queue, linux, .. } = self;
+        match linux {
+            Linux::V6_1 => plug.empty().rev().for_each(|id| queue.push_back(QUEUE, id)),
+            Linux::V6_12 => plug.empty().for_each(|id| queue.push_back(QUEUE, id)),
         }
     }
 }
@@ -107,26 +83,24 @@ impl Scheduler for NoScheduler {
     }
 
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
-        if self.is_over(now, requests, requests[id].task) {
+        if self.plug.is_of_others(now, requests, requests[id].task) || self.plug.is_full(requests) {
             self.empty_plug();
         }
-        self.lists.push_back(PLUG, id);
-        self.plugged += 1;
-        self.plugged_ns = now;
+        self.plug.add(now, id);
         Ns::MAX
     }
 
     fn front_merge_candidate(&self, requests: &Requests, incoming: &Request) -> Option<RequestId> {
-        self.lists.back(PLUG).filter(|&last| requests[last].lba == incoming.end())
+        self.plug.last().filter(|&last| requests[last].lba == incoming.end())
     }
 
     fn allows_merge(&self, requests: &Requests, id: RequestId, incoming: &Request) -> bool {
-        self.lists.back(PLUG) == Some(id) && requests[id].task == incoming.task
+        self.plug.last() == Some(id) && requests[id].task == incoming.task
     }
 
     fn dispatch(&mut self, _now: Ns, _requests: &Requests) -> Choice {
         self.empty_plug();
-        self.lists.pop_front(QUEUE).map_or(Choice::Idle, Choice::Request)
+        self.queue.pop_front(QUEUE).map_or(Choice::Idle, Choice::Request)
     }
 
     fn serves(&self) -> Serves {
@@ -134,12 +108,12 @@ impl Scheduler for NoScheduler {
     }
 
     fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
-        let [plugged, waiting] = [PLUG, QUEUE].map(|list| self.lists.iter(list).count() as u64);
+        let (plugged, waiting) = (self.plug.requests().len(), self.queue.iter(QUEUE).count());
         let queued = requests.count(Stage::Queued);
-        if plugged == u64::from(self.plugged) && plugged + waiting == queued {
+        if (plugged + waiting) as u64 == queued {
             Ok(())
         } else {
-            Err(violation!("none: {queued} queued, {plugged} in the plug of {}, {waiting} behind it", self.plugged))
+            Err(violation!("none: {queued} queued, {plugged} in the plug, {waiting} behind it"))
         }
     }
 }
