@@ -14,11 +14,12 @@
 //! | `mcsplit` | a stripe rewritten in order | one switch merge erases the stripe, no copy |
 //! | page maps, any allocation and collection | the whole drive in order, over and over | no copy |
 //! | `dftl` | pages whose entries fit its cache | no read or write of the map |
+//! | `sftl` | the whole drive in order, over and over, where only runs of it fit the cache | no read or write of the map |
 
 use crate::support::{Ftl, Merges, chip, with_mapping};
-use flashloom_ftl::{FtlSetup, Preemption, Space, allocation, collection};
+use flashloom_ftl::{CapacityParams, FtlSetup, Preemption, Space, allocation, collection};
 use flashloom_nand::NandParams;
-use flashloom_units::{Prng, Value};
+use flashloom_units::{ParamSet, Prng, Value};
 
 /// Pages of a block.
 const N: u32 = 8;
@@ -332,4 +333,28 @@ fn dftl_neither_reads_nor_writes_the_map_while_its_cache_holds_the_pages_in_use(
     }
     ftl.check();
     assert_eq!(counted(&ftl), [hits + 4_000, misses, reads, writes]);
+}
+
+/// On a drive in order every translation page is one run for each plane, so all of them fit where one does plainly.
+#[test]
+fn sftl_holds_the_map_of_a_drive_in_order_where_dftl_reads_and_writes_it() {
+    // Translation pages of 128 entries: condensed to two runs they take 32 bytes, plain 520.
+    const CACHE: u64 = 1_024;
+    let shape = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
+    let space = Space::new(
+        NandParams { blocks: 128, pages: 16, page_bytes: 512, ..shape },
+        &CapacityParams { over_provisioning: 0.5 },
+    );
+    let pages = space.logical_pages as u32;
+    assert!(8 * pages > 16 * CACHE as u32, "the map is far larger than the cache");
+    let [sftl, dftl] = ["sftl", "dftl"].map(|mapping| {
+        let setup = setup(mapping, Preemption::Page, &[("cache", Value::Size(CACHE))]);
+        let mut ftl = Ftl::filled(&space, &setup, true);
+        (0..4).for_each(|_| write(&mut ftl, 0..pages));
+        ftl.check();
+        ["map_misses", "map_reads", "map_writes"].map(|name| ftl.count(name))
+    });
+    assert_eq!(sftl, [0; 3]);
+    let translation_pages = u64::from(pages.div_ceil(128));
+    assert!(dftl[1] >= 4 * translation_pages && dftl[2] >= 4 * translation_pages, "{dftl:?}");
 }

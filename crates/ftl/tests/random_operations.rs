@@ -180,6 +180,11 @@ fn dftl_holds_what_was_written() {
 }
 
 #[test]
+fn sftl_holds_what_was_written() {
+    run_page_level("sftl");
+}
+
+#[test]
 fn bast_holds_what_was_written() {
     run_log_block("bast");
 }

@@ -43,6 +43,7 @@ ftl.wear_levelling=none device.program_failures=0.0005 device.erase_failures=0.0
 device.bad_blocks=0.05 ftl.superblock=die
 ftl.mapping=dftl ftl.dftl.cache=512B
 ftl.mapping=dftl ftl.dftl.cache=512B ftl.gc_pace=share ftl.wear_levelling=static ftl.wear_threshold=2
+ftl.mapping=sftl ftl.sftl.cache=5KiB
 ftl.mapping=bast ftl.bast.log_blocks=6 ftl.preemption=none
 ftl.mapping=bast ftl.bast.log_blocks=6 ftl.placement=first-touch
 ftl.mapping=fast ftl.fast.log_blocks=6

@@ -121,7 +121,7 @@ impl<M: Map> Mapping for PageLevel<M> {
             let translated = map.translate(store, nand, write.lpn);
             let place = store.placed(index);
             store.on(nand, map).write(write, place, translated);
-            map.changed(write.lpn);
+            map.changed(store, nand, write.lpn);
             map.write_back_due(store, nand);
         }
     }
@@ -150,7 +150,7 @@ impl<M: Map> Mapping for PageLevel<M> {
         if store.ppn(lpn).is_some() {
             map.translate(store, nand, lpn);
             store.trim(lpn);
-            map.changed(lpn);
+            map.changed(store, nand, lpn);
             map.write_back_due(store, nand);
         }
     }

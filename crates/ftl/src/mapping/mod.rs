@@ -16,6 +16,7 @@ mod mcsplit;
 mod page;
 pub mod page_store;
 mod sast;
+mod sftl;
 pub mod translation;
 
 pub use crate::setup::{Context, Site};
@@ -29,6 +30,7 @@ pub fn builtin() -> Slot<dyn Mapping> {
         [
             page::policy(),
             dftl::policy(),
+            sftl::policy(),
             log_block::policy::<bast::Bast>(&bast::SPEC),
             log_block::policy::<fast::Fast>(&fast::SPEC),
             log_block::policy::<sast::Sast>(&sast::SPEC),
@@ -50,7 +52,7 @@ mod tests {
         let device = NandParams { channels: 2, ways: 1, planes: 1, blocks: 64, pages: 32, ..NandParams::defaults() };
         let space = Space::new(device, &CapacityParams { over_provisioning: 0.5 });
         let mask = space.geometry().full_mask();
-        for policy in ["page", "dftl", "bast", "fast", "sast", "kast"] {
+        for policy in ["page", "dftl", "sftl", "bast", "fast", "sast", "kast"] {
             let ftl = FtlSetup { mapping: builtin().choose(policy, &[]).unwrap(), ..FtlSetup::with_defaults() };
             let written = |apart: usize| {
                 let mut nand = Nand::new(&space.nand);

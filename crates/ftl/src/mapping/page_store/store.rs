@@ -304,6 +304,11 @@ impl PageStore {
         self.pages.map[lpn.at()]
     }
 
+    /// The whole map: the page that holds each logical page, in the store's numbering.
+    pub fn map(&self) -> &[Ppn] {
+        &self.pages.map
+    }
+
     /// The page that holds a logical page, in the array's numbering.
     pub fn array_ppn(&self, lpn: Lpn) -> Ppn {
         self.superblocks.ppn(self.ppn(lpn))
