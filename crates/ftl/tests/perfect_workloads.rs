@@ -6,6 +6,7 @@
 //! | every log-block mapping | whole blocks in order, over and over | switch merges alone: one erase a block, no copy |
 //! | `bast` | one block rewritten at random | a merge each N pages, of one data block |
 //! | `fast` | random pages, none of offset 0 | no log page unused: a merge each N pages |
+//! | `last` | hot pages that fit its hot log blocks, among cold ones that fit the others | an erase a log block, no copy |
 //! | `sast` | random pages of one set of K data blocks | a merge each N pages, of K data blocks at most |
 //! | `kast` | as many sequential streams at a time as sequential log blocks | switch merges alone |
 //! | `kast` | as many data blocks as log blocks, less than N pages of each | no merge |
@@ -73,6 +74,14 @@ fn bast_copies_nothing_on_whole_blocks_in_order() {
 fn fast_copies_nothing_on_whole_blocks_in_order() {
     for log_blocks in LOG_BLOCKS {
         copies_nothing_on_whole_blocks_in_order(&chip(24, 10, N), "fast", &counts([("log_blocks", log_blocks)]));
+    }
+}
+
+#[test]
+fn last_copies_nothing_on_whole_blocks_in_order() {
+    for (log_blocks, sequential) in [(4, 1), (5, 2), (8, 1), (8, 4)] {
+        let set = [("log_blocks", log_blocks), ("sequential_log_blocks", sequential), ("threshold", 1)];
+        copies_nothing_on_whole_blocks_in_order(&chip(24, 10, N), "last", &counts(set));
     }
 }
 
@@ -312,6 +321,30 @@ fn page_maps_copy_nothing_when_the_drive_is_written_in_order() {
                 assert!(report.block_erases >= u64::from(3 * pages / N), "{report:?}");
             }
         }
+    }
+}
+
+/// Sixteen hot pages of sixteen data blocks, written in turn: in FAST each merge of the oldest log block finds the cold
+/// pages that lie between them.
+#[test]
+fn last_erases_hot_log_blocks_without_a_copy_where_fast_gathers_cold_pages_too() {
+    for preemption in PREEMPTIONS {
+        let [last, fast] = [("last", "sequential_log_blocks"), ("fast", "log_blocks")].map(|(mapping, key)| {
+            let setup = setup(
+                mapping,
+                preemption,
+                &counts([("log_blocks", 8), (key, if key == "log_blocks" { 8 } else { 1 })]),
+            );
+            let mut ftl = Ftl::filled(&chip(24, 10, N), &setup, true);
+            let hot = || (0..16).map(|block| block * N + 1);
+            // Cold pages, once, each followed by a hot one.
+            write(&mut ftl, (0..8).zip(hot()).flat_map(|(page, hot)| [(16 + page) * N + 3, hot]));
+            (0..50).for_each(|_| write(&mut ftl, hot()));
+            ftl.check();
+            (ftl.report().page_copies, ftl.merges().full)
+        });
+        assert_eq!(last.0, 0, "{preemption:?}: {last:?}");
+        assert!(last.1 > 40 && fast.0 > 0, "{preemption:?}: {last:?}, {fast:?}");
     }
 }
 

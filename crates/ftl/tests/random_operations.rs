@@ -195,6 +195,11 @@ fn fast_holds_what_was_written() {
 }
 
 #[test]
+fn last_holds_what_was_written() {
+    run_log_block("last");
+}
+
+#[test]
 fn sast_holds_what_was_written() {
     run_log_block("sast");
 }

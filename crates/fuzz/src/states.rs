@@ -48,6 +48,7 @@ ftl.mapping=bast ftl.bast.log_blocks=6 ftl.preemption=none
 ftl.mapping=bast ftl.bast.log_blocks=6 ftl.placement=first-touch
 ftl.mapping=fast ftl.fast.log_blocks=6
 ftl.mapping=fast ftl.fast.log_blocks=6 ftl.preemption=none ftl.placement=adaptive
+ftl.mapping=last ftl.last.log_blocks=6 ftl.last.sequential_log_blocks=2
 ftl.mapping=sast ftl.sast.log_blocks=6 ftl.sast.k=3
 ftl.mapping=kast ftl.kast.log_blocks=6 ftl.kast.k=3 ftl.placement=round-robin
 ftl.mapping=kast ftl.kast.log_blocks=6 ftl.kast.k=3 ftl.kast.stream_threshold=4 ftl.preemption=none

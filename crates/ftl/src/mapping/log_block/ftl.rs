@@ -183,6 +183,17 @@ impl<S: Scheme> Ftl<S> {
     }
 
     fn write_together(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
+        if S::LOOKS_AT_RUNS {
+            for run in writes.chunk_by(|one, other| one.lpn.0 + 1 == other.lpn.0) {
+                self.store.run = run.len() as u32;
+                self.write_blocks(nand, run);
+            }
+        } else {
+            self.write_blocks(nand, writes);
+        }
+    }
+
+    fn write_blocks(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         let pages = self.store.blocks.pages();
         for together in writes.chunk_by(|one, other| one.lpn.0 / pages == other.lpn.0 / pages) {
             let lbn = self.store.lbn(together[0].lpn);
