@@ -1,8 +1,8 @@
 //! LAST against a naive model: plain lists, searched anew for each decision.
 //!
-//! Strategy: a case is a small chip under random parameters of LAST, filled or not, and some hundred operations: runs of
-//! pages of random lengths, some of which are written together and some one by one, all over the chip or on a few
-//! logical blocks, and trims. After each operation FTL and model must have made the same number of merges of each kind,
+//! Strategy: a case is a small chip under random parameters of LAST, filled or not, and some hundred operations: runs
+//! of pages of random lengths, some of which are written together and some one by one, all over the chip or on a part
+//! of it, and trims. After each operation FTL and model must have made the same number of merges of each kind,
 //! copies and erases, with the same associativities.
 //!
 //! `FLASHLOOM_CASES` sets the number of cases, `FLASHLOOM_SEED` the seed of the first.

@@ -6,7 +6,7 @@
 //! | every log-block mapping | whole blocks in order, over and over | switch merges alone: one erase a block, no copy |
 //! | `bast` | one block rewritten at random | a merge each N pages, of one data block |
 //! | `fast` | random pages, none of offset 0 | no log page unused: a merge each N pages |
-//! | `last` | hot pages that fit its hot log blocks, among cold ones that fit the others | an erase a log block, no copy |
+//! | `last` | hot pages that fit its hot log blocks, and cold ones the others | an erase a log block, no copy |
 //! | `sast` | random pages of one set of K data blocks | a merge each N pages, of K data blocks at most |
 //! | `kast` | as many sequential streams at a time as sequential log blocks | switch merges alone |
 //! | `kast` | as many data blocks as log blocks, less than N pages of each | no merge |
@@ -15,7 +15,7 @@
 //! | `mcsplit` | a stripe rewritten in order | one switch merge erases the stripe, no copy |
 //! | page maps, any allocation and collection | the whole drive in order, over and over | no copy |
 //! | `dftl` | pages whose entries fit its cache | no read or write of the map |
-//! | `sftl` | the whole drive in order, over and over, where only runs of it fit the cache | no read or write of the map |
+//! | `sftl` | the whole drive in order, where only runs of it fit the cache | no read or write of the map |
 
 use crate::support::{Ftl, Merges, chip, with_mapping};
 use flashloom_ftl::{CapacityParams, FtlSetup, Preemption, Space, allocation, collection};

@@ -19,9 +19,9 @@
 //! - The cost of a merge is that of its data blocks, k(L). Of equal ones the one opened first is merged.
 //! - `window` is fixed, and hot and cold log blocks share one number; in the paper both follow the load.
 //!
-//! k(L) can reach N, as in FAST. Two log blocks take random pages at a time, so with preemption every page may need one,
-//! and pays for a whole merge, as in BAST. With a merge under way all pages go to the random log blocks. A page costs
-//! O(log blocks of a chip); 8 bytes a page of the log.
+//! k(L) can reach N, as in FAST. Two log blocks take random pages at a time, so with preemption every page may need
+//! one, and pays for a whole merge, as in BAST. With a merge under way all pages go to the random log blocks. A page
+//! costs O(log blocks of a chip); 8 bytes a page of the log.
 
 use std::collections::VecDeque;
 
@@ -172,15 +172,15 @@ impl Scheme for Last {
         if sequential_log_blocks + LEAST_RANDOM + kept <= log_blocks {
             return Ok(());
         }
-        let found = format!(
-            "`ftl.last.sequential_log_blocks` = {sequential_log_blocks} of {log_blocks} log blocks (`ftl.last.log_blocks`)"
-        );
+        let [sequential, all] = ["sequential_log_blocks", "log_blocks"].map(|key| format!("ftl.last.{key}"));
+        let found = format!("`{sequential}` = {sequential_log_blocks} with `{all}` = {log_blocks}");
         let expected = match log_blocks.checked_sub(LEAST_RANDOM + kept).filter(|&most| most > 0) {
             Some(most) => format!("at most {most}: random pages need {} log blocks", LEAST_RANDOM + kept),
             None => format!("{} log blocks at least", LEAST_RANDOM + kept + 1),
         };
-        let keys = ["ftl.last.sequential_log_blocks", "ftl.last.log_blocks", "ftl.mapping"];
-        Err(Refusal::new(found, expected).at(keys).help("lower it, or raise the log blocks"))
+        Err(Refusal::new(found, expected)
+            .at([&*sequential, &*all, "ftl.mapping"])
+            .help("lower it, or raise the log blocks"))
     }
 
     fn new(values: &[Value], _site: &Site<'_>, store: &Store) -> Self {

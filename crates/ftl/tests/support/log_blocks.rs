@@ -1,4 +1,4 @@
-//! Naive data and log blocks of one chip, for models of log-block schemes: plain lists, searched anew for each question.
+//! Naive data and log blocks of one chip, for models of log-block schemes: plain lists, searched for each question.
 
 use super::Ftl;
 
