@@ -8,7 +8,7 @@
 //! Each mapping decides where its map is, what is cached and what is evicted: `page` has the whole map in memory,
 //! others have it on flash and cache a part of it ([`MapCache`]).
 
-use flashloom_nand::{Lpn, Nand};
+use flashloom_nand::{DieId, Lpn, Nand};
 use flashloom_units::{Component, Figure, Figures, Ns, Policy, PolicySpec, Refusal, Value, Violation};
 
 use super::interface::{Mapping, MappingExtras, write_each};
@@ -68,6 +68,10 @@ impl<M: Map> MappingExtras for PageLevel<M> {
 
     fn gathered(&mut self, streams: &[u32]) {
         self.store.gathered(streams);
+    }
+
+    fn die_of(&self, lpn: Lpn) -> Option<DieId> {
+        self.store.die_of(lpn)
     }
 
     fn prepare(&self, lpn: Lpn) {

@@ -1,6 +1,6 @@
 //! The log-block mapping: a scheme and its store, with one FTL for each group of chips.
 
-use flashloom_nand::{Lbn, Lpn, Nand, Origin, Read};
+use flashloom_nand::{DieId, Lbn, Lpn, Nand, Origin, Read};
 use flashloom_units::{Component, Figure, Figures, Policy, PolicySpec, Refusal, Value, Violation, violation};
 
 use super::batch::Batch;
@@ -245,6 +245,12 @@ impl<S: Scheme> MappingExtras for Ftl<S> {
             window_ns: None,
             block_pages,
         })
+    }
+
+    /// The die that holds the page's logical block.
+    fn die_of(&self, lpn: Lpn) -> Option<DieId> {
+        let group = self.homes.of(self.store.lbn(self.placed(lpn)))?;
+        self.store.blocks.lone_die(group)
     }
 
     fn prepare(&self, lpn: Lpn) {
