@@ -36,6 +36,7 @@ ftl.gc=fifo ftl.gc_blocks=shared
 ftl.gc=windowed-greedy ftl.gc_pace=share buffer.order=block-lru
 ftl.superblock=die ftl.gc=cost-benefit buffer.order=fab
 ftl.allocation=static buffer.order=cflru
+ftl.allocation=static buffer.order=chip-aware
 ftl.allocation=slap ftl.slap.adaptive=true ftl.slap.gc_isolation=true ftl.slap.read_reorganization=true
 ftl.hot_cold=multi-hash ftl.gc_pace=share
 ftl.wear_levelling=static ftl.wear_threshold=2
