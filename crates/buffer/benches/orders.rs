@@ -10,9 +10,9 @@
 
 use std::time::Instant;
 
-use flashloom_buffer::WriteBuffer;
 use flashloom_buffer::order::{self, OrderSetup};
 use flashloom_buffer::rate::{self, RateSetup};
+use flashloom_buffer::{UnknownChips, WriteBuffer};
 use flashloom_nand::Lpn;
 use flashloom_units::{Prng, Value};
 
@@ -47,7 +47,7 @@ fn churn(buffer: &mut WriteBuffer, accesses: &[(bool, Lpn)]) -> u64 {
             continue;
         }
         while buffer.write(0, lpn, 0xff).is_none() {
-            buffer.evict(0, 1, &mut evicted);
+            buffer.evict(0, 1, &mut UnknownChips, &mut evicted);
             for page in evicted.drain(..) {
                 hash = (hash ^ u64::from(page.lpn.0)).wrapping_mul(0x100_0000_01b3);
                 page.slot.into_iter().for_each(|slot| buffer.programmed(0, slot));

@@ -17,7 +17,7 @@ mod sizes;
 mod window;
 mod write_buffer;
 
-pub use order::Order;
+pub use order::{Chips, Order, UnknownChips};
 pub use params::BufferParams;
 pub use rate::{Occupancy, Rate};
 pub use report::{BufferReport, Level};

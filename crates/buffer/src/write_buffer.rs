@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::index::Index;
 use crate::on_their_way::OnTheirWay;
 use crate::recent::Recent;
-use crate::{BufferReport, Occupancy, Order, Rate, order, rate};
+use crate::{BufferReport, Chips, Occupancy, Order, Rate, order, rate};
 
 flashloom_units::ids! {
     /// A slot of the buffer, with room for one page.
@@ -114,6 +114,8 @@ flashloom_units::state! {
 struct Traits {
     /// [`Order::keeps_reads`]: without it no page is ever clean.
     keeps_reads: bool,
+    /// [`Order::looks_at_chips`].
+    looks_at_chips: bool,
     /// [`Order::padded_block`].
     padded_block: Option<u32>,
     /// [`Rate::waits_for_all`].
@@ -140,6 +142,7 @@ impl WriteBuffer {
             index: Index::new(pages),
             traits: Traits {
                 keeps_reads: order.keeps_reads(),
+                looks_at_chips: order.looks_at_chips(),
                 padded_block: order.padded_block(),
                 waits_for_all: rate.waits_for_all(),
             },
@@ -348,7 +351,7 @@ impl WriteBuffer {
     /// Afterwards clean pages may have become free to drop: the caller writes pages that wait while there
     /// [is room](Self::has_room), and calls this again for the rest.
     #[inline]
-    pub fn evict(&mut self, now: Ns, waiting: u32, evicted: &mut Vec<Evicted>) {
+    pub fn evict(&mut self, now: Ns, waiting: u32, chips: &mut dyn Chips, evicted: &mut Vec<Evicted>) {
         self.come_to(now);
         loop {
             let occupancy = Occupancy {
@@ -364,7 +367,12 @@ impl WriteBuffer {
             }
             // A victim is a page at least: asking for more would find none.
             for _ in 0..victims.min(self.dirty()) {
-                self.order.victim(&mut self.victims);
+                if self.traits.looks_at_chips {
+                    self.order.victim_for(chips, &mut self.victims);
+                    self.victims.iter().for_each(|slot| chips.send(self.slots[slot.at()].lpn));
+                } else {
+                    self.order.victim(&mut self.victims);
+                }
                 self.report.evictions += u64::from(!self.victims.is_empty());
                 self.send_victims(evicted);
             }

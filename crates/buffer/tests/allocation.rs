@@ -10,7 +10,7 @@ mod support;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use flashloom_buffer::{Evicted, SlotId, WriteBuffer, order, rate};
+use flashloom_buffer::{Evicted, SlotId, UnknownChips, WriteBuffer, order, rate};
 use flashloom_nand::Lpn;
 use flashloom_units::{Prng, Value};
 
@@ -52,7 +52,7 @@ fn churn(buffer: &mut WriteBuffer, start: u64, prng: &mut Prng, evicted: &mut Ve
         match prng.below(10) {
             0..6 => {
                 if buffer.write(step, lpn, 1).is_none() {
-                    buffer.evict(step, 1, evicted);
+                    buffer.evict(step, 1, &mut UnknownChips, evicted);
                 }
             }
             6..8 => {

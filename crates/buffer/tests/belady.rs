@@ -9,7 +9,7 @@ mod support;
 use std::collections::BTreeMap;
 
 use flashloom_buffer::order::belady::{self, Access};
-use flashloom_buffer::{BufferReport, Evicted, Order, SlotId, WriteBuffer, order, rate};
+use flashloom_buffer::{BufferReport, Evicted, Order, SlotId, UnknownChips, WriteBuffer, order, rate};
 use flashloom_nand::Lpn;
 use flashloom_units::{Component, Prng};
 use support::{buffer, rate};
@@ -27,7 +27,7 @@ fn write(buffer: &mut WriteBuffer, lpn: Lpn) -> SlotId {
             return stored.slot;
         }
         let mut evicted = Vec::new();
-        buffer.evict(0, 1, &mut evicted);
+        buffer.evict(0, 1, &mut UnknownChips, &mut evicted);
         assert!(!evicted.is_empty(), "a full buffer evicts");
         program(buffer, evicted);
     }
@@ -43,7 +43,7 @@ fn run(mut buffer: WriteBuffer, accesses: &[Access]) -> BufferReport {
                     buffer.evict_slot(0, slot, &mut evicted);
                 }
                 // What leaves before a page waits for its room leaves here.
-                buffer.evict(0, 0, &mut evicted);
+                buffer.evict(0, 0, &mut UnknownChips, &mut evicted);
             }
             Access::Discard { lpn } => buffer.discard(0, Lpn(lpn)),
             Access::Flush => buffer.evict_all(0, &mut evicted),

@@ -5,7 +5,7 @@ mod support;
 
 use std::collections::VecDeque;
 
-use flashloom_buffer::{Evicted, Order, SlotId, WriteBuffer, order};
+use flashloom_buffer::{Evicted, Order, SlotId, UnknownChips, WriteBuffer, order};
 use flashloom_nand::Lpn;
 use flashloom_units::{Component, Value};
 use support::{buffer, rate};
@@ -19,7 +19,7 @@ fn write(buffer: &mut WriteBuffer, lpns: impl IntoIterator<Item = u32>) {
 /// Evicted pages and their slots; a page of padding has `None` in place of the slot.
 fn evict(buffer: &mut WriteBuffer, waiting: u32) -> Vec<Evicted> {
     let mut evicted = Vec::new();
-    buffer.evict(0, waiting, &mut evicted);
+    buffer.evict(0, waiting, &mut UnknownChips, &mut evicted);
     evicted
 }
 
@@ -234,7 +234,7 @@ fn levels_are_weighted_by_time() {
     write(&mut buffer, [1, 2]);
     assert!(buffer.write(10, Lpn(3), WHOLE).is_some());
     let mut evicted = Vec::new();
-    buffer.evict(30, 3, &mut evicted);
+    buffer.evict(30, 3, &mut UnknownChips, &mut evicted);
     evicted.iter().for_each(|page| buffer.programmed(60, page.slot.unwrap()));
     let report = buffer.report_at(100);
     assert_eq!((report.held.page_ns, report.held.max_pages), (2 * 10 + 3 * 20 + 3 * 30 + 40, 3));
@@ -309,7 +309,7 @@ fn pages_that_are_clean_or_on_their_way_are_no_part_of_a_stream() {
     buffer.evict_slot(0, slot, &mut evicted);
     assert_eq!(lpns(&evicted), [4], "a page that the host wants durable leaves alone");
     evicted.clear();
-    buffer.evict(0, 2, &mut evicted);
+    buffer.evict(0, 2, &mut UnknownChips, &mut evicted);
     assert!(lpns(&evicted).iter().all(|&lpn| lpn < 3) && evicted.len() < 4, "{evicted:?}");
     assert_eq!(buffer.report_at(0).gathered_pages, 0);
 }

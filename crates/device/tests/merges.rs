@@ -77,7 +77,7 @@ fn drive_of_lone_dies(prng: &mut Prng) -> Option<Run> {
     let device = random_device(prng);
     let nand = NandParams { ways: 1, dies: 1, ..device.nand };
     let mut setup = unbuffered(DeviceParams { nand, ..device });
-    let name = pick(prng, &["bast", "fast", "sast", "kast"]);
+    let name = pick(prng, &["bast", "fast", "last", "sast", "kast"]);
     setup.ftl.mapping = with_random_values(prng, mapping::builtin().find(name).expect("it is in the table"));
     setup.ftl.params.preemption = pick(prng, &[Preemption::Page, Preemption::None]);
     setup.ftl.profile(&setup.device.space()).ok()?;

@@ -182,6 +182,38 @@ fn region_keeps_the_chips_busy_that_a_whole_drive_in_order_keeps_busy_one_after_
     assert!(whole > 3 * divided, "{whole} ns: the lowest pages are those of two chips");
 }
 
+/// Sixteen pages of each chip in turn, with as many writes waiting as there are chips: the oldest pages are those of one
+/// chip, and the window holds pages of all.
+#[test]
+fn chip_aware_keeps_all_chips_busy_where_the_oldest_pages_are_those_of_one() {
+    const RUN: u64 = 16;
+    let device = plain_device();
+    let range = device.logical_pages().div_ceil(CHIPS);
+    let pages = |round: u64| (0..CHIPS * RUN).map(move |at| at / RUN * range + round * RUN + at % RUN);
+    let requests = write((0..12).flat_map(pages));
+    let run = |order: &'static str, allocation: &str| {
+        let mut setup = buffered(device.clone(), 2 * CHIPS * RUN, order, "single");
+        if order == "chip-aware" {
+            setup = with_order(setup, &[("window", Value::Count(CHIPS * RUN))]);
+        }
+        let contiguous = [("layout", Value::Name("contiguous"))];
+        let set = if allocation == "static" { &contiguous[..] } else { &[] };
+        setup.ftl.allocation = allocation::builtin().choose(allocation, set).unwrap();
+        let outcome = Run { pace: Pace::Closed(CHIPS as u32), ..Run::new(setup) }.run(requests.clone());
+        assert_eq!(outcome.ftl.page_copies, 0);
+        outcome.host.duration_ns
+    };
+    // Programs of the pages that leave while the host writes, all chips at work, two of them on each channel.
+    let program = device.nand.program_ns + 2 * device.nand.timing().transfer_ns(8);
+    let busy = (12 - 2) * RUN * program;
+    let (aware, lru) = (run("chip-aware", "static"), run("page-lru", "static"));
+    println!("{aware} ns, by age {lru}, all chips at work {busy}");
+    assert!(aware < busy + busy / 5, "{aware} ns, {busy} with all chips at work");
+    assert!(lru > 3 * aware, "{lru} ns by age alone, {aware}");
+    // An FTL that puts any page on any chip leaves nothing to choose.
+    assert_eq!(run("chip-aware", "interleave"), run("page-lru", "interleave"));
+}
+
 /// Pages that are read again and again, and a few dirty ones that come once: clean pages leave, and nothing is
 /// programmed.
 #[test]

@@ -81,7 +81,7 @@ fn every_page_level_mapping_with_every_allocation() {
 #[test]
 #[ignore = "needs a folder of recordings: make acceptance TRACES=DIR"]
 fn every_log_block_mapping_with_and_without_preemption() {
-    let vary = "[vary]\n\"ftl.mapping\" = [\"bast\", \"fast\", \"sast\", \"kast\", \"mcsplit\"]\n\
+    let vary = "[vary]\n\"ftl.mapping\" = [\"bast\", \"fast\", \"last\", \"sast\", \"kast\", \"mcsplit\"]\n\
                 \"ftl.preemption\" = [\"page\", \"none\"]\n";
     for recording in [OLTP, PROXY, YCSB, WINDOWS, IOZONE] {
         accept(recording, &format!("{OF_FTLS}{vary}"));
@@ -91,7 +91,7 @@ fn every_log_block_mapping_with_and_without_preemption() {
 #[test]
 #[ignore = "needs a folder of recordings: make acceptance TRACES=DIR"]
 fn every_placement_with_every_mapping_of_one_ftl_a_chip() {
-    let vary = "[vary]\n\"ftl.mapping\" = [\"bast\", \"fast\", \"sast\", \"kast\"]\n\
+    let vary = "[vary]\n\"ftl.mapping\" = [\"bast\", \"fast\", \"last\", \"sast\", \"kast\"]\n\
                 \"ftl.placement\" = [\"first-touch\", \"round-robin\", \"adaptive\"]\n";
     for recording in [OLTP, WINDOWS] {
         accept(recording, &format!("{OF_FTLS}{vary}"));
@@ -103,10 +103,12 @@ fn every_placement_with_every_mapping_of_one_ftl_a_chip() {
 fn every_order_with_every_rate_over_every_kind_of_mapping() {
     let vary = "\"buffer.capacity\" = [\"128KiB\", \"16MiB\"]\n\
                 \"buffer.rate\" = [\"single\", \"cave\", \"linear-threshold\"]\n";
-    let orders = "\"buffer.order\" = [\"page-lru\", \"block-lru\", \"fab\", \"clc\", \"ref\", \"cflru\", \"region\"]\n";
+    let orders = "\"buffer.order\" = [\"page-lru\", \"chip-aware\", \"block-lru\", \"fab\", \"clc\", \"ref\", \"cflru\", \
+                  \"region\"]\n";
     let bplru = "buffer.order = \"block-lru\"\nbuffer.block-lru.padding = true\nbuffer.block-lru.compensation = true\n";
     // A merge of a striped block copies as much as all chips hold of it, so that takes the longest by far.
-    let mappings = [("\"page\", \"dftl\", \"bast\", \"kast\"", ""), ("\"mcsplit\"", "workload.requests = 30000\n")];
+    let others = "\"page\", \"dftl\", \"sftl\", \"bast\", \"kast\"";
+    let mappings = [(others, ""), ("\"mcsplit\"", "workload.requests = 30000\n")];
     for recording in [OLTP, YCSB, WINDOWS] {
         for (mappings, limit) in mappings {
             let vary = format!("[vary]\n\"ftl.mapping\" = [{mappings}]\n{vary}");

@@ -7,6 +7,7 @@ mod closed_forms;
 mod hot_pages;
 mod kast_model;
 mod kit;
+mod last_model;
 mod perfect_workloads;
 mod random_operations;
 mod rooms;

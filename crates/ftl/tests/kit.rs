@@ -6,7 +6,7 @@ use flashloom_ftl::allocation::PagePlace;
 use flashloom_ftl::mapping::Context;
 use flashloom_ftl::mapping::page_store::{self, CollectionListener, Own, PageStore};
 use flashloom_ftl::{CapacityParams, DeclaredLane, FtlSetup, Lane, PageWrite, Space, mapping};
-use flashloom_nand::{BlockId, CellMode, HostPage, Lpn, Nand, NandParams, OpId, Origin, PlaneId, Region};
+use flashloom_nand::{BlockId, CellMode, HostPage, Lpn, Nand, NandParams, OpId, Origin, PlaneId, Ppn, Region};
 use flashloom_units::{ParamSet, Prng};
 use flashloom_verify::Verifier;
 
@@ -41,7 +41,7 @@ impl CollectionListener for Announced {
         self.begun += 1;
     }
 
-    fn moved(&mut self, _plane: PlaneId, lpn: Lpn) {
+    fn moved(&mut self, _plane: PlaneId, lpn: Lpn, _map: &[Ppn]) {
         assert!(self.valid.contains(&lpn.0), "page {} was valid when its collection began", lpn.0);
         self.moved += 1;
     }

@@ -6,6 +6,7 @@
 //! | every log-block mapping | whole blocks in order, over and over | switch merges alone: one erase a block, no copy |
 //! | `bast` | one block rewritten at random | a merge each N pages, of one data block |
 //! | `fast` | random pages, none of offset 0 | no log page unused: a merge each N pages |
+//! | `last` | hot pages that fit its hot log blocks, and cold ones the others | an erase a log block, no copy |
 //! | `sast` | random pages of one set of K data blocks | a merge each N pages, of K data blocks at most |
 //! | `kast` | as many sequential streams at a time as sequential log blocks | switch merges alone |
 //! | `kast` | as many data blocks as log blocks, less than N pages of each | no merge |
@@ -14,11 +15,12 @@
 //! | `mcsplit` | a stripe rewritten in order | one switch merge erases the stripe, no copy |
 //! | page maps, any allocation and collection | the whole drive in order, over and over | no copy |
 //! | `dftl` | pages whose entries fit its cache | no read or write of the map |
+//! | `sftl` | the whole drive in order, where only runs of it fit the cache | no read or write of the map |
 
 use crate::support::{Ftl, Merges, chip, with_mapping};
-use flashloom_ftl::{FtlSetup, Preemption, Space, allocation, collection};
+use flashloom_ftl::{CapacityParams, FtlSetup, Preemption, Space, allocation, collection};
 use flashloom_nand::NandParams;
-use flashloom_units::{Prng, Value};
+use flashloom_units::{ParamSet, Prng, Value};
 
 /// Pages of a block.
 const N: u32 = 8;
@@ -72,6 +74,14 @@ fn bast_copies_nothing_on_whole_blocks_in_order() {
 fn fast_copies_nothing_on_whole_blocks_in_order() {
     for log_blocks in LOG_BLOCKS {
         copies_nothing_on_whole_blocks_in_order(&chip(24, 10, N), "fast", &counts([("log_blocks", log_blocks)]));
+    }
+}
+
+#[test]
+fn last_copies_nothing_on_whole_blocks_in_order() {
+    for (log_blocks, sequential) in [(4, 1), (5, 2), (8, 1), (8, 4)] {
+        let set = [("log_blocks", log_blocks), ("sequential_log_blocks", sequential), ("threshold", 1)];
+        copies_nothing_on_whole_blocks_in_order(&chip(24, 10, N), "last", &counts(set));
     }
 }
 
@@ -314,6 +324,30 @@ fn page_maps_copy_nothing_when_the_drive_is_written_in_order() {
     }
 }
 
+/// Sixteen hot pages of sixteen data blocks, written in turn: in FAST each merge of the oldest log block finds the cold
+/// pages that lie between them.
+#[test]
+fn last_erases_hot_log_blocks_without_a_copy_where_fast_gathers_cold_pages_too() {
+    for preemption in PREEMPTIONS {
+        let [last, fast] = [("last", "sequential_log_blocks"), ("fast", "log_blocks")].map(|(mapping, key)| {
+            let setup = setup(
+                mapping,
+                preemption,
+                &counts([("log_blocks", 8), (key, if key == "log_blocks" { 8 } else { 1 })]),
+            );
+            let mut ftl = Ftl::filled(&chip(24, 10, N), &setup, true);
+            let hot = || (0..16).map(|block| block * N + 1);
+            // Cold pages, once, each followed by a hot one.
+            write(&mut ftl, (0..8).zip(hot()).flat_map(|(page, hot)| [(16 + page) * N + 3, hot]));
+            (0..50).for_each(|_| write(&mut ftl, hot()));
+            ftl.check();
+            (ftl.report().page_copies, ftl.merges().full)
+        });
+        assert_eq!(last.0, 0, "{preemption:?}: {last:?}");
+        assert!(last.1 > 40 && fast.0 > 0, "{preemption:?}: {last:?}, {fast:?}");
+    }
+}
+
 /// A hit costs nothing on flash; only cold misses read the map.
 #[test]
 fn dftl_neither_reads_nor_writes_the_map_while_its_cache_holds_the_pages_in_use() {
@@ -332,4 +366,28 @@ fn dftl_neither_reads_nor_writes_the_map_while_its_cache_holds_the_pages_in_use(
     }
     ftl.check();
     assert_eq!(counted(&ftl), [hits + 4_000, misses, reads, writes]);
+}
+
+/// On a drive in order every translation page is one run for each plane, so all of them fit where one does plainly.
+#[test]
+fn sftl_holds_the_map_of_a_drive_in_order_where_dftl_reads_and_writes_it() {
+    // Translation pages of 128 entries: condensed to two runs they take 32 bytes, plain 520.
+    const CACHE: u64 = 1_024;
+    let shape = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
+    let space = Space::new(
+        NandParams { blocks: 128, pages: 16, page_bytes: 512, ..shape },
+        &CapacityParams { over_provisioning: 0.5 },
+    );
+    let pages = space.logical_pages as u32;
+    assert!(8 * pages > 16 * CACHE as u32, "the map is far larger than the cache");
+    let [sftl, dftl] = ["sftl", "dftl"].map(|mapping| {
+        let setup = setup(mapping, Preemption::Page, &[("cache", Value::Size(CACHE))]);
+        let mut ftl = Ftl::filled(&space, &setup, true);
+        (0..4).for_each(|_| write(&mut ftl, 0..pages));
+        ftl.check();
+        ["map_misses", "map_reads", "map_writes"].map(|name| ftl.count(name))
+    });
+    assert_eq!(sftl, [0; 3]);
+    let translation_pages = u64::from(pages.div_ceil(128));
+    assert!(dftl[1] >= 4 * translation_pages && dftl[2] >= 4 * translation_pages, "{dftl:?}");
 }

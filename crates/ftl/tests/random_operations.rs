@@ -180,6 +180,11 @@ fn dftl_holds_what_was_written() {
 }
 
 #[test]
+fn sftl_holds_what_was_written() {
+    run_page_level("sftl");
+}
+
+#[test]
 fn bast_holds_what_was_written() {
     run_log_block("bast");
 }
@@ -187,6 +192,11 @@ fn bast_holds_what_was_written() {
 #[test]
 fn fast_holds_what_was_written() {
     run_log_block("fast");
+}
+
+#[test]
+fn last_holds_what_was_written() {
+    run_log_block("last");
 }
 
 #[test]

@@ -36,6 +36,7 @@ ftl.gc=fifo ftl.gc_blocks=shared
 ftl.gc=windowed-greedy ftl.gc_pace=share buffer.order=block-lru
 ftl.superblock=die ftl.gc=cost-benefit buffer.order=fab
 ftl.allocation=static buffer.order=cflru
+ftl.allocation=static buffer.order=chip-aware
 ftl.allocation=slap ftl.slap.adaptive=true ftl.slap.gc_isolation=true ftl.slap.read_reorganization=true
 ftl.hot_cold=multi-hash ftl.gc_pace=share
 ftl.wear_levelling=static ftl.wear_threshold=2
@@ -43,10 +44,12 @@ ftl.wear_levelling=none device.program_failures=0.0005 device.erase_failures=0.0
 device.bad_blocks=0.05 ftl.superblock=die
 ftl.mapping=dftl ftl.dftl.cache=512B
 ftl.mapping=dftl ftl.dftl.cache=512B ftl.gc_pace=share ftl.wear_levelling=static ftl.wear_threshold=2
+ftl.mapping=sftl ftl.sftl.cache=5KiB
 ftl.mapping=bast ftl.bast.log_blocks=6 ftl.preemption=none
 ftl.mapping=bast ftl.bast.log_blocks=6 ftl.placement=first-touch
 ftl.mapping=fast ftl.fast.log_blocks=6
 ftl.mapping=fast ftl.fast.log_blocks=6 ftl.preemption=none ftl.placement=adaptive
+ftl.mapping=last ftl.last.log_blocks=6 ftl.last.sequential_log_blocks=2
 ftl.mapping=sast ftl.sast.log_blocks=6 ftl.sast.k=3
 ftl.mapping=kast ftl.kast.log_blocks=6 ftl.kast.k=3 ftl.placement=round-robin
 ftl.mapping=kast ftl.kast.log_blocks=6 ftl.kast.k=3 ftl.kast.stream_threshold=4 ftl.preemption=none

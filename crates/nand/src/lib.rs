@@ -354,6 +354,11 @@ impl Nand {
         self.timed.as_ref().map(|timed| timed.utilization())
     }
 
+    /// Whether a die has neither an operation under way nor one that could begin on it. True in counting mode.
+    pub fn is_idle(&self, die: DieId) -> bool {
+        self.timed.as_ref().is_none_or(|timed| timed.is_idle(die))
+    }
+
     /// Starts measuring the service times of host reads, in timed mode. Without this call it costs nothing.
     pub fn observe_host_reads(&mut self) {
         self.timed.iter_mut().for_each(|timed| timed.observe_host_reads());

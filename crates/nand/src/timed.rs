@@ -23,7 +23,9 @@ mod ends;
 mod judged;
 mod moved;
 
-use crate::{BlockId, CellMode, DieOrder, Emitted, Events, Geometry, MultiPlane, NandParams, OpId, Origin, PlaneId};
+use crate::{
+    BlockId, CellMode, DieId, DieOrder, Emitted, Events, Geometry, MultiPlane, NandParams, OpId, Origin, PlaneId,
+};
 use crate::{Ppn, Suspend, Timing};
 use flashloom_units::{EventNumber, EventQueue, NO_INDEX, Ns};
 use serde::{Deserialize, Serialize};
@@ -538,6 +540,11 @@ impl Timed {
             erases,
             moved_sectors: self.channels.iter().map(|channel| channel.moved_sectors).sum(),
         }
+    }
+
+    pub(crate) fn is_idle(&self, die: DieId) -> bool {
+        let Die { active, staged, suspended, classes, .. } = &self.dies[die.at()];
+        active.is_none() && staged.is_none() && suspended.is_none() && *classes == 0
     }
 
     /// Starts measuring the service times of host reads.

@@ -100,6 +100,8 @@ impl Ctp {
 }
 
 impl MapCache for Ctp {
+    const ENTRIES_SHARE_FRAMES: bool = true;
+
     fn suits(values: &[Value], shape: MapShape) -> Result<(), Refusal> {
         let (cache, page) = (
             Params::from_values(values).cache_bytes,
@@ -142,7 +144,7 @@ impl MapCache for Ctp {
         self.refresh(page).then_some(Frame(page))
     }
 
-    fn make_room(&mut self) -> Option<WriteBack> {
+    fn make_room(&mut self, _lpn: Lpn, _map: &[Ppn]) -> Option<WriteBack> {
         if self.cached < self.capacity {
             return None;
         }
@@ -156,14 +158,14 @@ impl MapCache for Ctp {
         })
     }
 
-    fn insert(&mut self, lpn: Lpn) -> Frame {
+    fn insert(&mut self, lpn: Lpn, _map: &[Ppn]) -> Frame {
         let page = self.shape.page_of(lpn).0;
         self.link(page);
         self.cached += 1;
         Frame(page)
     }
 
-    fn mark_dirty(&mut self, lpn: Lpn) -> Option<Frame> {
+    fn mark_dirty(&mut self, lpn: Lpn, _map: &[Ppn]) -> Option<Frame> {
         let page = self.shape.page_of(lpn);
         self.is_dirty[page.at()] |= self.holds(page.0);
         self.holds(page.0).then_some(Frame(page.0))
@@ -181,7 +183,7 @@ impl MapCache for Ctp {
         lpns.for_each(|lpn| _ = self.touch(lpn));
     }
 
-    fn check(&self) -> Result<(), Violation> {
+    fn check(&self, _map: &[Ppn]) -> Result<(), Violation> {
         let held = (0..self.end()).filter(|&page| self.holds(page)).count() as u32;
         let is_sound = held == self.cached && held <= self.capacity;
         is_sound

@@ -7,6 +7,27 @@ use flashloom_units::{Component, Policy, PolicySpec, Role, Slot, SlotSpec, Value
 
 use crate::SlotId;
 
+/// What a replacement policy may know of the chips when it chooses a victim.
+pub trait Chips {
+    /// Whether the chip that a page would be programmed on has nothing to do. True if the address of the page does not
+    /// decide on which chip that is.
+    fn is_idle(&self, lpn: Lpn) -> bool;
+
+    /// A page leaves the buffer: its chip is no longer idle.
+    fn send(&mut self, lpn: Lpn);
+}
+
+/// Chips of which nothing is known: all are idle.
+pub struct UnknownChips;
+
+impl Chips for UnknownChips {
+    fn is_idle(&self, _lpn: Lpn) -> bool {
+        true
+    }
+
+    fn send(&mut self, _lpn: Lpn) {}
+}
+
 /// A replacement policy. The buffer calls it for every page that enters, is written or read again, or leaves out of
 /// turn.
 pub trait Order: Component {
@@ -26,6 +47,16 @@ pub trait Order: Component {
     /// Removes the next victim, a dirty page or all pages of a block, and appends its pages in the order in which they
     /// are to be written; none if there is no dirty page.
     fn victim(&mut self, pages: &mut Vec<SlotId>);
+
+    /// True if victims are to be chosen by [`Self::victim_for`]; called once.
+    fn looks_at_chips(&self) -> bool {
+        false
+    }
+
+    /// As [`Self::victim`], for a policy that looks at chips. Not called where the whole buffer leaves.
+    fn victim_for(&mut self, _chips: &dyn Chips, pages: &mut Vec<SlotId>) {
+        self.victim(pages);
+    }
 
     /// Number of pages of a logical block, if each victim is to be padded to a whole block with the pages that the
     /// buffer lacks; none if victims are not padded.
@@ -65,6 +96,7 @@ pub trait Order: Component {
 pub mod belady;
 mod block_lru;
 mod cflru;
+mod chip_aware;
 mod clc;
 mod fab;
 mod page_lru;
@@ -106,6 +138,9 @@ pub fn builtin() -> Slot<dyn Order> {
         [
             policy(&page_lru::SPEC, |values, on| {
                 Box::new(page_lru::PageLru::new(values, on.pages, on.pages_per_block))
+            }),
+            policy(&chip_aware::SPEC, |values, on| {
+                Box::new(chip_aware::ChipAware::new(values, on.pages, on.pages_per_block))
             }),
             policy(&block_lru::SPEC, |values, on| {
                 Box::new(block_lru::BlockLru::new(values, on.pages, on.pages_per_block))

@@ -14,10 +14,11 @@
 
 mod durability;
 mod end_of_life;
+mod idle_chips;
 mod stalls;
 
 use flashloom_buffer::{BufferReport, Evicted, SlotId, Stored, WriteBuffer};
-use flashloom_nand::Lpn;
+use flashloom_nand::{DieId, Lpn};
 use flashloom_units::{Figures, Ns, Violation};
 use flashloom_workload::Op;
 
@@ -28,6 +29,7 @@ use super::waiter::Waiter;
 use crate::event::DriveEvent;
 use crate::status::Reason;
 use durability::Durability;
+use idle_chips::IdleChips;
 use stalls::Stalls;
 
 /// A write buffer, and the commands that wait for its slots.
@@ -41,6 +43,8 @@ pub(super) struct Buffered {
     fill_mask: Vec<u32>,
     /// Pages evicted from the buffer, to be written to the FTL next.
     evicted: Vec<Evicted>,
+    /// Dies that pages take which are chosen now.
+    taken: Vec<DieId>,
     /// Whether the buffer gathers streams for the allocation, and whether it gathers them by time.
     gathers: bool,
     gathers_by_time: bool,
@@ -57,7 +61,7 @@ flashloom_units::state! {
         nested buffer, stalls, durability, slot_waiter;
         array fill_mask;
         value is_frozen, refused_pages;
-        scratch evicted, streams;
+        scratch evicted, taken, streams;
         fixed gathers, gathers_by_time;
     }
 }
@@ -73,6 +77,7 @@ impl Buffered {
             slot_waiter: vec![CommandId::NONE; slots as usize],
             fill_mask: vec![0; slots as usize],
             evicted: Vec::with_capacity(slots as usize),
+            taken: Vec::new(),
             gathers: wanted.is_some(),
             gathers_by_time: wanted.is_some_and(|wanted| wanted.window_ns.is_some()),
             streams: Vec::new(),
@@ -202,7 +207,9 @@ impl Buffered {
             return;
         }
         let waiting = self.stalls.waiting_pages() + u64::from(unkept);
-        self.buffer.evict(now, waiting.min(u64::from(u32::MAX)) as u32, &mut self.evicted);
+        let chips = &mut IdleChips { flash, taken: &mut self.taken };
+        self.buffer.evict(now, waiting.min(u64::from(u32::MAX)) as u32, chips, &mut self.evicted);
+        self.taken.clear();
         self.send_evicted(now, flash);
     }
 

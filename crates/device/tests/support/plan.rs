@@ -58,13 +58,13 @@ impl Plan {
         let mut drive = random_setup(prng);
         if prng.chance(0.15) {
             spread_streams(&mut drive);
-        } else if ["page", "dftl"].contains(&drive.ftl.mapping.name()) && prng.chance(0.3) {
+        } else if ["page", "dftl", "sftl"].contains(&drive.ftl.mapping.name()) && prng.chance(0.3) {
             // Worn out before its first request, or soon after.
             drive.device.nand.program_failures = pick(prng, &[0.1, 0.8]);
         }
         // By a stream of its own, as in `random_setup`.
         let mut of_cache = prng.branch("cache");
-        if ["page", "dftl"].contains(&drive.ftl.mapping.name()) && of_cache.chance(0.3) {
+        if ["page", "dftl", "sftl"].contains(&drive.ftl.mapping.name()) && of_cache.chance(0.3) {
             with_cache(&mut of_cache, &mut drive);
         }
         if drive.ftl.profile(&drive.device.space()).is_err() {

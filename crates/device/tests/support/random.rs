@@ -99,7 +99,7 @@ pub fn random_setup(prng: &mut Prng) -> DriveSetup {
     setup.ftl.params.hot_decay = pick(prng, &[0.1, 2.0]);
     setup.ftl.params.hot_threshold = pick(prng, &[1, 2, 8]);
     setup.ftl.params.wear_threshold = pick(prng, &[1, 2, 5]);
-    if ["page", "dftl"].contains(&setup.ftl.mapping.name()) && prng.chance(0.4) {
+    if ["page", "dftl", "sftl"].contains(&setup.ftl.mapping.name()) && prng.chance(0.4) {
         setup.device.nand.bad_blocks = pick(prng, &[0.0, 0.13]);
         setup.device.nand.program_failures = pick(prng, &[0.0, 0.0003, 0.003, 0.03]);
         setup.device.nand.erase_failures = pick(prng, &[0.0, 0.01, 0.2]);
@@ -145,7 +145,7 @@ fn one_of<P: Role + ?Sized>(prng: &mut Prng, slot: &Slot<P>, names: &[&str]) -> 
 
 /// Gives a drive a random SLC cache, and a mapping and an allocation that can have one.
 pub fn with_cache(prng: &mut Prng, setup: &mut DriveSetup) {
-    setup.ftl.mapping = one_of(prng, &mapping::builtin(), &["page", "dftl"]);
+    setup.ftl.mapping = one_of(prng, &mapping::builtin(), &["page", "dftl", "sftl"]);
     setup.ftl.allocation = one_of(prng, &allocation::builtin(), &["interleave", "static"]);
     let nand = &mut setup.device.nand;
     nand.bits_per_cell = pick(prng, &[2, 3, 4]);

@@ -1,6 +1,6 @@
 //! The interface of an allocation policy, and what it is built from.
 
-use flashloom_nand::{Geometry, PageReads, PlaneId};
+use flashloom_nand::{Geometry, Lpn, PageReads, PlaneId};
 use flashloom_units::{Component, Ns, Role};
 
 use crate::capacity::Space;
@@ -47,6 +47,11 @@ pub trait Allocation: Component {
     /// layer above writes together. `copies` is the number of pages copied by garbage collection so far; the allocation
     /// uses it to judge its earlier placements.
     fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<PagePlace>);
+
+    /// The plane that a page would be placed on, if its address decides that.
+    fn plane_of(&self, _lpn: Lpn) -> Option<PlaneId> {
+        None
+    }
 
     /// Whether the policy uses [`Self::observe_read`]. Called once; with `false`, `observe_read` is never called.
     fn observes_reads(&self) -> bool {

@@ -139,6 +139,10 @@ impl Component for Static {
 }
 
 impl Allocation for Static {
+    fn plane_of(&self, lpn: Lpn) -> Option<PlaneId> {
+        Some(self.plane(lpn))
+    }
+
     fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<PagePlace>) {
         places.extend(writes.iter().map(|write| PagePlace { plane: self.plane(write.lpn), lane: Lane::HOST }));
     }

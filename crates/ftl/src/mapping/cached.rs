@@ -8,7 +8,7 @@
 //! Each mapping decides where its map is, what is cached and what is evicted: `page` has the whole map in memory,
 //! others have it on flash and cache a part of it ([`MapCache`]).
 
-use flashloom_nand::{Lpn, Nand};
+use flashloom_nand::{DieId, Lpn, Nand};
 use flashloom_units::{Component, Figure, Figures, Ns, Policy, PolicySpec, Refusal, Value, Violation};
 
 use super::interface::{Mapping, MappingExtras, write_each};
@@ -70,6 +70,10 @@ impl<M: Map> MappingExtras for PageLevel<M> {
         self.store.gathered(streams);
     }
 
+    fn die_of(&self, lpn: Lpn) -> Option<DieId> {
+        self.store.die_of(lpn)
+    }
+
     fn prepare(&self, lpn: Lpn) {
         self.store.prepare(lpn);
         self.map.prepare(lpn);
@@ -121,7 +125,7 @@ impl<M: Map> Mapping for PageLevel<M> {
             let translated = map.translate(store, nand, write.lpn);
             let place = store.placed(index);
             store.on(nand, map).write(write, place, translated);
-            map.changed(write.lpn);
+            map.changed(store, nand, write.lpn);
             map.write_back_due(store, nand);
         }
     }
@@ -150,7 +154,7 @@ impl<M: Map> Mapping for PageLevel<M> {
         if store.ppn(lpn).is_some() {
             map.translate(store, nand, lpn);
             store.trim(lpn);
-            map.changed(lpn);
+            map.changed(store, nand, lpn);
             map.write_back_due(store, nand);
         }
     }

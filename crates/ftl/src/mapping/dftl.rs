@@ -105,7 +105,7 @@ mod tests {
         let (mut nand, _, mut state) = lab;
         // Entries 260 to 263 are cached. Pages 0 to 127 are on one translation page, 128 to 255 on the next.
         let plane = PlaneId(1);
-        [262, 0, 1, 130, 3, 131].into_iter().for_each(|lpn| state.map.moved(plane, Lpn(lpn)));
+        [262, 0, 1, 130, 3, 131].into_iter().for_each(|lpn| state.map.moved(plane, Lpn(lpn), state.store.map()));
         assert!(state.map.cache.is_dirty(Lpn(262)));
         state.map.write_back_due(&mut state.store, &mut nand);
         assert_eq!(state.map.report.writes, before.writes, "nothing is written before the victim is erased");
@@ -123,7 +123,7 @@ mod tests {
         let before = write(&mut lab, &[0, 1, 2, 3, 200]);
         let (mut nand, _, mut state) = lab;
         let page = state.map.lpn(TranslationPage(0));
-        state.map.moved(PlaneId(0), page);
+        state.map.moved(PlaneId(0), page, state.store.map());
         state.map.ended(PlaneId(0));
         state.map.write_back_due(&mut state.store, &mut nand);
         assert_eq!(state.map.report, before);

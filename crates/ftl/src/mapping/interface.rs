@@ -1,6 +1,6 @@
 //! The interface of a mapping.
 
-use flashloom_nand::{CellMode, Lpn, Nand, Region};
+use flashloom_nand::{CellMode, DieId, Lpn, Nand, Region};
 use flashloom_units::{Component, Figures, Ns, Violation};
 
 use crate::allocation::{ObservedRead, WantedStreams};
@@ -39,6 +39,11 @@ pub trait MappingExtras: Component {
     /// Called before [`Mapping::write`] if the write buffer gathered streams by time for the pages to be written next.
     /// Gives the stream of each page, counted from 0, or [`NO_INDEX`](flashloom_units::NO_INDEX).
     fn gathered(&mut self, _streams: &[u32]) {}
+
+    /// The die that a page would be programmed on, if its address decides that.
+    fn die_of(&self, _lpn: Lpn) -> Option<DieId> {
+        None
+    }
 
     /// Prefetch hint: the page will be read or written soon, so its map entry may be fetched into the processor's
     /// cache. Must not change any state.

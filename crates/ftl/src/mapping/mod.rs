@@ -10,12 +10,14 @@ mod dftl;
 mod fast;
 mod interface;
 mod kast;
+mod last;
 mod log_block;
 mod map;
 mod mcsplit;
 mod page;
 pub mod page_store;
 mod sast;
+mod sftl;
 pub mod translation;
 
 pub use crate::setup::{Context, Site};
@@ -29,8 +31,10 @@ pub fn builtin() -> Slot<dyn Mapping> {
         [
             page::policy(),
             dftl::policy(),
+            sftl::policy(),
             log_block::policy::<bast::Bast>(&bast::SPEC),
             log_block::policy::<fast::Fast>(&fast::SPEC),
+            log_block::policy::<last::Last>(&last::SPEC),
             log_block::policy::<sast::Sast>(&sast::SPEC),
             log_block::policy::<kast::Kast>(&kast::SPEC),
             log_block::policy::<mcsplit::McSplit>(&mcsplit::SPEC),
@@ -50,7 +54,7 @@ mod tests {
         let device = NandParams { channels: 2, ways: 1, planes: 1, blocks: 64, pages: 32, ..NandParams::defaults() };
         let space = Space::new(device, &CapacityParams { over_provisioning: 0.5 });
         let mask = space.geometry().full_mask();
-        for policy in ["page", "dftl", "bast", "fast", "sast", "kast"] {
+        for policy in ["page", "dftl", "sftl", "bast", "fast", "last", "sast", "kast"] {
             let ftl = FtlSetup { mapping: builtin().choose(policy, &[]).unwrap(), ..FtlSetup::with_defaults() };
             let written = |apart: usize| {
                 let mut nand = Nand::new(&space.nand);

@@ -7,7 +7,7 @@
 //!
 //! The map costs no flash operation. Allocation and garbage collection belong to the page store, as does the memory.
 
-use flashloom_nand::{Lpn, Nand, OpId, PlaneId};
+use flashloom_nand::{Lpn, Nand, OpId, PlaneId, Ppn};
 use flashloom_units::{Capability, Figure, Policy, PolicySpec, Refusal, Statistic, Value, Violation};
 
 use super::cached::page_level;
@@ -43,7 +43,7 @@ struct InMemory;
 flashloom_units::state! { InMemory {} }
 
 impl CollectionListener for InMemory {
-    fn moved(&mut self, _plane: PlaneId, _lpn: Lpn) {}
+    fn moved(&mut self, _plane: PlaneId, _lpn: Lpn, _map: &[Ppn]) {}
     fn ended(&mut self, _plane: PlaneId) {}
 }
 
@@ -68,7 +68,7 @@ impl Map for InMemory {
         OpId::DONE
     }
 
-    fn changed(&mut self, _lpn: Lpn) {}
+    fn changed(&mut self, _store: &mut PageStore, _nand: &mut Nand, _lpn: Lpn) {}
     fn write_back_due(&mut self, _store: &mut PageStore, _nand: &mut Nand) {}
 
     fn figures(&self) -> Vec<Figure> {

@@ -101,17 +101,19 @@ impl TranslationPage {
 pub struct MapShape {
     entries: u32,
     by_entries: Divisor,
+    planes: u32,
 }
 
 impl MapShape {
-    /// A map of `entries` entries, `entries_a_page` of them on each translation page.
-    pub const fn new(entries: u32, entries_a_page: u32) -> Self {
-        Self { entries, by_entries: Divisor::new(entries_a_page) }
+    /// A map of `entries` entries, `entries_a_page` of them on each translation page, for a drive of `planes`.
+    pub const fn new(entries: u32, entries_a_page: u32, planes: u32) -> Self {
+        Self { entries, by_entries: Divisor::new(entries_a_page), planes }
     }
 
     /// The map of a drive.
     pub fn of(space: &Space) -> Self {
-        Self::new(space.logical_pages as u32, (space.nand.page_bytes / STORED_ENTRY_BYTES) as u32)
+        let entries_a_page = (space.nand.page_bytes / STORED_ENTRY_BYTES) as u32;
+        Self::new(space.logical_pages as u32, entries_a_page, space.geometry().total_planes())
     }
 
     /// Number of entries: the host's pages.
@@ -122,6 +124,11 @@ impl MapShape {
     /// Entries in a translation page.
     pub const fn entries_a_page(&self) -> u32 {
         self.by_entries.get()
+    }
+
+    /// Planes of the drive, to which consecutive pages are written in turn unless the allocation decides otherwise.
+    pub const fn planes(&self) -> u32 {
+        self.planes
     }
 
     /// Number of translation pages.
@@ -152,8 +159,11 @@ pub struct WriteBack {
 }
 
 /// The cache of a map on flash: it decides which entries are in memory, tracks which are dirty, and chooses victims.
-/// The mappings themselves are in the store.
+/// The mappings themselves are in the store: `map` is its map, the physical page of each logical page.
 pub trait MapCache: State + Send + Sized + 'static {
+    /// Whether a frame holds several entries: one that changes then says nothing of the others.
+    const ENTRIES_SHARE_FRAMES: bool = false;
+
     /// Refuses parameters that cannot work on this drive.
     ///
     /// # Errors
@@ -175,15 +185,22 @@ pub trait MapCache: State + Send + Sized + 'static {
     /// translation.
     fn touch(&mut self, lpn: Lpn) -> Option<Frame>;
 
-    /// Evicts a victim if the cache is full. Returns the victim's translation page if it was dirty: that page is then
-    /// written back, with all its entries that are dirty in the cache.
-    fn make_room(&mut self) -> Option<WriteBack>;
+    /// Evicts a victim if there is no room for the entry of a page. Returns the victim's translation page if it was
+    /// dirty: that page is then written back, with all its entries that are dirty in the cache. Called until it returns
+    /// `None`.
+    fn make_room(&mut self, lpn: Lpn, map: &[Ppn]) -> Option<WriteBack>;
 
     /// Inserts the entry of a page as clean, and returns its frame. Called after [`Self::make_room`].
-    fn insert(&mut self, lpn: Lpn) -> Frame;
+    fn insert(&mut self, lpn: Lpn, map: &[Ppn]) -> Frame;
 
     /// Marks the entry of a page as dirty, and returns its frame. `None` if it is not cached.
-    fn mark_dirty(&mut self, lpn: Lpn) -> Option<Frame>;
+    fn mark_dirty(&mut self, lpn: Lpn, map: &[Ppn]) -> Option<Frame>;
+
+    /// Evicts a victim if changed entries take more memory than there is, as [`Self::make_room`] does. Called after
+    /// each page of the host until it returns `None`.
+    fn overflow(&mut self) -> Option<WriteBack> {
+        None
+    }
 
     /// Whether the entry of a page is cached and dirty: newer than in its translation page.
     fn is_dirty(&self, lpn: Lpn) -> bool;
@@ -203,7 +220,7 @@ pub trait MapCache: State + Send + Sized + 'static {
     fn reset_report(&mut self) {}
 
     /// Checks the cache's own invariants, in checked runs.
-    fn check(&self) -> Result<(), Violation>;
+    fn check(&self, map: &[Ppn]) -> Result<(), Violation>;
 }
 
 /// A map on flash with a part of its entries cached.
@@ -246,9 +263,9 @@ impl<C: MapCache> CollectionListener for Translation<C> {
         self.cache.collecting(store.valid_pages(victim).filter(|lpn| lpn.0 < entries));
     }
 
-    fn moved(&mut self, plane: PlaneId, lpn: Lpn) {
+    fn moved(&mut self, plane: PlaneId, lpn: Lpn, map: &[Ppn]) {
         // Translation pages themselves are found through the directory, which is in memory.
-        if lpn.0 >= self.shape.entries || self.change(lpn) {
+        if lpn.0 >= self.shape.entries || self.change(lpn, map) {
             return;
         }
         let page = self.shape.page_of(lpn);
@@ -311,18 +328,21 @@ impl<C: MapCache> Map for Translation<C> {
         self.report.misses += 1;
         // A frame whose read has failed is read again in its place.
         let frame = cached.unwrap_or_else(|| {
-            if let Some(victim) = self.cache.make_room() {
+            while let Some(victim) = self.cache.make_room(lpn, store.map()) {
                 self.write_back(store, nand, victim);
             }
-            self.cache.insert(lpn)
+            self.cache.insert(lpn, store.map())
         });
         let read = self.read(store, nand, self.shape.page_of(lpn));
         self.loads.begin(frame, read, nand);
         read
     }
 
-    fn changed(&mut self, lpn: Lpn) {
-        self.change(lpn);
+    fn changed(&mut self, store: &mut PageStore, nand: &mut Nand, lpn: Lpn) {
+        self.change(lpn, store.map());
+        while let Some(victim) = self.cache.overflow() {
+            self.write_back(store, nand, victim);
+        }
     }
 
     /// Takes a share of the due write-backs. Spreading them lets more pages of a translation page be moved meanwhile,
@@ -377,7 +397,7 @@ impl<C: MapCache> Map for Translation<C> {
     /// Checks the cache. In a verified run also checks that each entry equals the one in its translation page, unless
     /// it is cached and dirty or its page is noted.
     fn check(&self, store: &PageStore) -> Result<(), Violation> {
-        self.cache.check()?;
+        self.cache.check(store.map())?;
         for (lpn, &held) in (0..).map(Lpn).zip(self.stored.iter().flatten()) {
             let is_noted = self.is_noted[self.shape.page_of(lpn).at()];
             if !is_noted && held != store.ppn(lpn) && !self.cache.is_dirty(lpn) {
@@ -395,9 +415,11 @@ impl<C: MapCache> Translation<C> {
     }
 
     /// Changes the entry of a page in the cache; false if it is not cached.
-    fn change(&mut self, lpn: Lpn) -> bool {
-        let frame = self.cache.mark_dirty(lpn);
-        frame.iter().for_each(|&frame| self.loads.changed(frame));
+    fn change(&mut self, lpn: Lpn, map: &[Ppn]) -> bool {
+        let frame = self.cache.mark_dirty(lpn, map);
+        if !C::ENTRIES_SHARE_FRAMES {
+            frame.iter().for_each(|&frame| self.loads.changed(frame));
+        }
         frame.is_some()
     }
 

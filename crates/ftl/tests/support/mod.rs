@@ -1,6 +1,8 @@
 //! Support for tests of whole FTLs: an FTL on an array in counting mode, with a model of its contents.
 #![allow(dead_code, missing_docs)]
 
+pub mod log_blocks;
+
 use std::collections::BTreeSet;
 
 use flashloom_ftl::{FtlReport, FtlSetup, Mapping, PageWrite, Space, mapping, placement};

@@ -6,7 +6,7 @@
 //! their translation page, so that they are written back together. Flat arrays, O(1) an operation, no allocation after
 //! construction.
 
-use flashloom_nand::Lpn;
+use flashloom_nand::{Lpn, Ppn};
 use flashloom_units::{Lists, NO_INDEX, ParamSet, Value, Violation, prefetch, violation};
 use serde::{Deserialize, Serialize};
 
@@ -84,7 +84,7 @@ impl MapCache for MappingTable {
         Some(Frame(slot))
     }
 
-    fn make_room(&mut self) -> Option<WriteBack> {
+    fn make_room(&mut self, _lpn: Lpn, _map: &[Ppn]) -> Option<WriteBack> {
         if self.entries.len() < self.capacity as usize || self.free != NO_INDEX {
             return None;
         }
@@ -101,7 +101,7 @@ impl MapCache for MappingTable {
         is_dirty.then(|| WriteBack { page: self.shape.page_of(lpn), is_whole: false })
     }
 
-    fn insert(&mut self, lpn: Lpn) -> Frame {
+    fn insert(&mut self, lpn: Lpn, _map: &[Ppn]) -> Frame {
         debug_assert_eq!(self.slots[lpn.at()], NO_INDEX, "a page has one entry");
         let entry = Entry { lpn, segment: Segment::Probationary };
         let mut slot = std::mem::replace(&mut self.free, NO_INDEX);
@@ -117,7 +117,7 @@ impl MapCache for MappingTable {
         Frame(slot)
     }
 
-    fn mark_dirty(&mut self, lpn: Lpn) -> Option<Frame> {
+    fn mark_dirty(&mut self, lpn: Lpn, _map: &[Ppn]) -> Option<Frame> {
         let slot = self.slots[lpn.at()];
         if slot == NO_INDEX {
             return None;
@@ -139,7 +139,7 @@ impl MapCache for MappingTable {
 
     /// Checks that the segments hold all entries, that each is found by its page, and that dirty ones are in the list
     /// of their translation page.
-    fn check(&self) -> Result<(), Violation> {
+    fn check(&self, _map: &[Ppn]) -> Result<(), Violation> {
         if self.free != NO_INDEX {
             return Err(violation!("map cache: room was made in entry {}, and no entry came", self.free));
         }
@@ -222,7 +222,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     /// Eight translation pages of eight entries.
-    const SHAPE: MapShape = MapShape::new(64, 8);
+    const SHAPE: MapShape = MapShape::new(64, 8, 1);
 
     fn written_back(lpn: u32) -> WriteBack {
         WriteBack { page: SHAPE.page_of(Lpn(lpn)), is_whole: false }
@@ -281,15 +281,15 @@ mod tests {
                 assert_eq!(hit, model.touch(lpn), "capacity {capacity}, step {step}");
                 if !hit {
                     assert_eq!(
-                        cache.make_room(),
+                        cache.make_room(Lpn(lpn), &[]),
                         model.make_room().map(written_back),
                         "capacity {capacity}, step {step}"
                     );
-                    cache.insert(Lpn(lpn));
+                    cache.insert(Lpn(lpn), &[]);
                     model.probationary.push(lpn);
                 }
                 if prng.chance(0.3) {
-                    assert!(cache.mark_dirty(Lpn(lpn)).is_some());
+                    assert!(cache.mark_dirty(Lpn(lpn), &[]).is_some());
                     model.dirty.insert(lpn);
                 }
                 if prng.chance(0.05) {
@@ -298,7 +298,7 @@ mod tests {
                     model.dirty.retain(|lpn| lpn / 8 != translation_page);
                 }
                 assert_eq!(cache.is_dirty(Lpn(lpn)), model.dirty.contains(&lpn));
-                assert_eq!(cache.check(), Ok(()));
+                assert_eq!(cache.check(&[]), Ok(()));
             }
         }
     }
@@ -306,9 +306,9 @@ mod tests {
     #[test]
     fn an_entry_that_is_not_here_cannot_become_dirty() {
         let mut cache = MappingTable::with_capacity(4, 0.5, SHAPE);
-        assert_eq!(cache.mark_dirty(Lpn(3)), None);
-        let frame = cache.insert(Lpn(3));
-        assert_eq!((cache.mark_dirty(Lpn(3)), cache.touch(Lpn(3))), (Some(frame), Some(frame)));
+        assert_eq!(cache.mark_dirty(Lpn(3), &[]), None);
+        let frame = cache.insert(Lpn(3), &[]);
+        assert_eq!((cache.mark_dirty(Lpn(3), &[]), cache.touch(Lpn(3))), (Some(frame), Some(frame)));
         assert!(cache.is_dirty(Lpn(3)) && !cache.is_dirty(Lpn(4)));
     }
 }

@@ -1,6 +1,6 @@
 //! The log-block mapping: a scheme and its store, with one FTL for each group of chips.
 
-use flashloom_nand::{Lbn, Lpn, Nand, Origin, Read};
+use flashloom_nand::{DieId, Lbn, Lpn, Nand, Origin, Read};
 use flashloom_units::{Component, Figure, Figures, Policy, PolicySpec, Refusal, Value, Violation, violation};
 
 use super::batch::Batch;
@@ -183,6 +183,17 @@ impl<S: Scheme> Ftl<S> {
     }
 
     fn write_together(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
+        if S::LOOKS_AT_RUNS {
+            for run in writes.chunk_by(|one, other| one.lpn.0 + 1 == other.lpn.0) {
+                self.store.run = run.len() as u32;
+                self.write_blocks(nand, run);
+            }
+        } else {
+            self.write_blocks(nand, writes);
+        }
+    }
+
+    fn write_blocks(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         let pages = self.store.blocks.pages();
         for together in writes.chunk_by(|one, other| one.lpn.0 / pages == other.lpn.0 / pages) {
             let lbn = self.store.lbn(together[0].lpn);
@@ -234,6 +245,12 @@ impl<S: Scheme> MappingExtras for Ftl<S> {
             window_ns: None,
             block_pages,
         })
+    }
+
+    /// The die that holds the page's logical block.
+    fn die_of(&self, lpn: Lpn) -> Option<DieId> {
+        let group = self.homes.of(self.store.lbn(self.placed(lpn)))?;
+        self.store.blocks.lone_die(group)
     }
 
     fn prepare(&self, lpn: Lpn) {

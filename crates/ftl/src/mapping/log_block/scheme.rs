@@ -21,6 +21,9 @@ pub(in crate::mapping) struct Guarantees {
 
 /// A log-block scheme, with its state for all groups.
 pub(in crate::mapping) trait Scheme: Send + Sized + State {
+    /// Whether it reads [`Store::run`].
+    const LOOKS_AT_RUNS: bool = false;
+
     /// The layout that it needs, and its guarantees on this drive.
     fn layout(values: &[Value], site: &Site<'_>) -> Layout;
 

@@ -88,6 +88,9 @@ pub(crate) struct Store {
     map: Vec<Spn>,
     /// First page of the stream being written; `NONE` if there is none or the scheme does not look for streams.
     pub(super) stream: Lpn,
+    /// Number of consecutive pages that are written together and that the page being written is one of. 0 if the scheme
+    /// does not look at it.
+    pub(crate) run: u32,
     reverse: Vec<Lpn>,
     mapped: u64,
     data: Vec<SuperblockId>,
@@ -111,7 +114,7 @@ flashloom_units::state! {
         nested copies, report, merges;
         array jobs, since_host;
         value stream, mapped;
-        fixed limits, preemption, costs;
+        fixed run, limits, preemption, costs;
     }
 }
 
@@ -124,6 +127,7 @@ impl Store {
             log: LogBlocks::new(log_blocks, blocks.groups(), blocks.pages(), blocks.total(), logical_blocks as u32),
             map: vec![Spn::NONE; logical_pages],
             stream: Lpn::NONE,
+            run: 0,
             reverse: vec![Lpn::NONE; (blocks.total() * blocks.pages()) as usize],
             mapped: 0,
             data: vec![SuperblockId::NONE; logical_blocks],
@@ -160,6 +164,11 @@ impl Store {
     /// The newest copy of a page; `NONE` if it is not mapped or lies beyond the last logical block.
     pub(crate) fn newest(&self, lpn: Lpn) -> Spn {
         self.map.get(lpn.at()).copied().unwrap_or(Spn::NONE)
+    }
+
+    /// The index of a page in its block.
+    pub(crate) fn index_of(&self, page: Spn) -> u32 {
+        page.0 % self.blocks.pages()
     }
 
     pub(super) fn physical(&self, lpn: Lpn) -> Option<Ppn> {

@@ -153,6 +153,11 @@ impl Superblocks {
         BlockId(self.first[(group.0 * self.width + member) as usize].0 + in_group)
     }
 
+    /// The die of a group of one die; none if a group has several.
+    pub(super) fn lone_die(&self, group: u32) -> Option<DieId> {
+        (self.width == 1).then(|| DieId(self.first[group as usize].0 / self.units.blocks))
+    }
+
     /// Takes a free superblock of a group, chosen by the pool's wear levelling.
     pub(super) fn allocate(&mut self, group: u32) -> SuperblockId {
         let superblock = SuperblockId(self.pool.open(PlaneId(group), BlockId::NONE).0);

@@ -277,7 +277,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         }
         self.store.invalidate(victim, from);
         self.store.point(lpn, block, page);
-        self.listener.moved(plane, lpn);
+        self.listener.moved(plane, lpn, self.store.map());
         true
     }
 

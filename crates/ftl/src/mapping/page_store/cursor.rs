@@ -13,8 +13,8 @@ pub trait CollectionListener {
     /// ([`PageStore::array_ppn`]) what it needs in memory; it must not write yet.
     fn begins(&mut self, _nand: &mut Nand, _store: &PageStore, _victim: BlockId) {}
 
-    /// Called when the job of a plane has moved a page.
-    fn moved(&mut self, plane: PlaneId, lpn: Lpn);
+    /// Called when the job of a plane has moved a page. `map` is the store's, in which the page is moved.
+    fn moved(&mut self, plane: PlaneId, lpn: Lpn, map: &[Ppn]);
 
     /// Called when the job of a plane that moved data pages has ended.
     fn ended(&mut self, plane: PlaneId);
@@ -22,7 +22,7 @@ pub trait CollectionListener {
 
 /// No listener: for a map all in memory, which is the store's own.
 impl CollectionListener for () {
-    fn moved(&mut self, _plane: PlaneId, _lpn: Lpn) {}
+    fn moved(&mut self, _plane: PlaneId, _lpn: Lpn, _map: &[Ppn]) {}
     fn ended(&mut self, _plane: PlaneId) {}
 }
 

@@ -91,7 +91,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
             let lpn = reverse[from.at()];
             map[lpn.at()] = to;
             reverse[to.at()] = lpn;
-            self.listener.moved(plane, lpn);
+            self.listener.moved(plane, lpn, map);
             from.0 += 1;
             to.0 += 1;
         }

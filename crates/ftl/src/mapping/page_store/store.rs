@@ -1,6 +1,6 @@
 //! The parts of a page store, and operations that move no page: reads, lookups, statistics.
 
-use flashloom_nand::{BlockId, Geometry, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Region, Status};
+use flashloom_nand::{BlockId, DieId, Geometry, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Region, Status};
 use flashloom_units::{Figure, Figures, Refusal, Violation, prefetch, violation};
 
 use super::heat::Heat;
@@ -302,6 +302,16 @@ impl PageStore {
     /// The page that holds a logical page, in the store's numbering.
     pub fn ppn(&self, lpn: Lpn) -> Ppn {
         self.pages.map[lpn.at()]
+    }
+
+    /// The die that a page would be written to, if the allocation goes by addresses.
+    pub fn die_of(&self, lpn: Lpn) -> Option<DieId> {
+        self.allocator.policy.plane_of(lpn).map(|plane| self.geometry.die_of(plane))
+    }
+
+    /// The whole map: the page that holds each logical page, in the store's numbering.
+    pub fn map(&self) -> &[Ppn] {
+        &self.pages.map
     }
 
     /// The page that holds a logical page, in the array's numbering.

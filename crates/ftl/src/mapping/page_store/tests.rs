@@ -1,6 +1,6 @@
 //! The example of the SLAP paper, and rules of the page store that are visible only inside.
 
-use flashloom_nand::{BlockId, HostPage, Lpn, Nand, NandParams, OpId, Origin, PlaneId, Urgency};
+use flashloom_nand::{BlockId, HostPage, Lpn, Nand, NandParams, OpId, Origin, PlaneId, Ppn, Urgency};
 use flashloom_units::{ParamSet, Prng, Value};
 use flashloom_verify::Verifier;
 
@@ -17,7 +17,7 @@ use crate::{CapacityParams, FtlSetup, GcBlocks, HotCold, PageWrite, Space, WearL
 struct Moved(Vec<u32>);
 
 impl CollectionListener for Moved {
-    fn moved(&mut self, _plane: PlaneId, lpn: Lpn) {
+    fn moved(&mut self, _plane: PlaneId, lpn: Lpn, _map: &[Ppn]) {
         self.0.push(lpn.0);
     }
 

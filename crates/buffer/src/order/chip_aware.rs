@@ -1,0 +1,156 @@
+//! Chip-aware LRU: among the pages written longest ago, evict one whose chip is idle (CAVE, reference 17: the buffer of
+//! its rival that looks at chips).
+//!
+//! ```text
+//! written:  move the page to the young end
+//! victim:   of the `window` pages at the old end the oldest whose chip is idle; the oldest of all if there is none
+//! ```
+//!
+//! A page has a chip if the address decides where it is programmed ([`Chips`]): under `ftl.allocation` = "static", and
+//! in a mapping of one FTL a chip. Any other page can go to an idle chip, so that this is `page-lru` then. Of what
+//! leaves at one time each page takes its chip. The paper could not be read here; what is done where no chip of the
+//! window is idle, and that the window counts pages and not chips, are choices of ours.
+//!
+//! O(window) a victim, twelve bytes a page.
+
+use flashloom_nand::Lpn;
+use flashloom_units::{Capability, Component, Kind, Lists, ParamSet, PolicySpec, Value, params};
+
+use super::{Chips, Order};
+use crate::SlotId;
+
+params! {
+    /// Parameters of chip-aware LRU.
+    pub struct ChipAwareParams {
+        /// Pages at the old end of the list that a victim is chosen from.
+        window: u32 => "window", Kind::Count { min: 1, max: 1 << 20 }, Value::Count(64),
+            "A longer one finds an idle chip more often, and evicts pages that are written again soon.";
+    }
+}
+
+pub(super) static SPEC: PolicySpec = PolicySpec {
+    name: "chip-aware",
+    summary: "evicts an old page whose chip is idle",
+    details: "Page-level LRU with a window at its old end. Pages whose chip is not decided by their address are taken \
+              as in `page-lru`.",
+    source: "the chip-aware buffer that CAVE cites as [17]",
+    example: "buffer.order=chip-aware buffer.chip-aware.window=128 ftl.allocation=static",
+    instead: "Where the FTL itself spreads pages (`ftl.allocation` = `interleave`) it is `page-lru`. With log blocks, \
+              single pages of many blocks cause full merges: `block-lru` behind CAVE's rate and placement evicts blocks \
+              to all chips.",
+    needs: &[],
+    offers: &[Capability::SAVED_STATE],
+    params: ChipAwareParams::PARAMS,
+    statistics: &[],
+};
+
+pub(super) struct ChipAware {
+    pages: Lists<SlotId>,
+    lpns: Vec<Lpn>,
+    window: usize,
+}
+
+flashloom_units::state! { ChipAware { nested pages, lpns; fixed window; } }
+
+impl ChipAware {
+    pub(super) fn new(values: &[Value], pages: u32, _pages_per_block: u32) -> Self {
+        let ChipAwareParams { window } = ChipAwareParams::from_values(values);
+        Self { pages: Lists::new(pages, 1), lpns: vec![Lpn::NONE; pages as usize], window: window as usize }
+    }
+
+    fn take(&mut self, victim: Option<SlotId>, pages: &mut Vec<SlotId>) {
+        if let Some(slot) = victim {
+            self.pages.remove(slot);
+            pages.push(slot);
+        }
+    }
+}
+
+impl Component for ChipAware {
+    flashloom_units::stateful!();
+}
+
+impl Order for ChipAware {
+    fn inserted(&mut self, slot: SlotId, lpn: Lpn) {
+        self.pages.push_back(0, slot);
+        self.lpns[slot.at()] = lpn;
+    }
+
+    fn touched(&mut self, slot: SlotId, _lpn: Lpn) {
+        self.pages.remove(slot);
+        self.pages.push_back(0, slot);
+    }
+
+    fn removed(&mut self, slot: SlotId, _lpn: Lpn) {
+        self.pages.remove(slot);
+    }
+
+    fn victim(&mut self, pages: &mut Vec<SlotId>) {
+        self.take(self.pages.front(0), pages);
+    }
+
+    fn looks_at_chips(&self) -> bool {
+        true
+    }
+
+    fn victim_for(&mut self, chips: &dyn Chips, pages: &mut Vec<SlotId>) {
+        let is_idle = |slot: &SlotId| chips.is_idle(self.lpns[slot.at()]);
+        let idle = self.pages.iter(0).take(self.window).find(is_idle);
+        self.take(idle.or(self.pages.front(0)), pages);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order::builtin;
+    use crate::order::model::SETUP;
+    use flashloom_units::Prng;
+
+    /// Chip of a page: its address modulo the number of chips.
+    struct Busy(Vec<bool>);
+
+    impl Chips for Busy {
+        fn is_idle(&self, lpn: Lpn) -> bool {
+            !self.0[lpn.at() % self.0.len()]
+        }
+
+        fn send(&mut self, lpn: Lpn) {
+            let chips = self.0.len();
+            self.0[lpn.at() % chips] = true;
+        }
+    }
+
+    #[test]
+    fn victims_are_those_of_a_sorted_list_and_its_idle_chips() {
+        for window in [1, 3, 8, 100] {
+            let chosen = builtin().choose("chip-aware", &[("window", Value::Count(window))]).expect("a parameter");
+            let mut order = chosen.build(&SETUP).expect("it can be built");
+            let (mut list, mut prng, mut others) = (Vec::new(), Prng::new(window), 0);
+            for step in 0..100_000 {
+                let slot = prng.below(u64::from(SETUP.pages)) as u32;
+                // Page numbers differ from slots, and each slot holds one page.
+                let lpn = Lpn(slot * 7 % SETUP.pages);
+                if prng.chance(0.8) {
+                    if list.contains(&slot) {
+                        order.touched(SlotId(slot), lpn);
+                        list.retain(|&other| other != slot);
+                    } else {
+                        order.inserted(SlotId(slot), lpn);
+                    }
+                    list.push(slot);
+                } else if let Some(&oldest) = list.first() {
+                    let busy = Busy((0..4).map(|_| prng.chance(0.6)).collect());
+                    let is_idle = |slot: &&u32| busy.is_idle(Lpn(**slot * 7 % SETUP.pages));
+                    let expected = list.iter().take(window as usize).find(is_idle).copied().unwrap_or(oldest);
+                    let mut victims = Vec::new();
+                    order.victim_for(&busy, &mut victims);
+                    assert_eq!(victims, [SlotId(expected)], "step {step}, window {window}");
+                    others += u32::from(expected != oldest);
+                    list.retain(|&other| other != expected);
+                }
+            }
+            assert_eq!(others > 1_000, window > 1, "a window of one is the oldest page: {others}");
+        }
+    }
+}
