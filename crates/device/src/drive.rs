@@ -299,6 +299,12 @@ impl Drive {
         if together { self.flash.write_added(0) } else { self.flash.write_added_apart(0) }
     }
 
+    /// Preconditioning: writes the first pages of a new drive in order of address, `group` at a time, in fewer steps
+    /// than pages; returns false, with nothing written, if that is not possible.
+    pub(crate) fn fill(&mut self, pages: u64, group: u64) -> bool {
+        self.flash.fill(pages, group)
+    }
+
     /// Resets the counters of array and FTL. Wear is kept.
     pub(crate) fn reset_flash_counts(&mut self) {
         self.flash.reset_counts();

@@ -32,7 +32,7 @@ use crate::event::Event;
 use crate::host::{Bare, Entry, Host};
 use crate::misuse::Misuse;
 use crate::outcome::HostReport;
-use crate::precondition::{Ageing, Preconditioned, precondition};
+use crate::precondition::{Ageing, Filled, Preconditioned, precondition};
 use crate::status::{Reason, Status};
 use ending::Ending;
 use looking::Looking;
@@ -83,6 +83,8 @@ pub struct Engine {
     idle: Idle,
     report: HostReport,
     preconditioned: Option<Preconditioned>,
+    /// How the drive was filled, if this engine filled it.
+    filled: Option<Filled>,
     /// Erases of each block before the workload.
     erased_before: Vec<u32>,
     ending: Ending,
@@ -161,6 +163,7 @@ impl Engine {
             idle: Idle::No,
             report: HostReport::default(),
             preconditioned: None,
+            filled: None,
             ending: Ending::default(),
             ended_ns: None,
             handed: Handed::default(),
@@ -178,7 +181,9 @@ impl Engine {
     /// so far. An interrupted drive is partly aged and must be dropped.
     pub fn precondition(&mut self, ageing: &Ageing, progress: &mut dyn FnMut(u64)) -> Preconditioned {
         let (looking, interrupt) = (&mut self.looking, &self.interrupt);
-        let aged = precondition(&mut self.drive, ageing, interrupt, progress, &mut |drive| looking.follow(0, drive));
+        let look = &mut |drive: &mut Drive| looking.follow(0, drive);
+        let (aged, filled) = precondition(&mut self.drive, ageing, interrupt, progress, look);
+        self.filled = filled;
         let before = self.preconditioned.map_or(0, |before| before.pages);
         self.preconditioned = Some(Preconditioned { pages: before + aged.pages, ..aged });
         self.erased_before = self.drive.nand().erase_counts().to_vec();

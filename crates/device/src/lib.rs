@@ -31,7 +31,7 @@ pub use misuse::Misuse;
 pub use observer::Observer;
 pub use outcome::{EndOfLife, HostReport, Outcome, Sample, SampledLatency};
 pub use params::DeviceParams;
-pub use precondition::{Ageing, Overwrite, Preconditioned};
+pub use precondition::{Ageing, Filled, Overwrite, Preconditioned};
 pub use preset::{Figure, FitError, PRESETS, Preset, PresetParams, preset};
 pub use queues::Queues;
 pub use simulation::{Run, Simulation, Tenant};

@@ -9,7 +9,7 @@ use flashloom_workload::Op;
 
 use crate::anatomy::AnatomyReport;
 use crate::drive::ReadCacheReport;
-use crate::precondition::Preconditioned;
+use crate::precondition::{Filled, Preconditioned};
 use crate::status::Reason;
 
 /// Measurements at the host. Requests are counted as the workload issued them, before merging.
@@ -127,6 +127,8 @@ pub struct Outcome {
     pub anatomy: Option<Box<AnatomyReport>>,
     /// What preconditioning did; `None` for a new drive.
     pub preconditioned: Option<Preconditioned>,
+    /// How the drive was filled; `None` for a drive that was not, or that was loaded. No other figure depends on it.
+    pub filled: Option<Filled>,
     /// The end of the drive's life; `None` if it did not end.
     pub end_of_life: Option<EndOfLife>,
 }

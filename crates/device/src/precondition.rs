@@ -119,26 +119,25 @@ impl Writer<'_> {
     }
 }
 
+/// How a drive was filled. The result is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filled {
+    /// In closed form, block by block, because the FTL knows where the pages of a sequential fill go.
+    InClosedForm,
+    /// By a write for each page.
+    PageByPage,
+}
+
+/// Ages a drive. Also returns how it was filled, if pages were to be.
 pub(crate) fn precondition(
     drive: &mut Drive,
     ageing: &Ageing,
     interrupt: &Interrupt,
     progress: &mut dyn FnMut(u64),
     look: &mut dyn FnMut(&mut Drive),
-) -> Preconditioned {
+) -> (Preconditioned, Option<Filled>) {
     let mut writer = Writer { drive, interrupt, look };
-    let (mut first, mut told) = (0, 0);
-    while first < ageing.fill_pages {
-        let end = (first + fill_batch(writer.drive.ftl(), ageing.fill_streams)).min(ageing.fill_pages);
-        if !writer.write(first..end) {
-            break;
-        }
-        if first >= told {
-            progress(first);
-            told += PROGRESS_PAGES;
-        }
-        first = end;
-    }
+    let filled = fill(&mut writer, ageing, progress);
     let mut aged = Preconditioned {
         pages: ageing.fill_pages,
         waf: None,
@@ -160,7 +159,35 @@ pub(crate) fn precondition(
         };
     }
     drive.reset_flash_counts();
-    aged
+    (aged, filled)
+}
+
+/// Fills the drive, in closed form if it can be.
+fn fill(writer: &mut Writer<'_>, ageing: &Ageing, progress: &mut dyn FnMut(u64)) -> Option<Filled> {
+    let pages = ageing.fill_pages;
+    if pages == 0 || !writer.goes_on() {
+        return None;
+    }
+    if writer.drive.fill(pages, fill_batch(writer.drive.ftl(), ageing.fill_streams)) {
+        return Some(Filled::InClosedForm);
+    }
+    fill_page_by_page(writer, ageing, progress);
+    Some(Filled::PageByPage)
+}
+
+fn fill_page_by_page(writer: &mut Writer<'_>, ageing: &Ageing, progress: &mut dyn FnMut(u64)) {
+    let (mut first, mut told) = (0, 0);
+    while first < ageing.fill_pages {
+        let end = (first + fill_batch(writer.drive.ftl(), ageing.fill_streams)).min(ageing.fill_pages);
+        if !writer.write(first..end) {
+            break;
+        }
+        if first >= told {
+            progress(first);
+            told += PROGRESS_PAGES;
+        }
+        first = end;
+    }
 }
 
 fn overwrite_until_stable(
@@ -201,3 +228,6 @@ fn overwrite_until_stable(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -607,6 +607,9 @@ result_types! {
         /// Peak memory of the program so far; absent if the system does not tell it.
         #[serde(skip_serializing_if = "Option::is_none")]
         peak_rss_bytes: Option<u64>,
+        /// `in closed form` or `page by page`, with the same result; absent unless this run filled its drive.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        filled: Option<String>,
     }
 
     /// Results of a comparison.

@@ -133,6 +133,11 @@ impl Blocks {
         self.state[block.at()] = state;
     }
 
+    /// Whether no block was ever erased.
+    pub(crate) fn is_unworn(&self) -> bool {
+        self.freed == 0
+    }
+
     /// Erase count of each block.
     pub(crate) fn erase_counts(&self) -> &[u32] {
         &self.erases
@@ -203,6 +208,11 @@ impl Blocks {
     #[inline]
     pub(crate) fn gained(&mut self, block: BlockId) {
         self.valid[block.at()] += 1;
+    }
+
+    /// Counts new valid pages.
+    pub(crate) fn gained_row(&mut self, block: BlockId, pages: u32) {
+        self.valid[block.at()] += pages;
     }
 
     /// Counts a page as dead; returns the number of valid pages left.

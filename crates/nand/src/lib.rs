@@ -395,7 +395,7 @@ impl Nand {
 
     /// Whether operations are only counted: counting mode without observers.
     #[inline]
-    fn only_counts(&self) -> bool {
+    pub fn only_counts(&self) -> bool {
         !self.is_followed
     }
 
@@ -649,6 +649,15 @@ impl Nand {
             self.counts.programs[origin as usize] += u64::from(pages);
         }
         can_count
+    }
+
+    /// Counts programs of the pages `first` and following of a block at once, in an array that only counts
+    /// ([`Self::only_counts`]) and whose programs do not fail.
+    pub fn count_programs(&mut self, block: BlockId, first: u32, pages: u32, origin: Origin) {
+        debug_assert!(self.only_counts() && !self.can_fail(), "programs are counted where they are nothing else");
+        debug_assert_eq!(self.written[block.at()], first, "pages of a block are programmed in order");
+        self.written[block.at()] = first + pages;
+        self.counts.programs[origin as usize] += u64::from(pages);
     }
 
     /// Erases a block.

@@ -164,6 +164,16 @@ impl Flash {
         self.writes.clear();
     }
 
+    /// Writes the first pages of a new drive in order of address, `group` at a time, in fewer steps than pages; returns
+    /// false, with nothing written, if the FTL or an observer needs every page.
+    pub(super) fn fill(&mut self, pages: u64, group: u64) -> bool {
+        let is_filled = self.nand.only_counts() && self.ftl.fill(&mut self.nand, pages, group);
+        if is_filled {
+            self.next_write = self.next_write.wrapping_add(pages as u32);
+        }
+        is_filled
+    }
+
     /// Writes the added pages one at a time, as if each came alone, until the drive is worn out.
     pub(super) fn write_added_apart(&mut self, now: Ns) {
         self.nand.set_now(now);

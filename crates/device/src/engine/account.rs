@@ -112,6 +112,7 @@ impl Engine {
             sectors_checked: self.looking.verifier.as_ref().map(|verifier| verifier.oracle.sectors_checked()),
             anatomy: self.looking.anatomy.as_ref().map(|anatomy| Box::new(anatomy.report())),
             preconditioned: self.preconditioned,
+            filled: self.filled,
             end_of_life: self.ended_ns.map(|time_ns| EndOfLife {
                 time_ns,
                 host_page_writes: aged_pages + self.drive.ftl().report().host_page_writes - padding,

@@ -9,12 +9,12 @@ use crate::outcome::HostReport;
 use crate::precondition::Preconditioned;
 
 // `ending` is set when a run begins, after the engine was restored. `sampled` belongs to observers, and `interrupt` to
-// the caller that may stop the run.
+// the caller that may stop the run. `filled` is about the work of this engine, not about its drive.
 flashloom_units::state! {
     Engine {
         nested host, drive, looking, report, handed, erased_before;
         value now, plugged, scheduler_wakes_ns, idle, preconditioned, ended_ns;
-        fixed timed, idle_delay_ns, flush_after_ns, ending, sampled, interrupt;
+        fixed timed, idle_delay_ns, flush_after_ns, ending, sampled, interrupt, filled;
     }
 }
 

@@ -11,7 +11,7 @@ mod spare;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use flashloom_device::{EndOfLife, Outcome, Reason};
+use flashloom_device::{EndOfLife, Filled, Outcome, Reason};
 use flashloom_nand::{DieId, ReadCounts, Utilization};
 use flashloom_units::{Figure, Figures, Ns, S, SlotSpec};
 use flashloom_workload::{Op, TraceInfo};
@@ -35,11 +35,16 @@ impl Stopwatch {
         Self(Instant::now())
     }
 
-    /// Cost of a run that began with the stopwatch and completed `completed` requests.
-    pub fn cost(&self, completed: u64) -> RunCost {
+    /// Cost of a run that began with the stopwatch, filled its drive in that way, and completed `completed` requests.
+    pub fn cost(&self, completed: u64, filled: Option<Filled>) -> RunCost {
         let wall_seconds = self.0.elapsed().as_secs_f64();
         let requests_per_second = completed as f64 / wall_seconds;
-        RunCost { wall_seconds, requests_per_second, peak_rss_bytes: peak_rss_bytes() }
+        let in_words = |filled| match filled {
+            Filled::InClosedForm => "in closed form".to_owned(),
+            Filled::PageByPage => "page by page".to_owned(),
+        };
+        let filled = filled.map(in_words);
+        RunCost { wall_seconds, requests_per_second, peak_rss_bytes: peak_rss_bytes(), filled }
     }
 }
 

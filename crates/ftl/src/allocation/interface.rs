@@ -18,6 +18,15 @@ pub struct PagePlace {
     pub lane: Lane,
 }
 
+/// Pages that go to planes in turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turns {
+    /// The planes, each for one page. With superblocks a die stands there once for each page of a superpage.
+    pub planes: Vec<PlaneId>,
+    /// Number of pages.
+    pub pages: u64,
+}
+
 /// Streams that an allocation or a mapping wants the write buffer to write together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WantedStreams {
@@ -52,6 +61,15 @@ pub trait Allocation: Component {
     fn plane_of(&self, _lpn: Lpn) -> Option<PlaneId> {
         None
     }
+
+    /// The planes of the first `pages` of the address space, written in order before any other. `None` if they follow
+    /// no simple rule; [`Self::place`] is then called for them. Called once, before anything is written.
+    fn layout(&self, _pages: u64) -> Option<Vec<Turns>> {
+        None
+    }
+
+    /// Called instead of [`Self::place`] for all pages of a [`Self::layout`], which go to the lane of host pages.
+    fn laid_out(&mut self, _pages: u64) {}
 
     /// Whether the policy uses [`Self::observe_read`]. Called once; with `false`, `observe_read` is never called.
     fn observes_reads(&self) -> bool {

@@ -12,7 +12,7 @@
 use flashloom_units::{Capability, Component, PolicySpec, Value};
 
 use super::stripe::{Rotation, stripe_of_superpages};
-use super::{Allocation, AllocationSetup, PagePlace};
+use super::{Allocation, AllocationSetup, PagePlace, Turns};
 use crate::PageWrite;
 use crate::lane::Lane;
 
@@ -49,5 +49,13 @@ impl Component for Interleave {
 impl Allocation for Interleave {
     fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<PagePlace>) {
         places.extend(writes.iter().map(|_| PagePlace { plane: self.rotation.next(), lane: Lane::HOST }));
+    }
+
+    fn layout(&self, pages: u64) -> Option<Vec<Turns>> {
+        Some(vec![self.rotation.turns(pages)])
+    }
+
+    fn laid_out(&mut self, pages: u64) {
+        self.rotation.skip(pages);
     }
 }

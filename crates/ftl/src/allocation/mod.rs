@@ -11,7 +11,7 @@ mod r#static;
 mod stripe;
 
 pub use crate::slots::ALLOCATION as SLOT;
-pub use interface::{Allocation, AllocationSetup, ObservedRead, PagePlace, Profile, WantedStreams};
+pub use interface::{Allocation, AllocationSetup, ObservedRead, PagePlace, Profile, Turns, WantedStreams};
 pub(crate) use stripe::{stripe, stripe_of_superpages};
 
 /// The built-in allocations, in the order of `flashloom list`.

@@ -18,7 +18,7 @@ use flashloom_nand::{Geometry, Lpn, NandParams, PlaneId};
 use flashloom_units::{Capability, Component, Kind, ParamSet, PolicySpec, Refusal, Used, Value, choice, params};
 
 use super::stripe::stripe_of_superpages;
-use super::{Allocation, AllocationSetup, PagePlace, Profile};
+use super::{Allocation, AllocationSetup, PagePlace, Profile, Turns};
 use crate::PageWrite;
 use crate::lane::Lane;
 
@@ -145,6 +145,12 @@ impl Allocation for Static {
 
     fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<PagePlace>) {
         places.extend(writes.iter().map(|write| PagePlace { plane: self.plane(write.lpn), lane: Lane::HOST }));
+    }
+
+    fn layout(&self, pages: u64) -> Option<Vec<Turns>> {
+        let range = self.range as u64;
+        let groups = self.groups.chunks(self.width).zip((0..pages).step_by(self.range));
+        Some(groups.map(|(planes, first)| Turns { planes: planes.to_vec(), pages: range.min(pages - first) }).collect())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use flashloom_nand::{Geometry, PlaneId};
 
+use super::Turns;
 use crate::params::StripeOrder;
 
 /// A round-robin over all planes.
@@ -15,6 +16,19 @@ flashloom_units::state! { Rotation { below at [stripe.len()]; fixed stripe; } }
 impl Rotation {
     pub(super) fn new(stripe: Vec<PlaneId>) -> Self {
         Self { stripe, at: 0 }
+    }
+
+    /// The next planes, for so many pages.
+    pub(super) fn turns(&self, pages: u64) -> Turns {
+        let mut planes = self.stripe.clone();
+        planes.rotate_left(self.at);
+        Turns { planes, pages }
+    }
+
+    /// Passes the planes of so many pages.
+    pub(super) fn skip(&mut self, pages: u64) {
+        let stripe = self.stripe.len() as u64;
+        self.at = ((self.at as u64 + pages % stripe) % stripe) as usize;
     }
 
     /// The next plane.

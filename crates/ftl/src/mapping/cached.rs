@@ -89,6 +89,10 @@ impl<M: Map> MappingExtras for PageLevel<M> {
         stepped
     }
 
+    fn fill(&mut self, nand: &mut Nand, pages: u64, group: u64) -> bool {
+        M::IS_IN_MEMORY && self.store.fill(nand, pages, group)
+    }
+
     fn flush_delay_ns(&self) -> Option<Ns> {
         self.store.flush_delay_ns()
     }

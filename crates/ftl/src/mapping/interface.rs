@@ -49,6 +49,13 @@ pub trait MappingExtras: Component {
     /// cache. Must not change any state.
     fn prepare(&self, _lpn: Lpn) {}
 
+    /// Writes the first `pages` pages of a new drive in order of address, as calls of [`Mapping::write`] with `group`
+    /// whole pages each would, but in fewer steps. Returns false, and does nothing, if it cannot: the pages are then
+    /// written by such calls.
+    fn fill(&mut self, _nand: &mut Nand, _pages: u64, _group: u64) -> bool {
+        false
+    }
+
     /// Values of the statistics of the policies that the mapping uses: allocation, collection, placement.
     fn figures_taken(&self) -> Figures {
         Figures::default()

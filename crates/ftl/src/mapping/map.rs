@@ -13,6 +13,9 @@ pub(super) trait Map: CollectionListener + State + Send + Sized + 'static {
     /// Statistics of the map. The mapping's statistics begin with these.
     const STATISTICS: &'static [Statistic];
 
+    /// Whether the whole map is in memory, so that a lookup changes nothing.
+    const IS_IN_MEMORY: bool;
+
     /// Refuses parameters that cannot work on this drive.
     fn suits(values: &[Value], space: &Space) -> Result<(), Refusal>;
 

@@ -49,6 +49,7 @@ impl CollectionListener for InMemory {
 
 impl Map for InMemory {
     const STATISTICS: &'static [Statistic] = &[];
+    const IS_IN_MEMORY: bool = true;
 
     fn suits(_values: &[Value], _space: &Space) -> Result<(), Refusal> {
         Ok(())

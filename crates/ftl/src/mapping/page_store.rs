@@ -37,17 +37,20 @@
 //! [`PageStore`] (`store`) consists of parts: pages, planes (`plane`), allocator, collector (with its `strategy`),
 //! failures, and an SLC cache (`slc_cache`) if there is one. All that writes, copies or erases is a method of
 //! [`Cursor`]: `cursor` chooses the place of a page, `collect` collects, `rows` copies many pages at once, `failure`
-//! moves pages out of failed blocks, `map_block` collects map blocks, `fold` fills and empties the SLC cache.
+//! moves pages out of failed blocks, `map_block` collects map blocks, `fold` fills and empties the SLC cache. A new
+//! drive is filled without a cursor (`fill`).
 
 mod collect;
 mod cursor;
 mod failure;
+mod fill;
 mod fold;
 mod frontier;
 mod heat;
 mod loaded;
 mod map_block;
 mod pace;
+mod pages;
 mod plane;
 mod profile;
 mod rows;

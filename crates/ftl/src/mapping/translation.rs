@@ -281,6 +281,7 @@ impl<C: MapCache> CollectionListener for Translation<C> {
 
 impl<C: MapCache> Map for Translation<C> {
     const STATISTICS: &'static [Statistic] = STATISTICS;
+    const IS_IN_MEMORY: bool = false;
 
     fn suits(values: &[Value], space: &Space) -> Result<(), Refusal> {
         C::suits(values, MapShape::of(space))

@@ -109,7 +109,9 @@ fn facts(result: &RunResult) -> Vec<Fact> {
     });
     if let Some(cost) = &result.run {
         let memory = cost.peak_rss_bytes.map_or(String::new(), |bytes| format!(", {} of memory", size(bytes as f64)));
-        let text = format!("{} s, {} requests/s{memory}", factor(cost.wall_seconds), factor(cost.requests_per_second));
+        let filled = cost.filled.as_ref().map_or(String::new(), |filled| format!(", filled {filled}"));
+        let (seconds, rate) = (factor(cost.wall_seconds), factor(cost.requests_per_second));
+        let text = format!("{seconds} s, {rate} requests/s{memory}{filled}");
         facts.push(("simulated in", text));
     }
     facts

@@ -263,7 +263,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         }
         let to = if is_spread { store.spread(plane, lane) } else { plane };
         if let Some(ahead) = store.pages.reverse.get(from.at() + PREFETCH_PAGES) {
-            prefetch(&store.pages.map, ahead.at());
+            prefetch(store.pages.map(), ahead.at());
         }
         let Some((block, page)) = self.copy(from, PagePlace { plane: to, lane }, origin, urgency, read) else {
             if let Some(job) = &mut self.store.plane_mut(plane).job {

@@ -62,7 +62,7 @@ impl PageStore {
     /// Checks the map, its inverse, the valid bits and counts, and that mapped pages are programmed.
     fn check_pages(&self, nand: &Nand) -> Result<(), Violation> {
         let (mut in_block, mut mapped) = (vec![0; self.opened_for.len()], 0);
-        for (lpn, &ppn) in self.pages.map.iter().enumerate().filter(|(_, ppn)| ppn.is_some()) {
+        for (lpn, &ppn) in self.pages.map().iter().enumerate().filter(|(_, ppn)| ppn.is_some()) {
             let block = self.geometry.block_of(ppn);
             let (member, page) = self.superblocks.page(block, self.geometry.page_in_block(ppn));
             if self.pages.reverse[ppn.at()].at() != lpn

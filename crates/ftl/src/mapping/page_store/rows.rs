@@ -16,7 +16,7 @@ use flashloom_units::prefetch;
 
 use super::cursor::{CollectionListener, Cursor};
 use super::plane::CollectionJob;
-use super::store::{PageStore, Pages, REVERSE_AHEAD};
+use super::store::{PageStore, REVERSE_AHEAD};
 use super::strategy::Copies;
 
 /// Distance of prefetching, in pages: map entries are fetched this far ahead of the copies.
@@ -72,33 +72,33 @@ impl<L: CollectionListener> Cursor<'_, L> {
     /// after the last page copied.
     #[inline(always)]
     fn copy_row<const EMITS: bool>(&mut self, plane: PlaneId, row: Row) -> u32 {
-        let Row { victim, next, block, first, pages, origin, urgency } = row;
-        let PageStore { geometry, pages: Pages { map, reverse, valid, .. }, blocks, report, .. } = &mut *self.store;
+        let Row { victim, next, block, first, pages: count, origin, urgency } = row;
+        let PageStore { geometry, pages, blocks, report, .. } = &mut *self.store;
         let of_victim = geometry.page(victim, 0).0;
         let mut from = Ppn(of_victim + next);
         let mut to = geometry.page(block, first);
-        for page in first..first + pages {
-            from = valid.take_next(from);
-            valid.put(to);
+        for page in first..first + count {
+            from = pages.valid.take_next(from);
+            pages.valid.put(to);
             if EMITS {
                 self.nand.copy(PageCopy { urgency, ..PageCopy::new(from, block, page, origin) });
             }
-            prefetch(reverse, from.at() + 3 * PREFETCH_PAGES);
-            prefetch(reverse, to.at() + REVERSE_AHEAD);
-            if let Some(ahead) = reverse.get(from.at() + PREFETCH_PAGES) {
-                prefetch(map, ahead.at());
+            prefetch(&pages.reverse, from.at() + 3 * PREFETCH_PAGES);
+            prefetch(&pages.reverse, to.at() + REVERSE_AHEAD);
+            if let Some(ahead) = pages.reverse.get(from.at() + PREFETCH_PAGES) {
+                prefetch(pages.map(), ahead.at());
             }
-            let lpn = reverse[from.at()];
-            map[lpn.at()] = to;
-            reverse[to.at()] = lpn;
-            self.listener.moved(plane, lpn, map);
+            let lpn = pages.reverse[from.at()];
+            pages.set(lpn, to);
+            pages.reverse[to.at()] = lpn;
+            self.listener.moved(plane, lpn, pages.map());
             from.0 += 1;
             to.0 += 1;
         }
-        blocks.moved(victim, block, pages);
-        report.page_copies += u64::from(pages);
+        blocks.moved(victim, block, count);
+        report.page_copies += u64::from(count);
         if origin == Origin::Fold {
-            self.store.count_folded(pages);
+            self.store.count_folded(count);
         }
         from.0 - of_victim
     }

@@ -5,8 +5,9 @@ use flashloom_units::{Reader, State, StateError, Writer};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::pages::Pages;
 use super::plane::Plane;
-use super::store::{Allocator, Collector, Failures, PageStore, Pages};
+use super::store::{Allocator, Collector, Failures, PageStore};
 
 /// Saves one field of all planes.
 fn save_column<T: Serialize>(to: &mut Writer, planes: &[Plane], field: impl Fn(&Plane) -> &T) {
@@ -52,11 +53,11 @@ impl State for PageStore {
             cache,
             report,
         } = self;
-        let Pages { map, reverse, mapped, valid } = pages;
+        let Pages { reverse, mapped, valid, .. } = pages;
         let Allocator { policy: allocation, places: _ } = allocator;
         let Collector { policy: collection, strategy: _, turn, spreading, levelling, watermarks } = collector;
         let Failures { can_fail: _, evacuations, is_worn_out } = failures;
-        to.words(map);
+        to.words(pages.map());
         to.words(reverse);
         blocks.save(to);
         valid.save(to);
@@ -84,9 +85,8 @@ impl State for PageStore {
     fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
         let Self { geometry, pages, blocks, planes, opened_for, allocator, collector, heat, failures, .. } = self;
         let Self { cache, report, .. } = self;
-        let Pages { map, reverse, mapped, valid } = pages;
-        within("map", from.ids(map, geometry.total_pages()))?;
-        within("reverse", from.ids(reverse, map.len() as u64))?;
+        pages.load(from, geometry.total_pages())?;
+        let Pages { mapped, valid, .. } = pages;
         within("blocks", blocks.load(from))?;
         within("valid", valid.load(from))?;
         let mut room = vec![0; planes.len()];

@@ -164,7 +164,7 @@ fn static_pages_are_on_the_plane_of_their_address_after_any_overwrites() {
 fn lanes_used(lab: &Lab) -> Vec<Lane> {
     let geometry = lab.nand.geometry();
     let mut lanes: Vec<Lane> = Vec::new();
-    for ppn in lab.store.pages.map.iter().filter(|ppn| ppn.is_some()) {
+    for ppn in lab.store.pages.map().iter().filter(|ppn| ppn.is_some()) {
         let lane = lab.store.opened_for[geometry.block_of(*ppn).at()];
         if !lanes.contains(&lane) {
             lanes.push(lane);
@@ -276,7 +276,7 @@ fn copies_in_a_row_are_those_that_are_made_one_at_a_time() {
             store.on(&mut nand, &mut moved).write(&write, place, OpId::DONE);
         }
         assert_eq!((store.check(), nand.check()), (Ok(()), Ok(())));
-        (store.pages.map, moved.0, nand.counts().programs, nand.counts().reads, nand.erase_counts().to_vec())
+        (store.pages.map().to_vec(), moved.0, nand.counts().programs, nand.counts().reads, nand.erase_counts().to_vec())
     };
     assert!(written(true) == written(false));
 }

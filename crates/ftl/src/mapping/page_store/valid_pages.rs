@@ -23,6 +23,17 @@ impl ValidPages {
         self.in_plane[plane.at()] += 1;
     }
 
+    /// Sets consecutive pages of a plane, none of which is valid.
+    pub(super) fn insert_row(&mut self, plane: PlaneId, first: Ppn, pages: u32) {
+        let (mut at, end) = (first.at(), first.at() + pages as usize);
+        while at < end {
+            let taken = (64 - at % 64).min(end - at);
+            self.bits[at / 64] |= u64::MAX >> (64 - taken) << (at % 64);
+            at += taken;
+        }
+        self.in_plane[plane.at()] += pages;
+    }
+
     #[inline]
     pub(super) fn remove(&mut self, plane: PlaneId, ppn: Ppn) {
         debug_assert!(self.contains(ppn), "a page dies once");
