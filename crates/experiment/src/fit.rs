@@ -1,8 +1,8 @@
 //! Fits: the parameters of a drive that repeat measurements of a real one best.
 //!
 //! ```text
-//! loads       jobs of fio and recordings, each repeated by one simulation
-//! cells       the jobs, and the slices of the recordings; some are held out, and no search sees them
+//! loads       jobs of fio, recordings and curves of rates, each repeated by one simulation
+//! cells       jobs, slices of recordings and stretches of curves; some are held out, and no search sees them
 //! space       the parameters: keys with ranges, and combinations of listed values
 //! objective   how far the simulations of the fitted cells are from what was measured (figures)
 //! search      the point of the least objective
@@ -35,7 +35,7 @@ use sha2::{Digest, Sha256};
 use crate::config::{Catalog, Config, Experiment, Source, Variant};
 use crate::run::{Failure, Prepared, Progress, program_sha256};
 use crate::validate::curve::is_curve;
-use crate::validate::{begins_as, fio_output, text_of};
+use crate::validate::{Curve, begins_as, fio_output, text_of};
 use cell::{Cell, device, two_devices};
 use combination::{Combination, Footprint};
 use evaluate::{Evaluator, IMPOSSIBLE};
@@ -52,9 +52,9 @@ pub use result::{
     SummaryResult,
 };
 
-/// Jobs and recordings at most.
+/// Jobs, recordings and curves at most.
 const MOST_LOADS: usize = 1_024;
-/// Jobs and recordings times combinations of listed values at most; each has the configurations of all seeds.
+/// Jobs, recordings and curves times combinations of listed values at most; each has the configurations of all seeds.
 const MOST_RUNS: usize = 8_192;
 
 /// Rule by which cells are held out: no search for the parameters that they judge has seen them.
@@ -94,7 +94,7 @@ impl HoldOut {
 /// Options of a fit.
 #[derive(Clone, Debug)]
 pub struct FitOptions<'a> {
-    /// Measurements: the JSON of fio, and recordings with latencies.
+    /// Measurements: the JSON of fio, recordings with latencies, and curves of rates.
     pub inputs: &'a [String],
     /// The experiment to start from, of [`start_of`] or any other.
     pub start: &'a Source,
@@ -160,8 +160,12 @@ impl Fit {
         let mut devices = Vec::new();
         for input in inputs {
             if begins_as(input, is_curve)? {
-                let refusal = Refusal::new("a curve of rates", "the JSON of fio, or a recording with latencies");
-                return Err(refusal.help("`flashloom validate --against` compares it").in_file(input).into());
+                check_number(loads.len() + 1, input)?;
+                let curve = Curve::read(input, &text_of(input)?)?;
+                let (load, stretches) = Load::curve(loads.len(), input, curve, &make)?;
+                loads.push(load);
+                cells.extend(stretches);
+                continue;
             }
             if !begins_as(input, fio_output::is_json)? {
                 check_number(loads.len() + 1, input)?;
@@ -291,7 +295,7 @@ impl Fit {
             let variant = |combination: &Combination| load.experiment.replaced(&own, &combination.sets);
             let variants = self.combinations.iter().map(variant).collect::<Result<Vec<_>, _>>()?;
             let of_seed = |number: u64| variants.iter().map(move |variant| reseeded(variant, number));
-            load.lay_out((0..=SEEDS).flat_map(of_seed).collect());
+            load.lay_out((0..=SEEDS).flat_map(of_seed).collect())?;
         }
         Ok(())
     }
@@ -364,7 +368,9 @@ impl Fit {
             let errors_at = |search: &Search| -> Result<Vec<QuantityResult>, Failure> {
                 let values = self.space.values(&search.best.point);
                 let simulated = evaluator.figures(cell.load, search.best.combination, &values, 0)?;
-                Ok(simulated.map(|of_load| cell.recorded.errors(&of_load[cell.part])).unwrap_or_default())
+                Ok(simulated
+                    .map(|of_load| cell.recorded.errors(&of_load[cell.part], cell.null_rate))
+                    .unwrap_or_default())
             };
             let (errors, seen_errors) = match of_others.get(index) {
                 Some(others) => (errors_at(others)?, errors_at(&found)?),
@@ -460,7 +466,7 @@ fn check_number(number: usize, input: &str) -> Result<(), Problem> {
     if number <= MOST_LOADS {
         return Ok(());
     }
-    Err(Refusal::new(format!("more than {MOST_LOADS} jobs and recordings"), "fewer measurements").in_file(input))
+    Err(Refusal::new(format!("more than {MOST_LOADS} measurements"), "fewer measurements").in_file(input))
 }
 
 /// Refusal of a measurement that is there twice: held out once, the searches would see it all the same.

@@ -262,12 +262,16 @@ fn preset_help(choice: &Choice) -> String {
 fn preset_page(name: &str, help: &str) -> Page {
     let entry = |(key, value, source): &(&str, Value, &str)| described(&assignment(key, value), source);
     let mut blocks = vec![Block::Text(help.to_owned())];
-    if let Some(Preset { figures, ftl, host, fit, .. }) = preset(name) {
+    if let Some(Preset { figures, ftl, buffer, host, fit, .. }) = preset(name) {
         let entries = figures.iter().map(entry).collect();
         blocks.push(Block::Entries("Figures, each with its source".to_owned(), entries));
         if !ftl.is_empty() {
             let entries = ftl.iter().map(entry).collect();
             blocks.push(Block::Entries("Its FTL, in `[ftl]`".to_owned(), entries));
+        }
+        if !buffer.is_empty() {
+            let entries = buffer.iter().map(entry).collect();
+            blocks.push(Block::Entries("Its write buffer, in `[buffer]`".to_owned(), entries));
         }
         if !host.is_empty() {
             let entries = host.iter().map(entry).collect();

@@ -24,7 +24,7 @@ use crate::config::{Catalog, Experiment, Source};
 use crate::run::{Cache, Failure, Prepared, Progress};
 pub(crate) use cells::Interval;
 pub(crate) use closed::ClosedLoad;
-use curve::Curve;
+pub(crate) use curve::Curve;
 pub(crate) use recording::{Recording, check_timed};
 
 pub use result::{
@@ -148,7 +148,7 @@ impl Case {
 
     fn curve(mut experiment: Experiment, curve: Curve) -> Result<Self, Problems> {
         recording::check_timed(&experiment)?;
-        curve.lay_out(&mut experiment)?;
+        experiment.variants = vec![curve.laid_out(&experiment, &experiment.variants[0])?];
         Ok(Self { experiment, measurement: Measurement::Curve(curve) })
     }
 

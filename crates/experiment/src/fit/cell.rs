@@ -9,16 +9,18 @@ use crate::validate::fio_output::{JobOrder, MeasuredDirection, MeasuredJob};
 /// Lone random reads of which hardly any is faster are those of a disk, or of a network volume.
 const DISK_READ_NS: Ns = 2_000 * US;
 
-/// A measurement: a job of fio, or a slice of a recording.
+/// A measurement: a job of fio, a slice of a recording, or a stretch of a curve.
 pub struct Cell {
     /// File of the measurement.
     pub input: String,
-    /// Name of the job, or of the slice.
+    /// Name of the job, of the slice or of the stretch.
     pub job: String,
     /// The load in words.
     pub words: String,
     /// What was measured.
     pub recorded: Figures,
+    /// Mean rate of the whole fill that a stretch is part of.
+    pub null_rate: Option<f64>,
     /// Index of the load that it is part of.
     pub load: usize,
     /// Index among the cells of that load.

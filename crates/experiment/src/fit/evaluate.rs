@@ -108,7 +108,10 @@ impl<'a> Evaluator<'a> {
             let of_load = loads.iter().position(|known| known == load).and_then(|at| simulated[at].as_ref());
             of_load.and_then(|figures| recorded.error(&figures[*part])).unwrap_or(IMPOSSIBLE)
         };
-        Ok(cells.iter().map(error).sum::<f64>() / cells.len() as f64)
+        let errors: Vec<f64> = cells.iter().map(error).collect();
+        // One cell that is never reached is not made good by the others.
+        let is_served = errors.iter().all(|error| *error < IMPOSSIBLE);
+        Ok(if is_served { errors.iter().sum::<f64>() / cells.len() as f64 } else { IMPOSSIBLE })
     }
 
     /// Simulated figures of the cells of a load; `None` if the values cannot work together, or the drive's life
@@ -141,7 +144,7 @@ impl<'a> Evaluator<'a> {
             self.loads[load].simulate(prepared, index, &variant.config, drive.as_deref(), self.progress)?
         } else {
             // Its requests are laid out anew.
-            let alone = self.loads[load].alone(&variant);
+            let Ok(alone) = self.loads[load].alone(&variant) else { return Ok(None) };
             let Ok(prepared) = Prepared::new(&alone) else { return Ok(None) };
             self.loads[load].simulate(&prepared, 0, &variant.config, None, self.progress)?
         };

@@ -14,6 +14,7 @@ use flashloom_workload::Op;
 use serde::{Deserialize, Serialize};
 
 use super::result::QuantityResult;
+use crate::validate::curve::WRITE_BYTES;
 use crate::validate::fio_output::MeasuredDirection;
 
 /// A quantity that is compared.
@@ -85,6 +86,17 @@ impl Side {
             mean_ns: of.mean_ns,
             requests: of.requests,
             percentiles: percents().map(percentile),
+        }
+    }
+
+    /// A stretch of a sequential fill, by its bytes and their rate.
+    pub fn of_stretch(bytes: f64, bytes_per_second: f64) -> Self {
+        let write_bytes = WRITE_BYTES as f64;
+        Self {
+            rate: Some(bytes_per_second / write_bytes),
+            mean_ns: 0.0,
+            requests: (bytes / write_bytes) as u64,
+            percentiles: Default::default(),
         }
     }
 
@@ -164,15 +176,19 @@ impl Figures {
         (count > 0 && self.is_met_by(simulated)).then(|| sum / f64::from(count))
     }
 
-    /// Error of each quantity, beside that of a model that says the recorded mean of every request.
-    pub fn errors(&self, simulated: &Self) -> Vec<QuantityResult> {
+    /// Error of each quantity, beside that of a model that says the recorded mean of every request, and of a fill the
+    /// mean rate of all of it.
+    pub fn errors(&self, simulated: &Self, null_rate: Option<f64>) -> Vec<QuantityResult> {
         let result = |(op, quantity, side, [recorded, simulated]): (Op, usize, &Side, [f64; 2])| QuantityResult {
             operation: op.name().to_owned(),
             quantity: QUANTITIES[quantity].name.to_owned(),
             recorded,
             simulated,
             error: simulated / recorded - 1.0,
-            null_error: if quantity == 0 { 0.0 } else { side.mean_ns / recorded - 1.0 },
+            null_error: match quantity {
+                0 => null_rate.map_or(0.0, |rate| rate / recorded - 1.0),
+                _ => side.mean_ns / recorded - 1.0,
+            },
         };
         self.pairs(simulated).map(result).collect()
     }
@@ -206,7 +222,7 @@ mod tests {
     #[test]
     fn errors_stand_beside_those_of_the_mean() {
         let recorded = side(1_000.0, [Some(80), Some(200), None, None]);
-        let errors = recorded.errors(&side(900.0, [Some(88), Some(150), Some(9), None]));
+        let errors = recorded.errors(&side(900.0, [Some(88), Some(150), Some(9), None]), None);
         let shown: Vec<_> = errors.iter().map(|one| (&one.quantity[..], one.error, one.null_error)).collect();
         assert_eq!(shown[0], ("requests/s", 900.0 / 1_000.0 - 1.0, 0.0));
         assert_eq!(shown[1], ("p50", 88.0 / 80.0 - 1.0, 0.25));

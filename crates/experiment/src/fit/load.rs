@@ -1,6 +1,7 @@
-//! A load: what one simulation repeats, a job of fio or a recording, and the cells that it is compared by.
+//! A load: what one simulation repeats, a job of fio, a recording or a curve of rates, and its cells.
 
 use flashloom_units::{Problems, Refusal};
+use sha2::{Digest, Sha256};
 
 use super::cell::{Cell, disk};
 use super::combination::Footprint;
@@ -9,8 +10,9 @@ use super::slices::{Cut, Slices};
 use crate::config::{Config, Experiment, Variant};
 use crate::figures::count;
 use crate::run::{AgedDrive, Failure, Finished, Prepared, Progress};
+use crate::validate::curve::{Fill, WRITE_BYTES};
 use crate::validate::fio_output::MeasuredJob;
-use crate::validate::{ClosedLoad, Recording};
+use crate::validate::{ClosedLoad, Curve, Recording};
 
 /// A load on the drive of each combination.
 pub struct Load {
@@ -20,10 +22,20 @@ pub struct Load {
     pub footprint: Footprint,
     /// Reasons to doubt it, each with its input.
     pub warnings: Vec<String>,
-    /// Hash of the requests of a recording; those of a job are drawn.
+    /// Hash of what the cells are of: of the requests of a recording, of the stretches of a curve. Those of a job are
+    /// drawn.
     pub sha256: Option<String>,
-    /// The slices of a recording; a job is one cell.
-    slices: Option<Slices>,
+    parts: Parts,
+}
+
+/// The cells of a load.
+enum Parts {
+    /// A job of fio is one.
+    Whole,
+    /// The slices of a recording.
+    Slices(Slices),
+    /// The stretches of a curve.
+    Stretches(Curve),
 }
 
 /// Makes the experiment of a load, from the options of its workload.
@@ -62,10 +74,11 @@ impl Load {
             job: name,
             words: closed.load(),
             recorded: Figures(recorded),
+            null_rate: None,
             load: number,
             part: 0,
         };
-        Ok((Self { experiment, footprint, warnings, sha256: None, slices: None }, cell))
+        Ok((Self { experiment, footprint, warnings, sha256: None, parts: Parts::Whole }, cell))
     }
 
     /// A recording with latencies, whose first `slices` times `requests` requests are replayed, with the cells of its
@@ -110,26 +123,68 @@ impl Load {
                 job: format!("slice {} of {}", part + 1, each.len()),
                 words: format!("{}, {issued} {first} to {last} at their recorded times", recording.format_name()),
                 recorded: slice.recorded.clone(),
+                null_rate: None,
                 load: number,
                 part,
             }
         };
         let cells = each.iter().enumerate().map(cell).collect();
         let warnings = recording.doubts().into_iter().map(|doubt| format!("{input}: {doubt}")).collect();
-        Ok((Self { experiment, footprint, warnings, sha256: Some(sha256), slices: Some(slices) }, cells))
+        Ok((Self { experiment, footprint, warnings, sha256: Some(sha256), parts: Parts::Slices(slices) }, cells))
+    }
+
+    /// A curve of rates, each of whose stretches is a cell; `number` is that of the load.
+    ///
+    /// # Errors
+    /// A problem of the experiment, or a drive that does not hold the first stretch.
+    pub fn curve(number: usize, input: &str, curve: Curve, make: Make<'_>) -> Result<(Self, Vec<Cell>), Problems> {
+        let mut experiment = make(&curve.sets())?;
+        experiment.variants = vec![curve.laid_out(&experiment, &experiment.variants[0])?];
+        // Where its knees are depends on the drive's size.
+        let footprint = Footprint { writes: true, keeps_size: true, ..Footprint::default() };
+        let null_rate = Some(curve.mean_rate() / WRITE_BYTES as f64);
+        let cell = |(part, (words, bytes, rate)): (usize, (String, f64, f64))| Cell {
+            input: input.to_owned(),
+            job: words,
+            words: Curve::load(),
+            recorded: Figures([None, Some(Side::of_stretch(bytes, rate))]),
+            null_rate,
+            load: number,
+            part,
+        };
+        let cells = curve.stretches().into_iter().enumerate().map(cell).collect();
+        let doubts = Curve::doubts(&experiment.variants[0].config).into_iter();
+        let warnings = doubts.map(|doubt| format!("{input}: {doubt}")).collect();
+        let ends =
+            curve.stretches().iter().fold(Sha256::new(), |hash, (_, bytes, _)| hash.chain_update(bytes.to_le_bytes()));
+        let sha256 = Some(format!("{:x}", ends.finalize()));
+        Ok((Self { experiment, footprint, warnings, sha256, parts: Parts::Stretches(curve) }, cells))
     }
 
     /// Replaces the runs of the experiment.
-    pub fn lay_out(&mut self, variants: Vec<Variant>) {
-        self.experiment.variants = variants;
-        self.experiment.variants.iter_mut().for_each(|variant| variant.config.completions = self.slices.is_some());
+    ///
+    /// # Errors
+    /// A drive that does not hold the load.
+    pub fn lay_out(&mut self, variants: Vec<Variant>) -> Result<(), Problems> {
+        self.experiment.variants = variants.into_iter().map(|variant| self.own(variant)).collect::<Result<_, _>>()?;
+        Ok(())
     }
 
     /// The experiment with one run alone.
-    pub fn alone(&self, variant: &Variant) -> Experiment {
-        let mut variant = variant.clone();
-        variant.config.completions = self.slices.is_some();
-        self.experiment.alone(variant)
+    ///
+    /// # Errors
+    /// A drive that does not hold the load.
+    pub fn alone(&self, variant: &Variant) -> Result<Experiment, Problems> {
+        Ok(self.experiment.alone(self.own(variant.clone())?))
+    }
+
+    /// A run with what the load says of it.
+    fn own(&self, mut variant: Variant) -> Result<Variant, Problems> {
+        variant.config.completions = matches!(self.parts, Parts::Slices(_));
+        match &self.parts {
+            Parts::Stretches(curve) => curve.laid_out(&self.experiment, &variant),
+            Parts::Whole | Parts::Slices(_) => Ok(variant),
+        }
     }
 
     /// True if another load is the same measurement.
@@ -155,15 +210,29 @@ impl Load {
         progress: &dyn Progress,
     ) -> Result<Option<Vec<Figures>>, Failure> {
         let lives = |finished: &Finished| finished.result.end_of_life.is_none();
-        let Some(slices) = &self.slices else {
-            let finished = prepared.run_as(index, config, drive, false, progress, &mut [])?;
-            let host = &finished.host;
-            let both = [&host.read_latency, &host.write_latency];
-            let figures = || vec![Figures(both.map(|latency| Side::of(latency, Some(host.duration_ns))))];
-            return Ok(lives(&finished).then(figures));
-        };
-        let mut observed = slices.observer();
-        let finished = prepared.run_as(index, config, drive, slices.is_issued(), progress, &mut [&mut observed])?;
-        Ok(lives(&finished).then(|| observed.figures()))
+        match &self.parts {
+            Parts::Whole => {
+                let finished = prepared.run_as(index, config, drive, false, progress, &mut [])?;
+                let host = &finished.host;
+                let both = [&host.read_latency, &host.write_latency];
+                let figures = || vec![Figures(both.map(|latency| Side::of(latency, Some(host.duration_ns))))];
+                Ok(lives(&finished).then(figures))
+            }
+            Parts::Slices(slices) => {
+                let mut observed = slices.observer();
+                let is_issued = slices.is_issued();
+                let finished = prepared.run_as(index, config, drive, is_issued, progress, &mut [&mut observed])?;
+                Ok(lives(&finished).then(|| observed.figures()))
+            }
+            Parts::Stretches(curve) => {
+                let mut fill = Fill::default();
+                let finished = prepared.run_as(index, config, drive, false, progress, &mut [&mut fill])?;
+                let side = |((_, bytes, _), rate): ((String, f64, f64), Option<f64>)| {
+                    Figures([None, rate.map(|rate| Side::of_stretch(bytes, rate))])
+                };
+                let figures = || curve.stretches().into_iter().zip(curve.simulated(&fill)).map(side).collect();
+                Ok(lives(&finished).then(figures))
+            }
+        }
     }
 }

@@ -11,11 +11,11 @@
 //! The fill is simulated as 1 MiB writes, 32 outstanding, in order from the beginning of the drive, as far as it goes.
 
 use flashloom_device::{Interest, Observer, Served, Status};
-use flashloom_units::{Lines, Ns, Problem, Refusal, SECTOR_BYTES};
+use flashloom_units::{Lines, Ns, Problem, Problems, Refusal, SECTOR_BYTES};
 use flashloom_workload::Op;
 
 use super::result::{Compared, RateResult, Score, ValidatedInput};
-use crate::config::{Experiment, Precondition};
+use crate::config::{Config, Experiment, Precondition, Variant};
 use crate::figures::{count, size};
 use crate::run::{Failure, Prepared, Progress};
 
@@ -24,7 +24,7 @@ const HEADER: &str = "written_bytes,bytes_per_second";
 /// Stretches at most.
 const MOST_STRETCHES: usize = 10_000;
 /// Bytes of a write, and writes outstanding.
-const WRITE_BYTES: u64 = 1 << 20;
+pub(crate) const WRITE_BYTES: u64 = 1 << 20;
 const OUTSTANDING: u64 = 32;
 /// Windows of the simulated fill among which knees are looked for.
 const WINDOWS: u64 = 250;
@@ -102,12 +102,12 @@ impl Curve {
         ]
     }
 
-    /// Makes the run of an experiment a fill as far as the curve and the drive go.
+    /// Makes a run of an experiment a fill as far as the curve and its drive go.
     ///
     /// # Errors
     /// A drive that does not hold the first stretch.
-    pub fn lay_out(&self, experiment: &mut Experiment) -> Result<(), flashloom_units::Problems> {
-        let capacity = capacity_bytes(experiment);
+    pub fn laid_out(&self, experiment: &Experiment, of: &Variant) -> Result<Variant, Problems> {
+        let capacity = of.config.device.capacity_sectors() * SECTOR_BYTES;
         let first = self.stretches[0].end_bytes;
         if capacity < first {
             let found = format!("a first stretch of {}", size(first as f64));
@@ -115,10 +115,44 @@ impl Curve {
             return Err(Refusal::new(found, expected).in_file(&self.path).into());
         }
         let requests = capacity.min(self.end_bytes()).div_ceil(WRITE_BYTES).min(capacity / WRITE_BYTES).max(1);
-        let own = experiment.variants[0].clone();
-        let laid_out = experiment.replaced(&own, &[format!("workload.synthetic.requests={requests}")])?;
-        experiment.variants = vec![laid_out];
-        Ok(())
+        experiment.replaced(of, &[format!("workload.synthetic.requests={requests}")])
+    }
+
+    /// Each stretch in words, with its bytes and its rate.
+    pub(crate) fn stretches(&self) -> Vec<(String, f64, f64)> {
+        let each = self.stretches.iter().zip(lengths(&self.stretches));
+        each.map(|(one, bytes)| (format!("to {}", size(one.end_bytes as f64)), bytes, one.rate)).collect()
+    }
+
+    /// Rates at which a simulated fill passed each stretch; nothing of those that it did not reach the end of.
+    pub(crate) fn simulated(&self, fill: &Fill) -> Vec<Option<f64>> {
+        let starts = std::iter::once(0).chain(self.stretches.iter().map(|one| one.end_bytes));
+        let rate = |(one, start): (&Stretch, u64)| {
+            (one.end_bytes <= fill.written_bytes()).then(|| fill.rate(start, one.end_bytes))
+        };
+        self.stretches.iter().zip(starts).map(rate).collect()
+    }
+
+    /// The recorded mean rate.
+    pub(crate) fn mean_rate(&self) -> f64 {
+        mean_rate(&self.stretches)
+    }
+
+    /// The load in words.
+    pub(crate) fn load() -> String {
+        format!("a sequential fill, {} writes, {OUTSTANDING} outstanding", size(WRITE_BYTES as f64))
+    }
+
+    /// Reasons to doubt a comparison with a run of this configuration.
+    pub(crate) fn doubts(config: &Config) -> Vec<String> {
+        if config.run.precondition == Precondition::None {
+            return Vec::new();
+        }
+        vec![format!(
+            "the simulated drive is full before the fill begins (`run.precondition` = {:?}): one that was erased takes \
+             \"none\"",
+            config.run.precondition.name()
+        )]
     }
 
     fn end_bytes(&self) -> u64 {
@@ -134,11 +168,9 @@ impl Curve {
         let finished = prepared.run(false, progress, &mut [&mut fill])?;
         let written = fill.written_bytes();
         let held: Vec<Stretch> = self.stretches.iter().copied().take_while(|one| one.end_bytes <= written).collect();
-        let ends = std::iter::once(0).chain(held.iter().map(|one| one.end_bytes));
-        let simulated: Vec<Stretch> = ends
-            .zip(&held)
-            .map(|(from, one)| Stretch { end_bytes: one.end_bytes, rate: fill.rate(from, one.end_bytes) })
-            .collect();
+        let rates = self.simulated(&fill).into_iter().flatten();
+        let simulated: Vec<Stretch> =
+            held.iter().zip(rates).map(|(one, rate)| Stretch { end_bytes: one.end_bytes, rate }).collect();
         let mut rates = Vec::with_capacity(held.len() + 2);
         let mut rate = |quantity: String, recorded: f64, simulated: f64| {
             rates.push(RateResult { quantity, rate: Compared::of(recorded, simulated) });
@@ -167,15 +199,7 @@ impl Curve {
                 size(written as f64)
             ));
         }
-        let config = &prepared.experiment().variants[0].config;
-        let mut warnings = Vec::new();
-        if config.run.precondition != Precondition::None {
-            warnings.push(format!(
-                "the simulated drive is full before the fill begins (`run.precondition` = {:?}): one that was erased \
-                 takes \"none\"",
-                config.run.precondition.name()
-            ));
-        }
+        let warnings = Self::doubts(&prepared.experiment().variants[0].config);
         let distance = |of: &dyn Fn(&Stretch, &Stretch) -> f64| {
             let lengths = lengths(&held);
             let areas = held.iter().zip(&simulated).zip(&lengths).map(|((one, model), bytes)| of(one, model) * bytes);
@@ -191,7 +215,7 @@ impl Curve {
             job: None,
             kind: "curve of the rate over the bytes written".to_owned(),
             interval: None,
-            load: format!("a sequential fill, {} writes, {OUTSTANDING} outstanding", size(WRITE_BYTES as f64)),
+            load: Self::load(),
             requests: finished.host.generated,
             config: finished.result.config,
             cells: Vec::new(),
@@ -201,10 +225,6 @@ impl Curve {
             warnings,
         })
     }
-}
-
-fn capacity_bytes(experiment: &Experiment) -> u64 {
-    experiment.variants[0].config.device.capacity_sectors() * SECTOR_BYTES
 }
 
 /// Bytes of each stretch.
@@ -245,7 +265,7 @@ fn rate_of(curve: &[Stretch], lengths: &[f64]) -> f64 {
 
 /// The simulated fill: when so many of its writes had completed.
 #[derive(Default)]
-struct Fill {
+pub(crate) struct Fill {
     /// Completion of each write, in order.
     ends_ns: Vec<Ns>,
 }

@@ -99,7 +99,8 @@ def fit(
     jobs: int | None = None,
     progress: ProgressOption = None,
 ) -> Fit:
-    """Looks for the parameters of a drive that repeat measurements best: the JSON of fio, recordings with latencies.
+    """Looks for the parameters of a drive that repeat measurements best: the JSON of fio, recordings with latencies,
+    curves of the rate over the bytes written.
 
     `start`: a preset, a file or an experiment. `vary`: a pair of ends for a quantity, a list of values for any other
     key; without it the section `[fit]` of the start, else the times, rates and ways of its drive. `hold_out`: cells
