@@ -54,6 +54,25 @@ fn a_hit_on_an_entry_that_is_being_read_waits_for_the_same_read() {
     assert_eq!(other.latency_ns(), page + page + page + link);
 }
 
+/// Three writes at a time, of translation pages A, B and A again, with room for one of them: A is written back as soon
+/// as its own read has ended, and read again after that.
+#[test]
+fn a_whole_translation_page_is_written_back_after_its_own_read() {
+    let small = NandParams { channels: 1, ways: 64, planes: 1, blocks: 16, pages: 16, page_bytes: 512, ..plain_nand() };
+    let device = plain(NandParams { read_ns: 10 * MS, ..small });
+    let mut setup = unbuffered(device.clone());
+    // Room for a plain page of 128 entries, and no buffer for dirty ones.
+    let set = [("cache", Value::Size(540)), ("dirty_buffer", Value::Ratio(0.0))];
+    setup.ftl.mapping = mapping::builtin().choose("sftl", &set).unwrap();
+    let mut kept = Kept::default();
+    let writes = [20 * 128 + 5, 40 * 128 + 3, 20 * 128 + 7].map(|lpn| request(MS, Op::Write, lpn, 1));
+    run_with(&Run::new(setup), writes, &mut kept);
+    let latencies: Vec<_> = kept.0.iter().map(Served::latency_ns).collect();
+    let [program, read] = [device.nand.program_ns, device.nand.read_ns];
+    assert!(latencies.iter().any(|&latency| latency > 2 * (read + program)), "{latencies:?}");
+    assert!(latencies.iter().all(|&latency| latency < 2 * (read + program) + read / 2), "{latencies:?}");
+}
+
 /// Follows by events alone who waits for which read of the map.
 #[derive(Default)]
 struct Waits {

@@ -214,6 +214,38 @@ fn chip_aware_keeps_all_chips_busy_where_the_oldest_pages_are_those_of_one() {
     assert_eq!(run("chip-aware", "interleave"), run("page-lru", "interleave"));
 }
 
+/// Requests of 16 pages in order, over regions that spread over chips: pages that follow one another are then on several
+/// chips, and yet are one request.
+#[test]
+fn last_finds_requests_whose_pages_are_spread_over_chips() {
+    let run = |threshold| {
+        let mut setup = buffered(plain_device(), 16 * BLOCK, "block-lru", "cave");
+        let set = [("log_blocks", 8), ("sequential_log_blocks", 4), ("threshold", threshold)];
+        let set = set.map(|(name, count)| (name, Value::Count(count)));
+        setup.ftl.mapping = mapping::builtin().choose("last", &set).unwrap();
+        setup.ftl.placement = placement::builtin().choose("adaptive", &[]).unwrap();
+        let sectors = 16 * 8;
+        let requests = (0..3 * 40 * BLOCK / 16).map(|at| request(MS, Op::Write, at % (40 * BLOCK / 16) * sectors, 128));
+        merges(&closed(setup, requests.collect()))
+    };
+    let (_, partial, full, _) = run(4);
+    assert_eq!((partial, full), (0, 0));
+    assert!(run(1_000).2 > 0, "as random pages they are merged in full");
+}
+
+/// A block that a write moves to another chip is moved once, whatever gaps there are in the write.
+#[test]
+fn last_moves_a_block_as_often_as_fast_does() {
+    let [last, fast] = ["last", "fast"].map(|name| {
+        let mut setup = buffered(plain_device(), 2 * BLOCK, "block-lru", "single");
+        setup.ftl.mapping = mapping::builtin().choose(name, &[("log_blocks", Value::Count(8))]).unwrap();
+        setup.ftl.placement = placement::builtin().choose("round-robin", &[]).unwrap();
+        let mut prng = flashloom_units::Prng::new(3);
+        migrated(&closed(setup, write((0..4_000).map(|_| prng.below(20 * BLOCK)))))
+    });
+    assert_eq!(last, fast);
+}
+
 /// Pages that are read again and again, and a few dirty ones that come once: clean pages leave, and nothing is
 /// programmed.
 #[test]

@@ -11,5 +11,6 @@ mod last_model;
 mod perfect_workloads;
 mod random_operations;
 mod rooms;
+mod sftl;
 mod slc_cache;
 mod support;

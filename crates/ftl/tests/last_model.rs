@@ -92,7 +92,7 @@ impl Model {
     fn write_sequential(&mut self, lpn: u32) {
         let (block, offset) = (lpn / self.params.n, lpn % self.params.n);
         let own = self.streams.iter().copied().find(|&stream| self.block_of(stream) == block);
-        let goes_on = own.filter(|&stream| self.chip.written(stream) <= offset);
+        let goes_on = own.filter(|&stream| self.chip.written(stream) <= offset && self.chip.k(stream) > 0);
         if goes_on.is_none()
             && let Some(stream) = own
         {

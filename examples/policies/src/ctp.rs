@@ -154,7 +154,7 @@ impl MapCache for Ctp {
         let was_dirty = std::mem::take(&mut self.is_dirty[page as usize]);
         was_dirty.then_some(WriteBack {
             page: TranslationPage(page),
-            is_whole: true,
+            whole: Some(Frame(page)),
         })
     }
 

@@ -6,12 +6,13 @@
 //! victim:   of the `window` pages at the old end the oldest whose chip is idle; the oldest of all if there is none
 //! ```
 //!
-//! A page has a chip if the address decides where it is programmed ([`Chips`]): under `ftl.allocation` = "static", and
-//! in a mapping of one FTL a chip. Any other page can go to an idle chip, so that this is `page-lru` then. Of what
-//! leaves at one time each page takes its chip. The paper could not be read here; what is done where no chip of the
+//! A page has a chip if it is decided where it is programmed ([`Chips`]): under `ftl.allocation` = "static", and in a
+//! mapping of one FTL a chip where the placement leaves its block there (not under "round-robin"). Any other page can go
+//! to an idle chip, so that this is `page-lru` then. Of what leaves at one time each page takes its chip; without time
+//! (`run.timing` = "counting") all other chips are idle. The paper could not be read here; what is done where no chip of the
 //! window is idle, and that the window counts pages and not chips, are choices of ours.
 //!
-//! O(window) a victim, twelve bytes a page.
+//! O(window) a victim, times the chips of what leaves with it; twelve bytes a page.
 
 use flashloom_nand::Lpn;
 use flashloom_units::{Capability, Component, Kind, Lists, ParamSet, PolicySpec, Value, params};

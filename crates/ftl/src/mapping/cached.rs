@@ -129,7 +129,7 @@ impl<M: Map> Mapping for PageLevel<M> {
             let translated = map.translate(store, nand, write.lpn);
             let place = store.placed(index);
             store.on(nand, map).write(write, place, translated);
-            map.changed(store, nand, write.lpn);
+            map.changed(store, write.lpn);
             map.write_back_due(store, nand);
         }
     }
@@ -158,7 +158,7 @@ impl<M: Map> Mapping for PageLevel<M> {
         if store.ppn(lpn).is_some() {
             map.translate(store, nand, lpn);
             store.trim(lpn);
-            map.changed(store, nand, lpn);
+            map.changed(store, lpn);
             map.write_back_due(store, nand);
         }
     }

@@ -5,23 +5,22 @@
 //!                                       least recently is merged (switch or partial)
 //! any other                             to the random log blocks, a hot page to hot ones: a page whose newest copy is
 //!                                       among the last `window` pages written there. The rest goes to cold ones
-//! random victim                         a log block without valid pages (an erase alone), else the cold one of least
-//!                                       merge cost, else the hot one
+//! random victim                         of the full ones a log block without valid pages (an erase alone), else the cold
+//!                                       one of least merge cost, else the hot one
 //! ```
 //!
 //! What is written again soon lies together in hot log blocks, which die as a whole. The paper could not be read here
 //! beyond what other papers say of it; these are choices of ours:
 //!
-//! - A request is the run of consecutive pages that are written together, on whatever logical blocks.
+//! - A request is a run of consecutive pages of the host that are written together, on whatever blocks and chips.
 //! - A sequential log block is kept in place: pages before the first one, and a gap, are padded with copies. A page
-//!   behind its write pointer merges it, and opens another one. Its merge is full only if one of a random log block has
-//!   gathered its logical block meanwhile.
+//!   behind its write pointer merges it, and opens another one; so does one that finds all its pages written elsewhere.
+//!   Its merge is a full one where pages of it were written to its data block meanwhile, or it has none left.
 //! - The cost of a merge is that of its data blocks, k(L). Of equal ones the one opened first is merged.
 //! - `window` is fixed, and hot and cold log blocks share one number; in the paper both follow the load.
 //!
 //! k(L) can reach N, as in FAST. Two log blocks take random pages at a time, so with preemption every page may need
-//! one, and pays for a whole merge, as in BAST. With a merge under way all pages go to the random log blocks. A page
-//! costs O(log blocks of a chip); 8 bytes a page of the log.
+//! one, and pays for a whole merge, as in BAST. A page costs O(log blocks of a chip); 8 bytes a page of the log.
 
 use std::collections::VecDeque;
 
@@ -46,7 +45,8 @@ params! {
         /// Consecutive pages that are written together and go to a sequential log block.
         threshold: u32 => "threshold", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(4),
             "A higher threshold keeps more requests in the random log blocks.";
-        /// Pages written to the random log blocks of a chip after which a page is no longer hot. Default: half of them.
+        /// Pages written to the random log blocks of a chip after which a page is no longer hot. Default: half of the
+        /// pages that these log blocks have.
         window: Option<u32> => "window", Kind::Count { min: 0, max: 1 << 30 }, Value::Absent,
             "A longer one calls more pages hot; with 0 none is.";
     }
@@ -107,7 +107,8 @@ impl Last {
         let (lbn, offset) = (chip.store.lbn(write.lpn), chip.store.offset(write.lpn));
         let own = self.logs(chip).streams.iter().position(|&(_, of)| of == lbn);
         let mut stream = own.and_then(|at| self.logs(chip).streams.remove(at));
-        if let Some((slot, _)) = stream.filter(|&(slot, _)| chip.store.log_written(slot) > offset) {
+        let ends = |slot| chip.store.log_written(slot) > offset || chip.store.log.associativity(slot) == 0;
+        if let Some((slot, _)) = stream.filter(|&(slot, _)| ends(slot)) {
             chip.merge(slot, chip.store.sequential_merge(slot, lbn));
             stream = None;
         }
@@ -174,13 +175,18 @@ impl Scheme for Last {
         }
         let [sequential, all] = ["sequential_log_blocks", "log_blocks"].map(|key| format!("ftl.last.{key}"));
         let found = format!("`{sequential}` = {sequential_log_blocks} with `{all}` = {log_blocks}");
-        let expected = match log_blocks.checked_sub(LEAST_RANDOM + kept).filter(|&most| most > 0) {
-            Some(most) => format!("at most {most}: random pages need {} log blocks", LEAST_RANDOM + kept),
-            None => format!("{} log blocks at least", LEAST_RANDOM + kept + 1),
+        let least = LEAST_RANDOM + kept;
+        let why = if kept > 0 { ", one of them kept by `ftl.preemption` = \"page\"" } else { "" };
+        let expected = match log_blocks.checked_sub(least).filter(|&most| most > 0) {
+            Some(most) => format!("at most {most}: random pages need {least} log blocks{why}"),
+            None => format!("{} log blocks at least: random pages need {least}{why}", least + 1),
         };
-        Err(Refusal::new(found, expected)
-            .at([&*sequential, &*all, "ftl.mapping"])
-            .help("lower it, or raise the log blocks"))
+        let keys = match log_blocks > least {
+            true => [&*sequential, &*all],
+            false => [&*all, &*sequential],
+        };
+        let refusal = Refusal::new(found, expected).at([keys[0], keys[1], "ftl.preemption", "ftl.mapping"]);
+        Err(refusal.help(format!("raise {all}")))
     }
 
     fn new(values: &[Value], _site: &Site<'_>, store: &Store) -> Self {
@@ -197,7 +203,7 @@ impl Scheme for Last {
     }
 
     fn write(&mut self, chip: &mut Chip, write: &PageWrite) {
-        if chip.store.run >= self.threshold && !chip.must_wait() {
+        if chip.store.run >= self.threshold {
             self.write_sequential(chip, write);
         } else {
             self.write_random(chip, write);
@@ -240,7 +246,12 @@ impl Scheme for Last {
             if let Some((slot, _)) = times.find(|(_, times)| times.iter().any(|time| time > clock)) {
                 return Err(mistaken(slot));
             }
-            if streams.len() > self.sequential || *clock >= LATEST {
+            let is_twice = |&(at, of): &(usize, Lbn)| streams.iter().skip(at + 1).any(|&(_, lbn)| lbn == of);
+            let lbns = streams.iter().map(|&(_, lbn)| lbn).enumerate();
+            let is_double = lbns.clone().any(|stream| is_twice(&stream));
+            // A sequential log block can always be opened: random ones leave it.
+            let left = store.log.of_group(group).count() - random.len() - store.merging(group).iter().count();
+            if streams.len() > self.sequential || left < self.sequential || is_double || *clock >= LATEST {
                 return Err(mistaken(LogSlot::NONE));
             }
         }

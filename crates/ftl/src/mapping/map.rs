@@ -32,7 +32,7 @@ pub(super) trait Map: CollectionListener + State + Send + Sized + 'static {
     fn translate(&mut self, store: &mut PageStore, nand: &mut Nand, lpn: Lpn) -> OpId;
 
     /// Called when the entry of a translated page has changed.
-    fn changed(&mut self, store: &mut PageStore, nand: &mut Nand, lpn: Lpn);
+    fn changed(&mut self, store: &PageStore, lpn: Lpn);
 
     /// Takes a share of the map write-backs that garbage collection has made due.
     fn write_back_due(&mut self, store: &mut PageStore, nand: &mut Nand);

@@ -69,7 +69,7 @@ impl Map for InMemory {
         OpId::DONE
     }
 
-    fn changed(&mut self, _store: &mut PageStore, _nand: &mut Nand, _lpn: Lpn) {}
+    fn changed(&mut self, _store: &PageStore, _lpn: Lpn) {}
     fn write_back_due(&mut self, _store: &mut PageStore, _nand: &mut Nand) {}
 
     fn figures(&self) -> Vec<Figure> {

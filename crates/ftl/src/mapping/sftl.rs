@@ -16,11 +16,12 @@
 //! - A drive of P planes writes consecutive pages to consecutive planes. Physical pages are therefore compared along a
 //!   plane: an entry goes on with the run of the entry P before it. With one plane that is the paper's rule.
 //! - A condensed page takes `8 + min(entries / 8 + 4 runs, 4 entries)` bytes: a page without runs is kept plain. Its
-//!   size follows every change of its entries; what no longer fits is evicted at once.
+//!   size follows every change of its entries; what no longer fits is evicted with the next page of the host, or step
+//!   of background work.
 //! - "Few" is `sparse` entries, and among the pages with most entries in the buffer the one that came first is written.
 //!
 //! O(1) a hit and a change, O(entries of a translation page) a miss. Memory beyond the store's: two bits a host page
-//! and 24 bytes a translation page.
+//! and 32 bytes a translation page.
 
 use flashloom_nand::{Lpn, Ppn};
 use flashloom_units::{Capability, Figure, KIB, Kind, Lists, ParamSet, Policy, PolicySpec, Refusal, Statistic, Value};
@@ -209,7 +210,7 @@ impl CondensedPages {
             self.bytes -= condensed_bytes(&self.shape, self.runs[victim as usize]);
             if dirty > 0 && !is_sparse {
                 self.forget_dirty(page);
-                return Some(WriteBack { page, is_whole: true });
+                return Some(WriteBack { page, whole: Some(Frame(victim)) });
             }
             if dirty > 0 {
                 self.buffer.push_back(dirty as usize, victim);
@@ -226,7 +227,7 @@ impl CondensedPages {
         let page = TranslationPage(fullest.expect("a buffer without room holds entries"));
         self.leave_buffer(page);
         self.forget_dirty(page);
-        WriteBack { page, is_whole: false }
+        WriteBack { page, whole: None }
     }
 
     fn leave_buffer(&mut self, page: TranslationPage) {
@@ -285,7 +286,7 @@ impl MapCache for CondensedPages {
         );
         let refusal = Refusal::new(found, format!("room for a translation page without runs, {plain} bytes"));
         let refusal = refusal.at(["ftl.sftl.cache", "ftl.sftl.dirty_buffer", "device.page_size", "device.preset"]);
-        Err(refusal.help("raise ftl.sftl.cache"))
+        Err(refusal.help("raise ftl.sftl.cache, or lower ftl.sftl.dirty_buffer"))
     }
 
     fn new(values: &[Value], shape: MapShape) -> Self {
@@ -342,6 +343,10 @@ impl MapCache for CondensedPages {
         Some(Frame(page.0))
     }
 
+    fn whole(&self, page: TranslationPage) -> Option<Frame> {
+        self.is_cached(page).then_some(Frame(page.0))
+    }
+
     fn overflow(&mut self) -> Option<WriteBack> {
         self.shrink_to(self.capacity)
     }
@@ -385,12 +390,19 @@ impl MapCache for CondensedPages {
                 bytes += condensed_bytes(&self.shape, runs);
             }
         }
-        let is_room = bytes <= self.capacity && buffered <= self.buffer_entries;
-        if (bytes, buffered) == (self.bytes, self.buffered) && is_room {
-            Ok(())
-        } else {
-            Err(violation!("map cache: {bytes} bytes of {}, {buffered} entries of {}", self.bytes, self.buffered))
+        if (bytes, buffered) != (self.bytes, self.buffered) {
+            let (counted, entries) = (self.bytes, self.buffered);
+            return Err(violation!(
+                "map cache: {bytes} bytes and {buffered} entries in the buffer, but {counted} and {entries} counted"
+            ));
         }
+        if bytes > self.capacity || buffered > self.buffer_entries {
+            let (most, entries) = (self.capacity, self.buffer_entries);
+            return Err(violation!(
+                "map cache: {bytes} bytes where there are {most}, {buffered} entries in a buffer of {entries}"
+            ));
+        }
+        Ok(())
     }
 }
 

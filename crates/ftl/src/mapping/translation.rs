@@ -154,8 +154,8 @@ impl MapShape {
 pub struct WriteBack {
     /// The translation page.
     pub page: TranslationPage,
-    /// Whether all its entries are cached, so that it need not be read first.
-    pub is_whole: bool,
+    /// The frame that holds all its entries, if there is one: the page then need not be read first.
+    pub whole: Option<Frame>,
 }
 
 /// The cache of a map on flash: it decides which entries are in memory, tracks which are dirty, and chooses victims.
@@ -196,8 +196,13 @@ pub trait MapCache: State + Send + Sized + 'static {
     /// Marks the entry of a page as dirty, and returns its frame. `None` if it is not cached.
     fn mark_dirty(&mut self, lpn: Lpn, map: &[Ppn]) -> Option<Frame>;
 
-    /// Evicts a victim if changed entries take more memory than there is, as [`Self::make_room`] does. Called after
-    /// each page of the host until it returns `None`.
+    /// The frame that holds all entries of a translation page, if there is one.
+    fn whole(&self, _page: TranslationPage) -> Option<Frame> {
+        None
+    }
+
+    /// Evicts a victim if changed entries take more memory than there is, as [`Self::make_room`] does. Called until it
+    /// returns `None` after each page of the host and each step of background work: both may have changed entries.
     fn overflow(&mut self) -> Option<WriteBack> {
         None
     }
@@ -339,11 +344,8 @@ impl<C: MapCache> Map for Translation<C> {
         read
     }
 
-    fn changed(&mut self, store: &mut PageStore, nand: &mut Nand, lpn: Lpn) {
+    fn changed(&mut self, store: &PageStore, lpn: Lpn) {
         self.change(lpn, store.map());
-        while let Some(victim) = self.cache.overflow() {
-            self.write_back(store, nand, victim);
-        }
     }
 
     /// Takes a share of the due write-backs. Spreading them lets more pages of a translation page be moved meanwhile,
@@ -355,9 +357,12 @@ impl<C: MapCache> Map for Translation<C> {
         {
             // It may have been written back for another reason already.
             if self.is_noted[page.at()] {
-                self.write_back(store, nand, WriteBack { page, is_whole: false });
+                self.write_back(store, nand, WriteBack { page, whole: self.cache.whole(page) });
                 share -= 1;
             }
+        }
+        while let Some(victim) = self.cache.overflow() {
+            self.write_back(store, nand, victim);
         }
     }
 
@@ -436,13 +441,16 @@ impl<C: MapCache> Translation<C> {
 
     /// Programs a translation page with the current values of its entries. On a worn-out drive nothing can be
     /// programmed, and the entries stay in memory.
-    fn write_back(&mut self, store: &mut PageStore, nand: &mut Nand, WriteBack { page, is_whole }: WriteBack) {
+    fn write_back(&mut self, store: &mut PageStore, nand: &mut Nand, WriteBack { page, whole }: WriteBack) {
         let place = PagePlace { plane: self.stripe[self.next], lane: Lane::MAP };
         self.next = (self.next + 1) % self.stripe.len();
         let mut reserved = store.on(nand, self).reserve_for_map(place.plane);
         // Looked up only now: the collection that made room may have moved this page, or pages whose entries it holds.
-        let is_read = reserved.is_some() && !is_whole;
-        let mut after = if is_read { self.read(store, nand, page) } else { OpId::DONE };
+        // A frame is whole once its own read has ended, and only if that did not fail.
+        self.loads.follow(nand);
+        let loaded = whole.and_then(|frame| self.loads.awaited(frame, nand));
+        let is_read = reserved.is_some() && loaded.is_none();
+        let mut after = if is_read { self.read(store, nand, page) } else { loaded.unwrap_or(OpId::DONE) };
         while let Some((block, index)) = reserved {
             let base = if is_read { store.array_ppn(self.lpn(page)) } else { Ppn::NONE };
             let program =

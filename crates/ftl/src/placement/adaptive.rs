@@ -93,6 +93,10 @@ impl Placement for Adaptive {
         lbn.0 % self.chips
     }
 
+    fn chip_of(&self, lbn: Lbn, _home: Option<u32>) -> Option<u32> {
+        Some(lbn.0 % self.chips)
+    }
+
     fn watch(&mut self, region: &mut Region, run: &Run, times: &Times) {
         let Region { span, ledger, .. } = region;
         let (narrower, wider) = ((*span / 2).max(1), (*span * 2).min(self.widest));

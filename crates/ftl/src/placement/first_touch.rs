@@ -56,4 +56,8 @@ impl Placement for FirstTouch {
             chip
         })
     }
+
+    fn chip_of(&self, _lbn: Lbn, home: Option<u32>) -> Option<u32> {
+        home
+    }
 }

@@ -10,6 +10,11 @@ pub trait Placement: Component {
     /// block now, if any. If the returned chip is full, the next one with room is used.
     fn place(&mut self, lbn: Lbn, home: Option<u32>) -> u32;
 
+    /// The chip that [`Self::place`] would return, if the block and its home decide that.
+    fn chip_of(&self, _lbn: Lbn, _home: Option<u32>) -> Option<u32> {
+        None
+    }
+
     /// Whether [`Self::place`] may return another chip than `home`. If so, the pages of a write are grouped by logical
     /// block first, so that each block is placed, and moved, once.
     fn moves(&self) -> bool {

@@ -46,4 +46,8 @@ impl Placement for Static {
     fn place(&mut self, lbn: Lbn, _home: Option<u32>) -> u32 {
         lbn.0 % self.chips
     }
+
+    fn chip_of(&self, lbn: Lbn, _home: Option<u32>) -> Option<u32> {
+        Some(lbn.0 % self.chips)
+    }
 }

@@ -19,6 +19,9 @@ impl Chips for IdleChips<'_> {
     }
 
     fn send(&mut self, lpn: Lpn) {
-        self.taken.extend(self.flash.ftl().die_of(lpn));
+        let die = self.flash.ftl().die_of(lpn);
+        if let Some(die) = die.filter(|die| !self.taken.contains(die)) {
+            self.taken.push(die);
+        }
     }
 }

@@ -98,7 +98,7 @@ impl MapCache for MappingTable {
         self.unlink(victim);
         self.slots[lpn.at()] = NO_INDEX;
         self.free = victim;
-        is_dirty.then(|| WriteBack { page: self.shape.page_of(lpn), is_whole: false })
+        is_dirty.then(|| WriteBack { page: self.shape.page_of(lpn), whole: None })
     }
 
     fn insert(&mut self, lpn: Lpn, _map: &[Ppn]) -> Frame {
@@ -225,7 +225,7 @@ mod tests {
     const SHAPE: MapShape = MapShape::new(64, 8, 1);
 
     fn written_back(lpn: u32) -> WriteBack {
-        WriteBack { page: SHAPE.page_of(Lpn(lpn)), is_whole: false }
+        WriteBack { page: SHAPE.page_of(Lpn(lpn)), whole: None }
     }
 
     /// A naive model of the same rules: lists with the most recent entry last.

@@ -6,6 +6,7 @@ use flashloom_units::{Component, Figure, Figures, Policy, PolicySpec, Refusal, V
 use super::batch::Batch;
 use super::homes::Homes;
 use super::report::{Bounds, MergeReport};
+use super::runs::Runs;
 use super::scheme::{Guarantees, Layout, Scheme};
 use super::spans::Spans;
 use super::store::{Chip, Limits, Store};
@@ -92,6 +93,8 @@ pub(super) struct Ftl<S> {
     /// looks for streams.
     batch: Option<Batch>,
     streams: Option<Streams>,
+    /// The runs of the pages being written, if the scheme looks at them.
+    runs: Runs,
     spans: Option<Spans>,
     /// Scratch: the pages of a write, with addresses permuted by the spans.
     placed: Vec<PageWrite>,
@@ -104,7 +107,7 @@ pub(super) struct Ftl<S> {
 
 flashloom_units::state! {
     for<S: Scheme> Ftl<S> {
-        nested store, scheme, homes, batch, streams, spans;
+        nested store, scheme, homes, batch, streams, runs, spans;
         below background [store.groups()];
         scratch placed;
         fixed bounds, has_stream_figures;
@@ -146,6 +149,7 @@ impl<S: Scheme> Ftl<S> {
             homes,
             batch,
             streams,
+            runs: Runs::default(),
             spans,
             placed: Vec::new(),
             background: 0,
@@ -165,6 +169,10 @@ impl<S: Scheme> Ftl<S> {
         if let Some(spans) = self.spans.as_mut().filter(|_| is_timed) {
             spans.widen_for(&*self.homes.placement, &mut self.store, nand, writes);
         }
+        if S::LOOKS_AT_RUNS {
+            let spans = self.spans.as_ref();
+            self.runs.find(writes, |lpn| spans.map_or(lpn, |spans| spans.placed(lpn)));
+        }
         let mut placed = std::mem::take(&mut self.placed);
         placed.extend(writes.iter().map(|write| write.renumbered(self.placed(write.lpn))));
         self.write_by_block(nand, &placed);
@@ -183,17 +191,6 @@ impl<S: Scheme> Ftl<S> {
     }
 
     fn write_together(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
-        if S::LOOKS_AT_RUNS {
-            for run in writes.chunk_by(|one, other| one.lpn.0 + 1 == other.lpn.0) {
-                self.store.run = run.len() as u32;
-                self.write_blocks(nand, run);
-            }
-        } else {
-            self.write_blocks(nand, writes);
-        }
-    }
-
-    fn write_blocks(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         let pages = self.store.blocks.pages();
         for together in writes.chunk_by(|one, other| one.lpn.0 / pages == other.lpn.0 / pages) {
             let lbn = self.store.lbn(together[0].lpn);
@@ -211,7 +208,12 @@ impl<S: Scheme> Ftl<S> {
         let chip = &mut Chip { store: &mut self.store, nand, group };
         match chip.place_in_data_block(lbn, write.lpn) {
             Some(data) => chip.append(data, write),
-            None => self.scheme.write(chip, write),
+            None => {
+                if S::LOOKS_AT_RUNS {
+                    chip.store.run = self.runs.of(write.lpn);
+                }
+                self.scheme.write(chip, write);
+            }
         }
         chip.pay();
     }
@@ -247,9 +249,10 @@ impl<S: Scheme> MappingExtras for Ftl<S> {
         })
     }
 
-    /// The die that holds the page's logical block.
+    /// The die that the page's logical block is placed on.
     fn die_of(&self, lpn: Lpn) -> Option<DieId> {
-        let group = self.homes.of(self.store.lbn(self.placed(lpn)))?;
+        let lbn = self.store.lbn(self.placed(lpn));
+        let group = self.homes.placement.chip_of(lbn, self.homes.of(lbn))?;
         self.store.blocks.lone_die(group)
     }
 
@@ -303,8 +306,12 @@ impl<S: Scheme> Mapping for Ftl<S> {
         if self.spans.is_some() {
             self.write_spread(nand, writes);
         } else {
+            if S::LOOKS_AT_RUNS {
+                self.runs.find(writes, |lpn| lpn);
+            }
             self.write_by_block(nand, writes);
         }
+        self.runs.forget();
     }
 
     fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool {

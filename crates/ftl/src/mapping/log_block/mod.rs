@@ -2,6 +2,7 @@
 //!
 //! - [`superblocks`]: blocks, or blocks of several chips that are used as one.
 //! - [`log_blocks`]: the log blocks and the data blocks that each is associated with.
+//! - [`runs`]: consecutive pages written together, for schemes that go by the size of a request.
 //! - [`streams`]: runs of consecutive pages written together, for schemes that treat them differently.
 //! - [`store`]: data blocks, log blocks and map; reads, writes and copies of pages.
 //! - [`merge`]: switch, partial and full merges, a step at a time.
@@ -32,6 +33,7 @@ pub(crate) mod lab;
 mod log_blocks;
 mod merge;
 mod report;
+mod runs;
 mod scheme;
 mod spans;
 mod store;

@@ -69,12 +69,12 @@ fn a_page_with_few_dirty_entries_leaves_by_way_of_the_buffer_and_takes_them_out_
     cache.mark_dirty(Lpn(131), &map);
     // Two more do not fit: the other page's are written back first.
     let page = TranslationPage(0);
-    assert_eq!(cache.make_room(Lpn(0), &map), Some(WriteBack { page, is_whole: false }));
+    assert_eq!(cache.make_room(Lpn(0), &map), Some(WriteBack { page, whole: None }));
     loaded(&mut cache, 0, &map);
     assert_eq!((cache.buffered, cache.spared), (2, 2));
     (0..3).for_each(|entry| _ = cache.mark_dirty(Lpn(entry), &map));
     // Three are not few.
-    assert_eq!(cache.make_room(Lpn(128), &map), Some(WriteBack { page, is_whole: true }));
+    assert_eq!(cache.make_room(Lpn(128), &map), Some(WriteBack { page, whole: Some(Frame(0)) }));
     loaded(&mut cache, 128, &map);
     assert_eq!((cache.buffered, cache.dirty[1], cache.spared), (0, 2, 2), "the page took its entries out");
     assert_eq!(cache.check(&map), Ok(()));
@@ -180,8 +180,8 @@ fn pages_come_and_go_as_in_a_list_whose_sizes_are_counted_anew() {
                     model.cached.retain(|&other| other != page);
                     model.cached.push(page);
                 } else if !is_buffered {
-                    while let Some(WriteBack { page, is_whole }) = cache.make_room(Lpn(lpn), &map) {
-                        writes.push((page.0, is_whole));
+                    while let Some(WriteBack { page, whole }) = cache.make_room(Lpn(lpn), &map) {
+                        writes.push((page.0, whole.is_some()));
                         cache.clean(page);
                     }
                     cache.insert(Lpn(lpn), &map);
@@ -193,8 +193,8 @@ fn pages_come_and_go_as_in_a_list_whose_sizes_are_counted_anew() {
                     map[lpn as usize] = if prng.chance(0.05) { Ppn(NO_INDEX) } else { Ppn(place) };
                     place += 1 + u32::from(prng.chance(0.05));
                     cache.mark_dirty(Lpn(lpn), &map);
-                    while let Some(WriteBack { page, is_whole }) = cache.overflow() {
-                        writes.push((page.0, is_whole));
+                    while let Some(WriteBack { page, whole }) = cache.overflow() {
+                        writes.push((page.0, whole.is_some()));
                         cache.clean(page);
                     }
                     let entries = model.dirty.entry(page).or_default();
