@@ -39,6 +39,7 @@ impl BlockLayer {
     }
 
     /// Empties a plug whose submission is over, before a request of `task`.
+    #[cold] // Few hosts plug.
     pub(super) fn leave_to(&mut self, now: Ns, task: u32) {
         if self.plug.as_ref().is_some_and(|plug| plug.is_of_others(now, &self.requests, task)) {
             self.empty_plug(now);
@@ -47,6 +48,7 @@ impl BlockLayer {
 
     /// Merges a request with the last one of its plug, at either end. If that one touches it and has no room for it, it
     /// merges no more.
+    #[cold]
     pub(super) fn merge_in_plug(&mut self, request: &Request, cookie: u32) -> bool {
         let Some(id) = self.plug.as_ref().and_then(|plug| plug.last()) else { return false };
         let last = &self.requests[id];
@@ -80,6 +82,7 @@ impl BlockLayer {
     }
 
     /// Adds a request that was admitted to the plug, which is emptied first if it is full.
+    #[cold]
     pub(super) fn add_to_plug(&mut self, now: Ns, id: RequestId) {
         if self.plug.as_ref().is_some_and(|plug| plug.is_full(&self.requests)) {
             self.empty_plug(now);
@@ -91,6 +94,7 @@ impl BlockLayer {
     }
 
     /// Gives the requests of the plug to the scheduler.
+    #[cold]
     pub(super) fn empty_plug(&mut self, now: Ns) {
         let Some(mut plug) = self.plug.take_if(|plug| plug.last().is_some()) else { return };
         self.is_unplugged = true;
