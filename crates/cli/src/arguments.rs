@@ -228,8 +228,8 @@ pub struct ValidateArguments {
 /// Arguments of `fit`.
 #[derive(Debug, Args)]
 pub struct FitArguments {
-    /// Measurements of one drive: the JSON of fio, of which each job is a cell, recordings with latencies, of which each
-    /// slice is, and curves of the rate over the bytes written, of which each stretch is.
+    /// Measurements of one drive: the JSON of fio, of which each job is a cell, recordings with latencies, of which
+    /// each slice is, and curves of the rate over the bytes written, of which each stretch is.
     #[arg(value_name = "INPUT", required_unless_present = "write_jobs")]
     pub inputs: Vec<String>,
     /// Write fio jobs to a folder instead, whose results tell the parameters of a drive apart, with a page on how to

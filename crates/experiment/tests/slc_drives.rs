@@ -74,6 +74,34 @@ fn the_nm790_has_three_phases_and_the_mean_that_was_measured() {
     is_near(fill.mean, 1_450.0, 0.1, "mean");
 }
 
+/// "Full rate again", says the review of a pause after half of the drive; the preset was not given it. Without a pause
+/// the rate stays that of the second phase.
+#[test]
+fn the_nm790_has_its_full_rate_again_after_a_pause() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let rate_after = |pause: &str| {
+        let path = folder.path().join("pause.fio");
+        let job = format!(
+            "[global]\nfilename=/dev/nvme0n1\ndirect=1\nioengine=libaio\nrw=write\nbs=1m\niodepth=32\n\
+             [half]\nsize=50%\n[after]\nstonewall\nstartdelay={pause}\noffset=50%\nsize=4g\n"
+        );
+        std::fs::write(&path, job).expect("a file of the test can be written");
+        let text = format!(
+            "device = {{ preset = \"lexar-nm790-2tb\", blocks = {BLOCKS} }}\nrun.precondition = \"none\"\n\
+             workload = {{ kind = \"fio\", path = {path:?} }}\n"
+        );
+        let source = Source::text("pause.toml", &text);
+        let experiment = Experiment::from_source(&Catalog::builtin(), source, &[], None);
+        let experiment = experiment.unwrap_or_else(|problems| panic!("{problems}"));
+        let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
+        let finished = prepared.run(false, &Quiet, &mut []).unwrap_or_else(|failure| panic!("{failure}"));
+        let jobs = finished.fio_json.expect("the workload is a fio job file");
+        jobs["jobs"][1]["write"]["bw_bytes"].as_f64().expect("it wrote") / 1e6
+    };
+    is_near(rate_after("300s"), 5_000.0, 0.03, "after a pause");
+    is_near(rate_after("0s"), 2_500.0, 0.03, "without a pause");
+}
+
 /// 4 GB/s to 231 GB, then 0.1 GB/s; 0.122 GB/s on average, which is no input.
 #[test]
 fn the_mp44s_has_two_phases_and_the_mean_that_was_measured() {
