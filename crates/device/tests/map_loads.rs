@@ -58,7 +58,7 @@ fn a_hit_on_an_entry_that_is_being_read_waits_for_the_same_read() {
 /// as its own read has ended, and read again after that.
 #[test]
 fn a_whole_translation_page_is_written_back_after_its_own_read() {
-    let small = NandParams { channels: 1, ways: 64, planes: 1, blocks: 16, pages: 16, page_bytes: 512, ..plain_nand() };
+    let small = NandParams { channels: 1, ways: 64, planes: 1, blocks: 32, pages: 16, page_bytes: 512, ..plain_nand() };
     let device = plain(NandParams { read_ns: 10 * MS, ..small });
     let mut setup = unbuffered(device.clone());
     // Room for a plain page of 128 entries, and no buffer for dirty ones.
