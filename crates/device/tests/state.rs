@@ -334,6 +334,9 @@ fn run_aged(seed: u64, requests: usize) -> Option<Preconditioned> {
     loaded.load_aged(&state, aged).unwrap();
     assert!(loaded.save_aged().unwrap() == state, "seed {seed}: what was loaded is saved as it was");
     assert!(loaded.snapshot() == own.snapshot(), "seed {seed}: the whole states differ before the first request");
+    let mut again = other.build();
+    again.load_aged_again(&state, aged).unwrap();
+    assert!(again.snapshot() == own.snapshot(), "seed {seed}: what is not checked is loaded all the same");
     for engine in [&mut own, &mut loaded] {
         other.start(engine);
     }

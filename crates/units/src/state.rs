@@ -203,8 +203,13 @@ impl Reader<'_> {
     /// Reads a flat array of identifiers, each below a bound or none, of the length that the configuration determines.
     pub fn ids<T: Word + Id>(&mut self, ids: &mut [T], bound: u64) -> Result<(), StateError> {
         self.words(ids)?;
-        let is_outside = |id: &T| u64::from(id.index()) >= bound && id.index() != NO_INDEX;
-        let Some(place) = ids.iter().position(is_outside) else { return Ok(()) };
+        let most = u32::try_from(bound).unwrap_or(NO_INDEX);
+        let is_outside = |id: &T| id.index() >= most && id.index() != NO_INDEX;
+        // As in `words`: first without a way out of the loop.
+        if !ids.iter().fold(false, |found, id| found | is_outside(id)) {
+            return Ok(());
+        }
+        let place = ids.iter().position(is_outside).expect("one is outside");
         let at = self.at - (ids.len() - place) * T::BYTES;
         let found = format!("{} in entry {place}", ids[place].index());
         Err(self.error_at(at, format!("identifiers below {bound}, or none"), found))
@@ -224,12 +229,18 @@ impl Reader<'_> {
         self.length(words.len())?;
         let length = words.len() * T::BYTES;
         let Some(bytes) = self.bytes[self.at..].get(..length) else { return Err(self.ends(length)) };
-        for (index, (bytes, word)) in bytes.chunks_exact(T::BYTES).zip(words).enumerate() {
-            let Some(got) = T::get(bytes) else {
-                self.at += index * T::BYTES;
-                return Err(self.error(format!("a word ({})", std::any::type_name::<T>()), format!("{bytes:?}")));
-            };
-            *word = got;
+        // Without a way out of the loop, so that words that any bytes encode are copied many at a time.
+        let mut are_words = true;
+        for (bytes, word) in bytes.chunks_exact(T::BYTES).zip(words) {
+            match T::get(bytes) {
+                Some(got) => *word = got,
+                None => are_words = false,
+            }
+        }
+        let mut all = bytes.chunks_exact(T::BYTES).enumerate();
+        if !are_words && let Some((index, bytes)) = all.find(|(_, bytes)| T::get(bytes).is_none()) {
+            self.at += index * T::BYTES;
+            return Err(self.error(format!("a word ({})", std::any::type_name::<T>()), format!("{bytes:?}")));
         }
         self.at += length;
         Ok(())

@@ -87,6 +87,11 @@ impl Flash {
         self.ftl.check_loaded(&self.nand)
     }
 
+    /// Called when a loaded state is known to pass [`Self::check_loaded`].
+    pub(super) fn trust_loaded(&mut self) {
+        self.ftl.trust_loaded();
+    }
+
     /// Takes one step of background work; returns false if none is left.
     pub(super) fn idle_step(&mut self, now: Ns) -> bool {
         self.nand.set_now(now);

@@ -56,6 +56,11 @@ impl Drive {
         self.flash.check_loaded()
     }
 
+    /// Called when what was loaded is known to pass [`Self::check_loaded`].
+    pub(crate) fn trust_loaded(&mut self) {
+        self.flash.trust_loaded();
+    }
+
     /// Number of mapped pages.
     pub(crate) fn stored_pages(&self) -> u64 {
         self.flash.stored_pages()

@@ -73,6 +73,24 @@ impl Engine {
     /// An engine that was preconditioned already, is in timed mode or has submitted requests; it is unchanged. Or a
     /// state that does not fit, with the field that does not; drop the engine then.
     pub fn load_aged(&mut self, state: &[u8], aged: Preconditioned) -> Result<(), StateError> {
+        self.take_aged(state, aged, Self::check_aged)
+    }
+
+    /// [`Self::load_aged`] of a state that passed it before, in an engine of the same device, FTL and checks: what it
+    /// says is not checked again.
+    ///
+    /// # Errors
+    /// The errors of [`Self::load_aged`], but those of parts that do not agree.
+    pub fn load_aged_again(&mut self, state: &[u8], aged: Preconditioned) -> Result<(), StateError> {
+        self.take_aged(state, aged, |_, _| Ok(()))
+    }
+
+    fn take_aged(
+        &mut self,
+        state: &[u8],
+        aged: Preconditioned,
+        check: impl FnOnce(&Self, Preconditioned) -> Result<(), Violation>,
+    ) -> Result<(), StateError> {
         self.refuse_begun()?;
         if self.preconditioned.is_some() {
             return Err(refused("a drive that is new", "one that was aged already".to_owned()));
@@ -84,7 +102,8 @@ impl Engine {
             at: state.len(),
             ..refused("a drive whose parts agree", found.to_string())
         };
-        self.check_aged(aged).map_err(whole)?;
+        check(self, aged).map_err(whole)?;
+        self.drive.trust_loaded();
         self.preconditioned = Some(aged);
         self.erased_before = self.drive.nand().erase_counts().to_vec();
         self.follow_life();

@@ -18,6 +18,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use flashloom_device::{Drive, Engine, Preconditioned};
 use flashloom_ftl::PAGE_MAPPING;
@@ -169,6 +170,8 @@ pub struct AgedDrive {
     state: Vec<u8>,
     /// Hash on the third line of its file, for a drive that is kept in one.
     hash: Option<String>,
+    /// Whether the state was loaded once, and all of its parts agreed.
+    is_checked: AtomicBool,
 }
 
 /// Content of the second line of a file.
@@ -219,7 +222,7 @@ impl AgedDrive {
     ) -> Result<Self, Failure> {
         let aged = precondition(config, engine, progress)?.expect("a drive that is not aged is not saved");
         let state = engine.save_aged().map_err(|error| Failure::Check(violation!("{error}")))?;
-        Ok(Self { origin: Origin::of(config, verify), aged, state, hash: None })
+        Ok(Self { origin: Origin::of(config, verify), aged, state, hash: None, is_checked: AtomicBool::new(false) })
     }
 
     /// Conditions under which a configuration's drive is aged, as the start of the second line of a file.
@@ -237,7 +240,12 @@ impl AgedDrive {
     }
 
     fn load(&self, engine: &mut Engine) -> Result<(), StateError> {
-        engine.load_aged(&self.state, self.aged)
+        if self.is_checked.load(Ordering::Relaxed) {
+            return engine.load_aged_again(&self.state, self.aged);
+        }
+        engine.load_aged(&self.state, self.aged)?;
+        self.is_checked.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Hash of a drive that is kept in a file.
@@ -356,7 +364,7 @@ impl Opened {
         rest.seek(SeekFrom::Start(start)).map_err(damaged)?;
         let mut state = Vec::with_capacity(length as usize);
         decoder(&mut rest)?.take(length).read_to_end(&mut state).map_err(damaged)?;
-        Ok(AgedDrive { origin, aged, state, hash: Some(sha256) })
+        Ok(AgedDrive { origin, aged, state, hash: Some(sha256), is_checked: AtomicBool::new(false) })
     }
 }
 

@@ -93,6 +93,10 @@ impl<M: Map> MappingExtras for PageLevel<M> {
         M::IS_IN_MEMORY && self.store.fill(nand, pages, group)
     }
 
+    fn trust_loaded(&mut self) {
+        self.store.trust_loaded();
+    }
+
     fn flush_delay_ns(&self) -> Option<Ns> {
         self.store.flush_delay_ns()
     }

@@ -56,6 +56,10 @@ pub trait MappingExtras: Component {
         false
     }
 
+    /// Called when the state just loaded is known to pass [`Mapping::check_loaded`]. [`Component::check`] may leave out
+    /// what has not changed since.
+    fn trust_loaded(&mut self) {}
+
     /// Values of the statistics of the policies that the mapping uses: allocation, collection, placement.
     fn figures_taken(&self) -> Figures {
         Figures::default()

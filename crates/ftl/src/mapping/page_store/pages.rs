@@ -7,7 +7,8 @@
 //! ```
 //!
 //! [`Pages::set`] is the only way to change an entry, so that a chunk without a mark is what it was when it was known
-//! to be right: empty, or filled in closed form. In a run that is verified, and in tests, every chunk is checked.
+//! to be right: empty, filled in closed form, or loaded and checked. In a run that is verified, and in tests, every
+//! chunk is checked.
 
 use flashloom_nand::{Geometry, Lpn, Ppn};
 use flashloom_units::{Reader, StateError, Violation, violation};
@@ -95,6 +96,14 @@ impl Pages {
         from.ids(&mut self.reverse, self.map.len() as u64).map_err(within("reverse"))
     }
 
+    /// Takes all chunks for unwritten, because what was loaded is known to be right.
+    pub(super) fn trust(&mut self) {
+        self.chunks.is_written.fill(false);
+        for (mapped, entries) in self.chunks.mapped.iter_mut().zip(self.map.chunks(CHUNK)) {
+            *mapped = entries.iter().map(|ppn| u32::from(ppn.is_some())).sum();
+        }
+    }
+
     /// Checks that every mapped page of the chunks that were written is the valid copy of its address, and the number
     /// of mapped pages.
     pub(super) fn check(&self) -> Result<(), Violation> {
@@ -128,7 +137,7 @@ impl Pages {
 mod tests {
     use super::*;
     use flashloom_nand::{NandParams, PlaneId};
-    use flashloom_units::ParamSet;
+    use flashloom_units::{ParamSet, load_with, save_with};
 
     /// A map of a few chunks on one plane, filled in closed form, in which only written chunks are checked.
     fn filled() -> Pages {
@@ -169,6 +178,24 @@ mod tests {
                 assert!(pages.check().is_err(), "{lpn} was written to the entry of {entry}");
             }
         }
+    }
+
+    #[test]
+    fn a_map_that_is_trusted_is_checked_where_it_is_written_and_one_that_is_loaded_everywhere() {
+        let mut pages = filled();
+        pages.chunks.mapped.fill(0);
+        pages.trust();
+        assert_eq!(pages.check(), Ok(()), "the pages of all chunks are counted");
+        write(&mut pages, Lpn(5), Ppn(4 * CHUNK as u32), 6);
+        assert!(pages.check().is_err());
+        let mut pages = filled();
+        pages.map[CHUNK + 1] = Ppn(3);
+        let saved = save_with(|to| {
+            to.words(&pages.map);
+            to.words(&pages.reverse);
+        });
+        load_with(&saved.unwrap(), |from| pages.load(from, 1 << 20)).unwrap();
+        assert!(pages.check().is_err(), "nobody has checked what was loaded");
     }
 
     #[test]
