@@ -182,8 +182,8 @@ fn region_keeps_the_chips_busy_that_a_whole_drive_in_order_keeps_busy_one_after_
     assert!(whole > 3 * divided, "{whole} ns: the lowest pages are those of two chips");
 }
 
-/// Sixteen pages of each chip in turn, with as many writes waiting as there are chips: the oldest pages are those of one
-/// chip, and the window holds pages of all.
+/// Sixteen pages of each chip in turn, with as many writes waiting as there are chips: the oldest pages are those of
+/// one chip, and the window holds pages of all.
 #[test]
 fn chip_aware_keeps_all_chips_busy_where_the_oldest_pages_are_those_of_one() {
     const RUN: u64 = 16;
@@ -214,8 +214,8 @@ fn chip_aware_keeps_all_chips_busy_where_the_oldest_pages_are_those_of_one() {
     assert_eq!(run("chip-aware", "interleave"), run("page-lru", "interleave"));
 }
 
-/// Requests of 16 pages in order, over regions that spread over chips: pages that follow one another are then on several
-/// chips, and yet are one request.
+/// Requests of 16 pages in order, over regions that spread over chips: pages that follow one another are then on
+/// several chips, and yet are one request.
 #[test]
 fn last_finds_requests_whose_pages_are_spread_over_chips() {
     let run = |threshold| {
