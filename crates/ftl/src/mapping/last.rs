@@ -5,8 +5,8 @@
 //!                                       least recently is merged (switch or partial)
 //! any other                             to the random log blocks, a hot page to hot ones: a page whose newest copy is
 //!                                       among the last `window` pages written there. The rest goes to cold ones
-//! random victim                         of the full ones one without valid pages (an erase alone), else the cold one of
-//!                                       least merge cost, else the hot one
+//! random victim                         of the full ones: one without valid pages (an erase alone), else the cold one
+//!                                       of least merge cost, else the hot one
 //! ```
 //!
 //! What is written again soon lies together in hot log blocks, which die as a whole. The paper could not be read here
