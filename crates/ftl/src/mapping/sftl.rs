@@ -23,6 +23,8 @@
 //! O(1) a hit and a change, O(entries of a translation page) a miss. Memory beyond the store's: two bits a host page
 //! and 32 bytes a translation page.
 
+use std::ops::Range;
+
 use flashloom_nand::{Lpn, Ppn};
 use flashloom_units::{Capability, Figure, KIB, Kind, Lists, ParamSet, Policy, PolicySpec, Refusal, Statistic, Value};
 use flashloom_units::{Violation, params, violation};
@@ -147,13 +149,16 @@ flashloom_units::state! {
     }
 }
 
+/// Whether a page goes on with the run of a page: it is the next one, or neither entry has a page.
+#[inline(always)]
+fn follows(before: Ppn, page: Ppn) -> bool {
+    page.0 == before.0.wrapping_add(u32::from(before.is_some()))
+}
+
 /// Whether an entry goes on with the run of the entry a stripe before it in its translation page.
 fn goes_on(shape: &MapShape, map: &[Ppn], entry: u32) -> bool {
-    if entry % shape.entries_a_page() < shape.planes() {
-        return false;
-    }
-    let (before, page) = (map[(entry - shape.planes()) as usize], map[entry as usize]);
-    if before.is_some() { page.is_some() && page.0 == before.0 + 1 } else { page.is_none() }
+    let planes = shape.planes();
+    entry % shape.entries_a_page() >= planes && follows(map[(entry - planes) as usize], map[entry as usize])
 }
 
 impl CondensedPages {
@@ -177,7 +182,7 @@ impl CondensedPages {
         }
     }
 
-    fn entries_of(&self, page: TranslationPage) -> std::ops::Range<u32> {
+    fn entries_of(&self, page: TranslationPage) -> Range<u32> {
         let first = page.0 * self.shape.entries_a_page();
         first..(first + self.shape.entries_a_page()).min(self.shape.entries())
     }
@@ -310,8 +315,12 @@ impl MapCache for CondensedPages {
     }
 
     fn make_room(&mut self, lpn: Lpn, map: &[Ppn]) -> Option<WriteBack> {
-        let entries = self.entries_of(self.shape.page_of(lpn));
-        let runs = entries.filter(|&entry| !goes_on(&self.shape, map, entry)).count() as u32;
+        let Range { start, end } = self.entries_of(self.shape.page_of(lpn));
+        let (own, planes) = (&map[start as usize..end as usize], self.shape.planes() as usize);
+        // Every miss counts: by pairs, of which the processor takes many at a time.
+        let pairs = own.iter().zip(own.iter().skip(planes));
+        let begun: u32 = pairs.map(|(&before, &page)| u32::from(!follows(before, page))).sum();
+        let runs = own.len().min(planes) as u32 + begun;
         self.shrink_to(self.capacity - condensed_bytes(&self.shape, runs))
     }
 
@@ -320,9 +329,13 @@ impl MapCache for CondensedPages {
         self.leave_buffer(page);
         self.begins.of_page(page, &self.shape).fill(0);
         self.runs[page.at()] = 0;
-        for entry in self.entries_of(page).filter(|&entry| !goes_on(&self.shape, map, entry)) {
-            self.begins.replace(entry, true);
-            self.runs[page.at()] += 1;
+        let (entries, planes) = (self.entries_of(page), self.shape.planes());
+        for entry in entries.clone() {
+            let is_first = entry - entries.start < planes;
+            if is_first || !follows(map[(entry - planes) as usize], map[entry as usize]) {
+                self.begins.replace(entry, true);
+                self.runs[page.at()] += 1;
+            }
         }
         self.bytes += condensed_bytes(&self.shape, self.runs[page.at()]);
         self.recency.push_back(0, page.0);
