@@ -115,9 +115,9 @@ fn no_mapping_erases_less_than_the_pages_written_beyond_the_erased_ones_need() {
     let mappings = "ftl.mapping=page,dftl,sftl,bast,fast,last,sast,kast,mcsplit";
     for (precondition, timing) in [("none", "timed"), ("fill", "timed"), ("steady", "timed"), ("steady", "counting")] {
         // With one of so few log blocks left to sequences, random writes reach no steady state in time.
-        let room = "ftl.kast.reserved_log_blocks=0".to_owned();
-        let own = [format!("run.timing={timing}"), format!("run.precondition={precondition}"), room];
-        let sets: Vec<&str> = log_blocks.iter().chain(&own).map(String::as_str).collect();
+        let room = ["ftl.kast.reserved_log_blocks=0", "ftl.last.sequential_log_blocks=2"].map(str::to_owned);
+        let own = [format!("run.timing={timing}"), format!("run.precondition={precondition}")];
+        let sets: Vec<&str> = log_blocks.iter().chain(&own).chain(&room).map(String::as_str).collect();
         let requests = "workload.synthetic.requests=150,600,2_500";
         for run in &compare(OVERWRITES, &sets, &[mappings, requests]) {
             let bound = bounds(run).ftl.as_ref().expect("every drive has an FTL");

@@ -156,7 +156,7 @@ fn a_collection_policy_is_refused_where_no_mapping_asks_for_one() {
     ]);
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).expect("errors are text");
-    assert!(error.contains("page, dftl, ctp or slc-region"), "{error}");
+    assert!(error.contains("page, dftl, sftl, ctp or slc-region"), "{error}");
 }
 
 /// A run of the mapping with a cached map, on a drive with room for it, and further keys.
@@ -229,7 +229,7 @@ fn what_a_mapping_from_outside_counts_is_told_wherever_a_built_in_ones_is() {
     let heading = table.lines().next().unwrap_or_default();
     assert!(heading.contains("map_misses"), "{heading}");
     let page = stdout(&["explain", "map_misses"]);
-    assert!(page.contains("dftl, ctp"), "{page}");
+    assert!(page.contains("ctp"), "{page}");
 }
 
 #[test]
