@@ -156,7 +156,10 @@ fn a_collection_policy_is_refused_where_no_mapping_asks_for_one() {
     ]);
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).expect("errors are text");
-    assert!(error.contains("page, dftl, sftl, ctp or slc-region"), "{error}");
+    assert!(
+        error.contains("page, dftl, sftl, ctp or slc-region"),
+        "{error}"
+    );
 }
 
 /// A run of the mapping with a cached map, on a drive with room for it, and further keys.
