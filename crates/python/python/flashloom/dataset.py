@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["COST", "BusyError", "DataSet"]
 
-COST = ("run.wall_seconds", "run.requests_per_second", "run.peak_rss_bytes")
-"""Columns of what a run cost, which differ from machine to machine and from time to time."""
+COST = ("run.wall_seconds", "run.requests_per_second", "run.peak_rss_bytes", "run.filled")
+"""Columns of what a run cost, and how it filled its drive, which differ from machine to machine and from time to time:
+a drive that another run has filled is not filled again."""
 
 _FIRST = ("id", "status", "error.type", "error.message", "error.traceback", "version", "seed")
 _LAST = ("config",)
