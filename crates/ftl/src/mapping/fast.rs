@@ -143,18 +143,8 @@ impl Scheme for Fast {
 
     fn check_loaded(&self, store: &Store) -> Result<(), Violation> {
         for (group, Logs { sequential, random }) in (0..).zip(&self.chips) {
-            // Every log block in use appears here exactly once, or is being merged.
-            let mut is_known = vec![false; store.log.slots()];
             let known = random.iter().copied().chain(sequential.iter().map(|&(slot, _)| slot));
-            for slot in known.chain(store.merging(group)) {
-                match is_known.get_mut(slot.at()) {
-                    Some(is_known) if !*is_known && store.log.in_use(group).any(|own| own == slot) => *is_known = true,
-                    _ => return Err(mistaken(slot)),
-                }
-            }
-            if let Some(slot) = store.log.in_use(group).find(|slot| !is_known[slot.at()]) {
-                return Err(mistaken(slot));
-            }
+            store.check_known(group, known)?;
             let is_of = |&(slot, lbn): &(LogSlot, Lbn)| {
                 self.keeps_sequential && lbn.0 < store.logical_blocks() && store.log.is_only_of(slot, lbn)
             };

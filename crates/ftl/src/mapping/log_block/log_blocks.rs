@@ -49,6 +49,11 @@ pub(crate) struct Association {
     pub(crate) pages: u32,
 }
 
+/// The error for a scheme whose state disagrees with its log block.
+pub(in crate::mapping) fn mistaken(slot: LogSlot) -> Violation {
+    violation!("log blocks: slot {} holds other pages, or another time, than its scheme says", slot.0)
+}
+
 pub(crate) struct LogBlocks {
     per_group: u32,
     /// Maximum associations of a log block: its pages.

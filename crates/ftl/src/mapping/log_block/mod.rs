@@ -43,6 +43,7 @@ mod superblocks;
 pub(super) use ftl::policy;
 pub(crate) use job::MergeKind;
 pub(crate) use log_blocks::LogSlot;
+pub(super) use log_blocks::mistaken;
 pub(super) use report::MERGES;
-pub(super) use scheme::{Guarantees, LATEST, Layout, Scheme, check_associativity, mistaken};
+pub(super) use scheme::{Guarantees, LATEST, Layout, Scheme, check_associativity};
 pub(crate) use store::{Chip, Store};

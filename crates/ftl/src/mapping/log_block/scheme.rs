@@ -1,6 +1,6 @@
 //! The interface of a log-block scheme.
 
-use flashloom_units::{Refusal, State, Value, Violation, violation};
+use flashloom_units::{Refusal, State, Value, Violation};
 
 use super::job::MergeKind;
 use super::log_blocks::LogSlot;
@@ -65,11 +65,6 @@ pub(in crate::mapping) struct Layout {
 
 /// Upper bound of loaded write clocks: no drive writes that many pages, and later additions cannot overflow.
 pub(in crate::mapping) const LATEST: u64 = 1 << 60;
-
-/// The error for a scheme whose state disagrees with its log block.
-pub(in crate::mapping) fn mistaken(slot: LogSlot) -> Violation {
-    violation!("log blocks: slot {} holds other pages, or another time, than its scheme says", slot.0)
-}
 
 /// Refuses an associativity above the pages of a block, which no log block can reach.
 pub(in crate::mapping) fn check_associativity(key: &str, k: u32, pages: u32) -> Result<(), Refusal> {

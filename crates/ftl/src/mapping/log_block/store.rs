@@ -18,7 +18,7 @@ use flashloom_nand::{Data, Lbn, Lpn, Nand, NandParams, Origin, PageCopy, Ppn, Pr
 use flashloom_units::{Ns, Violation, prefetch, violation};
 
 use super::job::MergeJob;
-use super::log_blocks::{LogBlocks, LogSlot};
+use super::log_blocks::{LogBlocks, LogSlot, mistaken};
 use super::superblocks::{Spn, SuperblockId, Superblocks};
 use crate::placement::Times;
 
@@ -264,6 +264,18 @@ impl Store {
     /// The log block that a group is merging.
     pub(crate) fn merging(&self, group: u32) -> Option<LogSlot> {
         self.jobs[group as usize].map(|job| job.slot())
+    }
+
+    /// Checks that a scheme knows each log block of a group in use exactly once, if it is not being merged.
+    pub(crate) fn check_known(&self, group: u32, known: impl Iterator<Item = LogSlot>) -> Result<(), Violation> {
+        let mut is_known = vec![false; self.log.slots()];
+        for slot in known.chain(self.merging(group)) {
+            match is_known.get_mut(slot.at()) {
+                Some(is_known) if !*is_known && self.log.in_use(group).any(|own| own == slot) => *is_known = true,
+                _ => return Err(mistaken(slot)),
+            }
+        }
+        self.log.in_use(group).find(|slot| !is_known[slot.at()]).map_or(Ok(()), |slot| Err(mistaken(slot)))
     }
 
     /// Pages of a logical block copied by merges since the last call.
