@@ -181,12 +181,12 @@ impl Scheme for Last {
             Some(most) => format!("at most {most}: random pages need {least} log blocks{why}"),
             None => format!("{} log blocks at least: random pages need {least}{why}", least + 1),
         };
-        let keys = match log_blocks > least {
-            true => [&*sequential, &*all],
-            false => [&*all, &*sequential],
+        let (keys, help) = match log_blocks > least {
+            true => ([&*sequential, &*all], format!("lower {sequential}, or raise {all}")),
+            false => ([&*all, &*sequential], format!("raise {all}")),
         };
         let refusal = Refusal::new(found, expected).at([keys[0], keys[1], "ftl.preemption", "ftl.mapping"]);
-        Err(refusal.help(format!("raise {all}")))
+        Err(refusal.help(help))
     }
 
     fn new(values: &[Value], _site: &Site<'_>, store: &Store) -> Self {
