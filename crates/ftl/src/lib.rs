@@ -31,7 +31,7 @@ pub use mapping::{Mapping, MappingExtras};
 pub use page_write::PageWrite;
 pub use params::{FtlParams, GcBlocks, GcPace, HotCold, Preemption, SlcCacheKind, StripeOrder, Superblock};
 pub use params::{WearLevelling, WhenFull};
-pub use report::{FtlReport, RetiredBlocks, SlcReport};
+pub use report::{ADDRESS_BYTES, FtlReport, RetiredBlocks, SlcReport};
 pub use rules::{OF_PAGE_MAPPINGS, is_of_page_mappings};
 pub use setup::FtlSetup;
 pub use streams::STREAMS;

@@ -32,7 +32,14 @@ pub struct FtlReport {
     pub map_writes: u64,
     /// The SLC cache; `None` without one.
     pub slc_cache: Option<SlcReport>,
+    /// Bytes of a controller's memory that the mapping's tables take: [`ADDRESS_BYTES`] for each address in the map, in
+    /// its directory and in tables of log blocks, and the cache of a map on flash, full. What every mapping needs to
+    /// manage blocks is not counted. `None` if the mapping does not say.
+    pub memory_bytes: Option<u64>,
 }
+
+/// Bytes of an address in a table, as the papers count them.
+pub const ADDRESS_BYTES: u64 = 4;
 
 /// Counters of an SLC cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +74,7 @@ impl State for FtlReport {
             retired,
             map_writes: _,
             slc_cache: _,
+            memory_bytes: _,
         } = self;
         to.value(&[host_page_writes, host_page_reads, page_copies, block_erases, read_modify_writes, trimmed_pages]);
         to.value(&[foreground_collections, background_collections]);
@@ -93,6 +101,7 @@ impl State for FtlReport {
             retired,
             map_writes: 0,
             slc_cache: None,
+            memory_bytes: None,
         };
         from.zeros(OLDER_FAMILIES)
     }

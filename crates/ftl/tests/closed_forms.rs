@@ -98,3 +98,24 @@ fn bast_merges_as_often_as_random_writes_miss_or_fill_their_log_block() {
         assert!((measured / expected - 1.0).abs() < 0.01, "{measured:.5}, not {expected:.5}");
     }
 }
+
+/// By hand, for one chip of 24 logical blocks of 16 pages: 384 pages, whose map fills three translation pages of 128.
+#[test]
+fn the_memory_of_tables_is_what_their_entries_take() {
+    let memory = |mapping: &str, set: &[(&str, Value)]| {
+        let ftl = Ftl::new(&chip(24, 40, 16), &with_mapping(mapping, set), false);
+        ftl.report().memory_bytes
+    };
+    let (cache, logs) = (("cache", Value::Size(1_024)), [("log_blocks", Value::Count(8))]);
+    assert_eq!(memory("page", &[]), Some(4 * 384));
+    // The directory, and 128 entries of eight bytes; no more of them than there are.
+    assert_eq!(memory("dftl", std::slice::from_ref(&cache)), Some(4 * 3 + 1_024));
+    assert_eq!(memory("dftl", &[("cache", Value::Size(1 << 20))]), Some(4 * 3 + 8 * 384));
+    assert_eq!(memory("sftl", &[cache]), Some(4 * 3 + 1_024));
+    // Addresses of 24 data blocks, of eight log blocks, and of what each of their pages holds.
+    let blocks = 4 * (24 + 8 + 8 * 16);
+    for mapping in ["bast", "fast", "sast", "kast", "mcsplit"] {
+        assert_eq!(memory(mapping, &logs), Some(blocks), "{mapping}");
+    }
+    assert_eq!(memory("last", &logs), Some(blocks + 4 * 8 * 16), "and when each was written");
+}

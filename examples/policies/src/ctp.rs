@@ -119,6 +119,10 @@ impl MapCache for Ctp {
         Err(refusal.help("raise ftl.ctp.cache"))
     }
 
+    fn memory_bytes(&self) -> u64 {
+        u64::from(self.capacity) * u64::from(4 * self.shape.entries_a_page())
+    }
+
     fn new(values: &[Value], shape: MapShape) -> Self {
         let params = Params::from_values(values);
         let pages = shape.translation_pages();

@@ -1,5 +1,5 @@
-//! Chip-aware LRU: among the pages written longest ago, evict one whose chip is idle (CAVE, reference 17: the buffer of
-//! its rival that looks at chips).
+//! Chip-aware LRU: among the pages written longest ago, evict one whose chip is idle (Seol, Shim, Kim and Maeng, CASES
+//! 2009, which is CAVE's reference 17).
 //!
 //! ```text
 //! written:  move the page to the young end
@@ -9,8 +9,8 @@
 //! A page has a chip if it is decided where it is programmed ([`Chips`]): under `ftl.allocation` = "static", and in a
 //! mapping of one FTL a chip where the placement leaves its block there (not under "round-robin"). Any other page can
 //! go to an idle chip, so that this is `page-lru` then. Of what leaves at one time each page takes its chip; without
-//! time (`run.timing` = "counting") all other chips are idle. The paper could not be read here; what is done where no
-//! chip of the window is idle, and that the window counts pages and not chips, are choices of ours.
+//! time (`run.timing` = "counting") all other chips are idle. Only its abstract could be read here; what is done where
+//! no chip of the window is idle, and that the window counts pages and not chips, are choices of ours.
 //!
 //! O(window) a victim, times the chips of what leaves with it; twelve bytes a page.
 
@@ -34,7 +34,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     summary: "evicts an old page whose chip is idle",
     details: "Page-level LRU with a window at its old end. Pages whose chip is not decided by their address are taken \
               as in `page-lru`.",
-    source: "the chip-aware buffer that CAVE cites as [17]",
+    source: "Seol, Shim, Kim and Maeng, CASES 2009, which CAVE cites as [17]",
     example: "buffer.order=chip-aware buffer.chip-aware.window=128 ftl.allocation=static",
     instead: "Where the FTL itself spreads pages (`ftl.allocation` = `interleave`) it is `page-lru`. With log blocks, \
               single pages of many blocks cause full merges: `block-lru` behind CAVE's rate and placement evicts \

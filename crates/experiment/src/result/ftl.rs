@@ -75,6 +75,9 @@ result_types! {
         /// The SLC cache; absent without one.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         slc_cache: Option<SlcCacheResult>,
+        /// Bytes of memory that the mapping's tables take in a controller, caches full; absent if it does not say.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        memory_bytes: Option<u64>,
         /// Statistics of the FTL's policies, by the key that chose them: mapping, allocation, gc, placement.
         #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
         statistics: BTreeMap<String, Statistics>,

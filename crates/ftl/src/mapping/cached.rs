@@ -168,7 +168,11 @@ impl<M: Map> Mapping for PageLevel<M> {
     }
 
     fn report(&self) -> FtlReport {
-        FtlReport { map_writes: self.map.writes(), ..self.store.report() }
+        FtlReport {
+            map_writes: self.map.writes(),
+            memory_bytes: Some(self.map.memory_bytes(&self.store)),
+            ..self.store.report()
+        }
     }
 
     fn reset_report(&mut self) {

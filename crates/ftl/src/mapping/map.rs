@@ -43,6 +43,9 @@ pub(super) trait Map: CollectionListener + State + Send + Sized + 'static {
     /// Map pages programmed.
     fn writes(&self) -> u64;
 
+    /// Bytes that it takes in a controller's memory ([`FtlReport::memory_bytes`](crate::FtlReport)).
+    fn memory_bytes(&self, store: &PageStore) -> u64;
+
     /// Resets the counters.
     fn reset_report(&mut self);
 

@@ -16,6 +16,7 @@ use super::map::Map;
 use super::page_store::{CollectionListener, Own, PageStore};
 use crate::Space;
 use crate::capability::PAGE_MAPPING;
+use crate::report::ADDRESS_BYTES;
 use crate::setup::Context;
 
 static SPEC: PolicySpec = PolicySpec {
@@ -78,6 +79,10 @@ impl Map for InMemory {
 
     fn writes(&self) -> u64 {
         0
+    }
+
+    fn memory_bytes(&self, store: &PageStore) -> u64 {
+        ADDRESS_BYTES * store.map().len() as u64
     }
 
     fn reset_report(&mut self) {}

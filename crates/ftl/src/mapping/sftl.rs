@@ -373,6 +373,11 @@ impl MapCache for CondensedPages {
         self.forget_dirty(page);
     }
 
+    fn memory_bytes(&self) -> u64 {
+        let all = plain_bytes(&self.shape) * u64::from(self.shape.translation_pages());
+        self.capacity.min(all) + BUFFERED_BYTES * u64::from(self.buffer_entries)
+    }
+
     fn figures(&self) -> Vec<Figure> {
         [self.recency.iter(0).count() as u64, self.spared].map(Figure::Count).to_vec()
     }

@@ -53,13 +53,11 @@ use super::page_store::{CollectionListener, Own, PageStore};
 use crate::Space;
 use crate::allocation::{PagePlace, stripe_of_superpages};
 use crate::lane::{DeclaredLane, Lane};
+use crate::report::ADDRESS_BYTES;
 use crate::setup::Context;
 use crate::superblock::superpage;
 pub use loads::Frame;
 use loads::Loads;
-
-/// Bytes of an entry in a translation page: a physical page number. Its position gives the logical page.
-const STORED_ENTRY_BYTES: u64 = 4;
 
 /// Statistics of a map on flash. The statistics of a mapping with its own cache ([`policy`](super::cached::policy))
 /// begin with these.
@@ -112,7 +110,7 @@ impl MapShape {
 
     /// The map of a drive.
     pub fn of(space: &Space) -> Self {
-        let entries_a_page = (space.nand.page_bytes / STORED_ENTRY_BYTES) as u32;
+        let entries_a_page = (space.nand.page_bytes / ADDRESS_BYTES) as u32;
         Self::new(space.logical_pages as u32, entries_a_page, space.geometry().total_planes())
     }
 
@@ -220,6 +218,9 @@ pub trait MapCache: State + Send + Sized + 'static {
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
     }
+
+    /// Bytes of memory that the cache takes when it is full.
+    fn memory_bytes(&self) -> u64;
 
     /// Resets the counters of [`Self::figures`], after preconditioning.
     fn reset_report(&mut self) {}
@@ -376,6 +377,11 @@ impl<C: MapCache> Map for Translation<C> {
 
     fn writes(&self) -> u64 {
         self.report.writes
+    }
+
+    fn memory_bytes(&self, _store: &PageStore) -> u64 {
+        let directory = ADDRESS_BYTES * u64::from(self.shape.translation_pages());
+        directory + self.cache.memory_bytes()
     }
 
     fn reset_report(&mut self) {

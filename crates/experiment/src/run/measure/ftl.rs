@@ -39,6 +39,7 @@ impl Measured<'_> {
             map_cache: older.map_cache(),
             streams: older.streams(),
             slc_cache: report.slc_cache.map(SlcCacheResult::of),
+            memory_bytes: report.memory_bytes,
             statistics: statistics_of(self.config, "ftl", figures),
         }
     }

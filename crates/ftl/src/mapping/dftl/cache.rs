@@ -64,6 +64,10 @@ impl MapCache for MappingTable {
         self.capacity
     }
 
+    fn memory_bytes(&self) -> u64 {
+        CACHED_ENTRY_BYTES * u64::from(self.capacity)
+    }
+
     fn prepare(&self, lpn: Lpn) {
         prefetch(&self.slots, lpn.at());
     }

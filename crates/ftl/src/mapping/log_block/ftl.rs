@@ -333,7 +333,7 @@ impl<S: Scheme> Mapping for Ftl<S> {
     }
 
     fn report(&self) -> FtlReport {
-        self.store.report.clone()
+        FtlReport { memory_bytes: Some(self.store.memory_bytes(S::BYTES_A_LOG_PAGE)), ..self.store.report.clone() }
     }
 
     fn reset_report(&mut self) {

@@ -77,6 +77,11 @@ flashloom_units::state! {
 }
 
 impl LogBlocks {
+    /// Log blocks of all groups.
+    pub(super) fn total(&self) -> usize {
+        self.superblocks.len()
+    }
+
     pub(super) fn new(per_group: u32, groups: u32, pages: u32, superblocks: u32, logical_blocks: u32) -> Self {
         let slots = (per_group * groups) as usize;
         Self {

@@ -24,6 +24,9 @@ pub(in crate::mapping) trait Scheme: Send + Sized + State {
     /// Whether it reads [`Store::run`].
     const LOOKS_AT_RUNS: bool = false;
 
+    /// Bytes of memory that it takes for each page of the log, besides the address that the store keeps.
+    const BYTES_A_LOG_PAGE: u64 = 0;
+
     /// The layout that it needs, and its guarantees on this drive.
     fn layout(values: &[Value], site: &Site<'_>) -> Layout;
 

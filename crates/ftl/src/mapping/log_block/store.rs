@@ -13,7 +13,7 @@
 //! their place.
 
 use super::report::MergeReport;
-use crate::{FtlReport, FtlSetup, PageWrite, Preemption, Space};
+use crate::{ADDRESS_BYTES, FtlReport, FtlSetup, PageWrite, Preemption, Space};
 use flashloom_nand::{Data, Lbn, Lpn, Nand, NandParams, Origin, PageCopy, Ppn, Program, Urgency};
 use flashloom_units::{Ns, Violation, prefetch, violation};
 
@@ -154,6 +154,13 @@ impl Store {
 
     pub(crate) fn lpn(&self, lbn: Lbn, offset: u32) -> Lpn {
         Lpn(lbn.0 * self.blocks.pages() + offset)
+    }
+
+    /// Bytes of a controller's memory that the tables take ([`FtlReport::memory_bytes`]): the data block of each
+    /// logical block, each log block, and the logical page of each of its pages with `a_log_page` bytes of the scheme.
+    pub(super) fn memory_bytes(&self, a_log_page: u64) -> u64 {
+        let (log_blocks, pages) = (self.log.total() as u64, u64::from(self.blocks.pages()));
+        ADDRESS_BYTES * (self.data.len() as u64 + log_blocks) + (ADDRESS_BYTES + a_log_page) * log_blocks * pages
     }
 
     /// Whether this page is the first of a stream, as `Scheme::stream_pages` defines it.
