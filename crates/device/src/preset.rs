@@ -113,6 +113,8 @@ const PCIE_4: &str = "assumed: PCIe 4.0 x4 after protocol";
 const NM790: &str = "TechPowerUp, Lexar NM790 2 TB review, pSLC cache / write intensive usage";
 const MP44S: &str = "TechPowerUp, Team Group MP44S 1 TB review, pSLC cache / write intensive usage";
 const ZN540: &str = "the preset nvme-tlc-512g, from which the fit started";
+const CONVENTIONAL: &str = "the preset wd-zn540-1tb: its reads are those of that drive, to within 1 %";
+const ROWS: &str = "by reads beside a writer: rows of 1 MiB over all planes leave the buffer together, docs/fit.md";
 const PLANES_FIRST: &str = "chosen by the rate of folding, of CWDP, PCWD and superblocks of a die: docs/fit.md";
 const CRUCIAL: &str = "by what writes wait for: docs/fit.md";
 const QLC: &str = "SK hynix, ISSCC 2020, 13.2: 1 Tb QLC, 96 word lines, 30 MB/s program throughput";
@@ -498,6 +500,49 @@ presets! {
         "16 KiB random reads, 1 outstanding": "requests/s" -3.4, "p50" -1.1, "p99" 12.0, "p99.9" 10.0;
         "16 KiB random reads, 16 outstanding": "requests/s" 0.4, "p50" -0.8, "p99" 0.2, "p99.9" 1.5;
         "16 KiB random reads, 256 outstanding": "requests/s" 5.9, "p50" -7.4, "p99" 4.8, "p99.9" 5.0;
+    ]
+    "vu-conventional-1tb", "The conventional NVMe drive beside the ZN540, not named: reads beside writes, and four \
+    writers in steady state (Doekemeijer et al., IEEE Cluster 2023)", [
+        "channels": Count(8), CONVENTIONAL;
+        "ways": Count(2), CONVENTIONAL;
+        "dies": Count(1), CONVENTIONAL;
+        "planes": Count(4), CONVENTIONAL;
+        "blocks": Count(987), "assumed: 1 TB and the over-provisioning, in 64 planes";
+        "pages": Count(1_152), CONVENTIONAL;
+        "page_size": Size(16 << 10), CONVENTIONAL;
+        "over_provisioning": Ratio(0.16), "input: the mean rate of four writers in steady state";
+        "bits_per_cell": Count(3), CONVENTIONAL;
+        "read_time": Time(20_980), CONVENTIONAL;
+        "read_time_2": Time(22_000), CONVENTIONAL;
+        "read_time_3": Time(49_750), CONVENTIONAL;
+        "program_time": Time(866_600), CONVENTIONAL;
+        "erase_time": Time(5 * MS), CONVENTIONAL;
+        "bus_rate": Rate(476_700_000), CONVENTIONAL;
+        "link_rate": Rate(3_190_000_000), CONVENTIONAL;
+        "link_command_time": Time(743), CONVENTIONAL;
+        "controller_time": Time(34_450), CONVENTIONAL;
+        "suspend": Name("program-erase"), "reads beside a writer take less than a program";
+        "suspend_time": Time(100 * US), "input: mean of reads beside writers at 0, 100 and 500 MiB/s";
+        "cache_program": Flag(true), CONVENTIONAL;
+    ]
+    ftl [
+        "superblock": Name("die"), "a writer of 128 KiB at a time has the rate of all planes";
+    ]
+    buffer [
+        "capacity": Size(64 << 20), "assumed; 16 MiB does as well";
+        "order": Name("region"), ROWS;
+        "region.region_size": Size(1 << 40), ROWS;
+        "region.batch": Count(64), ROWS;
+    ]
+    host [
+        "queue_depth": Count(1_023), NVME_DEPTH;
+        "nr_requests": Count(1_023), NVME_REQUESTS;
+    ]
+    fit [
+        "4 KiB random reads beside a writer at 50 MiB/s": "mean" 0.5;
+        "4 KiB random reads beside a writer at 250 MiB/s": "mean" -5.0;
+        "4 KiB random reads beside a writer at 1,000 MiB/s": "mean" 1.8;
+        "four writers of 1 MiB at random in steady state": "mean rate" 2.4;
     ]
     "crucial-250gb-sata", "Crucial SATA drive of 250 GB, of 2018: random reads and writes of 4 KiB (fio-plot)", [
         "channels": Count(4), ASSUMED;

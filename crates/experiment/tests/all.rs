@@ -9,6 +9,7 @@ mod cache;
 mod checked_in;
 mod comparison;
 mod configuration;
+mod conventional_drive;
 mod documents;
 mod effective_over_provisioning;
 mod energy;
