@@ -56,7 +56,7 @@ use crate::lane::{DeclaredLane, Lane};
 use crate::setup::Context;
 use crate::superblock::superpage;
 pub use loads::Frame;
-use loads::Loads;
+pub(super) use loads::Loads;
 
 /// Bytes of an entry in a translation page: a physical page number. Its position gives the logical page.
 const STORED_ENTRY_BYTES: u64 = 4;
