@@ -224,9 +224,12 @@ fn linear_setup(policy: Chosen<dyn Reliability>, mapping: &str, copyback: bool) 
     let mut device = small();
     device.nand.copyback = copyback;
     let mut setup = unbuffered(device);
-    let cache = [("cache", Value::Size(256))];
-    let set = if mapping == "dftl" { &cache[..] } else { &[] };
-    setup.ftl.mapping = mapping::builtin().choose(mapping, set).unwrap();
+    let set = match mapping {
+        "dftl" => vec![("cache", Value::Size(256))],
+        "superblock-ftl" => vec![("log_blocks", Value::Count(8))],
+        _ => Vec::new(),
+    };
+    setup.ftl.mapping = mapping::builtin().choose(mapping, &set).unwrap();
     setup.reliability = policy;
     setup
 }
@@ -352,7 +355,7 @@ fn unreadable(engine: &mut Engine, device: &DeviceParams) -> Vec<u64> {
 
 #[test]
 fn data_that_cannot_be_moved_is_unreadable_until_it_is_written_again() {
-    for mapping in ["page", "dftl", "sftl", "bast", "fast", "last", "sast", "kast", "mcsplit"] {
+    for mapping in ["page", "dftl", "sftl", "bast", "fast", "last", "sast", "kast", "mcsplit", "superblock-ftl"] {
         let switch = Switch::default();
         let setup = linear_setup(bad_pages(&switch, 5), mapping, mapping == "page");
         let device = setup.device.clone();

@@ -13,4 +13,5 @@ mod random_operations;
 mod rooms;
 mod sftl;
 mod slc_cache;
+mod superblock_ftl;
 mod support;

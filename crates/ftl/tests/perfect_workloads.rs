@@ -13,6 +13,7 @@
 //! | `kast` that merges filled log blocks alone | short sequences that fit | no merge |
 //! | `kast` with a reserve | whole blocks, and random pages that fit the log blocks beside it | switch merges alone |
 //! | `mcsplit` | a stripe rewritten in order | one switch merge erases the stripe, no copy |
+//! | `superblock-ftl` | hot pages of all blocks, a block full of them in each superblock | an erase a block, no copy |
 //! | page maps, any allocation and collection | the whole drive in order, over and over | no copy |
 //! | `dftl` | pages whose entries fit its cache | no read or write of the map |
 //! | `sftl` | the whole drive in order, where only runs of it fit the cache | no read or write of the map |
@@ -345,6 +346,45 @@ fn last_erases_hot_log_blocks_without_a_copy_where_fast_gathers_cold_pages_too()
         });
         assert_eq!(last.0, 0, "{preemption:?}: {last:?}");
         assert!(last.1 > 40 && fast.0 > 0, "{preemption:?}: {last:?}, {fast:?}");
+    }
+}
+
+/// Whole superblocks in order: their blocks die one after the other.
+#[test]
+fn superblock_ftl_copies_nothing_on_whole_superblocks_in_order() {
+    for (space, chips) in [(chip(24, 10, N), 1), (four_chips(), 4)] {
+        for (blocks, update_blocks, log_blocks) in [(1, 1, 1), (4, 1, 1), (4, 4, 9), (8, 2, 3), (24, 1, 4)] {
+            let set = counts([("blocks", blocks), ("update_blocks", update_blocks), ("log_blocks", log_blocks)]);
+            let mut ftl = Ftl::filled(&space, &setup("superblock-ftl", Preemption::Page, &set), true);
+            let pages = ftl.logical_pages();
+            (0..4).for_each(|_| write(&mut ftl, 0..pages));
+            ftl.check();
+            let (report, written) = (ftl.report(), u64::from(4 * pages / N));
+            assert_eq!(report.page_copies, 0, "{blocks} blocks, {chips} chips: {report:?}");
+            let least = written - u64::from(chips * log_blocks);
+            assert!((least..=written).contains(&report.block_erases), "{blocks} blocks: {report:?}");
+        }
+    }
+}
+
+/// Two hot pages in each block, written in turn: within a superblock they fill one block, and die together, while FAST
+/// gathers the cold pages that lie between them whenever it merges.
+#[test]
+fn superblock_ftl_erases_blocks_of_hot_pages_without_a_copy_where_fast_gathers_cold_pages_too() {
+    for preemption in PREEMPTIONS {
+        let [superblocks, fast] = ["superblock-ftl", "fast"].map(|mapping| {
+            let set = counts([("log_blocks", 4)]);
+            let mut ftl = Ftl::filled(&chip(24, 10, N), &setup(mapping, preemption, &set), true);
+            let hot = || (0..24).flat_map(|block| [block * N + 1, block * N + 5]);
+            (0..3).for_each(|_| write(&mut ftl, hot()));
+            let before = ftl.report();
+            (0..50).for_each(|_| write(&mut ftl, hot()));
+            ftl.check();
+            let report = ftl.report();
+            (report.page_copies - before.page_copies, report.block_erases - before.block_erases)
+        });
+        assert_eq!(superblocks, (0, 50 * 48 / u64::from(N)), "{preemption:?}");
+        assert!(fast.0 > 1_000, "{preemption:?}: {fast:?}");
     }
 }
 

@@ -146,10 +146,13 @@ fn run(mapping: &str) -> Seen {
         let mut ftl = if filled { Ftl::filled(&space, &setup, true) } else { Ftl::new(&space, &setup, true) };
         operate(&mut ftl, &mut prng);
         seen.collected += ftl.nand.counts().erases[Origin::Gc as usize];
-        if mapping.spec.statistics.iter().any(|one| one.name == "full_merges") {
+        let counts = |name: &str| mapping.spec.statistics.iter().any(|one| one.name == name);
+        if counts("full_merges") {
+            let kinds = ["switch_merges", "partial_merges", "full_merges"].iter().map(|name| ftl.count(name));
+            seen.merges.iter_mut().zip(kinds).for_each(|(seen, merges)| *seen += merges);
+        }
+        if counts("filler_pages") {
             let merges = ftl.merges();
-            seen.merges =
-                [seen.merges[0] + merges.switch, seen.merges[1] + merges.partial, seen.merges[2] + merges.full];
             seen.fillers += merges.filler_pages;
             seen.moved += merges.migrated_pages;
             assert!(merges.blocking_ns.max() <= merges.blocking_bound_ns);
@@ -212,4 +215,10 @@ fn kast_holds_what_was_written() {
 #[test]
 fn mcsplit_holds_what_was_written() {
     run_log_block("mcsplit");
+}
+
+#[test]
+fn superblock_ftl_holds_what_was_written() {
+    let seen = run("superblock-ftl");
+    assert!(seen.merges.iter().all(|&merges| merges > 0), "all kinds of collection were made: {seen:?}");
 }

@@ -54,6 +54,7 @@ ftl.mapping=sast ftl.sast.log_blocks=6 ftl.sast.k=3
 ftl.mapping=kast ftl.kast.log_blocks=6 ftl.kast.k=3 ftl.placement=round-robin
 ftl.mapping=kast ftl.kast.log_blocks=6 ftl.kast.k=3 ftl.kast.stream_threshold=4 ftl.preemption=none
 ftl.mapping=mcsplit ftl.mcsplit.log_blocks=6
+ftl.mapping=superblock-ftl ftl.superblock-ftl.log_blocks=6 ftl.superblock-ftl.tables=2
 ftl.allocation=slap ftl.slap.substreams=auto ftl.slap.delta_reads=16 ftl.slap.stream_threshold=4
 ftl.allocation=slap ftl.slap.search=window ftl.slap.window=10ms ftl.slap.stream_threshold=4
 ftl.mapping=dftl ftl.dftl.cache=512B device.reliability=linear device.linear.erases_a_retry=2

@@ -446,6 +446,11 @@ impl Nand {
         self.timed.as_ref().map_or(OpId::DONE, |timed| timed.in_flight_of(emitted))
     }
 
+    /// Whether the program of a page has ended, as all have in counting mode.
+    pub fn is_programmed(&self, ppn: Ppn) -> bool {
+        self.timed.as_ref().is_none_or(|timed| timed.sees(ppn).1)
+    }
+
     /// Takes a read of the map that has ended without its data, the latest first. A mapping that reads pages of its own
     /// takes them all before it uses what it has read.
     #[inline]

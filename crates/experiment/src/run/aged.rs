@@ -627,7 +627,7 @@ mod tests {
 
     #[test]
     fn a_drive_of_log_blocks_is_aged_alike_but_for_what_merges_cost() {
-        for mapping in ["bast", "fast", "last", "sast", "kast", "mcsplit"] {
+        for mapping in ["bast", "fast", "last", "sast", "kast", "mcsplit", "superblock-ftl"] {
             let chosen = format!("ftl.mapping={mapping} ftl.{mapping}.log_blocks=8");
             let (first, other) = (config(&[&chosen]), config(&[&chosen, OTHER_TIMES]));
             assert_eq!(Origin::of(&first, false), Origin::of(&other, false), "{mapping}");
@@ -663,7 +663,7 @@ mod tests {
 
     #[test]
     fn the_limit_of_a_state_is_several_times_what_any_drive_needs() {
-        for mapping in ["page", "dftl", "sftl", "bast", "fast", "last", "sast", "kast", "mcsplit"] {
+        for mapping in ["page", "dftl", "sftl", "bast", "fast", "last", "sast", "kast", "mcsplit", "superblock-ftl"] {
             let config = config(&[&format!("ftl.mapping={mapping}")]);
             let pages = config.device.geometry().total_pages();
             for (verified, per_page) in [(false, PAGE_BYTES), (true, VERIFIED_PAGE_BYTES)] {

@@ -18,6 +18,7 @@ mod page;
 pub mod page_store;
 mod sast;
 mod sftl;
+mod superblock_ftl;
 pub mod translation;
 
 pub use crate::setup::{Context, Site};
@@ -38,6 +39,7 @@ pub fn builtin() -> Slot<dyn Mapping> {
             log_block::policy::<sast::Sast>(&sast::SPEC),
             log_block::policy::<kast::Kast>(&kast::SPEC),
             log_block::policy::<mcsplit::McSplit>(&mcsplit::SPEC),
+            superblock_ftl::policy(),
         ],
     )
 }
@@ -54,7 +56,7 @@ mod tests {
         let device = NandParams { channels: 2, ways: 1, planes: 1, blocks: 64, pages: 32, ..NandParams::defaults() };
         let space = Space::new(device, &CapacityParams { over_provisioning: 0.5 });
         let mask = space.geometry().full_mask();
-        for policy in ["page", "dftl", "sftl", "bast", "fast", "last", "sast", "kast"] {
+        for policy in ["page", "dftl", "sftl", "bast", "fast", "last", "sast", "kast", "superblock-ftl"] {
             let ftl = FtlSetup { mapping: builtin().choose(policy, &[]).unwrap(), ..FtlSetup::with_defaults() };
             let written = |apart: usize| {
                 let mut nand = Nand::new(&space.nand);

@@ -57,7 +57,7 @@ use crate::report::ADDRESS_BYTES;
 use crate::setup::Context;
 use crate::superblock::superpage;
 pub use loads::Frame;
-use loads::Loads;
+pub(super) use loads::Loads;
 
 /// Statistics of a map on flash. The statistics of a mapping with its own cache ([`policy`](super::cached::policy))
 /// begin with these.

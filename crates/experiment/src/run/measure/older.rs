@@ -41,7 +41,7 @@ impl<'a> Older<'a> {
             switch: self.whole("switch_merges")?,
             partial: self.whole("partial_merges")?,
             full: self.whole("full_merges")?,
-            filler_pages: self.whole("filler_pages")?,
+            filler_pages: self.whole("filler_pages").unwrap_or(0),
             migrated_pages: self.migrated_pages().unwrap_or(0),
         })
     }

@@ -46,4 +46,6 @@ pub(crate) use log_blocks::LogSlot;
 pub(super) use log_blocks::mistaken;
 pub(super) use report::MERGES;
 pub(super) use scheme::{Guarantees, LATEST, Layout, Scheme, check_associativity};
+pub(super) use store::Costs;
 pub(crate) use store::{Chip, Store};
+pub(super) use superblocks::{Spn, SuperblockId, Superblocks};

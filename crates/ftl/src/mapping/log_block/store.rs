@@ -24,9 +24,11 @@ use crate::placement::Times;
 
 /// Latencies of merge operations on an idle chip.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Costs {
+pub(in crate::mapping) struct Costs {
     /// Page read, including transfer.
     read_ns: Ns,
+    /// Read of a page's spare area: it transfers a sector.
+    spare_read_ns: Ns,
     /// Page program, including transfer.
     program_ns: Ns,
     /// Page copy: read, both transfers and program, for the slowest page type.
@@ -38,19 +40,25 @@ pub(super) struct Costs {
 }
 
 impl Costs {
-    fn new(nand: &NandParams, width: u32) -> Self {
+    pub(in crate::mapping) fn new(nand: &NandParams, width: u32) -> Self {
         let timing = nand.slowest_timing();
         let slowest = |times: &[Ns; 4]| times[..timing.page_types as usize].iter().copied().max().unwrap_or(0);
         let transfer_ns = timing.command_ns + timing.transfer_ns(nand.geometry().sectors_per_page());
+        let spare_read_ns = slowest(&timing.read_ns) + timing.command_ns + timing.transfer_ns(1);
         let read_ns = slowest(&timing.read_ns) + transfer_ns;
         let program_ns = slowest(&timing.program_ns) + transfer_ns;
         let erase_ns = timing.command_ns + timing.erase_ns;
-        Self { read_ns, program_ns, copy_ns: read_ns + program_ns, erase_ns, width }
+        Self { read_ns, spare_read_ns, program_ns, copy_ns: read_ns + program_ns, erase_ns, width }
     }
 
     /// Time of copies, which are distributed over the chips, and of erases, each of which takes all chips at once.
-    pub(super) fn of(&self, copies: u32, erases: u32) -> Ns {
+    pub(in crate::mapping) fn of(&self, copies: u32, erases: u32) -> Ns {
         u64::from(copies.div_ceil(self.width)) * self.copy_ns + u64::from(erases) * self.erase_ns
+    }
+
+    /// Time of reads of spare areas, one after the other.
+    pub(in crate::mapping) fn of_spare_reads(&self, reads: u32) -> Ns {
+        u64::from(reads) * self.spare_read_ns
     }
 
     /// Longest time that `steps` steps of one merge with k(L) = `k` can take, plus the given copies and erases. A step

@@ -39,7 +39,7 @@ flashloom_units::state! {
 
 impl Superblocks {
     /// Superblocks of an erased array, in groups of `width` dies, which must divide the number of dies.
-    pub(super) fn new(geometry: &Geometry, params: &FtlParams, width: u32) -> Self {
+    pub(in crate::mapping) fn new(geometry: &Geometry, params: &FtlParams, width: u32) -> Self {
         let Geometry { planes, blocks, pages, page_bytes, .. } = *geometry;
         let first = dies(geometry, params).into_iter().map(|die| BlockId(die.0 * planes * blocks));
         let channels = geometry.total_dies() / width;
@@ -63,7 +63,7 @@ impl Superblocks {
 
     /// Checks a loaded state against the loaded array: a superblock is free and erased, or in use with its pages
     /// programmed in turn.
-    pub(super) fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
+    pub(in crate::mapping) fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
         self.pool.check()?;
         for superblock in (0..self.total()).map(SuperblockId) {
             let (state, written) = (self.pool.state(unit(superblock)), self.written(superblock));
@@ -87,12 +87,12 @@ impl Superblocks {
     }
 
     /// The group of a superblock.
-    pub(super) fn group_of(&self, superblock: SuperblockId) -> u32 {
+    pub(in crate::mapping) fn group_of(&self, superblock: SuperblockId) -> u32 {
         self.units.plane_of(unit(superblock)).0
     }
 
     /// Whether a superblock is in the pool.
-    pub(super) fn is_free(&self, superblock: SuperblockId) -> bool {
+    pub(in crate::mapping) fn is_free(&self, superblock: SuperblockId) -> bool {
         self.pool.state(unit(superblock)) == BlockState::Free
     }
 
@@ -101,16 +101,16 @@ impl Superblocks {
         self.units.pages
     }
 
-    pub(super) fn groups(&self) -> u32 {
+    pub(in crate::mapping) fn groups(&self) -> u32 {
         self.units.total_planes()
     }
 
     /// Number of superblocks in the drive.
-    pub(super) fn total(&self) -> u32 {
+    pub(in crate::mapping) fn total(&self) -> u32 {
         self.written.len() as u32
     }
 
-    pub(super) fn free_blocks(&self) -> u64 {
+    pub(in crate::mapping) fn free_blocks(&self) -> u64 {
         self.pool.total_free() * u64::from(self.width)
     }
 
@@ -147,19 +147,19 @@ impl Superblocks {
     }
 
     /// The block of a superblock on the `member`-th chip of its group.
-    pub(super) fn block(&self, superblock: SuperblockId, member: u32) -> BlockId {
+    pub(in crate::mapping) fn block(&self, superblock: SuperblockId, member: u32) -> BlockId {
         let group = self.units.plane_of(unit(superblock));
         let in_group = superblock.0 - self.units.first_block(group).0;
         BlockId(self.first[(group.0 * self.width + member) as usize].0 + in_group)
     }
 
     /// The die of a group of one die; none if a group has several.
-    pub(super) fn lone_die(&self, group: u32) -> Option<DieId> {
+    pub(in crate::mapping) fn lone_die(&self, group: u32) -> Option<DieId> {
         (self.width == 1).then(|| DieId(self.first[group as usize].0 / self.units.blocks))
     }
 
     /// Takes a free superblock of a group, chosen by the pool's wear levelling.
-    pub(super) fn allocate(&mut self, group: u32) -> SuperblockId {
+    pub(in crate::mapping) fn allocate(&mut self, group: u32) -> SuperblockId {
         let superblock = SuperblockId(self.pool.open(PlaneId(group), BlockId::NONE).0);
         debug_assert_eq!(self.written(superblock), 0, "a free block is erased");
         superblock
@@ -167,7 +167,7 @@ impl Superblocks {
 
     /// Advances the write pointer of a superblock; returns the page in the superblock, and its block and page in the
     /// array.
-    pub(super) fn take_page(&mut self, superblock: SuperblockId) -> (Spn, BlockId, u32) {
+    pub(in crate::mapping) fn take_page(&mut self, superblock: SuperblockId) -> (Spn, BlockId, u32) {
         let index = self.written[superblock.at()];
         debug_assert!(index < self.pages(), "a full block takes no page");
         self.written[superblock.at()] = index + 1;
@@ -175,16 +175,16 @@ impl Superblocks {
         (self.page(superblock, index), block, page)
     }
 
-    pub(super) fn validated(&mut self, superblock: SuperblockId) {
+    pub(in crate::mapping) fn validated(&mut self, superblock: SuperblockId) {
         self.pool.gained(unit(superblock));
     }
 
-    pub(super) fn invalidated(&mut self, superblock: SuperblockId) {
+    pub(in crate::mapping) fn invalidated(&mut self, superblock: SuperblockId) {
         self.pool.lost(unit(superblock));
     }
 
     /// Erases a superblock, which must have no valid pages, and returns it to the pool.
-    pub(super) fn erase(&mut self, nand: &mut Nand, superblock: SuperblockId, urgency: Urgency) {
+    pub(in crate::mapping) fn erase(&mut self, nand: &mut Nand, superblock: SuperblockId, urgency: Urgency) {
         assert_eq!(self.valid(superblock), 0, "no valid page is ever erased");
         for member in 0..self.width {
             nand.erase(Erase { urgency, ..Erase::new(self.block(superblock, member), Origin::Merge) });

@@ -43,7 +43,7 @@ impl Load {
 }
 
 /// The loads of all frames.
-pub(super) struct Loads {
+pub(in crate::mapping) struct Loads {
     /// For each frame the number of the operation that loads it or did so, [`NO_INDEX`] if it is known to have ended,
     /// or [`UNREADABLE`].
     of_frames: Vec<u32>,
@@ -51,13 +51,13 @@ pub(super) struct Loads {
 }
 
 impl Loads {
-    pub(super) fn new(frames: u32) -> Self {
+    pub(in crate::mapping) fn new(frames: u32) -> Self {
         Self { of_frames: vec![NO_INDEX; frames as usize], by_number: Vec::new() }
     }
 
     /// Notes which loads have failed. Called before [`Self::awaited`].
     #[inline]
-    pub(super) fn follow(&mut self, nand: &mut Nand) {
+    pub(in crate::mapping) fn follow(&mut self, nand: &mut Nand) {
         while let Some(failed) = nand.take_unreadable_map() {
             self.fail(failed);
         }
@@ -79,7 +79,7 @@ impl Loads {
 
     /// The operation that a request for an entry in this frame waits for; `None` if the frame could not be read.
     #[inline]
-    pub(super) fn awaited(&mut self, frame: Frame, nand: &Nand) -> Option<OpId> {
+    pub(in crate::mapping) fn awaited(&mut self, frame: Frame, nand: &Nand) -> Option<OpId> {
         let number = self.of_frames[frame.at()];
         match number {
             NO_INDEX => Some(OpId::DONE),
@@ -97,7 +97,7 @@ impl Loads {
     }
 
     /// Records that a frame is loaded by a read that was just emitted.
-    pub(super) fn begin(&mut self, frame: Frame, read: OpId, nand: &Nand) {
+    pub(in crate::mapping) fn begin(&mut self, frame: Frame, read: OpId, nand: &Nand) {
         self.of_frames[frame.at()] = match nand.emitted(read) {
             Some(Emitted { number, sequence }) => {
                 let length = self.by_number.len().max(number as usize + 1);
@@ -112,7 +112,7 @@ impl Loads {
 
     /// Records that an entry in a frame has changed: the frame does not need what is read.
     #[inline]
-    pub(super) fn changed(&mut self, frame: Frame) {
+    pub(in crate::mapping) fn changed(&mut self, frame: Frame) {
         let number = self.of_frames[frame.at()];
         if number == UNREADABLE {
             self.of_frames[frame.at()] = NO_INDEX;

@@ -1,0 +1,405 @@
+//! Superblock FTL: neighbouring blocks share physical blocks, in which any page of them can be anywhere (Kang, Jo, Kim
+//! and Lee, "A Superblock-based Flash Translation Layer for NAND Flash Memory", EMSOFT 2006; Jung et al., ACM TECS
+//! 9(4), 2010).
+//!
+//! ```text
+//! superblock  N neighbouring logical blocks, on one chip, in up to N + K physical blocks: N D-blocks, and U-blocks, of
+//!             which the chip has M for all
+//! write       to the next page of the superblock's open block. When that is full: first erase a block of the
+//!             superblock without valid pages (switch merge). Open a D-block while the superblock has fewer than N
+//!             blocks; then a U-block, if it has fewer than K and one of the M is free; else collect first
+//! collect     the superblock itself, if its valid pages fit one block less than it has; else that with a U-block and
+//!             the smallest share of valid pages among those programmed. Again and again the block with the fewest
+//!             valid pages: copy these to the superblock's block for survivors, and erase it, until there is one block
+//!             less. Partial merge: one block was enough. Full merge: several were
+//! hot, cold   survivors have a block of their own, so pages that are written again and again gather in U-blocks,
+//!             which die whole
+//! page map    a tree of three levels for each superblock. A page is programmed with the tables on its path in its
+//!             spare area, so the newest copy of a table is where a page of its range was programmed last. Few page
+//!             tables are in memory, by LRU; who needs another reads the spare areas on its path, one after the other
+//! ```
+//!
+//! The papers could not be read here beyond their abstracts and what later papers say of them; these are choices of
+//! ours:
+//!
+//! - Each table has `2^b` entries, b a third of the bits of a page's number in its superblock, rounded up.
+//! - A read of a spare area takes as long as one of a sector. A table that two levels of the path have in one spare
+//!   area takes one read. Collections look up the pages that they copy in the same way; which pages are valid is in
+//!   memory.
+//! - Tables whose page is being programmed are in the controller's memory until that has ended. A table whose newest
+//!   copy is in the spare area of a trimmed page is there after the erase of that page, until the next write.
+//! - The open block of the host is a victim as others are, and its unwritten pages are then lost. Of equal blocks, and
+//!   superblocks, the one that came first is taken.
+//!
+//! Bound: one page of the host causes one collection at most. It copies no more than `N n + n - 1` pages (n: pages of a
+//! block) and erases no more than N + 1 blocks: while r blocks are erased and as many opened, the copies exceed the
+//! `(r - 1) n` pages that all but the last opened hold, but none of the N n valid pages is copied twice, except for
+//! those copied to the rest of a block that was open before, fewer than n. Each copy reads up to three spare areas.
+//!
+//! O(1) a page, O(N + K) a victim. Memory that the scheme keeps: 4 bytes a physical block, a table of `2^b` entries for
+//! each of `tables`, a bit a page.
+
+mod blocks;
+mod tables;
+
+use flashloom_nand::{DieId, Lpn, Nand, OpId, Origin, PageCopy, Read, Urgency};
+use flashloom_units::{Capability, Component, Figure, Kind, Latency, Ns, ParamSet, Policy, PolicySpec, Refusal};
+use flashloom_units::{Statistic, Unit, Value, Violation, params, violation};
+
+use super::log_block::{Costs, Spn, SuperblockId};
+use super::{Mapping, MappingExtras, Profile};
+use crate::setup::{Context, Site};
+use crate::{FtlReport, PageWrite, Preemption, Space};
+use blocks::{AreaId, AreaShape, Areas};
+use tables::{LEVELS, Tables};
+
+params! {
+    /// Parameters of Superblock FTL.
+    pub struct SuperblockFtlParams {
+        /// Neighbouring logical blocks that share physical blocks: N.
+        blocks: u32 => "blocks", Kind::Count { min: 1, max: 1 << 10 }, Value::Count(4),
+            "More blocks share their space better, and take longer to collect.";
+        /// Most U-blocks of one superblock: K.
+        update_blocks: u32 => "update_blocks", Kind::Count { min: 1, max: 1 << 10 }, Value::Count(4),
+            "More let a superblock that is written often put its collection off, and leave fewer for others.";
+        /// U-blocks of each chip: M.
+        log_blocks: u32 => "log_blocks", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(16),
+            "More U-blocks put collections off and leave less for data.";
+        /// Page tables of each chip in memory.
+        tables: u32 => "tables", Kind::Count { min: 1, max: 1 << 20 }, Value::Count(64),
+            "More tables in memory save reads of spare areas.";
+    }
+}
+
+const STATISTICS: &[Statistic] = &[
+    Statistic::count("switch_merges", "Switch merges: blocks without valid pages that were erased without a copy."),
+    Statistic::count("partial_merges", "Partial merges: collections that emptied one block."),
+    Statistic::count("full_merges", "Full merges: collections that emptied several blocks of a superblock."),
+    Statistic::new(
+        "blocking_ns",
+        Unit::Times,
+        "Time for which a collection occupies an otherwise idle chip: its copies, erases and reads of spare areas.",
+    ),
+    Statistic::new(
+        "blocking_bound_ns",
+        Unit::Time,
+        "Upper bound of that time: (N + 1) n - 1 copies, each with three reads of spare areas, and N + 1 erases.",
+    ),
+    Statistic::new(
+        "longest_wait_ns",
+        Unit::Time,
+        "Longest time that collections put between two pages of the host on a chip.",
+    ),
+    Statistic::new("wait_bound_ns", Unit::Time, "Upper bound of that time."),
+    Statistic::count("map_hits", "Lookups whose page table was in memory."),
+    Statistic::count("map_misses", "Lookups of other page tables."),
+    Statistic::new("map_hit_ratio", Unit::Ratio, "Hit ratio of the page tables: hits as a share of all lookups."),
+    Statistic::count("map_reads", "Spare areas read to find a page."),
+    Statistic::count("map_writes", "Map pages written: none, because the map is programmed with the pages."),
+];
+
+static SPEC: PolicySpec = PolicySpec {
+    name: "superblock-ftl",
+    summary: "neighbouring blocks share physical blocks and update blocks, with a page map in spare areas",
+    details: "One FTL a chip; a superblock's address determines its chip. Not to be confused with `ftl.superblock`, \
+              which writes the planes of a die together.",
+    source: "Kang et al., EMSOFT 2006; Jung et al., ACM TECS 9(4), 2010",
+    example: "ftl.mapping=superblock-ftl ftl.superblock-ftl.blocks=8 ftl.superblock-ftl.tables=256",
+    instead: "Where whole blocks are written in order `bast` does as well without a page map. With memory for a page \
+              map use `page`, which gathers free space from the whole drive.",
+    needs: &[],
+    offers: &[Capability::SAVED_STATE],
+    params: SuperblockFtlParams::PARAMS,
+    statistics: STATISTICS,
+};
+
+impl SuperblockFtlParams {
+    fn shape(&self, space: &Space) -> AreaShape {
+        AreaShape::new([self.blocks, self.update_blocks, self.log_blocks], space)
+    }
+}
+
+/// The policy of this mapping.
+pub(super) fn policy() -> Policy<dyn Mapping> {
+    let policy = Policy::<dyn Mapping>::new(&SPEC, |values, on| Ok(Box::new(SuperblockFtl::new(values, on)?)));
+    policy.with_profile(profile)
+}
+
+/// Refuses a drive whose chips have too few blocks for their superblocks, the U-blocks, and one to collect to.
+fn profile(values: &[Value], site: &Site<'_>) -> Result<Profile, Refusal> {
+    let params = SuperblockFtlParams::from_values(values);
+    let (geometry, shape) = (site.space.geometry(), params.shape(site.space));
+    let has = u64::from(geometry.planes) * u64::from(geometry.blocks);
+    let data = u64::from(shape.areas.div_ceil(geometry.total_dies())) * u64::from(params.blocks);
+    let most = has.saturating_sub(data + 1);
+    if u64::from(params.log_blocks) <= most {
+        return Ok(Profile::default());
+    }
+    let (key, blocks) = ("ftl.superblock-ftl.log_blocks", params.blocks);
+    let device_keys = ["device.over_provisioning", "device.blocks", "device.preset", "ftl.mapping"];
+    let found = format!(
+        "{} U-blocks (`{key}`) on chips of {has} blocks, of which superblocks of {blocks} take {data}",
+        params.log_blocks
+    );
+    if most > 0 {
+        let refusal = Refusal::new(found, format!("at most {most}: a collection needs a block besides"));
+        let refusal = refusal.at([&[key], &device_keys[..]].concat());
+        return Err(refusal.help("lower the U-blocks, or raise device.over_provisioning"));
+    }
+    let refusal = Refusal::new(found, format!("{} blocks at least: a U-block, and one to collect to", data + 2));
+    let refusal = refusal.at([&device_keys[..], &[key]].concat());
+    Err(refusal.help("raise device.over_provisioning or device.blocks, or lower ftl.superblock-ftl.blocks"))
+}
+
+/// Collections since the last reset.
+#[derive(Clone, Default)]
+struct Collections {
+    switch: u64,
+    partial: u64,
+    full: u64,
+    blocking_ns: Latency,
+}
+
+flashloom_units::state! { Collections { value switch, partial, full; nested blocking_ns; } }
+
+/// What a collection did.
+#[derive(Clone, Copy, Default)]
+struct Work {
+    copies: u32,
+    erases: u32,
+    spare_reads: u32,
+}
+
+/// An array of Superblock FTLs, one for each chip.
+struct SuperblockFtl {
+    areas: Areas,
+    tables: Tables,
+    costs: Costs,
+    most: Work,
+    urgency: Urgency,
+    report: FtlReport,
+    collections: Collections,
+}
+
+flashloom_units::state! {
+    SuperblockFtl {
+        nested areas, tables, report, collections;
+        fixed costs, most, urgency;
+    }
+}
+
+impl SuperblockFtl {
+    fn new(values: &[Value], on: &Context<'_>) -> Result<Self, Refusal> {
+        let Context { space, ftl, .. } = *on;
+        let params = SuperblockFtlParams::from_values(values);
+        let shape = params.shape(space);
+        let copies = (params.blocks + 1) * space.geometry().pages - 1;
+        Ok(Self {
+            areas: Areas::new(&shape, ftl, space),
+            tables: Tables::new(&shape, params.tables, space.geometry().total_dies()),
+            costs: Costs::new(&space.nand, 1),
+            most: Work { copies, erases: params.blocks + 1, spare_reads: LEVELS * copies },
+            urgency: if ftl.params.preemption == Preemption::None { Urgency::Blocking } else { Urgency::Needed },
+            report: FtlReport::default(),
+            collections: Collections::default(),
+        })
+    }
+
+    fn time(&self, work: Work) -> Ns {
+        self.costs.of(work.copies, work.erases) + self.costs.of_spare_reads(work.spare_reads)
+    }
+
+    /// Brings the page table of a page into memory; returns the read to wait for.
+    fn look_up(&mut self, nand: &mut Nand, lpn: Lpn) -> OpId {
+        let chip = self.areas.shape.chip_of(self.areas.shape.area_of(lpn));
+        self.tables.look_up(nand, &self.areas.blocks, chip, lpn)
+    }
+
+    fn write_page(&mut self, nand: &mut Nand, write: &PageWrite) {
+        let area = self.areas.shape.area_of(write.lpn);
+        let found = self.look_up(nand, write.lpn);
+        let open = self.areas.open_block(area).unwrap_or_else(|| {
+            self.make_room(nand, area);
+            self.areas.open_for_host(area)
+        });
+        let old = self.areas.newest(write.lpn);
+        let beneath = old.is_some().then(|| self.areas.blocks.physical(old));
+        let (page, block, index) = self.areas.blocks.take_page(open);
+        self.report.read_modify_writes += u64::from(write.program_after(nand, (block, index), beneath, found));
+        self.report.host_page_writes += 1;
+        self.bind(write.lpn, page);
+    }
+
+    fn bind(&mut self, lpn: Lpn, page: Spn) {
+        self.areas.bind(lpn, page);
+        self.tables.programmed(lpn, page);
+    }
+
+    /// Sees to it that a superblock whose open block is full may open another.
+    fn make_room(&mut self, nand: &mut Nand, area: AreaId) {
+        if self.areas.held(area) < self.areas.shape.blocks {
+            return;
+        }
+        if let Some(dead) = self.areas.dead_block(area) {
+            self.nand_job(nand, dead, |ftl, nand| {
+                ftl.erase(nand, area, dead);
+                Work { erases: 1, ..Work::default() }
+            });
+        } else if !self.areas.may_open_update_block(area) {
+            let from = if self.areas.can_give(area) { area } else { self.areas.least_utilised(area) };
+            self.collect(nand, from);
+        }
+    }
+
+    /// Does the work of a collection that begins with this block, and counts it.
+    fn nand_job(&mut self, nand: &mut Nand, block: SuperblockId, job: impl FnOnce(&mut Self, &mut Nand) -> Work) {
+        let first = self.areas.blocks.block(block, 0);
+        nand.begin_job(Origin::Merge, first);
+        let work = job(self, nand);
+        nand.end_job(Origin::Merge, first);
+        let (time, bound) = (self.time(work), self.time(self.most));
+        assert!(time <= bound, "a collection took {time} ns, not {bound} at most");
+        let kind = match work {
+            Work { copies: 0, .. } => &mut self.collections.switch,
+            Work { erases: 1, .. } => &mut self.collections.partial,
+            _ => &mut self.collections.full,
+        };
+        *kind += 1;
+        self.collections.blocking_ns.record(time);
+    }
+
+    /// Collects a superblock until it has one block less.
+    fn collect(&mut self, nand: &mut Nand, area: AreaId) {
+        let first = self.areas.victim(area);
+        self.nand_job(nand, first, |ftl, nand| {
+            let (mut work, mut opened) = (Work::default(), 0);
+            while work.erases <= opened {
+                let victim = ftl.areas.victim(area);
+                for index in 0..ftl.areas.blocks.written(victim) {
+                    let from = ftl.areas.blocks.page(victim, index);
+                    let lpn = ftl.areas.logical(from);
+                    if lpn.is_some() {
+                        let reads = ftl.tables.report.reads;
+                        ftl.look_up(nand, lpn);
+                        work.spare_reads += (ftl.tables.report.reads - reads) as u32;
+                        opened += u32::from(ftl.copy(nand, area, lpn));
+                        work.copies += 1;
+                    }
+                }
+                ftl.erase(nand, area, victim);
+                work.erases += 1;
+            }
+            work
+        });
+    }
+
+    /// Copies a page to the superblock's block for survivors. Returns whether one had to be opened.
+    fn copy(&mut self, nand: &mut Nand, area: AreaId, lpn: Lpn) -> bool {
+        let open = self.areas.survivors_block(area);
+        let to = open.unwrap_or_else(|| self.areas.open_for_survivors(area));
+        let from = self.areas.blocks.physical(self.areas.newest(lpn));
+        let (page, block, index) = self.areas.blocks.take_page(to);
+        nand.copy(PageCopy { urgency: self.urgency, ..PageCopy::new(from, block, index, Origin::Merge) });
+        self.report.page_copies += 1;
+        self.bind(lpn, page);
+        open.is_none()
+    }
+
+    fn erase(&mut self, nand: &mut Nand, area: AreaId, block: SuperblockId) {
+        self.tables.erased(&self.areas.blocks, area, block);
+        self.areas.erase(nand, area, block, self.urgency);
+        self.report.block_erases += 1;
+    }
+}
+
+impl MappingExtras for SuperblockFtl {
+    fn die_of(&self, lpn: Lpn) -> Option<DieId> {
+        let shape = &self.areas.shape;
+        self.areas.blocks.lone_die(shape.chip_of(shape.area_of(lpn)))
+    }
+
+    fn prepare(&self, lpn: Lpn) {
+        self.areas.prefetch(lpn);
+    }
+}
+
+impl Component for SuperblockFtl {
+    flashloom_units::stateful!();
+
+    fn figures(&self) -> Vec<Figure> {
+        let (Collections { switch, partial, full, blocking_ns }, bound) = (&self.collections, self.time(self.most));
+        let report = &self.tables.report;
+        vec![
+            Figure::Count(*switch),
+            Figure::Count(*partial),
+            Figure::Count(*full),
+            Figure::Times(Box::new(blocking_ns.clone())),
+            Figure::Time(bound),
+            // A page of the host waits for the collection that it causes, and for no other.
+            Figure::Time(blocking_ns.max()),
+            Figure::Time(bound),
+            Figure::Count(report.hits),
+            Figure::Count(report.misses),
+            Figure::Ratio(report.hit_ratio()),
+            Figure::Count(report.reads),
+            Figure::Count(0),
+        ]
+    }
+
+    fn check(&self) -> Result<(), Violation> {
+        let (longest, bound) = (self.collections.blocking_ns.max(), self.time(self.most));
+        if longest > bound {
+            return Err(violation!("a collection took {longest} ns, not {bound} ns at most"));
+        }
+        self.areas.check()
+    }
+}
+
+impl Mapping for SuperblockFtl {
+    fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
+        writes.iter().for_each(|write| self.write_page(nand, write));
+    }
+
+    fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool {
+        if !self.is_mapped(lpn) {
+            return false;
+        }
+        let after = self.look_up(nand, lpn);
+        let page = self.areas.blocks.physical(self.areas.newest(lpn));
+        self.report.host_page_reads += 1;
+        nand.read(Read { lpn, tag, after, ..Read::new(page, mask, Origin::Host) });
+        true
+    }
+
+    fn is_mapped(&self, lpn: Lpn) -> bool {
+        self.areas.newest(lpn).is_some()
+    }
+
+    fn trim(&mut self, nand: &mut Nand, lpn: Lpn) {
+        if self.is_mapped(lpn) {
+            self.look_up(nand, lpn);
+            self.areas.unbind(lpn);
+            self.report.trimmed_pages += 1;
+        }
+    }
+
+    fn report(&self) -> FtlReport {
+        self.report.clone()
+    }
+
+    fn reset_report(&mut self) {
+        self.report = FtlReport::default();
+        self.collections = Collections::default();
+        self.tables.report = tables::TableReport::default();
+    }
+
+    fn free_blocks(&self) -> u64 {
+        self.areas.blocks.free_blocks()
+    }
+
+    fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
+        self.areas.check_loaded(nand)?;
+        self.tables.check_loaded(&self.areas)?;
+        self.check()
+    }
+}

@@ -1,0 +1,313 @@
+//! The blocks of each superblock and the pages in them.
+//!
+//! A superblock of the paper is called an *area* here, because a superblock is a set of physical blocks elsewhere in
+//! this crate. Its physical blocks are superblocks of one block.
+
+use flashloom_nand::{Lpn, Nand, Urgency};
+use flashloom_units::{Lists, Violation, prefetch, violation};
+
+use crate::mapping::log_block::{Spn, SuperblockId, Superblocks};
+use crate::{FtlSetup, Space};
+
+flashloom_units::ids! {
+    /// Neighbouring logical blocks that share physical blocks: a superblock of the paper.
+    AreaId,
+}
+
+/// How pages are divided into areas, and areas among chips.
+#[derive(Clone, Copy)]
+pub(super) struct AreaShape {
+    pub(super) areas: u32,
+    chips: u32,
+    /// Pages of an area.
+    pub(super) pages: u32,
+    /// D-blocks of an area, its most U-blocks, and the U-blocks of a chip.
+    pub(super) blocks: u32,
+    update_blocks: u32,
+    of_chip: u32,
+}
+
+impl AreaShape {
+    /// Areas of so many D-blocks and U-blocks at most, and U-blocks of a chip.
+    pub(super) fn new([blocks, update_blocks, of_chip]: [u32; 3], space: &Space) -> Self {
+        let geometry = space.geometry();
+        let pages = blocks * geometry.pages;
+        Self {
+            areas: space.logical_pages.div_ceil(u64::from(pages)) as u32,
+            chips: geometry.total_dies(),
+            pages,
+            blocks,
+            update_blocks,
+            of_chip,
+        }
+    }
+
+    pub(super) fn area_of(&self, lpn: Lpn) -> AreaId {
+        AreaId(lpn.0 / self.pages)
+    }
+
+    pub(super) fn chip_of(&self, area: AreaId) -> u32 {
+        area.0 % self.chips
+    }
+}
+
+/// The pages and blocks of all areas.
+pub(super) struct Areas {
+    pub(super) shape: AreaShape,
+    pub(super) blocks: Superblocks,
+    map: Vec<Spn>,
+    reverse: Vec<Lpn>,
+    /// The blocks of each area, in the order in which they were opened, and their number.
+    of_areas: Lists<SuperblockId>,
+    held: Vec<u32>,
+    valid: Vec<u32>,
+    /// The blocks of each area that take pages: of the host, and survivors of collections. `NONE` if it is full.
+    open: Vec<SuperblockId>,
+    survivors: Vec<SuperblockId>,
+    /// The areas of each chip that have U-blocks, in the order in which they got the first.
+    updated: Lists<AreaId>,
+    /// U-blocks of each chip in use.
+    in_use: Vec<u32>,
+}
+
+flashloom_units::state! {
+    Areas {
+        nested blocks;
+        ids map [blocks.total() * blocks.pages()], reverse [map.len()];
+        nested of_areas, held, valid;
+        ids open [blocks.total()], survivors [blocks.total()];
+        nested updated, in_use;
+        fixed shape;
+    }
+}
+
+impl Areas {
+    pub(super) fn new(shape: &AreaShape, setup: &FtlSetup, space: &Space) -> Self {
+        let blocks = Superblocks::new(&space.geometry(), &setup.params, 1);
+        let areas = shape.areas as usize;
+        Self {
+            shape: *shape,
+            map: vec![Spn::NONE; space.logical_pages as usize],
+            reverse: vec![Lpn::NONE; (blocks.total() * blocks.pages()) as usize],
+            of_areas: Lists::new(blocks.total(), shape.areas),
+            held: vec![0; areas],
+            valid: vec![0; areas],
+            open: vec![SuperblockId::NONE; areas],
+            survivors: vec![SuperblockId::NONE; areas],
+            updated: Lists::new(shape.areas, shape.chips),
+            in_use: vec![0; shape.chips as usize],
+            blocks,
+        }
+    }
+
+    pub(super) fn prefetch(&self, lpn: Lpn) {
+        prefetch(&self.map, lpn.at());
+    }
+
+    /// The newest copy of a page, or `NONE`.
+    pub(super) fn newest(&self, lpn: Lpn) -> Spn {
+        self.map[lpn.at()]
+    }
+
+    /// The logical page that is valid in a page, or `NONE`.
+    pub(super) fn logical(&self, page: Spn) -> Lpn {
+        self.reverse[page.at()]
+    }
+
+    /// Maps a page to a copy that was just programmed.
+    pub(super) fn bind(&mut self, lpn: Lpn, page: Spn) {
+        self.unbind(lpn);
+        self.map[lpn.at()] = page;
+        self.reverse[page.at()] = lpn;
+        self.blocks.validated(self.blocks.superblock_of(page));
+        self.valid[self.shape.area_of(lpn).at()] += 1;
+    }
+
+    /// Unmaps a page, if it is mapped.
+    pub(super) fn unbind(&mut self, lpn: Lpn) {
+        let page = std::mem::replace(&mut self.map[lpn.at()], Spn::NONE);
+        if page.is_some() {
+            self.reverse[page.at()] = Lpn::NONE;
+            self.blocks.invalidated(self.blocks.superblock_of(page));
+            self.valid[self.shape.area_of(lpn).at()] -= 1;
+        }
+    }
+
+    /// Physical blocks of an area.
+    pub(super) fn held(&self, area: AreaId) -> u32 {
+        self.held[area.at()]
+    }
+
+    fn with_room(&self, block: SuperblockId) -> Option<SuperblockId> {
+        Some(block).filter(|&block| block.is_some() && !self.blocks.is_full(block))
+    }
+
+    /// The block that takes the host's pages of an area, if it has room.
+    pub(super) fn open_block(&self, area: AreaId) -> Option<SuperblockId> {
+        self.with_room(self.open[area.at()])
+    }
+
+    /// The block that takes survivors of an area, if it has room.
+    pub(super) fn survivors_block(&self, area: AreaId) -> Option<SuperblockId> {
+        self.with_room(self.survivors[area.at()])
+    }
+
+    pub(super) fn open_for_host(&mut self, area: AreaId) -> SuperblockId {
+        self.open[area.at()] = self.take_block(area);
+        self.open[area.at()]
+    }
+
+    pub(super) fn open_for_survivors(&mut self, area: AreaId) -> SuperblockId {
+        self.survivors[area.at()] = self.take_block(area);
+        self.survivors[area.at()]
+    }
+
+    fn take_block(&mut self, area: AreaId) -> SuperblockId {
+        let chip = self.shape.chip_of(area);
+        let block = self.blocks.allocate(chip);
+        self.of_areas.push_back(area.at(), block);
+        self.held[area.at()] += 1;
+        if self.held(area) > self.shape.blocks {
+            self.in_use[chip as usize] += 1;
+        }
+        if self.held(area) == self.shape.blocks + 1 {
+            self.updated.push_back(chip as usize, area);
+        }
+        block
+    }
+
+    /// Erases a block of an area, which must have no valid pages.
+    pub(super) fn erase(&mut self, nand: &mut Nand, area: AreaId, block: SuperblockId, urgency: Urgency) {
+        self.blocks.erase(nand, block, urgency);
+        self.of_areas.remove(block);
+        if self.held(area) > self.shape.blocks {
+            self.in_use[self.shape.chip_of(area) as usize] -= 1;
+        }
+        if self.held(area) == self.shape.blocks + 1 {
+            self.updated.remove(area);
+        }
+        self.held[area.at()] -= 1;
+        for taking in [&mut self.open[area.at()], &mut self.survivors[area.at()]] {
+            if *taking == block {
+                *taking = SuperblockId::NONE;
+            }
+        }
+    }
+
+    /// Whether an area of N blocks or more may open a U-block.
+    pub(super) fn may_open_update_block(&self, area: AreaId) -> bool {
+        let is_below_own_limit = self.held(area) < self.shape.blocks + self.shape.update_blocks;
+        is_below_own_limit && self.in_use[self.shape.chip_of(area) as usize] < self.shape.of_chip
+    }
+
+    /// A block of an area without valid pages.
+    pub(super) fn dead_block(&self, area: AreaId) -> Option<SuperblockId> {
+        self.of_areas.iter(area.at()).find(|&block| self.blocks.valid(block) == 0)
+    }
+
+    /// Whether the valid pages of an area fit one block less than it has.
+    pub(super) fn can_give(&self, area: AreaId) -> bool {
+        self.valid[area.at()].div_ceil(self.blocks.pages()) < self.held(area)
+    }
+
+    /// Of the areas with U-blocks on the chip of an area, the one with the smallest share of valid pages among those
+    /// programmed. There is one, because all U-blocks of the chip are in use.
+    pub(super) fn least_utilised(&self, area: AreaId) -> AreaId {
+        let chip = self.shape.chip_of(area) as usize;
+        let pages = |of: AreaId| {
+            let written: u32 = self.of_areas.iter(of.at()).map(|block| self.blocks.written(block)).sum();
+            (of, u64::from(self.valid[of.at()]), u64::from(written))
+        };
+        let least = self.updated.iter(chip).map(pages).reduce(|least, other| {
+            let is_less = other.1 * least.2 < least.1 * other.2;
+            if is_less { other } else { least }
+        });
+        least.expect("an area has a U-block").0
+    }
+
+    /// The block of an area to be emptied next: the one with the fewest valid pages. Not the one that takes survivors,
+    /// unless it is full or has none.
+    pub(super) fn victim(&self, area: AreaId) -> SuperblockId {
+        let takes = self.survivors_block(area);
+        let valid = |block: SuperblockId| self.blocks.valid(block);
+        let candidates = self.of_areas.iter(area.at()).filter(|&block| Some(block) != takes || valid(block) == 0);
+        candidates.min_by_key(|&block| valid(block)).expect("an area with a block to give has several")
+    }
+
+    /// Whether a page of an area's range may be in this block, which is in use.
+    pub(super) fn is_of(&self, block: SuperblockId, area: AreaId) -> bool {
+        self.of_areas.iter(area.at()).any(|own| own == block)
+    }
+
+    /// Checks a loaded state against the loaded array.
+    pub(super) fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
+        self.blocks.check_loaded(nand)?;
+        let mut area_of = vec![AreaId::NONE; self.blocks.total() as usize];
+        let mut updated = vec![0; self.shape.areas as usize];
+        let mut in_use = vec![0; self.in_use.len()];
+        for area in (0..self.shape.areas).map(AreaId) {
+            let chip = self.shape.chip_of(area);
+            let mut blocks = 0;
+            for block in self.of_areas.iter(area.at()) {
+                area_of[block.at()] = area;
+                blocks += 1;
+                if self.blocks.group_of(block) != chip || self.blocks.is_free(block) {
+                    return Err(violation!("superblocks: block {} is free, or on another chip", block.0));
+                }
+            }
+            let (open, survivors) = (self.open[area.at()], self.survivors[area.at()]);
+            let is_own = |block: SuperblockId| block.is_none() || area_of[block.at()] == area;
+            let is_apart = open.is_none() || open != survivors;
+            let most = self.shape.blocks + self.shape.update_blocks;
+            if !is_own(open) || !is_own(survivors) || !is_apart || blocks != self.held(area) || blocks > most {
+                return Err(violation!("superblocks: superblock {} has not the blocks that it counts", area.0));
+            }
+            in_use[chip as usize] += blocks.saturating_sub(self.shape.blocks);
+            updated[area.at()] = u32::from(blocks > self.shape.blocks);
+        }
+        let is_free = |block: u32| self.blocks.is_free(SuperblockId(block));
+        if let Some((block, _)) = (0..).zip(&area_of).find(|&(block, area)| area.is_none() != is_free(block)) {
+            return Err(violation!("superblocks: block {block} is in use without a superblock"));
+        }
+        for chip in 0..self.shape.chips {
+            for area in self.updated.iter(chip as usize) {
+                let Some(left) = updated[area.at()].checked_sub(1).filter(|_| self.shape.chip_of(area) == chip) else {
+                    return Err(violation!("superblocks: superblock {} has no U-block on chip {chip}", area.0));
+                };
+                updated[area.at()] = left;
+            }
+        }
+        if in_use != self.in_use || in_use.iter().any(|&blocks| blocks > self.shape.of_chip) || updated.contains(&1) {
+            return Err(Violation::new("superblocks: the U-blocks in use are not those counted"));
+        }
+        for (page, &lpn) in (0..).map(Spn).zip(&self.reverse).filter(|(_, lpn)| lpn.is_some()) {
+            let block = self.blocks.superblock_of(page);
+            let is_written = page.0 - self.blocks.page(block, 0).0 < self.blocks.written(block);
+            if self.map[lpn.at()] != page || !is_written || area_of[block.at()] != self.shape.area_of(lpn) {
+                return Err(violation!("superblocks: page {} is no copy of logical page {}", page.0, lpn.0));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that map and reverse map agree, and that all counters agree with a recount.
+    pub(super) fn check(&self) -> Result<(), Violation> {
+        let mut valid = vec![0; self.blocks.total() as usize];
+        let mut of_areas = vec![0; self.shape.areas as usize];
+        for (lpn, &page) in (0..).map(Lpn).zip(&self.map).filter(|(_, page)| page.is_some()) {
+            if self.reverse[page.at()] != lpn {
+                return Err(violation!("superblocks: logical page {} is not in page {}", lpn.0, page.0));
+            }
+            valid[self.blocks.superblock_of(page).at()] += 1;
+            of_areas[self.shape.area_of(lpn).at()] += 1;
+        }
+        let is_counted = |block: u32| self.blocks.valid(SuperblockId(block)) == valid[block as usize];
+        match (0..self.blocks.total()).find(|&block| !is_counted(block)) {
+            Some(block) => Err(violation!("superblocks: block {block} has {} valid pages", valid[block as usize])),
+            None if of_areas != self.valid => {
+                Err(Violation::new("superblocks: a superblock has not the valid pages that it counts"))
+            }
+            None => Ok(()),
+        }
+    }
+}
