@@ -68,6 +68,8 @@ pub enum DriveEvent {
     },
     /// The buffer returns sectors of a page.
     ReadBuffered {
+        /// The command.
+        command: CommandId,
         /// The logical page.
         lpn: Lpn,
         /// Mask of the sectors.
@@ -77,6 +79,8 @@ pub enum DriveEvent {
     },
     /// A read of sectors of an unmapped page.
     ReadUnmapped {
+        /// The command.
+        command: CommandId,
         /// The logical page.
         lpn: Lpn,
         /// Mask of the sectors.

@@ -289,7 +289,7 @@ impl Buffered {
     pub(super) fn read(&mut self, now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
         let (mut ready, mut unkept) = (0, 0);
         for (lpn, wanted) in interface.commands.await_pages(id) {
-            let mask = wanted & !self.read_held(lpn, wanted, flash);
+            let mask = wanted & !self.read_held(id, lpn, wanted, flash);
             if mask == 0 {
                 ready += 1;
             } else if let Some(is_ready) = flash.read_cached(id, lpn, mask) {
@@ -297,7 +297,7 @@ impl Buffered {
             } else if flash.ftl().is_mapped(lpn) {
                 unkept += u32::from(!self.read_flash(now, id, lpn, mask, flash));
             } else {
-                interface.read_unmapped(lpn, mask, flash);
+                interface.read_unmapped(id, lpn, mask, flash);
                 ready += 1;
             }
         }
@@ -313,9 +313,9 @@ impl Buffered {
     }
 
     /// Returns the mask of a page's sectors that the buffer holds.
-    fn read_held(&mut self, lpn: Lpn, wanted: u32, flash: &mut Flash) -> u32 {
+    fn read_held(&mut self, id: CommandId, lpn: Lpn, wanted: u32, flash: &mut Flash) -> u32 {
         let Some((slot, held)) = self.buffer.read(lpn, wanted) else { return 0 };
-        flash.tell(|| DriveEvent::ReadBuffered { lpn, mask: held, slot });
+        flash.tell(|| DriveEvent::ReadBuffered { command: id, lpn, mask: held, slot });
         held
     }
 

@@ -27,7 +27,7 @@ pub(super) fn read(now: Ns, id: CommandId, interface: &mut HostInterface, flash:
         } else if flash.ftl().is_mapped(lpn) {
             flash.read(now, id, lpn, mask, None);
         } else {
-            interface.read_unmapped(lpn, mask, flash);
+            interface.read_unmapped(id, lpn, mask, flash);
             ready += 1;
         }
     }

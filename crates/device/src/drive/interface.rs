@@ -127,9 +127,9 @@ impl HostInterface {
 /// Outgoing commands.
 impl HostInterface {
     /// Serves sectors of a read that are not mapped.
-    pub(super) fn read_unmapped(&mut self, lpn: Lpn, mask: u32, flash: &mut Flash) {
+    pub(super) fn read_unmapped(&mut self, id: CommandId, lpn: Lpn, mask: u32, flash: &mut Flash) {
         self.unmapped_read_sectors += u64::from(mask.count_ones());
-        flash.tell(|| DriveEvent::ReadUnmapped { lpn, mask });
+        flash.tell(|| DriveEvent::ReadUnmapped { command: id, lpn, mask });
     }
 
     /// Handles a page of a read that has reached the controller and crosses the link, or a page of a write that is on
@@ -173,7 +173,7 @@ impl HostInterface {
         if flash.ftl().is_mapped(lpn) {
             flash.read(now, id, lpn, mask, None);
         } else {
-            self.read_unmapped(lpn, mask, flash);
+            self.read_unmapped(id, lpn, mask, flash);
             self.page_done(now, id, flash);
         }
     }

@@ -70,8 +70,8 @@ fn verify(verifier: &mut Verifier, event: &Event) {
     match *event {
         Event::Flash(flash) => verifier.flash(&flash),
         Event::Drive(event) => match event {
-            DriveEvent::ReadBuffered { lpn, mask, slot } => oracle.read_buffered(lpn, mask, slot),
-            DriveEvent::ReadUnmapped { lpn, mask } => oracle.read_unmapped(lpn, mask),
+            DriveEvent::ReadBuffered { lpn, mask, slot, .. } => oracle.read_buffered(lpn, mask, slot),
+            DriveEvent::ReadUnmapped { lpn, mask, .. } => oracle.read_unmapped(lpn, mask),
             DriveEvent::ReadFlash { lpn, mask, slot, .. } => oracle.read_flash(lpn, mask, slot),
             DriveEvent::ReadAhead { lpn, slot } => oracle.read_flash(lpn, 0, Some(slot)),
             DriveEvent::ReadCached { lpn, mask, slot, .. } => oracle.read_buffered(lpn, mask, slot),

@@ -1,0 +1,19 @@
+//! Live drives: a simulated drive with data in it, and clients that wait for its requests.
+//!
+//! ```text
+//! client threads -> Server (clock and locks) -> LiveDrive (requests and data) -> flashloom_device::Engine (the model)
+//! ```
+//!
+//! A [`LiveDrive`] is a bare [`Engine`](flashloom_device::Engine) whose reads return what was written. Its data lies
+//! with the physical pages, as an observer of the flash operations (`contents.rs`), so that a policy which loses a page
+//! loses its data. It is stepped like an engine, and knows no other clock than the model's.
+
+mod contents;
+mod drive;
+mod frames;
+mod log;
+#[cfg(test)]
+mod tests;
+
+pub use drive::{Command, Ended, LiveDrive};
+pub use frames::Memory;

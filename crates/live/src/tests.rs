@@ -1,0 +1,342 @@
+//! Drives with data against a plain array of bytes.
+//!
+//! Strategy: a drive of some dozen blocks, which collects garbage soon, under every mapping of the registry, with and
+//! without a write buffer, and with what else moves data: caches of reads, an SLC cache, programs that fail. Random
+//! writes, writes of zeros, discards, flushes and reads, several at once and never two on the same sectors if one of
+//! them writes; now and then the drive rests and works in the background. Every read is compared byte for byte, and at
+//! the end the whole drive is. The checks of a verified run go along. The seed is in the message of what fails.
+
+use std::fs::File;
+use std::ops::Range;
+
+use flashloom_device::Engine;
+use flashloom_experiment::config::{Catalog, Experiment, Source};
+use flashloom_experiment::registry::Registry;
+use flashloom_experiment::run::{self, Prepared, Quiet};
+use flashloom_units::{MS, Prng};
+
+use crate::frames::SECTOR;
+use crate::{Command, Ended, LiveDrive, Memory};
+
+const DRIVE: &str = "
+[workload]
+kind = \"synthetic\"
+
+[host]
+scheduler = \"noop\"
+merging = false
+nr_requests = 8
+queue_depth = 8
+
+[device]
+channels = 2
+ways = 1
+dies = 1
+planes = 1
+blocks = 40
+pages = 16
+page_size = \"4KiB\"
+over_provisioning = 0.6
+
+[buffer]
+capacity = \"64KiB\"
+
+[ftl]
+dftl.cache = \"1KiB\"
+sftl.cache = \"8KiB\"
+bast.log_blocks = 4
+fast.log_blocks = 4
+last.log_blocks = 4
+last.sequential_log_blocks = 1
+sast.log_blocks = 4
+kast.log_blocks = 4
+mcsplit.log_blocks = 4
+
+[run]
+precondition = \"fill\"
+fill = 0.5
+";
+
+fn experiment(sets: &[&str]) -> Experiment {
+    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+    let source = Source::text("drive.toml", DRIVE);
+    Experiment::from_source(&Catalog::builtin(), source, &sets, None).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+fn engine(experiment: &Experiment) -> Engine {
+    Prepared::new(experiment).expect("sound").engine(0, true).expect("it ages")
+}
+
+/// A command that is outstanding.
+struct Running {
+    cookie: u32,
+    sectors: Range<u64>,
+    /// What a read has to find.
+    expected: Option<Vec<u8>>,
+}
+
+/// A drive beside the array that it has to agree with.
+struct Pair {
+    drive: LiveDrive,
+    bytes: Vec<u8>,
+    page_sectors: u64,
+    running: Vec<Running>,
+    wrong: Option<String>,
+    failed: u64,
+}
+
+impl Pair {
+    fn new(engine: Engine, limit_bytes: u64) -> Self {
+        let page_sectors = u64::from(engine.nand().geometry().sectors_per_page());
+        let memory = Memory { limit_bytes, folder: std::env::temp_dir() };
+        let drive = LiveDrive::new(engine, memory).expect("events are kept");
+        let bytes = vec![0; drive.capacity_sectors() as usize * SECTOR];
+        let running = Vec::new();
+        Self { drive, bytes, page_sectors, running, wrong: None, failed: 0 }
+    }
+
+    fn part(&mut self, sectors: &Range<u64>) -> &mut [u8] {
+        &mut self.bytes[sectors.start as usize * SECTOR..sectors.end as usize * SECTOR]
+    }
+
+    /// Submits a random command on sectors that nothing else is outstanding on.
+    fn submit(&mut self, prng: &mut Prng) {
+        let capacity = self.drive.capacity_sectors();
+        // Half of all commands go to a sixteenth of the drive.
+        let span = if prng.chance(0.5) { capacity / 16 } else { capacity };
+        let lba = prng.below(span - 64);
+        let longest = if prng.chance(0.2) { 64 } else { 12 };
+        let sectors = lba..lba + 1 + prng.below(longest);
+        let count = (sectors.end - sectors.start) as u32;
+        if self.running.iter().any(|other| other.sectors.start < sectors.end && sectors.start < other.sectors.end) {
+            return;
+        }
+        let (mut expected, fua) = (None, prng.chance(0.1));
+        let data: Vec<u8>;
+        let command = match prng.below(20) {
+            0..=8 => {
+                let mark = prng.below(255) as u8 + 1;
+                data = (0..count as usize * SECTOR).map(|at| mark.wrapping_add((at / SECTOR) as u8)).collect();
+                self.part(&sectors).copy_from_slice(&data);
+                Command::Write { lba, data: &data, fua }
+            }
+            9..=10 => {
+                self.part(&sectors).fill(0);
+                Command::WriteZeros { lba, sectors: count, fua }
+            }
+            11..=12 => {
+                let page = self.page_sectors;
+                let whole = lba.next_multiple_of(page)..sectors.end / page * page;
+                if !whole.is_empty() {
+                    self.part(&whole).fill(0);
+                }
+                Command::Discard { lba, sectors: count }
+            }
+            13 => Command::Flush,
+            _ => {
+                expected = Some(self.part(&sectors).to_vec());
+                Command::Read { lba, sectors: count }
+            }
+        };
+        let cookie = self.drive.submit(command).expect("it is within the drive").expect("there is room");
+        self.running.push(Running { cookie, sectors, expected });
+    }
+
+    fn step(&mut self) {
+        let next_ns = self.drive.next_event_ns().expect("commands are outstanding, so an event is pending");
+        self.drive.advance_to(next_ns).expect("time goes on");
+        self.take_ended();
+    }
+
+    fn take_ended(&mut self) {
+        while let Some(Ended { cookie, status }) = self.drive.take_ended() {
+            let at = self.running.iter().position(|running| running.cookie == cookie).expect("it was outstanding");
+            let Running { sectors, expected, .. } = self.running.swap_remove(at);
+            let mut data = vec![0xee; if status.is_done() { expected.as_ref().map_or(0, Vec::len) } else { 0 }];
+            self.drive.finish(cookie, &mut data);
+            self.failed += u64::from(!status.is_done());
+            let is_wrong = status.is_done() && expected.is_some_and(|expected| expected != data);
+            if is_wrong && self.wrong.is_none() {
+                self.wrong = Some(format!("sectors {sectors:?} at {} ns", self.drive.engine().now_ns()));
+            }
+        }
+    }
+
+    /// Waits for all commands.
+    fn drain(&mut self) {
+        while self.drive.outstanding() > 0 {
+            self.step();
+        }
+    }
+
+    fn run(&mut self, prng: &mut Prng, commands: u32) {
+        for _ in 0..commands {
+            while self.running.len() as u64 > prng.below(8) {
+                self.step();
+            }
+            if prng.chance(0.01) {
+                self.drain();
+                let rest_ns = self.drive.engine().now_ns() + prng.below(300) * MS;
+                self.drive.advance_to(rest_ns).expect("time goes on");
+            }
+            self.submit(prng);
+        }
+        self.drain();
+    }
+
+    /// Reads the whole drive, and lets its work end.
+    fn end(&mut self) -> Result<(), String> {
+        let capacity = self.drive.capacity_sectors();
+        for lba in (0..capacity).step_by(64) {
+            let sectors = lba..capacity.min(lba + 64);
+            let command = Command::Read { lba, sectors: (sectors.end - lba) as u32 };
+            let cookie = self.drive.submit(command).expect("it is within the drive").expect("there is room");
+            let expected = Some(self.part(&sectors).to_vec());
+            self.running.push(Running { cookie, sectors, expected });
+            self.drain();
+        }
+        while !self.drive.engine().is_idle() {
+            self.step();
+        }
+        self.drive.check_data().map_err(|violation| violation.to_string())?;
+        self.wrong.take().map_or(Ok(()), Err)
+    }
+}
+
+/// Names of all mappings, each with and without a buffer.
+fn mappings() -> impl Iterator<Item = [String; 2]> {
+    let registry = Registry::builtin();
+    let names: Vec<&str> = registry.mappings.specs().map(|spec| spec.name).collect();
+    names.into_iter().flat_map(|name| {
+        ["64KiB", "0B"].map(|capacity| [format!("ftl.mapping={name}"), format!("buffer.capacity={capacity}")])
+    })
+}
+
+/// Random commands on a drive with these settings. Returns the drive, and what was wrong.
+fn compare(sets: &[&str], seed: u64, limit_bytes: u64, prepare: impl Fn(&mut Pair)) -> (Pair, Result<(), String>) {
+    let experiment = experiment(sets);
+    let mut pair = Pair::new(engine(&experiment), limit_bytes);
+    prepare(&mut pair);
+    pair.run(&mut Prng::new(seed), 6_000);
+    let outcome = pair.end();
+    (pair, outcome)
+}
+
+/// Commands on a drive that has to move pages, and to return every byte that was written.
+fn agree(sets: &[&str], seed: u64, limit_bytes: u64) {
+    let (pair, outcome) = compare(sets, seed, limit_bytes, |_| ());
+    outcome.unwrap_or_else(|wrong| panic!("{sets:?}, seed {seed}: {wrong}"));
+    let experiment = experiment(sets);
+    let result = run::result(&experiment.variants[0].config, pair.drive.engine()).expect("everything adds up");
+    assert!(result.ftl.page_copies > 200 && pair.failed == 0, "{sets:?}: {} copies", result.ftl.page_copies);
+}
+
+#[test]
+fn every_mapping_returns_what_was_written_byte_for_byte() {
+    for (seed, sets) in (1..).zip(mappings()) {
+        agree(&sets.each_ref().map(String::as_str), seed, u64::MAX);
+    }
+}
+
+#[test]
+fn data_beyond_the_limit_of_memory_is_returned_from_the_file() {
+    for limit_bytes in [0, 1 << 20] {
+        let experiment = experiment(&[]);
+        let mut pair = Pair::new(engine(&experiment), limit_bytes);
+        pair.run(&mut Prng::new(7), 3_000);
+        let (in_memory, in_file) = pair.drive.data_bytes();
+        assert!(in_memory <= limit_bytes && in_file > 1 << 20, "{in_memory} bytes in memory, {in_file} in the file");
+        pair.end().expect("the same data");
+    }
+}
+
+#[test]
+fn data_goes_wherever_else_pages_go() {
+    for (seed, sets) in (100..).zip([
+        &["buffer.order=cflru", "buffer.capacity=128KiB"][..],
+        &["device.read_cache=256KiB", "device.readahead_pages=8"],
+        &["buffer.order=block-lru", "buffer.block-lru.padding=true", "ftl.mapping=fast"],
+        &["ftl.slc_cache=static", "device.slc_read_time=20us", "device.slc_program_time=100us"],
+        &["device.copyback=true", "ftl.gc=fifo", "buffer.capacity=0B"],
+        &["device.page_size=16KiB", "device.blocks=24"],
+        &["device.page_size=512B", "device.multi_plane=aligned", "device.planes=2"],
+    ]) {
+        agree(sets, seed, u64::MAX);
+    }
+}
+
+#[test]
+fn data_survives_programs_that_fail() {
+    let (pair, outcome) = compare(&["device.program_failures=0.0005"], 3, u64::MAX, |_| ());
+    outcome.expect("the same data");
+    assert_eq!(pair.failed, 0);
+    assert!(pair.drive.engine().outcome().counts.failed_programs.iter().sum::<u64>() > 3);
+}
+
+/// A drive that wears out fails commands, and never returns data that nobody wrote; it ends all that it accepted.
+#[test]
+fn a_worn_out_drive_fails_commands_and_keeps_its_data() {
+    let sets = ["device.program_failures=0.01", "buffer.capacity=0B"];
+    let (pair, _) = compare(&sets, 5, u64::MAX, |_| ());
+    assert!(pair.drive.engine().is_worn_out() && pair.failed > 100, "{} failed", pair.failed);
+}
+
+/// The null: contents that leave the data of a copied page behind are found, under every mapping.
+#[test]
+fn a_drive_that_forgets_the_data_of_copies_is_found() {
+    for (seed, sets) in (1..).zip(mappings()) {
+        let sets = sets.each_ref().map(String::as_str);
+        let (_, outcome) = compare(&sets, seed, u64::MAX, |pair| pair.drive.forget_copies());
+        assert!(outcome.is_err(), "{sets:?}");
+    }
+}
+
+#[test]
+fn commands_that_are_not_within_the_drive_are_refused_and_leave_nothing_behind() {
+    let mut drive = Pair::new(engine(&experiment(&[])), u64::MAX).drive;
+    let end = drive.capacity_sectors();
+    for command in [
+        Command::Read { lba: end, sectors: 1 },
+        Command::Write { lba: end - 1, data: &[1; 2 * SECTOR], fua: false },
+        Command::Discard { lba: u64::MAX, sectors: u32::MAX },
+        Command::Write { lba: 0, data: &[], fua: false },
+    ] {
+        drive.submit(command).expect_err("it is refused");
+    }
+    assert_eq!(drive.data_bytes(), (0, 0));
+    let taken = (0..9).map(|lba| drive.submit(Command::Read { lba, sectors: 1 }).expect("sound"));
+    assert_eq!(taken.filter(Option::is_some).count(), 8, "host.nr_requests");
+}
+
+/// What a drive served, replayed from its log by a run: the same result, in all that the two can have in common.
+fn replayed(sets: &[&str], seed: u64) {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path().join("log.csv");
+    let log = File::create(&path).expect("there is room");
+    let (mut pair, outcome) = compare(sets, seed, u64::MAX, |pair| {
+        pair.drive.log_to(Box::new(log.try_clone().expect("a file has handles"))).expect("it is written")
+    });
+    outcome.expect("the same data");
+    pair.drive.finish_log().expect("it is written");
+    let served = run::result(&experiment(sets).variants[0].config, pair.drive.engine()).expect("everything adds up");
+    let path = format!("workload.path={}", path.display());
+    let replay = [sets, &["workload.kind=trace", &path]].concat();
+    let replay = experiment(&replay);
+    let replayed = Prepared::new(&replay).expect("the log is a trace").run(true, &Quiet, &mut []).expect("it runs");
+    let json = |result: &flashloom_experiment::result::RunResult| {
+        let mut json = serde_json::to_value(result).expect("numbers and names");
+        let parts = json.as_object_mut().expect("a result has parts");
+        parts.retain(|part, _| !["config", "run", "provenance", "hints"].contains(&&**part));
+        format!("{json:#}").lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (served, replayed) = (json(&served), json(&replayed.result));
+    let differs = served.iter().zip(&replayed).find(|(served, replayed)| served != replayed);
+    assert!(differs.is_none() && served.len() == replayed.len(), "{sets:?}, seed {seed}: {differs:?}");
+}
+
+#[test]
+fn a_log_that_is_replayed_gives_the_same_account_under_every_mapping() {
+    for (seed, sets) in (1..).zip(mappings()) {
+        replayed(&sets.each_ref().map(String::as_str), seed);
+    }
+}
