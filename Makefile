@@ -151,8 +151,9 @@ budgets: ## Writes these budgets, and the tables of docs/costs.md, anew.
 	$(COUNT)
 
 # With this feature dependencies are those that `lint` has checked.
-docs: ## Builds the documentation of the code; a warning is an error.
+docs: ## Builds the documentation of the code, where a warning is an error; checks pages that a report is told on.
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --features flashloom-python/as-in-tests
+	docs/reproduction/which_ftl.py --check
 
 # The pages are those of docs/. linkchecker follows every link and heading offline; it installs in seconds, where a
 # checker in Rust takes minutes to build. What the examples of the documents say, tests hold against the program.

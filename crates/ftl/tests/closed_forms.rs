@@ -118,4 +118,6 @@ fn the_memory_of_tables_is_what_their_entries_take() {
         assert_eq!(memory(mapping, &logs), Some(blocks), "{mapping}");
     }
     assert_eq!(memory("last", &logs), Some(blocks + 4 * 8 * 16), "and when each was written");
+    // Of 64 physical blocks, and 64 page tables of four entries: superblocks of 64 pages have three levels of two bits.
+    assert_eq!(memory("superblock-ftl", &[("tables", Value::Count(64))]), Some(4 * 64 + 64 * 4 * 4));
 }

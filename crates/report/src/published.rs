@@ -47,6 +47,7 @@ papers! {
     "together": [
         "stack.toml", "future-cave.toml", "future-kast.toml", "future-slap.toml",
     ],
+    "related": ["stack.toml"],
 }
 
 /// One paper: its figures and the experiments that repeat them.

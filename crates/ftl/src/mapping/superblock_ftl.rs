@@ -49,7 +49,7 @@ use flashloom_units::{Statistic, Unit, Value, Violation, params, violation};
 use super::log_block::{Costs, Spn, SuperblockId};
 use super::{Mapping, MappingExtras, Profile};
 use crate::setup::{Context, Site};
-use crate::{FtlReport, PageWrite, Preemption, Space};
+use crate::{ADDRESS_BYTES, FtlReport, PageWrite, Preemption, Space};
 use blocks::{AreaId, AreaShape, Areas};
 use tables::{LEVELS, Tables};
 
@@ -384,7 +384,8 @@ impl Mapping for SuperblockFtl {
     }
 
     fn report(&self) -> FtlReport {
-        self.report.clone()
+        let of_blocks = ADDRESS_BYTES * u64::from(self.areas.blocks.total());
+        FtlReport { memory_bytes: Some(of_blocks + self.tables.memory_bytes()), ..self.report.clone() }
     }
 
     fn reset_report(&mut self) {

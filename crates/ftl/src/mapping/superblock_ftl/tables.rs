@@ -8,6 +8,7 @@ use flashloom_units::{Lists, Violation, violation};
 use serde::{Deserialize, Serialize};
 
 use super::blocks::{AreaId, AreaShape, Areas};
+use crate::ADDRESS_BYTES;
 use crate::mapping::log_block::{Spn, SuperblockId, Superblocks};
 use crate::mapping::translation::{Frame, Loads};
 
@@ -94,6 +95,13 @@ impl Tables {
             loads: Loads::new(tables),
             report: TableReport::default(),
         }
+    }
+
+    /// Bytes of the page tables in memory, when all of them are in use.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        let all = self.levels[2].newest.len() as u64;
+        let most = u64::from(self.most) * self.count.len() as u64;
+        ADDRESS_BYTES * (most.min(all) << self.levels[2].shift)
     }
 
     /// The tables on the path to a page, from the root.

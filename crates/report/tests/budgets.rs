@@ -1,0 +1,74 @@
+//! The settings of the report `related` follow from its budgets: each FTL has what fits the budget and the spare blocks,
+//! and no more fits; and what the results say of their memory is within it.
+
+use std::collections::BTreeMap;
+
+use flashloom_report::published::Paper;
+use serde_json::Value;
+
+/// The drive of `experiments/papers/related/stack.toml`: chips, pages of a block, entries of a page of the map.
+const CHIPS: u64 = 4;
+const PAGES: u64 = 128;
+const ENTRIES: u64 = 1_024;
+
+/// Logical pages, and the spare blocks of a chip for log blocks, by spare space in percent.
+const DRIVES: [(&str, u64, u64); 2] = [("7", 489_988, 65), ("25", 419_430, 203)];
+
+/// A budget by its name: the share of the bytes of a page map.
+const BUDGETS: [(&str, u64); 3] = [("64th", 64), ("8th", 8), ("all", 1)];
+
+/// Log blocks of a chip (or of a group of `width` of them) whose tables of `a_page` bytes a page fit.
+fn log_blocks(budget: u64, logical_pages: u64, width: u64, a_page: u64, spare: u64) -> u64 {
+    let block_map = 4 * logical_pages.div_ceil(PAGES * width);
+    let fitting = (budget - block_map) / (4 + a_page * PAGES * width);
+    (fitting * width / CHIPS).min(spare)
+}
+
+#[test]
+fn every_ftl_has_as_much_as_fits_its_budget() {
+    let paper = Paper::named("related").expect("it is a report");
+    let mut seen = 0;
+    for (spare, logical_pages, spare_blocks) in DRIVES {
+        for (name, share) in BUDGETS {
+            let budget = 4 * logical_pages / share;
+            let cache = budget - 4 * logical_pages.div_ceil(ENTRIES);
+            for study in &paper.experiments {
+                let Some(mapping) = study.name.strip_suffix(&format!("-{name}-{spare}")) else { continue };
+                let set: BTreeMap<&str, &str> = study.set.iter().filter_map(|one| one.split_once('=')).collect();
+                let log_blocks = |width, a_page| log_blocks(budget, logical_pages, width, a_page, spare_blocks);
+                let (key, expected) = match mapping {
+                    "dftl" | "sftl" => ("cache", if share == 1 { cache } else { cache / 8 * 8 }),
+                    "bast" | "fast" | "sast" | "kast" => ("log_blocks", log_blocks(1, 4)),
+                    "mcsplit" => ("log_blocks", log_blocks(CHIPS, 4)),
+                    "last" => ("log_blocks", log_blocks(1, 8)),
+                    other => panic!("{other}: say here what its memory is"),
+                };
+                let found = set[format!("ftl.{mapping}.{key}").as_str()].trim_end_matches('B');
+                assert_eq!(found, expected.to_string(), "{}", study.name);
+                seen += 1;
+            }
+        }
+    }
+    assert_eq!(seen, paper.experiments.iter().filter(|study| study.name.contains("th-")).count() / 2 * 3);
+}
+
+#[test]
+fn no_result_takes_more_memory_than_its_budget() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reproduction/results/related.json");
+    let report: Value = serde_json::from_str(&std::fs::read_to_string(path).expect("it is there")).expect("JSON");
+    let mut seen = 0;
+    for table in report["tables"].as_array().expect("a list") {
+        if table["columns"][0] != "memory, percent of a page map" {
+            continue;
+        }
+        for line in table["lines"].as_array().expect("a list") {
+            let (name, percent) = (line["experiment"].as_str().expect("a name"), &line["figures"][0]["mean"]);
+            let share = BUDGETS.iter().find(|(budget, _)| name.contains(&format!("-{budget}-")));
+            let most = 100.0 / share.map_or(1, |&(_, share)| share) as f64;
+            let percent = percent.as_f64().expect("a number");
+            assert!(percent > 0.0 && percent <= most * (1.0 + 1e-9), "{name}: {percent} of {most}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 0);
+}

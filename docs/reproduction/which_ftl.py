@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Writes the tables of docs/which-ftl.md and the picture beside it, from the report `related`.
+
+    docs/reproduction/which_ftl.py            writes both
+    docs/reproduction/which_ftl.py --check    fails if they are not what the report says
+
+Figures are those of the report's tables: means over five replicates. Those over recordings are geometric means of the
+quotients to the page map.
+"""
+
+import json
+import math
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent.parent
+REPORT = DOCS / "reproduction" / "results" / "related.json"
+PAGE = DOCS / "which-ftl.md"
+PICTURE = DOCS / "images" / "which-ftl.svg"
+MARKS = "<!-- tables -->\n", "<!-- end of tables -->\n"
+
+# Titles of the report's tables begin with the budget, and go on with the spare space.
+BUDGETS = {"1/64": "A sixty-fourth", "1/8": "An eighth", "all": "All"}
+SPARE = {"7": "7 % of spare space", "25": "25 % of spare space"}
+RATE, LONGEST = "requests a second", "longest request in ms"
+
+
+class Figures:
+    """The figures of a report, by spare space, budget, figure, FTL and recording."""
+
+    def __init__(self, report):
+        self.recordings, self.ftls = [], []
+        self.means, self.memory = {}, {}
+        for table in report["tables"]:
+            for spare, of_spare in SPARE.items():
+                for budget, of_budget in BUDGETS.items():
+                    for figure in (RATE, LONGEST):
+                        title = f"{of_budget} of the memory of a page map, {of_spare}: {figure}"
+                        if table["title"] == title:
+                            self._add(table, (spare, budget, figure))
+                if table["title"].startswith("Every FTL") and of_spare in table["title"]:
+                    self._add_memory(table, spare)
+
+    def _add(self, table, key):
+        self.recordings = table["columns"]
+        self.ftls = [ftl_of(line["experiment"]) for line in table["lines"]]
+        for line in table["lines"]:
+            for recording, figure in zip(table["columns"], line["figures"], strict=True):
+                self.means[*key, ftl_of(line["experiment"]), recording] = figure and figure["mean"]
+
+    def _add_memory(self, table, spare):
+        for line in table["lines"]:
+            self.memory[spare, line["experiment"]] = line["figures"][0]["mean"]
+
+    def to_page_map(self, spare, budget, figure, ftl):
+        """Geometric mean over the recordings of the quotient to the page map."""
+        logs = []
+        for recording in self.recordings:
+            ours = self.means[spare, budget, figure, ftl, recording]
+            page = self.means[spare, budget, figure, "page", recording]
+            if ours and page:
+                logs.append(math.log(ours / page))
+        return math.exp(sum(logs) / len(logs))
+
+
+def ftl_of(experiment):
+    return experiment.split("-")[0]
+
+
+def memory_share(figures, spare, budget, ftl):
+    names = {"1/64": "64th", "1/8": "8th", "all": "all"}
+    return figures.memory[spare, f"{ftl}-{names[budget]}-{spare}"]
+
+
+def number(value):
+    if value >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def overview(figures, spare):
+    """For each FTL and budget: memory, throughput and longest request, over all recordings."""
+    budgets = list(BUDGETS)
+    heads = [f"{what}, {budget}" for what in ("memory %", "throughput", "longest") for budget in budgets]
+    lines = ["| FTL | " + " | ".join(heads) + " |", "| --- |" + " ---: |" * len(heads)]
+    for ftl in figures.ftls[1:]:
+        row = [f"{memory_share(figures, spare, budget, ftl):.1f}" for budget in budgets]
+        for figure in (RATE, LONGEST):
+            row += [number(figures.to_page_map(spare, budget, figure, ftl)) for budget in budgets]
+        lines.append(f"| `{ftl}` | " + " | ".join(row) + " |")
+    return lines
+
+
+def best(figures, spare, budget, figure):
+    """For each recording: the page map's figure, the FTLs within 1 % of the best of the others, and the best."""
+    lines = []
+    for recording in figures.recordings:
+        ftls = figures.ftls[1:]
+        values = {ftl: figures.means[spare, budget, figure, ftl, recording] for ftl in ftls}
+        values = {ftl: value for ftl, value in values.items() if value is not None}
+        choose = max if figure == RATE else min
+        top = choose(values.values())
+        near = [ftl for ftl, value in values.items() if abs(value - top) <= 0.01 * top]
+        shown = "all" if len(near) == len(ftls) else ", ".join(f"`{ftl}`" for ftl in near)
+        lines.append((recording, figures.means[spare, budget, figure, "page", recording], shown, top))
+    return lines
+
+
+def choice(figures, spare, figure):
+    heads = " | ".join(f"{budget} | its {figure.split(' in ')[0].split(' a ')[0]}" for budget in BUDGETS)
+    lines = [f"| recording | page map | {heads} |", "| --- | ---: |" + " --- | ---: |" * len(BUDGETS)]
+    columns = [best(figures, spare, budget, figure) for budget in BUDGETS]
+    for cells in zip(*columns, strict=True):
+        row = [cells[0][0], number(cells[0][1])]
+        for _, _, shown, top in cells:
+            row += [shown, number(top)]
+        lines.append("| " + " | ".join(row) + " |")
+    return lines
+
+
+def tables(figures):
+    parts = []
+    for spare, words in SPARE.items():
+        parts += [f"### With {words}", "", "Over all recordings, beside a page map that is whole in memory:", ""]
+        parts += [*overview(figures, spare), ""]
+        for figure in (RATE, LONGEST):
+            parts += [f"{figure[0].upper()}{figure[1:]}, and the FTLs within 1 % of the best with each budget:", ""]
+            parts += [*choice(figures, spare, figure), ""]
+    return "\n".join(parts) + "\n"
+
+
+COLOURS = ["#0b6e99", "#c2571a", "#3d8b37", "#8a4fbf", "#b8860b", "#c0392b", "#16a085", "#5d6d7e", "#d16ba5", "#7f8c2a"]
+
+
+def panel(figures, figure, left, title, is_log):
+    """One panel: a line for each FTL over the budgets; 260 by 240, its left edge at `left`."""
+    spare, width, height, top = "7", 240, 230, 60
+    values = {
+        ftl: [figures.to_page_map(spare, budget, figure, ftl) for budget in BUDGETS] for ftl in figures.ftls[1:]
+    }
+    everything = [value for of in values.values() for value in of] + [1.0]
+    scale = math.log10 if is_log else float
+    low, high = (scale(end) for end in ((min(everything), max(everything)) if is_log else (0.0, max(everything))))
+
+    def x(at):
+        return left + width * at / (len(BUDGETS) - 1)
+
+    def y(value):
+        return top + height * (1 - (scale(value) - low) / (high - low))
+
+    out = [f'<text class="title" x="{left}" y="{top - 26}">{title}</text>']
+    out.append(f'<path class="axis" d="M{left} {top}v{height}h{width}"/>')
+    for at, budget in enumerate(BUDGETS):
+        out.append(f'<text class="tick" text-anchor="middle" x="{x(at):.1f}" y="{top + height + 18}">{budget}</text>')
+    ticks = [10.0**power for power in range(math.ceil(low), math.floor(high) + 1)] if is_log else [0.25, 0.5, 0.75, 1.0]
+    for tick in ticks:
+        out.append(f'<path class="grid" d="M{left} {y(tick):.1f}h{width}"/>')
+        out.append(f'<text class="tick" text-anchor="end" x="{left - 6}" y="{y(tick) + 4:.1f}">{tick:g}</text>')
+    for (ftl, line), colour in zip(values.items(), COLOURS, strict=False):
+        points = " ".join(f"{x(at):.1f},{y(value):.1f}" for at, value in enumerate(line))
+        out.append(f'<polyline stroke="{colour}" points="{points}"><title>{ftl}</title></polyline>')
+        out += [
+            f'<circle fill="{colour}" cx="{x(at):.1f}" cy="{y(value):.1f}" r="3"/>' for at, value in enumerate(line)
+        ]
+    return out
+
+
+def picture(figures):
+    out = [
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 340" role="img" aria-labelledby="title description">',
+        '  <title id="title">Throughput and longest request by memory</title>',
+        '  <desc id="description">A line for each FTL over three budgets of memory, beside a page map: geometric means',
+        "    over the recordings, with 7 % of spare space.</desc>",
+        "  <style>",
+        '    svg { font-family: system-ui, "Segoe UI", "DejaVu Sans", sans-serif;',
+        "      --ink: #17202c; --quiet: #4c5867; --edge: #c3cad4; }",
+        "    @media (prefers-color-scheme: dark) { svg { --ink: #eef1f5; --quiet: #b4bfcd; --edge: #3b4554; } }",
+        "    .title { font-size: 14px; font-weight: 600; fill: var(--ink); }",
+        "    .tick, .name { font-size: 12.5px; fill: var(--quiet); }",
+        "    .axis { stroke: var(--quiet); fill: none; } .grid { stroke: var(--edge); }",
+        "    polyline { stroke-width: 2; fill: none; }",
+        "  </style>",
+    ]
+    out += panel(figures, RATE, 46, "Requests a second, of the page map's", False)
+    out += panel(figures, LONGEST, 350, "Longest request, times the page map's", True)
+    for at, (ftl, colour) in enumerate(zip(figures.ftls[1:], COLOURS, strict=False)):
+        y = 66 + 22 * at
+        out.append(f'<path stroke="{colour}" stroke-width="3" d="M620 {y}h18"/>')
+        out.append(f'<text class="name" x="644" y="{y + 4}">{ftl}</text>')
+    out.append('<text class="tick" x="46" y="330">memory, as a share of the page map&#39;s</text>')
+    return "\n".join([*out, "</svg>"]) + "\n"
+
+
+def main():
+    figures = Figures(json.loads(REPORT.read_text()))
+    page = PAGE.read_text()
+    before, rest = page.split(MARKS[0])
+    _, after = rest.split(MARKS[1])
+    wanted = {PAGE: f"{before}{MARKS[0]}\n{tables(figures)}{MARKS[1]}{after}", PICTURE: picture(figures)}
+    if sys.argv[1:] == ["--check"]:
+        other = [path.name for path, text in wanted.items() if not path.exists() or path.read_text() != text]
+        sys.exit(f"{', '.join(other)}: not what the report says: {Path(__file__).name} writes them" if other else 0)
+    for path, text in wanted.items():
+        path.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
