@@ -467,12 +467,15 @@ struct Reading {
     /// Leave out and report lines that cannot be read.
     #[arg(long)]
     skip_bad_lines: bool,
+    /// Read the requests of one device of a recording of several, by its number there.
+    #[arg(long, value_name = "N")]
+    device: Option<u32>,
 }
 
 impl Reading {
     fn options(&self, format: Option<Format>) -> TraceOptions {
-        let Self { event, sort, skip_bad_lines } = *self;
-        TraceOptions { format, event, completions: false, sort, skip_bad_lines }
+        let Self { event, sort, skip_bad_lines, device } = *self;
+        TraceOptions { format, event, completions: false, sort, skip_bad_lines, device }
     }
 }
 

@@ -47,7 +47,10 @@ impl Recording {
         let formats: Vec<&str> = Format::CHOICES.iter().map(|choice| choice.name).collect();
         let format = format.map(|name| named(py, "format", name, Format::named(name), &formats)).transpose()?;
         let event = named(py, "event", event, Event::named(event), &["queue", "issue"])?;
-        Ok(Self { path, options: TraceOptions { format, event, completions: false, sort, skip_bad_lines } })
+        Ok(Self {
+            path,
+            options: TraceOptions { format, event, completions: false, sort, skip_bad_lines, device: None },
+        })
     }
 
     /// Summarises it, as JSON.

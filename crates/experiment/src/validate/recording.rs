@@ -234,7 +234,7 @@ fn unsound(scan: &RecordedLatencies) -> Option<Refusal> {
         let shown: Vec<_> = by_requests.iter().take(4).map(of).collect();
         let more = if by_requests.len() > 4 { ", .." } else { "" };
         let found = format!("requests of {} devices: {}{more}", devices.len(), shown.join(", "));
-        let help = "one device is simulated: keep the lines of one in a file of its own";
+        let help = "one device is simulated: `--set workload.device=N` chooses it";
         return Some(Refusal::new(found, "the requests of one device").help(help));
     }
     if let Some(pairs) = scan.pairs {

@@ -158,6 +158,24 @@ mod tests {
     }
 
     #[test]
+    fn one_device_is_read_with_its_own_beginning_and_its_own_order() {
+        let text = "timestamp_ns,op,lba,sectors,latency_ns,device\n7,R,0,8,100,1\n9,R,8,8,50,0\n8,R,64,8,200,1\n";
+        for sort in [false, true] {
+            let options = TraceOptions { device: Some(1), sort, ..TraceOptions::default() };
+            let read = scan(text, &options).unwrap();
+            assert_eq!((read.requests, read.latencies.sum(), read.duration_ns), (2, 300, 201));
+            let problem = scan(text, &TraceOptions { device: Some(5), ..options }).unwrap_err();
+            assert_eq!(problem.refusal.found, "holds no request of device 5");
+            assert_eq!(problem.refusal.expected, "the number of a device of the recording: 0, 1");
+        }
+        assert!(scan(text, &TraceOptions::default()).is_err(), "the times of both go back");
+        let events = "8,0 1 1 0.001 7 D W 0 + 8 [a]\n8,16 1 2 0.002 7 D W 0 + 8 [a]\n8,16 1 3 0.0025 0 C W 0 + 8 [0]\n\
+                      8,0 1 4 0.004 0 C W 0 + 8 [0]\n";
+        let second = scan(events, &TraceOptions { device: Some(1), ..completions() }).unwrap();
+        assert_eq!((second.requests, second.latencies.sum()), (1, 500_000));
+    }
+
+    #[test]
     fn lone_reads_are_those_elsewhere_while_nothing_is_outstanding() {
         let text = "timestamp_ns,op,lba,sectors,latency_ns\n0,R,0,8,100\n100,R,8,8,100\n300,R,64,8,70\n310,R,0,8,100\n\
                     500,W,0,8,10\n";

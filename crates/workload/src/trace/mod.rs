@@ -16,6 +16,7 @@ pub(crate) mod record;
 mod replicate;
 pub(crate) mod text;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use flashloom_files::limit_of;
@@ -77,6 +78,8 @@ pub struct TraceOptions {
     pub sort: bool,
     /// Leave out and count bad lines, instead of refusing the recording.
     pub skip_bad_lines: bool,
+    /// Read the requests of this device alone, by its number in the recording.
+    pub device: Option<u32>,
 }
 
 impl TraceOptions {
@@ -88,16 +91,19 @@ impl TraceOptions {
 
 impl Default for TraceOptions {
     fn default() -> Self {
-        Self { format: None, event: Event::Queue, completions: false, sort: false, skip_bad_lines: false }
+        Self { format: None, event: Event::Queue, completions: false, sort: false, skip_bad_lines: false, device: None }
     }
 }
 
 /// A recording that is being read. The first request arrives at time zero; the devices of a recording of several are
-/// laid over one another, because one device is simulated.
+/// laid over one another, because one device is simulated, unless [`TraceOptions::device`] chooses one.
 pub struct Trace {
     spec: &'static FormatSpec,
     event: Option<Event>,
     reader: Box<dyn RecordSource>,
+    /// The device whose records are read, if one was chosen, and those that were left out.
+    device: Option<u32>,
+    left_out: BTreeSet<u32>,
     /// The remaining records, if they were sorted.
     sorted: Option<std::vec::IntoIter<Record>>,
     /// Pairs requests with their completions, if that was asked for.
@@ -169,7 +175,7 @@ impl Trace {
             trace = Self::unread(input, &TraceOptions { event: Event::Issue, ..options.clone() })?;
             first = trace.next_recorded()?;
         }
-        let Some(first) = first else { return Err(no_requests(input, trace.skipped())) };
+        let Some(first) = first else { return Err(trace.no_requests(input)) };
         (trace.first, trace.start_ns) = (Some(first), first.request.arrival_ns);
         Ok(trace)
     }
@@ -180,11 +186,15 @@ impl Trace {
         let has_events = spec.latencies == LatencySource::Events;
         let event = has_events.then_some(options.events().request);
         let pairing = (has_events && options.completions).then(Pairing::default);
+        let (device, mut left_out) = (options.device, BTreeSet::new());
         let mut sorted = None;
         if options.sort {
             let limit = sort_limit(&input.name)?;
             let mut records = Vec::new();
             while let Some(record) = reader.next_record()? {
+                if is_of_other(&record, device, &mut left_out) {
+                    continue;
+                }
                 if records.len() as u64 >= limit {
                     return Err(too_many_in_memory(&input.name, limit, "to sort"));
                 }
@@ -193,7 +203,8 @@ impl Trace {
             records.sort_by_key(|record| record.request.arrival_ns);
             sorted = Some(records.into_iter());
         }
-        Ok(Self { spec, event, reader, sorted, pairing, first: None, start_ns: 0, last_ns: 0, origin: 0 })
+        let (first, start_ns, last_ns, origin) = (None, 0, 0, 0);
+        Ok(Self { spec, event, reader, device, left_out, sorted, pairing, first, start_ns, last_ns, origin })
     }
 
     /// Format of the recording.
@@ -268,11 +279,16 @@ impl Trace {
     /// Reads the next record, which is not before the last one.
     #[inline]
     fn next_in_time(&mut self) -> Result<Option<Record>, Problem> {
-        let next = match &mut self.sorted {
-            Some(sorted) => sorted.next(),
-            None => self.reader.next_record()?,
+        let record = loop {
+            let next = match &mut self.sorted {
+                Some(sorted) => sorted.next(),
+                None => self.reader.next_record()?,
+            };
+            let Some(record) = next else { return Ok(None) };
+            if !is_of_other(&record, self.device, &mut self.left_out) {
+                break record;
+            }
         };
-        let Some(record) = next else { return Ok(None) };
         let time_ns = record.request.arrival_ns;
         if time_ns < self.last_ns {
             self.origin = record.origin;
@@ -280,6 +296,30 @@ impl Trace {
         }
         self.last_ns = time_ns;
         Ok(Some(record))
+    }
+
+    /// Nothing is left of the recording.
+    fn no_requests(&self, input: &Input) -> Problem {
+        if let Some(device) = self.device
+            && !self.left_out.is_empty()
+        {
+            let found = format!("holds no request of device {device}");
+            let known: Vec<_> = self.left_out.iter().take(8).map(u32::to_string).collect();
+            let more = if self.left_out.len() > 8 { ", .." } else { "" };
+            let expected = format!("the number of a device of the recording: {}{more}", known.join(", "));
+            return Problem::file(&input.name, found, expected);
+        }
+        let skipped = self.skipped();
+        let problem = Problem::file(&input.name, "holds no request", "a trace of at least one request");
+        match skipped.first.first() {
+            Some(first) => problem.with_help(format!(
+                "{} bad lines were skipped, the first at {}: {}",
+                skipped.count,
+                first.location(),
+                first.refusal.found
+            )),
+            None => problem,
+        }
     }
 
     #[cold]
@@ -327,15 +367,12 @@ pub(crate) fn too_many_in_memory(name: &str, limit: u64, purpose: &str) -> Probl
     problem.with_help(format!("{SORT_LIMIT_VARIABLE} (requests) raises the limit"))
 }
 
-fn no_requests(input: &Input, skipped: &SkippedLines) -> Problem {
-    let problem = Problem::file(&input.name, "holds no request", "a trace of at least one request");
-    match skipped.first.first() {
-        Some(first) => problem.with_help(format!(
-            "{} bad lines were skipped, the first at {}: {}",
-            skipped.count,
-            first.location(),
-            first.refusal.found
-        )),
-        None => problem,
+/// True if a record is of another device than the one that was chosen; that device is noted.
+#[inline]
+fn is_of_other(record: &Record, device: Option<u32>, others: &mut BTreeSet<u32>) -> bool {
+    let is_other = device.is_some_and(|device| device != record.device);
+    if is_other {
+        others.insert(record.device);
     }
+    is_other
 }

@@ -35,6 +35,7 @@ fn of_others(site: &Site<'_>) -> Option<Refusal> {
         "event",
         "sort",
         "skip_bad_lines",
+        "device",
         "replay",
         "queue_depth",
         "submit_time",
