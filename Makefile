@@ -53,12 +53,12 @@ WHEEL = rm -rf $(PYTHON)/wheels; $(MATURIN) build --quiet --locked \
 # Followed by the folder of the program whose numbers the package has to have.
 TRY = $(PACKAGE)/try $(PYTHON)
 
-.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce which-scheduler docs site kernel test-kernel test-kernel-debug test-kernel-patches test-blktests test-policies judge acceptance-policies test-report requirements acceptance replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
+.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce which-scheduler docs site kernel test-kernel test-kernel-debug test-kernel-patches test-blktests test-policies live test-live judge acceptance-policies test-report requirements acceptance replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-test: tools format lint unit outputs expectations reproduce budget python docs kernel test-policies ## Checks everything, as a change has to pass it.
+test: tools format lint unit outputs expectations reproduce budget python docs live kernel test-policies ## Checks everything, as a change has to pass it.
 	@echo "make test: format, lints, tests, benchmarks and documents are in order"
 
 tools: ## Installs what the checks take and the machine lacks; with INSTALL=no it only says what that is.
@@ -209,6 +209,17 @@ $(MDBOOK)/bin/mdbook:
 
 $(LINKCHECKER)/done: requirements/linkchecker.txt
 	$(call ENVIRONMENT,$(LINKCHECKER),$<)
+
+# The plugin is built as the tests are, beside the program that they start. Where nbdkit cannot be had the other checks
+# go on.
+LIVE := cargo build --locked -p flashloom-nbdkit && cargo test --locked -p flashloom-cli --test live -- --ignored
+live: ## Tests the live drive with nbdkit and real clients, in short.
+	@requirements/need live || { echo "make: without these the live drive is not tested; SKIPPED" >&2; exit 0; }; \
+	  set -x; $(LIVE) --skip long_
+
+test-live: ## Tests it with 10 GiB of random writes and trims, too.
+	@requirements/need live
+	$(LIVE)
 
 # An ordinary user is told what could not be done; as root the lab installs what it needs.
 kernel: ## Checks the kernel module in short: its core under sanitizers, then built for two kernels and booted.

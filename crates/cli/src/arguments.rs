@@ -1,16 +1,17 @@
 //! Command line arguments.
 
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
 use clap_complete::Shell;
 use flashloom::experiment::fit::{HoldOut, JobTime};
 use flashloom::experiment::probe::ProbeParams;
 use flashloom::experiment::reference;
 use flashloom::report::published::PAPERS;
-use flashloom::units::{Choice, parse_ratio};
+use flashloom::units::{Choice, parse_ratio, parse_size};
 use flashloom::workload::{Event, Format, OutFormat, TraceOptions};
 
 use crate::command::reproduce::ALL;
@@ -44,6 +45,9 @@ pub enum Command {
     Fit(FitArguments),
     /// Run the experiments of published papers, and compare the results with the published figures.
     Reproduce(ReproduceArguments),
+    /// Serve an experiment's drive, with data in it, to programs and systems as a block device, over NBD, until it is
+    /// interrupted; then show its result.
+    Serve(ServeArguments),
     /// Write a result, a comparison or the data set of a sweep as one HTML page with pictures, which works offline and
     /// prints.
     Report(ReportArguments),
@@ -128,6 +132,81 @@ pub struct RunArguments {
     /// Write the results of a fio job file as JSON in fio's format (--output-format=json).
     #[arg(long, value_name = "FILE")]
     pub fio_json: Option<String>,
+}
+
+/// Arguments of `serve`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("place").required(true).args(["unix", "tcp"]))]
+pub struct ServeArguments {
+    /// Experiment whose drive is served, a TOML file; its workload and its scheduler are not used.
+    #[arg(value_name = "EXPERIMENT.toml")]
+    pub experiment: String,
+    /// Listen on a Unix socket of this name.
+    #[arg(long, value_name = "PATH")]
+    pub unix: Option<PathBuf>,
+    /// Listen on a TCP port of an address of this machine, such as 127.0.0.1:10809. NBD asks nobody who they are.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub tcp: Option<SocketAddr>,
+    /// Set a key to another value than in the file, such as ftl.mapping=fast.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// How time passes.
+    #[arg(long, default_value = ServePace::FAST, value_parser = serve_pace())]
+    pub pace: ServePace,
+    /// Simulated seconds that pass in a second of the wall clock, with --pace real (0.001 to 1000).
+    #[arg(long, value_name = "FACTOR", value_parser = speed)]
+    pub speed: Option<f64>,
+    /// Let requests in that clients have already sent before time jumps, with --pace fast: the drive sees the queue
+    /// depth of its clients, and serves about half as many requests a second.
+    #[arg(long)]
+    pub gather: bool,
+    /// Most memory for data, such as 8GiB; further data lies in a file without a name in the folder for temporary
+    /// files.
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = size)]
+    pub memory: u64,
+    /// Write a line for every request: a trace in Flashloom's own CSV which, replayed, gives the same result.
+    #[arg(long, value_name = "FILE.csv")]
+    pub log: Option<String>,
+    /// Write the result as JSON to a file, or to standard output (-) instead of the table.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<String>,
+    /// Age the drive anew, without the cache of aged drives (FLASHLOOM_CACHE, or the user's cache folder).
+    #[arg(long)]
+    pub no_cache: bool,
+    /// Leave out hints, in the JSON too: warnings that a figure means less than it seems.
+    #[arg(long, visible_alias = "quiet")]
+    pub no_hints: bool,
+}
+
+/// How time passes on a drive that is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServePace {
+    /// As fast as the simulation goes.
+    Fast,
+    /// By the wall clock.
+    Real,
+}
+
+impl ServePace {
+    const FAST: &str = "fast";
+}
+
+/// The paces.
+fn serve_pace() -> impl TypedValueParser<Value = ServePace> {
+    one_of([
+        (ServePace::Fast, ServePace::FAST, "as fast as the simulation goes: time jumps from completion to completion"),
+        (ServePace::Real, "real", "by the wall clock: a request takes as long as on the drive"),
+    ])
+}
+
+/// A factor between the clocks.
+fn speed(text: &str) -> Result<f64, String> {
+    let speed = text.parse::<f64>().ok().filter(|speed| (0.001..=1_000.0).contains(speed));
+    speed.ok_or_else(|| "expected a number from 0.001 to 1000".to_owned())
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    parse_size(text).map_err(|refusal| refusal.to_string())
 }
 
 /// Arguments of `report`.

@@ -48,7 +48,9 @@ pub fn main(mut registry: Registry) -> ExitCode {
 
     let command = parsed().unwrap_or_else(|error| error.exit()).command;
     #[cfg(unix)]
-    signals::remove_partial_files();
+    if !matches!(command, Command::Serve(_)) {
+        signals::remove_partial_files();
+    }
     let outcome = match command {
         Command::Run(arguments) => command::run::run(&catalog, &arguments),
         Command::Compare(arguments) => command::compare::compare(&catalog, &arguments),
@@ -56,6 +58,7 @@ pub fn main(mut registry: Registry) -> ExitCode {
         Command::Validate(arguments) => command::validate::validate(&catalog, &arguments),
         Command::Fit(arguments) => command::fit::fit(&catalog, &arguments),
         Command::Reproduce(arguments) => command::reproduce::reproduce(&arguments),
+        Command::Serve(arguments) => command::serve::serve(&catalog, &arguments),
         Command::Report(arguments) => command::report::report(&arguments),
         Command::Generate(arguments) => command::generate::generate(&catalog, &arguments),
         Command::Trace { command: TraceCommand::Info(arguments) } => command::trace::info(&arguments),

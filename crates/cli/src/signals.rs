@@ -12,10 +12,15 @@ use signal_hook::low_level::emulate_default_handler;
 /// shell does for what a script runs in the background, stays off. Without the thread that waits for them the signals
 /// end the program as ever, and the next run removes what is left.
 pub fn remove_partial_files() {
+    on_end(|| false);
+}
+
+/// [`remove_partial_files`], unless `handles` returns true: then the program goes on, and ends by itself.
+pub fn on_end(handles: impl Fn() -> bool + Send + 'static) {
     let wanted = [SIGINT, SIGTERM].into_iter().filter(|&signal| !is_ignored(signal));
     let Ok(mut signals) = Signals::new(wanted) else { return };
     let wait = move || {
-        if let Some(signal) = signals.forever().next() {
+        if let Some(signal) = signals.forever().find(|_| !handles()) {
             end_writing();
             // Does not return: both end a process.
             let _ = emulate_default_handler(signal);

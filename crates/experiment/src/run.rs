@@ -14,6 +14,7 @@ mod provenance;
 mod queue;
 mod replicates;
 mod report;
+mod served;
 mod shares;
 mod watched;
 mod workloads;
@@ -45,6 +46,7 @@ pub use hints::{Percentile, few_samples, length_key};
 pub use provenance::program_sha256;
 pub use queue::PAGES_A_REQUEST;
 pub use replicates::check_seeds;
+pub use served::{SERVED_HOST, aged_to_serve, check_served, served_engine};
 
 /// Reason why a run has no result.
 #[derive(Clone, Debug)]
@@ -429,8 +431,7 @@ impl<'a> Prepared<'a> {
 
     /// Points a failure to build a policy at the key that chose it.
     fn pointed(&self, config: &Config, failure: Failure) -> Failure {
-        let Failure::Refused(refusal) = failure else { return failure };
-        Failure::Input(self.experiment.problem(config, refusal))
+        served::pointed(self.experiment, config, failure)
     }
 
     /// Runs one variant, by its index in the experiment.

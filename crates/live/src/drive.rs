@@ -56,6 +56,8 @@ pub struct Ended {
     pub cookie: u32,
     /// How it ended.
     pub status: Status,
+    /// When it ended.
+    pub time_ns: Ns,
 }
 
 /// A drive whose reads return what was written to it, under a host that merges no requests.
@@ -188,7 +190,7 @@ impl LiveDrive {
             if let Some(log) = log {
                 log.ended(cookie, time_ns - requests[cookie as usize].arrival_ns);
             }
-            ended.push(Ended { cookie, status });
+            ended.push(Ended { cookie, status, time_ns });
         }
         Ok(())
     }

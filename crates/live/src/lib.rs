@@ -1,7 +1,7 @@
 //! Live drives: a simulated drive with data in it, and clients that wait for its requests.
 //!
 //! ```text
-//! client threads -> Server (clock and locks) -> LiveDrive (requests and data) -> flashloom_device::Engine (the model)
+//! client threads -> Session -> Server (clock and locks) -> LiveDrive (requests and data) -> flashloom_device::Engine (the model)
 //! ```
 //!
 //! A [`LiveDrive`] is a bare [`Engine`](flashloom_device::Engine) whose reads return what was written. Its data lies
@@ -12,8 +12,16 @@ mod contents;
 mod drive;
 mod frames;
 mod log;
+mod server;
+#[cfg(test)]
+mod server_tests;
+mod session;
 #[cfg(test)]
 mod tests;
 
+pub use flashloom_units::SECTOR_BYTES;
+
 pub use drive::{Command, Ended, LiveDrive};
 pub use frames::Memory;
+pub use server::{Counts, Fault, Pace, Server};
+pub use session::{DEFAULT_MEMORY_BYTES, MAX_SPEED, MIN_SPEED, OPTIONS, Options, Session};

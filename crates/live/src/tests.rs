@@ -18,7 +18,7 @@ use flashloom_units::{MS, Prng};
 use crate::frames::SECTOR;
 use crate::{Command, Ended, LiveDrive, Memory};
 
-const DRIVE: &str = "
+pub(crate) const DRIVE: &str = "
 [workload]
 kind = \"synthetic\"
 
@@ -57,13 +57,13 @@ precondition = \"fill\"
 fill = 0.5
 ";
 
-fn experiment(sets: &[&str]) -> Experiment {
+pub(crate) fn experiment(sets: &[&str]) -> Experiment {
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
     let source = Source::text("drive.toml", DRIVE);
     Experiment::from_source(&Catalog::builtin(), source, &sets, None).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-fn engine(experiment: &Experiment) -> Engine {
+pub(crate) fn engine(experiment: &Experiment) -> Engine {
     Prepared::new(experiment).expect("sound").engine(0, true).expect("it ages")
 }
 
@@ -149,7 +149,7 @@ impl Pair {
     }
 
     fn take_ended(&mut self) {
-        while let Some(Ended { cookie, status }) = self.drive.take_ended() {
+        while let Some(Ended { cookie, status, .. }) = self.drive.take_ended() {
             let at = self.running.iter().position(|running| running.cookie == cookie).expect("it was outstanding");
             let Running { sectors, expected, .. } = self.running.swap_remove(at);
             let mut data = vec![0xee; if status.is_done() { expected.as_ref().map_or(0, Vec::len) } else { 0 }];

@@ -275,7 +275,7 @@ impl AgedDrive {
     ///
     /// # Errors
     /// The file holds no drive, or another one.
-    fn read(path: &str, config: &Config) -> Result<Self, Refusal> {
+    pub(super) fn read(path: &str, config: &Config) -> Result<Self, Refusal> {
         let named = |refusal: Refusal| Refusal { found: format!("{path}: {}", refusal.found), ..refusal };
         let cannot = |error: io::Error| named(unread(format!("the file cannot be read: {error}")));
         if !std::fs::metadata(path).map_err(cannot)?.is_file() {

@@ -1,0 +1,264 @@
+//! `flashloom serve`: a drive as a block device, over NBD.
+//!
+//! nbdkit speaks the protocol in a process of its own, with the plugin `flashloom-nbdkit`, which holds the drive. This
+//! program checks the experiment, ages the drive, starts nbdkit, passes on the signal that ends it, and shows the result
+//! that the plugin has left.
+
+mod find;
+
+use std::fs;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use flashloom::experiment::config::{Catalog, Experiment};
+use flashloom::experiment::result::{RunResult, parse};
+use flashloom::experiment::run::{SERVED_HOST, aged_to_serve, check_served};
+use flashloom::report::text::{summary, whole};
+use flashloom::units::{Problem, format_size};
+
+use super::{json_text, lived, report_memory, report_unused_of};
+use crate::arguments::{ServeArguments, ServePace};
+use crate::cache;
+use crate::output::{OutputFile, Stop, keep_apart, print, say};
+use crate::progress::Bar;
+
+/// Time between two looks at what nbdkit does.
+const LOOK: Duration = Duration::from_millis(10);
+/// Looks that nbdkit is given to end by itself. Clients that stay keep it from that.
+const PATIENCE: u32 = 100;
+/// Fewest threads a connection, whatever the drive takes at once.
+const FEWEST_THREADS: u32 = 16;
+
+/// Serves the drive of an experiment until a signal ends it, and prints its result.
+pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), Stop> {
+    check_together(arguments)?;
+    let sets = arguments.set.iter().map(String::as_str).chain(SERVED_HOST);
+    let sets: Vec<String> = sets.map(str::to_owned).collect();
+    let experiment = Experiment::load_run(catalog, &arguments.experiment, &sets)?;
+    check_served(&experiment)?;
+    let to_stdout = arguments.json.as_deref() == Some("-");
+    keep_apart(&experiment.inputs(), &[arguments.json.as_deref(), arguments.log.as_deref()])?;
+    if let Some(path) = arguments.unix.as_deref().filter(|path| fs::symlink_metadata(path).is_ok()) {
+        let found = "a file of this name: another server's socket, or what one that was killed has left";
+        return Err(Problem::file(path.display().to_string(), found, "a name that no file has").into());
+    }
+    let (nbdkit, plugin) = (find::nbdkit()?, find::plugin()?);
+    let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
+    // The plugin writes it; that this is not possible is to be said now.
+    drop(OutputFile::optional(arguments.log.as_deref())?);
+    report_unused_of(&experiment, &["device.", "buffer.", "ftl."]);
+    let config = &experiment.variants[0].config;
+    let data_bytes = config.device.geometry().raw_bytes();
+    report_memory(data_bytes.min(arguments.memory));
+
+    let child: Serving = Arc::default();
+    pass_signals_on(&child);
+    let folder = tempfile::tempdir().map_err(|error| failed(format!("a folder for the drive: {error}")))?;
+    let aged = age(&experiment, arguments, folder.path())?;
+    let mut command = Command::new(nbdkit);
+    command.args(["--foreground", "--exit-with-parent", "--newstyle", "--threads"]);
+    command
+        .arg(config.host.queue_depth.max(FEWEST_THREADS).to_string())
+        .arg("--pidfile")
+        .arg(folder.path().join("pid"));
+    match (&arguments.unix, arguments.tcp) {
+        (Some(path), _) => command.arg("--unix").arg(path),
+        (None, Some(address)) => {
+            command.args(["--ipaddr", &address.ip().to_string(), "--port", &address.port().to_string()])
+        }
+        (None, None) => unreachable!("the command line asks for one of them"),
+    };
+    command.arg(plugin).args(options(arguments));
+    let result = folder.path().join("result");
+    command.args(aged.map(|aged| named("aged", &aged))).arg(named("result", &result)).arg("lifeline=true");
+    let capacity = format_size(config.device.capacity_sectors() * 512);
+    let status = run_nbdkit(command, &child, &folder.path().join("pid"), &result, || {
+        say(format_args!("serving {capacity} at {}; Ctrl-C ends it", uri(arguments)));
+    });
+    if let Some(path) = &arguments.unix {
+        // nbdkit leaves its socket behind.
+        let _ = fs::remove_file(path);
+    }
+    let status = status?;
+    let result = fs::read(result).ok().and_then(|text| parse::<RunResult>(&text).ok());
+    let Some(mut result) = result else {
+        return Err(failed(format!("nbdkit has ended without a result ({status}); what it says is above")));
+    };
+    if arguments.no_hints {
+        result.hints.clear();
+    }
+    if let Some(log) = &arguments.log {
+        say(format_args!("note: to replay what was served: {}", replay(arguments, log)));
+    }
+    if let Some(file) = json {
+        file.commit(json_text(&result))?;
+    }
+    print(&if to_stdout { json_text(&result) } else { whole(&summary(&result)) })?;
+    lived(&experiment, &result)
+}
+
+/// Refuses options that do not go together.
+fn check_together(arguments: &ServeArguments) -> Result<(), Problem> {
+    if arguments.speed.is_some() && arguments.pace != ServePace::Real {
+        return Err(Problem::file("--speed", "a factor between the clocks at `--pace fast`", "`--pace real`"));
+    }
+    if arguments.gather && arguments.pace != ServePace::Fast {
+        return Err(Problem::file("--gather", "requests that are gathered at `--pace real`", "`--pace fast`"));
+    }
+    match arguments.log.as_deref() {
+        Some(log) if !log.ends_with(".csv") => Err(Problem::file(log, "another ending", "a name that ends in .csv")),
+        _ => Ok(()),
+    }
+}
+
+/// Ages the drive and puts it into a file of the folder, for the plugin. `None` if that is not possible: then the plugin
+/// makes the drive itself.
+fn age(experiment: &Experiment, arguments: &ServeArguments, folder: &Path) -> Result<Option<PathBuf>, Stop> {
+    let cache = cache::of_user(arguments.no_cache)?;
+    let bar = Bar::counting();
+    let drive = aged_to_serve(experiment, cache.as_ref(), &bar);
+    bar.clear();
+    let Some(drive) = drive? else { return Ok(None) };
+    let path = folder.join("aged");
+    let file = drive.to_file().map_err(|error| failed(format!("the drive cannot be passed on: {error}")))?;
+    fs::write(&path, file).map_err(|error| failed(format!("{} cannot be written: {error}", path.display())))?;
+    Ok(Some(path))
+}
+
+/// The options of the plugin.
+fn options(arguments: &ServeArguments) -> Vec<String> {
+    let mut options = vec![named("experiment", Path::new(&arguments.experiment))];
+    options.extend(arguments.set.iter().map(|set| format!("set={set}")));
+    match arguments.pace {
+        ServePace::Fast => options.push("pace=fast".to_owned()),
+        ServePace::Real => options.push("pace=real".to_owned()),
+    }
+    options.extend(arguments.speed.map(|speed| format!("speed={speed}")));
+    options.extend(arguments.gather.then(|| "gather=true".to_owned()));
+    options.push(format!("memory={}B", arguments.memory));
+    options.extend(arguments.log.as_ref().map(|log| named("log", Path::new(log))));
+    options
+}
+
+/// An option with a path that is right in any folder.
+fn named(option: &str, path: &Path) -> String {
+    format!("{option}={}", std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display())
+}
+
+/// The address of the drive.
+fn uri(arguments: &ServeArguments) -> String {
+    match (&arguments.unix, arguments.tcp) {
+        (Some(path), _) => format!("nbd+unix:///?socket={}", path.display()),
+        (None, Some(address)) => format!("nbd://{address}"),
+        (None, None) => String::new(),
+    }
+}
+
+/// The command that replays a log.
+fn replay(arguments: &ServeArguments, log: &str) -> String {
+    let given = arguments.set.iter().map(String::as_str);
+    let trace = format!("workload.path={}", std::path::absolute(log).unwrap_or_default().display());
+    let own = ["workload.kind=trace", "workload.replay=timestamps", &trace];
+    let sets = given.chain(own).chain(SERVED_HOST).map(|set| format!(" --set {set}"));
+    format!("flashloom run {}{}", arguments.experiment, sets.collect::<String>())
+}
+
+fn failed(message: String) -> Stop {
+    Stop::Failed(format!("error: {message}"))
+}
+
+/// nbdkit, while it runs.
+type Serving = Arc<Mutex<Nbdkit>>;
+
+#[derive(Default)]
+struct Nbdkit {
+    /// Number of its process.
+    process: Option<u32>,
+    /// Whether a signal has asked for its end.
+    is_asked: bool,
+}
+
+fn lock(serving: &Serving) -> MutexGuard<'_, Nbdkit> {
+    serving.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has the signals that end this program end nbdkit instead, once that runs.
+fn pass_signals_on(serving: &Serving) {
+    #[cfg(unix)]
+    {
+        let serving = Arc::clone(serving);
+        crate::signals::on_end(move || {
+            let mut nbdkit = lock(&serving);
+            nbdkit.is_asked = true;
+            let process = nbdkit.process.and_then(|id| rustix::process::Pid::from_raw(id as i32));
+            process.is_some_and(|id| rustix::process::kill_process(id, rustix::process::Signal::TERM).is_ok())
+        });
+    }
+    #[cfg(not(unix))]
+    let _ = serving;
+}
+
+/// Runs nbdkit to its end, and calls `ready` when it listens. What it says goes to standard error, made visible: some
+/// of it comes from clients.
+fn run_nbdkit(
+    mut command: Command,
+    serving: &Serving,
+    pid: &Path,
+    result: &Path,
+    ready: impl FnOnce(),
+) -> Result<ExitStatus, Stop> {
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| failed(format!("nbdkit cannot be started: {error}")))?;
+    lock(serving).process = Some(child.id());
+    let said = child.stderr.take().map(BufReader::new);
+    let teller = thread::spawn(move || {
+        for line in said.into_iter().flat_map(|said| said.split(b'\n')).map_while(Result::ok) {
+            say(String::from_utf8_lossy(&line));
+        }
+    });
+    let status = wait(&mut child, serving, pid, result, ready).map_err(|error| failed(format!("nbdkit: {error}")));
+    // From here on the number may be another process's.
+    lock(serving).process = None;
+    let _ = teller.join();
+    status
+}
+
+/// Waits for the end of nbdkit. If it was asked to end and clients stay, the plugin ends the session when its standard
+/// input ends, and nbdkit is ended when the result is there.
+fn wait(
+    child: &mut Child,
+    serving: &Serving,
+    pid: &Path,
+    result: &Path,
+    ready: impl FnOnce(),
+) -> io::Result<ExitStatus> {
+    // Waiting for a process closes its input, which is not to end yet.
+    let (mut lifeline, mut ready, mut patience) = (child.stdin.take(), Some(ready), PATIENCE);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if pid.exists()
+            && let Some(ready) = ready.take()
+        {
+            ready();
+        }
+        if lock(serving).is_asked {
+            patience = patience.saturating_sub(1);
+        }
+        if patience == 0 {
+            lifeline.take();
+            if result.exists() {
+                child.kill()?;
+                return child.wait();
+            }
+        }
+        thread::sleep(LOOK);
+    }
+}

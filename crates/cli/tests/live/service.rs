@@ -1,0 +1,147 @@
+//! A server for a test, and the programs that use it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::JoinHandle;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A drive of 48 MiB that has collections to do soon.
+pub const DRIVE: &str = "
+[workload]
+kind = \"synthetic\"
+
+[device]
+channels = 2
+ways = 2
+dies = 1
+planes = 1
+blocks = 64
+pages = 64
+page_size = \"4KiB\"
+over_provisioning = 0.33
+
+[buffer]
+capacity = \"1MiB\"
+
+[run]
+precondition = \"fill\"
+";
+
+/// A server that runs, in a folder of its own.
+pub struct Service {
+    pub folder: TempDir,
+    child: Child,
+    /// What it says on standard error after it listens.
+    said: Option<JoinHandle<String>>,
+}
+
+/// How a server has ended.
+pub struct Ended {
+    pub code: Option<i32>,
+    pub result: Option<Value>,
+    pub said: String,
+}
+
+fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_flashloom"));
+    command.env("FLASHLOOM_CACHE", "");
+    command
+}
+
+/// Runs the program to its end.
+pub fn flashloom(arguments: &[&str]) -> Output {
+    program().args(arguments).output().expect("the program can be started")
+}
+
+impl Service {
+    /// Serves the drive on a Unix socket, with these arguments.
+    pub fn begin(arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("there is room");
+        let socket = folder.path().join("socket");
+        Self::begin_in(folder, &["--unix", &socket.display().to_string()], arguments)
+    }
+
+    pub fn begin_in(folder: TempDir, place: &[&str], arguments: &[&str]) -> Self {
+        let experiment = folder.path().join("drive.toml");
+        fs::write(&experiment, DRIVE).expect("there is room");
+        let mut command = program();
+        command.current_dir(folder.path()).args(["serve", "drive.toml", "--json", "result.json"]);
+        command.args(place).args(arguments).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program can be started");
+        let mut lines = BufReader::new(child.stderr.take().expect("it is a pipe"));
+        let mut before = String::new();
+        while !before.contains("; Ctrl-C ends it") {
+            let read = lines.read_line(&mut before).expect("text");
+            assert!(read > 0, "it does not serve: {before}");
+        }
+        let said = std::thread::spawn(move || {
+            let mut said = String::new();
+            lines.read_to_string(&mut said).expect("text");
+            said
+        });
+        Self { folder, child, said: Some(said) }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn uri(&self) -> String {
+        format!("nbd+unix:///?socket={}", self.path("socket").display())
+    }
+
+    /// Runs a client to its end; it must succeed. Returns what it prints.
+    pub fn client(&self, program: &str, arguments: &[&str]) -> String {
+        let output = self.attempt(program, arguments);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{program} {arguments:?}: {text}\n{said}");
+        text
+    }
+
+    pub fn attempt(&self, program: &str, arguments: &[&str]) -> Output {
+        let command = Command::new(program).args(arguments).current_dir(self.folder.path()).output();
+        command.unwrap_or_else(|error| panic!("{program}: {error}"))
+    }
+
+    /// Runs a script of libnbd's Python module, connected as `h`.
+    pub fn script(&self, script: &str) -> String {
+        let connected = format!("import nbd\nh = nbd.NBD()\nh.connect_uri({:?})\n{script}", self.uri());
+        self.client("/usr/bin/python3", &["-c", &connected])
+    }
+
+    /// Asks the server to end by a signal, and waits for it.
+    pub fn end(mut self, signal: &str) -> Ended {
+        self.stop(signal)
+    }
+
+    fn stop(&mut self, signal: &str) -> Ended {
+        self.client("kill", &[&format!("-{signal}"), &self.child.id().to_string()]);
+        let status = self.child.wait().expect("it ends");
+        let said = self.said.take().expect("it was not taken").join().expect("text");
+        let json = fs::read(self.path("result.json")).ok();
+        let result = json.map(|json| serde_json::from_slice(&json).expect("JSON"));
+        Ended { code: status.code(), result, said }
+    }
+}
+
+impl Service {
+    /// [`Self::end`], with a file of the server's folder copied elsewhere, and its text.
+    pub fn end_keeping(mut self, signal: &str, file: &Path, copy: &Path) -> (Ended, String) {
+        let ended = self.stop(signal);
+        fs::copy(file, copy).expect("it was written");
+        (ended, fs::read_to_string(file).expect("it is text"))
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        // Its nbdkit ends with it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

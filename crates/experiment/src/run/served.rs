@@ -1,0 +1,71 @@
+//! Drives that are served to clients: requests come from outside, so the workload of the experiment is not read, and the
+//! block layer is the client's.
+
+use std::path::Path;
+
+use flashloom_device::Engine;
+use flashloom_units::{Problem, Problems, Refusal};
+
+use super::aged::{AgedDrive, check_saving, read_all, to_be_saved};
+use super::engines::{Aged, engine};
+use super::{Cache, Failure, Progress, Quiet};
+use crate::config::{Config, Experiment, Timing};
+
+/// Settings of every drive that is served, whatever its experiment says: the clients have block layers of their own.
+/// With them a run of the drive's log gives its result.
+pub const SERVED_HOST: [&str; 2] = ["host.scheduler=noop", "host.merging=false"];
+
+/// Checks that a drive can be served.
+///
+/// # Errors
+/// A drive without time, or a saved drive that does not fit.
+pub fn check_served(experiment: &Experiment) -> Result<(), Problems> {
+    let config = &experiment.variants[0].config;
+    if config.run.timing != Timing::Timed {
+        let refusal = Refusal::new("a drive without time, to be served", "`timing` = \"timed\" in [run]");
+        return Err(experiment.problem(config, refusal.at(["run.timing"])).into());
+    }
+    read_all(experiment).map(drop).map_err(Problems)
+}
+
+/// The aged drive that is to be served; `None` if it is not aged, a file of the experiment has it, or a policy of it
+/// cannot be saved. [`served_engine`] then needs none.
+///
+/// # Errors
+/// A drive that never became steady.
+pub fn aged_to_serve(
+    experiment: &Experiment,
+    cache: Option<&Cache>,
+    progress: &dyn Progress,
+) -> Result<Option<AgedDrive>, Failure> {
+    let config = &experiment.variants[0].config;
+    if check_saving(experiment, config).is_err() {
+        return Ok(None);
+    }
+    to_be_saved(config, false, cache, progress).map(Some).map_err(|failure| pointed(experiment, config, failure))
+}
+
+/// The engine of a drive that is to be served, aged as the experiment says, or read from the file of an aged drive.
+///
+/// # Errors
+/// A policy that cannot be built, a file that holds another drive, or a drive that never became steady.
+pub fn served_engine(experiment: &Experiment, aged: Option<&Path>) -> Result<Engine, Failure> {
+    let config = &experiment.variants[0].config;
+    let read = |path: &Path| AgedDrive::read(&path.to_string_lossy(), config);
+    let own = aged.map(read).transpose().map_err(|refusal| Failure::Input(experiment.problem(config, refusal)))?;
+    let named = read_all(experiment).map_err(|problems| Failure::Input(first(problems)))?;
+    let drive = own.as_ref().or(named[0].as_deref());
+    engine(config, false, Aged { drive, cache: None }, &Quiet).map_err(|failure| pointed(experiment, config, failure))
+}
+
+fn first(problems: Vec<Problem>) -> Problem {
+    problems.into_iter().next().expect("what cannot be read has a problem")
+}
+
+/// Points a failure to build a policy of a configuration at the key that chose it.
+pub(super) fn pointed(experiment: &Experiment, config: &Config, failure: Failure) -> Failure {
+    match failure {
+        Failure::Refused(refusal) => Failure::Input(experiment.problem(config, refusal)),
+        failure => failure,
+    }
+}

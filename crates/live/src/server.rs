@@ -1,0 +1,398 @@
+//! Clients of a drive: threads that wait for their commands, and the clock.
+//!
+//! One of the waiting threads drives: it lets time pass, tells the others which of their commands have ended, and leaves
+//! when its own has; one of the others goes on. Time passes at a [`Pace`]:
+//!
+//! ```text
+//! fast    commands that are inside together are submitted at one time of the model; time then jumps to the next
+//!         completion, and stands still while no command is inside. Who gathers lets in what clients have sent first
+//! real    a command is submitted at the time that the wall clock says, and ends when the wall clock has come to the
+//!         model's time of its completion; the drive works in the background while no command is inside
+//! ```
+//!
+//! Both clocks begin with the first command. The wall clock is read here, and nowhere below.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use flashloom_device::{Misuse, Reason, Status};
+use flashloom_units::Ns;
+
+use crate::drive::{Command, Ended, LiveDrive};
+
+/// How time passes on a drive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// As fast as the simulation goes.
+    Fast {
+        /// Whether commands that clients have sent come in before time jumps, as far as threads are there to take them.
+        /// Otherwise those are together that happen to be inside together: on one processor, few.
+        gathers: bool,
+    },
+    /// By the wall clock.
+    Real {
+        /// Nanoseconds of the model that pass in a nanosecond.
+        speed: f64,
+    },
+}
+
+/// Why a command has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The drive failed it.
+    Failed(Reason),
+    /// It is not within the drive, or is no whole number of sectors.
+    Invalid,
+    /// The server has failed, and serves nothing any more.
+    Broken,
+}
+
+/// What a server has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Commands submitted.
+    pub commands: u64,
+    /// How much later by the wall clock than the model says the latest completion was, in nanoseconds.
+    pub latest_ns: Ns,
+}
+
+/// A drive and those who wait for it.
+pub struct Server {
+    shared: Mutex<Shared>,
+    pace: Pace,
+    /// For the driver at a real pace, which sleeps until the next event: there may be an earlier one.
+    sooner: Condvar,
+    /// For the thread that lets the drive work in the background.
+    ending: Condvar,
+}
+
+struct Shared {
+    drive: LiveDrive,
+    /// By cookie.
+    waiters: Vec<Waiter>,
+    /// Commands whose threads wait.
+    waiting: u32,
+    is_driven: bool,
+    /// Threads that wait because the drive is full.
+    crowd: Vec<Thread>,
+    /// When the first command came.
+    began: Option<Instant>,
+    /// Time of the model until which the driver sleeps.
+    sleeps_until_ns: Ns,
+    counts: Counts,
+    broken: Option<String>,
+    is_ending: bool,
+}
+
+#[derive(Clone, Default)]
+enum Waiter {
+    #[default]
+    Nobody,
+    Waits(Thread),
+    Ended(Status),
+}
+
+/// The cookie of no command.
+const NOBODY: u32 = u32::MAX;
+/// Time before an event at which a sleeping driver wakes up, to wait for the rest without sleeping: systems wake
+/// sleepers too late by some microseconds.
+const AWAKE_NS: Ns = 30_000;
+/// Time between two looks at a drive that works in the background, and at one that does not.
+const NAP: Duration = Duration::from_millis(1);
+const LONG_NAP: Duration = Duration::from_millis(20);
+/// Longest sleep of a driver.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// A server is broken by whoever panics while it uses the drive, and those who wait are told.
+struct Breaks<'a>(&'a Server);
+
+impl Drop for Breaks<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.lock().break_off("a check of the simulation failed".to_owned());
+        }
+    }
+}
+
+impl Server {
+    /// Serves a drive.
+    pub fn new(drive: LiveDrive, pace: Pace) -> Self {
+        let shared = Shared {
+            drive,
+            waiters: Vec::new(),
+            waiting: 0,
+            is_driven: false,
+            crowd: Vec::new(),
+            began: None,
+            sleeps_until_ns: 0,
+            counts: Counts::default(),
+            broken: None,
+            is_ending: false,
+        };
+        Self { shared: Mutex::new(shared), pace, sooner: Condvar::new(), ending: Condvar::new() }
+    }
+
+    /// How time passes.
+    pub fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    /// Executes a command; the data of a read goes to `to`, which has its length and is empty otherwise. Returns when
+    /// it has ended.
+    ///
+    /// # Errors
+    /// The command has failed.
+    pub fn execute(&self, command: Command<'_>, to: &mut [u8]) -> Result<(), Fault> {
+        let _breaks = Breaks(self);
+        let mut shared = self.lock();
+        let cookie = loop {
+            if shared.broken.is_some() || shared.is_ending {
+                return Err(Fault::Broken);
+            }
+            shared.begin();
+            self.come_to_now(&mut shared, NOBODY);
+            match shared.submit(command) {
+                Ok(Some(cookie)) => break cookie,
+                Ok(None) => shared = self.wait_for_room(shared),
+                Err(_) => return Err(Fault::Invalid),
+            }
+        };
+        let next_ns = shared.drive.next_event_ns().unwrap_or(Ns::MAX);
+        if next_ns < shared.sleeps_until_ns {
+            self.sooner.notify_one();
+        }
+        let (mut shared, status) = self.wait(shared, cookie)?;
+        shared.drive.finish(cookie, if status.is_done() { to } else { &mut [] });
+        if let Some(other) = shared.crowd.pop() {
+            other.unpark();
+        }
+        match status {
+            Status::Done(_) => Ok(()),
+            Status::Failed(reason) => Err(Fault::Failed(reason)),
+        }
+    }
+
+    /// Lets the drive work in the background, at a real pace, until [`Self::end`]. For a thread of its own. It comes now
+    /// and then, whether or not anybody drives: nobody waits for it, and the next command finds little left to do.
+    pub fn attend(&self) {
+        let _breaks = Breaks(self);
+        let mut shared = self.lock();
+        while !shared.is_ending && shared.broken.is_none() {
+            self.come_to_now(&mut shared, NOBODY);
+            let is_at_rest = shared.waiting == 0 && shared.drive.next_event_ns().is_none();
+            let nap = if is_at_rest { LONG_NAP } else { NAP };
+            shared = self.ending.wait_timeout(shared, nap).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Ends the service: makes everything durable, and lets the drive finish its work. Time does not wait for the wall
+    /// clock any more. Commands that come later fail. Returns what `take` makes of the drive.
+    ///
+    /// # Errors
+    /// The server broke, for this reason.
+    pub fn end<T>(&self, take: impl FnOnce(&mut LiveDrive, Counts) -> T) -> Result<T, String> {
+        let _breaks = Breaks(self);
+        // A drive that is worn out may fail it; what was asked of the drive is told by its result.
+        let began = self.lock().began.is_some();
+        if began {
+            let _ = self.execute(Command::Flush, &mut []);
+        }
+        let mut shared = self.lock();
+        shared.is_ending = true;
+        self.ending.notify_all();
+        self.sooner.notify_all();
+        let shared = &mut *shared;
+        if let Some(reason) = &shared.broken {
+            return Err(reason.clone());
+        }
+        while !shared.drive.engine().is_idle()
+            && let Some(next_ns) = shared.drive.next_event_ns()
+        {
+            shared.drive.advance_to(next_ns).expect("the time of an event has not passed");
+        }
+        shared.drive.check_data().map_err(|violation| violation.to_string())?;
+        Ok(take(&mut shared.drive, shared.counts))
+    }
+
+    /// What the server has done so far, and the drive.
+    pub fn look<T>(&self, look: impl FnOnce(&mut LiveDrive, Counts) -> T) -> T {
+        let mut shared = self.lock();
+        self.come_to_now(&mut shared, NOBODY);
+        let shared = &mut *shared;
+        look(&mut shared.drive, shared.counts)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waiting and driving.
+impl Server {
+    /// Waits until a command has ended, driving if nobody else does. Returns its status.
+    fn wait<'a>(
+        &'a self,
+        mut shared: MutexGuard<'a, Shared>,
+        cookie: u32,
+    ) -> Result<(MutexGuard<'a, Shared>, Status), Fault> {
+        loop {
+            if let Waiter::Ended(status) = shared.waiters[cookie as usize] {
+                shared.waiters[cookie as usize] = Waiter::Nobody;
+                return Ok((shared, status));
+            }
+            if shared.broken.is_some() {
+                return Err(Fault::Broken);
+            }
+            if shared.is_driven {
+                drop(shared);
+                thread::park();
+                shared = self.lock();
+                continue;
+            }
+            shared.is_driven = true;
+            shared = match self.pace {
+                Pace::Fast { gathers } => self.jump(shared, gathers, cookie),
+                Pace::Real { .. } => self.sleep(shared),
+            };
+            self.come_to_now(&mut shared, cookie);
+            shared.is_driven = false;
+            if matches!(shared.waiters[cookie as usize], Waiter::Ended(_)) {
+                shared.call_driver();
+            }
+        }
+    }
+
+    fn wait_for_room<'a>(&'a self, mut shared: MutexGuard<'a, Shared>) -> MutexGuard<'a, Shared> {
+        shared.crowd.push(thread::current());
+        drop(shared);
+        thread::park();
+        self.lock()
+    }
+
+    /// Lets time jump to the next completion. If commands are gathered, those that are about to come are let in first,
+    /// and time goes on until half of all have ended: a client is woken for several at once.
+    fn jump<'a>(&'a self, mut shared: MutexGuard<'a, Shared>, gathers: bool, driver: u32) -> MutexGuard<'a, Shared> {
+        if gathers {
+            drop(shared);
+            thread::yield_now();
+            shared = self.lock();
+        }
+        let left = if gathers { shared.waiting / 2 } else { shared.waiting.saturating_sub(1) };
+        while shared.waiting > left && shared.broken.is_none() {
+            match shared.drive.next_event_ns() {
+                Some(next_ns) => shared.drive.advance_to(next_ns).expect("the time of an event has not passed"),
+                None => shared.break_off("commands are outstanding, and nothing is to happen".to_owned()),
+            }
+            shared.take_ended(None, driver);
+        }
+        shared
+    }
+
+    /// Sleeps until the next event is due by the wall clock, or something has become due sooner.
+    fn sleep<'a>(&'a self, mut shared: MutexGuard<'a, Shared>) -> MutexGuard<'a, Shared> {
+        let Pace::Real { speed } = self.pace else { return shared };
+        let next_ns = shared.drive.next_event_ns().unwrap_or(Ns::MAX);
+        let left = |shared: &Shared| {
+            let left_ns = next_ns.saturating_sub(shared.wall_ns(speed)) as f64 / speed;
+            Duration::from_nanos(left_ns as u64)
+        };
+        let left_at_first = left(&shared);
+        let sleeps = left_at_first.saturating_sub(Duration::from_nanos(AWAKE_NS)).min(LONGEST_SLEEP);
+        if !sleeps.is_zero() {
+            shared.sleeps_until_ns = next_ns;
+            shared = self.sooner.wait_timeout(shared, sleeps).unwrap_or_else(PoisonError::into_inner).0;
+            shared.sleeps_until_ns = 0;
+            return shared;
+        }
+        if !left_at_first.is_zero() {
+            let until = now() + left_at_first;
+            drop(shared);
+            while now() < until {
+                thread::yield_now();
+            }
+            shared = self.lock();
+        }
+        shared
+    }
+
+    /// At a real pace, lets the model come to the time of the wall clock. `driver` is the command of who calls.
+    fn come_to_now(&self, shared: &mut Shared, driver: u32) {
+        let Pace::Real { speed } = self.pace else { return };
+        let now_ns = shared.wall_ns(speed);
+        if now_ns > shared.drive.engine().now_ns() {
+            shared.drive.advance_to(now_ns).expect("the wall clock does not go back");
+            shared.take_ended(Some(now_ns), driver);
+        }
+    }
+}
+
+impl Shared {
+    /// Starts the clocks with the first command.
+    fn begin(&mut self) {
+        self.began.get_or_insert_with(now);
+    }
+
+    /// Time of the model by the wall clock; zero before the first command.
+    fn wall_ns(&self, speed: f64) -> Ns {
+        self.began.map_or(0, |began| (now().duration_since(began).as_nanos() as f64 * speed) as Ns)
+    }
+
+    /// Submits a command of the calling thread; its cookie, or `None` if the drive is full.
+    fn submit(&mut self, command: Command<'_>) -> Result<Option<u32>, Misuse> {
+        let Some(cookie) = self.drive.submit(command)? else { return Ok(None) };
+        if cookie as usize >= self.waiters.len() {
+            self.waiters.resize(cookie as usize + 1, Waiter::Nobody);
+        }
+        self.waiters[cookie as usize] = Waiter::Waits(thread::current());
+        self.waiting += 1;
+        self.counts.commands += 1;
+        Ok(Some(cookie))
+    }
+
+    /// Tells those whose commands have ended, but for the driver, who knows.
+    fn take_ended(&mut self, now_ns: Option<Ns>, driver: u32) {
+        let mut any = false;
+        while let Some(Ended { cookie, status, time_ns }) = self.drive.take_ended() {
+            any = true;
+            self.waiting -= 1;
+            let waiter = std::mem::replace(&mut self.waiters[cookie as usize], Waiter::Ended(status));
+            if let Waiter::Waits(thread) = waiter
+                && cookie != driver
+            {
+                thread.unpark();
+            }
+            let late_ns = now_ns.map_or(0, |now_ns| now_ns - time_ns);
+            self.counts.latest_ns = self.counts.latest_ns.max(late_ns);
+        }
+        if let Some(violation) = any.then(|| self.drive.check_data().err()).flatten() {
+            self.break_off(violation.to_string());
+        }
+    }
+
+    /// Wakes one of those who wait, if there are any, to drive.
+    fn call_driver(&self) {
+        let waits = self.waiters.iter().find_map(|waiter| match waiter {
+            Waiter::Waits(thread) => Some(thread),
+            _ => None,
+        });
+        waits.into_iter().for_each(|thread| thread.unpark());
+    }
+
+    /// Ends the service for all.
+    fn break_off(&mut self, reason: String) {
+        self.broken.get_or_insert(reason);
+        for waiter in &self.waiters {
+            if let Waiter::Waits(thread) = waiter {
+                thread.unpark();
+            }
+        }
+        self.crowd.drain(..).for_each(|thread| thread.unpark());
+    }
+}
+
+/// The wall clock.
+#[expect(clippy::disallowed_methods, reason = "Clients wait by it; the model's time does not come from here.")]
+fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,217 @@
+//! Threads that share a drive, at every pace; and sessions as the plugin holds them.
+
+use std::fs;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use flashloom_device::Reason;
+use flashloom_experiment::config::Catalog;
+use flashloom_experiment::registry::Registry;
+use flashloom_units::{MS, Prng, US};
+
+use crate::frames::SECTOR;
+use crate::tests::{DRIVE, engine, experiment};
+use crate::{Command, Fault, LiveDrive, Memory, Options, Pace, Server, Session};
+
+const PACES: [Pace; 4] = [
+    Pace::Fast { gathers: false },
+    Pace::Fast { gathers: true },
+    Pace::Real { speed: 20.0 },
+    Pace::Real { speed: 1.0 },
+];
+
+fn server(sets: &[&str], pace: Pace) -> Server {
+    let memory = Memory { limit_bytes: u64::MAX, folder: std::env::temp_dir() };
+    Server::new(LiveDrive::new(engine(&experiment(sets)), memory).expect("events are kept"), pace)
+}
+
+#[expect(clippy::disallowed_methods, reason = "What is tested here is the wall clock.")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// Writes and reads in a part of the drive that is this thread's own.
+fn use_part(server: &Server, part: u64, commands: u32) {
+    let mut prng = Prng::new(part);
+    let mut bytes = vec![0_u8; 200 * SECTOR];
+    for _ in 0..commands {
+        let (first, count) = (prng.below(190), 1 + prng.below(10));
+        let lba = part * 200 + first;
+        let own = &mut bytes[first as usize * SECTOR..(first + count) as usize * SECTOR];
+        if prng.chance(0.5) {
+            own.fill(prng.below(256) as u8);
+            server.execute(Command::Write { lba, data: own, fua: prng.chance(0.1) }, &mut []).expect("it is written");
+        } else {
+            let mut found = vec![1; own.len()];
+            server.execute(Command::Read { lba, sectors: count as u32 }, &mut found).expect("it is read");
+            assert!(found == own, "sectors {lba} to {} of thread {part}", lba + count);
+        }
+    }
+}
+
+/// More threads than the drive takes commands.
+#[test]
+fn threads_find_their_own_data_at_every_pace() {
+    for pace in PACES {
+        let server = server(&[], pace);
+        thread::scope(|scope| {
+            let attendant = scope.spawn(|| server.attend());
+            let clients: Vec<_> = (0..12)
+                .map(|part| {
+                    scope.spawn({
+                        let server = &server;
+                        move || use_part(server, part, 150)
+                    })
+                })
+                .collect();
+            clients.into_iter().for_each(|client| client.join().expect("it finds its data"));
+            let counts = server.end(|drive, counts| {
+                drive.engine().check().expect("everything adds up");
+                counts
+            });
+            assert_eq!(counts.expect("it works").commands, 12 * 150 + 1, "{pace:?}: and a flush");
+            attendant.join().expect("it ends with the server");
+        });
+    }
+}
+
+#[test]
+fn commands_that_are_inside_together_overlap_in_the_models_time() {
+    let server = server(&["buffer.capacity=0B"], Pace::Fast { gathers: true });
+    thread::scope(|scope| {
+        for thread in 0..8 {
+            let server = &server;
+            scope.spawn(move || {
+                for at in 0..500 {
+                    let lba = 8 * ((37 * at + thread) % 300);
+                    server.execute(Command::Read { lba, sectors: 8 }, &mut [0; 8 * SECTOR]).expect("it is read");
+                }
+            });
+        }
+    });
+    let (latency_ns, now_ns) =
+        server.look(|drive, _| (drive.engine().host_report().latency_sum_ns(), drive.engine().now_ns()));
+    assert!(latency_ns > u128::from(now_ns) * 3 / 2, "{latency_ns} ns of latency in {now_ns} ns");
+}
+
+#[test]
+fn at_a_real_pace_a_command_takes_as_long_as_the_model_says() {
+    for speed in [1.0, 0.1] {
+        let server = server(&["device.read_time=3ms", "run.fill=1"], Pace::Real { speed });
+        let read = || {
+            let before = now();
+            server.execute(Command::Read { lba: 0, sectors: 8 }, &mut [0; 8 * SECTOR]).expect("it is read");
+            before.elapsed()
+        };
+        read();
+        let least = Duration::from_nanos((3.0 * MS as f64 / speed) as u64);
+        assert!(read() >= least && read() >= least);
+        let model_ns = server.look(|drive, _| drive.engine().host_report().read_latency.max());
+        assert!((3 * MS..3 * MS + 500 * US).contains(&model_ns), "the model knows nothing of it: {model_ns} ns");
+    }
+}
+
+#[test]
+fn time_stands_still_without_commands_only_at_a_fast_pace() {
+    for (pace, passes) in [(PACES[0], false), (PACES[3], true)] {
+        let server = server(&[], pace);
+        server.execute(Command::Flush, &mut []).expect("it is done");
+        let time = || server.look(|drive, _| drive.engine().now_ns());
+        let before = time();
+        thread::sleep(Duration::from_millis(5));
+        assert_eq!(time() >= before + 5 * MS, passes, "{pace:?}");
+    }
+}
+
+#[test]
+fn a_command_beyond_the_drive_is_refused_and_a_worn_out_drive_says_so() {
+    let server = server(&["device.program_failures=0.02", "buffer.capacity=0B"], PACES[0]);
+    let end = server.look(|drive, _| drive.capacity_sectors());
+    let beyond = Command::Read { lba: end - 1, sectors: 2 };
+    assert_eq!(server.execute(beyond, &mut [0; 2 * SECTOR]), Err(Fault::Invalid));
+    let faults = (0..20_000).filter_map(|at| {
+        server.execute(Command::Write { lba: 8 * (at % 100), data: &[7; 8 * SECTOR], fua: false }, &mut []).err()
+    });
+    let first: Vec<Fault> = faults.take(2).collect();
+    assert_eq!(first, [Fault::Failed(Reason::EndOfLife), Fault::Failed(Reason::ReadOnly)]);
+    server.execute(Command::Read { lba: 0, sectors: 8 }, &mut [0; 8 * SECTOR]).expect("it can be read");
+}
+
+/// A file for data that cannot be made breaks the server for everybody, and for good.
+#[test]
+fn a_server_that_cannot_keep_data_breaks() {
+    let memory = Memory { limit_bytes: 0, folder: "/nowhere/at/all".into() };
+    let drive = LiveDrive::new(engine(&experiment(&[])), memory).expect("events are kept");
+    let server = Server::new(drive, PACES[0]);
+    let write = Command::Write { lba: 0, data: &[7; SECTOR], fua: false };
+    let _ = server.execute(write, &mut []);
+    assert_eq!(server.execute(Command::Flush, &mut []), Err(Fault::Broken));
+    let reason = server.end(|_, _| ()).expect_err("it broke");
+    assert!(reason.starts_with("the file for data beyond the limit of memory"), "{reason}");
+}
+
+/// A panic in the middle of a command becomes an error of all others.
+#[test]
+fn a_server_that_panics_serves_nobody_any_more() {
+    let server = server(&[], PACES[0]);
+    let panics = thread::scope(|scope| {
+        let reader = scope.spawn(|| server.execute(Command::Read { lba: 0, sectors: 8 }, &mut [0; SECTOR]));
+        reader.join().is_err()
+    });
+    assert!(panics, "the memory of the read is too short");
+    assert_eq!(server.execute(Command::Flush, &mut []), Err(Fault::Broken));
+}
+
+fn catalog() -> Arc<Catalog> {
+    Registry::builtin().catalog().expect("the built-in policies")
+}
+
+#[test]
+fn a_session_serves_an_experiment_and_leaves_log_and_result() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(path("drive.toml"), DRIVE).expect("there is room");
+    let mut options = Options::default();
+    for (name, value) in [("experiment", "drive.toml"), ("log", "log.csv"), ("result", "result.json")] {
+        options.set(name, &path(value)).expect("an option");
+    }
+    options.set("set", "ftl.mapping=dftl").expect("an option");
+    let session = Session::new(&catalog(), &options).expect("it ages");
+    assert_eq!((session.page_bytes(), session.queue_depth()), (4_096, 8));
+    session.server().execute(Command::Write { lba: 4, data: &[9; 24 * SECTOR], fua: false }, &mut []).expect("done");
+    session.write_zeros(5, 22, true, true).expect("done");
+    let mut found = vec![1; 24 * SECTOR];
+    session.server().execute(Command::Read { lba: 4, sectors: 24 }, &mut found).expect("done");
+    let marks: Vec<u8> = found.chunks(SECTOR).map(|sector| sector[0]).collect();
+    assert_eq!((marks[0], marks[23], &marks[1..23]), (9, 9, &[0; 22][..]));
+    session.end().expect("everything adds up");
+    let result = fs::read_to_string(path("result.json")).expect("it is written");
+    assert!(result.contains("\"mapping\":\"dftl\"") && result.contains("\"discards\":1"), "{result}");
+    let log = fs::read_to_string(path("log.csv")).expect("it is written");
+    let ops: Vec<&str> = log.lines().skip(1).map(|line| line.split(',').nth(1).expect("a row has cells")).collect();
+    assert_eq!(ops, ["W", "W", "W", "D", "F", "R", "F"]);
+}
+
+#[test]
+fn options_that_make_no_sense_are_named() {
+    let mut options = Options::default();
+    for (name, value, expected) in [
+        ("pace", "slow", "expected fast or real"),
+        ("speed", "2", "expected pace=real before it"),
+        ("memory", "7", "a size with a unit"),
+        ("colour", "red", "unknown option colour: expected experiment=FILE.toml"),
+        ("gather", "maybe", "expected true"),
+    ] {
+        let message = options.set(name, value).expect_err("it makes no sense");
+        assert!(message.contains(expected), "{message}");
+    }
+    options.set("pace", "real").expect("an option");
+    assert!(options.set("speed", "0").expect_err("it is too small").contains("from 0.001 to 1000"));
+    options.set("speed", "0.5").expect("a speed");
+    assert_eq!(options.pace, Pace::Real { speed: 0.5 });
+    let refused = |options: &Options| Session::new(&catalog(), options).map(drop).expect_err("it is refused");
+    assert!(refused(&options).contains("no experiment"));
+    options.set("experiment", "/nowhere.toml").expect("an option");
+    assert!(refused(&options).contains("/nowhere.toml"));
+}

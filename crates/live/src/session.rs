@@ -1,0 +1,282 @@
+//! A session: the drive of an experiment is served, and leaves a result.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use flashloom_experiment::config::{Catalog, Config, Experiment};
+use flashloom_experiment::run::{self, Failure, SERVED_HOST, served_engine};
+use flashloom_files::Output;
+use flashloom_units::{Problems, SECTOR_BYTES, parse_ratio, parse_size};
+
+use crate::drive::{Command, LiveDrive};
+use crate::frames::Memory;
+use crate::server::{Fault, Pace, Server};
+
+/// Names of the options, each `NAME=VALUE`; `experiment` is needed, `set` may come several times.
+pub const OPTIONS: &str = "experiment=FILE.toml [set=KEY=VALUE ...] [pace=fast [gather=true]|pace=real [speed=FACTOR]] [memory=SIZE] \
+    [folder=FOLDER] [aged=FILE] [log=FILE.csv] [result=FILE.json] [lifeline=true]";
+
+/// What is to be served, and how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// The experiment, a TOML file.
+    pub experiment: Option<String>,
+    /// Keys with other values than the file's, `KEY=VALUE`.
+    pub set: Vec<String>,
+    /// How time passes.
+    pub pace: Pace,
+    /// Memory for data.
+    pub memory: Memory,
+    /// A file with the aged drive.
+    pub aged: Option<PathBuf>,
+    /// File for the log of requests.
+    pub log: Option<PathBuf>,
+    /// File for the result, as JSON.
+    pub result: Option<PathBuf>,
+    /// Whether the session ends when standard input does, whatever clients are there.
+    pub has_lifeline: bool,
+}
+
+/// Memory for data, if nothing is said of it.
+pub const DEFAULT_MEMORY_BYTES: u64 = 2 << 30;
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            experiment: None,
+            set: Vec::new(),
+            pace: Pace::Fast { gathers: false },
+            memory: Memory { limit_bytes: DEFAULT_MEMORY_BYTES, folder: std::env::temp_dir() },
+            aged: None,
+            log: None,
+            result: None,
+            has_lifeline: false,
+        }
+    }
+}
+
+impl Options {
+    /// Sets the option of that name.
+    ///
+    /// # Errors
+    /// An unknown option, or a value that it does not take.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let path = || PathBuf::from(value);
+        match name {
+            "experiment" => self.experiment = Some(value.to_owned()),
+            "set" => self.set.push(value.to_owned()),
+            "pace" => {
+                self.pace = match value {
+                    "fast" => Pace::Fast { gathers: false },
+                    "real" => Pace::Real { speed: 1.0 },
+                    _ => return Err(format!("pace={value}: expected fast or real")),
+                }
+            }
+            "gather" => match (value, self.pace) {
+                ("true", Pace::Fast { .. }) => self.pace = Pace::Fast { gathers: true },
+                ("true", _) => return Err("gather=true: expected pace=fast before it".to_owned()),
+                _ => return Err(format!("gather={value}: expected true")),
+            },
+            "speed" => {
+                let speed = parse_ratio(value).ok().filter(|&speed| (MIN_SPEED..=MAX_SPEED).contains(&speed));
+                let Some(speed) = speed else {
+                    return Err(format!("speed={value}: expected a factor from {MIN_SPEED} to {MAX_SPEED}"));
+                };
+                if self.pace != (Pace::Real { speed: 1.0 }) {
+                    return Err("speed: expected pace=real before it".to_owned());
+                }
+                self.pace = Pace::Real { speed };
+            }
+            "memory" => {
+                let bytes = parse_size(value);
+                self.memory.limit_bytes = bytes.map_err(|refusal| format!("memory={value}: {refusal}"))?;
+            }
+            "folder" => self.memory.folder = path(),
+            "aged" => self.aged = Some(path()),
+            "log" => self.log = Some(path()),
+            "result" => self.result = Some(path()),
+            "lifeline" if value == "true" => self.has_lifeline = true,
+            "lifeline" => return Err(format!("lifeline={value}: expected true")),
+            _ => return Err(format!("unknown option {name}: expected {OPTIONS}")),
+        }
+        Ok(())
+    }
+}
+
+/// Smallest factor between the clocks.
+pub const MIN_SPEED: f64 = 0.001;
+/// Largest factor between the clocks.
+pub const MAX_SPEED: f64 = 1_000.0;
+
+/// A drive that is being served.
+pub struct Session {
+    server: Server,
+    config: Config,
+    log_file: LogFile,
+    result: Option<PathBuf>,
+    page_bytes: u32,
+    bytes: u64,
+    queue_depth: u32,
+    /// Standard input, as it was when the session was made: nbdkit closes it before it serves.
+    lifeline: Mutex<Option<File>>,
+    is_ended: Mutex<bool>,
+}
+
+impl Session {
+    /// Ages the drive of an experiment and prepares to serve it.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn new(catalog: &Arc<Catalog>, options: &Options) -> Result<Self, String> {
+        let Some(path) = &options.experiment else { return Err(format!("no experiment: expected {OPTIONS}")) };
+        let sets = options.set.iter().map(String::as_str).chain(SERVED_HOST);
+        let sets: Vec<String> = sets.map(str::to_owned).collect();
+        let words = |problems: Problems| problems.to_string();
+        let experiment = Experiment::load_run(catalog, path, &sets).map_err(words)?;
+        run::check_served(&experiment).map_err(words)?;
+        let engine = served_engine(&experiment, options.aged.as_deref()).map_err(|failure| failure.to_string())?;
+        let config = experiment.variants[0].config.clone();
+        let drive = LiveDrive::new(engine, options.memory.clone()).map_err(|misuse| misuse.to_string());
+        let cannot = |error: io::Error| format!("standard input cannot be kept: {error}");
+        let input = options.has_lifeline.then(|| io::stdin().as_fd().try_clone_to_owned());
+        let lifeline = input.transpose().map_err(cannot)?.map(File::from);
+        let (mut drive, log_file) = (drive?, LogFile::default());
+        if let Some(log) = &options.log {
+            let output = Output::create(log).map_err(|reason| format!("{}: {reason}", log.display()))?;
+            *log_file.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(output);
+            let begun = drive.log_to(Box::new(log_file.clone()));
+            begun.map_err(|error| format!("{} cannot be written: {error}", log.display()))?;
+        }
+        Ok(Self {
+            page_bytes: config.device.geometry().page_bytes,
+            bytes: drive.capacity_sectors() * SECTOR_BYTES,
+            queue_depth: config.host.queue_depth,
+            lifeline: Mutex::new(lifeline),
+            is_ended: Mutex::default(),
+            result: options.result.clone(),
+            log_file,
+            server: Server::new(drive, options.pace),
+            config,
+        })
+    }
+
+    /// The server.
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// Capacity of the drive in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Bytes in a page of the drive.
+    pub fn page_bytes(&self) -> u32 {
+        self.page_bytes
+    }
+
+    /// Commands that the drive takes at once.
+    pub fn queue_depth(&self) -> u32 {
+        self.queue_depth
+    }
+
+    /// How time passes.
+    pub fn pace(&self) -> Pace {
+        self.server.pace()
+    }
+
+    /// Discards sectors; with `fua` that is durable when it returns.
+    ///
+    /// # Errors
+    /// The drive has failed it.
+    pub fn discard(&self, lba: u64, sectors: u32, fua: bool) -> Result<(), Fault> {
+        self.server.execute(Command::Discard { lba, sectors }, &mut [])?;
+        if fua { self.server.execute(Command::Flush, &mut []) } else { Ok(()) }
+    }
+
+    /// Writes zeros. If the space may be given up, whole pages are discarded, which then hold zeros, and only the parts
+    /// of pages at both ends are written.
+    ///
+    /// # Errors
+    /// The drive has failed it.
+    pub fn write_zeros(&self, lba: u64, sectors: u32, may_discard: bool, fua: bool) -> Result<(), Fault> {
+        let write = |from: u64, to: u64| match (to - from) as u32 {
+            0 => Ok(()),
+            sectors => self.server.execute(Command::WriteZeros { lba: from, sectors, fua }, &mut []),
+        };
+        let page_sectors = u64::from(self.page_bytes) / SECTOR_BYTES;
+        let end = lba.checked_add(sectors.into()).ok_or(Fault::Invalid)?;
+        let (first, last) = (lba.next_multiple_of(page_sectors), end / page_sectors * page_sectors);
+        if !may_discard || first >= last {
+            return write(lba, end);
+        }
+        write(lba, first)?;
+        write(last, end)?;
+        self.discard(first, (last - first) as u32, fua)
+    }
+
+    /// Waits until standard input ends, if the session ends with it, and then ends the session.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn hold_lifeline(&self) -> Result<(), String> {
+        let lifeline = self.lifeline.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut lifeline) = lifeline else { return Ok(()) };
+        let _ = io::copy(&mut lifeline, &mut io::sink());
+        self.end()
+    }
+
+    /// Ends the session, once: lets the drive finish its work, checks its accounts, and writes log and result. Clients
+    /// that are left are served no more.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn end(&self) -> Result<(), String> {
+        let mut is_ended = self.is_ended.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut *is_ended, true) {
+            return Ok(());
+        }
+        let ended = self.server.end(|drive, _| {
+            let logged = drive
+                .finish_log()
+                .and_then(|()| self.log_file.commit())
+                .map_err(|error| format!("the log cannot be written: {error}"));
+            let result = run::result(&self.config, drive.engine()).map_err(|failure: Failure| failure.to_string())?;
+            logged.map(|()| result)
+        });
+        let result = ended??;
+        let Some(path) = &self.result else { return Ok(()) };
+        let json = serde_json::to_string(&result).expect("results have text keys and finite numbers");
+        // Whoever waits for it finds it whole.
+        let partial = path.with_extension("partial");
+        let written = std::fs::write(&partial, json).and_then(|()| std::fs::rename(&partial, path));
+        written.map_err(|error| format!("{} cannot be written: {error}", path.display()))
+    }
+}
+
+/// The file of a log, which the drive writes and the session moves to its place.
+#[derive(Clone, Default)]
+struct LogFile(Arc<Mutex<Option<Output>>>);
+
+impl LogFile {
+    fn commit(&self) -> io::Result<()> {
+        let output = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        output.map_or(Ok(()), Output::commit)
+    }
+}
+
+impl Write for LogFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(output) => output.write(bytes),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

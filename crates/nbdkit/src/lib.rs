@@ -1,0 +1,240 @@
+//! The plugin: nbdkit speaks the NBD protocol, and calls these functions from its threads, several at once.
+//!
+//! No panic leaves a function: it becomes an error of the call. `interface.rs` declares nbdkit's side.
+#![allow(unsafe_code, reason = "nbdkit's interface is one of C: pointers come from it and go to it.")]
+
+mod interface;
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use flashloom::device::Reason;
+use flashloom::experiment::registry::Registry;
+use flashloom_live::{Command, Fault, OPTIONS, Options, Pace, SECTOR_BYTES, Session};
+
+use interface::{
+    API_VERSION, EINVAL, EIO, EROFS, FLAG_FUA, FLAG_MAY_TRIM, FUA_NATIVE, Plugin, THREAD_MODEL_PARALLEL, nbdkit_error,
+    nbdkit_set_error,
+};
+
+/// Most bytes of a request.
+const MAX_BLOCK_BYTES: u32 = 32 << 20;
+
+static OPTIONS_GIVEN: Mutex<Option<Options>> = Mutex::new(None);
+static SESSION: OnceLock<Session> = OnceLock::new();
+
+/// The structure that nbdkit asks a plugin for.
+struct Registered(Plugin);
+
+// SAFETY: it holds pointers to static text and functions, and nobody changes it.
+unsafe impl Sync for Registered {}
+
+static PLUGIN: Registered = Registered(Plugin {
+    struct_size: size_of::<Plugin>() as u64,
+    api_version: API_VERSION,
+    thread_model: THREAD_MODEL_PARALLEL,
+    name: c"flashloom".as_ptr(),
+    longname: c"Flashloom: a simulated flash drive".as_ptr(),
+    version: concat_version(),
+    config: Some(config),
+    config_complete: Some(config_complete),
+    open: Some(open),
+    get_size: Some(get_size),
+    can_multi_conn: Some(yes),
+    can_fua: Some(can_fua),
+    can_fast_zero: Some(no),
+    get_ready: Some(get_ready),
+    after_fork: Some(after_fork),
+    cleanup: Some(cleanup),
+    block_size: Some(block_size),
+    pread: Some(pread),
+    pwrite: Some(pwrite),
+    flush: Some(flush),
+    trim: Some(trim),
+    zero: Some(zero),
+    ..Plugin::NOTHING
+});
+
+const fn concat_version() -> *const c_char {
+    const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+        Ok(version) => version,
+        Err(_) => c"",
+    };
+    VERSION.as_ptr()
+}
+
+/// What nbdkit looks up when it has loaded the plugin.
+#[unsafe(no_mangle)]
+pub extern "C" fn plugin_init() -> *const c_void {
+    (&raw const PLUGIN.0).cast()
+}
+
+/// Reports an error to nbdkit's log.
+fn report(message: &str) {
+    let text = CString::new(message.replace('\0', "")).unwrap_or_default();
+    // SAFETY: the format takes one text, which lives until the call ends.
+    unsafe { nbdkit_error(c"%s".as_ptr(), text.as_ptr()) };
+}
+
+/// Calls `act`; -1 if it fails or panics, and the error is reported.
+fn guarded(act: impl FnOnce() -> Result<(), String>) -> c_int {
+    let message = match panic::catch_unwind(AssertUnwindSafe(act)) {
+        Ok(Ok(())) => return 0,
+        Ok(Err(message)) => message,
+        Err(_) => "a check of the simulation failed".to_owned(),
+    };
+    report(&message);
+    -1
+}
+
+/// Serves a request of a client. What it did wrong, or what became of the drive, is an error number of the protocol.
+fn served(act: impl FnOnce(&Session) -> Result<(), Fault>) -> c_int {
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| SESSION.get().map_or(Err(Fault::Broken), act)));
+    let number = match outcome {
+        Ok(Ok(())) => return 0,
+        Ok(Err(Fault::Invalid)) => EINVAL,
+        Ok(Err(Fault::Failed(Reason::ReadOnly))) => EROFS,
+        Ok(Err(Fault::Failed(_) | Fault::Broken)) | Err(_) => EIO,
+    };
+    // SAFETY: it takes a number.
+    unsafe { nbdkit_set_error(number) };
+    -1
+}
+
+/// The sectors of a request in bytes.
+fn sectors(offset: u64, count: u32) -> Result<(u64, u32), Fault> {
+    let bytes = u64::from(count);
+    let is_whole = offset.is_multiple_of(SECTOR_BYTES) && bytes.is_multiple_of(SECTOR_BYTES);
+    if is_whole { Ok((offset / SECTOR_BYTES, (bytes / SECTOR_BYTES) as u32)) } else { Err(Fault::Invalid) }
+}
+
+extern "C" fn config(key: *const c_char, value: *const c_char) -> c_int {
+    guarded(|| {
+        // SAFETY: nbdkit passes two texts that end with zero, for the time of the call.
+        let [key, value] = [key, value].map(|text| unsafe { CStr::from_ptr(text) }.to_str());
+        let (Ok(key), Ok(value)) = (key, value) else { return Err("an option that is no UTF-8".to_owned()) };
+        let mut options = OPTIONS_GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+        options.get_or_insert_default().set(key, value)
+    })
+}
+
+extern "C" fn config_complete() -> c_int {
+    guarded(|| {
+        let options = OPTIONS_GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_experiment = options.as_ref().is_some_and(|options| options.experiment.is_some());
+        if has_experiment { Ok(()) } else { Err(format!("no experiment: expected {OPTIONS}")) }
+    })
+}
+
+/// Ages the drive, before nbdkit listens.
+extern "C" fn get_ready() -> c_int {
+    guarded(|| {
+        // Threads that are made from here on, which are all that wait by the clock, are woken when they asked for it.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        let options = OPTIONS_GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let catalog = Registry::builtin().catalog().map_err(|refusal| refusal.to_string())?;
+        let session = Session::new(&catalog, &options.clone().unwrap_or_default())?;
+        SESSION.set(session).map_err(|_| "it serves already".to_owned())
+    })
+}
+
+extern "C" fn after_fork() -> c_int {
+    guarded(|| {
+        let Some(session) = SESSION.get() else { return Ok(()) };
+        spawn("lifeline", || {
+            if guarded(|| session.hold_lifeline()) != 0 {
+                // Clients may stay, but nobody is served any more.
+                std::process::exit(1);
+            }
+        })?;
+        match session.pace() {
+            Pace::Fast { .. } => Ok(()),
+            // A server that breaks tells its clients.
+            Pace::Real { .. } => spawn("attend", || _ = guarded(|| Ok(session.server().attend()))),
+        }
+    })
+}
+
+fn spawn(name: &str, act: impl FnOnce() + Send + 'static) -> Result<(), String> {
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(act);
+    thread.map(drop).map_err(|error| format!("a thread cannot be made: {error}"))
+}
+
+/// Called when all connections are closed.
+extern "C" fn cleanup() {
+    guarded(|| SESSION.get().map_or(Ok(()), Session::end));
+}
+
+/// All clients have the one drive; nbdkit wants some pointer that is not null.
+extern "C" fn open(_readonly: c_int) -> *mut c_void {
+    (&raw const PLUGIN).cast_mut().cast()
+}
+
+extern "C" fn get_size(_handle: *mut c_void) -> i64 {
+    SESSION.get().map_or(-1, |session| session.bytes() as i64)
+}
+
+extern "C" fn yes(_handle: *mut c_void) -> c_int {
+    1
+}
+
+extern "C" fn no(_handle: *mut c_void) -> c_int {
+    0
+}
+
+extern "C" fn can_fua(_handle: *mut c_void) -> c_int {
+    FUA_NATIVE
+}
+
+extern "C" fn block_size(_handle: *mut c_void, minimum: *mut u32, preferred: *mut u32, maximum: *mut u32) -> c_int {
+    let page_bytes = SESSION.get().map_or(SECTOR_BYTES as u32, Session::page_bytes);
+    // SAFETY: nbdkit passes three places to write to.
+    unsafe {
+        minimum.write(SECTOR_BYTES as u32);
+        preferred.write(page_bytes);
+        maximum.write(MAX_BLOCK_BYTES);
+    }
+    0
+}
+
+extern "C" fn pread(_handle: *mut c_void, to: *mut c_void, count: u32, offset: u64, _flags: u32) -> c_int {
+    served(|session| {
+        let (lba, sectors) = sectors(offset, count)?;
+        // SAFETY: nbdkit passes memory of that length for the time of the call, which is not initialised before: it is
+        // written here first.
+        let to = unsafe {
+            to.cast::<u8>().write_bytes(0, count as usize);
+            std::slice::from_raw_parts_mut(to.cast::<u8>(), count as usize)
+        };
+        session.server().execute(Command::Read { lba, sectors }, to)
+    })
+}
+
+extern "C" fn pwrite(_handle: *mut c_void, from: *const c_void, count: u32, offset: u64, flags: u32) -> c_int {
+    served(|session| {
+        let (lba, _) = sectors(offset, count)?;
+        // SAFETY: nbdkit passes data of that length for the time of the call.
+        let data = unsafe { std::slice::from_raw_parts(from.cast::<u8>(), count as usize) };
+        session.server().execute(Command::Write { lba, data, fua: flags & FLAG_FUA != 0 }, &mut [])
+    })
+}
+
+extern "C" fn flush(_handle: *mut c_void, _flags: u32) -> c_int {
+    served(|session| session.server().execute(Command::Flush, &mut []))
+}
+
+extern "C" fn trim(_handle: *mut c_void, count: u32, offset: u64, flags: u32) -> c_int {
+    served(|session| {
+        let (lba, sectors) = sectors(offset, count)?;
+        session.discard(lba, sectors, flags & FLAG_FUA != 0)
+    })
+}
+
+extern "C" fn zero(_handle: *mut c_void, count: u32, offset: u64, flags: u32) -> c_int {
+    served(|session| {
+        let (lba, sectors) = sectors(offset, count)?;
+        session.write_zeros(lba, sectors, flags & FLAG_MAY_TRIM != 0, flags & FLAG_FUA != 0)
+    })
+}
