@@ -112,6 +112,8 @@ fn the_memory_of_tables_is_what_their_entries_take() {
     assert_eq!(memory("dftl", std::slice::from_ref(&cache)), Some(4 * 3 + 1_024));
     assert_eq!(memory("dftl", &[("cache", Value::Size(1 << 20))]), Some(4 * 3 + 8 * 384));
     assert_eq!(memory("sftl", &[cache]), Some(4 * 3 + 1_024));
+    let learned = [("cache", Value::Size(8_192)), ("buffer", Value::Count(64))];
+    assert_eq!(memory("leaftl", &learned), Some(4 * 3 + 8_192), "the buffer takes its share of the cache");
     // Addresses of 24 data blocks, of eight log blocks, and of what each of their pages holds.
     let blocks = 4 * (24 + 8 + 8 * 16);
     for mapping in ["bast", "fast", "sast", "kast", "mcsplit"] {

@@ -17,6 +17,7 @@
 //! | page maps, any allocation and collection | the whole drive in order, over and over | no copy |
 //! | `dftl` | pages whose entries fit its cache | no read or write of the map |
 //! | `sftl` | the whole drive in order, where only runs of it fit the cache | no read or write of the map |
+//! | `leaftl` | the same | the same, and no read in vain |
 
 use crate::support::{Ftl, Merges, chip, with_mapping};
 use flashloom_ftl::{CapacityParams, FtlSetup, Preemption, Space, allocation, collection};
@@ -430,4 +431,33 @@ fn sftl_holds_the_map_of_a_drive_in_order_where_dftl_reads_and_writes_it() {
     assert_eq!(sftl, [0; 3]);
     let translation_pages = u64::from(pages.div_ceil(128));
     assert!(dftl[1] >= 4 * translation_pages && dftl[2] >= 4 * translation_pages, "{dftl:?}");
+}
+
+/// On a drive in order a translation page is a few segments, and every prediction is right.
+#[test]
+fn leaftl_holds_the_map_of_a_drive_in_order_and_predicts_it_exactly_where_dftl_reads_and_writes_it() {
+    // 22 translation pages of 128 entries take 72 bytes each as segments of a block; of single entries one takes 1,288.
+    // 128 entries wait.
+    const CACHE: u64 = 4_800;
+    let shape = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
+    let space = Space::new(
+        NandParams { blocks: 128, pages: 16, page_bytes: 512, ..shape },
+        &CapacityParams { over_provisioning: 0.5 },
+    );
+    let pages = space.logical_pages as u32;
+    assert!(4 * pages > 2 * CACHE as u32, "a map of pages is far larger than the cache");
+    let [leaftl, dftl] = ["leaftl", "dftl"].map(|mapping| {
+        let buffer = [("buffer", Value::Count(128))];
+        let cache = [("cache", Value::Size(CACHE))];
+        let set = if mapping == "leaftl" { [&cache[..], &buffer].concat() } else { cache.to_vec() };
+        let mut ftl = Ftl::filled(&space, &setup(mapping, Preemption::Page, &set), true);
+        (0..4).for_each(|_| write(&mut ftl, 0..pages));
+        (0..pages).for_each(|lpn| ftl.read(lpn));
+        ftl.check();
+        let in_vain = if mapping == "leaftl" { ftl.count("mispredictions") } else { 0 };
+        (["map_misses", "map_reads", "map_writes"].map(|name| ftl.count(name)), in_vain)
+    });
+    assert_eq!(leaftl, ([0; 3], 0), "{dftl:?}");
+    let translation_pages = u64::from(pages.div_ceil(128));
+    assert!(dftl.0[1] >= 4 * translation_pages && dftl.0[2] >= 4 * translation_pages, "{dftl:?}");
 }

@@ -188,6 +188,11 @@ fn sftl_holds_what_was_written() {
 }
 
 #[test]
+fn leaftl_holds_what_was_written() {
+    run_page_level("leaftl");
+}
+
+#[test]
 fn bast_holds_what_was_written() {
     run_log_block("bast");
 }

@@ -152,7 +152,12 @@ extern "C" fn after_fork() -> c_int {
         match session.pace() {
             Pace::Fast { .. } => Ok(()),
             // A server that breaks tells its clients.
-            Pace::Real { .. } => spawn("attend", || _ = guarded(|| Ok(session.server().attend()))),
+            Pace::Real { .. } => spawn("attend", || {
+                guarded(|| {
+                    session.server().attend();
+                    Ok(())
+                });
+            }),
         }
     })
 }

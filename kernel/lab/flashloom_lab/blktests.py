@@ -100,7 +100,10 @@ def results(directory: Path) -> Suite:
                 found["/".join(path.relative_to(directory / "blktests").parts[1:])] = status[1]
     counts = {True: [0, 0], False: [0, 0]}
     for line in (directory / "schedulers").read_text().splitlines():
-        _, zoned, *schedulers = line.split()
+        _, *zoned_and_schedulers = line.split()
+        if not zoned_and_schedulers:
+            continue  # A test took the device away before it could be looked at.
+        zoned, *schedulers = zoned_and_schedulers
         counts[zoned != "none"][0] += 1
         counts[zoned != "none"][1] += any(re.fullmatch(r"\[(?!none).*\]", one) for one in schedulers)
     return Suite(found, tuple(counts[False]), tuple(counts[True]))

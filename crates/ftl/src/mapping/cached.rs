@@ -130,7 +130,10 @@ impl<M: Map> Mapping for PageLevel<M> {
         let Self { store, map } = self;
         store.place(writes);
         for (index, write) in writes.iter().enumerate() {
-            let translated = map.translate(store, nand, write.lpn);
+            let mut translated = map.translate(store, nand, write.lpn);
+            if write.mask != nand.geometry().full_mask() {
+                translated = map.locate(store, nand, write.lpn, translated);
+            }
             let place = store.placed(index);
             store.on(nand, map).write(write, place, translated);
             map.changed(store, write.lpn);
@@ -148,7 +151,8 @@ impl<M: Map> Mapping for PageLevel<M> {
             return false;
         }
         let translated = map.translate(store, nand, lpn);
-        store.read(nand, lpn, mask, translated, tag);
+        let located = map.locate(store, nand, lpn, translated);
+        store.read(nand, lpn, mask, located, tag);
         map.write_back_due(store, nand);
         true
     }

@@ -31,6 +31,11 @@ pub(super) trait Map: CollectionListener + State + Send + Sized + 'static {
     /// Brings the entry of a page into memory; returns the flash operation to wait for.
     fn translate(&mut self, store: &mut PageStore, nand: &mut Nand, lpn: Lpn) -> OpId;
 
+    /// Finds the data of a translated page, after `after`, for a read of it; returns the operation to wait for then.
+    fn locate(&mut self, _store: &PageStore, _nand: &mut Nand, _lpn: Lpn, after: OpId) -> OpId {
+        after
+    }
+
     /// Called when the entry of a translated page has changed.
     fn changed(&mut self, store: &PageStore, lpn: Lpn);
 

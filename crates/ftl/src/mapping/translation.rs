@@ -214,6 +214,12 @@ pub trait MapCache: State + Send + Sized + 'static {
     /// Called with the host pages that a collection is about to move: their entries will change.
     fn collecting(&mut self, _lpns: impl Iterator<Item = Lpn>) {}
 
+    /// Whether the cache takes another page for that of a translated entry, so that its data is found with a second
+    /// read. Called for each read of the page, for the host or for a partial write.
+    fn mispredicts(&mut self, _lpn: Lpn, _map: &[Ppn]) -> bool {
+        false
+    }
+
     /// Values of the mapping's statistics that follow [`STATISTICS`].
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
@@ -343,6 +349,15 @@ impl<C: MapCache> Map for Translation<C> {
         let read = self.read(store, nand, self.shape.page_of(lpn));
         self.loads.begin(frame, read, nand);
         read
+    }
+
+    fn locate(&mut self, store: &PageStore, nand: &mut Nand, lpn: Lpn, after: OpId) -> OpId {
+        let page = store.array_ppn(lpn);
+        if page.is_none() || !self.cache.mispredicts(lpn, store.map()) {
+            return after;
+        }
+        // A page nearby, whose read takes as long as that of this one.
+        nand.read(Read { after, ..Read::new(page, nand.geometry().full_mask(), Origin::Map) })
     }
 
     fn changed(&mut self, store: &PageStore, lpn: Lpn) {
