@@ -1,7 +1,7 @@
 //! Live drives: a simulated drive with data in it, and clients that wait for its requests.
 //!
 //! ```text
-//! client threads -> Session -> Server (clock and locks) -> LiveDrive (requests and data) -> flashloom_device::Engine (the model)
+//! client threads -> Session -> Server (clock, locks) -> LiveDrive (requests, data) -> flashloom_device::Engine (model)
 //! ```
 //!
 //! A [`LiveDrive`] is a bare [`Engine`](flashloom_device::Engine) whose reads return what was written. Its data lies

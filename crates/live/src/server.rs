@@ -1,7 +1,7 @@
 //! Clients of a drive: threads that wait for their commands, and the clock.
 //!
-//! One of the waiting threads drives: it lets time pass, tells the others which of their commands have ended, and leaves
-//! when its own has; one of the others goes on. Time passes at a [`Pace`]:
+//! One of the waiting threads drives: it lets time pass, tells the others which of their commands have ended, and
+//! leaves when its own has; one of the others goes on. Time passes at a [`Pace`]:
 //!
 //! ```text
 //! fast    commands that are inside together are submitted at one time of the model; time then jumps to the next
@@ -173,8 +173,8 @@ impl Server {
         }
     }
 
-    /// Lets the drive work in the background, at a real pace, until [`Self::end`]. For a thread of its own. It comes now
-    /// and then, whether or not anybody drives: nobody waits for it, and the next command finds little left to do.
+    /// Lets the drive work in the background, at a real pace, until [`Self::end`]. For a thread of its own. It comes
+    /// now and then, whether or not anybody drives: nobody waits for it, and the next command finds little left to do.
     pub fn attend(&self) {
         let _breaks = Breaks(self);
         let mut shared = self.lock();

@@ -16,7 +16,8 @@ use crate::frames::Memory;
 use crate::server::{Fault, Pace, Server};
 
 /// Names of the options, each `NAME=VALUE`; `experiment` is needed, `set` may come several times.
-pub const OPTIONS: &str = "experiment=FILE.toml [set=KEY=VALUE ...] [pace=fast [gather=true]|pace=real [speed=FACTOR]] [memory=SIZE] \
+pub const OPTIONS: &str = "experiment=FILE.toml [set=KEY=VALUE ...] [pace=fast [gather=true]|pace=real [speed=FACTOR]] \
+    [memory=SIZE] \
     [folder=FOLDER] [aged=FILE] [log=FILE.csv] [result=FILE.json] [lifeline=true]";
 
 /// What is to be served, and how.

@@ -1,8 +1,8 @@
 //! `flashloom serve`: a drive as a block device, over NBD.
 //!
 //! nbdkit speaks the protocol in a process of its own, with the plugin `flashloom-nbdkit`, which holds the drive. This
-//! program checks the experiment, ages the drive, starts nbdkit, passes on the signal that ends it, and shows the result
-//! that the plugin has left.
+//! program checks the experiment, ages the drive, starts nbdkit, passes on the signal that ends it, and shows the
+//! result that the plugin has left.
 
 mod find;
 
@@ -115,8 +115,8 @@ fn check_together(arguments: &ServeArguments) -> Result<(), Problem> {
     }
 }
 
-/// Ages the drive and puts it into a file of the folder, for the plugin. `None` if that is not possible: then the plugin
-/// makes the drive itself.
+/// Ages the drive and puts it into a file of the folder, for the plugin. `None` if that is not possible: then the
+/// plugin makes the drive itself.
 fn age(experiment: &Experiment, arguments: &ServeArguments, folder: &Path) -> Result<Option<PathBuf>, Stop> {
     let cache = cache::of_user(arguments.no_cache)?;
     let bar = Bar::counting();

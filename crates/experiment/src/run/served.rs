@@ -1,5 +1,5 @@
-//! Drives that are served to clients: requests come from outside, so the workload of the experiment is not read, and the
-//! block layer is the client's.
+//! Drives that are served to clients: requests come from outside, so the workload of the experiment is not read, and
+//! the block layer is the client's.
 
 use std::path::Path;
 
