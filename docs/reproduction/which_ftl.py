@@ -152,8 +152,7 @@ def panel(figures, figure, left, title, is_log):
     out.append(f'<path class="axis" d="M{left} {top}v{height}h{width}"/>')
     for at, budget in enumerate(BUDGETS):
         out.append(f'<text class="tick" text-anchor="middle" x="{x(at):.1f}" y="{top + height + 18}">{budget}</text>')
-    ticks = [10.0**power for power in range(math.ceil(low), math.floor(high) + 1)] if is_log else [0.25, 0.5, 0.75, 1.0]
-    for tick in ticks:
+    for tick in [tick for tick in (1, 2, 3, 5, 10, 20) if scale(tick) <= high] if is_log else [0.25, 0.5, 0.75, 1.0]:
         out.append(f'<path class="grid" d="M{left} {y(tick):.1f}h{width}"/>')
         out.append(f'<text class="tick" text-anchor="end" x="{left - 6}" y="{y(tick) + 4:.1f}">{tick:g}</text>')
     for (ftl, line), colour in zip(values.items(), COLOURS, strict=False):
@@ -181,8 +180,8 @@ def picture(figures):
         "    polyline { stroke-width: 2; fill: none; }",
         "  </style>",
     ]
-    out += panel(figures, RATE, 46, "Requests a second, of the page map's", False)
-    out += panel(figures, LONGEST, 350, "Longest request, times the page map's", True)
+    out += panel(figures, RATE, 46, "Requests a second (page map 1)", False)
+    out += panel(figures, LONGEST, 350, "Longest request (page map 1)", True)
     for at, (ftl, colour) in enumerate(zip(figures.ftls[1:], COLOURS, strict=False)):
         y = 66 + 22 * at
         out.append(f'<path stroke="{colour}" stroke-width="3" d="M620 {y}h18"/>')

@@ -324,7 +324,7 @@ class TheSuite(InCache):
             ("blktests/nodev/block/001.full", "status\tfail\n"),
             ("blktests/nodev/zbd/002", "status\tfail\n"),
             ("blktests/nodev/loop/003", "status\tnot run\n"),
-            ("schedulers", "a none none [pardispatcher] kyber\nb host-managed [none] mq-deadline\nc none [none]\ngone\n"),
+            ("schedulers", "a none none [pardispatcher] kyber\nb host-managed [none] mq\nc none [none]\ngone\n"),
         ):
             path = self.directory / name
             path.parent.mkdir(parents=True, exist_ok=True)

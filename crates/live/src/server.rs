@@ -70,7 +70,7 @@ pub struct Server {
 struct Shared {
     drive: LiveDrive,
     /// By cookie.
-    waiters: Vec<Waiter>,
+    waiters: Vec<Caller>,
     /// Commands whose threads wait.
     waiting: u32,
     is_driven: bool,
@@ -86,7 +86,7 @@ struct Shared {
 }
 
 #[derive(Clone, Default)]
-enum Waiter {
+enum Caller {
     #[default]
     Nobody,
     Waits(Thread),
@@ -237,8 +237,8 @@ impl Server {
         cookie: u32,
     ) -> Result<(MutexGuard<'a, Shared>, Status), Fault> {
         loop {
-            if let Waiter::Ended(status) = shared.waiters[cookie as usize] {
-                shared.waiters[cookie as usize] = Waiter::Nobody;
+            if let Caller::Ended(status) = shared.waiters[cookie as usize] {
+                shared.waiters[cookie as usize] = Caller::Nobody;
                 return Ok((shared, status));
             }
             if shared.broken.is_some() {
@@ -257,7 +257,7 @@ impl Server {
             };
             self.come_to_now(&mut shared, cookie);
             shared.is_driven = false;
-            if matches!(shared.waiters[cookie as usize], Waiter::Ended(_)) {
+            if matches!(shared.waiters[cookie as usize], Caller::Ended(_)) {
                 shared.call_driver();
             }
         }
@@ -342,9 +342,9 @@ impl Shared {
     fn submit(&mut self, command: Command<'_>) -> Result<Option<u32>, Misuse> {
         let Some(cookie) = self.drive.submit(command)? else { return Ok(None) };
         if cookie as usize >= self.waiters.len() {
-            self.waiters.resize(cookie as usize + 1, Waiter::Nobody);
+            self.waiters.resize(cookie as usize + 1, Caller::Nobody);
         }
-        self.waiters[cookie as usize] = Waiter::Waits(thread::current());
+        self.waiters[cookie as usize] = Caller::Waits(thread::current());
         self.waiting += 1;
         self.counts.commands += 1;
         Ok(Some(cookie))
@@ -356,8 +356,8 @@ impl Shared {
         while let Some(Ended { cookie, status, time_ns }) = self.drive.take_ended() {
             any = true;
             self.waiting -= 1;
-            let waiter = std::mem::replace(&mut self.waiters[cookie as usize], Waiter::Ended(status));
-            if let Waiter::Waits(thread) = waiter
+            let waiter = std::mem::replace(&mut self.waiters[cookie as usize], Caller::Ended(status));
+            if let Caller::Waits(thread) = waiter
                 && cookie != driver
             {
                 thread.unpark();
@@ -373,7 +373,7 @@ impl Shared {
     /// Wakes one of those who wait, if there are any, to drive.
     fn call_driver(&self) {
         let waits = self.waiters.iter().find_map(|waiter| match waiter {
-            Waiter::Waits(thread) => Some(thread),
+            Caller::Waits(thread) => Some(thread),
             _ => None,
         });
         waits.into_iter().for_each(|thread| thread.unpark());
@@ -383,7 +383,7 @@ impl Shared {
     fn break_off(&mut self, reason: String) {
         self.broken.get_or_insert(reason);
         for waiter in &self.waiters {
-            if let Waiter::Waits(thread) = waiter {
+            if let Caller::Waits(thread) = waiter {
                 thread.unpark();
             }
         }

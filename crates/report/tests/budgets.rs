@@ -1,5 +1,5 @@
-//! The settings of the report `related` follow from its budgets: each FTL has what fits the budget and the spare blocks,
-//! and no more fits; and what the results say of their memory is within it.
+//! The settings of the report `related` follow from its budgets: each FTL has what fits the budget and the spare
+//! blocks, and no more fits; and what the results say of their memory is within it.
 
 use std::collections::BTreeMap;
 

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use crate::lab::Lab;
 
 /// Commands of the program, those of `trace` and `cache` among them.
-const COMMANDS: &str = "run compare report probe validate fit reproduce generate trace trace-info trace-convert list \
-                        explain cache cache-list cache-size cache-clear completions man";
+const COMMANDS: &str = "run compare report probe validate fit serve reproduce generate trace trace-info trace-convert \
+                        list explain cache cache-list cache-size cache-clear completions man";
 
 #[test]
 fn every_command_has_a_manual_page_that_names_its_options() {
