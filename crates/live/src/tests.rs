@@ -44,6 +44,7 @@ capacity = \"64KiB\"
 [ftl]
 dftl.cache = \"1KiB\"
 sftl.cache = \"8KiB\"
+leaftl.cache = \"16KiB\"
 bast.log_blocks = 4
 fast.log_blocks = 4
 last.log_blocks = 4
@@ -51,6 +52,7 @@ last.sequential_log_blocks = 1
 sast.log_blocks = 4
 kast.log_blocks = 4
 mcsplit.log_blocks = 4
+superblock-ftl.log_blocks = 4
 
 [run]
 precondition = \"fill\"
