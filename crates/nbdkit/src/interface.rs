@@ -1,6 +1,6 @@
 //! nbdkit's interface for plugins in C, version 2, by its header `nbdkit-plugin.h` and nbdkit-plugin(3). The structure
 //! only ever grows at its end, and begins with its size, so that it fits other versions; it was tried with 1.32.
-//! Functions that are not set here are those that a later version of the interface adds, or that no drive has a use for.
+//! Functions that are not set here are those that a later version of the interface adds, or that no drive needs.
 
 use std::ffi::{c_char, c_int, c_void};
 
