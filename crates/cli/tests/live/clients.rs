@@ -59,7 +59,7 @@ fn nbdcopy_and_qemu_img_get_back_what_they_wrote() {
         server.client("qemu-img", &["convert", "-n", "-f", "raw", "-O", "raw", "in", &server.uri()]);
         let compared = ["compare", "-f", "raw", "-F", "raw", "in", &server.uri()];
         server.client("qemu-img", &compared);
-        let result = server.end("INT").result.expect("a result");
+        let result = server.end("TERM").result.expect("a result");
         let bytes = result["host"]["write_bytes"].as_u64().expect("a number");
         assert!(bytes >= 20 << 20, "{set}: {bytes} bytes were written");
     }
