@@ -58,7 +58,7 @@ TRY = $(PACKAGE)/try $(PYTHON)
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-test: tools format lint unit outputs expectations reproduce budget python docs kernel test-policies ## Checks everything, as a change has to pass it.
+test: tools format lint unit outputs expectations reproduce budget python docs live kernel test-policies ## Checks everything, as a change has to pass it.
 	@echo "make test: format, lints, tests, benchmarks and documents are in order"
 
 tools: ## Installs what the checks take and the machine lacks; with INSTALL=no it only says what that is.

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -59,7 +59,7 @@ fn nbdcopy_and_qemu_img_get_back_what_they_wrote() {
         server.client("qemu-img", &["convert", "-n", "-f", "raw", "-O", "raw", "in", &server.uri()]);
         let compared = ["compare", "-f", "raw", "-F", "raw", "in", &server.uri()];
         server.client("qemu-img", &compared);
-        let result = server.end("TERM").result.expect("a result");
+        let result = server.end("INT").result.expect("a result");
         let bytes = result["host"]["write_bytes"].as_u64().expect("a number");
         assert!(bytes >= 20 << 20, "{set}: {bytes} bytes were written");
     }
@@ -138,18 +138,22 @@ fn clients_that_are_killed_leave_the_data_of_others_alone() {
     let server = Service::begin(&["--set", "ftl.mapping=kast", "--set", "ftl.kast.log_blocks=6"]);
     server.script("h.pwrite(b'k' * 65536, 0)");
     let uri = format!("--uri={}", server.uri());
-    let writes =
-        ["--name=w", "--ioengine=nbd", "--rw=randwrite", "--bs=4k", "--iodepth=16", "--offset=1m", "--size=16m"];
+    // A job is a thread, not a process: what is killed is the client itself, and nothing of it stays.
+    let writes = "--thread --name=w --ioengine=nbd --rw=randwrite --bs=4k --iodepth=16 --offset=1m --size=16m";
     for delay_ms in [120, 180, 240, 300, 360] {
         let mut command = Command::new("fio");
-        command.args(writes).arg(&uri).args(["--time_based", "--runtime=60"]).stdout(std::process::Stdio::null());
+        command.args(writes.split(' ')).arg(&uri).args(["--time_based", "--runtime=60"]).stdout(Stdio::null());
         let mut client = command.spawn().expect("fio");
         std::thread::sleep(Duration::from_millis(delay_ms));
+        assert!(client.try_wait().expect("it is a child").is_none(), "it still writes");
         client.kill().expect("it runs");
         client.wait().expect("it ends");
         server.script("assert h.pread(65536, 0) == b'k' * 65536");
     }
-    assert_eq!(server.end("TERM").code, Some(0));
+    let ended = server.end("TERM");
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let writes = ended.result.expect("a result")["host"]["writes"].as_u64().expect("a number");
+    assert!(writes > 1_000, "the clients wrote {writes} times before they were killed");
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -46,15 +47,14 @@ pub struct Ended {
     pub said: String,
 }
 
-fn program() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_flashloom"));
-    command.env("FLASHLOOM_CACHE", "");
-    command
-}
+/// Seconds after which a client has hung, also one that verifies 10 GiB, and a server that was asked to end.
+const CLIENT_HUNG: &str = "1200";
+const SERVER_HUNG: Duration = Duration::from_secs(60);
 
 /// Runs the program to its end.
 pub fn flashloom(arguments: &[&str]) -> Output {
-    program().args(arguments).output().expect("the program can be started")
+    let mut command = Command::new(env!("CARGO_BIN_EXE_flashloom"));
+    command.env("FLASHLOOM_CACHE", "").args(arguments).output().expect("the program can be started")
 }
 
 impl Service {
@@ -68,8 +68,10 @@ impl Service {
     pub fn begin_in(folder: TempDir, place: &[&str], arguments: &[&str]) -> Self {
         let experiment = folder.path().join("drive.toml");
         fs::write(&experiment, DRIVE).expect("there is room");
-        let mut command = program();
-        command.current_dir(folder.path()).args(["serve", "drive.toml", "--json", "result.json"]);
+        // A shell turns INT off for what its scripts run in the background, and the program leaves it so.
+        let mut command = Command::new("env");
+        command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_flashloom"), "serve", "drive.toml"]);
+        command.env("FLASHLOOM_CACHE", "").current_dir(folder.path()).args(["--json", "result.json"]);
         command.args(place).args(arguments).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program can be started");
         let mut lines = BufReader::new(child.stderr.take().expect("it is a pipe"));
@@ -78,7 +80,7 @@ impl Service {
             let read = lines.read_line(&mut before).expect("text");
             assert!(read > 0, "it does not serve: {before}");
         }
-        let said = std::thread::spawn(move || {
+        let said = thread::spawn(move || {
             let mut said = String::new();
             lines.read_to_string(&mut said).expect("text");
             said
@@ -104,7 +106,8 @@ impl Service {
     }
 
     pub fn attempt(&self, program: &str, arguments: &[&str]) -> Output {
-        let command = Command::new(program).args(arguments).current_dir(self.folder.path()).output();
+        let mut command = Command::new("timeout");
+        let command = command.args([CLIENT_HUNG, program]).args(arguments).current_dir(self.folder.path()).output();
         command.unwrap_or_else(|error| panic!("{program}: {error}"))
     }
 
@@ -121,7 +124,14 @@ impl Service {
 
     fn stop(&mut self, signal: &str) -> Ended {
         self.client("kill", &[&format!("-{signal}"), &self.child.id().to_string()]);
-        let status = self.child.wait().expect("it ends");
+        let asked = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("it is a child") {
+                break status;
+            }
+            assert!(asked.elapsed() < SERVER_HUNG, "the server does not end by {signal}");
+            thread::sleep(Duration::from_millis(5));
+        };
         let said = self.said.take().expect("it was not taken").join().expect("text");
         let json = fs::read(self.path("result.json")).ok();
         let result = json.map(|json| serde_json::from_slice(&json).expect("JSON"));
