@@ -160,6 +160,9 @@ pub struct ServeArguments {
     /// depth of its clients, and serves about half as many requests a second.
     #[arg(long)]
     pub gather: bool,
+    /// Requests of a connection that are inside at a time; at least the drive's queue depth, and 16, if it is left out.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub threads: Option<u32>,
     /// Most memory for data, such as 8GiB; further data lies in a file without a name in the folder for temporary
     /// files.
     #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = size)]

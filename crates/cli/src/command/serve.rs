@@ -52,6 +52,13 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
     drop(OutputFile::optional(arguments.log.as_deref())?);
     report_unused_of(&experiment, &["device.", "buffer.", "ftl."]);
     let config = &experiment.variants[0].config;
+    let threads = arguments.threads.unwrap_or_else(|| config.host.queue_depth.max(FEWEST_THREADS));
+    if threads > 1 && find::ends_with_its_clients(&nbdkit) {
+        say(format_args!(
+            "note: this nbdkit ends, and the drive with it, when a client is killed while several of its requests are \
+             inside; nbdkit 1.34 does not, nor does this one with --threads 1"
+        ));
+    }
     let data_bytes = config.device.geometry().raw_bytes();
     report_memory(data_bytes.min(arguments.memory));
 
@@ -61,10 +68,7 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
     let aged = age(&experiment, arguments, folder.path())?;
     let mut command = Command::new(nbdkit);
     command.args(["--foreground", "--exit-with-parent", "--newstyle", "--threads"]);
-    command
-        .arg(config.host.queue_depth.max(FEWEST_THREADS).to_string())
-        .arg("--pidfile")
-        .arg(folder.path().join("pid"));
+    command.arg(threads.to_string()).arg("--pidfile").arg(folder.path().join("pid"));
     match (&arguments.unix, arguments.tcp) {
         (Some(path), _) => command.arg("--unix").arg(path),
         (None, Some(address)) => {

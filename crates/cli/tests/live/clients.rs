@@ -135,12 +135,21 @@ assert h.pread(4096, 0) == b'k' * 4096
 #[test]
 #[ignore = "needs nbdkit: make live"]
 fn clients_that_are_killed_leave_the_data_of_others_alone() {
-    let server = Service::begin(&["--set", "ftl.mapping=kast", "--set", "ftl.kast.log_blocks=6"]);
+    // Versions with this fault end when a client with several requests goes; the program says so, and how to avoid it.
+    let told = Command::new("nbdkit").arg("--version").output().expect("nbdkit");
+    let version = String::from_utf8_lossy(&told.stdout).into_owned();
+    let has_fault = ["nbdkit 1.32.", "nbdkit 1.33."].iter().any(|faulty| version.starts_with(faulty));
+    let plain = Service::begin(&[]);
+    assert_eq!(plain.before.contains("--threads 1"), has_fault, "{}", plain.before);
+    drop(plain);
+    let kast = ["--set", "ftl.mapping=kast", "--set", "ftl.kast.log_blocks=6"];
+    let one_at_a_time: &[&str] = if has_fault { &["--threads", "1"] } else { &[] };
+    let server = Service::begin(&[&kast, one_at_a_time].concat());
     server.script("h.pwrite(b'k' * 65536, 0)");
     let uri = format!("--uri={}", server.uri());
     // A job is a thread, not a process: what is killed is the client itself, and nothing of it stays.
     let writes = "--thread --name=w --ioengine=nbd --rw=randwrite --bs=4k --iodepth=16 --offset=1m --size=16m";
-    for delay_ms in [120, 180, 240, 300, 360] {
+    for delay_ms in (100..400).step_by(15) {
         let mut command = Command::new("fio");
         command.args(writes.split(' ')).arg(&uri).args(["--time_based", "--runtime=60"]).stdout(Stdio::null());
         let mut client = command.spawn().expect("fio");

@@ -36,7 +36,8 @@ precondition = \"fill\"
 pub struct Service {
     pub folder: TempDir,
     child: Child,
-    /// What it says on standard error after it listens.
+    /// What it says on standard error until it listens, and after that.
+    pub before: String,
     said: Option<JoinHandle<String>>,
 }
 
@@ -86,7 +87,7 @@ impl Service {
             lines.read_to_string(&mut said).expect("text");
             said
         });
-        Self { folder, child, said: Some(said) }
+        Self { folder, child, before, said: Some(said) }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

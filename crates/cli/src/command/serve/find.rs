@@ -2,6 +2,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use flashloom::units::Problem;
 
@@ -27,6 +28,19 @@ pub fn nbdkit() -> Result<PathBuf, Problem> {
         let found = format!("no program of this name on the path, and no {NBDKIT}, which may name one");
         Problem::file("nbdkit", found, "the server of network block devices, such as Debian's package nbdkit")
     })
+}
+
+/// Whether this nbdkit ends when a client goes while several of its requests are inside: a fault that came with a
+/// release of 1.32 and went with 1.34. An nbdkit that does not tell its version is not suspected.
+pub fn ends_with_its_clients(nbdkit: &Path) -> bool {
+    let told = Command::new(nbdkit).arg("--version").output().map(|output| output.stdout).unwrap_or_default();
+    has_fault(&String::from_utf8_lossy(&told))
+}
+
+/// [`ends_with_its_clients`], by what `--version` prints: "nbdkit 1.32.5 (nbdkit-1.32.5-1)".
+fn has_fault(told: &str) -> bool {
+    let mut numbers = told.split_whitespace().nth(1).unwrap_or_default().split('.').map(str::parse::<u32>);
+    matches!((numbers.next(), numbers.next()), (Some(Ok(1)), Some(Ok(32 | 33))))
 }
 
 /// The plugin: what the variable names, or beside this program, or in lib/flashloom.
@@ -62,6 +76,13 @@ fn not_there(variable: &str, path: &Path, what: &str) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_with_the_fault_are_those_from_1_32_to_1_33() {
+        let has = ["nbdkit 1.32.5 (nbdkit-1.32.5-1)", "nbdkit 1.33.9"].map(has_fault);
+        let has_not = ["nbdkit 1.30.1", "nbdkit 1.34.0 (x)", "nbdkit 1.42.2", "nbdkit 2.32.0", "", "nbdkit", "a b"];
+        assert!(has.iter().all(|&fault| fault) && !has_not.map(has_fault).contains(&true));
+    }
 
     #[test]
     fn the_plugin_is_beside_the_program_or_in_its_library() {
