@@ -324,13 +324,15 @@ class TheSuite(InCache):
             ("blktests/nodev/block/001.full", "status\tfail\n"),
             ("blktests/nodev/zbd/002", "status\tfail\n"),
             ("blktests/nodev/loop/003", "status\tnot run\n"),
-            ("schedulers", "a none none [pardispatcher] kyber\nb host-managed [none] mq\nc none [none]\ngone\n"),
+            ("schedulers", "a none none [pardispatcher] kyber\nb host-managed [none] mq\nc none [none]\ngone\n"
+             "d host-managed [mq-deadline] none\n"),
         ):
             path = self.directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content)
         found = {"block/001": "pass", "loop/003": "not run", "zbd/002": "fail"}
-        self.assertEqual(blktests.results(self.directory), blktests.Suite(found, plain=(2, 1), zoned=(1, 0)))
+        read = blktests.results(self.directory, "pardispatcher")
+        self.assertEqual(read, blktests.Suite(found, plain=(2, 1), zoned=(2, 0)))
 
     def test_is_worse_by_what_passed_before_and_does_not_now(self):
         reference = self.suite(_001="pass", _002="fail", _003="not run", _004="pass", _005="pass")

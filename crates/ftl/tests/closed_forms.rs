@@ -114,12 +114,16 @@ fn the_memory_of_tables_is_what_their_entries_take() {
     assert_eq!(memory("sftl", &[cache]), Some(4 * 3 + 1_024));
     let learned = [("cache", Value::Size(8_192)), ("buffer", Value::Count(64))];
     assert_eq!(memory("leaftl", &learned), Some(4 * 3 + 8_192), "the buffer takes its share of the cache");
+    // Half of it for 256 entries of eight bytes, and three map pages of 128 entries.
+    assert_eq!(memory("lazyftl", &[("cache", Value::Size(4_096))]), Some(4 * 3 + 8 * 256 + 3 * (8 + 4 * 128)));
     // Addresses of 24 data blocks, of eight log blocks, and of what each of their pages holds.
     let blocks = 4 * (24 + 8 + 8 * 16);
     for mapping in ["bast", "fast", "sast", "kast", "mcsplit"] {
         assert_eq!(memory(mapping, &logs), Some(blocks), "{mapping}");
     }
     assert_eq!(memory("last", &logs), Some(blocks + 4 * 8 * 16), "and when each was written");
-    // Of 64 physical blocks, and 64 page tables of four entries: superblocks of 64 pages have three levels of two bits.
-    assert_eq!(memory("superblock-ftl", &[("tables", Value::Count(64))]), Some(4 * 64 + 64 * 4 * 4));
+    // Of 64 physical blocks, and tables of four entries: six superblocks of 64 pages have three levels of two bits, a
+    // root and four tables below it each, and 64 of their 96 page tables are in memory.
+    let tables = 6 + 24 + 64;
+    assert_eq!(memory("superblock-ftl", &[("tables", Value::Count(64))]), Some(4 * 64 + tables * 4 * 4));
 }

@@ -18,6 +18,7 @@
 //! | `dftl` | pages whose entries fit its cache | no read or write of the map |
 //! | `sftl` | the whole drive in order, where only runs of it fit the cache | no read or write of the map |
 //! | `leaftl` | the same | the same, and no read in vain |
+//! | `lazyftl` | whole pages in any order, read soon after | no lookup; a conversion writes a map page a page at most |
 
 use crate::support::{Ftl, Merges, chip, with_mapping};
 use flashloom_ftl::{CapacityParams, FtlSetup, Preemption, Space, allocation, collection};
@@ -460,4 +461,35 @@ fn leaftl_holds_the_map_of_a_drive_in_order_and_predicts_it_exactly_where_dftl_r
     assert_eq!(leaftl, ([0; 3], 0), "{dftl:?}");
     let translation_pages = u64::from(pages.div_ceil(128));
     assert!(dftl.0[1] >= 4 * translation_pages && dftl.0[2] >= 4 * translation_pages, "{dftl:?}");
+}
+
+/// Writes of whole pages look nothing up, and what was written lately is in the table.
+#[test]
+fn lazyftl_reads_the_map_for_conversions_alone_where_dftl_reads_it_for_every_write() {
+    const CACHE: u64 = 4_096;
+    let shape = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
+    let space = Space::new(
+        NandParams { blocks: 128, pages: 16, page_bytes: 512, ..shape },
+        &CapacityParams { over_provisioning: 0.5 },
+    );
+    let pages = space.logical_pages as u32;
+    let [lazyftl, dftl] = ["lazyftl", "dftl"].map(|mapping| {
+        let set = [("cache", Value::Size(CACHE))];
+        let mut ftl = Ftl::filled(&space, &setup(mapping, Preemption::Page, &set), true);
+        let mut prng = Prng::new(5).branch("lazyftl");
+        for _ in 0..20_000 {
+            let lpn = prng.below(pages.into()) as u32;
+            write(&mut ftl, lpn..lpn + 1);
+            ftl.read(lpn);
+        }
+        ftl.check();
+        let conversions = if mapping == "lazyftl" { ftl.count("conversions") } else { 0 };
+        (["map_hits", "map_misses", "map_reads", "map_writes"].map(|name| ftl.count(name)), conversions)
+    });
+    let ([hits, misses, reads, writes], conversions) = lazyftl;
+    assert_eq!((hits, misses), (20_000, 0), "each page is in the table when it is read, and was not looked up before");
+    // The map was written when the drive was filled, so each write of a map page reads it first.
+    assert!(reads <= writes && conversions > 500 && writes <= 16 * conversions, "{lazyftl:?}");
+    let [_, missed, of_dftl, written] = dftl.0;
+    assert!(missed > 16_000 && of_dftl > 2 * reads && written > writes, "{dftl:?}, {lazyftl:?}");
 }

@@ -193,6 +193,11 @@ fn leaftl_holds_what_was_written() {
 }
 
 #[test]
+fn lazyftl_holds_what_was_written() {
+    run_page_level("lazyftl");
+}
+
+#[test]
 fn bast_holds_what_was_written() {
     run_log_block("bast");
 }

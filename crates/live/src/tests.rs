@@ -45,6 +45,7 @@ capacity = \"64KiB\"
 dftl.cache = \"1KiB\"
 sftl.cache = \"8KiB\"
 leaftl.cache = \"16KiB\"
+lazyftl.cache = \"8KiB\"
 bast.log_blocks = 4
 fast.log_blocks = 4
 last.log_blocks = 4

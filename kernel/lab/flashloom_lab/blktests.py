@@ -90,8 +90,8 @@ def files(suite: Path) -> dict[str, bytes]:
     }
 
 
-def results(directory: Path) -> Suite:
-    """Reads what a guest has taken out."""
+def results(directory: Path, scheduler: str) -> Suite:
+    """Reads what a guest with a scheduler has taken out."""
     found = {}
     for path in sorted((directory / "blktests").rglob("*")):
         if path.is_file() and re.fullmatch(r"\d{3}", path.name):
@@ -105,7 +105,8 @@ def results(directory: Path) -> Suite:
             continue  # A test took the device away before it could be looked at.
         zoned, *schedulers = zoned_and_schedulers
         counts[zoned != "none"][0] += 1
-        counts[zoned != "none"][1] += any(re.fullmatch(r"\[(?!none).*\]", one) for one in schedulers)
+        # Linux 6.1 gives mq-deadline to zoned devices by itself.
+        counts[zoned != "none"][1] += f"[{scheduler}]" in schedulers
     return Suite(found, tuple(counts[False]), tuple(counts[True]))
 
 
@@ -136,7 +137,7 @@ def group_under(target: Kernel, suite: Path, scheduler: str, names: list[str], e
         kept = guest.directory() / "results"
         shutil.rmtree(kept, ignore_errors=True)
         shutil.copytree(directory, kept)
-        return results(Path(directory))
+        return results(Path(directory), scheduler)
 
 
 def worse(judged: Suite, reference: Suite) -> list[str]:

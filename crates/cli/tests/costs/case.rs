@@ -14,6 +14,7 @@ const BESIDE: [(&str, &str); 8] = [
     ("ftl.mapping=dftl", "ftl.dftl.cache=32KiB"),
     ("ftl.mapping=sftl", "ftl.sftl.cache=32KiB"),
     ("ftl.mapping=leaftl", "ftl.leaftl.cache=32KiB"),
+    ("ftl.mapping=lazyftl", "ftl.lazyftl.cache=32KiB"),
     // The recording holds the reference's requests.
     ("workload.kind=trace", "workload.path={folder}/requests.csv workload.replay=closed workload.requests={requests}"),
     ("workload.kind=fio", "workload.path={folder}/{requests}.fio"),

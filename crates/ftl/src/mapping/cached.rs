@@ -1,14 +1,14 @@
 //! Page-level mappings: a page store and a map that is in memory, wholly or in part.
 //!
 //! ```text
-//! read, write, trim:  translate the page first; a write or a trim changes its entry; then take a share of the map
-//!                     write-backs that garbage collection has made due
+//! read, write, trim:  translate the page first, unless the map takes changes unseen; a write or a trim changes its
+//!                     entry; then take a share of the map write-backs that garbage collection has made due
 //! ```
 //!
 //! Each mapping decides where its map is, what is cached and what is evicted: `page` has the whole map in memory,
 //! others have it on flash and cache a part of it ([`MapCache`]).
 
-use flashloom_nand::{DieId, Lpn, Nand};
+use flashloom_nand::{DieId, Lpn, Nand, OpId};
 use flashloom_units::{Component, Figure, Figures, Ns, Policy, PolicySpec, Refusal, Value, Violation};
 
 use super::interface::{Mapping, MappingExtras, write_each};
@@ -130,8 +130,12 @@ impl<M: Map> Mapping for PageLevel<M> {
         let Self { store, map } = self;
         store.place(writes);
         for (index, write) in writes.iter().enumerate() {
-            let mut translated = map.translate(store, nand, write.lpn);
-            if write.mask != nand.geometry().full_mask() {
+            let is_whole = write.mask == nand.geometry().full_mask();
+            let mut translated = OpId::DONE;
+            if !(M::CHANGES_UNSEEN && is_whole) {
+                translated = map.translate(store, nand, write.lpn);
+            }
+            if !is_whole {
                 translated = map.locate(store, nand, write.lpn, translated);
             }
             let place = store.placed(index);
@@ -164,7 +168,9 @@ impl<M: Map> Mapping for PageLevel<M> {
     fn trim(&mut self, nand: &mut Nand, lpn: Lpn) {
         let Self { store, map } = self;
         if store.ppn(lpn).is_some() {
-            map.translate(store, nand, lpn);
+            if !M::CHANGES_UNSEEN {
+                map.translate(store, nand, lpn);
+            }
             store.trim(lpn);
             map.changed(store, lpn);
             map.write_back_due(store, nand);

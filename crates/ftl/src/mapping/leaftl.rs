@@ -2,9 +2,9 @@
 //! "LeaFTL: A Learning-based Flash Translation Layer for Solid-State Drives", ASPLOS 2023).
 //!
 //! ```text
-//! learn         entries that changed wait in a buffer. When it is full, those whose physical pages are consecutive are
-//!               sorted by address; in each group of 256 entries a segment takes the next entry as long as some slope
-//!               between 0 and 1 predicts all its pages with an error of `gamma` at most (greedy)
+//! learn         entries that changed wait in a buffer. When it is full, those whose physical pages are consecutive in
+//!               a block are sorted by address; in each group of 256 entries a segment takes the next entry as long as
+//!               some line of a slope between 0 and 1 predicts all its pages with an error of `gamma` at most (greedy)
 //! segment       8 bytes: first entry, length, slope, first page. Accurate, if its entries and pages are evenly spaced.
 //!               Otherwise approximate: its entries are listed in the group's conflict resolution buffer, a byte each
 //!               and one behind the last
@@ -15,7 +15,7 @@
 //! compaction    each `compaction` learned entries: what lies under newer segments is dropped, the rest lifted
 //! ```
 //!
-//! An approximate segment keeps its first entry, and an accurate one gives up entries at its ends only, so that both
+//! Without an error (`gamma` 0) all segments are accurate. An approximate segment keeps its first entry, and an accurate one gives up entries at its ends only, so that both
 //! stay 8 bytes; a newer segment above has the entries in between.
 //!
 //! Choices of ours where the kit of cached maps differs from the paper's drive:
@@ -26,8 +26,12 @@
 //! - The cache holds whole translation pages, by LRU: each takes 8 bytes and what the segments of its groups take. Its
 //!   copy on flash is a page as in `dftl`. The buffer takes 8 bytes an entry of the same memory.
 //! - Segments of a group that take more than 10 bytes an entry are compacted at once, which leaves no more than that.
-//! - Writes of whole pages and collections look no page up on flash: which pages are valid is in memory. The page read
-//!   in vain is not followed to its neighbour in the block; reading the right page twice takes as long.
+//! - A list takes a byte an entry, so that a long one costs more than segments of what is evenly spaced in it. A segment
+//!   therefore ends with its evenly spaced entries, if these take fewer bytes each.
+//! - Writes of whole pages and collections need no page of the data: which pages are valid is in memory. A write loads
+//!   its translation page, as with `dftl`. A lookup that has just read the translation page is never mispredicted: all
+//!   entries are there. The page read in vain is not followed to its neighbour in the block; reading the right page
+//!   twice takes as long.
 //! - A slope has 15 bits of fixed point, where the paper has a float of 16 bits whose last bit is the kind.
 //!
 //! O(levels) a lookup; a learned segment O(segments of its group). Memory beyond the store's: that of all segments.
@@ -40,7 +44,7 @@ use flashloom_nand::{Lpn, Ppn};
 use flashloom_units::{Capability, Figure, KIB, Kind, Lists, ParamSet, Policy, PolicySpec, Refusal, Statistic, Unit};
 use flashloom_units::{Value, Violation, params, violation};
 
-use super::translation::{Frame, MapCache, MapShape, TranslationPage, WriteBack};
+use super::translation::{EntryBits, Frame, MapCache, MapShape, TranslationPage, WriteBack};
 use super::{Mapping, cached, translation};
 use crate::capability::{PAGE_MAPPING, TRANSLATION_PAGES};
 use segments::{GROUP, Group, learn};
@@ -60,9 +64,10 @@ params! {
             "A larger cache reads and writes the map on flash less often.";
         /// Most pages between a prediction and the page: the error bound.
         gamma: u32 => "gamma", Kind::Count { min: 0, max: 64 }, Value::Count(4),
-            "A larger error makes fewer segments, and more reads that find the page at the second attempt.";
+            "A larger error makes fewer segments where entries are unevenly spaced, and more reads that find the page at \
+             the second attempt.";
         /// Changed entries that are learned together, 8 bytes each.
-        buffer: u32 => "buffer", Kind::Count { min: 1, max: 1 << 20 }, Value::Count(256),
+        buffer: u32 => "buffer", Kind::Count { min: 1, max: 4_096 }, Value::Count(256),
             "More entries at a time make longer segments, and leave less memory for them.";
         /// Learned entries after which all groups are compacted.
         compaction: u32 => "compaction", Kind::Count { min: 1, max: 1 << 30 }, Value::Count(1_000_000),
@@ -123,6 +128,7 @@ struct LearnedPages {
     is_dirty: Vec<bool>,
     /// Changed entries that are not learned, in the order of their changes.
     waiting: Vec<(Lpn, Ppn)>,
+    waits: EntryBits,
     /// Entries learned since the last compaction.
     learned: u32,
     mispredictions: u64,
@@ -136,6 +142,7 @@ flashloom_units::state! {
         value bytes;
         nested is_dirty;
         list waiting [*most_waiting];
+        nested waits;
         value learned, mispredictions;
         fixed shape, gamma, capacity, most_waiting, compaction;
     }
@@ -157,6 +164,7 @@ impl LearnedPages {
             bytes: 0,
             is_dirty: vec![false; pages],
             waiting: Vec::with_capacity(params.buffer as usize),
+            waits: EntryBits::new(&shape),
             learned: 0,
             mispredictions: 0,
         }
@@ -198,8 +206,8 @@ impl LearnedPages {
 
     /// The page that a lookup of an entry predicts, if it was ever learned.
     fn predict(&self, lpn: Lpn) -> Option<Ppn> {
-        let waiting = self.waiting.iter().rev().find(|(other, _)| *other == lpn);
-        waiting.map(|&(_, page)| page).or_else(|| {
+        let waiting = self.waits.get(lpn.0).then(|| self.waiting.iter().rev().find(|(other, _)| *other == lpn));
+        waiting.flatten().map(|&(_, page)| page).or_else(|| {
             let (group, entry) = self.place(lpn);
             self.groups[group].find(entry).map(|segment| segment.predict(entry))
         })
@@ -214,7 +222,12 @@ impl LearnedPages {
         points.sort_by_key(|&(lpn, _)| lpn);
         points.dedup_by_key(|&mut (lpn, _)| lpn);
         points.sort_by_key(|&(_, page)| page);
-        for run in points.chunk_by_mut(|before, after| before.1.0.wrapping_add(1) == after.1.0) {
+        points.iter().for_each(|&(lpn, _)| _ = self.waits.replace(lpn.0, false));
+        let shape = self.shape;
+        let goes_on = |before: &(Lpn, Ppn), after: &(Lpn, Ppn)| {
+            before.1.0.wrapping_add(1) == after.1.0 && shape.block_of(before.1) == shape.block_of(after.1)
+        };
+        for run in points.chunk_by_mut(goes_on) {
             run.sort_by_key(|&(lpn, _)| lpn);
             let placed: Vec<_> = run.iter().map(|&(lpn, page)| (self.place(lpn), page)).collect();
             for of_group in placed.chunk_by(|before, after| before.0.0 == after.0.0) {
@@ -311,6 +324,7 @@ impl MapCache for LearnedPages {
         let (page, to) = (self.shape.page_of(lpn), map[lpn.at()]);
         if to.is_some() {
             self.waiting.push((lpn, to));
+            self.waits.replace(lpn.0, true);
             if self.waiting.len() == self.most_waiting as usize {
                 self.learn();
             }
@@ -357,8 +371,13 @@ impl MapCache for LearnedPages {
 
     /// Checks that every prediction is within its error, and every count against a recount.
     fn check(&self, map: &[Ppn]) -> Result<(), Violation> {
-        if self.waiting.iter().any(|(lpn, _)| lpn.0 >= self.shape.entries()) {
-            return Err(Violation::new("learned map: an entry waits that there is not"));
+        let mut waiting: Vec<u32> = self.waiting.iter().map(|(lpn, _)| lpn.0).collect();
+        waiting.sort_unstable();
+        waiting.dedup();
+        let is_full = self.waiting.len() >= self.most_waiting as usize;
+        let marked = (0..self.shape.entries()).filter(|&lpn| self.waits.get(lpn));
+        if is_full || !marked.eq(waiting) {
+            return Err(Violation::new("learned map: the entries that wait are not those that are marked"));
         }
         for (lpn, &page) in (0..self.shape.entries()).map(Lpn).zip(map).filter(|(_, page)| page.is_some()) {
             let is_near = |predicted: Ppn| predicted.0.abs_diff(page.0) <= self.gamma;

@@ -16,6 +16,9 @@ pub(super) trait Map: CollectionListener + State + Send + Sized + 'static {
     /// Whether the whole map is in memory, so that a lookup changes nothing.
     const IS_IN_MEMORY: bool;
 
+    /// Whether writes of whole pages, and trims, change an entry without a lookup.
+    const CHANGES_UNSEEN: bool = false;
+
     /// Refuses parameters that cannot work on this drive.
     fn suits(values: &[Value], space: &Space) -> Result<(), Refusal>;
 

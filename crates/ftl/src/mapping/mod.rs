@@ -11,6 +11,7 @@ mod fast;
 mod interface;
 mod kast;
 mod last;
+mod lazyftl;
 mod leaftl;
 mod log_block;
 mod map;
@@ -35,6 +36,7 @@ pub fn builtin() -> Slot<dyn Mapping> {
             dftl::policy(),
             sftl::policy(),
             leaftl::policy(),
+            lazyftl::policy(),
             log_block::policy::<bast::Bast>(&bast::SPEC),
             log_block::policy::<fast::Fast>(&fast::SPEC),
             log_block::policy::<last::Last>(&last::SPEC),
@@ -58,7 +60,9 @@ mod tests {
         let device = NandParams { channels: 2, ways: 1, planes: 1, blocks: 64, pages: 32, ..NandParams::defaults() };
         let space = Space::new(device, &CapacityParams { over_provisioning: 0.5 });
         let mask = space.geometry().full_mask();
-        for policy in ["page", "dftl", "sftl", "leaftl", "bast", "fast", "last", "sast", "kast", "superblock-ftl"] {
+        for policy in
+            ["page", "dftl", "sftl", "leaftl", "lazyftl", "bast", "fast", "last", "sast", "kast", "superblock-ftl"]
+        {
             let ftl = FtlSetup { mapping: builtin().choose(policy, &[]).unwrap(), ..FtlSetup::with_defaults() };
             let written = |apart: usize| {
                 let mut nand = Nand::new(&space.nand);

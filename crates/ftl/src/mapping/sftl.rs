@@ -29,7 +29,7 @@ use flashloom_nand::{Lpn, Ppn};
 use flashloom_units::{Capability, Figure, KIB, Kind, Lists, ParamSet, Policy, PolicySpec, Refusal, Statistic, Value};
 use flashloom_units::{Violation, params, violation};
 
-use super::translation::{Frame, MapCache, MapShape, TranslationPage, WriteBack};
+use super::translation::{EntryBits, Frame, MapCache, MapShape, TranslationPage, WriteBack};
 use super::{Mapping, cached, translation};
 use crate::capability::{PAGE_MAPPING, TRANSLATION_PAGES};
 
@@ -83,37 +83,6 @@ pub(super) fn policy() -> Policy<dyn Mapping> {
     cached::policy::<CondensedPages>(&SPEC)
 }
 
-/// A bit for each entry of the map. The entries of a translation page are whole words.
-struct Bits {
-    words: Vec<u64>,
-}
-
-flashloom_units::state! { Bits { nested words; } }
-
-impl Bits {
-    fn new(shape: &MapShape) -> Self {
-        let entries = shape.translation_pages() * shape.entries_a_page();
-        Self { words: vec![0; entries.div_ceil(u64::BITS) as usize] }
-    }
-
-    fn get(&self, entry: u32) -> bool {
-        self.words[(entry / u64::BITS) as usize] >> (entry % u64::BITS) & 1 == 1
-    }
-
-    /// Sets a bit; returns what it was.
-    fn replace(&mut self, entry: u32, bit: bool) -> bool {
-        let (word, at) = (&mut self.words[(entry / u64::BITS) as usize], entry % u64::BITS);
-        let was = *word >> at & 1 == 1;
-        *word = *word & !(1 << at) | u64::from(bit) << at;
-        was
-    }
-
-    fn of_page(&mut self, page: TranslationPage, shape: &MapShape) -> &mut [u64] {
-        let words = (shape.entries_a_page() / u64::BITS) as usize;
-        &mut self.words[page.at() * words..(page.at() + 1) * words]
-    }
-}
-
 /// Condensed translation pages, and the dirty buffer.
 ///
 /// An entry is in the buffer if it is dirty and its page is not cached: a page that comes back takes its entries out.
@@ -126,11 +95,11 @@ struct CondensedPages {
     /// The cached pages, least recently used first.
     recency: Lists<u32>,
     /// Where a run begins, of the entries of cached pages, and the number of runs of each.
-    begins: Bits,
+    begins: EntryBits,
     runs: Vec<u32>,
     /// Bytes of all cached pages.
     bytes: u64,
-    is_dirty: Bits,
+    is_dirty: EntryBits,
     /// Dirty entries of each translation page, in its cached page or in the buffer.
     dirty: Vec<u32>,
     /// Pages with entries in the buffer, by their number, in the order in which they came.
@@ -171,10 +140,10 @@ impl CondensedPages {
             buffer_entries,
             sparse,
             recency: Lists::new(pages, 1),
-            begins: Bits::new(&shape),
+            begins: EntryBits::new(&shape),
             runs: vec![0; pages as usize],
             bytes: 0,
-            is_dirty: Bits::new(&shape),
+            is_dirty: EntryBits::new(&shape),
             dirty: vec![0; pages as usize],
             buffer: Lists::new(pages, sparse + 1),
             buffered: 0,

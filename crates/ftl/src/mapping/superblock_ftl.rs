@@ -26,8 +26,10 @@
 //! - A read of a spare area takes as long as one of a sector. A table that two levels of the path have in one spare
 //!   area takes one read. Collections look up the pages that they copy in the same way; which pages are valid is in
 //!   memory.
-//! - Tables whose page is being programmed are in the controller's memory until that has ended. A table whose newest
-//!   copy is in the spare area of a trimmed page is there after the erase of that page, until the next write.
+//! - A page table is in memory with the tables above it. Tables whose page is being programmed are in the controller's
+//!   memory until that has ended, beside those: a collection, which programs all its copies at once, reads few. A table
+//!   whose newest copy is in the spare area of a trimmed page is there after the erase of that page, until the next
+//!   write. Neither is part of `memory_bytes`.
 //! - The open block of the host is a victim as others are, and its unwritten pages are then lost. Of equal blocks, and
 //!   superblocks, the one that came first is taken.
 //!
@@ -36,8 +38,8 @@
 //! `(r - 1) n` pages that all but the last opened hold, but none of the N n valid pages is copied twice, except for
 //! those copied to the rest of a block that was open before, fewer than n. Each copy reads up to three spare areas.
 //!
-//! O(1) a page, O(N + K) a victim. Memory that the scheme keeps: 4 bytes a physical block, a table of `2^b` entries for
-//! each of `tables`, a bit a page.
+//! O(1) a page, O(N + K) a victim of a superblock, O(M (N + K)) the choice of another superblock. Memory that the scheme
+//! keeps: 4 bytes a physical block, a table of `2^b` entries for each of `tables` and each above it, a bit a page.
 
 mod blocks;
 mod tables;

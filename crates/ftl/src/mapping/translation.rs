@@ -40,6 +40,7 @@
 //! of the store's map; 4 bytes a frame of the cache; 4 bytes a host page in a verified run, for the contents of
 //! translation pages.
 
+mod entry_bits;
 mod loads;
 
 use std::collections::VecDeque;
@@ -56,6 +57,7 @@ use crate::lane::{DeclaredLane, Lane};
 use crate::report::ADDRESS_BYTES;
 use crate::setup::Context;
 use crate::superblock::superpage;
+pub(super) use entry_bits::EntryBits;
 pub use loads::Frame;
 pub(super) use loads::Loads;
 
@@ -100,18 +102,29 @@ pub struct MapShape {
     entries: u32,
     by_entries: Divisor,
     planes: u32,
+    by_pages: Divisor,
+    blocks: u32,
 }
 
 impl MapShape {
-    /// A map of `entries` entries, `entries_a_page` of them on each translation page, for a drive of `planes`.
+    /// A map of `entries` entries, `entries_a_page` of them on each translation page, for a drive of `planes`, each of
+    /// one block.
     pub const fn new(entries: u32, entries_a_page: u32, planes: u32) -> Self {
-        Self { entries, by_entries: Divisor::new(entries_a_page), planes }
+        let by_pages = Divisor::new(entries.div_ceil(planes));
+        Self { entries, by_entries: Divisor::new(entries_a_page), planes, by_pages, blocks: planes }
     }
 
     /// The map of a drive.
     pub fn of(space: &Space) -> Self {
-        let entries_a_page = (space.nand.page_bytes / ADDRESS_BYTES) as u32;
-        Self::new(space.logical_pages as u32, entries_a_page, space.geometry().total_planes())
+        let (entries_a_page, geometry) = ((space.nand.page_bytes / ADDRESS_BYTES) as u32, space.geometry());
+        let shape = Self::new(space.logical_pages as u32, entries_a_page, geometry.total_planes());
+        shape.with_blocks(geometry.total_blocks() as u32, geometry.pages)
+    }
+
+    /// The same map of so many blocks of `pages` pages.
+    #[must_use]
+    pub const fn with_blocks(self, blocks: u32, pages: u32) -> Self {
+        Self { by_pages: Divisor::new(pages), blocks, ..self }
     }
 
     /// Number of entries: the host's pages.
@@ -140,6 +153,22 @@ impl MapShape {
         Own { pages: u64::from(self.translation_pages()), lanes: LANES }
     }
 
+    /// Number of blocks that pages are written to: with superblocks, of these.
+    pub const fn blocks(&self) -> u32 {
+        self.blocks
+    }
+
+    /// Pages of such a block.
+    pub const fn pages_a_block(&self) -> u32 {
+        self.by_pages.get()
+    }
+
+    /// The block of a page.
+    #[inline(always)]
+    pub fn block_of(&self, page: Ppn) -> BlockId {
+        BlockId(self.by_pages.quotient(page.0))
+    }
+
     /// The translation page that holds an entry.
     #[inline(always)]
     pub fn page_of(&self, lpn: Lpn) -> TranslationPage {
@@ -161,6 +190,10 @@ pub struct WriteBack {
 pub trait MapCache: State + Send + Sized + 'static {
     /// Whether a frame holds several entries: one that changes then says nothing of the others.
     const ENTRIES_SHARE_FRAMES: bool = false;
+
+    /// Whether the entry of a page can change without being in memory, so that a write of a whole page, and a trim,
+    /// look nothing up.
+    const CHANGES_UNSEEN: bool = false;
 
     /// Refuses parameters that cannot work on this drive.
     ///
@@ -215,7 +248,8 @@ pub trait MapCache: State + Send + Sized + 'static {
     fn collecting(&mut self, _lpns: impl Iterator<Item = Lpn>) {}
 
     /// Whether the cache takes another page for that of a translated entry, so that its data is found with a second
-    /// read. Called for each read of the page, for the host or for a partial write.
+    /// read. Called for each read of the page, for the host or for a partial write, unless the translation has just read
+    /// the translation page.
     fn mispredicts(&mut self, _lpn: Lpn, _map: &[Ppn]) -> bool {
         false
     }
@@ -254,6 +288,8 @@ pub struct Translation<C> {
     /// Planes in the order in which translation pages are placed, and the next one.
     stripe: Vec<PlaneId>,
     next: usize,
+    /// Whether the last translation read its translation page, which has every entry exactly.
+    has_missed: bool,
     pub(super) report: MapReport,
 }
 
@@ -265,7 +301,7 @@ flashloom_units::state! {
         nested stored;
         below next [stripe.len()];
         value report;
-        fixed shape, due_a_share, stripe;
+        fixed shape, due_a_share, stripe, has_missed;
     }
 }
 
@@ -294,6 +330,7 @@ impl<C: MapCache> CollectionListener for Translation<C> {
 impl<C: MapCache> Map for Translation<C> {
     const STATISTICS: &'static [Statistic] = STATISTICS;
     const IS_IN_MEMORY: bool = false;
+    const CHANGES_UNSEEN: bool = C::CHANGES_UNSEEN;
 
     fn suits(values: &[Value], space: &Space) -> Result<(), Refusal> {
         C::suits(values, MapShape::of(space))
@@ -306,7 +343,8 @@ impl<C: MapCache> Map for Translation<C> {
     /// Builds the map of an empty drive on a store that reserves its space ([`MapShape::own`]).
     fn new(values: &[Value], on: &Context<'_>, store: &PageStore) -> Self {
         let Context { space, ftl, nand } = *on;
-        let (shape, geometry) = (MapShape::of(space), store.geometry());
+        let geometry = store.geometry();
+        let shape = MapShape::of(space).with_blocks(geometry.total_blocks() as u32, geometry.pages);
         let superpage = superpage(nand.geometry(), ftl.params.superblock);
         let (pages, planes) = (shape.translation_pages() as usize, geometry.total_planes() as usize);
         let cache = C::new(values, shape);
@@ -321,6 +359,7 @@ impl<C: MapCache> Map for Translation<C> {
             stored: nand.is_watched().then(|| vec![Ppn::NONE; shape.entries as usize]),
             stripe: stripe_of_superpages(geometry, superpage, ftl.params.stripe_order),
             next: 0,
+            has_missed: false,
             report: MapReport::default(),
         }
     }
@@ -334,11 +373,13 @@ impl<C: MapCache> Map for Translation<C> {
     fn translate(&mut self, store: &mut PageStore, nand: &mut Nand, lpn: Lpn) -> OpId {
         self.loads.follow(nand);
         let cached = self.cache.touch(lpn);
+        self.has_missed = false;
         if let Some(awaited) = cached.and_then(|frame| self.loads.awaited(frame, nand)) {
             self.report.hits += 1;
             return awaited;
         }
         self.report.misses += 1;
+        self.has_missed = true;
         // A frame whose read has failed is read again in its place.
         let frame = cached.unwrap_or_else(|| {
             while let Some(victim) = self.cache.make_room(lpn, store.map()) {
@@ -353,7 +394,7 @@ impl<C: MapCache> Map for Translation<C> {
 
     fn locate(&mut self, store: &PageStore, nand: &mut Nand, lpn: Lpn, after: OpId) -> OpId {
         let page = store.array_ppn(lpn);
-        if page.is_none() || !self.cache.mispredicts(lpn, store.map()) {
+        if page.is_none() || self.has_missed || !self.cache.mispredicts(lpn, store.map()) {
             return after;
         }
         // A page nearby, whose read takes as long as that of this one.

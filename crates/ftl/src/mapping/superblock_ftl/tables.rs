@@ -97,11 +97,11 @@ impl Tables {
         }
     }
 
-    /// Bytes of the page tables in memory, when all of them are in use.
+    /// Bytes of the page tables in memory, when all of them are in use, and of the tables above them.
     pub(super) fn memory_bytes(&self) -> u64 {
-        let all = self.levels[2].newest.len() as u64;
         let most = u64::from(self.most) * self.count.len() as u64;
-        ADDRESS_BYTES * (most.min(all) << self.levels[2].shift)
+        let tables: u64 = self.levels.iter().map(|level| most.min(level.newest.len() as u64)).sum();
+        ADDRESS_BYTES * (tables << self.levels[2].shift)
     }
 
     /// The tables on the path to a page, from the root.
