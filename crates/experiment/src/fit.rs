@@ -10,6 +10,7 @@
 //! ```
 //! Equal inputs, options and seeds make equal bytes, in any number of threads and however often a fit was interrupted.
 
+mod bench;
 mod cell;
 mod combination;
 mod evaluate;
@@ -33,9 +34,10 @@ use flashloom_units::{Problem, Problems, Refusal};
 use sha2::{Digest, Sha256};
 
 use crate::config::{Catalog, Config, Experiment, Source, Variant};
-use crate::run::{Failure, Prepared, Progress, program_sha256};
+use crate::run::{Failure, Progress};
 use crate::validate::curve::is_curve;
 use crate::validate::{Curve, begins_as, fio_output, text_of};
+use bench::Bench;
 use cell::{Cell, device, two_devices};
 use combination::{Combination, Footprint};
 use evaluate::{Evaluator, IMPOSSIBLE};
@@ -44,6 +46,7 @@ use search::{Found, Search, search};
 use space::{MOST_COMBINATIONS, Space, too_many};
 use spread::{SEEDS, Spread, spread};
 
+pub use bench::{Answer, Question, Simulator};
 pub use jobs::{JobTime, PAGE, job_files};
 pub use journal::Journal;
 pub use preset::fitted_preset;
@@ -125,7 +128,7 @@ pub struct Fit {
     slices: u64,
     restarts: u64,
     seed: u64,
-    loads: Vec<Load>,
+    bench: Bench,
     cells: Vec<Cell>,
     space: Space,
     combinations: Vec<Combination>,
@@ -200,7 +203,7 @@ impl Fit {
         let files = if is_preset(&name) { Vec::new() } else { base.inputs() };
         let start = Start { name, files, source, variant };
         let sets = sets.to_vec();
-        let (combinations, left_out) = (Vec::new(), Vec::new());
+        let (bench, combinations, left_out) = (Bench::new(Vec::new(), 0), Vec::new(), Vec::new());
         let inputs = inputs.to_vec();
         let mut fit = Self {
             start,
@@ -211,20 +214,27 @@ impl Fit {
             slices,
             restarts,
             seed,
-            loads,
+            bench,
             cells,
             space,
             combinations,
             left_out,
         };
         fit.check_cells()?;
-        fit.combine(&base)?;
+        fit.combine(&base, loads)?;
         Ok(fit)
     }
 
     /// Files that are read.
     pub fn inputs(&self) -> Vec<PathBuf> {
         self.start.files.iter().cloned().chain(self.inputs.iter().map(PathBuf::from)).collect()
+    }
+
+    /// The saved drive that every simulation begins with, if the start names one.
+    pub fn saved_drive(&self) -> Option<PathBuf> {
+        let config = &self.start.variant.config;
+        let experiment = self.bench.loads().first()?.prepared.experiment();
+        config.run.state.as_deref().map(|path| experiment.located(config, "run.state", path))
     }
 
     /// Indices of the cells that the result is fitted to, and of those that it is judged by.
@@ -257,19 +267,19 @@ impl Fit {
 
     /// Builds the drives of all combinations, on which every cell is then prepared. Those whose values cannot work
     /// together are left out, if others remain.
-    fn combine(&mut self, base: &Experiment) -> Result<(), Problems> {
+    fn combine(&mut self, base: &Experiment, loads: Vec<Load>) -> Result<(), Problems> {
         let count = self.space.combinations().filter(|count| *count <= MOST_COMBINATIONS);
         if count.is_none() {
             return Err(too_many(self.space.combinations()).in_file("--vary").into());
         }
-        let runs = self.loads.len() * self.space.combinations().unwrap_or(1);
+        let runs = loads.len() * self.space.combinations().unwrap_or(1);
         if runs > MOST_RUNS {
             let found = format!("{runs} loads times combinations of listed values");
             let refusal = Refusal::new(found, format!("at most {MOST_RUNS}")).help("fewer values, or fewer jobs");
             return Err(refusal.in_file("--vary").into());
         }
         self.check_ends(base)?;
-        let footprint = self.loads.iter().fold(Footprint::default(), |sum, load| sum.with(load.footprint));
+        let footprint = loads.iter().fold(Footprint::default(), |sum, load| sum.with(load.footprint));
         let mut first = None;
         for values in self.space.combined() {
             let mut combination = Combination::of_drive(&self.space, values, &self.start.variant.config);
@@ -290,13 +300,16 @@ impl Fit {
         if let Some(problems) = first.filter(|_| self.combinations.is_empty()) {
             return Err(problems);
         }
-        for load in &mut self.loads {
+        let mut ready = Vec::with_capacity(loads.len());
+        for load in loads {
             let own = load.experiment.variants[0].clone();
             let variant = |combination: &Combination| load.experiment.replaced(&own, &combination.sets);
             let variants = self.combinations.iter().map(variant).collect::<Result<Vec<_>, _>>()?;
             let of_seed = |number: u64| variants.iter().map(move |variant| reseeded(variant, number));
-            load.lay_out((0..=SEEDS).flat_map(of_seed).collect())?;
+            let runs = (0..=SEEDS).flat_map(of_seed).collect();
+            ready.push(load.lay_out(runs)?);
         }
+        self.bench = Bench::new(ready, self.combinations.len());
         Ok(())
     }
 
@@ -311,42 +324,44 @@ impl Fit {
         Ok(())
     }
 
-    /// Hash of all that the simulations depend on but their points.
-    fn fingerprint(&self) -> Result<String, Problem> {
-        let program = program_sha256()
-            .map_err(|error| Problem::file("fit", format!("this program cannot be read: {error}"), "a program"))?;
-        let mut hash = Sha256::new().chain_update(program);
-        for load in &self.loads {
-            // Combinations differ in what their points say.
-            hash.update(load.experiment.variants[0].config.to_json().to_string());
-            hash.update(load.sha256.as_deref().unwrap_or_default());
-        }
-        Ok(format!("{:x}", hash.finalize()))
+    /// Hash of all that the simulations depend on but their points: the loads, their drives, and the program, by the
+    /// hash of its file.
+    pub fn fingerprint(&self, program_sha256: &str) -> String {
+        let mut hash = Sha256::new().chain_update(program_sha256);
+        self.bench.loads().iter().for_each(|load| load.add_to(&mut hash));
+        format!("{:x}", hash.finalize())
     }
 
     /// Opens the journal of this fit, or begins it: a file that keeps every simulation as it ends.
     ///
     /// # Errors
     /// A file that is no journal, or that of another fit or program; one that cannot be written.
-    pub fn open_journal(&self, path: &Path) -> Result<Journal, Problem> {
+    pub fn open_journal(&self, path: &Path, program_sha256: &str) -> Result<Journal, Problem> {
         let cells = |load: usize| self.cells.iter().filter(|cell| cell.load == load).count();
-        let cells: Vec<usize> = (0..self.loads.len()).map(cells).collect();
-        Journal::open(path, &self.fingerprint()?, &cells)
+        let cells: Vec<usize> = (0..self.bench.loads().len()).map(cells).collect();
+        Journal::open(path, &self.fingerprint(program_sha256), &cells)
     }
 
     /// Fits. What the journal has is not simulated again.
     ///
     /// # Errors
-    /// A problem of an input with a drive, or a simulation that failed.
+    /// A simulation that failed.
     pub fn run(&self, journal: Journal, progress: &dyn Progress) -> Result<FitResult, Failure> {
-        let first = |Problems(problems)| {
-            let problem = Vec::<Problem>::into_iter(problems).next();
-            problem.map_or_else(|| Failure::Unkept("an input cannot be prepared".to_owned()), Failure::Input)
-        };
-        let prepared = self.loads.iter().map(|load| Prepared::new(&load.experiment)).collect::<Result<Vec<_>, _>>();
-        let prepared = prepared.map_err(first)?;
-        let (loads, cells) = (&self.loads[..], &self.cells[..]);
-        let evaluator = Evaluator::new(&self.space, &self.combinations, (loads, cells), prepared, journal, progress);
+        self.run_on(self, journal, progress)
+    }
+
+    /// [`Self::run`] with simulations made by somebody else, such as fits in other processes; the result is the same.
+    ///
+    /// # Errors
+    /// A simulation that failed.
+    pub fn run_on(
+        &self,
+        simulator: &dyn Simulator,
+        journal: Journal,
+        progress: &dyn Progress,
+    ) -> Result<FitResult, Failure> {
+        let of_cells = (&self.bench, &self.cells[..]);
+        let evaluator = Evaluator::new(&self.space, &self.combinations, of_cells, simulator, journal, progress);
         let [fitted, held_out] = self.parts();
         let mut of_others: Vec<Search> = Vec::new();
         if self.hold_out == HoldOut::Each {
@@ -418,7 +433,8 @@ impl Fit {
             self.space.ranges.iter().zip(&values).map(set).collect::<Vec<_>>()
         };
         let ends = found.ends.iter().map(|end| SearchEnd { objective: end.objective, values: ranges(&end.point) });
-        let mut warnings: Vec<String> = self.loads.iter().flat_map(|load| load.warnings.iter().cloned()).collect();
+        let mut warnings: Vec<String> =
+            self.bench.loads().iter().flat_map(|load| load.warnings.iter().cloned()).collect();
         let parameters = spread::parameters(&self.space, &self.combinations, &self.start.variant.config, best, spread);
         let at_ends =
             parameters.iter().filter(|parameter| parameter.is_range && parameter.tried.contains(&parameter.value));
@@ -458,6 +474,12 @@ impl Fit {
         let catalog = self.start.variant.config.catalog();
         let base = Experiment::from_source(catalog, self.start.source.clone(), &[], None)?;
         base.replaced(&self.start.variant, &sets).map(|variant| variant.config)
+    }
+}
+
+impl Simulator for Fit {
+    fn simulate(&self, question: &Question, progress: &dyn Progress) -> Result<Answer, Failure> {
+        self.bench.simulate(question, progress)
     }
 }
 

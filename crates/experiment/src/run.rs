@@ -19,6 +19,7 @@ mod shares;
 mod watched;
 mod workloads;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
@@ -115,7 +116,7 @@ impl Progress for Quiet {
 
 /// An experiment whose inputs have been checked to the end: nothing that the user wrote can stop it any more.
 pub struct Prepared<'a> {
-    experiment: &'a Experiment,
+    experiment: Cow<'a, Experiment>,
     /// The workload of each variant, with its input read.
     workloads: Vec<Box<dyn Workload>>,
     /// The aged drive of each variant that names one.
@@ -177,13 +178,23 @@ impl<'a> Prepared<'a> {
         let unfit = workloads::unfit(&read).into_iter().map(|index| index / experiment.repetitions());
         let unfit = unfit.collect::<BTreeSet<usize>>().len();
         let workloads = workloads::all(read).map_err(|problems| (problems, unfit))?;
-        Self::of_workloads(experiment, workloads).map_err(all_wrong)
+        Self::of_workloads(Cow::Borrowed(experiment), workloads).map_err(all_wrong)
     }
 
-    fn of_workloads(experiment: &'a Experiment, workloads: Vec<Box<dyn Workload>>) -> Result<Self, Problems> {
-        replicates::check(experiment, &workloads)?;
-        let drives = aged::read_all(experiment).map_err(Problems)?;
-        let inputs = provenance::inputs(experiment, &workloads)?;
+    /// [`Self::new`] of an experiment that belongs to what is prepared.
+    ///
+    /// # Errors
+    /// The errors of [`Self::new`].
+    pub(crate) fn owned(experiment: Experiment) -> Result<Prepared<'static>, Problems> {
+        check_expectations(&experiment)?;
+        let workloads = workloads::all(workloads::read_each(&experiment))?;
+        Prepared::of_workloads(Cow::Owned(experiment), workloads)
+    }
+
+    fn of_workloads(experiment: Cow<'a, Experiment>, workloads: Vec<Box<dyn Workload>>) -> Result<Self, Problems> {
+        replicates::check(&experiment, &workloads)?;
+        let drives = aged::read_all(&experiment).map_err(Problems)?;
+        let inputs = provenance::inputs(&experiment, &workloads)?;
         Ok(Self { experiment, workloads, drives, inputs, cache: None, has_bounds: false })
     }
 
@@ -241,12 +252,12 @@ impl<'a> Prepared<'a> {
         experiment.variants = variants;
         let experiment: &'a Experiment = experiment;
         check_expectations(experiment)?;
-        Self::of_workloads(experiment, workloads::all(fit)?)
+        Self::of_workloads(Cow::Borrowed(experiment), workloads::all(fit)?)
     }
 
     /// The prepared experiment.
-    pub fn experiment(&self) -> &'a Experiment {
-        self.experiment
+    pub fn experiment(&self) -> &Experiment {
+        &self.experiment
     }
 
     /// Number of requests of all runs together; approximate for workloads that count them as they issue them.
@@ -258,7 +269,7 @@ impl<'a> Prepared<'a> {
     /// shared by several counts once.
     pub fn expected_ageing(&self, verify: bool, is_to_run: &dyn Fn(usize) -> bool) -> u64 {
         let variants = self.experiment.variants.iter().enumerate().filter(|(index, _)| is_to_run(*index));
-        aged::pages_to_age(self.experiment, verify, variants.map(|(_, variant)| variant))
+        aged::pages_to_age(&self.experiment, verify, variants.map(|(_, variant)| variant))
     }
 
     /// Number of requests of one variant, by its index in the experiment; approximate for a workload that counts them
@@ -279,7 +290,7 @@ impl<'a> Prepared<'a> {
     /// A drive that is not aged, or a policy whose state cannot be saved; a drive that never became steady.
     pub fn age(&mut self, verify: bool, progress: &dyn Progress) -> Result<Arc<AgedDrive>, Failure> {
         let config = &self.experiment.variants[0].config;
-        aged::check_saving(self.experiment, config).map_err(Failure::Input)?;
+        aged::check_saving(&self.experiment, config).map_err(Failure::Input)?;
         let drive = aged::to_be_saved(config, verify, self.cache.as_ref(), progress)
             .map_err(|failure| self.pointed(config, failure))?;
         let drive = Arc::new(drive);
@@ -384,7 +395,7 @@ impl<'a> Prepared<'a> {
     /// A drive that never became steady.
     pub(crate) fn aged_drive(&self, index: usize, progress: &dyn Progress) -> Result<Option<Arc<AgedDrive>>, Failure> {
         let config = &self.experiment.variants[index].config;
-        if config.run.state.is_some() || aged::check_saving(self.experiment, config).is_err() {
+        if config.run.state.is_some() || aged::check_saving(&self.experiment, config).is_err() {
             return Ok(None);
         }
         let drive = AgedDrive::age(config, false, self.cache.as_ref(), progress);
@@ -431,7 +442,7 @@ impl<'a> Prepared<'a> {
 
     /// Points a failure to build a policy at the key that chose it.
     fn pointed(&self, config: &Config, failure: Failure) -> Failure {
-        served::pointed(self.experiment, config, failure)
+        served::pointed(&self.experiment, config, failure)
     }
 
     /// Runs one variant, by its index in the experiment.

@@ -3,12 +3,13 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use flashloom_device::{Interest, Observer, Served};
 use flashloom_experiment::config::{Catalog, Experiment, toml_value};
 use flashloom_experiment::fit::{
-    ErrorResult, Fit, FitOptions, FitResult, FittedParameter, HoldOut, JobTime, Journal, PAGE, fitted_preset,
-    job_files, start_of,
+    Answer, ErrorResult, Fit, FitOptions, FitResult, FittedParameter, HoldOut, JobTime, Journal, PAGE, Question,
+    Simulator, fitted_preset, job_files, start_of,
 };
 use flashloom_experiment::log::{Log, LogFormat};
 use flashloom_experiment::run::{Failure, Prepared, Progress, Quiet};
@@ -446,7 +447,7 @@ fn issued_requests_and_jobs_of_fio_are_fitted_together() {
     assert!(result.cells[2].load.starts_with("blkparse, issued requests 1 to "), "{:?}", result.cells[2]);
 
     // A journal knows the requests of a recording.
-    let open = |fit: &Fit| fit.open_journal(&lab.path("journal")).map(|journal| journal.taken());
+    let open = |fit: &Fit| fit.open_journal(&lab.path("journal"), "program").map(|journal| journal.taken());
     assert_eq!(open(&fit).unwrap_or_else(|problem| panic!("{problem}")), 0);
     let text = fs::read_to_string(lab.path("issued.txt")).expect("it was written");
     lab.write("issued.txt", text.replacen(" + 16 [0]\n8,0", " + 8 [0]\n8,0", 1));
@@ -581,13 +582,95 @@ fn a_fit_that_was_interrupted_goes_on_and_ends_as_any_other_in_any_number_of_thr
     let whole = run(1, Journal::in_memory());
     assert_eq!(run(3, Journal::in_memory()), whole);
     let ends = EndsAfter { left: 9.into(), interrupt: Interrupt::default() };
-    let open = || fit.open_journal(&lab.path("journal")).unwrap_or_else(|problem| panic!("{problem}"));
+    let open = || fit.open_journal(&lab.path("journal"), "program").unwrap_or_else(|problem| panic!("{problem}"));
     let ended = fit.run(open(), &ends);
     assert!(matches!(ended, Err(Failure::Interrupted)), "{ended:?}");
     let journal = open();
     assert!((1..=10).contains(&journal.taken()), "{} simulations are kept", journal.taken());
     assert_eq!(run(2, journal), whole);
     assert!(open().taken() > 20, "all are kept");
+}
+
+/// Hands every question to another fit, as text, as if it were in another process.
+struct Elsewhere<'a> {
+    worker: &'a Fit,
+    asked: AtomicU64,
+}
+
+impl Simulator for Elsewhere<'_> {
+    fn simulate(&self, question: &Question, progress: &dyn Progress) -> Result<Answer, Failure> {
+        let sent = serde_json::to_string(question).expect("a question is text and numbers");
+        let received: Question = serde_json::from_str(&sent).expect("it was written here");
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let answer = serde_json::to_string(&self.worker.simulate(&received, progress)?).expect("so is an answer");
+        Ok(serde_json::from_str(&answer).expect("it was written here"))
+    }
+}
+
+/// Answers without figures.
+struct Mute;
+
+impl Simulator for Mute {
+    fn simulate(&self, _: &Question, _: &dyn Progress) -> Result<Answer, Failure> {
+        Ok(serde_json::from_str("[]").expect("it is a list of no figures"))
+    }
+}
+
+#[test]
+fn a_fit_whose_simulations_are_made_elsewhere_ends_as_any_other() {
+    let lab = Lab::new();
+    let truth = sets(&[("device.read_time", "70us")]);
+    lab.record("open.csv", &[&sets(&LOAD)[..], &truth].concat(), false);
+    let mut inputs = lab.measure(&truth, &CELLS[..2], 2_000);
+    inputs.push("open.csv".to_owned());
+    let given = sets(&[("workload.sort", "true")]);
+    let asked = Asked { sets: &given, varies: &VARIES[..2], requests: 2_000, ..Asked::default() };
+    let load = |inputs: &[String]| lab.load_as(inputs, &asked).unwrap_or_else(|problems| panic!("{problems}"));
+    let fit = load(&inputs);
+    // The worker has the same recording under another name.
+    fs::copy(lab.path("open.csv"), lab.path("copy.csv")).expect("it can be copied");
+    inputs[2] = "copy.csv".to_owned();
+    let worker = load(&inputs);
+    assert_eq!(worker.fingerprint("program"), fit.fingerprint("program"));
+    let elsewhere = Elsewhere { worker: &worker, asked: 0.into() };
+    let run = |journal: Journal| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(16).build().expect("threads can be started");
+        pool.install(|| fit.run_on(&elsewhere, journal, &Quiet)).expect("every check holds")
+    };
+    let open = || fit.open_journal(&lab.path("journal"), "program").unwrap_or_else(|problem| panic!("{problem}"));
+    let whole = fit.run(Journal::in_memory(), &Quiet).expect("every check holds");
+    assert_eq!(run(open()), whole);
+    let asked = elsewhere.asked.load(Ordering::Relaxed);
+    assert!(asked > 100, "{asked} simulations were made elsewhere");
+    // What was made elsewhere is in the journal.
+    assert_eq!(fit.run(open(), &Quiet).expect("every check holds"), whole);
+    assert_eq!((run(open()), elsewhere.asked.load(Ordering::Relaxed)), (whole, asked));
+
+    // Another program, start or recording is another fit.
+    let fingerprint = fit.fingerprint("program");
+    assert_ne!(fit.fingerprint("other"), fingerprint);
+    let text = fs::read_to_string(lab.path("copy.csv")).expect("it was written");
+    lab.write("copy.csv", text.replacen(",R,", ",W,", 1));
+    assert_ne!(load(&inputs).fingerprint("program"), fingerprint);
+    inputs[2] = "open.csv".to_owned();
+    lab.write("start.toml", DRIVE.replace("bus_rate = \"400MB/s\"", "bus_rate = \"300MB/s\""));
+    assert_ne!(load(&inputs).fingerprint("program"), fingerprint);
+
+    // An answer about another load fails the fit.
+    let two = lab.load(&inputs[..2], &VARIES[..2], HoldOut::Second, 1).unwrap_or_else(|problems| panic!("{problems}"));
+    let failed = fit.run_on(&two, Journal::in_memory(), &Quiet).expect_err("it lacks the third load").to_string();
+    assert!(failed.contains("a question of another fit"), "{failed}");
+    let failed = two.run_on(&Mute, Journal::in_memory(), &Quiet).expect_err("it says nothing of cells").to_string();
+    assert!(failed.contains("figures of 0 cells, of 1"), "{failed}");
+
+    // What is no question of this fit is refused, and does not panic.
+    for wrong in ["\"load\":3", "\"combination\":9", "\"seed\":99", "\"seed\":18446744073709551615"] {
+        let (field, _) = wrong.split_once(':').expect("it has a value");
+        let whole = r#"{"load":0,"combination":0,"seed":0,"sets":[]}"#;
+        let question = serde_json::from_str(&whole.replace(&format!("{field}:0"), wrong)).expect("it has every field");
+        let refused = fit.simulate(&question, &Quiet).expect_err("it is of another fit").to_string();
+        assert!(refused.contains("a question of another fit"), "{wrong}: {refused}");
+    }
 }
 
 #[test]

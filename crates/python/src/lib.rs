@@ -51,7 +51,7 @@ mod _flashloom {
     #[pymodule_export]
     use super::job::BackgroundJob;
     #[pymodule_export]
-    use super::measured::{fit, validate};
+    use super::measured::{LoadedFit, Questions, load_fit, validate};
     #[pymodule_export]
     use super::policy::threads::end_runs;
     #[pymodule_export]

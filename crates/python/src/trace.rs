@@ -43,14 +43,12 @@ impl Recording {
         event: &str,
         sort: bool,
         skip_bad_lines: bool,
+        device: Option<u32>,
     ) -> PyResult<Self> {
         let formats: Vec<&str> = Format::CHOICES.iter().map(|choice| choice.name).collect();
         let format = format.map(|name| named(py, "format", name, Format::named(name), &formats)).transpose()?;
         let event = named(py, "event", event, Event::named(event), &["queue", "issue"])?;
-        Ok(Self {
-            path,
-            options: TraceOptions { format, event, completions: false, sort, skip_bad_lines, device: None },
-        })
+        Ok(Self { path, options: TraceOptions { format, event, completions: false, sort, skip_bad_lines, device } })
     }
 
     /// Summarises it, as JSON.

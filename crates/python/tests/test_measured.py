@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import flashloom
 import pytest
-from flashloom import ConfigError, Experiment, InputError
+from flashloom import ConfigError, Experiment, InputError, _fits
 from flashloom.errors import InterruptedRun
+from flashloom.executors import ProcessExecutor, SerialExecutor
 
 from conftest import SMALL
 
@@ -127,3 +135,202 @@ def test_what_is_wrong_is_an_exception(measured: Path, start: Experiment, record
         flashloom.fit(7, start)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="varies between a pair of ends"):
         flashloom.fit(measured, start, vary={"device.ways": 3})
+
+
+VARY: dict[str, object] = {"device.read_time": ("20us", "200us"), "device.ways": [1, 2]}
+KILLED = """
+import sys
+import flashloom
+from flashloom.executors import ProcessExecutor
+from test_measured import VARY
+if __name__ == "__main__":
+    with ProcessExecutor(2) as executor:
+        flashloom.fit(
+            sys.argv[1], "start.toml", vary=VARY, requests=2000, journal=sys.argv[2], executor=executor, in_flight=4
+        )
+"""
+
+
+@pytest.fixture
+def folder(measured: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with an experiment to start from, which is the working directory."""
+    monkeypatch.chdir(measured.parent)
+    Path("mine.toml").write_text("[device]\nblocks = 128\npages = 32\nchannels = 2\nways = 1\nplanes = 1\n")
+    Path("start.toml").write_text('[device]\npreset = "./mine.toml"\n[run]\nprecondition = "steady"\n')
+    return measured.parent
+
+
+def fitted(**options: Any) -> flashloom.Fit:
+    return flashloom.fit("fio.json", "start.toml", vary=VARY, requests=2000, restarts=1, **options)
+
+
+@pytest.fixture
+def whole(folder: Path) -> flashloom.Fit:
+    """A fit in threads."""
+    return fitted()
+
+
+class Counting(Executor):
+    """Counts the calls of another executor, and has one of them do something else."""
+
+    def __init__(self, inner: Executor, at: int = -1, instead: Callable[[], Any] = int) -> None:
+        self.inner, self.calls, self.at, self.instead = inner, 0, at, instead
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.calls += 1
+        return self.inner.submit(self.instead) if self.calls == self.at else self.inner.submit(fn, *args, **kwargs)
+
+
+def dies() -> None:
+    os._exit(3)
+
+
+def fails() -> None:
+    raise ArithmeticError("no drive is the best one")
+
+
+@pytest.mark.parametrize("name", ["serial", "threads", "processes", "spawned"])
+def test_a_fit_is_the_same_on_every_executor(name: str, whole: flashloom.Fit, tmp_path: Path) -> None:
+    made: dict[str, Callable[[], Executor]] = {
+        "serial": SerialExecutor,
+        "threads": lambda: ThreadPoolExecutor(3),
+        "processes": lambda: ProcessExecutor(2),
+        "spawned": lambda: ProcessPoolExecutor(1, get_context("spawn")),
+    }
+    journal = tmp_path / "journal"
+    seen: list[flashloom.Progress] = []
+    with made[name]() as inner:
+        counting = Counting(inner)
+        found = fitted(executor=counting, in_flight=5, journal=journal, progress=seen.append)
+        assert (found.to_json(), found.preset) == (whole.to_json(), whole.preset)
+        # What the executor simulated is in the journal, and is taken from there by threads, and by executors.
+        simulated = counting.calls
+        assert simulated > 30 and seen[-1].runs == simulated and seen[-1].requests == 2000 * simulated
+        assert fitted(executor=counting, journal=journal).to_json() == whole.to_json() and counting.calls == simulated
+    assert fitted(journal=journal).to_json() == whole.to_json()
+    assert not _fits._LOADED, "this process keeps no fit that has ended"
+
+
+def test_a_fit_on_processes_that_was_killed_goes_on(whole: flashloom.Fit, tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+
+    def lines() -> list[str]:
+        return journal.read_text().splitlines() if journal.exists() else []
+
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    child = subprocess.Popen([sys.executable, "-c", KILLED, "fio.json", str(journal)], env=environment)
+    limit = time.monotonic() + 120
+    while len(lines()) < 10:
+        assert child.poll() is None and time.monotonic() < limit
+        time.sleep(0.005)
+    child.kill()
+    child.wait()
+    kept = lines()
+    with ThreadPoolExecutor(2) as threads:
+        counting = Counting(threads)
+        assert fitted(executor=counting, journal=journal).to_json() == whole.to_json()
+    assert lines()[: len(kept) - 1] == kept[:-1] and counting.calls <= len(lines()) - len(kept) + 1
+
+
+def test_an_executor_that_ends_keeps_what_was_simulated(whole: flashloom.Fit, tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+
+    def ends(executor: Executor, error: type[BaseException], words: str | None, **options: Any) -> None:
+        with pytest.raises(error, match=words):
+            fitted(executor=executor, journal=journal, in_flight=1, **options)
+
+    with ProcessExecutor(1) as processes:
+        ends(Counting(processes, 9, dies), flashloom.FitError, "the executor is broken, its workers have ended")
+        ends(processes, flashloom.FitError, "the executor takes no simulations")
+    with ThreadPoolExecutor(1) as threads:
+        ends(Counting(threads, 9, fails), ArithmeticError, "no drive is the best one")
+
+        def interrupt(progress: flashloom.Progress) -> None:
+            if progress.runs >= 3:
+                raise KeyboardInterrupt
+
+        ends(threads, KeyboardInterrupt, None, progress=interrupt)
+    ends(threads, flashloom.FitError, "the executor takes no simulations: cannot schedule new futures")
+
+    def cancelled() -> Future[Any]:
+        future: Future[Any] = Future()
+        future.cancel()
+        return future
+
+    class Cancelling(Executor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            return cancelled()
+
+    ends(Cancelling(), flashloom.FitError, "the executor has cancelled a simulation")
+    taken = len(journal.read_text().splitlines())
+    assert taken > 16, "eight before the worker died, and eight before the one that failed"
+    counting = Counting(SerialExecutor())
+    assert fitted(executor=counting, journal=journal).to_json() == whole.to_json()
+    assert counting.calls == len(journal.read_text().splitlines()) - taken
+
+
+def test_a_worker_has_the_inputs_and_the_build_of_the_fit(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rest = (["device.read_time=20us..200us"], "second", 2000, 1, 1, 1)
+    asked = _fits.Asked(["fio.json"], "start.toml", None, {}, rest)
+    loaded = _fits.load(asked)
+    packed = _fits._packed(loaded, asked)
+    question = '{"load":0,"combination":0,"seed":0,"sets":["device.read_time=50us"]}'
+    answer, requests, _ = _fits.simulate(packed, question)
+    assert json.loads(answer)[0] and requests == 2000 and list(_fits._LOADED) == [packed]
+    monkeypatch.chdir("/")
+    assert _fits.simulate(packed, question)[0] == answer, "paths do not depend on the working directory"
+
+    def refused(words: str) -> None:
+        _fits._LOADED.clear()
+        with pytest.raises(flashloom.WorkerError, match=f"a worker is not fit for these simulations: {words}"):
+            _fits.simulate(packed, question)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_fits, "_library_hash", lambda: "other")
+        refused("it has another build of flashloom")
+    preset = (folder / "mine.toml").read_text()
+    (folder / "mine.toml").write_text(preset.replace("pages = 32", "pages = 48"))
+    refused("it has another build of flashloom, or another file of a preset")
+    (folder / "mine.toml").unlink()
+    refused("ConfigError: .*mine.toml")
+    (folder / "mine.toml").write_text(preset)
+    measured = (folder / "fio.json").read_text()
+    (folder / "fio.json").write_text(measured + " ")
+    refused("InputError: .*its content has the hash")
+    with pytest.raises(flashloom.WorkerError, match="not fit for these simulations"):
+        _fits.simulate(b"no fit", question)
+    (folder / "fio.json").write_text(measured)
+    with pytest.raises(ValueError, match="no question of a fit"):
+        _fits.simulate(packed, "{")
+    with pytest.raises(ConfigError, match="a question of another fit"):
+        _fits.simulate(packed, question.replace('"load":0', '"load":7'))
+    _fits._LOADED.clear()
+
+
+def test_a_journal_is_that_of_one_build(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = tmp_path / "journal"
+    fitted(journal=journal)
+    monkeypatch.setattr(_fits, "_library_hash", lambda: "other")
+    with pytest.raises(InputError, match="of another build of the program"):
+        fitted(journal=journal)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"executor": SerialExecutor}, TypeError),
+        ({"executor": 4}, TypeError),
+        ({"executor": ProcessPoolExecutor(1, get_context("fork"))}, ValueError),
+        ({"executor": SerialExecutor(), "jobs": 2}, ValueError),
+        ({"executor": SerialExecutor(), "in_flight": 0}, ValueError),
+        ({"in_flight": 1.5}, TypeError),
+    ],
+)
+def test_what_is_no_executor_is_refused_before_a_simulation(
+    options: dict[str, Any], expected: type[Exception], folder: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(expected):
+        fitted(journal=tmp_path / "journal", **options)
+    assert not (tmp_path / "journal").exists()

@@ -34,6 +34,23 @@ def test_a_recording_is_converted_and_read_again(recording: Path, tmp_path: Path
     assert Trace(output).batches().read_all().to_pydict() == Trace(recording).batches().read_all().to_pydict()
 
 
+def test_one_device_of_several_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "two.csv"
+    path.write_text("timestamp_ns,op,lba,sectors,device\n0,R,0,8,3\n1000,W,8,8,5\n3000,W,16,8,5\n")
+    counts = {device: Trace(path, device=device).info().requests for device in (None, 3, 5)}
+    assert counts == {None: 3, 3: 1, 5: 2}
+    one = Trace.open(path, device=5)
+    batch = one.batches().read_all()
+    assert list(batch.column("lba")) == [8, 16] and list(batch.column("timestamp_ns")) == [0, 2000]
+    assert one.convert(tmp_path / "one.csv").requests == 2
+    assert Trace(tmp_path / "one.csv").info().requests == 2
+    with pytest.raises(InputError, match="3, 5"):
+        Trace(path, device=4).info()
+    for wrong, expected in ((-1, ValueError), (1 << 32, ValueError), ("3", TypeError), (True, TypeError)):
+        with pytest.raises(expected, match="device is"):
+            Trace(path, device=wrong)  # type: ignore[arg-type]
+
+
 def test_a_bad_line_is_pointed_at_or_left_out(tmp_path: Path) -> None:
     path = tmp_path / "bad.csv"
     path.write_text("timestamp_ns,op,lba,sectors\n0,R,0,8\n1,X,8,8\n2,W,16,8\n")

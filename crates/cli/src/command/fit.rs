@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use flashloom::experiment::config::Catalog;
 use flashloom::experiment::fit::{Fit, FitOptions, JobTime, PAGE, fitted_preset, job_files, start_of};
+use flashloom::experiment::run::program_sha256;
 use flashloom::report::text::{fit as text_of, whole};
 use flashloom::units::Problem;
 use flashloom_files::folder_of;
@@ -80,7 +81,9 @@ pub fn fit(catalog: &Arc<Catalog>, arguments: &FitArguments) -> Result<(), Stop>
     let file = OutputFile::create(output)?;
     let pool = ThreadPoolBuilder::new().num_threads(jobs.map_or(0, usize::from)).build();
     let pool = pool.map_err(|error| Stop::Failed(format!("error: the threads cannot be started: {error}")))?;
-    let opened = fit.open_journal(Path::new(kept))?;
+    let program = program_sha256();
+    let program = program.map_err(|error| Stop::Failed(format!("error: this program cannot be read: {error}")))?;
+    let opened = fit.open_journal(Path::new(kept), &program)?;
     if opened.taken() > 0 {
         say(format_args!("note: {} simulations are taken from {kept}", count(opened.taken() as u64)));
     }

@@ -1,58 +1,45 @@
-//! Simulates loads at points, and compares their cells.
+//! Objectives of points: their cells, simulated or known from the journal, compared with what was measured.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
-use flashloom_units::Value;
+use flashloom_units::{Value, violation};
 use rayon::prelude::*;
 
+use super::bench::{Answer, Bench, Question, Simulator};
 use super::cell::Cell;
 use super::combination::Combination;
 use super::figures::Figures;
 use super::journal::Journal;
-use super::load::Load;
 use super::space::Space;
-use crate::config::Variant;
-use crate::run::{AgedDrive, Failure, Prepared, Progress};
+use crate::run::{Failure, Progress};
 
 /// Objective of a point whose values cannot work together, or of a drive that does not serve the load to its end: far
 /// above any other, so that searches turn back.
 pub const IMPOSSIBLE: f64 = 1e6;
 
-/// True if both drives have the same addresses.
-fn has_capacity_of(one: &Variant, other: &Variant) -> bool {
-    one.config.device.capacity_sectors() == other.config.device.capacity_sectors()
-}
-
-/// The aged drive of a combination, once it is needed; `None` if its runs age their own.
-type Shared = Mutex<Option<Option<Arc<AgedDrive>>>>;
-
-/// Loads with their prepared drives, and their cells.
+/// The cells with what simulates them.
 pub struct Evaluator<'a> {
     space: &'a Space,
     combinations: &'a [Combination],
-    loads: &'a [Load],
+    bench: &'a Bench,
     cells: &'a [Cell],
-    prepared: Vec<Prepared<'a>>,
-    /// Those of each combination: for loads before which a steady drive has not rested, and for others.
-    drives: Vec<[Shared; 2]>,
+    simulator: &'a dyn Simulator,
     journal: Journal,
     progress: &'a dyn Progress,
     points: AtomicU64,
 }
 
 impl<'a> Evaluator<'a> {
-    /// An evaluator; each load has a prepared variant for each combination, and then of each with other seeds.
+    /// An evaluator.
     pub fn new(
         space: &'a Space,
         combinations: &'a [Combination],
-        (loads, cells): (&'a [Load], &'a [Cell]),
-        prepared: Vec<Prepared<'a>>,
+        (bench, cells): (&'a Bench, &'a [Cell]),
+        simulator: &'a dyn Simulator,
         journal: Journal,
         progress: &'a dyn Progress,
     ) -> Self {
-        let drives = combinations.iter().map(|_| Default::default()).collect();
-        Self { space, combinations, loads, cells, prepared, drives, journal, progress, points: AtomicU64::new(0) }
+        Self { space, combinations, bench, cells, simulator, journal, progress, points: AtomicU64::new(0) }
     }
 
     /// The parameters.
@@ -72,7 +59,7 @@ impl<'a> Evaluator<'a> {
 
     /// The point of the start's own values.
     pub fn start(&self, combination: usize) -> Vec<f64> {
-        self.space.point_of(&self.loads[0].experiment.variants[combination].config)
+        self.space.point_of(&self.bench.loads()[0].prepared.experiment().variants[combination].config)
     }
 
     /// Objective of a point: the mean error of the cells.
@@ -135,32 +122,14 @@ impl<'a> Evaluator<'a> {
         if let Some(known) = self.journal.get(load, &at) {
             return Ok(Some(known));
         }
-        let prepared = &self.prepared[load];
-        let experiment = prepared.experiment();
-        let index = seed as usize * self.combinations.len() + combination;
-        let Ok(variant) = experiment.replaced(&experiment.variants[index], &sets) else { return Ok(None) };
-        let figures = if has_capacity_of(&variant, &experiment.variants[index]) {
-            let drive = self.drive(load, combination)?;
-            self.loads[load].simulate(prepared, index, &variant.config, drive.as_deref(), self.progress)?
-        } else {
-            // Its requests are laid out anew.
-            let Ok(alone) = self.loads[load].alone(&variant) else { return Ok(None) };
-            let Ok(prepared) = Prepared::new(&alone) else { return Ok(None) };
-            self.loads[load].simulate(&prepared, 0, &variant.config, None, self.progress)?
-        };
-        let Some(figures) = figures else { return Ok(None) };
+        let question = Question { load, combination, seed, sets };
+        let Answer(Some(figures)) = self.simulator.simulate(&question, self.progress)? else { return Ok(None) };
+        let cells = self.cells.iter().filter(|cell| cell.load == load).count();
+        if figures.len() != cells || !figures.iter().all(Figures::is_sound) {
+            let found = figures.len();
+            return Err(Failure::Check(violation!("fit: a simulation has figures of {found} cells, of {cells}")));
+        }
         self.journal.keep(load, &at, &figures).map_err(Failure::Unkept)?;
         Ok(Some(figures))
-    }
-
-    /// The aged drive of a combination for a load; whoever comes while it is aged waits for it.
-    fn drive(&self, load: usize, combination: usize) -> Result<Option<Arc<AgedDrive>>, Failure> {
-        let rests = self.loads[load].experiment.variants[combination].config.rests();
-        let mut shared = self.drives[combination][usize::from(rests)].lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(drive) = &*shared {
-            return Ok(drive.clone());
-        }
-        let drive = self.prepared[load].aged_drive(combination, self.progress)?;
-        Ok(shared.insert(drive).clone())
     }
 }

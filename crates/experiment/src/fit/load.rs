@@ -14,7 +14,7 @@ use crate::validate::curve::{Fill, WRITE_BYTES};
 use crate::validate::fio_output::MeasuredJob;
 use crate::validate::{ClosedLoad, Curve, Recording};
 
-/// A load on the drive of each combination.
+/// A load before its runs are laid out.
 pub struct Load {
     /// The experiment that repeats it.
     pub experiment: Experiment,
@@ -161,30 +161,15 @@ impl Load {
         Ok((Self { experiment, footprint, warnings, sha256, parts: Parts::Stretches(curve) }, cells))
     }
 
-    /// Replaces the runs of the experiment.
+    /// Replaces the runs of the experiment by these, and reads their inputs.
     ///
     /// # Errors
-    /// A drive that does not hold the load.
-    pub fn lay_out(&mut self, variants: Vec<Variant>) -> Result<(), Problems> {
-        self.experiment.variants = variants.into_iter().map(|variant| self.own(variant)).collect::<Result<_, _>>()?;
-        Ok(())
-    }
-
-    /// The experiment with one run alone.
-    ///
-    /// # Errors
-    /// A drive that does not hold the load.
-    pub fn alone(&self, variant: &Variant) -> Result<Experiment, Problems> {
-        Ok(self.experiment.alone(self.own(variant.clone())?))
-    }
-
-    /// A run with what the load says of it.
-    fn own(&self, mut variant: Variant) -> Result<Variant, Problems> {
-        variant.config.completions = matches!(self.parts, Parts::Slices(_));
-        match &self.parts {
-            Parts::Stretches(curve) => curve.laid_out(&self.experiment, &variant),
-            Parts::Whole | Parts::Slices(_) => Ok(variant),
-        }
+    /// A drive that does not hold the load, or a problem of an input.
+    pub fn lay_out(self, variants: Vec<Variant>) -> Result<ReadyLoad, Problems> {
+        let Self { mut experiment, warnings, sha256, parts, .. } = self;
+        let own = |variant| parts.own(&experiment, variant);
+        experiment.variants = variants.into_iter().map(own).collect::<Result<_, _>>()?;
+        Ok(ReadyLoad { prepared: Prepared::owned(experiment)?, warnings, sha256, parts })
     }
 
     /// True if another load is the same measurement.
@@ -195,6 +180,53 @@ impl Load {
             }
             (one, two) => one == two,
         }
+    }
+}
+
+impl Parts {
+    /// A run with what the load says of it.
+    fn own(&self, experiment: &Experiment, mut variant: Variant) -> Result<Variant, Problems> {
+        variant.config.completions = matches!(self, Parts::Slices(_));
+        match self {
+            Parts::Stretches(curve) => curve.laid_out(experiment, &variant),
+            Parts::Whole | Parts::Slices(_) => Ok(variant),
+        }
+    }
+}
+
+/// A load on the drive of each combination.
+pub struct ReadyLoad {
+    /// The experiment that repeats it: a run for each combination, and then for each with other seeds.
+    pub prepared: Prepared<'static>,
+    /// Reasons to doubt it, each with its input.
+    pub warnings: Vec<String>,
+    sha256: Option<String>,
+    parts: Parts,
+}
+
+impl ReadyLoad {
+    /// Adds to a hash what all its simulations depend on but their points and the program: the contents of its files,
+    /// not their paths. Combinations differ in what their points say.
+    pub fn add_to(&self, hash: &mut Sha256) {
+        let experiment = self.prepared.experiment();
+        let mut config = experiment.variants[0].config.to_json();
+        for (section, key) in [("workload", "path"), ("run", "state")] {
+            config[section][key].take();
+        }
+        hash.update(config.to_string());
+        hash.update(self.sha256.as_deref().unwrap_or_default());
+        hash.update(self.prepared.state_sha256(0).unwrap_or_default());
+        let recording = self.prepared.inputs(0).iter().filter(|file| file.role == "workload");
+        recording.for_each(|file| hash.update(&file.sha256));
+    }
+
+    /// The experiment with one run alone.
+    ///
+    /// # Errors
+    /// A drive that does not hold the load.
+    pub fn alone(&self, variant: &Variant) -> Result<Experiment, Problems> {
+        let experiment = self.prepared.experiment();
+        Ok(experiment.alone(self.parts.own(experiment, variant.clone())?))
     }
 
     /// Simulates it with a configuration, and returns the figures of its cells; `None` if the drive's life ends.

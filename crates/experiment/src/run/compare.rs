@@ -78,7 +78,7 @@ impl Prepared<'_> {
         keeper: &dyn Keeper,
     ) -> Result<Comparison, Failure> {
         let variants = 0..self.experiment.variants.len();
-        let shares = Shares::new(self.experiment, verify);
+        let shares = Shares::new(&self.experiment, verify);
         let (mut results, mut works) = (Vec::with_capacity(variants.len()), Vec::with_capacity(variants.len()));
         for index in variants {
             match keeper.kept(index) {
@@ -112,7 +112,7 @@ impl Prepared<'_> {
         let repeated = if seeded { repeated(&runs, self.experiment.repetitions()) } else { Vec::new() };
         let expectations = self.hold_expectations(&runs);
         let left_out = self.experiment.unfit.iter().map(left_out).collect();
-        let hints = hints::compared(self.experiment, &runs);
+        let hints = hints::compared(&self.experiment, &runs);
         Ok(Comparison { schema: COMPARE_SCHEMA.to_owned(), runs, repeated, left_out, hints, expectations })
     }
 

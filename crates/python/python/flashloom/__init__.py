@@ -40,7 +40,7 @@ from .errors import (
 )
 from .experiment import Experiment, Page, Section
 from .histogram import Histogram
-from .measured import Fit, Validation, fit, validate
+from .measured import Fit, FitError, Validation, fit, validate
 from .policy import PolicyError
 from .result import Comparison, Record, Result, Run
 from .spaces import Choice, Range, sample
@@ -64,6 +64,7 @@ __all__ = [
     "ExpectationError",
     "Experiment",
     "Fit",
+    "FitError",
     "Histogram",
     "InputError",
     "InterruptedRun",

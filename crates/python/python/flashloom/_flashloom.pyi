@@ -1,4 +1,5 @@
 # The compiled part of the package; stubtest holds this file against it.
+from os import PathLike
 from typing import Any, final
 
 __all__ = [
@@ -12,7 +13,9 @@ __all__ = [
     "summary",
     "measured",
     "BackgroundJob",
-    "fit",
+    "LoadedFit",
+    "Questions",
+    "load_fit",
     "validate",
     "Stream",
     "Table",
@@ -37,7 +40,7 @@ def validate(
     against: list[str],
     requests: int,
 ) -> BackgroundJob: ...
-def fit(
+def load_fit(
     inputs: list[str],
     start: str,
     experiment: tuple[str, str, str] | None,
@@ -48,9 +51,23 @@ def fit(
     slices: int,
     restarts: int,
     seed: int,
-    journal: str | None,
-    jobs: int,
+    library: str,
 ) -> BackgroundJob: ...
+@final
+class LoadedFit:
+    def start(self) -> tuple[str, str, PathLike[str]]: ...
+    def saved_drive(self) -> PathLike[str] | None: ...
+    def fingerprint(self) -> str: ...
+    def run(self, journal: str | None, jobs: int) -> BackgroundJob: ...
+    def run_elsewhere(self, journal: str | None, in_flight: int) -> tuple[BackgroundJob, Questions]: ...
+    def simulate(self, question: str) -> BackgroundJob: ...
+
+@final
+class Questions:
+    def take(self, seconds: float) -> tuple[int, str] | None: ...
+    def answer(self, number: int, answer: str, requests: int, pages: int) -> None: ...
+    def close(self) -> None: ...
+
 @final
 class Catalog:
     def __new__(cls, policies: list[type]) -> Catalog: ...
@@ -122,7 +139,7 @@ class Stream:
 @final
 class Recording:
     def __new__(
-        cls, path: str, format: str | None, event: str, sort: bool, skip_bad_lines: bool
+        cls, path: str, format: str | None, event: str, sort: bool, skip_bad_lines: bool, device: int | None
     ) -> Recording: ...
     def info(self) -> BackgroundJob: ...
     def read(self, rows: int) -> Stream: ...

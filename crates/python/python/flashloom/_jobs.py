@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,8 +25,8 @@ def _end_runs(process: int = os.getpid()) -> None:
 
 # How often Python looks at a job, in seconds: so long Ctrl-C takes at most.
 _LOOK = 0.02
-# How often progress is shown, in looks.
-_SHOW = 5
+# How often progress is shown, in seconds.
+_SHOW = 0.1
 
 
 @dataclass(frozen=True)
@@ -107,18 +108,23 @@ def showing(progress: object) -> Iterator[Callable[[Progress], object] | None]:
             show.close()
 
 
-def wait(job: _flashloom.BackgroundJob, progress: object = None) -> Any:
-    """Waits for a job and returns its answer, or raises why there is none.
+def wait(
+    job: _flashloom.BackgroundJob, progress: object = None, meanwhile: Callable[[float], object] | None = None
+) -> Any:
+    """Waits for a job and returns its answer, or raises why there is none. `meanwhile` is called again and again, with
+    the seconds that it may take.
 
-    Whatever is raised meanwhile (`KeyboardInterrupt`, an exception of the callback) ends the job.
+    Whatever is raised meanwhile (`KeyboardInterrupt`, an exception of a callback) ends the job.
     """
     try:
-        looks = 0
+        shown = -_SHOW
         with showing(progress) as show:
-            while not job.wait(_LOOK):
-                looks += 1
-                if show is not None and looks % _SHOW == 1:
+            while not job.wait(_LOOK if meanwhile is None else 0.0):
+                if meanwhile is not None:
+                    meanwhile(_LOOK)
+                if show is not None and time.monotonic() - shown >= _SHOW:
                     show(_progress(job))
+                    shown = time.monotonic()
             if show is not None:
                 show(_progress(job))
         return job.result()

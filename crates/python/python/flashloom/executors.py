@@ -1,4 +1,4 @@
-"""Executors for sweeps and studies, in the interface of `concurrent.futures`: this thread, processes, Ray.
+"""Executors for sweeps, studies and fits, in the interface of `concurrent.futures`: this thread, processes, Ray.
 
 Any other executor does as well: `dask.distributed.Client.get_executor()`, `mpi4py.futures.MPIPoolExecutor`, or a
 `ThreadPoolExecutor`, for a run leaves Python to other threads.
@@ -26,6 +26,16 @@ T = TypeVar("T")
 _LOOK = 0.05
 # Pipes that stay open: calls go on if nobody has their executor any more.
 _ALIVE: set[Connection] = set()
+
+
+def checked(executor: Executor | None) -> Executor | None:
+    """An executor as it was given. Raises `TypeError` if it is none, and `ValueError` for processes that are forked."""
+    if isinstance(executor, type) or executor is not None and not hasattr(executor, "submit"):
+        raise TypeError(f"executor is an object of concurrent.futures.Executor, not {executor!r}")
+    context = getattr(executor, "_mp_context", None)
+    if context is not None and context.get_start_method() == "fork":
+        raise ValueError('forked processes lose their threads: ProcessPoolExecutor(mp_context=get_context("spawn"))')
+    return executor
 
 
 class SerialExecutor(Executor):

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Literal
 
 from . import _flashloom
+from ._fits import Asked, FitError, load, run, run_on
 from ._jobs import file_name, wait
+from ._task import count
+from .executors import checked
 from .experiment import Experiment, ProgressOption, _flattened, _literal, _whole
 from .result import Record, _html, _Part, _text
 
-__all__ = ["Fit", "Validation", "fit", "validate"]
+__all__ = ["Fit", "FitError", "Validation", "fit", "validate"]
 
 File = str | os.PathLike[str]
 
@@ -97,6 +101,8 @@ def fit(
     seed: int = 1,
     journal: File | None = None,
     jobs: int | None = None,
+    executor: Executor | None = None,
+    in_flight: int = 256,
     progress: ProgressOption = None,
 ) -> Fit:
     """Looks for the parameters of a drive that repeat measurements best: the JSON of fio, recordings with latencies,
@@ -106,41 +112,43 @@ def fit(
     key; without it the section `[fit]` of the start, else the times, rates and ways of its drive. `hold_out`: cells
     that no search sees, `"second"`, `"each"` in turn or `"none"`. `requests` and `slices`: how much of a measurement
     is simulated. `journal`: a file that keeps every simulation, so that a fit that was interrupted goes on. `jobs`:
-    threads, as many as processors if `None`.
+    threads, as many as processors if `None`. `executor`: makes the simulations in their place, `in_flight` at a time;
+    the result is the same.
 
     >>> found = flashloom.fit("known.json", "mlc-16g", vary={"device.read_time": ("20us", "200us")})  # doctest: +SKIP
     >>> found.write("mydrive.toml")  # doctest: +SKIP
 
-    Raises `ConfigError`, and `InputError` for a measurement or a journal that is wrong.
+    Raises `ConfigError`, `InputError` for a measurement or a journal that is wrong, `FitError` if the executor breaks,
+    `WorkerError` if a worker lacks an input, or has another build of this package.
     """
     if hold_out not in ("second", "each", "none"):
         raise ValueError(f'hold_out is "second", "each" or "none", not {hold_out!r}')
+    checked(executor)
+    if executor is not None and jobs is not None:
+        raise ValueError("jobs are threads of this process: an executor has in_flight simulations at a time")
+    threads, places = _whole("jobs", jobs, 1, 1024) or 0, count("in_flight", in_flight, 1024)
     experiment, name = None, ""
-    sets = [f"{path}={_literal(path, value)}" for path, value in _flattened(set or {})]
+    sets = _options(set)
     if isinstance(start, Experiment):
         if start._policies:
             raise ValueError("a fit starts from an experiment without policies in Python")
-        experiment, sets, _ = _source(start, set)
+        experiment, sets = start._source, {**start._sets, **sets}
     else:
         name = file_name(start)
-    text, preset = wait(
-        _flashloom.fit(
-            _files("inputs", inputs),
-            name,
-            experiment,
-            sets,
-            _ranges(vary),
-            hold_out,
-            _whole("requests", requests, 1_000, 1 << 48) or 0,
-            _whole("slices", slices, 1, 1_000) or 0,
-            _whole("restarts", restarts, 1, 100) or 0,
-            _whole("seed", seed, 0, (1 << 64) - 1) or 0,
-            None if journal is None else file_name(journal),
-            _whole("jobs", jobs, 1, 1024) or 0,
-        ),
-        progress,
+    rest = (
+        _ranges(vary),
+        hold_out,
+        _whole("requests", requests, 1_000, 1 << 48) or 0,
+        _whole("slices", slices, 1, 1_000) or 0,
+        _whole("restarts", restarts, 1, 100) or 0,
+        _whole("seed", seed, 0, (1 << 64) - 1) or 0,
     )
-    return Fit(text, preset)
+    asked = Asked(_files("inputs", inputs), name, experiment, sets, rest)
+    kept = None if journal is None else file_name(journal)
+    loaded = load(asked)
+    if executor is None:
+        return Fit(*run(loaded, kept, threads, progress))
+    return Fit(*run_on(loaded, asked, executor, kept, places, progress))
 
 
 _Source = tuple[str, str, str]
@@ -152,9 +160,12 @@ def _source(
     """The text of an experiment, its options with these, and its policies."""
     if not isinstance(experiment, Experiment):
         experiment = Experiment(experiment)
-    options = {**experiment._sets}
-    options.update({path: f"{path}={_literal(path, value)}" for path, value in _flattened(set or {})})
-    return experiment._source, list(options.values()), experiment._policies
+    return experiment._source, list({**experiment._sets, **_options(set)}.values()), experiment._policies
+
+
+def _options(set: Mapping[str, object] | None) -> dict[str, str]:
+    """Options that set keys, by their keys."""
+    return {path: f"{path}={_literal(path, value)}" for path, value in _flattened(set or {})}
 
 
 def _files(name: str, files: Sequence[File] | File) -> list[str]:

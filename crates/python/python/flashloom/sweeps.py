@@ -15,7 +15,7 @@ from ._jobs import Progress, showing, wait as wait_for_job
 from ._task import Failure, Outcome, Task, WorkerError, count, run, task_of
 from .dataset import DataSet
 from .errors import Error
-from .executors import ProcessExecutor
+from .executors import ProcessExecutor, checked
 from .experiment import Experiment, ProgressOption, _checked_seeds
 from .result import Result
 from .spaces import Point, Space, grid
@@ -66,9 +66,7 @@ def sweep(
 
     >>> sweep(experiment, {"ftl.gc": ["greedy", "fifo"]}, out="results").to_pandas()  # doctest: +SKIP
     """
-    if isinstance(executor, type) or executor is not None and not hasattr(executor, "submit"):
-        raise TypeError(f"executor is an object of concurrent.futures.Executor, not {executor!r}")
-    _refuse_forks(executor)
+    checked(executor)
     limits = count("in_flight", in_flight, 1 << 20), count("batch", batch, 1 << 20)
     data = DataSet.to_write(out)
     points = _points(experiment, space, _checked_seeds(seeds))
@@ -142,12 +140,6 @@ def _check_drawn(tasks: Iterable[Task], seeds: int) -> None:
         if (requests := json.dumps(drawn, sort_keys=True)) not in tried:
             tried.add(requests)
             wait_for_job(task.experiment._load().check_seeds(seeds))
-
-
-def _refuse_forks(executor: Executor | None) -> None:
-    context = getattr(executor, "_mp_context", None)
-    if context is not None and context.get_start_method() == "fork":
-        raise ValueError('forked processes lose their threads: ProcessPoolExecutor(mp_context=get_context("spawn"))')
 
 
 def figures(result: Result) -> dict[str, object]:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from . import _flashloom
 from ._jobs import file_name, wait
+from .experiment import _whole
 from .result import Record
 from .tables import Stream
 
@@ -18,7 +19,8 @@ class Trace:
     """A recording in any of the formats that `flashloom list formats` names, plain or compressed by gzip or zstd.
 
     `format`: `None` tells it from the content. `event`: what counts as a request in a format of the kernel's events.
-    `sort`: sorts by time, in memory. `skip_bad_lines`: leaves out and counts what cannot be read.
+    `sort`: sorts by time, in memory. `skip_bad_lines`: leaves out and counts what cannot be read. `device`: of a
+    recording of several, the one whose requests are read, by its number there; `None` reads those of all.
 
     >>> trace = Trace.open("financial1.spc.gz")  # doctest: +SKIP
     >>> trace.info().read_bytes  # doctest: +SKIP
@@ -36,10 +38,12 @@ class Trace:
         event: Literal["queue", "issue"] = "queue",
         sort: bool = False,
         skip_bad_lines: bool = False,
+        device: int | None = None,
     ) -> None:
         self.path = file_name(path)
         """The file as it was named."""
-        self._inner = _flashloom.Recording(self.path, format, event, sort, skip_bad_lines)
+        number = _whole("device", device, 0, (1 << 32) - 1)
+        self._inner = _flashloom.Recording(self.path, format, event, sort, skip_bad_lines, number)
 
     @classmethod
     def open(
@@ -50,9 +54,10 @@ class Trace:
         event: Literal["queue", "issue"] = "queue",
         sort: bool = False,
         skip_bad_lines: bool = False,
+        device: int | None = None,
     ) -> Trace:
         """The same as `Trace(path)`. Nothing is read yet."""
-        return cls(path, format, event=event, sort=sort, skip_bad_lines=skip_bad_lines)
+        return cls(path, format, event=event, sort=sort, skip_bad_lines=skip_bad_lines, device=device)
 
     def info(self) -> Record:
         """Reads the recording to its end and summarises it: requests, bytes, footprint, duration, sequential share."""
