@@ -147,6 +147,9 @@ pub struct ServeArguments {
     /// Listen on a TCP port of an address of this machine, such as 127.0.0.1:10809. NBD asks nobody who they are.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub tcp: Option<SocketAddr>,
+    /// Take orders at a Unix socket of this name, one JSON object a line: {"do": "status"}, result or end.
+    #[arg(long, value_name = "PATH")]
+    pub control: Option<PathBuf>,
     /// Set a key to another value than in the file, such as ftl.mapping=fast.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,

@@ -9,6 +9,9 @@
 //! loses its data. It is stepped like an engine, and knows no other clock than the model's.
 
 mod contents;
+mod control;
+#[cfg(test)]
+mod control_tests;
 mod drive;
 mod frames;
 mod log;
@@ -24,4 +27,4 @@ pub use flashloom_units::SECTOR_BYTES;
 pub use drive::{Command, Ended, LiveDrive};
 pub use frames::Memory;
 pub use server::{Counts, Fault, Pace, Server};
-pub use session::{DEFAULT_MEMORY_BYTES, MAX_SPEED, MIN_SPEED, OPTIONS, Options, Session};
+pub use session::{DEFAULT_MEMORY_BYTES, FAILURE, MAX_SPEED, MIN_SPEED, OPTIONS, Options, Session};

@@ -53,6 +53,8 @@ pub enum Fault {
 pub struct Counts {
     /// Commands submitted.
     pub commands: u64,
+    /// Commands inside now: those of the drive, and those that wait because it is full.
+    pub inside: u64,
     /// How much later by the wall clock than the model says the latest completion was, in nanoseconds.
     pub latest_ns: Ns,
 }
@@ -217,10 +219,19 @@ impl Server {
 
     /// What the server has done so far, and the drive.
     pub fn look<T>(&self, look: impl FnOnce(&mut LiveDrive, Counts) -> T) -> T {
+        let _breaks = Breaks(self);
         let mut shared = self.lock();
-        self.come_to_now(&mut shared, NOBODY);
+        if shared.broken.is_none() && !shared.is_ending {
+            self.come_to_now(&mut shared, NOBODY);
+        }
         let shared = &mut *shared;
-        look(&mut shared.drive, shared.counts)
+        let inside = u64::from(shared.waiting) + shared.crowd.len() as u64;
+        look(&mut shared.drive, Counts { inside, ..shared.counts })
+    }
+
+    /// Why the server serves nobody any more; `None` while it does.
+    pub fn broken(&self) -> Option<String> {
+        self.lock().broken.clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {

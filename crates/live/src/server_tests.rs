@@ -163,7 +163,7 @@ fn a_server_that_panics_serves_nobody_any_more() {
     assert_eq!(server.execute(Command::Flush, &mut []), Err(Fault::Broken));
 }
 
-fn catalog() -> Arc<Catalog> {
+pub(crate) fn catalog() -> Arc<Catalog> {
     Registry::builtin().catalog().expect("the built-in policies")
 }
 

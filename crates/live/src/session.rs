@@ -3,14 +3,18 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
+use flashloom_device::Outcome;
 use flashloom_experiment::config::{Catalog, Config, Experiment};
+use flashloom_experiment::result::RunResult;
 use flashloom_experiment::run::{self, Failure, SERVED_HOST, served_engine};
 use flashloom_files::Output;
-use flashloom_units::{Problems, SECTOR_BYTES, parse_ratio, parse_size};
+use flashloom_units::{Ns, Problems, SECTOR_BYTES, parse_ratio, parse_size};
 
+use crate::control;
 use crate::drive::{Command, LiveDrive};
 use crate::frames::Memory;
 use crate::server::{Fault, Pace, Server};
@@ -18,7 +22,10 @@ use crate::server::{Fault, Pace, Server};
 /// Names of the options, each `NAME=VALUE`; `experiment` is needed, `set` may come several times.
 pub const OPTIONS: &str = "experiment=FILE.toml [set=KEY=VALUE ...] [pace=fast [gather=true]|pace=real [speed=FACTOR]] \
     [memory=SIZE] \
-    [folder=FOLDER] [aged=FILE] [log=FILE.csv] [result=FILE.json] [lifeline=true]";
+    [folder=FOLDER] [aged=FILE] [log=FILE.csv] [result=FILE.json] [control=SOCKET] [lifeline=true]";
+
+/// Ending of the file beside that of a result, which says what has failed although the result is sound.
+pub const FAILURE: &str = "failure";
 
 /// What is to be served, and how.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +44,8 @@ pub struct Options {
     pub log: Option<PathBuf>,
     /// File for the result, as JSON.
     pub result: Option<PathBuf>,
+    /// The control socket.
+    pub control: Option<PathBuf>,
     /// Whether the session ends when standard input does, whatever clients are there.
     pub has_lifeline: bool,
 }
@@ -54,6 +63,7 @@ impl Default for Options {
             aged: None,
             log: None,
             result: None,
+            control: None,
             has_lifeline: false,
         }
     }
@@ -99,6 +109,7 @@ impl Options {
             "aged" => self.aged = Some(path()),
             "log" => self.log = Some(path()),
             "result" => self.result = Some(path()),
+            "control" => self.control = Some(path()),
             "lifeline" if value == "true" => self.has_lifeline = true,
             "lifeline" => return Err(format!("lifeline={value}: expected true")),
             _ => return Err(format!("unknown option {name}: expected {OPTIONS}")),
@@ -118,6 +129,8 @@ pub struct Session {
     config: Config,
     log_file: LogFile,
     result: Option<PathBuf>,
+    control: Option<PathBuf>,
+    memory_limit_bytes: u64,
     page_bytes: u32,
     bytes: u64,
     queue_depth: u32,
@@ -158,6 +171,8 @@ impl Session {
             lifeline: Mutex::new(lifeline),
             is_ended: Mutex::default(),
             result: options.result.clone(),
+            control: options.control.clone(),
+            memory_limit_bytes: options.memory.limit_bytes,
             log_file,
             server: Server::new(drive, options.pace),
             config,
@@ -187,6 +202,40 @@ impl Session {
     /// How time passes.
     pub fn pace(&self) -> Pace {
         self.server.pace()
+    }
+
+    /// Most bytes of data in memory.
+    pub(crate) fn memory_limit_bytes(&self) -> u64 {
+        self.memory_limit_bytes
+    }
+
+    /// Whether [`Self::end`] was called.
+    pub(crate) fn is_ended(&self) -> bool {
+        *self.is_ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The result so far, which goes on.
+    pub(crate) fn result_so_far(&self) -> RunResult {
+        let (outcome, now_ns) = self.server.look(|drive, _| (drive.engine().outcome(), drive.engine().now_ns()));
+        self.result_of(&outcome, now_ns)
+    }
+
+    /// The result of these figures.
+    pub(crate) fn result_of(&self, outcome: &Outcome, now_ns: Ns) -> RunResult {
+        run::result_so_far(&self.config, outcome, now_ns)
+    }
+
+    /// Answers the clients of the control socket for as long as the process lives, if there is one. `shut_down` is
+    /// called once a client has ended the session.
+    ///
+    /// # Errors
+    /// Why there can be no such socket, in words.
+    pub fn answer_control(&'static self, shut_down: fn()) -> Result<(), String> {
+        let Some(path) = &self.control else { return Ok(()) };
+        let listener = control::listen(path)?;
+        let answer = move || control::answer(self, listener, shut_down);
+        let thread = thread::Builder::new().name("control".to_owned()).spawn(answer);
+        thread.map(drop).map_err(|error| format!("a thread cannot be made: {error}"))
     }
 
     /// Discards sectors; with `fua` that is durable when it returns.
@@ -241,21 +290,30 @@ impl Session {
             return Ok(());
         }
         let ended = self.server.end(|drive, _| {
-            let logged = drive
-                .finish_log()
-                .and_then(|()| self.log_file.commit())
-                .map_err(|error| format!("the log cannot be written: {error}"));
+            let logged = drive.finish_log().and_then(|()| self.log_file.commit());
             let result = run::result(&self.config, drive.engine()).map_err(|failure: Failure| failure.to_string())?;
-            logged.map(|()| result)
+            Ok::<_, String>((result, logged))
         });
-        let result = ended??;
-        let Some(path) = &self.result else { return Ok(()) };
+        let (result, logged) = ended??;
+        let logged = logged.map_err(|error| {
+            // What there is of it is no log.
+            self.log_file.give_up();
+            format!("the log cannot be written: {error}")
+        });
+        let Some(path) = &self.result else { return logged };
         let json = serde_json::to_string(&result).expect("results have text keys and finite numbers");
-        // Whoever waits for it finds it whole.
-        let partial = path.with_extension("partial");
-        let written = std::fs::write(&partial, json).and_then(|()| std::fs::rename(&partial, path));
-        written.map_err(|error| format!("{} cannot be written: {error}", path.display()))
+        // Whoever waits for it finds it whole, and what failed beside it.
+        if let Err(reason) = &logged {
+            write_whole(&path.with_extension(FAILURE), reason.as_bytes())?;
+        }
+        write_whole(path, json.as_bytes())?;
+        logged
     }
+}
+
+fn write_whole(path: &Path, content: &[u8]) -> Result<(), String> {
+    flashloom_files::write_whole(path, content)
+        .map_err(|error| format!("{} cannot be written: {error}", path.display()))
 }
 
 /// The file of a log, which the drive writes and the session moves to its place.
@@ -266,6 +324,11 @@ impl LogFile {
     fn commit(&self) -> io::Result<()> {
         let output = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         output.map_or(Ok(()), Output::commit)
+    }
+
+    /// Removes what was written.
+    fn give_up(&self) {
+        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
 

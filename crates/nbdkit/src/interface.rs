@@ -9,6 +9,7 @@ pub const API_VERSION: c_int = 2;
 pub const THREAD_MODEL_PARALLEL: c_int = 3;
 pub const FLAG_MAY_TRIM: u32 = 1 << 0;
 pub const FLAG_FUA: u32 = 1 << 1;
+pub const FLAG_FAST_ZERO: u32 = 1 << 3;
 /// The plugin handles the flag itself.
 pub const FUA_NATIVE: c_int = 2;
 
@@ -16,10 +17,13 @@ pub const FUA_NATIVE: c_int = 2;
 pub const EIO: c_int = 5;
 pub const EINVAL: c_int = 22;
 pub const EROFS: c_int = 30;
+/// Of Linux.
+pub const ENOTSUP: c_int = 95;
 
 unsafe extern "C" {
     pub fn nbdkit_error(format: *const c_char, ...);
     pub fn nbdkit_set_error(number: c_int);
+    pub fn nbdkit_shutdown();
 }
 
 type Void = Option<extern "C" fn()>;

@@ -14,8 +14,8 @@ use flashloom::experiment::registry::Registry;
 use flashloom_live::{Command, Fault, OPTIONS, Options, Pace, SECTOR_BYTES, Session};
 
 use interface::{
-    API_VERSION, EINVAL, EIO, EROFS, FLAG_FUA, FLAG_MAY_TRIM, FUA_NATIVE, Plugin, THREAD_MODEL_PARALLEL, nbdkit_error,
-    nbdkit_set_error,
+    API_VERSION, EINVAL, EIO, ENOTSUP, EROFS, FLAG_FAST_ZERO, FLAG_FUA, FLAG_MAY_TRIM, FUA_NATIVE, Plugin,
+    THREAD_MODEL_PARALLEL, nbdkit_error, nbdkit_set_error, nbdkit_shutdown,
 };
 
 /// Most bytes of a request.
@@ -43,7 +43,7 @@ static PLUGIN: Registered = Registered(Plugin {
     get_size: Some(get_size),
     can_multi_conn: Some(yes),
     can_fua: Some(can_fua),
-    can_fast_zero: Some(no),
+    can_fast_zero: Some(yes),
     get_ready: Some(get_ready),
     after_fork: Some(after_fork),
     cleanup: Some(cleanup),
@@ -97,6 +97,11 @@ fn served(act: impl FnOnce(&Session) -> Result<(), Fault>) -> c_int {
         Ok(Err(Fault::Failed(Reason::ReadOnly))) => EROFS,
         Ok(Err(Fault::Failed(_) | Fault::Broken)) | Err(_) => EIO,
     };
+    fail(number)
+}
+
+/// Fails a request of a client with this number.
+fn fail(number: c_int) -> c_int {
     // SAFETY: it takes a number.
     unsafe { nbdkit_set_error(number) };
     -1
@@ -107,6 +112,11 @@ fn sectors(offset: u64, count: u32) -> Result<(u64, u32), Fault> {
     let bytes = u64::from(count);
     let is_whole = offset.is_multiple_of(SECTOR_BYTES) && bytes.is_multiple_of(SECTOR_BYTES);
     if is_whole { Ok((offset / SECTOR_BYTES, (bytes / SECTOR_BYTES) as u32)) } else { Err(Fault::Invalid) }
+}
+
+/// [`sectors`] of a request that carries data.
+fn data_sectors(offset: u64, count: u32) -> Result<(u64, u32), Fault> {
+    if count > MAX_BLOCK_BYTES { Err(Fault::Invalid) } else { sectors(offset, count) }
 }
 
 extern "C" fn config(key: *const c_char, value: *const c_char) -> c_int {
@@ -149,6 +159,10 @@ extern "C" fn after_fork() -> c_int {
                 std::process::exit(1);
             }
         })?;
+        session.answer_control(|| {
+            // SAFETY: it takes and returns nothing.
+            unsafe { nbdkit_shutdown() }
+        })?;
         match session.pace() {
             Pace::Fast { .. } => Ok(()),
             // A server that breaks tells its clients.
@@ -185,10 +199,6 @@ extern "C" fn yes(_handle: *mut c_void) -> c_int {
     1
 }
 
-extern "C" fn no(_handle: *mut c_void) -> c_int {
-    0
-}
-
 extern "C" fn can_fua(_handle: *mut c_void) -> c_int {
     FUA_NATIVE
 }
@@ -206,7 +216,7 @@ extern "C" fn block_size(_handle: *mut c_void, minimum: *mut u32, preferred: *mu
 
 extern "C" fn pread(_handle: *mut c_void, to: *mut c_void, count: u32, offset: u64, _flags: u32) -> c_int {
     served(|session| {
-        let (lba, sectors) = sectors(offset, count)?;
+        let (lba, sectors) = data_sectors(offset, count)?;
         // SAFETY: nbdkit passes memory of that length for the time of the call, which is not initialised before: it is
         // written here first.
         let to = unsafe {
@@ -219,7 +229,7 @@ extern "C" fn pread(_handle: *mut c_void, to: *mut c_void, count: u32, offset: u
 
 extern "C" fn pwrite(_handle: *mut c_void, from: *const c_void, count: u32, offset: u64, flags: u32) -> c_int {
     served(|session| {
-        let (lba, _) = sectors(offset, count)?;
+        let (lba, _) = data_sectors(offset, count)?;
         // SAFETY: nbdkit passes data of that length for the time of the call.
         let data = unsafe { std::slice::from_raw_parts(from.cast::<u8>(), count as usize) };
         session.server().execute(Command::Write { lba, data, fua: flags & FLAG_FUA != 0 }, &mut [])
@@ -238,6 +248,10 @@ extern "C" fn trim(_handle: *mut c_void, count: u32, offset: u64, flags: u32) ->
 }
 
 extern "C" fn zero(_handle: *mut c_void, count: u32, offset: u64, flags: u32) -> c_int {
+    if flags & FLAG_FAST_ZERO != 0 && flags & FLAG_MAY_TRIM == 0 {
+        // Zeros that are written take as long as other data, which a client wants to know at once.
+        return fail(ENOTSUP);
+    }
     served(|session| {
         let (lba, sectors) = sectors(offset, count)?;
         session.write_zeros(lba, sectors, flags & FLAG_MAY_TRIM != 0, flags & FLAG_FUA != 0)

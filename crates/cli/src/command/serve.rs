@@ -5,6 +5,7 @@
 //! result that the plugin has left.
 
 mod find;
+mod place;
 
 use std::fs;
 use std::io::{self, BufRead, BufReader};
@@ -14,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use flashloom::experiment::config::{Catalog, Experiment};
+use flashloom::experiment::config::{Catalog, Config, EndOfLife, Experiment, Precondition, Rest};
 use flashloom::experiment::result::{RunResult, parse};
 use flashloom::experiment::run::{SERVED_HOST, aged_to_serve, check_served};
 use flashloom::report::text::{summary, whole};
@@ -30,6 +31,8 @@ use crate::progress::Bar;
 const LOOK: Duration = Duration::from_millis(10);
 /// Looks that nbdkit is given to end by itself. Clients that stay keep it from that.
 const PATIENCE: u32 = 100;
+/// Ending of the file beside the plugin's result that says what has failed although the result is sound.
+const FAILURE: &str = "failure";
 /// Fewest threads a connection, whatever the drive takes at once.
 const FEWEST_THREADS: u32 = 16;
 
@@ -41,16 +44,23 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
     let experiment = Experiment::load_run(catalog, &arguments.experiment, &sets)?;
     check_served(&experiment)?;
     let to_stdout = arguments.json.as_deref() == Some("-");
-    keep_apart(&experiment.inputs(), &[arguments.json.as_deref(), arguments.log.as_deref()])?;
-    if let Some(path) = arguments.unix.as_deref().filter(|path| fs::symlink_metadata(path).is_ok()) {
-        let found = "a file of this name: another server's socket, or what one that was killed has left";
-        return Err(Problem::file(path.display().to_string(), found, "a name that no file has").into());
-    }
+    let sockets: Vec<&Path> =
+        [&arguments.unix, &arguments.control].into_iter().flatten().map(PathBuf::as_path).collect();
+    let names: Vec<String> = sockets.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+    let outputs = [arguments.json.as_deref(), arguments.log.as_deref()].into_iter();
+    keep_apart(&experiment.inputs(), &outputs.chain(names.iter().map(|name| Some(&**name))).collect::<Vec<_>>())?;
+    sockets.iter().try_for_each(|path| place::check_socket(path))?;
+    arguments.tcp.map_or(Ok(()), place::check_port)?;
     let (nbdkit, plugin) = (find::nbdkit()?, find::plugin()?);
     let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
     // The plugin writes it; that this is not possible is to be said now.
     drop(OutputFile::optional(arguments.log.as_deref())?);
     report_unused_of(&experiment, &["device.", "buffer.", "ftl."]);
+    if let Some(address) = arguments.tcp.filter(|address| !address.ip().is_loopback()) {
+        say(format_args!(
+            "note: whoever reaches {address} may read and write the drive; 127.0.0.1 is for this machine"
+        ));
+    }
     let config = &experiment.variants[0].config;
     let threads = arguments.threads.unwrap_or_else(|| config.host.queue_depth.max(FEWEST_THREADS));
     if threads > 1 && find::ends_with_its_clients(&nbdkit) {
@@ -80,14 +90,20 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
     let result = folder.path().join("result");
     command.args(aged.map(|aged| named("aged", &aged))).arg(named("result", &result)).arg("lifeline=true");
     let capacity = format_size(config.device.capacity_sectors() * 512);
-    let status = run_nbdkit(command, &child, &folder.path().join("pid"), &result, || {
-        say(format_args!("serving {capacity} at {}; Ctrl-C ends it", uri(arguments)));
+    let mut sockets: Vec<place::Socket> = sockets.into_iter().map(place::Socket::new).collect();
+    let pid = folder.path().join("pid");
+    let status = run_nbdkit(command, &child, &result, || {
+        // nbdkit writes its number when it listens, and the plugin comes after it.
+        let is_ready = pid.exists() && sockets.iter_mut().all(place::Socket::note);
+        if is_ready {
+            say(format_args!("serving {capacity} at {}; Ctrl-C ends it", uri(arguments)));
+        }
+        is_ready
     });
-    if let Some(path) = &arguments.unix {
-        // nbdkit leaves its socket behind.
-        let _ = fs::remove_file(path);
-    }
+    // Both leave their sockets behind.
+    sockets.iter().for_each(place::Socket::remove);
     let status = status?;
+    let failure = fs::read_to_string(failure_beside(&result)).ok();
     let result = fs::read(result).ok().and_then(|text| parse::<RunResult>(&text).ok());
     let Some(mut result) = result else {
         return Err(failed(format!("nbdkit has ended without a result ({status}); what it says is above")));
@@ -96,13 +112,15 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
         result.hints.clear();
     }
     if let Some(log) = &arguments.log {
-        say(format_args!("note: to replay what was served: {}", replay(arguments, log)));
+        say(format_args!("note: to replay what was served: {}", replay(arguments, config, &result, log)));
     }
-    if let Some(file) = json {
-        file.commit(json_text(&result))?;
-    }
+    // Printed first: what there is is told, whatever becomes of the file.
     print(&if to_stdout { json_text(&result) } else { whole(&summary(&result)) })?;
-    lived(&experiment, &result)
+    json.map_or(Ok(()), |file| file.commit(json_text(&result)))?;
+    match failure {
+        Some(reason) => Err(failed(reason)),
+        None => lived(&experiment, &result),
+    }
 }
 
 /// Refuses options that do not go together.
@@ -115,6 +133,10 @@ fn check_together(arguments: &ServeArguments) -> Result<(), Problem> {
     }
     match arguments.log.as_deref() {
         Some(log) if !log.ends_with(".csv") => Err(Problem::file(log, "another ending", "a name that ends in .csv")),
+        // A pipe would wait for its reader before anything is served.
+        Some(log) if fs::metadata(log).is_ok_and(|found| !found.is_file()) => {
+            Err(Problem::file(log, "something that is no file", "a name of a file, which is replaced at the end"))
+        }
         _ => Ok(()),
     }
 }
@@ -133,6 +155,11 @@ fn age(experiment: &Experiment, arguments: &ServeArguments, folder: &Path) -> Re
     Ok(Some(path))
 }
 
+/// Where the plugin says what failed beside a result that is sound.
+fn failure_beside(result: &Path) -> PathBuf {
+    result.with_extension(FAILURE)
+}
+
 /// The options of the plugin.
 fn options(arguments: &ServeArguments) -> Vec<String> {
     let mut options = vec![named("experiment", Path::new(&arguments.experiment))];
@@ -145,6 +172,7 @@ fn options(arguments: &ServeArguments) -> Vec<String> {
     options.extend(arguments.gather.then(|| "gather=true".to_owned()));
     options.push(format!("memory={}B", arguments.memory));
     options.extend(arguments.log.as_ref().map(|log| named("log", Path::new(log))));
+    options.extend(arguments.control.as_ref().map(|path| named("control", path)));
     options
 }
 
@@ -156,15 +184,21 @@ fn named(option: &str, path: &Path) -> String {
 /// The address of the drive.
 fn uri(arguments: &ServeArguments) -> String {
     match (&arguments.unix, arguments.tcp) {
-        (Some(path), _) => format!("nbd+unix:///?socket={}", path.display()),
+        (Some(path), _) => place::uri(path),
         (None, Some(address)) => format!("nbd://{address}"),
         (None, None) => String::new(),
     }
 }
 
 /// The command that replays a log.
-fn replay(arguments: &ServeArguments, log: &str) -> String {
-    let given = arguments.set.iter().map(String::as_str);
+fn replay(arguments: &ServeArguments, config: &Config, result: &RunResult, log: &str) -> String {
+    // Whether a steady drive has rested may depend on its workload, and the replay has another one.
+    let is_open = config.run.precondition == Precondition::Steady && config.run.rest == Rest::Open;
+    let rest = is_open.then_some(if config.rests() { "run.rest=always" } else { "run.rest=never" });
+    let is_cut = result.end_of_life.is_some() && config.run.end_of_life == EndOfLife::Stop;
+    let goes_on = is_cut.then_some("run.end_of_life=read-only");
+    let given = arguments.set.iter().map(String::as_str).filter(|set| !is_cut || !set.starts_with("run.end_of_life="));
+    let given = given.filter(|set| !is_open || !set.starts_with("run.rest=")).chain(rest).chain(goes_on);
     let trace = format!("workload.path={}", std::path::absolute(log).unwrap_or_default().display());
     let own = ["workload.kind=trace", "workload.replay=timestamps", &trace];
     let sets = given.chain(own).chain(SERVED_HOST).map(|set| format!(" --set {set}"));
@@ -206,14 +240,13 @@ fn pass_signals_on(serving: &Serving) {
     let _ = serving;
 }
 
-/// Runs nbdkit to its end, and calls `ready` when it listens. What it says goes to standard error, made visible: some
-/// of it comes from clients.
+/// Runs nbdkit to its end, and calls `is_ready` until it returns true. What it says goes to standard error, made
+/// visible: some of it comes from clients.
 fn run_nbdkit(
     mut command: Command,
     serving: &Serving,
-    pid: &Path,
     result: &Path,
-    ready: impl FnOnce(),
+    is_ready: impl FnMut() -> bool,
 ) -> Result<ExitStatus, Stop> {
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -226,7 +259,7 @@ fn run_nbdkit(
             say(String::from_utf8_lossy(&line));
         }
     });
-    let status = wait(&mut child, serving, pid, result, ready).map_err(|error| failed(format!("nbdkit: {error}")));
+    let status = wait(&mut child, serving, result, is_ready).map_err(|error| failed(format!("nbdkit: {error}")));
     // From here on the number may be another process's.
     lock(serving).process = None;
     let _ = teller.join();
@@ -234,26 +267,21 @@ fn run_nbdkit(
 }
 
 /// Waits for the end of nbdkit. If it was asked to end and clients stay, the plugin ends the session when its standard
-/// input ends, and nbdkit is ended when the result is there.
+/// input ends, and nbdkit is ended when the result is there. A client of the control socket ends the session likewise.
 fn wait(
     child: &mut Child,
     serving: &Serving,
-    pid: &Path,
     result: &Path,
-    ready: impl FnOnce(),
+    mut is_ready: impl FnMut() -> bool,
 ) -> io::Result<ExitStatus> {
     // Waiting for a process closes its input, which is not to end yet.
-    let (mut lifeline, mut ready, mut patience) = (child.stdin.take(), Some(ready), PATIENCE);
+    let (mut lifeline, mut was_ready, mut patience) = (child.stdin.take(), false, PATIENCE);
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
-        if pid.exists()
-            && let Some(ready) = ready.take()
-        {
-            ready();
-        }
-        if lock(serving).is_asked {
+        was_ready = was_ready || is_ready();
+        if lock(serving).is_asked || result.exists() {
             patience = patience.saturating_sub(1);
         }
         if patience == 0 {

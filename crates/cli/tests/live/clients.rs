@@ -117,6 +117,9 @@ assert refused(lambda: h.pread(512, size)) == 'EINVAL'
 assert refused(lambda: h.pwrite(b'x' * 1024, size - 512)) in ('EINVAL', 'ENOSPC')
 assert refused(lambda: h.pread(100, 0)) == 'EINVAL'
 assert refused(lambda: h.pwrite(b'x' * 512, 7)) == 'EINVAL'
+assert refused(lambda: h.pread(33 << 20, 0)) == 'EINVAL'
+assert refused(lambda: h.zero(8192, 0, nbd.CMD_FLAG_FAST_ZERO | nbd.CMD_FLAG_NO_HOLE)) == 'ENOTSUP'
+h.zero(4096, 8192, nbd.CMD_FLAG_FAST_ZERO)
 assert h.pread(4096, 0) == b'k' * 4096
 ",
     );

@@ -4,5 +4,6 @@
 #![allow(missing_docs)]
 
 mod clients;
+mod control;
 mod long;
 mod service;

@@ -46,6 +46,8 @@ pub struct Ended {
     pub code: Option<i32>,
     pub result: Option<Value>,
     pub said: String,
+    /// Names of the files in its folder.
+    pub left: Vec<String>,
 }
 
 /// Seconds after which a client has hung, also one that verifies 10 GiB.
@@ -124,17 +126,30 @@ impl Service {
         self.stop(signal)
     }
 
+    /// Waits for a server that ends by itself.
+    pub fn wait(mut self) -> Ended {
+        self.see_end()
+    }
+
     fn stop(&mut self, signal: &str) -> Ended {
         self.client("kill", &[&format!("-{signal}"), &self.child.id().to_string()]);
+        self.see_end()
+    }
+
+    fn see_end(&mut self) -> Ended {
         let mut looks = (0..SERVER_HUNG).map(|_| {
             thread::sleep(Duration::from_millis(10));
             self.child.try_wait().expect("it is a child")
         });
-        let status = looks.find_map(|status| status).unwrap_or_else(|| panic!("it does not end by {signal}"));
+        let status = looks.find_map(|status| status).expect("it ends");
         let said = self.said.take().expect("it was not taken").join().expect("text");
         let json = fs::read(self.path("result.json")).ok();
         let result = json.map(|json| serde_json::from_slice(&json).expect("JSON"));
-        Ended { code: status.code(), result, said }
+        let left = fs::read_dir(self.folder.path()).expect("a folder");
+        let mut left: Vec<String> =
+            left.map(|entry| entry.expect("a file").file_name().to_string_lossy().into_owned()).collect();
+        left.sort();
+        Ended { code: status.code(), result, said, left }
     }
 }
 

@@ -95,7 +95,7 @@ impl Config {
     }
 
     /// True if a drive that is aged to its steady state then has idle time.
-    pub(crate) fn rests(&self) -> bool {
+    pub fn rests(&self) -> bool {
         let is_steady = self.run.precondition == Precondition::Steady;
         let rests = match self.run.rest {
             Rest::Open => self.run.timing == Timing::Timed && self.is_open(),

@@ -1,9 +1,9 @@
 //! Engines of a configuration: host and drive in the state before the workload, for runs and for programs that drive
 //! one by hand.
 
-use flashloom_device::{Ageing, Drive, Engine, Overwrite, Preconditioned};
+use flashloom_device::{Ageing, Drive, Engine, Outcome, Overwrite, Preconditioned};
 use flashloom_host::{BlockLayer, HostParams, Scheduler, scheduler};
-use flashloom_units::{Chosen, Prng, violation};
+use flashloom_units::{Chosen, Ns, Prng, violation};
 
 use super::aged::{AgedDrive, bring};
 use super::hints;
@@ -232,8 +232,13 @@ fn ageing(config: &Config) -> Option<Ageing> {
 /// A check that failed.
 pub fn result(config: &Config, engine: &Engine) -> Result<RunResult, Failure> {
     engine.check().map_err(Failure::Check)?;
-    let outcome = engine.outcome();
-    let mut result = Measured { config, outcome: &outcome, info: None, aged: None, end_ns: engine.now_ns() }.result();
+    Ok(result_so_far(config, &engine.outcome(), engine.now_ns()))
+}
+
+/// [`result`] of the figures that an engine has at any moment, unchecked. Requests that have not ended count as arrived
+/// alone, and what only the buffer has is not yet written.
+pub fn result_so_far(config: &Config, outcome: &Outcome, now_ns: Ns) -> RunResult {
+    let mut result = Measured { config, outcome, info: None, aged: None, end_ns: now_ns }.result();
     result.hints = hints::of(config, None, &outcome.host, &result);
-    Ok(result)
+    result
 }

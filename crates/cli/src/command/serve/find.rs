@@ -13,12 +13,17 @@ const PLUGIN: &str = "FLASHLOOM_NBDKIT_PLUGIN";
 /// File of the plugin.
 const PLUGIN_FILE: &str = "libflashloom_nbdkit.so";
 
+/// What a variable names; an empty one names nothing.
+fn of_variable(name: &str) -> Option<PathBuf> {
+    env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
 /// nbdkit: what the variable names, or a program of that name on the path, or where Debian has it for root.
 ///
 /// # Errors
 /// There is none.
 pub fn nbdkit() -> Result<PathBuf, Problem> {
-    if let Some(path) = env::var_os(NBDKIT).map(PathBuf::from) {
+    if let Some(path) = of_variable(NBDKIT) {
         return if path.is_file() { Ok(path) } else { Err(not_there(NBDKIT, &path, "nbdkit")) };
     }
     let folders = env::var_os("PATH").unwrap_or_default();
@@ -48,7 +53,7 @@ fn has_fault(told: &str) -> bool {
 /// # Errors
 /// There is none.
 pub fn plugin() -> Result<PathBuf, Problem> {
-    if let Some(path) = env::var_os(PLUGIN).map(PathBuf::from) {
+    if let Some(path) = of_variable(PLUGIN) {
         return if path.is_file() { Ok(path) } else { Err(not_there(PLUGIN, &path, "the plugin")) };
     }
     let program = env::current_exe().and_then(std::fs::canonicalize).unwrap_or_default();

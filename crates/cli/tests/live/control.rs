@@ -1,0 +1,110 @@
+//! Orders at the control socket of a server, and its end.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::service::{DRIVE, Service, flashloom};
+
+/// Asks a server's control socket, as one of several clients.
+fn ask(server: &Service, line: &str) -> Value {
+    let mut stream = UnixStream::connect(server.path("control")).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("it has one");
+    stream.write_all(format!("{line}\n").as_bytes()).expect("it is read");
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer).expect("it answers");
+    serde_json::from_str(&answer).expect("JSON")
+}
+
+#[test]
+#[ignore = "needs nbdkit: make live"]
+fn control_tells_how_far_a_drive_is_while_fio_writes_and_ends_it() {
+    let server = Service::begin(&["--control", "control", "--gather", "--log", "log.csv"]);
+    assert_eq!(ask(&server, r#"{"do": "status"}"#)["status"]["commands"], 0);
+    let uri = format!("--uri={}", server.uri());
+    let job = "--thread --name=w --ioengine=nbd --rw=randwrite --bs=4k --iodepth=16 --size=40m --minimal";
+    let mut fio = Command::new("fio");
+    let mut fio = fio.args(job.split(' ')).arg(&uri).stdout(Stdio::null()).spawn().expect("fio");
+    let (mut seen, mut most_inside) = (Vec::new(), 0);
+    while fio.try_wait().expect("it is a child").is_none() {
+        let status = ask(&server, r#"{"do": "status"}"#)["status"].take();
+        seen.push(status["requests"]["writes"].as_u64().expect("a number"));
+        most_inside = most_inside.max(status["inside"].as_u64().expect("a number"));
+        // A client that stalls, and one that leaves rubbish, at each look.
+        let mut stalled = UnixStream::connect(server.path("control")).expect("it listens");
+        stalled.write_all(b"{\"do\"").expect("it is read");
+        std::thread::sleep(Duration::from_millis(30));
+    }
+    assert!(seen.is_sorted() && seen.iter().filter(|&&writes| 0 < writes && writes < 10_240).count() > 1, "{seen:?}");
+    assert!(most_inside > 1, "fio has up to 16 requests inside");
+    let so_far = ask(&server, r#"{"do": "result"}"#)["result"].take();
+    assert_eq!(so_far["host"]["writes"], 10_240);
+    let answer = ask(&server, r#"{"do": "end"}"#);
+    assert_eq!(answer["did"], "end");
+    let ended = server.wait();
+    assert_eq!((ended.code, ended.left), (Some(0), vec!["drive.toml".into(), "log.csv".into(), "result.json".into()]));
+    let result = ended.result.expect("a result");
+    assert_eq!(result["buffer"]["page_writes"], so_far["buffer"]["page_writes"]);
+    let flushes = |result: &Value| result["host"]["flushes"].as_u64().expect("a number");
+    assert_eq!(flushes(&result), flushes(&so_far) + 1, "the end flushes the drive");
+}
+
+/// A client that stays does not keep an order from ending the server.
+#[test]
+#[ignore = "needs nbdkit: make live"]
+fn control_ends_a_server_whose_clients_stay() {
+    let server = Service::begin(&["--control", "control"]);
+    let stream = UnixStream::connect(server.path("socket")).expect("it listens");
+    assert_eq!(ask(&server, r#"{"do": "end"}"#)["did"], "end");
+    let ended = server.wait();
+    assert_eq!((ended.code, ended.left), (Some(0), vec!["drive.toml".into(), "result.json".into()]), "{}", ended.said);
+    drop(stream);
+}
+
+#[test]
+#[ignore = "needs nbdkit: make live"]
+fn names_of_sockets_are_refused_before_anything_runs_and_other_files_stay() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(path("drive.toml"), DRIVE).expect("there is room");
+    fs::write(path("precious"), "precious").expect("there is room");
+    let _listens = UnixListener::bind(path("taken")).expect("it is free");
+    let free = path("free");
+    for (place, expected) in [
+        (&["--unix", &path("taken")][..], "a socket: another server's"),
+        (&["--unix", &free, "--control", &path("precious")], "a file that is no socket"),
+        (&["--unix", &free, "--control", &free], "something else is written to it"),
+        (&["--unix", &path("a.csv"), "--log", &path("a.csv")], "something else is written to it"),
+        (&["--unix", &path("none/s")], "there is no folder"),
+        (&["--tcp", "127.0.0.1:0"], "port 0"),
+    ] {
+        let output = flashloom(&[&["serve", &*path("drive.toml")], place].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && said.contains(expected), "{place:?}: {said}");
+    }
+    assert_eq!(fs::read_to_string(path("precious")).expect("it is there"), "precious");
+    // A file that has come in the place of a socket is somebody else's.
+    let server = Service::begin(&[]);
+    let socket = server.path("socket");
+    fs::remove_file(&socket).expect("it is there");
+    fs::write(&socket, "precious").expect("there is room");
+    assert_eq!(server.end("TERM").left, ["drive.toml", "result.json", "socket"]);
+}
+
+/// The result is sound, and is told; the program fails all the same.
+#[test]
+#[ignore = "needs nbdkit: make live"]
+fn a_log_that_cannot_be_written_does_not_cost_the_result() {
+    let logs = tempfile::tempdir().expect("there is room");
+    let log = logs.path().join("log.csv").display().to_string();
+    let server = Service::begin(&["--log", &log]);
+    server.script("h.pwrite(b'k' * 4096, 0)");
+    logs.close().expect("it is removed");
+    let ended = server.end("TERM");
+    assert!(ended.code == Some(1) && ended.said.contains("the log cannot be written"), "{}", ended.said);
+    assert_eq!(ended.result.expect("a result")["host"]["writes"], 1);
+}
