@@ -21,6 +21,8 @@ GROUPS = ("block", "throtl", "loop", "nbd", "dm", "scsi", "zbd")
 # What each test may take that can be bounded.
 SECONDS = 5
 AGAIN = 2
+# throtl/006 makes a file system of 250 GB in a device whose data is in memory.
+MEMORY_MIB = 12288
 
 # Packages whose programs the suite uses, and a program by which each is known.
 PACKAGES = {
@@ -29,7 +31,7 @@ PACKAGES = {
     "kmod": "modprobe",
     "udev": "udevadm", "procps": "pgrep", "dmsetup": "dmsetup", "nbd-client": "nbd-client", "nbd-server": "nbd-server",
     "parted": "parted", "bc": "bc", "e2fsprogs": "mkfs.ext4", "xfsprogs": "xfs_io", "sg3-utils": "sg_inq",
-    "fio": "fio", "gzip": "zgrep", "blktrace": "blktrace", "hostname": "hostname",
+    "fio": "fio", "gzip": "zgrep", "blktrace": "blktrace", "hostname": "hostname", "libc-bin": "getconf",
 }  # fmt: skip
 MODULES = (
     "bfq", "brd", "configfs", "dm-crypt", "dm-delay", "dm-flakey", "dm-mod", "dm-multipath", "dm-snapshot", "dm-zero",
@@ -130,7 +132,7 @@ def group_under(target: Kernel, suite: Path, scheduler: str, names: list[str], e
     guest = Guest(
         target, build_module(target), f"blktests-{scheduler}", "blktests",
         [scheduler, str(SECONDS), *(f"--exclude={name}" for name in excluded), *names], content,
-        memory_mib=4096, output_mib=512, timeout_s=3600, devices_fail=True, programs=programs(), modules=MODULES,
+        memory_mib=MEMORY_MIB, output_mib=512, timeout_s=3600, devices_fail=True, programs=programs(), modules=MODULES,
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as directory:
         guest.boot(Path(directory))

@@ -7,7 +7,7 @@ use flashloom::units::{PolicySpec, SlotSpec};
 
 /// Settings that a slot's or a policy's run has beside the choice itself, as `--set` takes them, separated by blanks.
 /// `{requests}` stands for the length of the run, `{folder}` for that of the recording and the fio jobs.
-const BESIDE: [(&str, &str); 8] = [
+const BESIDE: [(&str, &str); 9] = [
     // A placement places only where each chip has a mapping of its own.
     ("ftl.placement", "ftl.mapping=bast"),
     // The default would cache the whole map of so small a drive.
