@@ -33,7 +33,8 @@ use flashloom_device::PRESETS;
 use flashloom_units::{Problem, Problems, Refusal};
 use sha2::{Digest, Sha256};
 
-use crate::config::{Catalog, Config, Experiment, Source, Variant};
+use crate::config::{Axis, Catalog, Config, Experiment, FIT, Source, VARY, Variant};
+use crate::result::HintResult;
 use crate::run::{Failure, Progress};
 use crate::validate::curve::is_curve;
 use crate::validate::{Curve, begins_as, fio_output, text_of};
@@ -155,6 +156,7 @@ impl Fit {
         let source = start.clone();
         let mut base = Experiment::from_source(catalog, source.clone(), sets, None)?;
         crate::validate::check_timed(&base)?;
+        check_lists(&base)?;
         let axes = base.ranges_with(catalog, varies)?;
         let make =
             |of_load: &[String]| Experiment::from_source(catalog, source.clone(), &[sets, of_load].concat(), None);
@@ -382,9 +384,9 @@ impl Fit {
         for (index, cell) in self.cells.iter().enumerate() {
             let errors_at = |search: &Search| -> Result<Vec<QuantityResult>, Failure> {
                 let values = self.space.values(&search.best.point);
-                let simulated = evaluator.figures(cell.load, search.best.combination, &values, 0)?;
+                let simulated = evaluator.simulated(cell.load, search.best.combination, &values, 0)?;
                 Ok(simulated
-                    .map(|of_load| cell.recorded.errors(&of_load[cell.part], cell.null_rate))
+                    .map(|of_load| cell.recorded.errors(&of_load.figures[cell.part], cell.null_rate))
                     .unwrap_or_default())
             };
             let (errors, seen_errors) = match of_others.get(index) {
@@ -400,10 +402,39 @@ impl Fit {
                 seen_errors,
             });
         }
-        Ok(self.result(&evaluator, &found, &spread, cells))
+        let hints = self.hints(&evaluator, &found.best)?;
+        Ok(self.result(&evaluator, &found, &spread, cells, hints))
     }
 
-    fn result(&self, evaluator: &Evaluator<'_>, found: &Search, spread: &Spread, cells: Vec<FittedCell>) -> FitResult {
+    /// What the runs of the best point say of its drive: each hint once, with the load that it holds for and the number
+    /// of the others.
+    fn hints(&self, evaluator: &Evaluator<'_>, best: &Found) -> Result<Vec<String>, Failure> {
+        let values = self.space.values(&best.point);
+        let mut said: Vec<(HintResult, &str, usize)> = Vec::new();
+        for (index, load) in self.bench.loads().iter().enumerate() {
+            let simulated = evaluator.simulated(index, best.combination, &values, 0)?;
+            for hint in simulated.into_iter().flat_map(|simulated| simulated.hints) {
+                match said.iter_mut().find(|(known, ..)| known.about == hint.about) {
+                    Some((.., others)) => *others += 1,
+                    None => said.push((hint, &load.name, 0)),
+                }
+            }
+        }
+        let shown = |(HintResult { text, key, .. }, load, others): (HintResult, &str, usize)| match others {
+            0 => format!("{load}: {text} (`{key}`)"),
+            others => format!("{load}, and {others} more: {text} (`{key}`)"),
+        };
+        Ok(said.into_iter().map(shown).collect())
+    }
+
+    fn result(
+        &self,
+        evaluator: &Evaluator<'_>,
+        found: &Search,
+        spread: &Spread,
+        cells: Vec<FittedCell>,
+        hints: Vec<String>,
+    ) -> FitResult {
         let best = &found.best;
         let least = |combination: usize| {
             let of = found.all.iter().filter(|found| found.combination == combination);
@@ -435,6 +466,7 @@ impl Fit {
         let ends = found.ends.iter().map(|end| SearchEnd { objective: end.objective, values: ranges(&end.point) });
         let mut warnings: Vec<String> =
             self.bench.loads().iter().flat_map(|load| load.warnings.iter().cloned()).collect();
+        warnings.extend(hints);
         let parameters = spread::parameters(&self.space, &self.combinations, &self.start.variant.config, best, spread);
         let at_ends =
             parameters.iter().filter(|parameter| parameter.is_range && parameter.tried.contains(&parameter.value));
@@ -533,6 +565,17 @@ pub fn start_of(start: &str) -> Result<Source, Problem> {
 /// A variant whose seed is so many later than its own.
 fn reseeded(variant: &Variant, number: u64) -> Variant {
     variant.with_seed(variant.config.run.seed.wrapping_add(number))
+}
+
+/// Refuses a start with lists of a comparison, of which none would be looked at.
+fn check_lists(base: &Experiment) -> Result<(), Problems> {
+    let refuse = |axis: &Axis| {
+        let path = axis.key.path();
+        let refusal = Refusal::new(format!("`{path}` in [{VARY}] of the start of a fit"), "one value");
+        base.problem_of_range(axis, refusal.help(format!("parameters of a fit are in [{FIT}], or `--vary` options")))
+    };
+    let problems: Vec<Problem> = base.left_out.iter().map(refuse).collect();
+    if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
 }
 
 /// Refuses keys that say what is measured, and not what the drive is.

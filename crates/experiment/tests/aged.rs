@@ -182,6 +182,14 @@ fn a_file_that_does_not_fit_is_refused_by_name() {
     expect(refused(&file, &["run.seed=2"]), &["`run.seed` = 2", "1, as the drive in"]);
     expect(refused(&file, &["device.blocks=64"]), &["`device.blocks` = 64"]);
     expect(refused(&file, &["ftl.mapping=dftl", "ftl.dftl.cache=1MiB"]), &["`ftl.mapping` = \"dftl\""]);
+    // A file has no keys that came later and have their defaults: those are told, on both sides.
+    let watermarks = ["ftl.gc_low_watermark=0.1", "ftl.gc_high_watermark=0.2"];
+    let advice = "set ftl.gc_low_watermark to that";
+    expect(refused(&file, &watermarks), &["`ftl.gc_low_watermark` = 0.1", "0.0, as the drive in", advice]);
+    let other = steady(&Catalog::builtin(), &watermarks, &[]);
+    let mut other = Prepared::new(&other).expect("it is sound");
+    let other = other.age(false, &Quiet).expect("it ages").to_file().expect("there is memory");
+    expect(refused(&other, &[]), &["`ftl.gc_low_watermark` = 0.0", "0.1, as the drive in", advice]);
     expect(refused(b"", &[]), &["no saved drive"]);
     expect(
         refused(b"flashloom-state 5\n{}\n", &[]),

@@ -612,7 +612,7 @@ struct Mute;
 
 impl Simulator for Mute {
     fn simulate(&self, _: &Question, _: &dyn Progress) -> Result<Answer, Failure> {
-        Ok(serde_json::from_str("[]").expect("it is a list of no figures"))
+        Ok(serde_json::from_str("{\"figures\":[]}").expect("it has no figures"))
     }
 }
 
@@ -674,6 +674,25 @@ fn a_fit_whose_simulations_are_made_elsewhere_ends_as_any_other() {
 }
 
 #[test]
+fn a_fit_says_what_its_runs_say_of_the_drive() {
+    let lab = Lab::new();
+    let inputs = lab.measure_of("randwrite", &sets(&[("run.precondition", "none")]), &CELLS[..2], 2_000);
+    let warnings = |precondition: &str| {
+        let given = sets(&[("run.precondition", precondition)]);
+        let asked = Asked { sets: &given, varies: &VARIES[1..2], requests: 2_000, ..Asked::default() };
+        let fit = lab.load_as(&inputs, &asked).unwrap_or_else(|problems| panic!("{problems}"));
+        fit.run(Journal::in_memory(), &Quiet).expect("every check holds").warnings
+    };
+    let never = warnings("none");
+    let said = never.iter().find(|one| one.contains(": No block was erased during the run")).expect("it is said");
+    assert!(said.contains("4k-1.json, job \"job\", and 1 more: ") && said.ends_with("(`run.precondition`)"), "{said}");
+    // What a run says of its load is the measurement's.
+    assert!(never.iter().all(|one| !one.contains("outstanding") && !one.contains("percentile")), "{never:?}");
+    let steady = warnings("steady");
+    assert!(steady.iter().all(|one| !one.contains("No block was erased")), "{steady:?}");
+}
+
+#[test]
 fn each_cell_is_left_out_in_turn() {
     let lab = Lab::new();
     let inputs = lab.measure(&[], &CELLS[..2], 4_000);
@@ -692,6 +711,7 @@ fn what_cannot_be_fitted_is_refused_with_its_place() {
         assert!(problem.contains(found) && problem.contains(place), "{varies:?}: {problem}");
     };
     refused(&["device.raed_time=1us..9us"], "unknown key `raed_time`", "did you mean `read_time`?");
+    refused(&["fit.device.ways=1,2"], "unknown section `fit`", "the key alone: `device.ways`");
     refused(&["device.read_time=9us..1us"], "the empty range from 9us to 1us", "--vary:1:18");
     refused(&["device.read_time=9us..9us"], "the empty range from 9us to 9us", "--vary:1:18");
     refused(&["device.read_time=9us,10us"], "`9us,10us` is not a range", "FROM..TO");
@@ -735,6 +755,16 @@ fn what_cannot_be_fitted_is_refused_with_its_place() {
     assert!(problem.contains("broken.json"), "{problem}");
     let problem = changed("polled.json", "\"percentile\":{", "\"percentile\":{\"0.500000\":17179869184,");
     assert!(problem.contains("percentiles in ascending order") && problem.contains("polled.json"), "{problem}");
+
+    // What would be varied by a comparison is no parameter, and no option takes it away but by a value.
+    lab.write("start.toml", format!("[vary]\n\"device.ways\" = [1, 2]\nhost.queue_depth = [1, 8]\n{DRIVE}"));
+    let problem = lab.refusal(&inputs, &VARIES[..1]);
+    for place in ["`device.ways` in [vary] of the start of a fit", "start.toml:2:1", "start.toml:3:6", "are in [fit]"] {
+        assert!(problem.contains(place), "{place}: {problem}");
+    }
+    let given = sets(&[("device.ways", "2"), ("host.queue_depth", "8")]);
+    let asked = Asked { sets: &given, varies: &VARIES[..1], ..Asked::default() };
+    lab.load_as(&inputs, &asked).unwrap_or_else(|problems| panic!("{problems}"));
 
     // The ranges of an experiment have places, too.
     for (written, found) in [
@@ -787,7 +817,28 @@ fn a_preset_in_a_file_that_is_none_is_refused_with_its_place() {
     refused("[run]\nseed = 2\n", "`run.seed` in the file of a drive", "mine.toml:2:8");
     refused("[vary]\n\"device.ways\" = [1, 2]\n", "a list of an experiment in the file of a drive", "mine.toml:2:1");
     refused("[fit]\n\"device.ways\" = [1, 2]\n", "a list of an experiment in the file of a drive", "mine.toml:2:1");
-    refused("[device]\nblocks = 3\n", "the device is too small", "use.toml:2:10");
+    // What contradicts itself in the file of the preset is told there, and what an experiment changes of it is not.
+    refused("[device]\nblocks = 3\n", "the device is too small", "mine.toml:2:10");
+    refused("[ftl]\nhot_cold = \"multi-hash\"\nslc_cache = \"static\"\n", "an SLC cache", "mine.toml:");
+    lab.write("mine.toml", "[device]\nblocks = 64\n");
+    for (written, options, place) in [
+        ("blocks = 3\n", vec![], "use.toml:3:10"),
+        ("", vec!["device.blocks=3".to_owned()], "--set:1:15"),
+        ("", vec!["device.over_provisioning=0.001".to_owned()], "--set:1:26"),
+    ] {
+        lab.write("use.toml", format!("[device]\npreset = \"./mine.toml\"\n{written}"));
+        let used = Experiment::load_run(&Catalog::builtin(), &lab.text("use.toml"), &options);
+        let problem = used.expect_err("it is refused").to_string();
+        assert!(problem.contains("too small") && problem.contains(place), "{written}{options:?}: {problem}");
+    }
+    lab.write("mine.toml", "[device]\nblocks = 3\n");
+    lab.write("use.toml", "[device]\nblocks = 256\n");
+    let used = [format!("device.preset={:?}", lab.text("mine.toml"))];
+    assert!(Experiment::load_run(&Catalog::builtin(), &lab.text("use.toml"), &used).is_ok());
+    lab.write("use.toml", "[run]\nseed = 2\n");
+    let used = Experiment::load_run(&Catalog::builtin(), &lab.text("use.toml"), &used);
+    assert!(used.expect_err("it is refused").to_string().contains("mine.toml:2:10"));
+    lab.write("use.toml", "[device]\npreset = \"./mine.toml\"\n");
     fs::remove_file(lab.path("mine.toml")).expect("it was written");
     let missing = Experiment::load_run(&Catalog::builtin(), &lab.text("use.toml"), &[]);
     let problem = missing.expect_err("it is refused").to_string();

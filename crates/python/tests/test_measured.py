@@ -127,6 +127,12 @@ def test_what_is_wrong_is_an_exception(measured: Path, start: Experiment, record
         flashloom.fit([measured, measured], start)
     with pytest.raises(ConfigError, match="against"):
         flashloom.validate(start)
+    varied = Experiment.from_dict({"device": SMALL["device"]}, vary={"device.ways": [1, 2]})
+    with pytest.raises(ValueError, match="the experiment varies device.ways"):
+        flashloom.fit(measured, varied)
+    listed = Experiment.from_text("[vary]\nhost.queue_depth = [1, 8]\n")
+    with pytest.raises(ConfigError, match=r"`host.queue_depth` in \[vary\] of the start of a fit"):
+        flashloom.fit(measured, listed)
     with pytest.raises(ValueError, match="hold_out"):
         flashloom.fit(measured, start, hold_out="some")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="requests is from 1,000"):
@@ -278,7 +284,7 @@ def test_a_worker_has_the_inputs_and_the_build_of_the_fit(
     packed = _fits._packed(loaded, asked)
     question = '{"load":0,"combination":0,"seed":0,"sets":["device.read_time=50us"]}'
     answer, requests, _ = _fits.simulate(packed, question)
-    assert json.loads(answer)[0] and requests == 2000 and list(_fits._LOADED) == [packed]
+    assert json.loads(answer)["figures"] and requests == 2000 and list(_fits._LOADED) == [packed]
     monkeypatch.chdir("/")
     assert _fits.simulate(packed, question)[0] == answer, "paths do not depend on the working directory"
 

@@ -43,8 +43,9 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
     }
     report_skipped(&prepared);
     report_unused(&experiment);
-    for key in &experiment.left_out {
-        say(format_args!("note: [vary] lists values of `{}`; `flashloom compare` runs them all", key.path()));
+    for axis in &experiment.left_out {
+        let path = axis.key.path();
+        say(format_args!("note: [vary] lists values of `{path}`; `flashloom compare` runs them all"));
     }
     report_memory(prepared.expected_memory_bytes(arguments.verify, 1, &|_| true));
     if let Some(file) = state_file {

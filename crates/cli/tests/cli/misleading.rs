@@ -111,6 +111,48 @@ fn writes_that_an_slc_cache_would_have_taken() {
     given_and_not("no-slc-cache", &FEW_WAIT, &["buffer.capacity=8MiB"]);
 }
 
+/// Writes to a filled drive with a static SLC cache of 832 pages.
+const CACHED: [&str; 16] = [
+    "workload.replay=closed",
+    "workload.queue_depth=8",
+    "workload.synthetic.requests=700",
+    "workload.synthetic.read_share=0",
+    "workload.synthetic.discard_share=0",
+    "workload.synthetic.flush_every=0",
+    "buffer.capacity=0B",
+    "device.bits_per_cell=3",
+    "device.blocks=256",
+    "device.pages=48",
+    "device.over_provisioning=0.28",
+    "device.slc_read_time=20us",
+    "device.slc_program_time=100us",
+    "ftl.slc_cache=static",
+    "ftl.slc_static_share=0.1",
+    "run.precondition=fill",
+];
+
+#[test]
+fn an_slc_cache_that_was_full_when_the_run_began() {
+    for kind in ["ftl.slc_cache=static", "ftl.slc_cache=dynamic"] {
+        for when in ["ftl.slc_when_full=beside", "ftl.slc_when_full=fold"] {
+            let given = [&CACHED[..], &[kind, when]].concat();
+            // An empty one, far more than it holds, and hardly any writes.
+            for other in
+                ["run.precondition=none", "workload.synthetic.requests=60000", "workload.synthetic.read_share=1"]
+            {
+                given_and_not("slc-cache-full", &given, &[other]);
+            }
+        }
+    }
+    let steady = [&CACHED[..], &["run.precondition=steady"]].concat();
+    given_and_not("slc-cache-full", &steady, &["run.rest=always"]);
+    given_and_not("slc-cache-full", &steady, &["ftl.slc_cache=dynamic"]);
+    // A buffer that takes the writes hides it.
+    given_and_not("slc-cache-full", &CACHED, &["buffer.capacity=64MiB"]);
+    let told = text(&small(), &CACHED, "slc-cache-full");
+    assert!(told.contains("700 of 700 pages found no room in it"), "{told}");
+}
+
 #[test]
 fn reads_that_would_be_retried() {
     let reads = [&FEW_WAIT[1..], &["workload.synthetic.read_share=1", "workload.synthetic.interarrival=2ms"]].concat();

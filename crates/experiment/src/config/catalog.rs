@@ -266,13 +266,28 @@ impl Catalog {
         self.tables.iter().position(|table| table.policy.is_none() && SECTIONS[table.section].name == name)
     }
 
-    /// Refusal of a name that no section has.
+    /// Refusal of a name that no section of a file has.
     pub fn unknown_section(&self, name: &str) -> Refusal {
         let names = || SECTIONS.iter().map(|section| section.name).chain([VARY, FIT, EXPECT]);
         let sections = SECTIONS.iter().map(|section| section.name).chain([VARY, FIT]);
         let listed: String = sections.map(|name| format!("[{name}], ")).collect();
         let refusal = Refusal::new(format!("unknown section `{name}`"), format!("one of {listed}[[{EXPECT}]]"));
-        let refusal = refusal.suggesting(name, names());
+        self.or_key(name, refusal.suggesting(name, names()))
+    }
+
+    /// Refusal of a path to a key that begins with a name that no section has. Lists have no keys of their own.
+    fn unknown_beginning(&self, path: &str, name: &str) -> Refusal {
+        let names = || SECTIONS.iter().map(|section| section.name);
+        let refusal = Refusal::new(format!("unknown section `{name}`"), one_of(names()));
+        if ![VARY, FIT].contains(&name) {
+            return self.or_key(name, refusal.suggesting(name, names()));
+        }
+        let inner = path.split_once('.').map(|(_, inner)| inner).filter(|inner| self.follow(inner).is_ok());
+        Refusal { help: inner.map(|inner| format!("the key alone: `{inner}`")), ..refusal }
+    }
+
+    /// A refusal of a name, which without other advice says where a key of that name is.
+    fn or_key(&self, name: &str, refusal: Refusal) -> Refusal {
         let key =
             || nearest(name, self.keys().map(|key| key.param().name)).and_then(|name| self.belongs_elsewhere(name));
         Refusal { help: refusal.help.or_else(key), ..refusal }
@@ -352,7 +367,7 @@ impl Catalog {
     /// Refusal of a path that leads nowhere.
     pub fn refusal(&self, path: &str, end: DeadEnd<'_>) -> Refusal {
         match end {
-            DeadEnd::Section(name) => self.unknown_section(name),
+            DeadEnd::Section(name) => self.unknown_beginning(path, name),
             DeadEnd::Member(table, name) => self.unknown_member(table, name),
             DeadEnd::Behind(key, name) => {
                 Refusal::new(format!("`{name}` after the key `{}`", key.path()), "the end of the path")
@@ -474,6 +489,18 @@ mod tests {
         assert_eq!((span, refusal.help.as_deref()), (5..14, Some("did you mean `scheduler`?")));
         let (span, refusal) = catalog.resolve("hots.scheduler").unwrap_err();
         assert_eq!((span, refusal.help.as_deref()), (0..4, Some("did you mean `host`?")));
+        // Lists of a file are no beginning of a path, nor what was meant by one.
+        for (path, help) in [
+            ("fit.device.read_time", Some("the key alone: `device.read_time`")),
+            ("vary.ftl.gc", Some("the key alone: `ftl.gc`")),
+            ("fit.x", None),
+            ("vary", None),
+            ("fti.gc", Some("did you mean `ftl`?")),
+        ] {
+            let (_, refusal) = catalog.resolve(path).unwrap_err();
+            assert_eq!(refusal.help.as_deref(), help, "{path}");
+            assert!(!refusal.expected.contains(FIT) && refusal.expected.contains("workload"), "{}", refusal.expected);
+        }
         assert_eq!(catalog.resolve("host").unwrap_err().1.expected, "a key of it, such as `host.scheduler`");
         assert_eq!(catalog.resolve("host.scheduler.x").unwrap_err().0, 15..16);
     }

@@ -1,5 +1,6 @@
 //! The checked value of every key, with the place where it was written.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,6 +10,9 @@ use flashloom_units::{ParamSet, PolicySpec, Value};
 use super::catalog::{Catalog, KeyId, Table};
 use super::raw::{Assignment, Origin, Sources};
 
+/// Key that sets the figures of others.
+pub(super) const PRESET: &str = "device.preset";
+
 /// Checked values of every key of every table.
 ///
 /// Thousands of runs differ in a key or two: they share the values of each table in which they have the same.
@@ -17,6 +21,8 @@ pub struct Settings {
     catalog: Arc<Catalog>,
     tables: Vec<Arc<Values>>,
     headers: Arc<[Option<Origin>]>,
+    /// Places of the figures of a preset in a file of its own.
+    of_preset: Arc<BTreeMap<KeyId, Origin>>,
 }
 
 /// Values of a table's keys, each with the place where it was written.
@@ -34,7 +40,8 @@ impl Settings {
             Arc::new(Values { values, origins: vec![None; table.params().len()] })
         };
         let tables = catalog.tables.iter().map(defaults).collect();
-        let mut settings = Self { catalog: Arc::clone(catalog), tables, headers: headers.into() };
+        let (catalog, headers) = (Arc::clone(catalog), headers.into());
+        let mut settings = Self { catalog, tables, headers, of_preset: Arc::default() };
         settings.assign(assignments);
         settings
     }
@@ -62,7 +69,8 @@ impl Settings {
                 Arc::make_mut(&mut self.tables[key.table]).values[key.param] = value.clone();
             }
         }
-        let Value::Name(name) = *self.value("device.preset") else { return };
+        self.of_preset = Arc::new(of_file.iter().map(|figure| (figure.key, figure.origin.clone())).collect());
+        let Value::Name(name) = *self.value(PRESET) else { return };
         for (section, (key, value, _)) in preset(name).into_iter().flat_map(Preset::all) {
             let id = self.catalog.find(&format!("{section}.{key}"));
             let id = id.expect("the tests of the catalog hold every figure of a preset to be a key");
@@ -129,10 +137,16 @@ impl Settings {
         })
     }
 
-    /// Place for a problem with these keys: the first that an option gave, because the file was probably valid before;
-    /// else the first that was written, else the name of its section, else the beginning of the file.
+    /// Place for a problem with these keys: in the file of the preset, if none of them was written elsewhere. Otherwise
+    /// the first that an option gave, because the file was probably valid before; else the first that was written, else
+    /// the name of its section, else the beginning of the file.
     pub fn pointer(&self, paths: &[impl AsRef<str>]) -> Origin {
         let keys = || paths.iter().filter_map(|path| self.catalog.find(path.as_ref()));
+        let figure = keys().find_map(|key| self.of_preset.get(&key));
+        let is_written = keys().any(|key| key.path() != PRESET && self.origin(key).is_some());
+        if let Some(figure) = figure.filter(|_| !is_written) {
+            return figure.clone();
+        }
         let origins = || keys().filter_map(|key| self.origin(key));
         // The file is the first source, and every option one of its own after it.
         let written = origins().find(|origin| origin.source > 0).or_else(|| origins().next()).cloned();

@@ -87,8 +87,8 @@ pub struct Experiment {
     pub unfit: Vec<Unfit>,
     /// Number of seeds per combination, whose runs are consecutive; `None` if each is run once.
     pub seeds: Option<NonZeroU32>,
-    /// Keys of the file's `[vary]` section, which a single run ignores.
-    pub left_out: Vec<KeyId>,
+    /// Lists of the file's `[vary]` section, which a single run ignores.
+    pub left_out: Vec<Axis>,
     /// Expectations of the file about a comparison; a single run ignores them too.
     pub expectations: Vec<Expectation>,
     /// Ranges of the file's `[fit]` section, which all but a fit ignore.
@@ -191,7 +191,7 @@ impl Experiment {
             variants,
             unfit,
             seeds,
-            left_out: keys(&left_out),
+            left_out,
             expectations,
             ranges: document.fit,
             expects_end_of_life,

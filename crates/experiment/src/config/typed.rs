@@ -197,6 +197,11 @@ impl Config {
         effective::flat(&self.settings)
     }
 
+    /// The value of a key that a configuration was written without; `None` if it would be written out.
+    pub(crate) fn left_out(&self, path: &str) -> Option<&'static Value> {
+        self.catalog().find(path).and_then(effective::left_out)
+    }
+
     /// The effective configuration, every default filled in, as JSON.
     pub fn to_json(&self) -> serde_json::Value {
         effective::to_json(&self.settings)

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::figures::Figures;
 use super::load::ReadyLoad;
 use crate::config::Variant;
+use crate::result::HintResult;
 use crate::run::{AgedDrive, Failure, Prepared, Progress};
 
 /// A simulation that a fit needs: a load with a point. Its JSON is for a fit of the same fingerprint.
@@ -23,10 +24,19 @@ pub struct Question {
     pub(super) sets: Vec<String>,
 }
 
-/// What came of a simulation: the figures of the cells of its load, or nothing if the values cannot work together or
-/// the drive's life ends.
+/// What came of a simulation; nothing if the values cannot work together, or the drive's life ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Answer(pub(super) Option<Vec<Figures>>);
+pub struct Answer(pub(super) Option<Simulated>);
+
+/// A load on a drive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Simulated {
+    /// Figures of its cells.
+    pub(super) figures: Vec<Figures>,
+    /// Hints of the run about the state of the drive.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) hints: Vec<HintResult>,
+}
 
 /// Simulates what a fit needs. A [`Fit`](super::Fit) does so itself; another one may hand the questions to fits in
 /// other processes.
@@ -81,7 +91,7 @@ impl Bench {
             return Err(Refusal::new("a question of another fit", "one of this fit").into());
         };
         let Ok(variant) = ready.prepared.experiment().replaced(own, sets) else { return Ok(Answer(None)) };
-        let figures = if has_capacity_of(&variant, own) {
+        let simulated = if has_capacity_of(&variant, own) {
             let drive = self.drive(load, combination, progress)?;
             ready.simulate(&ready.prepared, index, &variant.config, drive.as_deref(), progress)?
         } else {
@@ -90,7 +100,7 @@ impl Bench {
             let Ok(prepared) = Prepared::new(&alone) else { return Ok(Answer(None)) };
             ready.simulate(&prepared, 0, &variant.config, None, progress)?
         };
-        Ok(Answer(figures))
+        Ok(Answer(simulated))
     }
 
     /// The aged drive of a combination for a load; whoever comes while it is aged waits for it.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flashloom_units::{Value, violation};
 use rayon::prelude::*;
 
-use super::bench::{Answer, Bench, Question, Simulator};
+use super::bench::{Answer, Bench, Question, Simulated, Simulator};
 use super::cell::Cell;
 use super::combination::Combination;
 use super::figures::Figures;
@@ -88,12 +88,12 @@ impl<'a> Evaluator<'a> {
         let values = self.space.values(point);
         let mut loads: Vec<usize> = cells.iter().map(|cell| self.cells[*cell].load).collect();
         loads.dedup();
-        let simulate = |load: &usize| self.figures(*load, combination, &values, seed);
+        let simulate = |load: &usize| self.simulated(*load, combination, &values, seed);
         let simulated = loads.par_iter().map(simulate).collect::<Result<Vec<_>, Failure>>()?;
         let error = |cell: &usize| {
             let Cell { recorded, load, part, .. } = &self.cells[*cell];
             let of_load = loads.iter().position(|known| known == load).and_then(|at| simulated[at].as_ref());
-            of_load.and_then(|figures| recorded.error(&figures[*part])).unwrap_or(IMPOSSIBLE)
+            of_load.and_then(|simulated| recorded.error(&simulated.figures[*part])).unwrap_or(IMPOSSIBLE)
         };
         let errors: Vec<f64> = cells.iter().map(error).collect();
         // One cell that is never reached is not made good by the others.
@@ -101,18 +101,18 @@ impl<'a> Evaluator<'a> {
         Ok(if is_served { errors.iter().sum::<f64>() / cells.len() as f64 } else { IMPOSSIBLE })
     }
 
-    /// Simulated figures of the cells of a load; `None` if the values cannot work together, or the drive's life
-    /// ends. Seed 0 is that of the fit.
+    /// A load at a point; `None` if the values cannot work together, or the drive's life ends. Seed 0 is that of the
+    /// fit.
     ///
     /// # Errors
     /// A simulation that failed, or a journal that cannot be written.
-    pub fn figures(
+    pub fn simulated(
         &self,
         load: usize,
         combination: usize,
         values: &[Value],
         seed: u64,
-    ) -> Result<Option<Vec<Figures>>, Failure> {
+    ) -> Result<Option<Simulated>, Failure> {
         if self.progress.interrupt().is_raised() {
             return Err(Failure::Interrupted);
         }
@@ -123,13 +123,13 @@ impl<'a> Evaluator<'a> {
             return Ok(Some(known));
         }
         let question = Question { load, combination, seed, sets };
-        let Answer(Some(figures)) = self.simulator.simulate(&question, self.progress)? else { return Ok(None) };
+        let Answer(Some(simulated)) = self.simulator.simulate(&question, self.progress)? else { return Ok(None) };
         let cells = self.cells.iter().filter(|cell| cell.load == load).count();
-        if figures.len() != cells || !figures.iter().all(Figures::is_sound) {
-            let found = figures.len();
+        if simulated.figures.len() != cells || !simulated.figures.iter().all(Figures::is_sound) {
+            let found = simulated.figures.len();
             return Err(Failure::Check(violation!("fit: a simulation has figures of {found} cells, of {cells}")));
         }
-        self.journal.keep(load, &at, &figures).map_err(Failure::Unkept)?;
-        Ok(Some(figures))
+        self.journal.keep(load, &at, &simulated).map_err(Failure::Unkept)?;
+        Ok(Some(simulated))
     }
 }

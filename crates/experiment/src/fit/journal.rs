@@ -1,8 +1,8 @@
 //! The journal of a fit: what was simulated, so that an interrupted fit goes on where it was.
 //!
 //! ```text
-//! line 1   {"schema": "flashloom/fit-journal/2", "of": "HASH"}   the program, the loads and their drives
-//! then     {"load": 3, "at": "device.read_time=..", "figures": [..]}   a simulation, in any order
+//! line 1   {"schema": "flashloom/fit-journal/3", "of": "HASH"}   the program, the loads and their drives
+//! then     {"load": 3, "at": "device.read_time=..", "figures": [..], "hints": [..]}   a simulation, in any order
 //! ```
 //! A search is the same each time it is made, so it asks for the same points, and finds them here. A last line that was
 //! cut off is simulated once more.
@@ -17,10 +17,11 @@ use flashloom_files::{NoInput, RESULT_LIMIT_BYTES, read_input, try_lock};
 use flashloom_units::{Problem, visible_path};
 use serde::{Deserialize, Serialize};
 
+use super::bench::Simulated;
 use super::figures::Figures;
 
 /// Format identifier of the first line.
-const SCHEMA: &str = "flashloom/fit-journal/2";
+const SCHEMA: &str = "flashloom/fit-journal/3";
 
 /// The first line.
 #[derive(Serialize, Deserialize)]
@@ -34,12 +35,13 @@ struct Header {
 struct Entry {
     load: usize,
     at: String,
-    figures: Vec<Figures>,
+    #[serde(flatten)]
+    simulated: Simulated,
 }
 
-/// Simulations by load and point: the figures of the cells of each.
+/// Simulations by load and point.
 pub struct Journal {
-    known: Mutex<BTreeMap<(usize, String), Vec<Figures>>>,
+    known: Mutex<BTreeMap<(usize, String), Simulated>>,
     file: Option<(PathBuf, Mutex<File>)>,
     taken: usize,
 }
@@ -86,11 +88,11 @@ impl Journal {
         for (number, line) in lines.enumerate() {
             let damaged = |column: usize| refuse(format!("line {} is damaged, at column {column}", number + 2));
             let entry: Entry = serde_json::from_slice(line).map_err(|error| damaged(error.column()))?;
-            let Entry { load, at, figures } = entry;
-            if cells.get(load) != Some(&figures.len()) || !figures.iter().all(Figures::is_sound) {
+            let Entry { load, at, simulated } = entry;
+            if cells.get(load) != Some(&simulated.figures.len()) || !simulated.figures.iter().all(Figures::is_sound) {
                 return Err(damaged(1));
             }
-            if known.insert((load, at), figures.clone()).is_some_and(|before| before != figures) {
+            if known.insert((load, at), simulated.clone()).is_some_and(|before| before != simulated) {
                 return Err(refuse(format!("line {} contradicts one above it", number + 2)));
             }
         }
@@ -113,24 +115,24 @@ impl Journal {
         self.taken
     }
 
-    /// The figures of a load at a point, if they are known.
-    pub fn get(&self, load: usize, at: &str) -> Option<Vec<Figures>> {
+    /// What is known of a load at a point.
+    pub(super) fn get(&self, load: usize, at: &str) -> Option<Simulated> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&(load, at.to_owned())).cloned()
     }
 
-    /// Keeps the figures of a load at a point.
+    /// Keeps what came of a load at a point.
     ///
     /// # Errors
-    /// Reason why they cannot be written.
-    pub fn keep(&self, load: usize, at: &str, figures: &[Figures]) -> Result<(), String> {
+    /// Reason why it cannot be written.
+    pub(super) fn keep(&self, load: usize, at: &str, simulated: &Simulated) -> Result<(), String> {
         if let Some((path, file)) = &self.file {
-            let entry = Entry { load, at: at.to_owned(), figures: figures.to_vec() };
+            let entry = Entry { load, at: at.to_owned(), simulated: simulated.clone() };
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
             let cannot = |error| format!("{} cannot be written: {error}", visible_path(path));
             file.write_all(line_of(&entry).as_bytes()).map_err(cannot)?;
         }
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert((load, at.to_owned()), figures.to_vec());
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert((load, at.to_owned()), simulated.clone());
         Ok(())
     }
 }
@@ -144,11 +146,14 @@ fn line_of(value: &impl Serialize) -> String {
 mod tests {
     use super::*;
     use crate::fit::figures::Side;
+    use crate::result::HintResult;
     use std::fs;
 
-    fn figures(mean_ns: f64) -> Vec<Figures> {
+    fn simulated(mean_ns: f64) -> Simulated {
         let side = Side { rate: Some(0.1 + 0.2), mean_ns, requests: 7, percentiles: [Some(3), None, None, None] };
-        vec![Figures([Some(side), None]), Figures([None, None])]
+        let [about, text, key] = ["buffered", "All of it.", "run.drain"].map(str::to_owned);
+        let figures = vec![Figures([Some(side), None]), Figures([None, None])];
+        Simulated { figures, hints: vec![HintResult { about, text, key }] }
     }
 
     #[test]
@@ -156,8 +161,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal");
         let journal = Journal::open(&path, "a", &[2; 3]).unwrap();
-        journal.keep(0, "x=1", &figures(1.0 / 3.0)).unwrap();
-        journal.keep(2, "x=1", &figures(4.5)).unwrap();
+        journal.keep(0, "x=1", &simulated(1.0 / 3.0)).unwrap();
+        journal.keep(2, "x=1", &simulated(4.5)).unwrap();
         let text = fs::read(&path).unwrap();
         fs::write(&path, &text[..text.len() - 4]).unwrap();
         assert!(
@@ -165,8 +170,8 @@ mod tests {
         );
         drop(journal);
         let again = Journal::open(&path, "a", &[2; 3]).unwrap();
-        assert_eq!((again.taken(), again.get(0, "x=1"), again.get(2, "x=1")), (1, Some(figures(1.0 / 3.0)), None));
-        again.keep(2, "x=1", &figures(4.5)).unwrap();
+        assert_eq!((again.taken(), again.get(0, "x=1"), again.get(2, "x=1")), (1, Some(simulated(1.0 / 3.0)), None));
+        again.keep(2, "x=1", &simulated(4.5)).unwrap();
         assert_eq!(fs::read(&path).unwrap(), text);
     }
 
@@ -190,15 +195,18 @@ mod tests {
         fs::write(&path, format!("{{\"schema\":\"{SCHEMA}\",\"of\":\"a\"}}\n{{}}\n")).unwrap();
         assert!(refused("a").contains("line 2 is damaged, at column 2"));
         // Figures that no simulation has: another number of cells, a negative rate, two answers to one question.
-        let line = |load: usize, figures: Vec<Figures>| line_of(&Entry { load, at: "x=1".to_owned(), figures });
+        let line = |load: usize, simulated: Simulated| line_of(&Entry { load, at: "x=1".to_owned(), simulated });
         let header = line_of(&Header { schema: SCHEMA.to_owned(), of: "a".to_owned() });
-        let mut negative = figures(2.0);
-        negative[0].0[0].as_mut().expect("it has reads").rate = Some(-5.0);
+        let mut negative = simulated(2.0);
+        negative.figures[0].0[0].as_mut().expect("it has reads").rate = Some(-5.0);
         for (lines, found) in [
-            (line(0, figures(1.0)[..1].to_vec()), "line 2 is damaged"),
-            (line(3, figures(1.0)), "line 2 is damaged"),
+            (
+                line(0, Simulated { figures: simulated(1.0).figures[..1].to_vec(), hints: Vec::new() }),
+                "line 2 is damaged",
+            ),
+            (line(3, simulated(1.0)), "line 2 is damaged"),
             (line(0, negative), "line 2 is damaged"),
-            (line(0, figures(1.0)) + &line(0, figures(2.0)), "line 3 contradicts one above it"),
+            (line(0, simulated(1.0)) + &line(0, simulated(2.0)), "line 3 contradicts one above it"),
         ] {
             fs::write(&path, header.clone() + &lines).unwrap();
             assert!(refused("a").contains(found), "{lines}");

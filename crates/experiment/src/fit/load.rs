@@ -3,19 +3,27 @@
 use flashloom_units::{Problems, Refusal};
 use sha2::{Digest, Sha256};
 
+use super::bench::Simulated;
 use super::cell::{Cell, disk};
 use super::combination::Footprint;
 use super::figures::{Figures, Side};
 use super::slices::{Cut, Slices};
 use crate::config::{Config, Experiment, Variant};
 use crate::figures::count;
+use crate::result::HintResult;
 use crate::run::{AgedDrive, Failure, Finished, Prepared, Progress};
 use crate::validate::curve::{Fill, WRITE_BYTES};
 use crate::validate::fio_output::MeasuredJob;
 use crate::validate::{ClosedLoad, Curve, Recording};
 
+/// Hints of a run that hold for a fit too: they doubt the drive that was simulated, where the others doubt what follows
+/// from the load, which is that of the measurement. The drive of a curve is in the state that its measurement began in.
+const OF_DRIVES: [&str; 5] = ["never-collected", "buffered", "short-for-drive", "slc-cache-full", "no-slc-cache"];
+
 /// A load before its runs are laid out.
 pub struct Load {
+    /// Its input, with the job of fio that it is.
+    name: String,
     /// The experiment that repeats it.
     pub experiment: Experiment,
     /// What it takes of a drive.
@@ -62,23 +70,24 @@ impl Load {
             writes: job.write.is_some(),
             ..Footprint::default()
         };
-        let name = job.name.clone();
+        let job_name = job.name.clone();
+        let name = format!("{input}, job {job_name:?}");
         let closed = ClosedLoad::new(input, job);
         let mut sets = closed.sets();
         sets.push(format!("workload.synthetic.requests={requests}"));
         let experiment = make(&sets)?;
         let doubts = closed.doubts(&experiment).into_iter();
-        let warnings = doubts.map(|doubt| format!("{input}, job {name:?}: {doubt}")).collect();
+        let warnings = doubts.map(|doubt| format!("{name}: {doubt}")).collect();
         let cell = Cell {
             input: input.to_owned(),
-            job: name,
+            job: job_name,
             words: closed.load(),
             recorded: Figures(recorded),
             null_rate: None,
             load: number,
             part: 0,
         };
-        Ok((Self { experiment, footprint, warnings, sha256: None, parts: Parts::Whole }, cell))
+        Ok((Self { name, experiment, footprint, warnings, sha256: None, parts: Parts::Whole }, cell))
     }
 
     /// A recording with latencies, whose first `slices` times `requests` requests are replayed, with the cells of its
@@ -130,7 +139,8 @@ impl Load {
         };
         let cells = each.iter().enumerate().map(cell).collect();
         let warnings = recording.doubts().into_iter().map(|doubt| format!("{input}: {doubt}")).collect();
-        Ok((Self { experiment, footprint, warnings, sha256: Some(sha256), parts: Parts::Slices(slices) }, cells))
+        let (name, sha256, parts) = (input.to_owned(), Some(sha256), Parts::Slices(slices));
+        Ok((Self { name, experiment, footprint, warnings, sha256, parts }, cells))
     }
 
     /// A curve of rates, each of whose stretches is a cell; `number` is that of the load.
@@ -158,7 +168,8 @@ impl Load {
         let ends =
             curve.stretches().iter().fold(Sha256::new(), |hash, (_, bytes, _)| hash.chain_update(bytes.to_le_bytes()));
         let sha256 = Some(format!("{:x}", ends.finalize()));
-        Ok((Self { experiment, footprint, warnings, sha256, parts: Parts::Stretches(curve) }, cells))
+        let (name, parts) = (input.to_owned(), Parts::Stretches(curve));
+        Ok((Self { name, experiment, footprint, warnings, sha256, parts }, cells))
     }
 
     /// Replaces the runs of the experiment by these, and reads their inputs.
@@ -166,10 +177,10 @@ impl Load {
     /// # Errors
     /// A drive that does not hold the load, or a problem of an input.
     pub fn lay_out(self, variants: Vec<Variant>) -> Result<ReadyLoad, Problems> {
-        let Self { mut experiment, warnings, sha256, parts, .. } = self;
+        let Self { name, mut experiment, warnings, sha256, parts, .. } = self;
         let own = |variant| parts.own(&experiment, variant);
         experiment.variants = variants.into_iter().map(own).collect::<Result<_, _>>()?;
-        Ok(ReadyLoad { prepared: Prepared::owned(experiment)?, warnings, sha256, parts })
+        Ok(ReadyLoad { name, prepared: Prepared::owned(experiment)?, warnings, sha256, parts })
     }
 
     /// True if another load is the same measurement.
@@ -196,6 +207,8 @@ impl Parts {
 
 /// A load on the drive of each combination.
 pub struct ReadyLoad {
+    /// Its input, with the job of fio that it is.
+    pub name: String,
     /// The experiment that repeats it: a run for each combination, and then for each with other seeds.
     pub prepared: Prepared<'static>,
     /// Reasons to doubt it, each with its input.
@@ -229,7 +242,7 @@ impl ReadyLoad {
         Ok(experiment.alone(self.parts.own(experiment, variant.clone())?))
     }
 
-    /// Simulates it with a configuration, and returns the figures of its cells; `None` if the drive's life ends.
+    /// Simulates it with a configuration; `None` if the drive's life ends.
     ///
     /// # Errors
     /// A check that failed.
@@ -240,21 +253,26 @@ impl ReadyLoad {
         config: &Config,
         drive: Option<&AgedDrive>,
         progress: &dyn Progress,
-    ) -> Result<Option<Vec<Figures>>, Failure> {
+    ) -> Result<Option<Simulated>, Failure> {
         let lives = |finished: &Finished| finished.result.end_of_life.is_none();
+        let hints = |finished: &Finished| -> Vec<HintResult> {
+            let hints = finished.result.hints.iter();
+            hints.filter(|hint| OF_DRIVES.contains(&&*hint.about)).cloned().collect()
+        };
         match &self.parts {
             Parts::Whole => {
                 let finished = prepared.run_as(index, config, drive, false, progress, &mut [])?;
                 let host = &finished.host;
                 let both = [&host.read_latency, &host.write_latency];
                 let figures = || vec![Figures(both.map(|latency| Side::of(latency, Some(host.duration_ns))))];
-                Ok(lives(&finished).then(figures))
+                Ok(lives(&finished).then(|| Simulated { figures: figures(), hints: hints(&finished) }))
             }
             Parts::Slices(slices) => {
                 let mut observed = slices.observer();
                 let is_issued = slices.is_issued();
                 let finished = prepared.run_as(index, config, drive, is_issued, progress, &mut [&mut observed])?;
-                Ok(lives(&finished).then(|| observed.figures()))
+                let hints = hints(&finished);
+                Ok(lives(&finished).then(|| Simulated { figures: observed.figures(), hints }))
             }
             Parts::Stretches(curve) => {
                 let mut fill = Fill::default();
@@ -263,7 +281,7 @@ impl ReadyLoad {
                     Figures([None, rate.map(|rate| Side::of_stretch(bytes, rate))])
                 };
                 let figures = || curve.stretches().into_iter().zip(curve.simulated(&fill)).map(side).collect();
-                Ok(lives(&finished).then(figures))
+                Ok(lives(&finished).then(|| Simulated { figures: figures(), hints: Vec::new() }))
             }
         }
     }

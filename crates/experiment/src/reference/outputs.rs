@@ -65,6 +65,10 @@ const HINT_NAMES: &[(&str, &str)] = &[
     ("lifetime", "The lifetime is computed from very few erases."),
     ("no-allocator", "CAVE's batch of victims meets chips by address, without the paper's channel allocator."),
     (
+        "slc-cache-full",
+        "The SLC cache was full of what had aged the drive, so that writes were slow which it would take.",
+    ),
+    (
         "no-slc-cache",
         "The slowest writes waited for room in the buffer, where drives have an SLC cache and this one none.",
     ),

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use flashloom_device::{Drive, Engine, Preconditioned};
 use flashloom_ftl::PAGE_MAPPING;
-use flashloom_units::{Capability, Problem, Refusal, StateError, violation};
+use flashloom_units::{Capability, Problem, Refusal, StateError, Value, violation};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
@@ -391,13 +391,20 @@ fn state_limit_bytes(config: &Config, verified: bool) -> u64 {
 /// Refusal that names a key of the configuration that differs from the one a drive was aged with.
 fn misfit(origin: &Origin, config: &Config, path: &str) -> Option<Refusal> {
     let wanted = Origin::of(config, origin.verified);
-    let shown = |value: Option<&Json>| value.map_or("nothing".to_owned(), Json::to_string);
+    // A file says nothing of newer keys that have their defaults.
+    let default = |key: &str| config.left_out(key).map(|value| json_value(value).unwrap_or(Json::Null));
+    let value = |of: &Origin, key: &str| of.settings.get(key).cloned().or_else(|| default(key));
+    let shown = |of: &Origin, key: &str| match value(of, key) {
+        None => "nothing".to_owned(),
+        Some(Json::Null) => Value::Absent.show(),
+        Some(value) => value.to_string(),
+    };
     let mut paths = wanted.settings.keys().chain(origin.settings.keys());
     let key = paths.find(|key| wanted.settings.get(*key) != origin.settings.get(*key))?;
-    let (found, aged) = (shown(wanted.settings.get(key)), shown(origin.settings.get(key)));
+    let (found, aged) = (shown(&wanted, key), shown(origin, key));
     let expected = format!("{aged}, as the drive in {path} was aged with");
     let refusal = Refusal::new(format!("`{key}` = {found}"), expected).at([key.as_str(), "run.state"]);
-    let is_known = wanted.settings.contains_key(key) && origin.settings.contains_key(key);
+    let is_known = [&wanted, origin].iter().all(|of| value(of, key).is_some());
     let help = if is_known { format!("set {key} to that, or leave run.state out") } else { OTHER_KEYS.to_owned() };
     Some(refusal.help(help))
 }

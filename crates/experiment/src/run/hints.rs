@@ -16,6 +16,7 @@
 //! short-for-drive   a recording wrote less than 10 % of an aged drive
 //! lifetime          a lifetime from less than one erase a block, where chance decides which is the worst
 //! no-allocator      CAVE's rate of eviction over a mapping with a placement, and none of the paper's placements
+//! slc-cache-full    a tenth of the pages written found no room in an SLC cache that was full of what aged the drive
 //! no-slc-cache      one write in 1,000 waited for room in the buffer of a drive with 3 or 4 bits a cell, and p99.9 of
 //!                   the writes is four medians
 //! few-samples       fewer than 10 samples lie beyond a percentile that is shown: after a run, p99.9
@@ -70,7 +71,7 @@ pub fn of(config: &Config, scanned: Option<&TraceInfo>, host: &HostReport, resul
         outstanding,
         run.short_for_drive().or_else(|| run.lifetime()),
         run.no_allocator(),
-        run.no_slc_cache(),
+        run.slc_cache_full().or_else(|| run.no_slc_cache()),
         run.few_samples(),
         run.no_read_retries(),
     ]);

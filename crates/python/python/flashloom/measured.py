@@ -132,6 +132,8 @@ def fit(
     if isinstance(start, Experiment):
         if start._policies:
             raise ValueError("a fit starts from an experiment without policies in Python")
+        if start._vary:
+            raise ValueError(f"a fit starts from one drive, and the experiment varies {', '.join(start._vary)}")
         experiment, sets = start._source, {**start._sets, **sets}
     else:
         name = file_name(start)

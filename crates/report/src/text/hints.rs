@@ -22,6 +22,7 @@ const ABOUT: &[(&[&str], &[&str])] = &[
     (&["link", "queue-depth", "outstanding", "die", "channel", "buffer"], &["host.", "filebench."]),
     (&["own-rate"], &["host.iops", "host.throughput"]),
     (&[OVERLOAD], &["host.latency_ns", "scheduler."]),
+    (&["slc-cache-full"], &["host.", "filebench."]),
     (&["no-slc-cache"], &["host.latency_ns.write.p99_9"]),
     (&["no-read-retries"], &["host.latency_ns.read.p99_9"]),
 ];

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use flashloom_units::{Refusal, Value};
 
-use super::sweep::PRESET;
 use crate::config::catalog::{Catalog, SECTIONS};
+use crate::config::checked::PRESET;
 use crate::config::raw::{Assignment, Axis, Origin, Report, Source, read_document};
 
 /// Sections that the file of a drive may have.

@@ -11,15 +11,12 @@ use flashloom_units::{Problem, Refusal, Value};
 use super::preset_file::PresetFiles;
 use super::{Variant, text_limit};
 use crate::config::catalog::Catalog;
-use crate::config::checked::Settings;
+use crate::config::checked::{PRESET, Settings};
 use crate::config::raw::{Assignment, Axis, Document, MOST_RUNS, Origin, Report, Source};
 use crate::config::typed::{Config, rules};
 
 /// Key that `--seeds` varies.
 pub const SEED: &str = "run.seed";
-
-/// Key that sets the figures of others.
-pub(super) const PRESET: &str = "device.preset";
 
 /// Options of a comparison, applied to a file.
 #[derive(Clone, Copy, Debug, Default)]

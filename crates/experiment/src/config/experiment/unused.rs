@@ -310,7 +310,7 @@ impl Experiment {
         let (catalog, settings) = (config.catalog(), &config.settings);
         let keyed = |needs: Vec<Need>| -> Vec<Keyed> {
             let keyed = needs.into_iter().filter_map(|need| catalog.find(&need.key).map(|key| (need, key)));
-            keyed.filter(|(_, key)| !self.left_out.contains(key)).collect()
+            keyed.filter(|(_, key)| self.left_out.iter().all(|axis| axis.key != *key)).collect()
         };
         let of_key = |key: KeyId| {
             let origin = settings.origin(key)?.clone();

@@ -27,7 +27,12 @@ const LEFT_OUT: [&str; 14] = [
 
 /// True if a key is written out with this value.
 fn is_written_out(key: KeyId, value: &Value) -> bool {
-    *value != key.param().default || !LEFT_OUT.contains(&key.path().as_str())
+    left_out(key) != Some(value)
+}
+
+/// The value of a key that a configuration was written without; `None` if it would be written out.
+pub fn left_out(key: KeyId) -> Option<&'static Value> {
+    LEFT_OUT.contains(&key.path().as_str()).then_some(&key.param().default)
 }
 
 /// Tables in effect, in order: every section, and the chosen policies that have parameters.

@@ -1,11 +1,16 @@
-//! Hints about tails that the model makes longer, or leaves shorter, than drives have them.
+//! Hints about tails that the model makes longer, or leaves shorter, than drives have them, and about SLC caches.
 
-use super::{P99_9, Run, SAMPLES, hint};
-use crate::figures::time;
+use flashloom_ftl::SlcCacheKind;
+
+use super::{NOTABLE, P99_9, Run, SAMPLES, hint};
+use crate::config::Precondition;
+use crate::figures::{count, time};
 use crate::result::{Distribution, HintResult};
 
 /// Bits in a cell from which on drives have a part of their cells hold one, as a cache.
 const CACHED_BITS: u32 = 3;
+/// Blocks of a plane that are open: for the host's pages, and for survivors.
+const OPEN_BLOCKS: u32 = 2;
 /// Multiples of the median from which on a percentile is a tail.
 const TAIL: u64 = 4;
 
@@ -25,6 +30,62 @@ impl Run<'_> {
             time(writes.p99_9 as f64)
         );
         hint("no-slc-cache", "buffer.capacity", text)
+    }
+
+    /// Hint if writes were slow because the SLC cache was full of what had aged the drive.
+    pub(super) fn slc_cache_full(&self) -> Option<HintResult> {
+        let (cache, writes) = (self.result.ftl.slc_cache.as_ref()?, self.latency()?.write.as_ref()?);
+        let written = cache.cached_writes + cache.writes_beside;
+        let empty = self.pages_of_empty_cache()?;
+        let is_slow = match &self.result.buffer {
+            Some(buffer) => buffer.stalled_writes as f64 >= NOTABLE * writes.count as f64,
+            None => self.config.is_closed(),
+        };
+        let nand = &self.config.device.nand;
+        let folded = cache.folded_blocks * u64::from(nand.pages / nand.bits_per_cell);
+        // What would have gone beside, or into blocks that were folded, is no more than what an empty one is too small
+        // for.
+        let refused = (cache.writes_beside + folded).min(written);
+        let lost = refused.saturating_sub(written.saturating_sub(empty));
+        if !is_slow || (lost as f64) < NOTABLE * written as f64 {
+            return None;
+        }
+        let precondition = self.config.run.precondition.name();
+        let (key, advice) = if precondition == "steady" {
+            ("run.rest", "\"always\" leaves it empty")
+        } else {
+            ("run.precondition", "\"none\" leaves it empty, and \"steady\" with `run.rest` = \"always\" a static one")
+        };
+        let text = format!(
+            "The SLC cache was full when the run began, of what `run.precondition` = \"{precondition}\" wrote: {} of \
+             {} pages found no room in it that an empty one has, as after `ftl.slc_flush_delay` of idleness; {advice}.",
+            count(lost),
+            count(written)
+        );
+        hint("slc-cache-full", key, text)
+    }
+
+    /// Pages that the SLC cache of an aged drive holds if it is empty; `None` if the drive was left idle before the
+    /// run, or is not aged, or has no blocks for a dynamic one, because all are in use.
+    fn pages_of_empty_cache(&self) -> Option<u64> {
+        let config = self.config;
+        let (nand, geometry) = (&config.device.nand, config.device.geometry());
+        let planes = u64::from(geometry.total_planes());
+        let aged = config.run.precondition;
+        if aged == Precondition::None || config.rests() {
+            return None;
+        }
+        let blocks = match config.ftl.slc_cache {
+            SlcCacheKind::Static => u64::from(config.ftl.slc_cache_blocks(geometry.blocks)),
+            SlcCacheKind::Dynamic if aged == Precondition::Fill => {
+                let kept = config.ftl.collects_below(nand) + OPEN_BLOCKS;
+                let room = f64::from(geometry.blocks.saturating_sub(kept)) * f64::from(geometry.pages);
+                let mapped = config.device.logical_pages() as f64 * config.run.fill / planes as f64;
+                ((room - mapped).max(0.0) * config.ftl.slc_dynamic_share / f64::from(geometry.pages)) as u64
+            }
+            SlcCacheKind::Dynamic | SlcCacheKind::None => return None,
+        };
+        Some(blocks * planes * u64::from(nand.pages / nand.bits_per_cell))
     }
 
     /// Hint if reads have so short a tail that one repeated read in a thousand would be most of it.
