@@ -147,7 +147,8 @@ pub struct ServeArguments {
     /// Listen on a TCP port of an address of this machine, such as 127.0.0.1:10809. NBD asks nobody who they are.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub tcp: Option<SocketAddr>,
-    /// Take orders at a Unix socket of this name, one JSON object a line: {"do": "status"}, result or end.
+    /// Take orders at a Unix socket of this name, one JSON object a line: {"do": "status"}, result, snapshot
+    /// or end.
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
     /// Set a key to another value than in the file, such as ftl.mapping=fast.
@@ -170,6 +171,9 @@ pub struct ServeArguments {
     /// files.
     #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = size)]
     pub memory: u64,
+    /// Keep drive and data in this file across services: loaded if it is there, and written at the end.
+    #[arg(long, value_name = "FILE")]
+    pub image: Option<String>,
     /// Write a line for every request: a trace in Flashloom's own CSV which, replayed, gives the same result.
     #[arg(long, value_name = "FILE.csv")]
     pub log: Option<String>,

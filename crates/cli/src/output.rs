@@ -1,12 +1,11 @@
 //! Output: standard output, and files that are either written whole or left as they were (`flashloom_files`).
 
-use std::fs;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use flashloom::experiment::run::Failure;
 use flashloom::units::{Problem, Problems, visible, visible_message};
-use flashloom_files::{Output, folder_of};
+use flashloom_files::{Output, conflict};
 
 /// Reason why a command ends without success.
 #[derive(Debug)]
@@ -52,34 +51,12 @@ pub fn print(text: &str) -> Result<(), Stop> {
     })
 }
 
-/// Refuses outputs that would overwrite an input, or each other. An output replaces what has its name, a link too; an
-/// input that is a link has two names.
+/// Refuses outputs that would overwrite an input, or each other.
 pub fn keep_apart(inputs: &[PathBuf], outputs: &[Option<&str>]) -> Result<(), Problem> {
-    // A device or a pipe takes whatever comes, and `-` is standard output.
-    let is_file = |name: &&str| {
-        let metadata = fs::symlink_metadata(name);
-        *name != "-" && metadata.map_or(true, |metadata| metadata.is_file() || metadata.is_symlink())
-    };
-    let place = |path: &Path| {
-        let beside = || Some(fs::canonicalize(folder_of(path)).ok()?.join(path.file_name()?));
-        beside().unwrap_or_else(|| path.to_owned())
-    };
-    let names = |input: &PathBuf| [Some(place(input)), fs::canonicalize(input).ok()];
-    let read: Vec<PathBuf> = inputs.iter().flat_map(names).flatten().collect();
-    let mut written = Vec::new();
-    for output in outputs.iter().flatten().filter(|name| is_file(name)) {
-        let target = place(Path::new(output));
-        let found = match () {
-            () if read.contains(&target) => "this is read",
-            () if written.contains(&target) => "something else is written to it",
-            () => {
-                written.push(target);
-                continue;
-            }
-        };
-        return Err(Problem::file(*output, found, "another file to write to"));
+    match conflict(inputs, outputs.iter().copied().flatten()) {
+        Some((output, found)) => Err(Problem::file(output, found, "another file to write to")),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Writes a line to standard error, or several; what is hidden in them is made visible, and none is endless. A failure

@@ -47,7 +47,9 @@ pub use hints::{Percentile, few_samples, length_key};
 pub use provenance::program_sha256;
 pub use queue::PAGES_A_REQUEST;
 pub use replicates::check_seeds;
-pub use served::{SERVED_HOST, aged_to_serve, check_served, served_engine};
+pub use served::{
+    SERVED_HOST, aged_to_serve, check_kept, check_served, served_again, served_engine, switched_off_copy,
+};
 
 /// Reason why a run has no result.
 #[derive(Clone, Debug)]

@@ -18,12 +18,14 @@
 //!
 //! Locks, owners and links are those of Unix. Elsewhere files are written as whole, and nothing else is checked.
 
+mod conflict;
 mod input;
 mod output;
 mod own;
 mod partial;
 mod system;
 
+pub use conflict::conflict;
 pub use input::{
     BYTE_ORDER_MARK, NoInput, RESULT_LIMIT_BYTES, TEXT_LIMIT_BYTES, TEXT_LIMIT_VARIABLE, limit_of, open_input,
     read_input,

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use flashloom_buffer::SlotId;
 use flashloom_device::{CommandId, DriveEvent, Event};
 use flashloom_host::Dispatched;
-use flashloom_nand::{Command, Event as FlashEvent, Geometry, HostPage, Lpn, OperationKind};
+use flashloom_nand::{Command, Event as FlashEvent, Geometry, HostPage, Lpn, OperationKind, Ppn};
 use flashloom_workload::{Op, Request};
 
 use crate::frames::{Frame, Frames, Memory, SECTOR, mask_of};
@@ -109,6 +109,28 @@ impl Contents {
 
     pub(crate) fn frames(&self) -> &Frames {
         &self.frames
+    }
+
+    /// Passes the data of each physical page that has any but zeros, in order.
+    pub(crate) fn each_page<E>(&mut self, mut each: impl FnMut(Ppn, &[u8]) -> Result<(), E>) -> Result<(), E> {
+        let full = self.geometry.full_mask();
+        let mut data = vec![0; self.geometry.page_bytes as usize];
+        for (ppn, &frame) in (0..).map(Ppn).zip(&self.pages) {
+            if frame == Frame::ZEROS {
+                continue;
+            }
+            self.frames.read(frame, full, 0, &mut data);
+            if data.iter().any(|&byte| byte != 0) {
+                each(ppn, &data)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a physical page its data.
+    pub(crate) fn set_page(&mut self, ppn: Ppn, data: &[u8]) {
+        let frame = self.frames.filled(0, data);
+        self.set(ppn.at(), frame);
     }
 }
 

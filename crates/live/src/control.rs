@@ -3,6 +3,8 @@
 //! ```text
 //! {"do": "status"}    what the drive does and has done, in short
 //! {"do": "result"}    the result as it would be without an end: nothing is flushed for it
+//! {"do": "snapshot", "to": "FILE"}
+//!                     saves the drive as it would be switched off now
 //! {"do": "end"}       ends the session as a signal does; the answer comes when log and result are written
 //! ```
 //!
@@ -26,7 +28,7 @@ use crate::server::{Counts, Pace};
 use crate::session::Session;
 
 /// The commands.
-const COMMANDS: [&str; 3] = ["status", "result", "end"];
+const COMMANDS: [&str; 4] = ["status", "result", "snapshot", "end"];
 /// Most bytes of a line.
 const LINE_BYTES: u64 = 4096;
 /// Most clients at a time.
@@ -43,6 +45,7 @@ const EXPECTED: &str = "an object such as {\"do\": \"status\"}";
 #[serde(deny_unknown_fields)]
 struct Line {
     r#do: String,
+    to: Option<String>,
 }
 
 /// What becomes of a line.
@@ -123,17 +126,27 @@ fn answer_to(session: &Session, line: &[u8]) -> Answer {
         Some(_) => Err(format!("`{}`", String::from_utf8_lossy(line).trim())),
         None => Err("an empty line".to_owned()),
     };
-    let command = match parsed {
-        Ok(Line { r#do }) => r#do,
+    let (command, to) = match parsed {
+        Ok(Line { r#do, to }) => (r#do, to),
         Err(found) => return Answer::Refused(Refusal::new(found, EXPECTED)),
     };
     if session.is_ended() {
         return Answer::Refused(Refusal::new("a session that has ended", "one that is served"));
     }
-    match &*command {
-        "status" => Answer::Done(json!({"did": "status", "status": Status::of(session)})),
-        "result" => Answer::Done(json!({"did": "result", "result": session.result_so_far()})),
-        "end" => Answer::Ended(session.end()),
+    match (&*command, to) {
+        ("status" | "result" | "end", Some(_)) => {
+            Answer::Refused(Refusal::new(format!("a file for the command `{command}`"), "it without `to`"))
+        }
+        ("snapshot", None) => {
+            Answer::Refused(Refusal::new("a snapshot without `to`", r#"{"do": "snapshot", "to": "FILE"}"#))
+        }
+        ("snapshot", Some(to)) => match session.save_snapshot(&to) {
+            Ok(()) => Answer::Done(json!({"did": "snapshot", "to": to})),
+            Err(refusal) => Answer::Refused(refusal),
+        },
+        ("status", _) => Answer::Done(json!({"did": "status", "status": Status::of(session)})),
+        ("result", _) => Answer::Done(json!({"did": "result", "result": session.result_so_far()})),
+        ("end", _) => Answer::Ended(session.end()),
         _ => {
             let refusal = Refusal::new(format!("the command `{command}`"), COMMANDS.join(", "));
             Answer::Refused(refusal.suggesting(&command, COMMANDS))

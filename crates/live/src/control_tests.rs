@@ -140,7 +140,10 @@ fn what_is_no_command_is_told_what_was_found_and_expected() {
     for (line, found, help) in [
         (r#"{"do": "stauts"}"#, "the command `stauts`", Some("did you mean `status`?")),
         (r#"{"do": "x"}"#, "the command `x`", None),
-        (r#"{"to": "a"}"#, "unknown field `to`", None),
+        (r#"{"too": "a"}"#, "unknown field `too`", None),
+        (r#"{"do": "status", "to": "a"}"#, "a file for the command `status`", None),
+        (r#"{"do": "snapshot"}"#, "a snapshot without `to`", None),
+        (r#"{"do": "snapshot", "to": "/nowhere/a"}"#, "/nowhere/a: there is no folder `/nowhere`", None),
         ("{}", "missing field `do`", None),
         (r#"{"do": "status", "do": "end"}"#, "duplicate field `do`", None),
         (r#"{"do": 7}"#, "invalid type: integer `7`", None),

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use flashloom_device::{Completion, Engine, Interest, Misuse, Status, Submitted};
-use flashloom_units::{Ns, Violation};
+use flashloom_units::{Ns, StateError, Violation};
 use flashloom_workload::{Op, Request};
 
 use crate::contents::Contents;
@@ -106,6 +106,19 @@ impl LiveDrive {
     /// The engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// The whole state of the engine now, without data.
+    ///
+    /// # Errors
+    /// A policy that cannot be saved.
+    pub fn snapshot(&self) -> Result<Vec<u8>, StateError> {
+        self.engine.snapshot()
+    }
+
+    /// The engine, to be switched off, and the data.
+    pub(crate) fn parts(&mut self) -> (&mut Engine, &mut Contents) {
+        (&mut self.engine, &mut self.contents)
     }
 
     /// Capacity in sectors.

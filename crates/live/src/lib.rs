@@ -14,6 +14,9 @@ mod control;
 mod control_tests;
 mod drive;
 mod frames;
+mod image;
+#[cfg(test)]
+mod image_tests;
 mod log;
 mod server;
 #[cfg(test)]
@@ -26,5 +29,6 @@ pub use flashloom_units::SECTOR_BYTES;
 
 pub use drive::{Command, Ended, LiveDrive};
 pub use frames::Memory;
+pub use image::Image;
 pub use server::{Counts, Fault, Pace, Server};
 pub use session::{DEFAULT_MEMORY_BYTES, FAILURE, MAX_SPEED, MIN_SPEED, OPTIONS, Options, Session};

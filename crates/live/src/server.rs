@@ -195,23 +195,21 @@ impl Server {
     /// The server broke, for this reason.
     pub fn end<T>(&self, take: impl FnOnce(&mut LiveDrive, Counts) -> T) -> Result<T, String> {
         let _breaks = Breaks(self);
-        // A drive that is worn out may fail it; what was asked of the drive is told by its result.
-        let began = self.lock().began.is_some();
-        if began {
-            let _ = self.execute(Command::Flush, &mut []);
-        }
         let mut shared = self.lock();
+        self.come_to_now(&mut shared, NOBODY);
         shared.is_ending = true;
+        let shared = &mut *shared;
+        if shared.broken.is_none() {
+            // A drive that is worn out may fail it; what was asked of the drive is told by its result.
+            let flush = if shared.began.is_some() { shared.flush() } else { None };
+            shared.come_to_rest();
+            flush.into_iter().for_each(|cookie| shared.drive.finish(cookie, &mut []));
+        }
+        shared.crowd.drain(..).for_each(|thread| thread.unpark());
         self.ending.notify_all();
         self.sooner.notify_all();
-        let shared = &mut *shared;
         if let Some(reason) = &shared.broken {
             return Err(reason.clone());
-        }
-        while !shared.drive.engine().is_idle()
-            && let Some(next_ns) = shared.drive.next_event_ns()
-        {
-            shared.drive.advance_to(next_ns).expect("the time of an event has not passed");
         }
         shared.drive.check_data().map_err(|violation| violation.to_string())?;
         Ok(take(&mut shared.drive, shared.counts))
@@ -221,7 +219,7 @@ impl Server {
     pub fn look<T>(&self, look: impl FnOnce(&mut LiveDrive, Counts) -> T) -> T {
         let _breaks = Breaks(self);
         let mut shared = self.lock();
-        if shared.broken.is_none() && !shared.is_ending {
+        if shared.broken.is_none() {
             self.come_to_now(&mut shared, NOBODY);
         }
         let shared = &mut *shared;
@@ -330,6 +328,9 @@ impl Server {
     /// At a real pace, lets the model come to the time of the wall clock. `driver` is the command of who calls.
     fn come_to_now(&self, shared: &mut Shared, driver: u32) {
         let Pace::Real { speed } = self.pace else { return };
+        if shared.is_ending {
+            return;
+        }
         let now_ns = shared.wall_ns(speed);
         if now_ns > shared.drive.engine().now_ns() {
             shared.drive.advance_to(now_ns).expect("the wall clock does not go back");
@@ -352,13 +353,47 @@ impl Shared {
     /// Submits a command of the calling thread; its cookie, or `None` if the drive is full.
     fn submit(&mut self, command: Command<'_>) -> Result<Option<u32>, Misuse> {
         let Some(cookie) = self.drive.submit(command)? else { return Ok(None) };
+        self.note(cookie, Caller::Waits(thread::current()));
+        Ok(Some(cookie))
+    }
+
+    /// Submits the flush of the end, for which nobody waits; its cookie, unless the server breaks before.
+    fn flush(&mut self) -> Option<u32> {
+        while self.broken.is_none() {
+            if let Some(cookie) = self.drive.submit(Command::Flush).expect("a flush is always sound") {
+                self.note(cookie, Caller::Nobody);
+                return Some(cookie);
+            }
+            self.step();
+        }
+        None
+    }
+
+    /// Lets time go on until all commands have ended, and all work that they cause.
+    fn come_to_rest(&mut self) {
+        while self.broken.is_none() && !self.drive.engine().is_idle() {
+            self.step();
+        }
+        self.take_ended(None, NOBODY);
+    }
+
+    /// Advances time to the next event.
+    fn step(&mut self) {
+        match self.drive.next_event_ns() {
+            Some(next_ns) => self.drive.advance_to(next_ns).expect("the time of an event has not passed"),
+            None => self.break_off("the drive is at work, and nothing is to happen".to_owned()),
+        }
+        self.take_ended(None, NOBODY);
+    }
+
+    /// Notes who waits for a command that was submitted.
+    fn note(&mut self, cookie: u32, caller: Caller) {
         if cookie as usize >= self.waiters.len() {
             self.waiters.resize(cookie as usize + 1, Caller::Nobody);
         }
-        self.waiters[cookie as usize] = Caller::Waits(thread::current());
+        self.waiters[cookie as usize] = caller;
         self.waiting += 1;
         self.counts.commands += 1;
-        Ok(Some(cookie))
     }
 
     /// Tells those whose commands have ended, but for the driver, who knows.

@@ -112,6 +112,37 @@ fn at_a_real_pace_a_command_takes_as_long_as_the_model_says() {
     }
 }
 
+/// The end does not wait for the wall clock: what takes the model a second takes a thousand of those at this pace.
+#[test]
+fn at_a_slow_pace_the_end_jumps_and_so_do_commands_that_are_inside() {
+    let sets = ["device.read_time=100ms", "run.fill=1"];
+    let server = server(&sets, Pace::Real { speed: 0.001 });
+    let before = now();
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| server.execute(Command::Read { lba: 0, sectors: 8 }, &mut [0; 8 * SECTOR]));
+        let attendant = scope.spawn(|| server.attend());
+        while server.look(|_, counts| counts.inside) == 0 {
+            thread::yield_now();
+        }
+        let writer = scope.spawn(|| {
+            server.execute(Command::Write { lba: 8, data: &[7; 8 * SECTOR], fua: true }, &mut []).map(|()| now())
+        });
+        while server.look(|_, counts| counts.inside) == 1 {
+            thread::yield_now();
+        }
+        let model_ns = server.end(|drive, _| {
+            drive.engine().check().expect("everything adds up");
+            drive.engine().now_ns()
+        });
+        assert!(model_ns.expect("it works") >= 100 * MS);
+        reader.join().expect("it ends").expect("it is read");
+        writer.join().expect("it ends").expect("it is written");
+        attendant.join().expect("it ends with the server");
+    });
+    assert!(before.elapsed() < Duration::from_secs(30));
+    assert_eq!(server.execute(Command::Flush, &mut []), Err(Fault::Broken));
+}
+
 #[test]
 fn time_stands_still_without_commands_only_at_a_fast_pace() {
     for (pace, passes) in [(PACES[0], false), (PACES[3], true)] {

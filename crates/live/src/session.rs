@@ -11,18 +11,19 @@ use flashloom_device::Outcome;
 use flashloom_experiment::config::{Catalog, Config, Experiment};
 use flashloom_experiment::result::RunResult;
 use flashloom_experiment::run::{self, Failure, SERVED_HOST, served_engine};
-use flashloom_files::Output;
-use flashloom_units::{Ns, Problems, SECTOR_BYTES, parse_ratio, parse_size};
+use flashloom_files::{Output, conflict};
+use flashloom_units::{Ns, Problem, Problems, Refusal, SECTOR_BYTES, parse_ratio, parse_size};
 
 use crate::control;
 use crate::drive::{Command, LiveDrive};
 use crate::frames::Memory;
+use crate::image::{self, Image};
 use crate::server::{Fault, Pace, Server};
 
 /// Names of the options, each `NAME=VALUE`; `experiment` is needed, `set` may come several times.
 pub const OPTIONS: &str = "experiment=FILE.toml [set=KEY=VALUE ...] [pace=fast [gather=true]|pace=real [speed=FACTOR]] \
     [memory=SIZE] \
-    [folder=FOLDER] [aged=FILE] [log=FILE.csv] [result=FILE.json] [control=SOCKET] [lifeline=true]";
+    [folder=FOLDER] [aged=FILE] [log=FILE.csv] [result=FILE.json] [control=SOCKET] [image=FILE] [lifeline=true]";
 
 /// Ending of the file beside that of a result, which says what has failed although the result is sound.
 pub const FAILURE: &str = "failure";
@@ -46,6 +47,8 @@ pub struct Options {
     pub result: Option<PathBuf>,
     /// The control socket.
     pub control: Option<PathBuf>,
+    /// A file with drive and data, which is there or is made at the end.
+    pub image: Option<PathBuf>,
     /// Whether the session ends when standard input does, whatever clients are there.
     pub has_lifeline: bool,
 }
@@ -64,6 +67,7 @@ impl Default for Options {
             log: None,
             result: None,
             control: None,
+            image: None,
             has_lifeline: false,
         }
     }
@@ -110,6 +114,7 @@ impl Options {
             "log" => self.log = Some(path()),
             "result" => self.result = Some(path()),
             "control" => self.control = Some(path()),
+            "image" => self.image = Some(path()),
             "lifeline" if value == "true" => self.has_lifeline = true,
             "lifeline" => return Err(format!("lifeline={value}: expected true")),
             _ => return Err(format!("unknown option {name}: expected {OPTIONS}")),
@@ -130,6 +135,11 @@ pub struct Session {
     log_file: LogFile,
     result: Option<PathBuf>,
     control: Option<PathBuf>,
+    image: Mutex<Option<KeptImage>>,
+    /// Files that a snapshot must not replace.
+    in_use: Vec<PathBuf>,
+    snapshots: Mutex<()>,
+    policies: Result<(), Problem>,
     memory_limit_bytes: u64,
     page_bytes: u32,
     bytes: u64,
@@ -151,13 +161,17 @@ impl Session {
         let words = |problems: Problems| problems.to_string();
         let experiment = Experiment::load_run(catalog, path, &sets).map_err(words)?;
         run::check_served(&experiment).map_err(words)?;
-        let engine = served_engine(&experiment, options.aged.as_deref()).map_err(|failure| failure.to_string())?;
         let config = experiment.variants[0].config.clone();
-        let drive = LiveDrive::new(engine, options.memory.clone()).map_err(|misuse| misuse.to_string());
+        let (drive, image) = match &options.image {
+            Some(path) => KeptImage::open(path, &experiment, options).map(|(drive, image)| (drive, Some(image)))?,
+            None => (new_drive(&experiment, options)?, None),
+        };
         let cannot = |error: io::Error| format!("standard input cannot be kept: {error}");
         let input = options.has_lifeline.then(|| io::stdin().as_fd().try_clone_to_owned());
         let lifeline = input.transpose().map_err(cannot)?.map(File::from);
-        let (mut drive, log_file) = (drive?, LogFile::default());
+        let (mut drive, log_file) = (drive, LogFile::default());
+        let mut in_use = experiment.inputs();
+        in_use.extend([&options.log, &options.image, &options.result].into_iter().flatten().cloned());
         if let Some(log) = &options.log {
             let output = Output::create(log).map_err(|reason| format!("{}: {reason}", log.display()))?;
             *log_file.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(output);
@@ -172,6 +186,10 @@ impl Session {
             is_ended: Mutex::default(),
             result: options.result.clone(),
             control: options.control.clone(),
+            image: Mutex::new(image),
+            in_use,
+            snapshots: Mutex::default(),
+            policies: run::check_kept(&experiment),
             memory_limit_bytes: options.memory.limit_bytes,
             log_file,
             server: Server::new(drive, options.pace),
@@ -210,7 +228,7 @@ impl Session {
     }
 
     /// Whether [`Self::end`] was called.
-    pub(crate) fn is_ended(&self) -> bool {
+    pub fn is_ended(&self) -> bool {
         *self.is_ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -223,6 +241,32 @@ impl Session {
     /// The result of these figures.
     pub(crate) fn result_of(&self, outcome: &Outcome, now_ns: Ns) -> RunResult {
         run::result_so_far(&self.config, outcome, now_ns)
+    }
+
+    /// Saves the drive as it would be switched off now, to a file of this name. The drive goes on meanwhile.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub(crate) fn save_snapshot(&self, to: &str) -> Result<(), Refusal> {
+        let named = |found: String, expected: &str| Refusal::new(format!("{to}: {found}"), expected);
+        self.policies.clone().map_err(Problem::into_refusal)?;
+        if let Some(reason) = self.server.broken() {
+            return Err(named(reason, "a drive that is served"));
+        }
+        if let Some((_, found)) = conflict(&self.in_use, [to]) {
+            return Err(named(found.to_owned(), "another file to write to"));
+        }
+        let mut output = Output::create(Path::new(to)).map_err(|no_output| named(no_output.to_string(), "a file"))?;
+        // One copy of the drive at a time, for the sake of memory.
+        let _alone = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+        let saved = "a drive that can be saved";
+        let state = self.server.look(|drive, _| drive.snapshot());
+        let state = state.map_err(|error| named(error.to_string(), saved))?;
+        let drive =
+            run::switched_off_copy(&self.config, &state).map_err(|failure| named(failure.to_string(), saved))?;
+        let file = drive.to_file().map_err(|error| named(error, saved))?;
+        let written = output.write_all(&file).and_then(|()| output.commit());
+        written.map_err(|error| named(format!("the file cannot be written: {error}"), "room for it"))
     }
 
     /// Answers the clients of the control socket for as long as the process lives, if there is one. `shut_down` is
@@ -268,7 +312,8 @@ impl Session {
         self.discard(first, (last - first) as u32, fua)
     }
 
-    /// Waits until standard input ends, if the session ends with it, and then ends the session.
+    /// Waits until standard input ends, if the session ends with it, and then ends the session. Returns at once if it
+    /// does not.
     ///
     /// # Errors
     /// What is wrong, in words.
@@ -292,28 +337,69 @@ impl Session {
         let ended = self.server.end(|drive, _| {
             let logged = drive.finish_log().and_then(|()| self.log_file.commit());
             let result = run::result(&self.config, drive.engine()).map_err(|failure: Failure| failure.to_string())?;
-            Ok::<_, String>((result, logged))
+            // Last, because it takes the drive apart.
+            let image = self.image.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let kept = image.map_or(Ok(()), |image| image.keep(drive, &self.config));
+            Ok::<_, String>((result, logged, kept))
         });
-        let (result, logged) = ended??;
+        let (result, logged, kept) = ended??;
         let logged = logged.map_err(|error| {
             // What there is of it is no log.
             self.log_file.give_up();
             format!("the log cannot be written: {error}")
         });
-        let Some(path) = &self.result else { return logged };
+        let failures: Vec<String> = [logged, kept].into_iter().filter_map(Result::err).collect();
+        let outcome = if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) };
+        let Some(path) = &self.result else { return outcome };
         let json = serde_json::to_string(&result).expect("results have text keys and finite numbers");
         // Whoever waits for it finds it whole, and what failed beside it.
-        if let Err(reason) = &logged {
+        if let Err(reason) = &outcome {
             write_whole(&path.with_extension(FAILURE), reason.as_bytes())?;
         }
         write_whole(path, json.as_bytes())?;
-        logged
+        outcome
     }
 }
 
 fn write_whole(path: &Path, content: &[u8]) -> Result<(), String> {
     flashloom_files::write_whole(path, content)
         .map_err(|error| format!("{} cannot be written: {error}", path.display()))
+}
+
+/// The drive of an experiment, on which no client has written yet.
+fn new_drive(experiment: &Experiment, options: &Options) -> Result<LiveDrive, String> {
+    let engine = served_engine(experiment, options.aged.as_deref()).map_err(|failure| failure.to_string())?;
+    LiveDrive::new(engine, options.memory.clone()).map_err(|misuse| misuse.to_string())
+}
+
+/// The file that keeps drive and data, opened before anything is served.
+struct KeptImage {
+    path: PathBuf,
+    output: Output,
+    /// The file that was loaded, locked until it is replaced.
+    _loaded: Option<File>,
+}
+
+impl KeptImage {
+    /// The drive of an image, or a new one if there is none.
+    fn open(path: &Path, experiment: &Experiment, options: &Options) -> Result<(LiveDrive, Self), String> {
+        run::check_kept(experiment).map_err(|problem| problem.to_string())?;
+        let named = |reason: String| format!("{}: {reason}", path.display());
+        let image = Image::open(path, &experiment.variants[0].config).map_err(|problem| problem.to_string())?;
+        let output = Output::create(path).map_err(|no_output| named(no_output.to_string()))?;
+        let (drive, loaded) = match image {
+            Some(image) => image.load(experiment, options.memory.clone()).map(|(drive, file)| (drive, Some(file))),
+            None => new_drive(experiment, options).map(|drive| (drive, None)),
+        }
+        .map_err(named)?;
+        Ok((drive, Self { path: path.to_owned(), output, _loaded: loaded }))
+    }
+
+    /// Writes the drive, which has ended all its work.
+    fn keep(self, drive: &mut LiveDrive, config: &Config) -> Result<(), String> {
+        let cannot = |reason| format!("the image {} cannot be written: {reason}", self.path.display());
+        image::write(drive, config, self.output).map_err(cannot)
+    }
 }
 
 /// The file of a log, which the drive writes and the session moves to its place.

@@ -12,6 +12,7 @@ use std::ops::Range;
 use flashloom_device::Engine;
 use flashloom_experiment::config::{Catalog, Experiment, Source};
 use flashloom_experiment::registry::Registry;
+use flashloom_experiment::result::RunResult;
 use flashloom_experiment::run::{self, Prepared, Quiet};
 use flashloom_units::{MS, Prng};
 
@@ -70,6 +71,11 @@ pub(crate) fn engine(experiment: &Experiment) -> Engine {
     Prepared::new(experiment).expect("sound").engine(0, true).expect("it ages")
 }
 
+/// [`engine`] without the checks of a verified run, as it is served.
+pub(crate) fn served_engine(experiment: &Experiment) -> Engine {
+    Prepared::new(experiment).expect("sound").engine(0, false).expect("it ages")
+}
+
 /// A command that is outstanding.
 struct Running {
     cookie: u32,
@@ -79,9 +85,9 @@ struct Running {
 }
 
 /// A drive beside the array that it has to agree with.
-struct Pair {
-    drive: LiveDrive,
-    bytes: Vec<u8>,
+pub(crate) struct Pair {
+    pub(crate) drive: LiveDrive,
+    pub(crate) bytes: Vec<u8>,
     page_sectors: u64,
     running: Vec<Running>,
     wrong: Option<String>,
@@ -89,11 +95,16 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(engine: Engine, limit_bytes: u64) -> Self {
-        let page_sectors = u64::from(engine.nand().geometry().sectors_per_page());
+    pub(crate) fn new(engine: Engine, limit_bytes: u64) -> Self {
         let memory = Memory { limit_bytes, folder: std::env::temp_dir() };
         let drive = LiveDrive::new(engine, memory).expect("events are kept");
         let bytes = vec![0; drive.capacity_sectors() as usize * SECTOR];
+        Self::of(drive, bytes)
+    }
+
+    /// A drive that holds these bytes.
+    pub(crate) fn of(drive: LiveDrive, bytes: Vec<u8>) -> Self {
+        let page_sectors = u64::from(drive.engine().nand().geometry().sectors_per_page());
         let running = Vec::new();
         Self { drive, bytes, page_sectors, running, wrong: None, failed: 0 }
     }
@@ -172,7 +183,17 @@ impl Pair {
         }
     }
 
-    fn run(&mut self, prng: &mut Prng, commands: u32) {
+    /// Makes everything durable, as the end of a session does.
+    pub(crate) fn flush(&mut self) {
+        let cookie = self.drive.submit(Command::Flush).expect("it is sound").expect("there is room");
+        self.running.push(Running { cookie, sectors: 0..0, expected: None });
+        self.drain();
+        while !self.drive.engine().is_idle() {
+            self.step();
+        }
+    }
+
+    pub(crate) fn run(&mut self, prng: &mut Prng, commands: u32) {
         for _ in 0..commands {
             while self.running.len() as u64 > prng.below(8) {
                 self.step();
@@ -188,7 +209,7 @@ impl Pair {
     }
 
     /// Reads the whole drive, and lets its work end.
-    fn end(&mut self) -> Result<(), String> {
+    pub(crate) fn end(&mut self) -> Result<(), String> {
         let capacity = self.drive.capacity_sectors();
         for lba in (0..capacity).step_by(64) {
             let sectors = lba..capacity.min(lba + 64);
@@ -207,7 +228,7 @@ impl Pair {
 }
 
 /// Names of all mappings, each with and without a buffer.
-fn mappings() -> impl Iterator<Item = [String; 2]> {
+pub(crate) fn mappings() -> impl Iterator<Item = [String; 2]> {
     let registry = Registry::builtin();
     let names: Vec<&str> = registry.mappings.specs().map(|spec| spec.name).collect();
     names.into_iter().flat_map(|name| {
@@ -326,15 +347,20 @@ fn replayed(sets: &[&str], seed: u64) {
     let replay = [sets, &["workload.kind=trace", &path]].concat();
     let replay = experiment(&replay);
     let replayed = Prepared::new(&replay).expect("the log is a trace").run(true, &Quiet, &mut []).expect("it runs");
-    let json = |result: &flashloom_experiment::result::RunResult| {
+    assert_same_result(&format!("{sets:?}, seed {seed}"), &served, &replayed.result);
+}
+
+/// Compares two results in all that was found out.
+pub(crate) fn assert_same_result(place: &str, served: &RunResult, replayed: &RunResult) {
+    let json = |result: &RunResult| {
         let mut json = serde_json::to_value(result).expect("numbers and names");
         let parts = json.as_object_mut().expect("a result has parts");
-        parts.retain(|part, _| !["config", "run", "provenance", "hints"].contains(&&**part));
+        parts.retain(|part, _| !["config", "run", "provenance", "hints", "precondition"].contains(&&**part));
         format!("{json:#}").lines().map(str::to_owned).collect::<Vec<_>>()
     };
-    let (served, replayed) = (json(&served), json(&replayed.result));
+    let (served, replayed) = (json(served), json(replayed));
     let differs = served.iter().zip(&replayed).find(|(served, replayed)| served != replayed);
-    assert!(differs.is_none() && served.len() == replayed.len(), "{sets:?}, seed {seed}: {differs:?}");
+    assert!(differs.is_none() && served.len() == replayed.len(), "{place}: {differs:?}");
 }
 
 #[test]

@@ -60,6 +60,14 @@ impl Known {
         }
     }
 
+    /// Time ends after this number of operations.
+    pub(crate) fn stop_timing(&mut self, operations: u64) {
+        self.sequence += operations;
+        if let Some(reads) = &mut self.reads {
+            reads.forget_ages();
+        }
+    }
+
     /// Checks a loaded state of an array that has served nothing.
     pub(crate) fn check_loaded(&self, written: &[u32], erase_counts: &[u32]) -> Result<(), String> {
         if self.sequence > MOST_COUNTED {

@@ -292,6 +292,18 @@ impl Nand {
         self.is_followed = true;
     }
 
+    /// Ends the time of an array at rest: it only counts again, as if all operations had been counted. Pages lose their
+    /// age.
+    ///
+    /// # Panics
+    /// Operations are in flight.
+    pub fn stop_timing(&mut self) {
+        let Some(timed) = self.timed.take() else { return };
+        assert_eq!(timed.in_flight(), 0, "an array whose time ends is at rest");
+        self.known = timed.into_known();
+        self.is_followed = self.is_watched();
+    }
+
     /// Geometry of the array.
     #[inline(always)]
     pub fn geometry(&self) -> &Geometry {

@@ -132,6 +132,11 @@ impl Reads {
         self.counts = ReadCounts::default();
     }
 
+    /// Takes all pages for programmed when time begins.
+    pub(crate) fn forget_ages(&mut self) {
+        self.programmed_ns.fill(0);
+    }
+
     pub(crate) fn figures(&self) -> Vec<Figure> {
         self.policy.figures()
     }

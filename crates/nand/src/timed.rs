@@ -448,6 +448,15 @@ impl Timed {
         }
     }
 
+    /// The data about pages that is left when time ends.
+    pub(crate) fn into_known(self) -> MaybeKnown {
+        let Self { mut known, sequence, .. } = self;
+        if let Some(known) = known.0.as_deref_mut() {
+            known.stop_timing(sequence);
+        }
+        known
+    }
+
     pub(crate) fn known(&self) -> Option<&Known> {
         self.known.0.as_deref()
     }

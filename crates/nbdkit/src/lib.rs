@@ -21,6 +21,9 @@ use interface::{
 /// Most bytes of a request.
 const MAX_BLOCK_BYTES: u32 = 32 << 20;
 
+/// Time that nbdkit is given to end with its clients, once its session has ended.
+const SHUTDOWN: std::time::Duration = std::time::Duration::from_secs(2);
+
 static OPTIONS_GIVEN: Mutex<Option<Options>> = Mutex::new(None);
 static SESSION: OnceLock<Session> = OnceLock::new();
 
@@ -154,15 +157,15 @@ extern "C" fn after_fork() -> c_int {
     guarded(|| {
         let Some(session) = SESSION.get() else { return Ok(()) };
         spawn("lifeline", || {
-            if guarded(|| session.hold_lifeline()) != 0 {
-                // Clients may stay, but nobody is served any more.
-                std::process::exit(1);
+            let has_failed = guarded(|| session.hold_lifeline()) != 0;
+            if session.is_ended() {
+                // Who held the other end may have been killed: clients that stay must not keep this process alive.
+                shut_down();
+                std::thread::sleep(SHUTDOWN);
+                std::process::exit(has_failed.into());
             }
         })?;
-        session.answer_control(|| {
-            // SAFETY: it takes and returns nothing.
-            unsafe { nbdkit_shutdown() }
-        })?;
+        session.answer_control(shut_down)?;
         match session.pace() {
             Pace::Fast { .. } => Ok(()),
             // A server that breaks tells its clients.
@@ -174,6 +177,12 @@ extern "C" fn after_fork() -> c_int {
             }),
         }
     })
+}
+
+/// Asks nbdkit to end, which waits for its clients.
+fn shut_down() {
+    // SAFETY: it takes and returns nothing.
+    unsafe { nbdkit_shutdown() }
 }
 
 fn spawn(name: &str, act: impl FnOnce() + Send + 'static) -> Result<(), String> {

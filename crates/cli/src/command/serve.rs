@@ -17,9 +17,10 @@ use std::time::Duration;
 
 use flashloom::experiment::config::{Catalog, Config, EndOfLife, Experiment, Precondition, Rest};
 use flashloom::experiment::result::{RunResult, parse};
-use flashloom::experiment::run::{SERVED_HOST, aged_to_serve, check_served};
+use flashloom::experiment::run::{SERVED_HOST, aged_to_serve, check_kept, check_served};
 use flashloom::report::text::{summary, whole};
 use flashloom::units::{Problem, format_size};
+use flashloom_live::{FAILURE, Image};
 
 use super::{json_text, lived, report_memory, report_unused_of};
 use crate::arguments::{ServeArguments, ServePace};
@@ -31,8 +32,8 @@ use crate::progress::Bar;
 const LOOK: Duration = Duration::from_millis(10);
 /// Looks that nbdkit is given to end by itself. Clients that stay keep it from that.
 const PATIENCE: u32 = 100;
-/// Ending of the file beside the plugin's result that says what has failed although the result is sound.
-const FAILURE: &str = "failure";
+/// Most lines of nbdkit that are passed on.
+const MOST_LINES: u64 = 1_000;
 /// Fewest threads a connection, whatever the drive takes at once.
 const FEWEST_THREADS: u32 = 16;
 
@@ -47,9 +48,10 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
     let sockets: Vec<&Path> =
         [&arguments.unix, &arguments.control].into_iter().flatten().map(PathBuf::as_path).collect();
     let names: Vec<String> = sockets.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-    let outputs = [arguments.json.as_deref(), arguments.log.as_deref()].into_iter();
+    let outputs = [&arguments.json, &arguments.log, &arguments.image].into_iter().map(Option::as_deref);
     keep_apart(&experiment.inputs(), &outputs.chain(names.iter().map(|name| Some(&**name))).collect::<Vec<_>>())?;
     sockets.iter().try_for_each(|path| place::check_socket(path))?;
+    let has_image = check_image(&experiment, arguments.image.as_deref())?;
     arguments.tcp.map_or(Ok(()), place::check_port)?;
     let (nbdkit, plugin) = (find::nbdkit()?, find::plugin()?);
     let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
@@ -74,8 +76,10 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
 
     let child: Serving = Arc::default();
     pass_signals_on(&child);
-    let folder = tempfile::tempdir().map_err(|error| failed(format!("a folder for the drive: {error}")))?;
-    let aged = age(&experiment, arguments, folder.path())?;
+    let folder = tempfile::Builder::new().prefix("flashloom-serve-").tempdir();
+    let folder = folder.map_err(|error| failed(format!("a folder for the drive: {error}")))?;
+    lock(&child).folder = Some(folder.path().to_owned());
+    let aged = if has_image { None } else { age(&experiment, arguments, folder.path())? };
     let mut command = Command::new(nbdkit);
     command.args(["--foreground", "--exit-with-parent", "--newstyle", "--threads"]);
     command.arg(threads.to_string()).arg("--pidfile").arg(folder.path().join("pid"));
@@ -112,7 +116,8 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
         result.hints.clear();
     }
     if let Some(log) = &arguments.log {
-        say(format_args!("note: to replay what was served: {}", replay(arguments, config, &result, log)));
+        let begins = if has_image { ", on a drive as its image was before" } else { "" };
+        say(format_args!("note: to replay what was served{begins}: {}", replay(arguments, config, &result, log)));
     }
     // Printed first: what there is is told, whatever becomes of the file.
     print(&if to_stdout { json_text(&result) } else { whole(&summary(&result)) })?;
@@ -139,6 +144,19 @@ fn check_together(arguments: &ServeArguments) -> Result<(), Problem> {
         }
         _ => Ok(()),
     }
+}
+
+/// Whether there is an image that the drive goes on from.
+///
+/// # Errors
+/// An image of another drive, or a drive that cannot be kept.
+fn check_image(experiment: &Experiment, image: Option<&str>) -> Result<bool, Stop> {
+    let Some(image) = image else { return Ok(false) };
+    check_kept(experiment)?;
+    let is_there = Image::open(Path::new(image), &experiment.variants[0].config)?.is_some();
+    // The plugin writes it; that this is not possible is to be said now.
+    drop(OutputFile::optional(Some(image))?);
+    Ok(is_there)
 }
 
 /// Ages the drive and puts it into a file of the folder, for the plugin. `None` if that is not possible: then the
@@ -172,6 +190,7 @@ fn options(arguments: &ServeArguments) -> Vec<String> {
     options.extend(arguments.gather.then(|| "gather=true".to_owned()));
     options.push(format!("memory={}B", arguments.memory));
     options.extend(arguments.log.as_ref().map(|log| named("log", Path::new(log))));
+    options.extend(arguments.image.as_ref().map(|image| named("image", Path::new(image))));
     options.extend(arguments.control.as_ref().map(|path| named("control", path)));
     options
 }
@@ -201,8 +220,17 @@ fn replay(arguments: &ServeArguments, config: &Config, result: &RunResult, log: 
     let given = given.filter(|set| !is_open || !set.starts_with("run.rest=")).chain(rest).chain(goes_on);
     let trace = format!("workload.path={}", std::path::absolute(log).unwrap_or_default().display());
     let own = ["workload.kind=trace", "workload.replay=timestamps", &trace];
-    let sets = given.chain(own).chain(SERVED_HOST).map(|set| format!(" --set {set}"));
-    format!("flashloom run {}{}", arguments.experiment, sets.collect::<String>())
+    let sets = given.chain(own).chain(SERVED_HOST).map(|set| format!(" --set {}", quoted(set)));
+    format!("flashloom run {}{}", quoted(&arguments.experiment), sets.collect::<String>())
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:,+%@".contains(letter);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
 }
 
 fn failed(message: String) -> Stop {
@@ -218,6 +246,8 @@ struct Nbdkit {
     process: Option<u32>,
     /// Whether a signal has asked for its end.
     is_asked: bool,
+    /// Folder that has to be removed if a signal ends this program before it runs.
+    folder: Option<PathBuf>,
 }
 
 fn lock(serving: &Serving) -> MutexGuard<'_, Nbdkit> {
@@ -233,6 +263,9 @@ fn pass_signals_on(serving: &Serving) {
             let mut nbdkit = lock(&serving);
             nbdkit.is_asked = true;
             let process = nbdkit.process.and_then(|id| rustix::process::Pid::from_raw(id as i32));
+            if process.is_none() {
+                let _ = nbdkit.folder.take().map(fs::remove_dir_all);
+            }
             process.is_some_and(|id| rustix::process::kill_process(id, rustix::process::Signal::TERM).is_ok())
         });
     }
@@ -251,12 +284,20 @@ fn run_nbdkit(
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    // A signal finds either no process or its number.
+    let mut nbdkit = lock(serving);
     let mut child = command.spawn().map_err(|error| failed(format!("nbdkit cannot be started: {error}")))?;
-    lock(serving).process = Some(child.id());
+    nbdkit.process = Some(child.id());
+    drop(nbdkit);
     let said = child.stderr.take().map(BufReader::new);
     let teller = thread::spawn(move || {
-        for line in said.into_iter().flat_map(|said| said.split(b'\n')).map_while(Result::ok) {
-            say(String::from_utf8_lossy(&line));
+        // Clients decide how much that is.
+        for (number, line) in (0..).zip(said.into_iter().flat_map(|said| said.split(b'\n')).map_while(Result::ok)) {
+            match number {
+                0..MOST_LINES => say(String::from_utf8_lossy(&line)),
+                MOST_LINES => say("note: nbdkit says more than that, which is left out"),
+                _ => {}
+            }
         }
     });
     let status = wait(&mut child, serving, result, is_ready).map_err(|error| failed(format!("nbdkit: {error}")));
@@ -292,5 +333,19 @@ fn wait(
             }
         }
         thread::sleep(LOOK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_as_a_shell_takes_them() {
+        assert_eq!(quoted("ftl.mapping=fast"), "ftl.mapping=fast");
+        for word in ["a b", "", "it's", "$(x);`y`", "\"\\", "é"] {
+            let output = Command::new("sh").args(["-c", &format!("printf %s {}", quoted(word))]).output();
+            assert_eq!(output.expect("there is a shell").stdout, word.as_bytes());
+        }
     }
 }

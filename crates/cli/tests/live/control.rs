@@ -108,3 +108,121 @@ fn a_log_that_cannot_be_written_does_not_cost_the_result() {
     assert!(ended.code == Some(1) && ended.said.contains("the log cannot be written"), "{}", ended.said);
     assert_eq!(ended.result.expect("a result")["host"]["writes"], 1);
 }
+
+/// A drive that is used, ended and served again three times, the second time as a snapshot of the first had it before.
+#[test]
+#[ignore = "needs nbdkit: make live"]
+fn an_image_keeps_drive_and_data_and_a_snapshot_begins_a_run() {
+    let kept = tempfile::tempdir().expect("there is room");
+    let path = |name: &str| kept.path().join(name).display().to_string();
+    let (image, snapshot) = (path("image"), path("snapshot"));
+    let mut last: Option<Value> = None;
+    for (turn, mapping) in [(0, "dftl"), (1, "dftl"), (2, "dftl"), (0, "kast"), (1, "kast")] {
+        if turn == 0 {
+            last = None;
+            let _ = fs::remove_file(&image);
+        }
+        let sets = [&format!("ftl.mapping={mapping}"), "ftl.kast.log_blocks=6"];
+        let server = Service::begin(&["--set", sets[0], "--set", sets[1], "--image", &image, "--control", "control"]);
+        if last.is_some() {
+            server.client("nbdcopy", &[&server.uri(), "copy"]);
+            let copy = fs::read(server.path("copy")).expect("it was written");
+            assert!(copy == fs::read(path("copy")).expect("and before"), "{mapping}, turn {turn}: other data");
+        }
+        let uri = format!("--uri={}", server.uri());
+        let job = "--name=v --ioengine=nbd --rw=randwrite --bs=4k --iodepth=16 --size=40m --verify=crc32c --minimal";
+        let seed = format!("--randseed={turn}");
+        server.client("fio", &[&job.split(' ').collect::<Vec<_>>()[..], &[&uri, &seed]].concat());
+        let answer = ask(&server, &format!(r#"{{"do": "snapshot", "to": "{snapshot}"}}"#));
+        assert_eq!(answer["did"], "snapshot", "{answer}");
+        server.client("nbdcopy", &[&server.uri(), &path("copy")]);
+        let ended = server.end("TERM");
+        assert_eq!(ended.code, Some(0), "{}", ended.said);
+        let result = ended.result.expect("a result");
+        let erased = |result: &Value| result["wear"]["erase_count"]["mean"].as_f64().expect("a number");
+        let before = last.as_ref().map(erased);
+        let own = result["ftl"]["block_erases"].as_f64().expect("a number") / 256.0;
+        let before = before.unwrap_or_else(|| erased(&result) - own);
+        assert!(
+            (erased(&result) - before - own).abs() < 1e-9,
+            "{mapping}, turn {turn}: {before} + {own} erases a block"
+        );
+        last = Some(result);
+    }
+    let experiment = path("drive.toml");
+    fs::write(&experiment, DRIVE).expect("there is room");
+    let state = format!("run.state={snapshot}");
+    let sets = [&*state, "ftl.mapping=kast", "ftl.kast.log_blocks=6", "workload.synthetic.requests=1000"];
+    let mut arguments = vec!["run", &*experiment];
+    sets.iter().for_each(|set| arguments.extend(["--set", set]));
+    let output = flashloom(&arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // Another drive, and something else than an image.
+    let unix = path("s");
+    let refused = |arguments: &[&str]| {
+        let output = flashloom(&[&["serve", &*experiment, "--unix", &*unix], arguments].concat());
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(refused(&["--image", &image]).contains("`ftl.mapping` = \"page\""));
+    assert!(refused(&["--image", &snapshot]).contains("no image"));
+    // Damage that only reading all of it tells, and a machine that has no room for the next one.
+    let mut damaged = fs::read(&image).expect("it is there");
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    fs::write(path("damaged"), &damaged).expect("there is room");
+    let sets = ["--set", "ftl.mapping=kast", "--set", "ftl.kast.log_blocks=6", "--image", &path("damaged")];
+    let output = flashloom(&[&["serve", &*experiment, "--unix", &*unix], &sets[..]].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && said.contains("the image is damaged"), "{said}");
+    assert!(fs::read(path("damaged")).expect("it is there") == damaged, "what is refused stays as it is");
+}
+
+/// Clients that stay do not keep alive what nobody can end any more.
+#[test]
+#[ignore = "needs nbdkit: make live"]
+fn a_program_that_is_killed_takes_its_nbdkit_along() {
+    let server = Service::begin(&[]);
+    let (socket, stream) = (server.path("socket"), UnixStream::connect(server.path("socket")).expect("it listens"));
+    // Another name, because the folder goes with the server.
+    let kept = tempfile::tempdir().expect("there is room");
+    let name = kept.path().join("socket");
+    fs::rename(socket, &name).expect("it is there");
+    UnixStream::connect(&name).expect("it listens under this name, too");
+    drop(server);
+    let ended = (0..300).any(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        UnixStream::connect(&name).is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
+    });
+    assert!(ended, "nbdkit still listens");
+    drop(stream);
+}
+
+#[test]
+#[ignore = "needs nbdkit: make live"]
+fn a_signal_while_the_drive_ages_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = |name: &str| folder.path().join(name);
+    fs::create_dir(path("tmp")).expect("there is room");
+    fs::write(
+        path("drive.toml"),
+        DRIVE.replace(
+            "\"fill\"",
+            "\"steady\"\nsteady_window = 10\nsteady_tolerance = 0.0001\nsteady_windows = 100000\n",
+        ),
+    )
+    .expect("there is room");
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_flashloom"), "serve", "drive.toml", "--unix", "socket"]);
+    command.env("FLASHLOOM_CACHE", "").env("TMPDIR", path("tmp")).current_dir(folder.path()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the program can be started");
+    let files = |name: &str| fs::read_dir(path(name)).expect("a folder").count();
+    let begins = (0..600).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        files("tmp") > 0
+    });
+    assert!(begins && !path("socket").exists(), "it ages, and has a folder for the drive");
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+    assert!(killed.success() && !child.wait().expect("it ends").success());
+    assert_eq!((files("tmp"), files(".")), (0, 2), "nothing but the experiment and the folder");
+}

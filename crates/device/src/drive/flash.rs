@@ -291,6 +291,12 @@ impl Flash {
         }
     }
 
+    /// Ends the time of flash at rest.
+    pub(super) fn stop_timing(&mut self) {
+        self.ftl.rest(&mut self.nand);
+        self.nand.stop_timing();
+    }
+
     /// Whether the drive is in timed mode.
     #[inline]
     pub(super) fn is_timed(&self) -> bool {

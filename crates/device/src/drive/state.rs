@@ -29,7 +29,7 @@ impl State for Drive {
     }
 }
 
-/// State of array and FTL alone, for a drive that has served nothing yet.
+/// State of array and FTL alone, for a drive that has served nothing yet, or is switched off.
 impl Drive {
     /// Saves array and FTL; `checks` appends the state of the checks that belong to them.
     pub(crate) fn save_flash(&self, checks: impl FnOnce(&mut Writer)) -> Result<Vec<u8>, StateError> {
@@ -37,6 +37,11 @@ impl Drive {
             self.flash.save(to);
             checks(to);
         })
+    }
+
+    /// Ends the time of a drive at rest. Only its flash can be used from then on, by [`Self::save_flash`].
+    pub(crate) fn stop_timing(&mut self) {
+        self.flash.stop_timing();
     }
 
     /// Loads array and FTL; `checks` loads what [`Self::save_flash`] appended.

@@ -1,5 +1,5 @@
-//! Saved state of an engine. There are two kinds: the whole stack in the middle of a run, and the preconditioned flash
-//! alone, which can be loaded under any host and write buffer.
+//! Saved state of an engine. There are two kinds: the whole stack in the middle of a run, and the flash alone, as
+//! preconditioning left it or a drive that was switched off, which can be loaded under any host and write buffer.
 
 use flashloom_nand::Nand;
 use flashloom_units::{State, StateError, Violation, load_state, save_state, violation};
@@ -64,6 +64,37 @@ impl Engine {
         self.refuse_begun()?;
         let verifier = &self.looking.verifier;
         self.drive.save_flash(|to| verifier.save(to))
+    }
+
+    /// Switches off a drive at rest. Returns its flash in the form of [`Self::save_aged`], and what ageing would have
+    /// done that had written what was written since: so switched on, the drive has its data and its wear, and has
+    /// served nothing. What it had cached is lost, and its pages are as old as its new clock. Drop the engine then.
+    ///
+    /// # Errors
+    /// A drive that is at work, holds pages that flash lacks, or is verified; a policy of the FTL that cannot be saved.
+    pub fn switch_off(&mut self) -> Result<(Vec<u8>, Preconditioned), StateError> {
+        let at_rest = "a drive at rest, with everything on flash";
+        match (self.is_idle(), self.drive.dirty_pages().max(self.drive.unwritten_pages())) {
+            (true, 0) => {}
+            (true, pages) => return Err(refused(at_rest, format!("{pages} pages that only its buffer has"))),
+            (false, _) => return Err(refused(at_rest, "one that is at work".to_owned())),
+        }
+        if self.looking.verifier.is_some() {
+            return Err(refused("a drive without checks", "one that is verified".to_owned()));
+        }
+        self.look();
+        let new = Preconditioned { pages: 0, waf: None, stable: true, is_worn_out: false };
+        let before = self.preconditioned.unwrap_or(new);
+        let is_worn_out = self.drive.is_worn_out();
+        let aged = Preconditioned {
+            pages: before.pages + self.drive.ftl().report().host_page_writes,
+            waf: before.waf.filter(|_| !is_worn_out),
+            stable: before.stable && !is_worn_out,
+            is_worn_out,
+        };
+        self.drive.stop_timing();
+        self.drive.reset_flash_counts();
+        Ok((self.drive.save_flash(|to| self.looking.verifier.save(to))?, aged))
     }
 
     /// Loads preconditioned flash of the same device, FTL and checks, in place of [`Self::precondition`]. `aged` is

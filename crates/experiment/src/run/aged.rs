@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! line 1   flashloom-state 4
-//! line 2   what the drive was aged with, as JSON: {"settings": {KEY: VALUE, ..}, "verified": .., "aged": {..}}
+//! line 2   what the drive was aged with, as JSON: {"settings": {KEY: VALUE, ..}, "verified": .., "aged": {..}}, and
+//!          "served": true if it has served requests since and was switched off
 //! line 3   SHA-256 of line 2 and of the state, in hexadecimal
 //! then     the state, compressed by zstd
 //! ```
@@ -15,7 +16,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -167,6 +168,8 @@ fn has_built_in_policies(config: &Config) -> bool {
 pub struct AgedDrive {
     origin: Origin,
     aged: Preconditioned,
+    /// Whether it has served requests since it was aged: `aged` counts what they wrote.
+    served: bool,
     state: Vec<u8>,
     /// Hash on the third line of its file, for a drive that is kept in one.
     hash: Option<String>,
@@ -180,6 +183,8 @@ struct Header {
     #[serde(flatten)]
     origin: Origin,
     aged: Preconditioned,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    served: bool,
 }
 
 impl AgedDrive {
@@ -222,7 +227,20 @@ impl AgedDrive {
     ) -> Result<Self, Failure> {
         let aged = precondition(config, engine, progress)?.expect("a drive that is not aged is not saved");
         let state = engine.save_aged().map_err(|error| Failure::Check(violation!("{error}")))?;
-        Ok(Self { origin: Origin::of(config, verify), aged, state, hash: None, is_checked: AtomicBool::new(false) })
+        Ok(Self::saved(config, verify, (state, aged), false))
+    }
+
+    fn saved(config: &Config, verify: bool, (state, aged): (Vec<u8>, Preconditioned), served: bool) -> Self {
+        Self { origin: Origin::of(config, verify), aged, served, state, hash: None, is_checked: AtomicBool::new(false) }
+    }
+
+    /// The drive of an engine at rest that was driven by hand, switched off. The engine is to be dropped.
+    ///
+    /// # Errors
+    /// The obstacle, in words.
+    pub fn switched_off(config: &Config, engine: &mut Engine) -> Result<Self, String> {
+        let saved = engine.switch_off().map_err(|error| error.to_string())?;
+        Ok(Self::saved(config, false, saved, true))
     }
 
     /// Conditions under which a configuration's drive is aged, as the start of the second line of a file.
@@ -267,7 +285,7 @@ impl AgedDrive {
 
     /// Second line of a file.
     fn header(&self) -> String {
-        let header = Header { origin: self.origin.clone(), aged: self.aged };
+        let header = Header { origin: self.origin.clone(), aged: self.aged, served: self.served };
         serde_json::to_string(&header).expect("settings are JSON")
     }
 
@@ -288,11 +306,30 @@ impl AgedDrive {
         }
     }
 
+    /// Reads the drive of a configuration from bytes of the file at `path`. They may come from anybody.
+    ///
+    /// # Errors
+    /// They hold no drive, or another one.
+    pub fn of_bytes(bytes: &[u8], config: &Config, path: &str) -> Result<Self, Refusal> {
+        let opened = Opened::open(Cursor::new(bytes))?;
+        match misfit(&opened.header.origin, config, path) {
+            Some(refusal) => Err(refusal),
+            None => opened.state(config),
+        }
+    }
+
+    /// Most bytes that [`Self::to_file`] returns for a drive of this configuration.
+    pub fn most_bytes(config: &Config) -> u64 {
+        // What cannot be compressed grows by less than a hundredth.
+        let state_bytes = state_limit_bytes(config, false);
+        3 * LINE_BYTES + state_bytes + state_bytes / 64
+    }
+
     /// Reads the drive of a configuration from a file of the cache, as if the run had aged it itself. An error says in
     /// words why it cannot.
     pub(super) fn of_cache(file: File, config: &Config, verify: bool) -> Result<Self, String> {
         let opened = Opened::open(file).map_err(|refusal| refusal.found)?;
-        if opened.header.origin != Origin::of(config, verify) {
+        if opened.header.origin != Origin::of(config, verify) || opened.header.served {
             return Err("it holds another drive".to_owned());
         }
         opened.state(config).map(|drive| Self { hash: None, ..drive }).map_err(|refusal| refusal.found)
@@ -313,15 +350,15 @@ impl AgedDrive {
 }
 
 /// A file whose first lines were read.
-struct Opened {
+struct Opened<F> {
     header: Header,
     /// The second and the third line.
     lines: [Vec<u8>; 2],
-    rest: BufReader<File>,
+    rest: BufReader<F>,
 }
 
-impl Opened {
-    fn open(file: File) -> Result<Self, Refusal> {
+impl<F: Read + Seek> Opened<F> {
+    fn open(file: F) -> Result<Self, Refusal> {
         let mut rest = BufReader::new(file);
         let mut line = || {
             let mut line = Vec::new();
@@ -345,7 +382,7 @@ impl Opened {
     /// Reads the state of a drive of that configuration, because a few bytes can be many once they are decompressed:
     /// first only to count and to hash it, without memory, as far as such a drive's can go.
     fn state(self, config: &Config) -> Result<AgedDrive, Refusal> {
-        let Self { header: Header { origin, aged }, lines: [header, hash], mut rest } = self;
+        let Self { header: Header { origin, aged, served }, lines: [header, hash], mut rest } = self;
         let damaged = |error: io::Error| unread(format!("the state is damaged: {error}"));
         let limit = state_limit_bytes(config, origin.verified);
         let start = rest.stream_position().map_err(damaged)?;
@@ -360,16 +397,18 @@ impl Opened {
             return Err(unread("the drive is damaged: its hash is another".to_owned()));
         }
         let no_drive = |found| unread(format!("the drive is damaged: none is aged with {found}"));
-        check_aged(config, &aged).map_err(no_drive)?;
+        if !served {
+            check_aged(config, &aged).map_err(no_drive)?;
+        }
         rest.seek(SeekFrom::Start(start)).map_err(damaged)?;
         let mut state = Vec::with_capacity(length as usize);
         decoder(&mut rest)?.take(length).read_to_end(&mut state).map_err(damaged)?;
-        Ok(AgedDrive { origin, aged, state, hash: Some(sha256), is_checked: AtomicBool::new(false) })
+        Ok(AgedDrive { origin, aged, served, state, hash: Some(sha256), is_checked: AtomicBool::new(false) })
     }
 }
 
 /// Decompresses a state, with no more memory than every decoder has to have.
-fn decoder(file: &mut BufReader<File>) -> Result<impl Read, Refusal> {
+fn decoder<F: Read>(file: &mut BufReader<F>) -> Result<impl Read, Refusal> {
     let decoder = zstd::Decoder::with_buffer(file).and_then(|mut decoder| {
         decoder.window_log_max(WINDOW_LOG)?;
         Ok(decoder)
@@ -399,8 +438,11 @@ fn misfit(origin: &Origin, config: &Config, path: &str) -> Option<Refusal> {
         Some(Json::Null) => Value::Absent.show(),
         Some(value) => value.to_string(),
     };
-    let mut paths = wanted.settings.keys().chain(origin.settings.keys());
-    let key = paths.find(|key| wanted.settings.get(*key) != origin.settings.get(*key))?;
+    let keys = || wanted.settings.keys().chain(origin.settings.keys());
+    let differs = |key: &&String| wanted.settings.get(*key) != origin.settings.get(*key);
+    // A policy decides which keys there are, so that the one of the policy says more than those.
+    let is_of_both = |key: &&String| wanted.settings.contains_key(*key) && origin.settings.contains_key(*key);
+    let key = keys().filter(differs).find(is_of_both).or_else(|| keys().find(differs))?;
     let (found, aged) = (shown(&wanted, key), shown(origin, key));
     let expected = format!("{aged}, as the drive in {path} was aged with");
     let refusal = Refusal::new(format!("`{key}` = {found}"), expected).at([key.as_str(), "run.state"]);
@@ -478,6 +520,14 @@ pub(super) fn check_saving(experiment: &Experiment, config: &Config) -> Result<(
             Refusal::new("a drive that is not aged, to be saved", "`precondition` = \"fill\" or \"steady\" in [run]");
         return Err(experiment.problem(config, refusal.at(["run.precondition"])));
     }
+    check_policies(experiment, config)
+}
+
+/// Refuses a policy of the drive whose state cannot be saved.
+///
+/// # Errors
+/// The first of them.
+pub(super) fn check_policies(experiment: &Experiment, config: &Config) -> Result<(), Problem> {
     let Some(key) = unsaved_policy(config) else { return Ok(()) };
     let found = format!("`{key}` = \"{}\", whose state cannot be saved", config.policy(key).0.name);
     Err(experiment.problem(config, Refusal::new(found, Capability::SAVED_STATE.in_words()).at([key])))

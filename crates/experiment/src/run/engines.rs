@@ -36,6 +36,16 @@ pub(super) fn engine(
     started(config, &build, verify, aged, progress)
 }
 
+/// The timed engine of a configuration whose state is to be restored: its drive is new.
+///
+/// # Errors
+/// A policy that cannot be built.
+pub(super) fn unaged(config: &Config) -> Result<Engine, Failure> {
+    let mut engine = with_scheduler(config, &config.host, built(config, &config.scheduler())?, false)?;
+    start_timing(config, false, &mut engine);
+    Ok(engine)
+}
+
 /// The engine of a configuration under another scheduler, without merging: the scheduler sees every request as it is.
 ///
 /// # Errors
@@ -120,12 +130,16 @@ fn started(
         None => bring(config, verify, aged.cache, &build, progress)?,
     };
     if config.run.timing == Timing::Timed {
-        engine.start_timing(&config.device.nand);
-        if verify || config.run.anatomy {
-            engine.keep_anatomy().expect("an engine that takes time and was given no request");
-        }
+        start_timing(config, verify, &mut engine);
     }
     Ok(engine)
+}
+
+fn start_timing(config: &Config, verify: bool, engine: &mut Engine) {
+    engine.start_timing(&config.device.nand);
+    if verify || config.run.anatomy {
+        engine.keep_anatomy().expect("an engine that takes time and was given no request");
+    }
 }
 
 /// Ages a drive as a configuration says; `None` if it is to be new.

@@ -3,11 +3,12 @@
 
 use std::path::Path;
 
-use flashloom_device::Engine;
-use flashloom_units::{Problem, Problems, Refusal};
+use flashloom_device::{Engine, Submitted};
+use flashloom_units::{Problem, Problems, Refusal, violation};
+use flashloom_workload::Request;
 
-use super::aged::{AgedDrive, check_saving, read_all, to_be_saved};
-use super::engines::{Aged, engine};
+use super::aged::{AgedDrive, check_policies, check_saving, read_all, to_be_saved};
+use super::engines::{Aged, engine, unaged};
 use super::{Cache, Failure, Progress, Quiet};
 use crate::config::{Config, Experiment, Timing};
 
@@ -56,6 +57,53 @@ pub fn served_engine(experiment: &Experiment, aged: Option<&Path>) -> Result<Eng
     let named = read_all(experiment).map_err(|problems| Failure::Input(first(problems)))?;
     let drive = own.as_ref().or(named[0].as_deref());
     engine(config, false, Aged { drive, cache: None }, &Quiet).map_err(|failure| pointed(experiment, config, failure))
+}
+
+/// The engine of a drive that was served before and switched off.
+///
+/// # Errors
+/// A policy that cannot be built, or a drive whose parts do not agree.
+pub fn served_again(experiment: &Experiment, drive: &AgedDrive) -> Result<Engine, Failure> {
+    let config = &experiment.variants[0].config;
+    engine(config, false, Aged { drive: Some(drive), cache: None }, &Quiet)
+        .map_err(|failure| pointed(experiment, config, failure))
+}
+
+/// Refuses a drive with a policy whose state cannot be saved.
+///
+/// # Errors
+/// The policy.
+pub fn check_kept(experiment: &Experiment) -> Result<(), Problem> {
+    check_policies(experiment, &experiment.variants[0].config)
+}
+
+/// The drive of which `snapshot` is the state of an engine in the midst of being served, as it is when all that is
+/// inside has ended, everything is on flash, and it is switched off.
+///
+/// # Errors
+/// A policy that cannot be built or loaded, or a check that fails.
+pub fn switched_off_copy(config: &Config, snapshot: &[u8]) -> Result<AgedDrive, Failure> {
+    let check = |error: String| Failure::Check(violation!("{error}"));
+    let mut copy = unaged(config)?;
+    copy.restore(snapshot).map_err(|error| check(error.to_string()))?;
+    // No request of a client has this cookie.
+    const FLUSH: u32 = u32::MAX;
+    let mut is_flushed = false;
+    loop {
+        if !is_flushed {
+            let now_ns = copy.now_ns();
+            let submitted = copy.submit(now_ns, &Request::flush().arriving_at(now_ns), FLUSH);
+            is_flushed = submitted.map_err(|misuse| check(misuse.to_string()))? == Submitted::Accepted;
+        }
+        match copy.next_event_ns() {
+            Some(next_ns) if !(is_flushed && copy.is_idle()) => {
+                copy.advance_to(next_ns).map_err(|misuse| check(misuse.to_string()))?;
+                copy.completions().for_each(drop);
+            }
+            _ => break,
+        }
+    }
+    AgedDrive::switched_off(config, &mut copy).map_err(check)
 }
 
 fn first(problems: Vec<Problem>) -> Problem {

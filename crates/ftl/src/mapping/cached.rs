@@ -97,6 +97,10 @@ impl<M: Map> MappingExtras for PageLevel<M> {
         self.store.trust_loaded();
     }
 
+    fn rest(&mut self, nand: &mut Nand) {
+        self.map.rest(nand);
+    }
+
     fn flush_delay_ns(&self) -> Option<Ns> {
         self.store.flush_delay_ns()
     }

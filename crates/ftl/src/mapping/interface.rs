@@ -60,6 +60,10 @@ pub trait MappingExtras: Component {
     /// what has not changed since.
     fn trust_loaded(&mut self) {}
 
+    /// Called before an array at rest ends its time ([`Nand::stop_timing`]): no operation that it has emitted is in
+    /// flight, and the numbers of operations mean others later.
+    fn rest(&mut self, _nand: &mut Nand) {}
+
     /// Values of the statistics of the policies that the mapping uses: allocation, collection, placement.
     fn figures_taken(&self) -> Figures {
         Figures::default()

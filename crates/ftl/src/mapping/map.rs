@@ -45,6 +45,9 @@ pub(super) trait Map: CollectionListener + State + Send + Sized + 'static {
     /// Takes a share of the map write-backs that garbage collection has made due.
     fn write_back_due(&mut self, store: &mut PageStore, nand: &mut Nand);
 
+    /// See [`MappingExtras::rest`](crate::mapping::MappingExtras::rest).
+    fn rest(&mut self, _nand: &mut Nand) {}
+
     /// The values of [`Self::STATISTICS`].
     fn figures(&self) -> Vec<Figure>;
 

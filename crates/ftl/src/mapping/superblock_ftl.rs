@@ -323,6 +323,10 @@ impl MappingExtras for SuperblockFtl {
     fn prepare(&self, lpn: Lpn) {
         self.areas.prefetch(lpn);
     }
+
+    fn rest(&mut self, nand: &mut Nand) {
+        self.tables.rest(nand);
+    }
 }
 
 impl Component for SuperblockFtl {

@@ -405,6 +405,10 @@ impl<C: MapCache> Map for Translation<C> {
         self.change(lpn, store.map());
     }
 
+    fn rest(&mut self, nand: &mut Nand) {
+        self.loads.rest(nand);
+    }
+
     /// Takes a share of the due write-backs. Spreading them lets more pages of a translation page be moved meanwhile,
     /// which the same write-back then covers.
     fn write_back_due(&mut self, store: &mut PageStore, nand: &mut Nand) {

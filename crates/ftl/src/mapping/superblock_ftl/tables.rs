@@ -104,6 +104,11 @@ impl Tables {
         ADDRESS_BYTES * (tables << self.levels[2].shift)
     }
 
+    /// See [`MappingExtras::rest`](crate::mapping::MappingExtras::rest).
+    pub(super) fn rest(&mut self, nand: &mut Nand) {
+        self.loads.rest(nand);
+    }
+
     /// The tables on the path to a page, from the root.
     fn path(&self, lpn: Lpn) -> [usize; LEVELS as usize] {
         let (area, page) = (lpn.0 / self.pages, lpn.0 % self.pages);

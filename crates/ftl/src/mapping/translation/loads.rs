@@ -110,6 +110,13 @@ impl Loads {
         };
     }
 
+    /// Forgets all loads: they have ended. A frame that could not be read stays so.
+    pub(in crate::mapping) fn rest(&mut self, nand: &mut Nand) {
+        self.follow(nand);
+        self.by_number.clear();
+        self.of_frames.iter_mut().filter(|number| **number != UNREADABLE).for_each(|number| *number = NO_INDEX);
+    }
+
     /// Records that an entry in a frame has changed: the frame does not need what is read.
     #[inline]
     pub(in crate::mapping) fn changed(&mut self, frame: Frame) {

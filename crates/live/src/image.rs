@@ -1,0 +1,212 @@
+//! Images: a drive with its data in a file.
+//!
+//! ```text
+//! line 1   flashloom-image 1
+//! line 2   {"drive_bytes": N, "page_bytes": N}, as JSON
+//! then     the drive, N bytes: a saved drive (`flashloom run --save-state`) that has served requests
+//! then     compressed by zstd: each physical page that has other data than zeros, by its number (4 bytes, ascending)
+//!          and its data; 4 bytes of ones; the SHA-256 of all before, from line 2 on and not compressed. Numbers are
+//!          little-endian
+//! ```
+//!
+//! A file may come from anybody. It is read once, from its beginning to its end, into the memory of a drive of this
+//! experiment, and no further: the lines and the drive have bounds, and the data of pages goes where the data of a
+//! drive goes. Nothing that is read is served before the hash at the end was found to be right.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::Path;
+
+use flashloom_experiment::config::{Config, Experiment};
+use flashloom_experiment::run::{AgedDrive, served_again};
+use flashloom_files::{Output, open_input, try_lock};
+use flashloom_nand::Ppn;
+use flashloom_units::{Problem, Refusal};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::drive::LiveDrive;
+use crate::frames::Memory;
+
+/// First line of a file.
+const MAGIC: &str = "flashloom-image 1";
+/// Most bytes of a line.
+const LINE_BYTES: u64 = 4096;
+/// In place of the number of a page, behind the last one.
+const END: u32 = u32::MAX;
+/// Largest window of the compressed pages, as the binary logarithm of its bytes: what every decoder has to have.
+const WINDOW_LOG: u32 = 23;
+/// What a file has to be.
+const EXPECTED: &str = "an image that `flashloom serve --image` wrote";
+
+/// The second line.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    drive_bytes: u64,
+    page_bytes: u32,
+}
+
+/// Writes a drive at rest, which is switched off by that.
+///
+/// # Errors
+/// The obstacle, in words.
+pub(crate) fn write(drive: &mut LiveDrive, config: &Config, mut output: Output) -> Result<(), String> {
+    let (engine, contents) = drive.parts();
+    let saved = AgedDrive::switched_off(config, engine)?.to_file()?;
+    let header = Header { drive_bytes: saved.len() as u64, page_bytes: config.device.geometry().page_bytes };
+    let header = serde_json::to_string(&header).expect("numbers are JSON");
+    let cannot = |error: io::Error| error.to_string();
+    let head = [MAGIC.as_bytes(), b"\n", header.as_bytes(), b"\n", &saved];
+    head.iter().try_for_each(|part| output.write_all(part)).map_err(cannot)?;
+    let mut sha256 = Sha256::new().chain_update(&header).chain_update(&saved);
+    let mut pages = zstd::Encoder::new(&mut output, 1).map_err(cannot)?;
+    contents
+        .each_page(|ppn, data| {
+            let number = ppn.0.to_le_bytes();
+            sha256.update(number);
+            sha256.update(data);
+            pages.write_all(&number).and_then(|()| pages.write_all(data))
+        })
+        .map_err(cannot)?;
+    // What could not be read again for it is not there.
+    drive.check_data().map_err(|violation| violation.to_string())?;
+    sha256.update(END.to_le_bytes());
+    let end = [&END.to_le_bytes()[..], &sha256.finalize()].concat();
+    pages.write_all(&end).and_then(|()| pages.finish().map(drop)).map_err(cannot)?;
+    output.commit().map_err(cannot)
+}
+
+/// An image whose drive is known to be that of an experiment; its pages have not been read.
+pub struct Image {
+    /// Locked for as long as it is open.
+    file: BufReader<File>,
+    drive: AgedDrive,
+    header: Header,
+    sha256: Sha256,
+}
+
+impl Image {
+    /// Opens an image; `None` if there is no file of this name.
+    ///
+    /// # Errors
+    /// The file holds no image, that of another drive, or one that is served.
+    pub fn open(path: &Path, config: &Config) -> Result<Option<Self>, Problem> {
+        let of_file = |refusal: Refusal| refusal.in_file(path.display().to_string());
+        let found = match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            found => found.map_err(|error| of_file(unread(error)))?,
+        };
+        if found.is_symlink() {
+            let refusal = Refusal::new("a link, which would be replaced by a file at the end", "the name of the file");
+            return Err(of_file(refusal));
+        }
+        let file = open_input(path).map_err(|no_input| of_file(Refusal::new(no_input.to_string(), EXPECTED)))?;
+        if matches!(try_lock(&file), Ok(false)) {
+            return Err(of_file(Refusal::new("an image that another server has", "one that nobody has")));
+        }
+        Self::read(file, config, path).map(Some).map_err(of_file)
+    }
+
+    fn read(file: File, config: &Config, path: &Path) -> Result<Self, Refusal> {
+        let mut file = BufReader::new(file);
+        let mut line = || {
+            let mut line = Vec::new();
+            (&mut file).take(LINE_BYTES).read_until(b'\n', &mut line).map_err(unread)?;
+            line.pop_if(|byte| *byte == b'\n').map(|_| line).ok_or_else(|| Refusal::new("no image", EXPECTED))
+        };
+        let magic = line()?;
+        if magic != MAGIC.as_bytes() {
+            let version = magic.strip_prefix(b"flashloom-image ").filter(|version| version.len() < 20);
+            let of_format = |version: &[u8]| format!("an image of format {}", version.escape_ascii());
+            let found = version.map_or("no image".to_owned(), of_format);
+            return Err(Refusal::new(found, format!("{EXPECTED}, which begins with `{MAGIC}`")));
+        }
+        let text = line()?;
+        let header: Header = serde_json::from_slice(&text).map_err(|error| damaged(&format!("line 2: {error}")))?;
+        let (most, page_bytes) = (AgedDrive::most_bytes(config), config.device.geometry().page_bytes);
+        if header.drive_bytes > most {
+            return Err(damaged(&format!("line 2: a drive of {} bytes, where {most} are most", header.drive_bytes)));
+        }
+        let mut drive = Vec::new();
+        (&mut file).take(header.drive_bytes).read_to_end(&mut drive).map_err(unread)?;
+        if drive.len() as u64 != header.drive_bytes {
+            return Err(damaged(&format!("its drive ends after {} of {} bytes", drive.len(), header.drive_bytes)));
+        }
+        let sha256 = Sha256::new().chain_update(&text).chain_update(&drive);
+        let drive = AgedDrive::of_bytes(&drive, config, &path.display().to_string()).map_err(|refusal| {
+            let help = refusal.keys.first().map(|key| format!("set {key} to that, or name another image"));
+            Refusal { help: help.filter(|_| refusal.help.is_some()), ..refusal }
+        })?;
+        if header.page_bytes != page_bytes {
+            return Err(damaged(&format!("line 2: pages of {} bytes, not {page_bytes}", header.page_bytes)));
+        }
+        Ok(Self { file, drive, header, sha256 })
+    }
+
+    /// The drive, with its data. The image stays locked as long as the second value lives.
+    ///
+    /// # Errors
+    /// A policy that cannot be built, or a damaged image.
+    pub fn load(self, experiment: &Experiment, memory: Memory) -> Result<(LiveDrive, File), String> {
+        let Self { mut file, drive, header, mut sha256 } = self;
+        let engine = served_again(experiment, &drive).map_err(|failure| failure.to_string())?;
+        drop(drive);
+        let mut drive = LiveDrive::new(engine, memory).map_err(|misuse| misuse.to_string())?;
+        read_pages(&mut file, &mut drive, &header, &mut sha256).map_err(|refusal| refusal.to_string())?;
+        drive.check_data().map_err(|violation| violation.to_string())?;
+        Ok((drive, file.into_inner()))
+    }
+}
+
+/// Reads the pages, and checks that they are those that were written.
+fn read_pages(
+    file: &mut BufReader<File>,
+    drive: &mut LiveDrive,
+    header: &Header,
+    sha256: &mut Sha256,
+) -> Result<(), Refusal> {
+    let mut pages = zstd::Decoder::with_buffer(&mut *file).map_err(unread)?.single_frame();
+    pages.window_log_max(WINDOW_LOG).map_err(unread)?;
+    let (engine, contents) = drive.parts();
+    let (nand, mut data) = (engine.nand(), vec![0; header.page_bytes as usize]);
+    let (mut next, mut number) = (0, [0; 4]);
+    loop {
+        let place = |error: io::Error| match next {
+            0 => damaged(&format!("before its first page: {error}")),
+            _ => damaged(&format!("after page {}: {error}", next - 1)),
+        };
+        pages.read_exact(&mut number).map_err(place)?;
+        sha256.update(number);
+        let ppn = match u32::from_le_bytes(number) {
+            END => break,
+            ppn => Ppn(ppn),
+        };
+        let geometry = nand.geometry();
+        let is_there = ppn.0 >= next && u64::from(ppn.0) < geometry.total_pages();
+        if !is_there || geometry.page_in_block(ppn) >= nand.written(geometry.block_of(ppn)) {
+            return Err(damaged(&format!("data of page {}, which is out of order, or was never programmed", ppn.0)));
+        }
+        pages.read_exact(&mut data).map_err(place)?;
+        sha256.update(&data);
+        contents.set_page(ppn, &data);
+        next = ppn.0 + 1;
+    }
+    let mut hash = Vec::new();
+    pages.take(1 << 16).read_to_end(&mut hash).map_err(unread)?;
+    if hash != sha256.finalize_reset().as_slice() {
+        return Err(damaged("its hash is another"));
+    }
+    match file.fill_buf().map_err(unread)?.len() {
+        0 => Ok(()),
+        _ => Err(damaged("something comes after its end")),
+    }
+}
+
+fn unread(error: io::Error) -> Refusal {
+    Refusal::new(format!("the file cannot be read: {error}"), EXPECTED)
+}
+
+fn damaged(what: &str) -> Refusal {
+    Refusal::new(format!("the image is damaged: {what}"), EXPECTED)
+}

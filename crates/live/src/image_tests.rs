@@ -1,0 +1,314 @@
+//! Drives that are switched off and on again: their data and their account, and what a stranger makes of their files.
+
+use std::fs;
+use std::path::Path;
+
+use flashloom_experiment::config::Experiment;
+use flashloom_experiment::run::{self, Prepared, Quiet, switched_off_copy};
+use flashloom_files::Output;
+use flashloom_units::Prng;
+use sha2::{Digest, Sha256};
+
+use crate::frames::SECTOR;
+use crate::image;
+use crate::server_tests::catalog;
+use crate::tests::{DRIVE, Pair, assert_same_result, experiment, mappings, served_engine};
+use crate::{Command, Image, LiveDrive, Memory, Options, Session};
+
+fn memory(limit_bytes: u64) -> Memory {
+    Memory { limit_bytes, folder: std::env::temp_dir() }
+}
+
+fn keep(pair: &mut Pair, experiment: &Experiment, path: &Path) -> Result<(), String> {
+    let output = Output::create(path).expect("there is room");
+    image::write(&mut pair.drive, &experiment.variants[0].config, output)
+}
+
+fn load(path: &Path, experiment: &Experiment, limit_bytes: u64) -> Result<LiveDrive, String> {
+    let image = Image::open(path, &experiment.variants[0].config).map_err(|problem| problem.to_string())?;
+    image.expect("it is there").load(experiment, memory(limit_bytes)).map(|(drive, _)| drive)
+}
+
+/// A drive that was served and has come to rest.
+fn served(experiment: &Experiment, seed: u64, commands: u32) -> Pair {
+    let mut pair = Pair::new(served_engine(experiment), u64::MAX);
+    pair.run(&mut Prng::new(seed), commands);
+    pair.flush();
+    pair
+}
+
+/// Serves a drive three times, with its image between, and compares its data and what it has worn. Each time the log is
+/// replayed by a run that begins with the drive as a snapshot has saved it before.
+fn goes_on(sets: &[&str], seed: u64) {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = |name: &str| folder.path().join(name);
+    let experiment = experiment(sets);
+    let config = &experiment.variants[0].config;
+    let mut pair = served(&experiment, seed, 3_000);
+    for turn in 0..2 {
+        // In the midst of things; the drive that is saved has ended them.
+        pair.run(&mut Prng::new(seed + turn), 40);
+        let state = pair.drive.snapshot().expect("it can be saved");
+        let snapshot = switched_off_copy(config, &state).unwrap_or_else(|failure| panic!("{sets:?}: {failure}"));
+        fs::write(path("snapshot"), snapshot.to_file().expect("there is memory")).expect("there is room");
+        pair.flush();
+        let erases = pair.drive.engine().nand().erase_counts().to_vec();
+        keep(&mut pair, &experiment, &path("image")).unwrap_or_else(|reason| panic!("{sets:?}: {reason}"));
+        let loaded = |name| load(&path(name), &experiment, 1 << 20).unwrap_or_else(|why| panic!("{sets:?}: {why}"));
+        let mut untouched = Pair::of(loaded("image"), Vec::new());
+        keep(&mut untouched, &experiment, &path("again")).expect("it is at rest");
+        let [image, again] = ["image", "again"].map(|name| fs::read(path(name)).expect("it is written"));
+        assert!(image == again, "{sets:?}: a drive that was not used is saved as it was");
+        let mut drive = loaded("image");
+        assert_eq!(drive.engine().nand().erase_counts(), erases, "{sets:?}");
+        let log = fs::File::create(path("log.csv")).expect("there is room");
+        drive.log_to(Box::new(log)).expect("it is written");
+        pair = Pair::of(drive, std::mem::take(&mut pair.bytes));
+        pair.end().unwrap_or_else(|wrong| panic!("{sets:?}, seed {seed}, turn {turn}: {wrong}"));
+        pair.run(&mut Prng::new(!seed), 2_000);
+        pair.end().unwrap_or_else(|wrong| panic!("{sets:?}, seed {seed}, turn {turn}, after it was used: {wrong}"));
+        pair.drive.finish_log().expect("it is written");
+        let result = run::result(config, pair.drive.engine()).expect("everything adds up");
+        assert!(result.ftl.page_copies > 50, "{sets:?}: {} copies", result.ftl.page_copies);
+        let own = ["log.csv", "snapshot"].map(|name| path(name).display().to_string());
+        let own = [format!("workload.path={}", own[0]), format!("run.state={}", own[1])];
+        let replay = [sets, &["workload.kind=trace", &own[0], &own[1]]].concat();
+        let replay = crate::tests::experiment(&replay);
+        let replayed = Prepared::new(&replay).expect("the log is a trace").run(false, &Quiet, &mut []);
+        let replayed = replayed.unwrap_or_else(|failure| panic!("{sets:?}: {failure}"));
+        assert_same_result(&format!("{sets:?}, seed {seed}, turn {turn}"), &result, &replayed.result);
+        pair.flush();
+    }
+}
+
+#[test]
+fn a_drive_goes_on_from_its_image_under_every_mapping() {
+    for (seed, sets) in (200..).zip(mappings()) {
+        goes_on(&sets.each_ref().map(String::as_str), seed);
+    }
+}
+
+#[test]
+fn a_drive_goes_on_from_its_image_whatever_else_it_has() {
+    for (seed, sets) in (300..).zip([
+        &["ftl.slc_cache=static", "device.slc_read_time=20us", "device.slc_program_time=100us"][..],
+        &["ftl.slc_cache=dynamic", "ftl.mapping=dftl", "device.slc_read_time=20us", "device.slc_program_time=100us"],
+        &["device.program_failures=0.0005", "device.erase_failures=0.0005"],
+        &["device.reliability=linear", "device.linear.erases_a_retry=2", "ftl.mapping=dftl"],
+        &["ftl.gc=cost-benefit", "ftl.gc_pace=share", "ftl.wear_levelling=static", "ftl.wear_threshold=2"],
+        &["ftl.allocation=slap", "ftl.hot_cold=multi-hash", "buffer.order=cflru"],
+        &["device.read_cache=256KiB", "device.readahead_pages=8"],
+        &["buffer.order=block-lru", "buffer.block-lru.padding=true", "ftl.mapping=fast"],
+        &["run.precondition=none"],
+        &["device.page_size=16KiB", "device.blocks=24"],
+    ]) {
+        goes_on(sets, seed);
+    }
+}
+
+#[test]
+fn what_only_the_buffer_has_is_not_left_behind() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let experiment = experiment(&[]);
+    let mut pair = served(&experiment, 1, 100);
+    let write = Command::Write { lba: 0, data: &[7; 8 * SECTOR], fua: false };
+    let cookie = pair.drive.submit(write).expect("it is within the drive").expect("there is room");
+    let refused = keep(&mut pair, &experiment, &folder.path().join("image")).expect_err("it is at work");
+    assert!(refused.contains("one that is at work"), "{refused}");
+    while pair.drive.take_ended().is_none() {
+        let next_ns = pair.drive.next_event_ns().expect("it is outstanding");
+        pair.drive.advance_to(next_ns).expect("time goes on");
+    }
+    pair.drive.finish(cookie, &mut []);
+    let refused = keep(&mut pair, &experiment, &folder.path().join("image")).expect_err("the page is dirty");
+    assert!(refused.contains("1 pages that only its buffer has"), "{refused}");
+    assert!(!folder.path().join("image").exists());
+}
+
+#[test]
+fn an_image_of_another_drive_is_refused_by_the_key_that_differs() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path().join("image");
+    let own = experiment(&[]);
+    keep(&mut served(&own, 1, 300), &own, &path).expect("it is at rest");
+    for (set, found) in [
+        ("ftl.mapping=fast", "`ftl.mapping` = \"fast\""),
+        ("device.pages=32", "`device.pages` = 32"),
+        ("run.seed=7", "`run.seed` = 7"),
+        ("device.over_provisioning=0.7", "`device.over_provisioning` = 0.7"),
+    ] {
+        let refused = load(&path, &experiment(&[set]), u64::MAX).map(drop).expect_err("another drive");
+        assert!(refused.contains(found) && refused.contains("as the drive in"), "{refused}");
+        assert!(!refused.contains("run.state"), "{refused}");
+    }
+    // Buffer, host and times may be others: they are what the drive is under now.
+    for set in ["buffer.capacity=0B", "host.queue_depth=2", "device.link_rate=1MB/s"] {
+        load(&path, &experiment(&[set]), u64::MAX).map(drop).expect("the same drive");
+    }
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&path, &link).expect("there is room");
+    assert!(load(&link, &own, u64::MAX).map(drop).expect_err("it is a link").contains("a link"));
+    let open = |path: &Path| Image::open(path, &own.variants[0].config);
+    assert!(open(&folder.path().join("none")).expect("it is to be made").is_none());
+    let _held = open(&path).expect("it is sound");
+    let refused = open(&path).map(drop).expect_err("it is served");
+    assert!(refused.to_string().contains("another server has"), "{refused}");
+}
+
+/// Bytes of a file with random damage.
+fn damage(prng: &mut Prng, bytes: &mut Vec<u8>) {
+    let at = prng.below(bytes.len() as u64) as usize;
+    match prng.below(6) {
+        0 => bytes.truncate(at),
+        1 => drop(bytes.drain(at..(at + 1 + prng.below(40) as usize).min(bytes.len()))),
+        2 => drop(bytes.splice(at..at, (0..1 + prng.below(40)).map(|_| prng.below(256) as u8).collect::<Vec<_>>())),
+        _ => (0..1 + prng.below(3)).for_each(|_| {
+            let at = prng.below(bytes.len() as u64) as usize;
+            bytes[at] ^= 1 << prng.below(8);
+        }),
+    }
+}
+
+#[test]
+fn a_damaged_image_is_refused() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path().join("image");
+    let experiment = experiment(&["ftl.mapping=dftl"]);
+    keep(&mut served(&experiment, 9, 1_000), &experiment, &path).expect("it is at rest");
+    let image = fs::read(&path).expect("it is written");
+    let start = image.windows(2).position(|pair| pair == b"}\n").expect("two lines") + 2;
+    let mut prng = Prng::new(3);
+    for number in 0..600 {
+        let mut bytes = image.clone();
+        if number % 4 == 0 {
+            // In the lines, which are few of all the bytes.
+            let mut head = bytes[..start].to_vec();
+            damage(&mut prng, &mut head);
+            bytes.splice(..start, head);
+        } else {
+            damage(&mut prng, &mut bytes);
+        }
+        fs::write(&path, &bytes).expect("there is room");
+        let loaded = load(&path, &experiment, 1 << 20).map(drop);
+        match loaded {
+            Ok(()) => assert!(bytes == image, "damage {number} was not found"),
+            Err(why) => assert!(why.contains("image") && why.contains("expected"), "damage {number}: {why}"),
+        }
+    }
+}
+
+/// An image taken apart: its drive, and the pages as they are not compressed, without the hash.
+fn parts(image: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let start = image.windows(2).position(|pair| pair == b"}\n").expect("two lines") + 2;
+    let text = std::str::from_utf8(&image[..start]).expect("lines").lines().nth(1).expect("two");
+    let header: serde_json::Value = serde_json::from_str(text).expect("JSON");
+    let end = start + header["drive_bytes"].as_u64().expect("a number") as usize;
+    let mut pages = zstd::decode_all(&image[end..]).expect("it was compressed");
+    pages.truncate(pages.len() - 32);
+    (image[start..end].to_vec(), pages)
+}
+
+/// An image of these parts with the right hash.
+fn assembled(drive: &[u8], pages: &[u8]) -> Vec<u8> {
+    let header = format!("{{\"drive_bytes\":{},\"page_bytes\":4096}}", drive.len());
+    let hash = Sha256::new().chain_update(&header).chain_update(drive).chain_update(pages).finalize();
+    let pages = zstd::encode_all(&[pages, &hash].concat()[..], 1).expect("there is memory");
+    [b"flashloom-image 1\n", header.as_bytes(), b"\n", drive, &pages].concat()
+}
+
+/// A saved drive with another state, and the right hash.
+fn altered(drive: &[u8], alter: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let lines: Vec<&[u8]> = drive.splitn(4, |&byte| byte == b'\n').collect();
+    let mut state = zstd::decode_all(lines[3]).expect("it was compressed");
+    alter(&mut state);
+    let hash = format!("{:x}", Sha256::new().chain_update(lines[1]).chain_update(&state).finalize());
+    let state = zstd::encode_all(&state[..], 1).expect("there is memory");
+    [lines[0], b"\n", lines[1], b"\n", hash.as_bytes(), b"\n", &state].concat()
+}
+
+/// Files that somebody made whose hashes are right: never a panic, also when the drive is used, and never more memory
+/// than a drive of this experiment has.
+#[test]
+fn an_image_with_right_hashes_and_other_contents_never_panics() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path().join("image");
+    let experiment = experiment(&["ftl.gc=cost-benefit"]);
+    keep(&mut served(&experiment, 9, 1_000), &experiment, &path).expect("it is at rest");
+    let (drive, pages) = parts(&fs::read(&path).expect("it is written"));
+    let attempt = |bytes: &[u8]| {
+        fs::write(&path, bytes).expect("there is room");
+        load(&path, &experiment, u64::MAX)
+    };
+    attempt(&assembled(&drive, &pages)).map(drop).expect("nothing was changed");
+    let page = |number: u32| [&number.to_le_bytes()[..], &[7; 4096]].concat();
+    let end = u32::MAX.to_le_bytes();
+    let first = page(u32::from_le_bytes(pages[..4].try_into().expect("four bytes")));
+    for (pages, found) in [
+        ([&first[..], &first, &end].concat(), "out of order"),
+        ([&page(40 * 16 * 2), &end[..]].concat(), "out of order, or was never programmed"),
+        ([&page(u32::MAX - 1), &end[..]].concat(), "out of order, or was never programmed"),
+        // Without the mark of the end, the hash is taken for a page.
+        (first.clone(), "the image is damaged"),
+        (first[..100].to_vec(), "the image is damaged"),
+        (Vec::new(), "the image is damaged"),
+        ([&end[..], &[0; 70_000]].concat(), "its hash is another"),
+    ] {
+        let refused = attempt(&assembled(&drive, &pages)).map(drop).expect_err("no such image is written");
+        assert!(refused.contains(found), "{refused}");
+    }
+    let sound = assembled(&drive, &pages);
+    let more = attempt(&[&sound[..], b"x"].concat()).map(drop).expect_err("a byte too many");
+    assert!(more.contains("something comes after its end"), "{more}");
+    let endless = b"flashloom-image 1\n{\"drive_bytes\":18446744073709551615,\"page_bytes\":4096}\n";
+    let refused = attempt(endless).map(drop).expect_err("no drive is that large");
+    assert!(refused.contains("are most"), "{refused}");
+    let (mut prng, mut used) = (Prng::new(4), 0);
+    for _ in 0..400 {
+        let drive = altered(&drive, |state| damage(&mut prng, state));
+        if let Ok(drive) = attempt(&assembled(&drive, &pages)) {
+            used += 1;
+            let bytes = vec![0; drive.capacity_sectors() as usize * SECTOR];
+            Pair::of(drive, bytes).run(&mut Prng::new(1), 200);
+        }
+    }
+    assert!(used < 400, "{used} damaged states passed all checks");
+}
+
+#[test]
+fn a_session_leaves_its_image_and_a_snapshot_and_the_next_one_goes_on() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(path("drive.toml"), DRIVE).expect("there is room");
+    let session = |sets: &[&str]| {
+        let mut options = Options::default();
+        for (name, file) in [("experiment", "drive.toml"), ("image", "image"), ("result", "result.json")] {
+            options.set(name, &path(file)).expect("an option");
+        }
+        sets.iter().for_each(|set| options.set("set", set).expect("an option"));
+        Session::new(&catalog(), &options)
+    };
+    let first = session(&[]).expect("it ages");
+    first.server().execute(Command::Write { lba: 8, data: &[9; 16 * SECTOR], fua: false }, &mut []).expect("done");
+    first.save_snapshot(&path("saved")).expect("it can be saved");
+    for (to, found) in [
+        (path("image"), "this is read"),
+        (path("drive.toml"), "this is read"),
+        (path("none/saved"), "there is no folder"),
+        (path(""), "this is a directory"),
+    ] {
+        let refused = first.save_snapshot(&to).expect_err("it is something else");
+        assert!(refused.found.contains(found), "{refused}");
+    }
+    first.end().expect("everything adds up");
+    let saved = format!("run.state={}", path("saved"));
+    let from_snapshot = experiment(&[&saved, "workload.synthetic.requests=1000"]);
+    let prepared = Prepared::new(&from_snapshot).expect("the snapshot fits");
+    prepared.run(false, &Quiet, &mut []).expect("a run begins with it");
+    let second = session(&[]).expect("it is loaded");
+    let mut found = vec![1; 16 * SECTOR];
+    second.server().execute(Command::Read { lba: 8, sectors: 16 }, &mut found).expect("done");
+    assert!(found == [9; 16 * SECTOR]);
+    second.end().expect("everything adds up");
+    let refused = session(&["ftl.mapping=fast"]).map(drop).expect_err("another drive");
+    assert!(refused.contains("ftl.mapping") && refused.contains("name another image"), "{refused}");
+}
