@@ -15,8 +15,9 @@
 //! compaction    each `compaction` learned entries: what lies under newer segments is dropped, the rest lifted
 //! ```
 //!
-//! Without an error (`gamma` 0) all segments are accurate. An approximate segment keeps its first entry, and an accurate one gives up entries at its ends only, so that both
-//! stay 8 bytes; a newer segment above has the entries in between.
+//! Without an error (`gamma` 0) all segments are accurate. An approximate segment keeps its first entry, and an
+//! accurate one gives up entries at its ends only, so that both stay 8 bytes; a newer segment above has the entries in
+//! between.
 //!
 //! Choices of ours where the kit of cached maps differs from the paper's drive:
 //!
@@ -26,8 +27,8 @@
 //! - The cache holds whole translation pages, by LRU: each takes 8 bytes and what the segments of its groups take. Its
 //!   copy on flash is a page as in `dftl`. The buffer takes 8 bytes an entry of the same memory.
 //! - Segments of a group that take more than 10 bytes an entry are compacted at once, which leaves no more than that.
-//! - A list takes a byte an entry, so that a long one costs more than segments of what is evenly spaced in it. A segment
-//!   therefore ends with its evenly spaced entries, if these take fewer bytes each.
+//! - A list takes a byte an entry, so that a long one costs more than segments of what is evenly spaced in it. A
+//!   segment therefore ends with its evenly spaced entries, if these take fewer bytes each.
 //! - Writes of whole pages and collections need no page of the data: which pages are valid is in memory. A write loads
 //!   its translation page, as with `dftl`. A lookup that has just read the translation page is never mispredicted: all
 //!   entries are there. The page read in vain is not followed to its neighbour in the block; reading the right page
@@ -64,8 +65,8 @@ params! {
             "A larger cache reads and writes the map on flash less often.";
         /// Most pages between a prediction and the page: the error bound.
         gamma: u32 => "gamma", Kind::Count { min: 0, max: 64 }, Value::Count(4),
-            "A larger error makes fewer segments where entries are unevenly spaced, and more reads that find the page at \
-             the second attempt.";
+            "A larger error makes fewer segments where entries are unevenly spaced, and more reads that find the page \
+             at the second attempt.";
         /// Changed entries that are learned together, 8 bytes each.
         buffer: u32 => "buffer", Kind::Count { min: 1, max: 4_096 }, Value::Count(256),
             "More entries at a time make longer segments, and leave less memory for them.";

@@ -38,8 +38,9 @@
 //! `(r - 1) n` pages that all but the last opened hold, but none of the N n valid pages is copied twice, except for
 //! those copied to the rest of a block that was open before, fewer than n. Each copy reads up to three spare areas.
 //!
-//! O(1) a page, O(N + K) a victim of a superblock, O(M (N + K)) the choice of another superblock. Memory that the scheme
-//! keeps: 4 bytes a physical block, a table of `2^b` entries for each of `tables` and each above it, a bit a page.
+//! O(1) a page, O(N + K) a victim of a superblock, O(M (N + K)) the choice of another superblock. Memory that the
+//! scheme keeps: 4 bytes a physical block, a table of `2^b` entries for each of `tables` and each above it, a bit a
+//! page.
 
 mod blocks;
 mod tables;

@@ -248,8 +248,8 @@ pub trait MapCache: State + Send + Sized + 'static {
     fn collecting(&mut self, _lpns: impl Iterator<Item = Lpn>) {}
 
     /// Whether the cache takes another page for that of a translated entry, so that its data is found with a second
-    /// read. Called for each read of the page, for the host or for a partial write, unless the translation has just read
-    /// the translation page.
+    /// read. Called for each read of the page, for the host or for a partial write, unless the translation has just
+    /// read the translation page.
     fn mispredicts(&mut self, _lpn: Lpn, _map: &[Ppn]) -> bool {
         false
     }

@@ -145,7 +145,9 @@ pub(super) fn learn(mut points: &[(u8, Ppn)], gamma: u32) -> Vec<Segment> {
     let mut segments = Vec::new();
     while !points.is_empty() {
         let even = evenly_spaced(points);
-        let (taken, segment) = match nearest(points, gamma) {
+        // A list takes a byte an entry: from eight even points on none can take fewer.
+        let nearest = if even >= points.len().min(SEGMENT_BYTES as usize) { None } else { nearest(points, gamma) };
+        let (taken, segment) = match nearest {
             Some((taken, segment)) if segment.bytes() * (even as u64) < SEGMENT_BYTES * taken as u64 => {
                 (taken, segment)
             }
@@ -187,6 +189,9 @@ fn nearest(points: &[(u8, Ppn)], gamma: u32) -> Option<(usize, Segment)> {
         let (taken, slope) = line(points, base, gamma);
         if taken > best.0 {
             best = (taken, slope, Ppn(base));
+        }
+        if taken == points.len() {
+            break;
         }
     }
     let (taken, slope, base) = best;
