@@ -437,18 +437,18 @@ fn sftl_holds_the_map_of_a_drive_in_order_where_dftl_reads_and_writes_it() {
 /// On a drive in order a translation page is a few segments, and every prediction is right.
 #[test]
 fn leaftl_holds_the_map_of_a_drive_in_order_and_predicts_it_exactly_where_dftl_reads_and_writes_it() {
-    // 22 translation pages of 128 entries take 72 bytes each as segments of a block; of single entries one takes 1,288.
-    // 128 entries wait.
+    // 22 translation pages of 128 entries take 40 bytes each as segments of a block; of single entries one takes 1,288.
+    // 128 entries wait, and what lies under newer segments is dropped when they are learned.
     const CACHE: u64 = 4_800;
     let shape = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
     let space = Space::new(
-        NandParams { blocks: 128, pages: 16, page_bytes: 512, ..shape },
+        NandParams { blocks: 64, pages: 32, page_bytes: 512, ..shape },
         &CapacityParams { over_provisioning: 0.5 },
     );
     let pages = space.logical_pages as u32;
     assert!(4 * pages > 2 * CACHE as u32, "a map of pages is far larger than the cache");
     let [leaftl, dftl] = ["leaftl", "dftl"].map(|mapping| {
-        let buffer = [("buffer", Value::Count(128))];
+        let buffer = [("buffer", Value::Count(128)), ("compaction", Value::Count(128))];
         let cache = [("cache", Value::Size(CACHE))];
         let set = if mapping == "leaftl" { [&cache[..], &buffer].concat() } else { cache.to_vec() };
         let mut ftl = Ftl::filled(&space, &setup(mapping, Preemption::Page, &set), true);

@@ -140,7 +140,7 @@ impl UpdateTable {
             age,
             entries: Lists::new(shape.entries(), blocks),
             held: 0,
-            is_dirty: EntryBits::new(&shape),
+            is_dirty: shape.bits(),
             areas: Lists::new(blocks, 1),
             entered_before: vec![0; blocks as usize],
             entered: 0,
@@ -319,7 +319,7 @@ impl MapCache for UpdateTable {
     }
 
     fn clean(&mut self, page: TranslationPage) {
-        self.is_dirty.of_page(page, &self.shape).fill(0);
+        self.is_dirty.of(self.shape.places_of(page)).fill(0);
     }
 
     fn memory_bytes(&self) -> u64 {

@@ -165,7 +165,7 @@ impl LearnedPages {
             bytes: 0,
             is_dirty: vec![false; pages],
             waiting: Vec::with_capacity(params.buffer as usize),
-            waits: EntryBits::new(&shape),
+            waits: shape.bits(),
             learned: 0,
             mispredictions: 0,
         }

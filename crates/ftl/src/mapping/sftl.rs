@@ -140,10 +140,10 @@ impl CondensedPages {
             buffer_entries,
             sparse,
             recency: Lists::new(pages, 1),
-            begins: EntryBits::new(&shape),
+            begins: shape.bits(),
             runs: vec![0; pages as usize],
             bytes: 0,
-            is_dirty: EntryBits::new(&shape),
+            is_dirty: shape.bits(),
             dirty: vec![0; pages as usize],
             buffer: Lists::new(pages, sparse + 1),
             buffered: 0,
@@ -213,7 +213,7 @@ impl CondensedPages {
 
     fn forget_dirty(&mut self, page: TranslationPage) {
         self.dirty[page.at()] = 0;
-        self.is_dirty.of_page(page, &self.shape).fill(0);
+        self.is_dirty.of(self.shape.places_of(page)).fill(0);
     }
 
     /// Looks again whether a run begins at an entry of a cached page.
@@ -296,7 +296,7 @@ impl MapCache for CondensedPages {
     fn insert(&mut self, lpn: Lpn, map: &[Ppn]) -> Frame {
         let page = self.shape.page_of(lpn);
         self.leave_buffer(page);
-        self.begins.of_page(page, &self.shape).fill(0);
+        self.begins.of(self.shape.places_of(page)).fill(0);
         self.runs[page.at()] = 0;
         let (entries, planes) = (self.entries_of(page), self.shape.planes());
         for entry in entries.clone() {

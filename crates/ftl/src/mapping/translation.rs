@@ -44,6 +44,7 @@ mod entry_bits;
 mod loads;
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use flashloom_nand::{BlockId, Data, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Status};
 use flashloom_units::{Divisor, Figure, Refusal, State, Statistic, Unit, Value, Violation, violation};
@@ -151,6 +152,16 @@ impl MapShape {
     pub fn own(&self) -> Own {
         const LANES: &[DeclaredLane] = &[DeclaredLane::written(Lane::MAP).surviving_in(Lane::MAP).of_map()];
         Own { pages: u64::from(self.translation_pages()), lanes: LANES }
+    }
+
+    /// The entries of a translation page, which the last one does not all have.
+    pub(super) const fn places_of(&self, page: TranslationPage) -> Range<u32> {
+        page.0 * self.entries_a_page()..(page.0 + 1) * self.entries_a_page()
+    }
+
+    /// A bit for each place of an entry.
+    pub(super) fn bits(&self) -> EntryBits {
+        EntryBits::new(self.translation_pages() * self.entries_a_page())
     }
 
     /// Number of blocks that pages are written to: with superblocks, of these.

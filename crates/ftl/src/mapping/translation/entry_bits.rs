@@ -1,6 +1,6 @@
 //! A bit for each entry of the map.
 
-use super::{MapShape, TranslationPage};
+use std::ops::Range;
 
 /// A bit for each entry of the map. The entries of a translation page are whole words.
 pub(in crate::mapping) struct EntryBits {
@@ -10,8 +10,7 @@ pub(in crate::mapping) struct EntryBits {
 flashloom_units::state! { EntryBits { nested words; } }
 
 impl EntryBits {
-    pub(in crate::mapping) fn new(shape: &MapShape) -> Self {
-        let entries = shape.translation_pages() * shape.entries_a_page();
+    pub(in crate::mapping) fn new(entries: u32) -> Self {
         Self { words: vec![0; entries.div_ceil(u64::BITS) as usize] }
     }
 
@@ -27,8 +26,9 @@ impl EntryBits {
         was
     }
 
-    pub(in crate::mapping) fn of_page(&mut self, page: TranslationPage, shape: &MapShape) -> &mut [u64] {
-        let words = (shape.entries_a_page() / u64::BITS) as usize;
-        &mut self.words[page.at() * words..(page.at() + 1) * words]
+    /// The words of some entries, which begin and end with one.
+    pub(in crate::mapping) fn of(&mut self, entries: Range<u32>) -> &mut [u64] {
+        let word = |entry: u32| (entry / u64::BITS) as usize;
+        &mut self.words[word(entries.start)..word(entries.end)]
     }
 }
