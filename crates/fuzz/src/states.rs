@@ -46,7 +46,7 @@ ftl.mapping=dftl ftl.dftl.cache=512B
 ftl.mapping=dftl ftl.dftl.cache=512B ftl.gc_pace=share ftl.wear_levelling=static ftl.wear_threshold=2
 ftl.mapping=sftl ftl.sftl.cache=5KiB
 ftl.mapping=leaftl ftl.leaftl.cache=12KiB ftl.leaftl.buffer=20 ftl.leaftl.compaction=300
-ftl.mapping=lazyftl ftl.lazyftl.cache=8KiB ftl.lazyftl.age=20
+ftl.mapping=lazyftl ftl.lazyftl.cache=8KiB ftl.lazyftl.table=0.2 ftl.lazyftl.age=20
 ftl.mapping=bast ftl.bast.log_blocks=6 ftl.preemption=none
 ftl.mapping=bast ftl.bast.log_blocks=6 ftl.placement=first-touch
 ftl.mapping=fast ftl.fast.log_blocks=6
