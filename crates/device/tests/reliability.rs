@@ -355,20 +355,7 @@ fn unreadable(engine: &mut Engine, device: &DeviceParams) -> Vec<u64> {
 
 #[test]
 fn data_that_cannot_be_moved_is_unreadable_until_it_is_written_again() {
-    for mapping in [
-        "page",
-        "dftl",
-        "sftl",
-        "leaftl",
-        "lazyftl",
-        "bast",
-        "fast",
-        "last",
-        "sast",
-        "kast",
-        "mcsplit",
-        "superblock-ftl",
-    ] {
+    for mapping in mapping::builtin().policies().iter().map(|policy| policy.spec.name) {
         let switch = Switch::default();
         let setup = linear_setup(bad_pages(&switch, 5), mapping, mapping == "page");
         let device = setup.device.clone();

@@ -6,9 +6,11 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -251,11 +253,15 @@ def test_an_executor_that_ends_keeps_what_was_simulated(whole: flashloom.Fit, tm
     with ThreadPoolExecutor(1) as threads:
         ends(Counting(threads, 9, fails), ArithmeticError, "no drive is the best one")
 
+        # The sixth simulation waits for the interrupt: on a busy machine the fit could end before it.
+        told = threading.Event()
+
         def interrupt(progress: flashloom.Progress) -> None:
             if progress.runs >= 3:
+                told.set()
                 raise KeyboardInterrupt
 
-        ends(threads, KeyboardInterrupt, None, progress=interrupt)
+        ends(Counting(threads, 6, partial(told.wait, 60)), KeyboardInterrupt, None, progress=interrupt)
     ends(threads, flashloom.FitError, "the executor takes no simulations: cannot schedule new futures")
 
     def cancelled() -> Future[Any]:

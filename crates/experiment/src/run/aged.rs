@@ -720,20 +720,7 @@ mod tests {
 
     #[test]
     fn the_limit_of_a_state_is_several_times_what_any_drive_needs() {
-        for mapping in [
-            "page",
-            "dftl",
-            "sftl",
-            "leaftl",
-            "lazyftl",
-            "bast",
-            "fast",
-            "last",
-            "sast",
-            "kast",
-            "mcsplit",
-            "superblock-ftl",
-        ] {
+        for mapping in flashloom_ftl::mapping::builtin().policies().iter().map(|policy| policy.spec.name) {
             let config = config(&[&format!("ftl.mapping={mapping}")]);
             let pages = config.device.geometry().total_pages();
             for (verified, per_page) in [(false, PAGE_BYTES), (true, VERIFIED_PAGE_BYTES)] {

@@ -174,12 +174,15 @@ impl UpdateTable {
         self.held -= 1;
     }
 
-    /// The block to convert.
-    fn victim(&mut self) -> Option<u32> {
+    /// The block that has to be converted because of its age.
+    fn aged(&self) -> Option<u32> {
         let oldest = self.areas.front(0)?;
-        if self.entered - self.entered_before[oldest as usize] > u64::from(self.age) {
-            return Some(oldest);
-        }
+        (self.entered - self.entered_before[oldest as usize] > u64::from(self.age)).then_some(oldest)
+    }
+
+    /// The block whose conversion is cheapest.
+    fn cheapest(&mut self) -> Option<u32> {
+        let oldest = self.areas.front(0)?;
         let mut counted = std::mem::take(&mut self.counted);
         let mut best = (oldest, u64::MAX, 1);
         for block in self.areas.iter(0).take(self.window as usize) {
@@ -293,12 +296,15 @@ impl MapCache for UpdateTable {
         self.is_cached(page).then_some(Frame(page.0))
     }
 
-    /// Converts blocks while the table has too many entries.
+    /// Converts blocks that are too old, and others while the table has too many entries.
     fn overflow(&mut self) -> Option<WriteBack> {
-        while self.converting.is_some() || self.held > self.capacity {
+        loop {
             if self.converting.is_none() {
-                self.converting = self.victim();
-                self.conversions += 1;
+                self.converting = match self.aged() {
+                    None if self.held > self.capacity => self.cheapest(),
+                    aged => aged,
+                };
+                self.conversions += u64::from(self.converting.is_some());
             }
             let block = self.converting?;
             while let Some(lpn) = self.entries.front(block as usize) {
@@ -311,7 +317,6 @@ impl MapCache for UpdateTable {
             }
             self.converting = None;
         }
-        None
     }
 
     fn is_dirty(&self, lpn: Lpn) -> bool {
