@@ -98,7 +98,8 @@ def test_processes_are_spawned_and_end_with_a_killed_parent(tmp_path: Path) -> N
         "from pathlib import Path\n"
         "from flashloom.executors import ProcessExecutor\n"
         "if __name__ == '__main__':\n"
-        "    pid = ProcessExecutor(1).submit(os.getpid).result()\n"
+        "    executor = ProcessExecutor(1)  # kept: one that nobody holds ends its worker\n"
+        "    pid = executor.submit(os.getpid).result()\n"
         "    Path(sys.argv[1]).write_text(f'{pid} ')\n"
         "    time.sleep(100)\n"
     )

@@ -358,7 +358,7 @@ fn fio_takes_the_jobs_that_are_written_for_a_fit_and_the_drive_from_its_command_
     let job = lab.path("jobs/read-only/latency-by-size.fio");
     let text = std::fs::read_to_string(&job).expect("it was written");
     let runtime = text.lines().find(|line| line.starts_with("runtime=")).expect("it has one");
-    lab.write("short.fio", text.replace(runtime, "runtime=100ms"));
+    lab.write("short.fio", text.replace(runtime, "runtime=300ms"));
     let options = ["--readonly", "--filename=drive", "--output-format=json", "--output=real.json"];
     let run = fio(&options, &lab.path("short.fio"));
     assert!(run.status.success(), "{run:?}");
