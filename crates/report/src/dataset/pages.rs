@@ -11,6 +11,7 @@ use super::budget::Budget;
 
 /// Types of the compact protocol that have a size of their own, or none.
 const STOP: u8 = 0;
+const FLAGS: Range<u8> = 1..3;
 const BYTE: u8 = 3;
 const INTEGERS: Range<u8> = 4..7;
 const DOUBLE: u8 = 7;
@@ -147,6 +148,9 @@ impl Headers<'_> {
             if i16::try_from(id).is_err() {
                 return Err(impossible());
             }
+            if !is_known((outer, id), depth, kind) {
+                return Err(impossible());
+            }
             if INTEGERS.contains(&kind) {
                 let value = self.signed()?;
                 let field = if depth == 0 { (id, 0) } else { (outer, id) };
@@ -164,9 +168,7 @@ impl Headers<'_> {
     fn value(&mut self, kind: u8, id: i64, depth: u32, header: &mut Header) -> Result<()> {
         match kind {
             // The type of a flag is its value.
-            1 | 2 => Ok(()),
-            // Only statistics have these. The library reads a size as a size, whatever its type.
-            BYTE | DOUBLE | BINARY if depth < 2 => Err(impossible()),
+            kind if FLAGS.contains(&kind) => Ok(()),
             BYTE => self.skip(1),
             DOUBLE => self.skip(8),
             BINARY => {
@@ -177,6 +179,18 @@ impl Headers<'_> {
             kind if LISTS.contains(&kind) => Err(Error::new(ErrorKind::InvalidData, "a list in a page header")),
             _ => Err(impossible()),
         }
+    }
+}
+
+/// True if a field of the struct `outer`, or of the page, is of the type that it should be. The library reads a field that
+/// it knows as that, whatever type it is said to have, and so would go on elsewhere than is checked here.
+fn is_known(field: (i64, i64), depth: u32, kind: u8) -> bool {
+    match (depth, field) {
+        (0, (_, 1..=4)) | (1, (5, 1..=4) | (7, 1..=2) | (8, 1..=6)) => INTEGERS.contains(&kind),
+        (0, (_, 5..=8)) | (1, (5, 5) | (8, 8)) => kind == STRUCT,
+        (1, (7, 3) | (8, 7)) => FLAGS.contains(&kind),
+        // Statistics, which it skips.
+        (depth, _) => depth >= 2,
     }
 }
 
@@ -239,5 +253,23 @@ mod tests {
         for hidden in [&wrapped[..], &fraction] {
             assert!(checked(hidden).is_err_and(|refused| refused.contains("a damaged page")), "{hidden:?}");
         }
+    }
+
+    #[test]
+    fn fields_of_another_type_than_theirs_are_refused() {
+        let valid = header(0);
+        // The struct of a data page that is said to be a flag: the library reads a struct, here one with a list of as
+        // many texts as can be, which it would look for one by one.
+        let list = [0x15, 0, 0x15, 8, 0x15, 8, 0x21, 0x09, 0x12, 0xf8, 0xff, 0xff, 0xff, 0xff, 0x07, 0];
+        // A number in place of the flag of a dictionary, and a field that a page has not.
+        let number = [0x15, 4, 0x15, 8, 0x15, 8, 0x4c, 0x15, 2, 0x15, 0, 0x15, 0, 0, 0];
+        let ninth = [&valid[..valid.len() - 1], &[0x45, 0, 0]].concat();
+        for damaged in [&list[..], &number, &ninth] {
+            assert!(checked(damaged).is_err_and(|refused| refused.contains("a damaged page")), "{damaged:?}");
+        }
+        // Those of the other version of data pages, with its flag and statistics.
+        let second = [0x15, 6, 0x15, 8, 0x15, 8, 0x5c, 0x15, 2, 0x15, 0, 0x15, 2, 0x15, 0, 0x15, 0, 0x15, 0, 0x12];
+        let statistics = [0x1c, 0x18, 1, 9, 0x26, 0, 0, 0, 0];
+        assert_eq!(checked(&[&second[..], &statistics].concat()), Ok(()));
     }
 }
