@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
-from flashloom_lab import __main__, blktests, compare, floods, guest, kernels, order, record, tests, waits
+from flashloom_lab import __main__, blktests, compare, floods, guest, kernels, order, queue_order, record, tests, waits
 from flashloom_lab.guest import Guest, boot_all
 from flashloom_lab.host import LabError, LabFailure, LabUnsupported
 from flashloom_lab.kernels import Kernel
@@ -410,6 +410,43 @@ class AnOrder(unittest.TestCase):
                 contextlib.nullcontext() if promised else self.assertRaisesRegex(LabFailure, "less than 99 % in order"),
             ):
                 order.order(KERNEL, "kyber")
+
+
+class AnOrderOfQueues(unittest.TestCase):
+    TRACE = """# tracer: function
+     kworker/1:1H-48      [001] d..1.     7.000005: blk_mq_sched_dispatch_requests <-blk_mq_run_work_fn
+     kworker/1:1H-48      [001] d..2.     7.000006: elv_rb_del <-__dd_dispatch_request
+             fio-183      [001] d..2.     7.000007: elv_rb_del <-dd_merged_requests
+          <idle>-0        [001] d.h1.     7.000030: blk_mq_put_tag <-__blk_mq_free_request
+          <idle>-0        [001] d.h1.     7.000031: blk_mq_put_tag <-__blk_mq_free_request
+"""
+
+    def test_notes_runs_and_what_the_scheduler_gives_but_no_merges(self):
+        functions = [(time_ns, function) for time_ns, _, function, _ in queue_order.calls(self.TRACE)]
+        self.assertEqual(functions[:2], [(7_000_005_000, queue_order.RUN), (7_000_006_000, "elv_rb_del")])
+        self.assertEqual(functions[2:], [(7_000_030_000, queue_order.FREE), (7_000_031_000, queue_order.FREE)])
+
+    def test_has_requests_when_they_were_inserted_and_tags_when_they_were_free(self):
+        request = ("R", 800, 8, 1)
+        seen = [(7_000_001_000, 1, "Q"), (7_000_002_500, 2, "I"), (7_000_010_000, 3, "D"), (7_000_020_000, 4, "C")]
+        found = queue_order.on_time([(*event, *request) for event in seen], queue_order.calls(self.TRACE))
+        self.assertEqual(
+            order.lines(found),
+            "7000002500 Q R 800 8 1\n7000005000 run R 0 0 1\n7000006000 ask R 0 0 1\n7000010000 D R 800 8 1\n"
+            "7000030000 C R 800 8 1\n",
+        )
+
+    def test_is_promised_of_every_share(self):
+        for shares, promised in ((("99.00", "100.00", "99.00"), True), (("98.99", "99.90", "100.00"), False)):
+            row = f"| load | 4000 | 1 | {' | '.join(f'{share} %' for share in shares)} |"
+            with (
+                self.subTest(shares),
+                patch.object(queue_order, "QUEUE_LOADS", {"one": ""}),
+                patch.object(queue_order, "recorded"),
+                patch.object(queue_order, "compared", return_value=row),
+                contextlib.nullcontext() if promised else self.assertRaisesRegex(LabFailure, "less than 99 % in order"),
+            ):
+                queue_order.order_of_queues(KERNEL, "kyber")
 
 
 class Waits(unittest.TestCase):

@@ -287,6 +287,52 @@ impl BlockLayer {
         self.run(now)
     }
 
+    /// Follows a run of one hardware queue, for hosts that know when each is run, as recordings tell it;
+    /// [`Self::dispatch`] runs all that are due in a circle. At the beginning of a run, `asks` is false, and what the
+    /// scheduler gave before is sent, a request with each call. With `asks` the scheduler is asked once, if the run has
+    /// come to that and goes on ([`Self::is_run`]). A scheduler that knows one queue alone is asked anyway.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such hardware queue.
+    pub fn run_queue(&mut self, now: Ns, queue: u32, asks: bool) -> Option<Dispatched> {
+        let Some(mut hardware) = self.hardware.take() else {
+            return if let Decision::Dispatch(sent) = self.dispatch(now) { Some(sent) } else { None };
+        };
+        assert!(queue < hardware.count(), "there are {} hardware queues", hardware.count());
+        hardware.turn_to(queue, asks);
+        let id = match hardware.step(now) {
+            Step::Send(id) => Some(self.leave_queue(now, id)),
+            Step::Nothing => {
+                hardware.end();
+                None
+            }
+            Step::Ask if asks => match self.ask(now, &mut hardware) {
+                Ok(id) => Some(id),
+                Err(goes_on) => {
+                    if !goes_on {
+                        hardware.end();
+                    }
+                    None
+                }
+            },
+            Step::Ask => None,
+        };
+        self.hardware = Some(hardware);
+        id.map(|id| self.send_of_queue(now, id))
+    }
+
+    /// Number of requests that the scheduler has and can give.
+    pub fn with_scheduler(&self) -> u32 {
+        let taken = |hardware: &Box<HardwareQueues>| hardware.counts().map(|(.., taken)| taken as u32).sum();
+        self.queued - self.hardware.as_ref().map_or(0, taken)
+    }
+
+    /// True if the run of a hardware queue has begun and not ended.
+    pub fn is_run(&self, queue: u32) -> bool {
+        self.hardware.as_ref().is_some_and(|hardware| hardware.is_run(queue))
+    }
+
     /// Asks for the next request of those that the scheduler has.
     #[inline]
     fn run(&mut self, now: Ns) -> Decision {
@@ -328,16 +374,21 @@ impl BlockLayer {
     fn run_hardware_queues(&mut self, now: Ns) -> Decision {
         let Some(mut hardware) = self.hardware.take() else { return Decision::Idle };
         let sent = self.next_of_queues(now, &mut hardware);
-        let decision = match sent {
-            Some(id) => {
-                hardware.sent(self.requests[id].task);
-                Decision::Dispatch(self.send(now, id))
-            }
-            None if hardware.wakes_ns() == Ns::MAX => Decision::Idle,
-            None => Decision::NotBefore(hardware.wakes_ns()),
-        };
+        let wakes_ns = hardware.wakes_ns();
         self.hardware = Some(hardware);
-        decision
+        match sent {
+            Some(id) => Decision::Dispatch(self.send_of_queue(now, id)),
+            None if wakes_ns == Ns::MAX => Decision::Idle,
+            None => Decision::NotBefore(wakes_ns),
+        }
+    }
+
+    fn send_of_queue(&mut self, now: Ns, id: RequestId) -> Dispatched {
+        let task = self.requests[id].task;
+        if let Some(hardware) = &mut self.hardware {
+            hardware.sent(task);
+        }
+        self.send(now, id)
     }
 
     fn next_of_queues(&mut self, now: Ns, hardware: &mut HardwareQueues) -> Option<RequestId> {
@@ -349,20 +400,9 @@ impl BlockLayer {
             let goes_on = match hardware.step(now) {
                 Step::Send(id) => return Some(self.leave_queue(now, id)),
                 Step::Nothing => false,
-                Step::Ask => match self.scheduler.dispatch_for(now, &self.requests, hardware.turn()) {
-                    Choice::Request(id) => {
-                        let task = self.requests[id].task;
-                        self.leave_scheduler(id);
-                        if hardware.takes(task) {
-                            return Some(self.leave_queue(now, id));
-                        }
-                        self.requests.take(id);
-                        hardware.keep(task, id)
-                    }
-                    nothing => {
-                        hardware.gave_nothing(nothing);
-                        false
-                    }
+                Step::Ask => match self.ask(now, hardware) {
+                    Ok(id) => return Some(id),
+                    Err(goes_on) => goes_on,
                 },
             };
             if !goes_on {
@@ -371,6 +411,24 @@ impl BlockLayer {
             }
         }
         None
+    }
+
+    /// Asks the scheduler for the hardware queue that is run. Returns a request to be sent, or whether the run goes on
+    /// without one.
+    fn ask(&mut self, now: Ns, hardware: &mut HardwareQueues) -> Result<RequestId, bool> {
+        match self.scheduler.dispatch_for(now, &self.requests, hardware.turn()) {
+            Choice::Request(id) => {
+                let task = self.requests[id].task;
+                self.leave_scheduler(id);
+                if hardware.takes(task) {
+                    return Ok(self.leave_queue(now, id));
+                }
+                self.requests.take(id);
+                let taken = hardware.counts().map(|(.., taken)| taken as u32).sum::<u32>();
+                Err(hardware.keep(task, id, self.queued > taken + 1))
+            }
+            nothing => Err(hardware.gave_nothing(nothing)),
+        }
     }
 
     #[cold]

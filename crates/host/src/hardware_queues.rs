@@ -19,15 +19,50 @@ struct HardwareQueue {
     in_flight: u32,
     /// Requests that the scheduler gave and that found no tag of the device, in order.
     taken: VecDeque<RequestId>,
-    /// True if it is to be run: a request was submitted to it, or one of its own completed.
+    /// True if it is to be run: a request was submitted to it, or one of its own completed that was waited for.
     is_due: bool,
+    /// True if a request waits for one of its tags of the device, so that a completion runs it.
+    is_awaited: bool,
+    /// How often requests found no tag of the device of late: an average that goes to 0 while they find one.
+    busy: u32,
+    /// Requests of it that the scheduler gave in the present batch, and that are sent.
+    given: u32,
+    /// Where its run is.
+    phase: Phase,
     /// When it is to be run although nothing happens, because the scheduler has work and gave nothing; `Ns::MAX` for
     /// never.
     wakes_ns: Ns,
 }
 
 impl HardwareQueue {
-    const EMPTY: Self = Self { held: 0, in_flight: 0, taken: VecDeque::new(), is_due: false, wakes_ns: Ns::MAX };
+    const EMPTY: Self = Self {
+        held: 0,
+        in_flight: 0,
+        taken: VecDeque::new(),
+        is_due: false,
+        is_awaited: false,
+        busy: 0,
+        given: 0,
+        phase: Phase::Before,
+        wakes_ns: Ns::MAX,
+    };
+
+    /// Follows an attempt to send requests of it; `is_left` if one found no tag.
+    fn tried(&mut self, is_left: bool) {
+        self.busy = (self.busy * 7 + if is_left { 16 } else { 0 }) / 8;
+        self.is_awaited |= is_left;
+    }
+}
+
+/// Where the run of a hardware queue is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Phase {
+    /// It has not begun.
+    Before,
+    /// It sends what the scheduler gave before.
+    Taken,
+    /// It asks the scheduler.
+    Asks,
 }
 
 /// What a hardware queue can do next.
@@ -50,15 +85,12 @@ pub(crate) struct HardwareQueues {
     queues: Vec<HardwareQueue>,
     /// The queue that is run.
     turn: u32,
-    /// True if the run has sent a request that the scheduler gave since it last was given one without a tag.
-    has_sent: bool,
 }
 
 flashloom_units::state! {
     HardwareQueues {
         array queues;
         below turn [map.queues()];
-        value has_sent;
         fixed map, serves, queue_depth;
     }
 }
@@ -67,7 +99,7 @@ impl HardwareQueues {
     /// Makes empty queues for a scheduler that serves several.
     pub fn new(map: QueueMap, serves: Serves, queue_depth: u32) -> Self {
         let queues = vec![HardwareQueue::EMPTY; map.queues() as usize];
-        Self { map, serves, queue_depth, queues, turn: 0, has_sent: false }
+        Self { map, serves, queue_depth, queues, turn: 0 }
     }
 
     /// The queue that a task submits to.
@@ -115,26 +147,43 @@ impl HardwareQueues {
         self.of(task).in_flight += 1;
     }
 
-    /// Follows a request that leaves the device. Its queue is run, and what waits for something that only a completion
-    /// can bring. A flush has no tag of the block layer.
+    /// Follows a request that leaves the device. Its queue is run if its tag was waited for, and so is what waits for
+    /// something that only a completion can bring. A flush has no tag of the block layer.
     pub fn returned(&mut self, task: u32, frees_a_tag: bool) {
         let queue = self.of(task);
         queue.in_flight -= 1;
         queue.held -= u32::from(frees_a_tag);
-        queue.is_due = true;
+        queue.is_due |= std::mem::take(&mut queue.is_awaited);
         self.queues.iter_mut().for_each(|queue| queue.is_due |= queue.wakes_ns < Ns::MAX);
     }
 
-    /// What a queue can do at `now`. The scheduler is not asked while a request that it gave waits.
+    /// What the queue that is run can do at `now`; nothing, if it is not to be run or cannot go on.
     pub fn step(&mut self, now: Ns) -> Step {
         let queue = &mut self.queues[self.turn as usize];
-        if !queue.taken.is_empty() {
-            let is_open = queue.in_flight < self.queue_depth;
-            queue.is_due &= is_open;
-            let first = if is_open { queue.taken.pop_front() } else { None };
-            return first.map_or(Step::Nothing, Step::Send);
+        if queue.phase == Phase::Before {
+            let wakes = queue.wakes_ns <= now;
+            if !std::mem::take(&mut queue.is_due) && !wakes {
+                return Step::Nothing;
+            }
+            if wakes {
+                queue.wakes_ns = Ns::MAX;
+            }
+            queue.is_awaited |= !queue.taken.is_empty();
+            queue.phase = if queue.taken.is_empty() { Phase::Asks } else { Phase::Taken };
         }
-        if queue.is_due || queue.wakes_ns <= now { Step::Ask } else { Step::Nothing }
+        if queue.phase == Phase::Taken {
+            let is_open = queue.in_flight < self.queue_depth;
+            if is_open && let Some(first) = queue.taken.pop_front() {
+                return Step::Send(first);
+            }
+            let is_left = !queue.taken.is_empty();
+            queue.tried(is_left);
+            if is_left {
+                return Step::Nothing;
+            }
+            queue.phase = Phase::Asks;
+        }
+        Step::Ask
     }
 
     /// The queue that is run.
@@ -142,30 +191,81 @@ impl HardwareQueues {
         self.turn
     }
 
-    /// Ends the run of a queue, and begins that of the next.
+    /// Turns to a queue that is run now: to ask the scheduler in its run, or else to send what it was given before,
+    /// which begins another run if it had come to asking.
+    pub fn turn_to(&mut self, queue: u32, asks: bool) {
+        self.turn = queue;
+        let queue = &mut self.queues[queue as usize];
+        if asks {
+            queue.phase = Phase::Asks;
+        } else if queue.phase != Phase::Taken {
+            queue.phase = Phase::Before;
+            queue.is_due = true;
+        }
+    }
+
+    /// True if the run of a queue has begun and not ended.
+    pub fn is_run(&self, queue: u32) -> bool {
+        self.queues[queue as usize].phase != Phase::Before
+    }
+
+    /// Ends the run of the queue.
+    pub fn end(&mut self) {
+        self.queues[self.turn as usize].phase = Phase::Before;
+    }
+
+    /// Ends the run of the queue, and turns to the next.
     pub fn pass(&mut self) {
+        self.end();
         self.turn = (self.turn + 1) % self.map.queues();
-        self.has_sent = false;
     }
 
-    /// True if the device takes a request that the scheduler gave, which is then sent.
+    /// True if the device takes a request that the scheduler gave, which is then sent. A queue that was busy asks for
+    /// one at a time.
     pub fn takes(&mut self, task: u32) -> bool {
-        self.has_sent |= self.has_room(task);
-        self.has_room(task)
+        let takes = self.has_room(task);
+        if takes {
+            self.of(task).given += 1;
+            if self.queues[self.turn as usize].busy > 0 {
+                self.end_batch(None);
+            }
+        }
+        takes
     }
 
-    /// Keeps a request that the scheduler gave and that finds no tag of the device. Returns true if the queue that is
-    /// run goes on: it has sent something, and can send more.
-    pub fn keep(&mut self, task: u32, id: RequestId) -> bool {
+    /// Keeps a request that the scheduler gave and that finds no tag of the device, which ends the batch. Returns true
+    /// if the queue that is run goes on: all that another queue was given went, and this one has nothing left.
+    pub fn keep(&mut self, task: u32, id: RequestId, has_work: bool) -> bool {
         let at = self.map.queue_of(task);
         self.queues[at as usize].taken.push_back(id);
-        let goes_on = std::mem::take(&mut self.has_sent) && at != self.turn;
-        self.queues[self.turn as usize].is_due = goes_on;
-        goes_on
+        let has_sent = self.end_batch(Some(at));
+        if has_sent && at == self.turn && has_work {
+            // It is run once more for what is left, in vain.
+            self.queues[at as usize].tried(true);
+        }
+        has_sent && at != self.turn
     }
 
-    /// Follows a scheduler that gave nothing. One that serves all queues together would give none to another either.
-    pub fn gave_nothing(&mut self, choice: Choice) {
+    /// Ends a batch of requests that the scheduler gave, of which one may be left at its queue. Returns true if all of
+    /// another queue's were sent.
+    fn end_batch(&mut self, left: Option<u32>) -> bool {
+        let mut has_sent = false;
+        for (at, queue) in self.queues.iter_mut().enumerate() {
+            let is_left = left == Some(at as u32);
+            if std::mem::take(&mut queue.given) > 0 || is_left {
+                queue.tried(is_left);
+                has_sent |= !is_left;
+            }
+        }
+        has_sent
+    }
+
+    /// Follows a scheduler that gave nothing. Returns true if it is asked once more, as it gave something before. One
+    /// that serves all queues together would give none to another either.
+    pub fn gave_nothing(&mut self, choice: Choice) -> bool {
+        if self.end_batch(None) {
+            return true;
+        }
         let (turn, serves) = (self.turn as usize, self.serves);
         for (at, queue) in self.queues.iter_mut().enumerate() {
             if at == turn || (serves == Serves::Any && queue.taken.is_empty()) {
@@ -176,6 +276,7 @@ impl HardwareQueues {
         if let Choice::NotBefore(time) = choice {
             self.queues[turn].wakes_ns = time;
         }
+        false
     }
 
     /// When a queue is to be run although nothing happens; `Ns::MAX` for never.

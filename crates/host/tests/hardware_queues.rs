@@ -117,6 +117,61 @@ fn requests_of_a_full_hardware_queue_stand_before_others_of_mq_deadline_and_not_
 }
 
 #[test]
+fn a_run_goes_on_if_all_that_another_queue_was_given_went() {
+    let three = HostParams { processors: 3, hardware_queues: 3, ..two_queues(1) };
+    let mut host = Host::new("mq-deadline", &three);
+    host.reads(0, [100, 600]);
+    host.reads(1, [200, 300]);
+    host.reads(2, [400, 500]);
+    // Queue 0 is given 100, 200, and 300 that finds no tag. As all of its own went, it is given 400, and 500 that finds
+    // none: all that it was given since is of one queue, of which something is left.
+    assert_eq!(host.send(), [100, 200, 400]);
+    // Nobody waits for the tag of queue 0, so that its completion runs nothing; queue 1 is given 600, which it sends.
+    host.finish(100);
+    assert!(host.send().is_empty());
+    host.finish(200);
+    assert_eq!(host.send(), [300, 600]);
+}
+
+#[test]
+fn a_queue_that_found_no_tag_of_late_is_given_one_request_at_a_time() {
+    for (is_busy, second) in [(true, 750), (false, 800)] {
+        let mut host = Host::new("mq-deadline", &two_queues(1));
+        host.reads(0, if is_busy { vec![100, 200] } else { vec![100] });
+        assert_eq!(host.send(), [100]);
+        host.finish(100);
+        if is_busy {
+            assert_eq!(host.send(), [200]);
+            host.finish(200);
+        }
+        host.reads(0, [500]);
+        host.reads(1, [600, 700, 800]);
+        // Given 500 alone, and then 600, and 700 that is left, the run ends; given all three it goes on with 800.
+        assert_eq!(host.send(), [500, 600]);
+        host.reads(1, [750]);
+        for (first, next) in [(600, 700), (700, second)] {
+            assert!(host.send().is_empty());
+            host.finish(first);
+            assert_eq!(host.send(), [next]);
+        }
+    }
+}
+
+#[test]
+fn runs_can_be_followed_one_by_one() {
+    let mut host = Host::new("mq-deadline", &two_queues(1));
+    host.reads(0, [100, 300]);
+    host.reads(1, [200]);
+    let mut run = |queue, asks| host.layer.run_queue(0, queue, asks).map(|sent| sent.lba);
+    assert_eq!(run(1, false), None, "nothing was given to it before");
+    assert_eq!(run(1, true), Some(100), "the first of all");
+    assert_eq!(run(1, true), Some(200));
+    assert_eq!(run(1, true), None, "300 finds no tag, and the run goes on, as queue 1 has all of its own");
+    assert!(host.layer.is_run(1) && !host.layer.is_run(0));
+    assert_eq!((host.layer.queued(), host.layer.with_scheduler()), (1, 0));
+}
+
+#[test]
 fn mq_deadline_merges_requests_of_different_hardware_queues_and_kyber_those_of_one_processor() {
     let mut host = Host::new("mq-deadline", &two_queues(4));
     host.reads(0, [100]);

@@ -16,6 +16,10 @@ pub enum Kind {
     Issued,
     /// Completed by the device.
     Completed,
+    /// The run of a hardware queue begins, that of the processor; there is no request.
+    Run,
+    /// The scheduler is asked in such a run; there is no request.
+    Asked,
 }
 
 /// An event of a recording.
@@ -27,32 +31,37 @@ pub struct Event {
     pub kind: Kind,
     /// The request at that time: parts are queued one by one, and issued as one request after merging.
     pub request: Issued,
+    /// The processor that it happened on.
+    pub processor: u32,
 }
 
 impl Event {
     fn parse(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split(' ').collect();
-        let [time, kind, direction, sector, sectors] = words[..] else { return None };
+        let [time, kind, direction, sector, sectors, processor] = words[..] else { return None };
         let kind = match kind {
             "Q" => Kind::Queued,
             "D" => Kind::Issued,
             "C" => Kind::Completed,
+            "run" => Kind::Run,
+            "ask" => Kind::Asked,
             _ => return None,
         };
         if !matches!(direction, "R" | "W") {
             return None;
         }
         let request = (direction == "R", sector.parse().ok()?, sectors.parse().ok()?);
-        Some(Self { time_ns: time.parse().ok()?, kind, request })
+        Some(Self { time_ns: time.parse().ok()?, kind, request, processor: processor.parse().ok()? })
     }
 }
 
-/// Parses events, one per line: time in nanoseconds, `Q` (queued), `D` (issued) or `C` (completed), `R` or `W`, first
-/// sector, sectors. Any other line is an error, and so is a recording in which nothing was issued.
+/// Parses events, one per line: time in nanoseconds, `Q` (queued), `D` (issued), `C` (completed), `run` or `ask`, `R` or
+/// `W`, first sector, sectors, processor; the last two have no sectors. Any other line is an error, and so is a recording in which nothing was issued.
 pub fn events(text: &str) -> Result<Vec<Event>, String> {
     let mut events = Vec::new();
     for (number, line) in text.lines().enumerate() {
-        let wrong = || format!("line {}: expected TIME Q|D|C R|W SECTOR SECTORS, found `{line}`", number + 1);
+        let wrong =
+            || format!("line {}: expected TIME Q|D|C|run|ask R|W SECTOR SECTORS PROCESSOR, found `{line}`", number + 1);
         events.push(Event::parse(line).ok_or_else(wrong)?);
     }
     if issued(&events).is_empty() {
@@ -72,14 +81,21 @@ pub fn request((read, lba, sectors): Issued, arrival_ns: Ns) -> Request {
     Request::new(op, lba, sectors).arriving_at(arrival_ns)
 }
 
-/// A block layer with that scheduler at its defaults, as Linux of that series has it, for a device of that queue depth.
-pub fn block_layer(scheduler: &str, linux: &str, queue_depth: u32, events: &[Event]) -> Result<BlockLayer, String> {
+/// A block layer with that scheduler at its defaults, as Linux of that series has it, for a device of that queue depth
+/// and number of hardware queues, each of which has a processor.
+pub fn block_layer(
+    scheduler: &str,
+    linux: &str,
+    (queues, queue_depth): (u32, u32),
+    events: &[Event],
+) -> Result<BlockLayer, String> {
     let names = Linux::CHOICES.iter().map(|choice| choice.name);
     let Some(version) = [Linux::V6_1, Linux::V6_12].into_iter().find(|version| version.name() == linux) else {
         return Err(format!("there is no Linux `{linux}`; expected one of {}", names.collect::<Vec<_>>().join(", ")));
     };
     // Room for every request that was queued at once, and merges up to null_blk's largest request.
-    let host = HostParams { nr_requests: 4_096, queue_depth, linux: version, ..HostParams::defaults() };
+    let (linux, nr_requests, processors, hardware_queues) = (version, 4_096, queues, queues);
+    let host = HostParams { nr_requests, queue_depth, linux, processors, hardware_queues, ..HostParams::defaults() };
     let end = events.iter().map(|event| event.request.1 + u64::from(event.request.2)).max().unwrap_or(1);
     let setup = BlockLayer::setup(&host, end);
     let chosen = scheduler::builtin().choose(scheduler, &[]).map_err(|refusal| refusal.to_string())?;
@@ -116,18 +132,18 @@ mod tests {
 
     #[test]
     fn what_is_no_event_is_refused_with_its_line() {
-        for line in ["", "1 Q R 8", "1 Q X 8 8", "1 M R 8 8", "x Q R 8 8", "1 Q R 8 8 8"] {
-            let message = events(&format!("0 Q R 0 8\n{line}\n")).expect_err("the line is refused");
+        for line in ["", "1 Q R 8 8", "1 Q X 8 8 0", "1 M R 8 8 0", "x Q R 8 8 0", "1 Q R 8 8 0 0"] {
+            let message = events(&format!("0 Q R 0 8 0\n{line}\n")).expect_err("the line is refused");
             assert!(message.starts_with("line 2: ") && message.contains(&format!("`{line}`")), "{message}");
         }
-        assert_eq!(events("0 Q R 0 8\n").expect_err("nothing to compare"), "nothing was issued");
+        assert_eq!(events("0 Q R 0 8 0\n").expect_err("nothing to compare"), "nothing was issued");
     }
 
     #[test]
     fn there_is_no_block_layer_with_an_unknown_scheduler() {
-        let error = block_layer("banana", "6.12", 1, &[]).err().expect("there is none of that name");
+        let error = block_layer("banana", "6.12", (1, 1), &[]).err().expect("there is none of that name");
         assert!(error.starts_with("nothing in schedulers is named `banana`; expected one of noop, "), "{error}");
-        let error = block_layer("none", "2.6.32", 1, &[]).err().expect("it is not that old");
+        let error = block_layer("none", "2.6.32", (1, 1), &[]).err().expect("it is not that old");
         assert_eq!(error, "there is no Linux `2.6.32`; expected one of 6.1, 6.12");
     }
 }

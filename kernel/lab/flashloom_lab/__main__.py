@@ -14,6 +14,7 @@ from .floods import floods
 from .host import LabError, LabFailure, LabUnsupported, require
 from .kernels import SERIES, kernel, newest, oldest
 from .order import SIMULATED, order
+from .queue_order import GIVE, QUEUES, order_of_queues
 from .record import Recording, check_job, check_null_blk, record
 
 
@@ -68,6 +69,7 @@ def parser() -> argparse.ArgumentParser:
 
     sequence = commands.add_parser("order", help="hold a scheduler of the simulator against the real one")
     sequence.add_argument("scheduler", choices=SIMULATED, metavar="SCHEDULER", help=" or ".join(SIMULATED))
+    sequence.add_argument("--queues", action="store_true", help=f"on {QUEUES} hardware queues, each one's order")
     sequence.add_argument("--kernel", choices=SERIES, default=SERIES[-1], help="the series (default: %(default)s)")
     return top
 
@@ -130,8 +132,10 @@ def run_record(options) -> None:
 
 def run_order(options) -> None:
     """The command `order`."""
+    if options.queues and options.scheduler not in GIVE:
+        raise LabError(f"the simulator's {options.scheduler} has one queue: give no --queues")
     require()
-    print(order(kernel(options.kernel), options.scheduler))
+    print((order_of_queues if options.queues else order)(kernel(options.kernel), options.scheduler))
 
 
 def run_blktests(options) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from .host import KERNEL_DIR, LAB, LabError, LabFailure, run
 from .kernels import Kernel
-from .order import JOB, OUTSTANDING, events
+from .order import COUNT, JOB, OUTSTANDING, events
 from .record import Recording, record
 
 SCHEDULERS = ("none", "mq-deadline", "kyber", "bfq", "pardispatcher")
@@ -105,7 +105,7 @@ def simulate(simulator: Path, experiment: Path, keys: dict[str, str]) -> Account
 
 def check(load: str, scheduler: str, recording: Path, real: Account) -> None:
     """Raises if the drive did not get what the kernel issued."""
-    issued = sum(event == "D" for _, event, *_ in events(recording))
+    issued = len(events(recording, "D"))
     if issued != real.requests:
         raise LabFailure(f"{load}, {scheduler}: the kernel issued {issued} requests, the drive got {real.requests}")
 
@@ -114,7 +114,7 @@ def rows(target: Kernel, simulator: Path, experiment: Path, scheduler: str, load
     """Both rows of a scheduler under a load."""
     with tempfile.TemporaryDirectory() as directory:
         job = Path(directory) / "job.fio"
-        job.write_text(JOB.format(load=LOADS[load], outstanding=OUTSTANDING))
+        job.write_text(JOB.format(load=LOADS[load], outstanding=OUTSTANDING, count=COUNT))
         recorded = record(target, Recording(job, scheduler, DEVICE, exact=True), Path(directory) / "recording")
         name = str(Path(directory) / "recording.blktrace")
         real = simulate(simulator, experiment, settings(name, None, target.series))

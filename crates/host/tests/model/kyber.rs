@@ -151,6 +151,8 @@ struct Queue {
     domain: usize,
     batch: u32,
     is_due: bool,
+    /// Whether a request waits for its tags, so that a completion runs it.
+    is_awaited: bool,
     wakes_ns: Option<Ns>,
 }
 
@@ -418,6 +420,7 @@ impl Kyber {
         if let Some(at) = kept {
             let is_open = self.has_room(self.items[at].task);
             self.queues[turn].is_due &= is_open;
+            self.queues[turn].is_awaited = true;
             return is_open.then_some(Some(at));
         }
         if !self.queues[turn].is_due && self.queues[turn].wakes_ns.is_none_or(|at| at > now) {
@@ -429,7 +432,7 @@ impl Kyber {
                 // It is of this queue, which therefore stops.
                 self.items[at].place = Place::Kept;
                 self.items[at].order = self.next_order();
-                self.queues[turn].is_due = false;
+                (self.queues[turn].is_due, self.queues[turn].is_awaited) = (false, true);
                 None
             }
             Err(wakes_ns) => {
@@ -444,7 +447,8 @@ impl Kyber {
         let at = self.items.iter().position(|item| item.place == Place::Device && item.cookies == cookies);
         let at = at.expect("the device holds it");
         let queue = self.queue(self.items[at].task);
-        self.queues[queue].is_due = true;
+        let queue = &mut self.queues[queue];
+        queue.is_due |= std::mem::take(&mut queue.is_awaited);
         self.queues.iter_mut().for_each(|queue| queue.is_due |= queue.wakes_ns.is_some());
         at
     }

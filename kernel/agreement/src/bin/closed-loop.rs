@@ -38,10 +38,10 @@ impl Run {
 fn recorded(events: &[Event]) -> Result<Run, String> {
     let mut outstanding: Vec<(Issued, Ns)> = Vec::new();
     let mut run = Run { served: 0, latency_ns: 0, duration_ns: 0, issued: issued(events) };
-    for &Event { time_ns, kind, request } in events {
+    for &Event { time_ns, kind, request, .. } in events {
         match kind {
             Kind::Queued => outstanding.push((request, time_ns)),
-            Kind::Issued => {}
+            Kind::Issued | Kind::Run | Kind::Asked => {}
             Kind::Completed => {
                 let (read, lba, sectors) = request;
                 let mut left = sectors;
@@ -104,7 +104,7 @@ fn compare(scheduler: &str, linux: &str, depth: usize, service_ns: Ns, text: &st
     let recorded = recorded(&events)?;
     let queued = events.iter().filter(|event| event.kind == Kind::Queued);
     let requests: Vec<Issued> = queued.map(|event| event.request).collect();
-    let simulated = simulated(block_layer(scheduler, linux, 2, &events)?, &requests, depth, service_ns);
+    let simulated = simulated(block_layer(scheduler, linux, (1, 2), &events)?, &requests, depth, service_ns);
     let same_order = in_order(&recorded.issued, &simulated.issued);
     let share = 100.0 * f64::from(same_order) / recorded.issued.len().max(simulated.issued.len()) as f64;
     Ok(format!("{} | {} | {share:.2} %", recorded.figures(), simulated.figures()))
@@ -142,9 +142,9 @@ mod tests {
     use super::*;
 
     /// Four reads of 1 ms by a process that keeps two outstanding.
-    const LINES: &str = "0 Q R 300 8\n0 D R 300 8\n0 Q R 100 8\n1000000 C R 300 8\n1000000 D R 100 8\n\
-        1000000 Q R 200 8\n2000000 C R 100 8\n2000000 D R 200 8\n2000000 Q R 50 8\n\
-        3000000 C R 200 8\n3000000 D R 50 8\n4000000 C R 50 8\n";
+    const LINES: &str = "0 Q R 300 8 0\n0 D R 300 8 0\n0 Q R 100 8 0\n1000000 C R 300 8 0\n1000000 D R 100 8 0\n\
+        1000000 Q R 200 8 0\n2000000 C R 100 8 0\n2000000 D R 200 8 0\n2000000 Q R 50 8 0\n\
+        3000000 C R 200 8 0\n3000000 D R 50 8 0\n4000000 C R 50 8 0\n";
 
     #[test]
     fn the_loop_gives_in_the_simulator_what_it_gave_on_an_ideal_device() {
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_merged_request_completes_all_of_its_parts() {
-        let lines = "0 Q W 0 8\n0 Q W 8 8\n0 D W 0 16\n1000 C W 0 16\n";
+        let lines = "0 Q W 0 8 0\n0 Q W 8 8 0\n0 D W 0 16 0\n1000 C W 0 16 0\n";
         let run = recorded(&events(lines).expect("they are events")).expect("all completes");
         assert_eq!(run, Run { served: 2, latency_ns: 2000, duration_ns: 1000, issued: vec![(false, 0, 16)] });
     }
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_recording_that_breaks_off_is_refused() {
         let broken = |lines| compare("noop", "6.12", 1, 1, lines).expect_err("it breaks off");
-        assert_eq!(broken("0 Q R 0 8\n0 D R 0 8\n"), "nothing has completed");
-        assert_eq!(broken("0 Q R 0 8\n0 Q R 8 8\n0 D R 0 8\n9 C R 0 8\n"), "1 requests have not completed");
+        assert_eq!(broken("0 Q R 0 8 0\n0 D R 0 8 0\n"), "nothing has completed");
+        assert_eq!(broken("0 Q R 0 8 0\n0 Q R 8 8 0\n0 D R 0 8 0\n9 C R 0 8 0\n"), "1 requests have not completed");
     }
 }
