@@ -6,4 +6,5 @@
 mod clients;
 mod control;
 mod long;
+mod page;
 mod service;
