@@ -31,8 +31,8 @@ pub(crate) struct Job {
 pub(crate) struct Window {
     pub(crate) reads: Latency,
     pub(crate) writes: Latency,
-    /// The slowest of all requests; of equally slow ones the first.
-    pub(crate) slowest: Option<Served>,
+    /// The slowest read, and the slowest of the other requests; of equally slow ones the first.
+    pub(crate) slowest: [Option<Served>; 2],
     pub(crate) jobs: ByOrigin,
 }
 
@@ -102,8 +102,9 @@ impl Window {
             Op::Write => self.writes.record(latency_ns),
             Op::Discard | Op::Flush => {}
         }
-        if self.slowest.is_none_or(|slowest| slowest.latency_ns() < latency_ns) {
-            self.slowest = Some(*served);
+        let slowest = &mut self.slowest[usize::from(served.request.op != Op::Read)];
+        if slowest.is_none_or(|slowest| slowest.latency_ns() < latency_ns) {
+            *slowest = Some(*served);
         }
     }
 }

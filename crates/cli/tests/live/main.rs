@@ -8,3 +8,4 @@ mod control;
 mod long;
 mod page;
 mod service;
+mod tutorial;

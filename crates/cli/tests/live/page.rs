@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::service::{DRIVE, Service, flashloom};
 
 /// An address that is free.
-fn address() -> SocketAddr {
+pub fn address() -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there are ports");
     listener.local_addr().expect("it is bound")
 }
@@ -26,7 +26,8 @@ fn ask(address: SocketAddr, path: &str, fields: &str) -> String {
     answer
 }
 
-fn live(address: SocketAddr, since: usize) -> Value {
+/// What the page is given, with the samples after the first `since`.
+pub fn live(address: SocketAddr, since: usize) -> Value {
     let answer = ask(address, &format!("/live.json?since={since}"), "");
     let (head, content) = answer.split_once("\r\n\r\n").expect("an answer has a head");
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");

@@ -13,7 +13,7 @@ const ORIGINS = {
 };
 const known = (names, name) => names[name] ?? name;
 const sum = (numbers) => numbers.reduce((all, number) => all + number, 0);
-const MOST_SLOW = 10;
+const MOST_SLOW = 5;
 const MOST_JOBS = 10;
 
 const say = (id, text) => {
@@ -224,8 +224,10 @@ function showJobs({ busy, origins }, samples) {
 }
 
 function showSlowest(_, samples) {
-  const slow = samples.map(({ slowest }) => slowest).filter((one) => one !== null)
-    .sort((a, b) => b.latency_ns - a.latency_ns).slice(0, MOST_SLOW);
+  const all = samples.flatMap(({ slowest }) => slowest).sort((a, b) => b.latency_ns - a.latency_ns);
+  // Reads wait for dies, writes for the buffer: of each the slowest.
+  const of = (isRead) => all.filter(({ op }) => (op === "read") === isRead).slice(0, MOST_SLOW);
+  const slow = [...of(true), ...of(false)];
   const seen = new Set();
   const rows = slow.map(({ op, lba, sectors, arrival_ns, latency_ns, is_done, parts_ns, last }) => {
     const parts = Object.keys(CAUSES).filter((cause) => parts_ns[cause]).map((cause) => [cause, parts_ns[cause]]);
@@ -249,6 +251,6 @@ function showSlowest(_, samples) {
   element("slowest-legend").replaceChildren();
   legend("slowest-legend", CAUSES, seen);
   say("slowest-summary", slow.length
-    ? "The slowest request of each picture, of those on the axis above; the time of each by what it waited for."
+    ? "The slowest reads and others on the axis above, at most one of each picture; their time by what they waited for."
     : "None has ended on the axis above.");
 }

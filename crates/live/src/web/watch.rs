@@ -161,7 +161,7 @@ struct SampleJson {
     erases: u64,
     free_blocks: u64,
     jobs: ByOrigin,
-    slowest: Option<Value>,
+    slowest: Vec<Value>,
 }
 
 #[derive(Serialize)]
@@ -195,7 +195,7 @@ fn sample_json(before: &Before, now: &Sample, window: &Window, geometry: &Geomet
         erases: now.erases - old.erases,
         free_blocks: now.free_blocks,
         jobs: window.jobs,
-        slowest: window.slowest.as_ref().map(|served| served_json(served, geometry)),
+        slowest: window.slowest.iter().flatten().map(|served| served_json(served, geometry)).collect(),
     };
     serde_json::to_string(&sample).expect("it has text keys and finite numbers")
 }
