@@ -21,7 +21,7 @@ const time = (ns) => scaled(ns, TIMES);
 const rate = (value) => scaled(value, RATES);
 const size = (value) => scaled(value, [["B", 1], ["KiB", 1024], ["MiB", 2 ** 20], ["GiB", 2 ** 30], ["TiB", 2 ** 40]]);
 const count = (value) => Math.round(value).toLocaleString("en");
-const share = (part, whole) => (whole > 0 ? digits(100 * part / whole) : "0") + " %";
+const share = (part, whole) => (whole > 0 ? Number((100 * part / whole).toFixed(1)) : 0) + " %";
 
 /** An element of a picture. */
 function drawn(kind, attributes, text) {
