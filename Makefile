@@ -258,11 +258,11 @@ acceptance-policies: test-policies ## Runs the kernel's own schedulers on record
 	cd kernel/policies && FLASHLOOM_TRACES=$(abspath $(TRACES)) $(POLICIES) test --locked --release --features program \
 	  --test recordings -- --ignored --nocapture
 
-# It needs Chromium and npm, and what requirements.txt lists, so that it is no part of `test`. With SCREENSHOTS=1 it
+# It needs Chromium, npm, nbdkit and what requirements.txt lists, so that it is no part of `test`. With SCREENSHOTS=1 it
 # takes those of docs/report.md anew.
 REPORT_TESTS := target/report-tests
-test-report: $(REPORT_TESTS)/done ## Opens reports and traces in a browser, without a network.
-	cargo build --locked --release
+test-report: $(REPORT_TESTS)/done ## Opens reports, traces and a live drive in a browser, without a network.
+	cargo build --locked --release -p flashloom-cli -p flashloom-nbdkit
 	cd crates/report/tests/browser && FLASHLOOM_CACHE= PYTHONDONTWRITEBYTECODE=1 SCREENSHOTS=$(SCREENSHOTS) \
 	  FLASHLOOM=$(or $(FLASHLOOM),$(abspath target/release/flashloom)) \
 	  $(abspath $(REPORT_TESTS))/bin/python -m unittest -v

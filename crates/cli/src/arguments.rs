@@ -151,6 +151,9 @@ pub struct ServeArguments {
     /// or end.
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
+    /// Show the drive on a page at an address of this machine alone, such as 127.0.0.1:8080.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub web: Option<SocketAddr>,
     /// Set a key to another value than in the file, such as ftl.mapping=fast.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,

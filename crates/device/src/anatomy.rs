@@ -109,9 +109,10 @@ struct Returned {
     last: Option<LastOperation>,
 }
 
-/// Follows every request and attributes its time.
+/// Follows every request and attributes its time, from the events of an engine that begins at rest. It is part of an
+/// engine that keeps it ([`Engine::keep_anatomy`](crate::Engine::keep_anatomy)), or follows one from outside.
 #[derive(Debug)]
-pub(crate) struct Anatomy {
+pub struct Anatomy {
     host: Host,
     /// Outstanding commands by the drive's id.
     commands: Vec<Option<Held>>,
@@ -132,7 +133,7 @@ flashloom_units::state! {
 
 impl Anatomy {
     /// Anatomy of an idle drive with this queue depth.
-    pub(crate) fn new(geometry: &Geometry, queue_depth: u32) -> Self {
+    pub fn new(geometry: &Geometry, queue_depth: u32) -> Self {
         Self {
             host: Host::new(queue_depth),
             commands: Vec::new(),
@@ -156,8 +157,15 @@ impl Anatomy {
         self.violation.as_ref().map_or(Ok(()), |violation| Err(violation!("anatomy: {violation}")))
     }
 
+    /// What each die executes at `now`, `None` for nothing, and how long it has executed what so far. `now` is not
+    /// before the last event. The causes are those of a request that waits for the die, but for
+    /// [`Cause::Suspension`]; their times add up to the busy time of the die.
+    pub fn dies(&mut self, now: Ns) -> impl Iterator<Item = (Option<Cause>, Parts)> + '_ {
+        self.flash.dies(now)
+    }
+
     /// Handles one event. Returns the request that ended with it, if any.
-    pub(crate) fn see(&mut self, now: Ns, event: &Event) -> Option<Served> {
+    pub fn see(&mut self, now: Ns, event: &Event) -> Option<Served> {
         match event {
             Event::Admitted { member, request } => self.host.admit(now, *member, *request),
             Event::Dispatched(command) => self.host.dispatch(now, command),

@@ -22,7 +22,7 @@ mod status;
 mod target;
 mod watchers;
 
-pub use anatomy::{AnatomyReport, Cause, LastOperation, Parts, Served, Sums, Tail};
+pub use anatomy::{Anatomy, AnatomyReport, Cause, LastOperation, Parts, Served, Sums, Tail};
 pub use client::{Client, Completion, Submitted};
 pub use drive::{CommandId, Drive, DriveSetup, InterfaceParams, ReadCacheParams, ReadCacheReport, Waiter};
 pub use engine::Engine;

@@ -19,13 +19,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use flashloom_experiment::result::{LatencyResult, RunResult};
-use flashloom_units::{Ns, Refusal, visible_json};
-use serde::{Deserialize, Serialize};
+use flashloom_units::{Refusal, visible_json};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::server::{Counts, Pace};
 use crate::session::Session;
+use crate::status::Status;
 
 /// The commands.
 const COMMANDS: [&str; 4] = ["status", "result", "snapshot", "end"];
@@ -144,7 +143,7 @@ fn answer_to(session: &Session, line: &[u8]) -> Answer {
             Ok(()) => Answer::Done(json!({"did": "snapshot", "to": to})),
             Err(refusal) => Answer::Refused(refusal),
         },
-        ("status", _) => Answer::Done(json!({"did": "status", "status": Status::of(session)})),
+        ("status", _) => Answer::Done(json!({"did": "status", "status": Status::of(session, &session.look())})),
         ("result", _) => Answer::Done(json!({"did": "result", "result": session.result_so_far()})),
         ("end", _) => Answer::Ended(session.end()),
         _ => {
@@ -162,90 +161,4 @@ fn refused(Refusal { found, expected, help, .. }: &Refusal) -> String {
 
 fn written(answer: &Value) -> String {
     format!("{}\n", visible_json(&answer.to_string()))
-}
-
-/// What a drive does and has done. The figures of requests are those of a result.
-#[derive(Serialize)]
-struct Status {
-    pace: PaceStatus,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    broken: Option<String>,
-    is_worn_out: bool,
-    model_ns: Ns,
-    commands: u64,
-    inside: u64,
-    requests: RequestStatus,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    latency_ns: Option<LatencyResult>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    write_amplification: Option<f64>,
-    block_erases: u64,
-    data: DataStatus,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "name", rename_all = "lowercase")]
-enum PaceStatus {
-    Fast { gather: bool },
-    Real { speed: f64, latest_ns: Ns },
-}
-
-#[derive(Serialize)]
-struct RequestStatus {
-    reads: u64,
-    writes: u64,
-    discards: u64,
-    flushes: u64,
-    fua_writes: u64,
-    failed: u64,
-    read_bytes: u64,
-    write_bytes: u64,
-}
-
-#[derive(Serialize)]
-struct DataStatus {
-    memory_bytes: u64,
-    memory_limit_bytes: u64,
-    file_bytes: u64,
-}
-
-impl Status {
-    fn of(session: &Session) -> Self {
-        let server = session.server();
-        let broken = server.broken();
-        let (outcome, model_ns, data_bytes, counts) = server.look(|drive, counts| {
-            let engine = drive.engine();
-            (engine.outcome(), engine.now_ns(), drive.data_bytes(), counts)
-        });
-        let (memory_bytes, file_bytes) = data_bytes;
-        let Counts { commands, inside, latest_ns } = counts;
-        let pace = match server.pace() {
-            Pace::Fast { gathers } => PaceStatus::Fast { gather: gathers },
-            Pace::Real { speed } => PaceStatus::Real { speed, latest_ns },
-        };
-        let RunResult { host, ftl, .. } = session.result_of(&outcome, model_ns);
-        let requests = RequestStatus {
-            reads: host.reads,
-            writes: host.writes,
-            discards: host.discards,
-            flushes: host.flushes,
-            fua_writes: host.fua_writes,
-            failed: outcome.host.total_failed(),
-            read_bytes: host.read_bytes,
-            write_bytes: host.write_bytes,
-        };
-        Self {
-            pace,
-            broken,
-            is_worn_out: outcome.end_of_life.is_some(),
-            model_ns,
-            commands,
-            inside,
-            requests,
-            latency_ns: host.latency_ns,
-            write_amplification: ftl.waf,
-            block_erases: ftl.block_erases,
-            data: DataStatus { memory_bytes, memory_limit_bytes: session.memory_limit_bytes(), file_bytes },
-        }
-    }
 }

@@ -9,6 +9,7 @@ use flashloom_workload::{Op, Request};
 use crate::contents::Contents;
 use crate::frames::{Memory, SECTOR};
 use crate::log::RequestLog;
+use crate::picture::{Picture, Shown};
 
 /// What a client asks of a drive. Addresses are in sectors of 512 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +72,7 @@ pub struct LiveDrive {
     /// Whether the present moment is over: what it began by itself has happened, as after the requests of a moment.
     is_over: bool,
     log: Option<RequestLog>,
+    picture: Option<Box<Picture>>,
 }
 
 impl LiveDrive {
@@ -82,7 +84,7 @@ impl LiveDrive {
         engine.watch(Interest { events: true, ..Interest::default() })?;
         let contents = Contents::new(*engine.nand().geometry(), memory);
         let (requests, free_cookies, ended) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { engine, contents, requests, free_cookies, ended, is_over: false, log: None })
+        Ok(Self { engine, contents, requests, free_cookies, ended, is_over: false, log: None, picture: None })
     }
 
     /// Logs every request from now on: a trace in order of submission, with latencies. Replayed, each request arrives
@@ -101,6 +103,19 @@ impl LiveDrive {
     /// The first error of its output.
     pub fn finish_log(&mut self) -> io::Result<()> {
         self.log.take().map_or(Ok(()), RequestLog::finish)
+    }
+
+    /// Follows the events for a page from now on. No request has been submitted yet, of which the host sends so many
+    /// at a time.
+    pub(crate) fn keep_picture(&mut self, queue_depth: u32) {
+        let picture = Picture::new(self.engine.nand().geometry(), queue_depth);
+        self.picture = Some(Box::new(picture));
+    }
+
+    /// What there is to show since the last call; `None` if no picture is kept.
+    pub(crate) fn show(&mut self) -> Option<Shown> {
+        let now_ns = self.engine.now_ns();
+        self.picture.as_mut().map(|picture| picture.show(now_ns))
     }
 
     /// The engine.
@@ -242,8 +257,13 @@ impl LiveDrive {
 
     /// Follows the events since the last look.
     fn look(&mut self) {
-        let Self { engine, contents, .. } = self;
-        engine.events().for_each(|(_, event)| contents.see(&event));
+        let Self { engine, contents, picture, .. } = self;
+        for (now_ns, event) in engine.events() {
+            contents.see(&event);
+            if let Some(picture) = picture {
+                picture.see(now_ns, &event);
+            }
+        }
     }
 }
 

@@ -18,12 +18,19 @@ mod image;
 #[cfg(test)]
 mod image_tests;
 mod log;
+mod picture;
+#[cfg(test)]
+mod picture_tests;
 mod server;
 #[cfg(test)]
 mod server_tests;
 mod session;
+mod status;
 #[cfg(test)]
 mod tests;
+mod web;
+#[cfg(test)]
+mod web_tests;
 
 pub use flashloom_units::SECTOR_BYTES;
 

@@ -439,6 +439,6 @@ impl Shared {
 
 /// The wall clock.
 #[expect(clippy::disallowed_methods, reason = "Clients wait by it; the model's time does not come from here.")]
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::now()
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,18 +13,23 @@ use flashloom_experiment::config::{Catalog, Config, Experiment};
 use flashloom_experiment::result::RunResult;
 use flashloom_experiment::run::{self, Failure, SERVED_HOST, served_engine};
 use flashloom_files::{Output, conflict};
-use flashloom_units::{Ns, Problem, Problems, Refusal, SECTOR_BYTES, parse_ratio, parse_size};
+use flashloom_nand::Geometry;
+use flashloom_units::{Ns, Problem, Problems, Refusal, SECTOR_BYTES, parse_ratio, parse_size, visible_path};
+use serde::Serialize;
 
 use crate::control;
 use crate::drive::{Command, LiveDrive};
 use crate::frames::Memory;
 use crate::image::{self, Image};
 use crate::server::{Fault, Pace, Server};
+use crate::status::Looked;
+use crate::web;
 
 /// Names of the options, each `NAME=VALUE`; `experiment` is needed, `set` may come several times.
 pub const OPTIONS: &str = "experiment=FILE.toml [set=KEY=VALUE ...] [pace=fast [gather=true]|pace=real [speed=FACTOR]] \
     [memory=SIZE] \
-    [folder=FOLDER] [aged=FILE] [log=FILE.csv] [result=FILE.json] [control=SOCKET] [image=FILE] [lifeline=true]";
+    [folder=FOLDER] [aged=FILE] [log=FILE.csv] [result=FILE.json] [control=SOCKET] [web=ADDRESS:PORT] [image=FILE] \
+    [lifeline=true]";
 
 /// Ending of the file beside that of a result, which says what has failed although the result is sound.
 pub const FAILURE: &str = "failure";
@@ -47,6 +53,8 @@ pub struct Options {
     pub result: Option<PathBuf>,
     /// The control socket.
     pub control: Option<PathBuf>,
+    /// Where a page shows the drive: an address of this machine alone.
+    pub web: Option<SocketAddr>,
     /// A file with drive and data, which is there or is made at the end.
     pub image: Option<PathBuf>,
     /// Whether the session ends when standard input does, whatever clients are there.
@@ -67,6 +75,7 @@ impl Default for Options {
             log: None,
             result: None,
             control: None,
+            web: None,
             image: None,
             has_lifeline: false,
         }
@@ -114,6 +123,13 @@ impl Options {
             "log" => self.log = Some(path()),
             "result" => self.result = Some(path()),
             "control" => self.control = Some(path()),
+            "web" => {
+                let address = value.parse::<SocketAddr>().ok().filter(|address| address.ip().is_loopback());
+                let Some(address) = address else {
+                    return Err(format!("web={value}: expected an address of this machine alone, and a port"));
+                };
+                self.web = Some(address);
+            }
             "image" => self.image = Some(path()),
             "lifeline" if value == "true" => self.has_lifeline = true,
             "lifeline" => return Err(format!("lifeline={value}: expected true")),
@@ -135,6 +151,9 @@ pub struct Session {
     log_file: LogFile,
     result: Option<PathBuf>,
     control: Option<PathBuf>,
+    web: Option<SocketAddr>,
+    /// What a page says of the drive before it does anything.
+    facts: Facts,
     image: Mutex<Option<KeptImage>>,
     /// Files that a snapshot must not replace.
     in_use: Vec<PathBuf>,
@@ -172,6 +191,9 @@ impl Session {
         let (mut drive, log_file) = (drive, LogFile::default());
         let mut in_use = experiment.inputs();
         in_use.extend([&options.log, &options.image, &options.result].into_iter().flatten().cloned());
+        if options.web.is_some() {
+            drive.keep_picture(config.host.queue_depth);
+        }
         if let Some(log) = &options.log {
             let output = Output::create(log).map_err(|reason| format!("{}: {reason}", log.display()))?;
             *log_file.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(output);
@@ -186,6 +208,8 @@ impl Session {
             is_ended: Mutex::default(),
             result: options.result.clone(),
             control: options.control.clone(),
+            web: options.web,
+            facts: Facts::of(path, &config, drive.capacity_sectors() * SECTOR_BYTES),
             image: Mutex::new(image),
             in_use,
             snapshots: Mutex::default(),
@@ -227,15 +251,36 @@ impl Session {
         self.memory_limit_bytes
     }
 
+    /// What a page says of the drive.
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The shape of the array.
+    pub(crate) fn geometry(&self) -> Geometry {
+        self.config.device.geometry()
+    }
+
     /// Whether [`Self::end`] was called.
     pub fn is_ended(&self) -> bool {
         *self.is_ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Calls `act`, unless the session has ended or is about to; it does not end meanwhile.
+    pub(crate) fn while_served<T>(&self, act: impl FnOnce(&Server) -> T) -> Option<T> {
+        let is_ended = self.is_ended.lock().unwrap_or_else(PoisonError::into_inner);
+        (!*is_ended).then(|| act(&self.server))
+    }
+
+    /// The figures of the drive now.
+    pub(crate) fn look(&self) -> Looked {
+        self.server.look(|drive, counts| Looked::at(drive, counts))
+    }
+
     /// The result so far, which goes on.
     pub(crate) fn result_so_far(&self) -> RunResult {
-        let (outcome, now_ns) = self.server.look(|drive, _| (drive.engine().outcome(), drive.engine().now_ns()));
-        self.result_of(&outcome, now_ns)
+        let Looked { outcome, model_ns, .. } = self.look();
+        self.result_of(&outcome, model_ns)
     }
 
     /// The result of these figures.
@@ -280,6 +325,15 @@ impl Session {
         let answer = move || control::answer(self, listener, shut_down);
         let thread = thread::Builder::new().name("control".to_owned()).spawn(answer);
         thread.map(drop).map_err(|error| format!("a thread cannot be made: {error}"))
+    }
+
+    /// Shows the drive on a page for as long as the process lives, if one was asked for.
+    ///
+    /// # Errors
+    /// Why that is not possible, in words.
+    pub fn show_page(&'static self) -> Result<(), String> {
+        let Some(address) = self.web else { return Ok(()) };
+        web::show(self, web::listen(address)?)
     }
 
     /// Discards sectors; with `fua` that is durable when it returns.
@@ -358,6 +412,36 @@ impl Session {
         }
         write_whole(path, json.as_bytes())?;
         outcome
+    }
+}
+
+/// What a page says of a drive before it does anything.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Facts {
+    /// Name of the file of the experiment.
+    experiment: String,
+    mapping: &'static str,
+    capacity_bytes: u64,
+    page_bytes: u32,
+    pages: u32,
+    blocks: u64,
+    channels: u32,
+    dies: u32,
+}
+
+impl Facts {
+    fn of(experiment: &str, config: &Config, capacity_bytes: u64) -> Self {
+        let geometry = config.device.geometry();
+        Self {
+            experiment: Path::new(experiment).file_name().map_or_else(String::new, |name| visible_path(name.as_ref())),
+            mapping: config.ftl.mapping,
+            capacity_bytes,
+            page_bytes: geometry.page_bytes,
+            pages: geometry.pages,
+            blocks: geometry.total_blocks(),
+            channels: geometry.channels,
+            dies: geometry.total_dies(),
+        }
     }
 }
 

@@ -166,6 +166,7 @@ extern "C" fn after_fork() -> c_int {
             }
         })?;
         session.answer_control(shut_down)?;
+        session.show_page()?;
         match session.pace() {
             Pace::Fast { .. } => Ok(()),
             // A server that breaks tells its clients.

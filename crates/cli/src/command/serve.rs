@@ -9,6 +9,7 @@ mod place;
 
 use std::fs;
 use std::io::{self, BufRead, BufReader};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,7 +53,8 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
     keep_apart(&experiment.inputs(), &outputs.chain(names.iter().map(|name| Some(&**name))).collect::<Vec<_>>())?;
     sockets.iter().try_for_each(|path| place::check_socket(path))?;
     let has_image = check_image(&experiment, arguments.image.as_deref())?;
-    arguments.tcp.map_or(Ok(()), place::check_port)?;
+    arguments.tcp.map_or(Ok(()), |address| place::check_port("--tcp", address))?;
+    arguments.web.map_or(Ok(()), |address| place::check_page(address, arguments.tcp))?;
     let (nbdkit, plugin) = (find::nbdkit()?, find::plugin()?);
     let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
     // The plugin writes it; that this is not possible is to be said now.
@@ -99,8 +101,10 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
     let status = run_nbdkit(command, &child, &result, || {
         // nbdkit writes its number when it listens, and the plugin comes after it.
         let is_ready = pid.exists() && sockets.iter_mut().all(place::Socket::note);
+        let is_ready = is_ready && arguments.web.is_none_or(|address| TcpStream::connect(address).is_ok());
         if is_ready {
-            say(format_args!("serving {capacity} at {}; Ctrl-C ends it", uri(arguments)));
+            let page = arguments.web.map_or(String::new(), |address| format!(", shown at http://{address}/"));
+            say(format_args!("serving {capacity} at {}{page}; Ctrl-C ends it", uri(arguments)));
         }
         is_ready
     });
@@ -192,6 +196,7 @@ fn options(arguments: &ServeArguments) -> Vec<String> {
     options.extend(arguments.log.as_ref().map(|log| named("log", Path::new(log))));
     options.extend(arguments.image.as_ref().map(|image| named("image", Path::new(image))));
     options.extend(arguments.control.as_ref().map(|path| named("control", path)));
+    options.extend(arguments.web.map(|address| format!("web={address}")));
     options
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::control::ask;
 use crate::service::{DRIVE, Service, flashloom};
 
 /// Bytes that repeat nowhere soon.
@@ -147,15 +148,25 @@ fn clients_that_are_killed_leave_the_data_of_others_alone() {
     drop(plain);
     let kast = ["--set", "ftl.mapping=kast", "--set", "ftl.kast.log_blocks=6"];
     let one_at_a_time: &[&str] = if has_fault { &["--threads", "1"] } else { &[] };
-    let server = Service::begin(&[&kast, one_at_a_time].concat());
+    let server = Service::begin(&[&kast, one_at_a_time, &["--control", "control"]].concat());
     server.script("h.pwrite(b'k' * 65536, 0)");
+    let writes = || {
+        let status = ask(&server, r#"{"do": "status"}"#)["status"].take();
+        status["requests"]["writes"].as_u64().expect("a number")
+    };
     let uri = format!("--uri={}", server.uri());
     // A job is a thread, not a process: what is killed is the client itself, and nothing of it stays.
-    let writes = "--thread --name=w --ioengine=nbd --rw=randwrite --bs=4k --iodepth=16 --offset=1m --size=16m";
-    for delay_ms in (100..400).step_by(15) {
+    let job = "--thread --name=w --ioengine=nbd --rw=randwrite --bs=4k --iodepth=16 --offset=1m --size=16m";
+    for delay_ms in (0..300).step_by(15) {
+        let before = writes();
         let mut command = Command::new("fio");
-        command.args(writes.split(' ')).arg(&uri).args(["--time_based", "--runtime=60"]).stdout(Stdio::null());
+        command.args(job.split(' ')).arg(&uri).args(["--time_based", "--runtime=60"]).stdout(Stdio::null());
         let mut client = command.spawn().expect("fio");
+        // A busy machine may take seconds to start it.
+        while writes() == before {
+            assert!(client.try_wait().expect("it is a child").is_none(), "it has begun to write");
+            std::thread::sleep(Duration::from_millis(5));
+        }
         std::thread::sleep(Duration::from_millis(delay_ms));
         assert!(client.try_wait().expect("it is a child").is_none(), "it still writes");
         client.kill().expect("it runs");
@@ -165,7 +176,7 @@ fn clients_that_are_killed_leave_the_data_of_others_alone() {
     let ended = server.end("TERM");
     assert_eq!(ended.code, Some(0), "{}", ended.said);
     let writes = ended.result.expect("a result")["host"]["writes"].as_u64().expect("a number");
-    assert!(writes > 1_000, "the clients wrote {writes} times before they were killed");
+    assert!(writes > 100, "the clients wrote {writes} times before they were killed");
 }
 
 #[test]

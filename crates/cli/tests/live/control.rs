@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::service::{DRIVE, Service, flashloom};
 
 /// Asks a server's control socket, as one of several clients.
-fn ask(server: &Service, line: &str) -> Value {
+pub fn ask(server: &Service, line: &str) -> Value {
     let mut stream = UnixStream::connect(server.path("control")).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("it has one");
     stream.write_all(format!("{line}\n").as_bytes()).expect("it is read");

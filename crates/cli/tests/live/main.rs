@@ -6,4 +6,6 @@
 mod clients;
 mod control;
 mod long;
+mod page;
 mod service;
+mod tutorial;

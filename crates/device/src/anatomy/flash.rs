@@ -122,6 +122,14 @@ impl Flash {
         }
     }
 
+    /// Occupant and clocks of each die, advanced to now.
+    pub(super) fn dies(&mut self, now: Ns) -> impl Iterator<Item = (Option<Cause>, Parts)> + '_ {
+        self.dies.iter_mut().map(move |die| {
+            die.advance(now);
+            (die.occupant, die.clocks)
+        })
+    }
+
     /// Handles one event of the array. `before` returns the parts of the request that waits for an operation, and is
     /// called when that is issued. Returns the end of an operation, if the event is one.
     pub(super) fn see(&mut self, now: Ns, event: &Event, before: impl FnOnce(&Command) -> Parts) -> Option<Ended> {

@@ -1,7 +1,7 @@
 //! Where a drive is served: the names of its sockets, checked before anything runs, and removed when it ends.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use flashloom::units::Problem;
@@ -44,10 +44,31 @@ pub fn check_socket(path: &Path) -> Result<(), Problem> {
 ///
 /// # Errors
 /// Port 0.
-pub fn check_port(address: SocketAddr) -> Result<(), Problem> {
+pub fn check_port(option: &str, address: SocketAddr) -> Result<(), Problem> {
     match address.port() {
-        0 => Err(Problem::file("--tcp", format!("port 0 in {address}"), "a port from 1 to 65535")),
+        0 => Err(Problem::file(option, format!("port 0 in {address}"), "a port from 1 to 65535")),
         _ => Ok(()),
+    }
+}
+
+/// Refuses an address at which no page can be shown: one that others reach, or where something listens.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_page(address: SocketAddr, tcp: Option<SocketAddr>) -> Result<(), Problem> {
+    let refuse = |found: &str, expected: &str| Err(Problem::file("--web", format!("{address}: {found}"), expected));
+    if !address.ip().is_loopback() {
+        let expected =
+            "an address of this machine alone, such as 127.0.0.1:8080, because the page asks nobody who they are";
+        return refuse("an address that others may reach", expected);
+    }
+    check_port("--web", address)?;
+    if tcp == Some(address) {
+        return refuse("the address of --tcp", "another port");
+    }
+    match TcpListener::bind(address) {
+        Ok(_) => Ok(()),
+        Err(error) => refuse(&error.to_string(), "an address that is free"),
     }
 }
 
@@ -155,7 +176,28 @@ mod tests {
             assert!(problem.refusal.found.contains(found), "{name}: {problem}");
         }
         check_socket(&path("free")).expect("there is room");
-        check_port(([127, 0, 0, 1], 0).into()).expect_err("nobody would know it");
+        check_port("--tcp", ([127, 0, 0, 1], 0).into()).expect_err("nobody would know it");
+    }
+
+    #[test]
+    fn a_page_is_for_this_machine_alone_and_for_a_port_that_is_free() {
+        let taken = TcpListener::bind(("127.0.0.1", 0)).expect("there are ports");
+        let taken = taken.local_addr().map(|address| (address, taken)).expect("it is bound");
+        for (address, tcp, found) in [
+            ("0.0.0.0:8080", None, "others may reach"),
+            ("[::]:8080", None, "others may reach"),
+            ("192.168.0.1:8080", None, "others may reach"),
+            ("[::ffff:127.0.0.1]:8080", None, "others may reach"),
+            ("127.0.0.1:0", None, "port 0"),
+            ("127.0.0.1:8080", Some("127.0.0.1:8080"), "the address of --tcp"),
+            (&taken.0.to_string(), None, "in use"),
+        ] {
+            let parsed = |text: &str| text.parse().expect("an address");
+            let problem = check_page(parsed(address), tcp.map(parsed)).expect_err("it is refused");
+            assert!(problem.refusal.found.contains(found), "{address}: {problem}");
+        }
+        drop(taken.1);
+        check_page(taken.0, None).expect("it is free again");
     }
 
     #[test]
