@@ -415,21 +415,26 @@ class AnOrder(unittest.TestCase):
 class AnOrderOfQueues(unittest.TestCase):
     TRACE = """# tracer: function
      kworker/1:1H-48      [001] d..1.     7.000005: blk_mq_sched_dispatch_requests <-blk_mq_run_work_fn
-     kworker/1:1H-48      [001] d..2.     7.000006: elv_rb_del <-__dd_dispatch_request
-             fio-183      [001] d..2.     7.000007: elv_rb_del <-dd_merged_requests
+     kworker/1:1H-48      [001] d..2.     7.000006: dd_dispatch_request <-__blk_mq_do_dispatch_sched
+             fio-184      [000] d..2.     7.000006: elv_rb_del <-deadline_remove_request
+     kworker/1:1H-48      [001] d..2.     7.000006: elv_rb_del <-deadline_remove_request
+             fio-183      [001] d..2.     7.000007: elv_rb_del <-deadline_remove_request
           <idle>-0        [001] d.h1.     7.000030: blk_mq_put_tag <-__blk_mq_free_request
           <idle>-0        [001] d.h1.     7.000031: blk_mq_put_tag <-__blk_mq_free_request
 """
 
+    def calls(self):
+        return queue_order.calls(self.TRACE, queue_order.GIVE["mq-deadline"])
+
     def test_notes_runs_and_what_the_scheduler_gives_but_no_merges(self):
-        functions = [(time_ns, function) for time_ns, _, function, _ in queue_order.calls(self.TRACE)]
-        self.assertEqual(functions[:2], [(7_000_005_000, queue_order.RUN), (7_000_006_000, "elv_rb_del")])
-        self.assertEqual(functions[2:], [(7_000_030_000, queue_order.FREE), (7_000_031_000, queue_order.FREE)])
+        found = [(time_ns, *rest) for time_ns, _, *rest in self.calls()]
+        self.assertEqual(found[:2], [(7_000_005_000, "run", 1), (7_000_006_000, "ask", 1)])
+        self.assertEqual(found[2:], [(7_000_030_000, "free", 1), (7_000_031_000, "free", 1)])
 
     def test_has_requests_when_they_were_inserted_and_tags_when_they_were_free(self):
         request = ("R", 800, 8, 1)
         seen = [(7_000_001_000, 1, "Q"), (7_000_002_500, 2, "I"), (7_000_010_000, 3, "D"), (7_000_020_000, 4, "C")]
-        found = queue_order.on_time([(*event, *request) for event in seen], queue_order.calls(self.TRACE))
+        found = queue_order.on_time([(*event, *request) for event in seen], self.calls())
         self.assertEqual(
             order.lines(found),
             "7000002500 Q R 800 8 1\n7000005000 run R 0 0 1\n7000006000 ask R 0 0 1\n7000010000 D R 800 8 1\n"

@@ -324,8 +324,7 @@ impl BlockLayer {
 
     /// Number of requests that the scheduler has and can give.
     pub fn with_scheduler(&self) -> u32 {
-        let taken = |hardware: &Box<HardwareQueues>| hardware.counts().map(|(.., taken)| taken as u32).sum();
-        self.queued - self.hardware.as_ref().map_or(0, taken)
+        self.queued - self.hardware.as_ref().map_or(0, |hardware| hardware.taken())
     }
 
     /// True if the run of a hardware queue has begun and not ended.
@@ -424,8 +423,7 @@ impl BlockLayer {
                     return Ok(self.leave_queue(now, id));
                 }
                 self.requests.take(id);
-                let taken = hardware.counts().map(|(.., taken)| taken as u32).sum::<u32>();
-                Err(hardware.keep(task, id, self.queued > taken + 1))
+                Err(hardware.keep(task, id, self.queued > hardware.taken() + 1))
             }
             nothing => Err(hardware.gave_nothing(nothing)),
         }

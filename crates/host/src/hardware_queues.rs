@@ -284,6 +284,11 @@ impl HardwareQueues {
         self.queues.iter().map(|queue| queue.wakes_ns).min().unwrap_or(Ns::MAX)
     }
 
+    /// Number of requests that the scheduler gave and that found no tag of the device.
+    pub fn taken(&self) -> u32 {
+        self.queues.iter().map(|queue| queue.taken.len() as u32).sum()
+    }
+
     /// Requests of a queue with tags of the block layer, requests of it at the device, and those between.
     pub fn counts(&self) -> impl Iterator<Item = (u32, u32, usize)> + '_ {
         self.queues.iter().map(|queue| (queue.held, queue.in_flight, queue.taken.len()))

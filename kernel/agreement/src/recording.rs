@@ -55,8 +55,9 @@ impl Event {
     }
 }
 
-/// Parses events, one per line: time in nanoseconds, `Q` (queued), `D` (issued), `C` (completed), `run` or `ask`, `R` or
-/// `W`, first sector, sectors, processor; the last two have no sectors. Any other line is an error, and so is a recording in which nothing was issued.
+/// Parses events, one per line: time in nanoseconds; `Q` (queued), `D` (issued), `C` (completed), `run` or `ask`; `R`
+/// or `W`; first sector, sectors, processor. A run and an ask have no sectors. Any other line is an error, and so is a
+/// recording in which nothing was issued.
 pub fn events(text: &str) -> Result<Vec<Event>, String> {
     let mut events = Vec::new();
     for (number, line) in text.lines().enumerate() {

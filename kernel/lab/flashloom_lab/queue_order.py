@@ -27,9 +27,13 @@ QUEUE_LOADS = {load: f"{options}\nnumjobs={QUEUES}" for load, options in LOADS.i
 SERVICE_NS = 5_000_000
 
 RUN, FREE = "blk_mq_sched_dispatch_requests", "blk_mq_put_tag"
-# The schedulers that serve several hardware queues, and what they call, under their lock if they have one for all, when
-# they give a request.
-GIVE = {"none": "", "mq-deadline": "elv_rb_del", "kyber": "kyber_dispatch_request"}
+# The schedulers that serve several hardware queues, with the function that is asked for a request, and that which takes
+# one out of the order of all under the scheduler's lock, if there is one.
+GIVE = {
+    "none": (),
+    "mq-deadline": ("dd_dispatch_request", "elv_rb_del"),
+    "kyber": ("kyber_dispatch_request",),
+}
 SCRIPT = """cat >/tmp/job.fio <<'END' || exit 1
 {job}cpus_allowed=0-{last}
 cpus_allowed_policy=split
@@ -38,17 +42,27 @@ cd /sys/kernel/debug/tracing && echo mono >trace_clock && echo {functions} >set_
 	echo function >current_tracer && /usr/bin/fio /tmp/job.fio && echo 0 >tracing_on &&
 	cat trace >/tmp/recording/recording.calls
 """
-# Of a line of the tracer: processor, seconds, their six decimals, the function, and who called it.
-CALL = re.compile(r"\[(\d+)\] .* (\d+)\.(\d{6}): (\w+) <-(\w+)")
+# Of a line of the tracer: processor, seconds, their six decimals, and the function.
+CALL = re.compile(r"\[(\d+)\] .* (\d+)\.(\d{6}): (\w+) <-")
 
 
-def calls(text: str) -> list[tuple[int, int, str, int]]:
-    """What the tracer has: time, number, function, processor; without what a merge takes from the scheduler's tree."""
-    return [
-        (int(second + micro) * 1000, number, function, int(processor))
-        for number, (processor, second, micro, function, caller) in enumerate(CALL.findall(text))
-        if function != "elv_rb_del" or "dispatch_request" in caller
-    ]
+def calls(text: str, give: tuple[str, ...]) -> list[tuple[int, int, str, int]]:
+    """What the tracer has: time, number, `run`, `ask` or `free`, and processor.
+
+    A request is given when it is taken out; what a merge takes out follows no question.
+    """
+    found, asked = [], set()
+    for number, (processor, second, micro, function) in enumerate(CALL.findall(text)):
+        kind = {RUN: "run", FREE: "free"}.get(function, "ask")
+        if kind == "ask" and len(give) > 1:
+            if function == give[0]:
+                asked.add(processor)
+                continue
+            if processor not in asked:
+                continue
+            asked.discard(processor)
+        found.append((int(second + micro) * 1000, number, kind, int(processor)))
+    return found
 
 
 def on_time(found: list[tuple], called: list[tuple[int, int, str, int]]) -> list[tuple]:
@@ -57,7 +71,7 @@ def on_time(found: list[tuple], called: list[tuple[int, int, str, int]]) -> list
 
     `none` inserts nothing. A request that was inserted after a merge has another size, and keeps its time.
     """
-    freed = iter([(time_ns, number) for time_ns, number, function, _ in called if function == FREE])
+    freed = iter([(time_ns, number) for time_ns, number, kind, _ in called if kind == "free"])
     queued, moved = {}, []
     for time_ns, number, kind, *request in sorted(found):
         if kind == "Q":
@@ -72,8 +86,8 @@ def on_time(found: list[tuple], called: list[tuple[int, int, str, int]]) -> list
             moved.append((max(free_ns, time_ns), at, kind, *request))
         else:
             moved.append((time_ns, number, kind, *request))
-    kinds = ((call, "run" if call[2] == RUN else "ask") for call in called if call[2] != FREE)
-    return moved + [(time_ns, number, kind, "R", 0, 0, processor) for (time_ns, number, _, processor), kind in kinds]
+    others = [call for call in called if call[2] != "free"]
+    return moved + [(time_ns, number, kind, "R", 0, 0, processor) for time_ns, number, kind, processor in others]
 
 
 def recorded(target: Kernel, scheduler: str, options: str) -> str:
@@ -81,11 +95,11 @@ def recorded(target: Kernel, scheduler: str, options: str) -> str:
     with tempfile.TemporaryDirectory() as directory:
         job = JOB.format(load=options, outstanding=OUTSTANDING // QUEUES, count=COUNT // QUEUES)
         script = Path(directory) / "job.sh"
-        script.write_text(SCRIPT.format(job=job, last=QUEUES - 1, functions=f"{RUN} {FREE} {GIVE[scheduler]}".strip()))
+        script.write_text(SCRIPT.format(job=job, last=QUEUES - 1, functions=" ".join((RUN, FREE, *GIVE[scheduler]))))
         device = (*SLOW, f"submit_queues={QUEUES}", f"completion_nsec={SERVICE_NS}")
-        recording = Recording(script, scheduler, device, exact=True, processors=QUEUES)
+        recording = Recording(script, scheduler, device, in_turn=QUEUES)
         *traces, called = record(target, recording, Path(directory) / "recording")
-        found = calls(called.read_text())
+        found = calls(called.read_text(), GIVE[scheduler])
         return lines(
             event
             for processor, path in enumerate(traces)

@@ -22,8 +22,8 @@ class Recording:
     null_blk: tuple[str, ...] = ()
     # Whether the guest counts instructions instead of time, so that a busy host changes nothing.
     exact: bool = False
-    # The guest's processors, if it counts instructions.
-    processors: int = 1
+    # So many processors of the guest that take turns; 0: two at the same time.
+    in_turn: int = 0
 
 
 def check_job(job: Path) -> bytes:
@@ -53,7 +53,7 @@ def record(target: Kernel, recording: Recording, out: Path) -> list[Path]:
     arguments = [recording.scheduler, "recording", f"/{inside}", *recording.null_blk]
     guest = Guest(
         target, build_module(target), f"record-{recording.scheduler}", "record", arguments, {inside: content},
-        exact=recording.exact, processors=recording.processors, memory_mib=2048, disk_mib=1024, output_mib=1024,
+        exact=recording.exact, in_turn=recording.in_turn, memory_mib=2048, disk_mib=1024, output_mib=1024,
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as directory:
         guest.boot(Path(directory))

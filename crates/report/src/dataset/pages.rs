@@ -182,8 +182,8 @@ impl Headers<'_> {
     }
 }
 
-/// True if a field of the struct `outer`, or of the page, is of the type that it should be. The library reads a field that
-/// it knows as that, whatever type it is said to have, and so would go on elsewhere than is checked here.
+/// True if a field of the struct `outer`, or of the page, is of the type that it should be. The library reads a field
+/// that it knows as that, whatever type it is said to have, and so would go on elsewhere than is checked here.
 fn is_known(field: (i64, i64), depth: u32, kind: u8) -> bool {
     match (depth, field) {
         (0, (_, 1..=4)) | (1, (5, 1..=4) | (7, 1..=2) | (8, 1..=6)) => INTEGERS.contains(&kind),

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::io::{Read, stdin};
 use std::process::ExitCode;
 
-use flashloom_host::{Admission, BlockLayer, RequestId};
+use flashloom_host::{Admission, BlockLayer, Decision, Dispatched, RequestId};
 use flashloom_kernel_agreement::recording::{Event, Issued, Kind, block_layer, events, in_order, request};
 use flashloom_units::Ns;
 use flashloom_workload::{Op, Request};
@@ -103,6 +103,11 @@ impl Replay {
                 self.refused[queue].push_back(request(event.request, event.time_ns).of_task(event.processor));
                 self.submit(event.time_ns, queue);
             }
+            // A run that was stopped between the failure to get a tag and the wait for one finds it free.
+            Kind::Issued if self.at_device[queue].is_empty() => {
+                self.differs += 1;
+                self.run(event.time_ns, queue, false);
+            }
             Kind::Issued => {}
             Kind::Run => {
                 self.differs += u32::from(self.goes_on[queue]);
@@ -128,19 +133,22 @@ impl Replay {
             self.refused[queue].pop_front();
         }
         if self.is_direct {
-            self.run(now, queue, false);
+            while let Decision::Dispatch(sent) = self.layer.dispatch(now) {
+                self.issue(&sent);
+            }
         }
+    }
+
+    fn issue(&mut self, sent: &Dispatched) {
+        // The task is the processor, and that has the hardware queue of its number.
+        self.orders[sent.task as usize].push((sent.op == Op::Read, sent.lba, sent.sectors));
+        self.at_device[sent.task as usize].push_back(sent.id);
     }
 
     /// Begins the run of a hardware queue, or asks the scheduler in it.
     fn run(&mut self, now: Ns, queue: usize, asks: bool) {
         while let Some(sent) = self.layer.run_queue(now, queue as u32, asks) {
-            // The task is the processor, and that has the hardware queue of its number.
-            self.orders[sent.task as usize].push((sent.op == Op::Read, sent.lba, sent.sectors));
-            self.at_device[sent.task as usize].push_back(sent.id);
-            if std::env::var_os("DBG").is_some() {
-                eprintln!("{now} sim D {} {} {}", sent.lba, sent.sectors, sent.task);
-            }
+            self.issue(&sent);
             if asks {
                 break;
             }
@@ -216,12 +224,27 @@ mod tests {
     }
 
     #[test]
+    fn a_direct_request_is_issued_when_its_queue_has_a_tag() {
+        let lines = "0 Q R 100 8 0\n1 D R 100 8 0\n2 Q R 300 8 0\n3 Q R 200 8 1\n4 D R 200 8 1\n5 C R 100 8 0\n\
+            6 D R 300 8 0\n";
+        assert_eq!(compare("none", "6.12", 2, lines), Ok("3 | 3 | 100.00 % | 100.00 % | 100.00 %".to_owned()));
+    }
+
+    #[test]
     fn who_is_asked_too_often_or_not_often_enough_shows() {
         let often = LINES.replace("8 ask R 0 0 1\n", "8 ask R 0 0 1\n9 ask R 0 0 0\n");
         assert_eq!(compare("mq-deadline", "6.12", 2, &often).expect("it can").rsplit(" | ").next(), Some("75.00 %"));
         // 300 stays with the scheduler, which the next run of queue 1 finds out.
         let seldom = LINES.replace("8 ask R 0 0 1\n", "8 run R 0 0 1\n");
         assert_eq!(compare("mq-deadline", "6.12", 2, &seldom).expect("it can").rsplit(" | ").next(), Some("50.00 %"));
+    }
+
+    #[test]
+    fn a_run_that_was_stopped_costs_no_more_than_itself() {
+        // Queue 0 finds the tag free that it did not find when its run began.
+        let stopped = LINES.replace("20 C R 100 8 1\n21 run R 0 0 0\n", "19 run R 0 0 0\n20 C R 100 8 1\n");
+        let line = compare("mq-deadline", "6.12", 2, &stopped);
+        assert_eq!(line, Ok("3 | 3 | 100.00 % | 100.00 % | 66.67 %".to_owned()));
     }
 
     #[test]
