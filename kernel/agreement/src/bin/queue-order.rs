@@ -236,7 +236,8 @@ mod tests {
         assert_eq!(compare("mq-deadline", "6.12", 2, &often).expect("it can").rsplit(" | ").next(), Some("75.00 %"));
         // 300 stays with the scheduler, which the next run of queue 1 finds out.
         let seldom = LINES.replace("8 ask R 0 0 1\n", "8 run R 0 0 1\n");
-        assert_eq!(compare("mq-deadline", "6.12", 2, &seldom).expect("it can").rsplit(" | ").next(), Some("50.00 %"));
+        let seldom = &seldom[..seldom.find("20 C").expect("it has one")];
+        assert_eq!(compare("mq-deadline", "6.12", 2, seldom).expect("it can").rsplit(" | ").next(), Some("50.00 %"));
     }
 
     #[test]
