@@ -509,6 +509,7 @@ impl BlockLayer {
         self.stats.dispatched -= 1;
         if let Some(hardware) = &mut self.hardware {
             hardware.returned(self.requests[id].task, false);
+            hardware.queued(self.requests[id].task);
         }
         let deadline_ns = self.scheduler.requeue(now, &self.requests, id);
         self.requests.set_deadline(id, deadline_ns);

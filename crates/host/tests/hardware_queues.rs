@@ -158,6 +158,18 @@ fn a_queue_that_found_no_tag_of_late_is_given_one_request_at_a_time() {
 }
 
 #[test]
+fn a_request_that_the_device_returns_runs_its_queue_though_no_tag_was_waited_for() {
+    for name in ["mq-deadline", "kyber"] {
+        let mut host = Host::new(name, &two_queues(1));
+        host.reads(0, [100]);
+        assert_eq!(host.send(), [100]);
+        let (_, id) = host.held.remove(0);
+        host.layer.requeue(0, id);
+        assert_eq!(host.send(), [100], "{name}");
+    }
+}
+
+#[test]
 fn runs_can_be_followed_one_by_one() {
     let mut host = Host::new("mq-deadline", &two_queues(1));
     host.reads(0, [100, 300]);

@@ -473,6 +473,8 @@ impl Kyber {
     /// Takes back the request with the given members, which the device did not take.
     pub fn requeue(&mut self, now: Ns, cookies: &[u32]) {
         let at = self.leave(cookies);
+        let queue = self.queue(self.items[at].task);
+        self.queues[queue].is_due = true;
         self.catch_up(now);
         let (of, token) = (domain(self.items[at].op), self.items[at].token);
         self.domains[of].give_back(token);
