@@ -24,7 +24,7 @@ struct HardwareQueue {
     /// True if a request waits for one of its tags of the device, so that a completion runs it.
     is_awaited: bool,
     /// How often requests found no tag of the device of late: an average that goes to 0 while they find one.
-    busy: u32,
+    busy: u8,
     /// Requests of it that the scheduler gave in the present batch, and that are sent.
     given: u32,
     /// Where its run is.
@@ -49,7 +49,7 @@ impl HardwareQueue {
 
     /// Follows an attempt to send requests of it; `is_left` if one found no tag.
     fn tried(&mut self, is_left: bool) {
-        self.busy = (self.busy * 7 + if is_left { 16 } else { 0 }) / 8;
+        self.busy = ((u32::from(self.busy) * 7 + if is_left { 16 } else { 0 }) / 8) as u8;
         self.is_awaited |= is_left;
     }
 }

@@ -90,10 +90,17 @@ struct Replay {
 
 impl Replay {
     fn new(layer: BlockLayer, scheduler: &str, queues: u32) -> Self {
-        let (none, is_direct, is_shared) = (queues as usize, scheduler == "none", scheduler == "mq-deadline");
-        let (orders, at_device, refused) =
-            (vec![Vec::new(); none], vec![VecDeque::new(); none], vec![VecDeque::new(); none]);
-        Self { layer, is_direct, is_shared, orders, at_device, refused, goes_on: vec![false; none], differs: 0 }
+        let count = queues as usize;
+        Self {
+            layer,
+            is_direct: scheduler == "none",
+            is_shared: scheduler == "mq-deadline",
+            orders: vec![Vec::new(); count],
+            at_device: vec![VecDeque::new(); count],
+            refused: vec![VecDeque::new(); count],
+            goes_on: vec![false; count],
+            differs: 0,
+        }
     }
 
     /// Follows an event of a hardware queue.
