@@ -213,13 +213,16 @@ $(LINKCHECKER)/done: requirements/linkchecker.txt
 # The plugin is built as the tests are, beside the program that they start. Where nbdkit cannot be had the other checks
 # go on.
 LIVE := cargo build --locked -p flashloom-nbdkit && cargo test --locked -p flashloom-cli --test live -- --ignored
-live: ## Tests the live drive with nbdkit and real clients, in short.
+LIVE_LAB := FLASHLOOM=$(abspath target/debug/flashloom) kernel/lab/flashloom-lab live
+live: ## Tests the live drive with nbdkit, real clients and a guest that has a file system on it, in short.
 	@requirements/need live || { echo "make: without these the live drive is not tested; SKIPPED" >&2; exit 0; }; \
-	  set -x; $(LIVE) --skip long_
+	  set -x; $(LIVE) --skip long_ && $(LIVE_LAB) --short
 
-test-live: ## Tests it with 10 GiB of random writes and trims, too.
+test-live: ## Tests it with 10 GiB of random writes and trims, too, and every file system on every mapping.
 	@requirements/need live
 	$(LIVE)
+	$(LIVE_LAB)
+	$(LIVE_LAB) --path nbd --mapping page --mapping kast
 
 # An ordinary user is told what could not be done; as root the lab installs what it needs.
 kernel: ## Checks the kernel module in short: its core under sanitizers, then built for two kernels and booted.

@@ -12,7 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
-from flashloom_lab import __main__, blktests, compare, floods, guest, kernels, order, queue_order, record, tests, waits
+from flashloom_lab import (
+    __main__, blktests, compare, floods, guest, kernels, live, order, queue_order, record, served, tests, waits,
+)  # fmt: skip
 from flashloom_lab.guest import Guest, boot_all
 from flashloom_lab.host import LabError, LabFailure, LabUnsupported
 from flashloom_lab.kernels import Kernel
@@ -120,6 +122,8 @@ class AConsole(InCache):
             "turning off the locking correctness validator.",
             "I/O error, dev vda, sector 8 op 0x1:(WRITE) flags 0x8800 phys_seg 1 prio class 2",
             "Buffer I/O error on dev vda, logical block 1, async page read",
+            "BTRFS error (device vdc): bad tree block start, mirror 1 want 30408704 have 0",
+            "XFS (vdc): Metadata corruption detected at xfs_agf_read_verify",
             "EXT4-fs error (device vda): ext4_lookup:1855: inode #2: comm ls: iget: checksum invalid",
             "Out of memory: Killed process 99 (fio) total-vm:1kB",
         ):
@@ -146,13 +150,17 @@ class AConsole(InCache):
 
 class TheShortForm(unittest.TestCase):
     def status(self, user, problem):
-        with (
-            patch.object(__main__, "require", side_effect=problem),
-            patch.object(os, "geteuid", return_value=user),
-            patch("sys.argv", ["flashloom-lab", "test", "--short"]),
-            contextlib.redirect_stderr(io.StringIO()) as said,
-        ):
-            return __main__.main(), "SKIPPED" in said.getvalue()
+        outcomes = set()
+        for command, requirement in (("test", "require"), ("live", "require_live")):
+            with (
+                patch.object(__main__, requirement, side_effect=problem),
+                patch.object(os, "geteuid", return_value=user),
+                patch("sys.argv", ["flashloom-lab", command, "--short"]),
+                contextlib.redirect_stderr(io.StringIO()) as said,
+            ):
+                outcomes.add((__main__.main(), "SKIPPED" in said.getvalue()))
+        (outcome,) = outcomes
+        return outcome
 
     def test_is_skipped_for_an_ordinary_user_who_lacks_packages(self):
         self.assertEqual(self.status(1000, LabError("packages are missing")), (0, True))
@@ -494,6 +502,136 @@ class ARecording(InCache):
         self.assertEqual(record.bring_out(made, self.directory / "r"), [self.directory / "r.blktrace.0"])
         left = {path.name: path.read_text() for path in self.directory.iterdir() if path.is_file()}
         self.assertEqual(left, {"r.blktrace.0": "new", "r.blktrace.toml": "old", "rr.blktrace.1": "old"})
+
+
+class ALiveDrive(InCache):
+    """What is held against a drive that was served: here drive and guest have seen the same, but for one thing."""
+
+    RUN = live.Run("ext4", "page", "none")
+    R, W, D, F = "RWDF"
+
+    def seen(self):
+        """Requests of a guest, by phase."""
+        phases = {name: [(self.W, 80, 8, False), (self.F, 0, 0, False)] for name in live.PHASES}
+        phases["durable"] = [(self.W, 8, 8, False), (self.F, 0, 0, False)] * 32
+        phases["files"] = [(self.R, 0, 256, False), (self.W, 800, 64, False), (self.W, 640, 8, True)]
+        phases["after-wal"] = [(self.F, 0, 0, False), *phases["wal"]]
+        phases["again"] = []
+        phases["trim"] = [(self.D, 1024, 4096, False)]
+        return {name: [live.Request(*request) for request in requests] for name, requests in phases.items()}
+
+    def account(self, requests):
+        """What the drive says of these: it has read its first sector before, and flushes twice and once more."""
+        requests = [live.Request("R", 0, 1, False), *requests, *[live.Request("F", 0, 0, False)] * 3]
+        times = [request._replace(arrival_ns=n * 1000, end_ns=n * 1000 + 500) for n, request in enumerate(requests)]
+        host = {"discards": sum(r.op == "D" for r in requests), "fua_writes": sum(r.fua for r in requests)}
+        ftl = {"waf": 2.5, "block_erases": 7, "trimmed_pages": 512}
+        return served.Account({"host": host, "ftl": ftl}, times)
+
+    def judge(self, change=lambda requests: requests, **figures):
+        seen = self.seen()
+        account = self.account(change([request for requests in seen.values() for request in requests]))
+        account.result["host"] |= figures
+        return live.judge(self.RUN, seen, account)
+
+    def test_that_agrees_has_a_row(self):
+        row = self.judge()
+        self.assertEqual((row.amplification, row.erases), (2.5, 7))
+        # A write and a flush: from the arrival of the one to the end of the other 1,500 ns.
+        self.assertAlmostEqual(row.flushes["wal"], 1e9 / 1500)
+        self.assertAlmostEqual(row.transactions["delete"], live.TRANSACTIONS * 1e9 / 1500)
+
+    def test_may_get_requests_in_parts_and_in_another_order(self):
+        def parted(requests):
+            at = requests.index(live.Request("W", 800, 64, False))
+            return requests[:at] + [requests[at + 1], requests[at]] + requests[at + 2 :]
+
+        self.judge(parted)
+        whole = [live.Request("D", 8, 64, False)]
+        parts = [live.Request("D", 40, 32, False), live.Request("D", 8, 32, False)]
+        self.assertEqual(live.coverage(whole), live.coverage(parts))
+        self.assertNotEqual(live.coverage(whole), live.coverage(parts[:1]))
+        self.assertNotEqual(live.coverage(whole), live.coverage(whole * 2))
+
+    def test_that_says_something_else_fails(self):
+        def without_fua(requests):
+            return [request._replace(fua=False) for request in requests]
+
+        def elsewhere(requests):
+            return [request._replace(sector=648) if request.sector == 640 else request for request in requests]
+
+        def without_flushes(requests):
+            return [request for request in requests if request.op != "F"]
+
+        def without_trims(requests):
+            return [request for request in requests if request.op != "D"]
+
+        for change, problem in (
+            (without_fua, "files: the guest has issued 1 FUA writes, and the drive has seen 0"),
+            (elsewhere, "files: from sector 640 on guest and drive have different requests of kind W"),
+            (without_flushes, "durable: 0 writes of 32 are FUA or have a flush behind them"),
+            (without_flushes, "wal: the guest has issued 1 flushes, and the drive has seen 0"),
+            (without_trims, "trim: 0 trims were served"),
+            (lambda requests: requests + requests[-2:], "after-trim: from sector 80 on"),
+        ):
+            with self.subTest(problem), self.assertRaisesRegex(LabFailure, problem):
+                self.judge(change)
+        for figures, problem in (
+            ({"discards": 2}, "the drive counts 2 and"),
+            ({"fua_writes": 0}, "the drive counts 0 FUA writes, and its log has 1"),
+        ):
+            with self.subTest(problem), self.assertRaisesRegex(LabFailure, problem):
+                self.judge(**figures)
+
+    def test_is_recorded_in_phases_by_messages(self):
+        group = bytes(8)
+        events = (
+            (1, live.ISSUED | live.WRITES, 8, 4096, b""),
+            (2, live.MESSAGE | live.OF_GROUP | live.NOTIFIES, 0, 0, group + b"durable\n"),
+            (3, live.ISSUED | live.WRITES | live.FUA, 16, 4096, b""),
+            (6, live.ISSUED | live.DISCARDS | live.WRITES, 0, 8192, b""),
+            (7, 1 | live.WRITES, 24, 4096, b""),
+        )
+        others = (
+            (4, live.ISSUED, 0, 512, b""),
+            (5, live.MESSAGE | live.NOTIFIES, 0, 0, b"files"),
+            (8, live.ISSUED | live.FLUSHES, 0, 0, b""),
+        )
+        paths = []
+        for processor, part in enumerate((events, others)):
+            paths.append(self.directory / f"r.blktrace.{processor}")
+            paths[-1].write_bytes(
+                b"".join(
+                    order.EVENT.pack(order.MAGIC, 0, time, sector, size, action, 0, 0, 0, 0, len(more)) + more
+                    for time, action, sector, size, more in part
+                )
+            )
+        self.assertEqual(
+            live.phases_of(paths),
+            {
+                "durable": [live.Request("W", 16, 8, True), live.Request("R", 0, 1, False)],
+                "files": [live.Request("D", 0, 16, False), live.Request("F", 0, 0, False)],
+            },
+        )
+
+    def test_has_the_rows_that_its_transactions_leave(self):
+        told, rows = live.transactions()
+        self.assertEqual(told.count("COMMIT"), live.TRANSACTIONS)
+        self.assertEqual(len(rows.splitlines()), live.TRANSACTIONS)
+        self.assertIn("+", rows)
+
+    def test_has_a_log_that_says_when_requests_came_and_ended(self):
+        log = self.directory / "log.csv"
+        log.write_text("timestamp_ns,op,lba,sectors,sync,fua,latency_ns\n5,W,8,16,0,1,10\n")
+        self.assertEqual(served.requests_of(log), [live.Request("W", 8, 16, True, 5, 15)])
+
+    def test_that_does_not_come_up_is_told_with_what_it_says(self):
+        program = self.directory / "flashloom"
+        program.write_text("#!/bin/sh\necho no such mapping >&2\nexit 2\n")
+        program.chmod(0o755)
+        service = served.Service(program, "none", self.directory / "out")
+        with self.assertRaisesRegex(LabError, "status 2:\nno such mapping"):
+            service.wait_until_ready()
 
 
 if __name__ == "__main__":

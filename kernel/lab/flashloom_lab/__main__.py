@@ -12,7 +12,8 @@ from .compare import EXPERIMENT, SCHEDULERS, compare
 from .cost import cost
 from .floods import floods
 from .host import LabError, LabFailure, LabUnsupported, require
-from .kernels import SERIES, kernel, newest, oldest
+from .kernels import SERIES, Kernel, kernel, newest, oldest
+from .live import BELOW, FILE_SYSTEMS, MAPPINGS, PATHS, SHORT, Run, live, require_live
 from .order import SIMULATED, order
 from .queue_order import GIVE, QUEUES, order_of_queues
 from .record import Recording, check_job, check_null_blk, record
@@ -67,6 +68,18 @@ def parser() -> argparse.ArgumentParser:
     flood = commands.add_parser("floods", help="small writes beside floods, pardispatcher held against mq-deadline")
     flood.add_argument("--kernel", choices=SERIES, default=SERIES[-1], help="the series (default: %(default)s)")
 
+    served = commands.add_parser("live", help="file systems and a database on simulated drives that are served live")
+    served.add_argument(
+        "--short", action="store_true", help="the short form; skipped, and said so, where it cannot run"
+    )
+    served.add_argument("--file-system", action="append", choices=FILE_SYSTEMS, help="only this one (default: all)")
+    served.add_argument(
+        "--mapping", action="append", metavar="NAME", help=f"a drive with this mapping (default: {' '.join(MAPPINGS)})"
+    )
+    served.add_argument("--scheduler", action="append", choices=BELOW, help="only this scheduler (default: all)")
+    served.add_argument("--path", choices=PATHS, help="how it is attached (default: virtio)")
+    served.add_argument("--kernel", choices=SERIES, help=f"the series (default: {SERIES[-1]})")
+
     sequence = commands.add_parser("order", help="hold a scheduler of the simulator against the real one")
     sequence.add_argument("scheduler", choices=SIMULATED, metavar="SCHEDULER", help=" or ".join(SIMULATED))
     sequence.add_argument("--queues", action="store_true", help=f"on {QUEUES} hardware queues, each one's order")
@@ -95,16 +108,21 @@ def run_test(options) -> None:
         return
     if options.names or options.kernel or options.oldest:
         raise LabError("the short form has its own tests and kernels: give no TEST, no --kernel and no --oldest")
+    if kernels := kernels_for_short(SERIES, require, "the module was neither built nor booted"):
+        tests.short(kernels)
+
+
+def kernels_for_short(series: tuple[str, ...], prepare, what: str) -> list[Kernel]:
+    """The kernels of a short form; none, and said so, where it cannot run."""
     try:
-        require()
-        kernels = [kernel(series) for series in SERIES]
+        prepare()
+        return [kernel(one) for one in series]
     except LabError as error:
         # For root a missing package is a failure, unless this machine cannot run the lab at all.
         if os.geteuid() == 0 and not isinstance(error, LabUnsupported):
             raise
-        print(f"lab: SKIPPED, the module was neither built nor booted: {error}", file=sys.stderr)
-        return
-    tests.short(kernels)
+        print(f"lab: SKIPPED, {what}: {error}", file=sys.stderr)
+        return []
 
 
 def run_compare(options) -> None:
@@ -150,12 +168,31 @@ def run_floods(options) -> None:
     print(floods(kernel(options.kernel)))
 
 
+def run_live(options) -> None:
+    """The command `live`."""
+    if options.short:
+        if options.file_system or options.mapping or options.scheduler or options.path or options.kernel:
+            raise LabError("the short form has its own runs: give no other option")
+        for target in kernels_for_short(SERIES[-1:], require_live, "no file system ran on a live drive"):
+            print(live(target, list(SHORT)))
+        return
+    runs = [
+        Run(file_system, mapping, scheduler, options.path or PATHS[0])
+        for mapping in options.mapping or MAPPINGS
+        for file_system in options.file_system or FILE_SYSTEMS
+        for scheduler in options.scheduler or BELOW
+    ]
+    require_live()
+    print(live(kernel(options.kernel or SERIES[-1]), runs))
+
+
 COMMANDS = {
     "test": run_test,
     "compare": run_compare,
     "cost": run_cost,
     "record": run_record,
     "floods": run_floods,
+    "live": run_live,
     "blktests": run_blktests,
     "order": run_order,
 }

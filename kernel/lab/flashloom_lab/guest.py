@@ -21,7 +21,8 @@ KERNEL_REPORTS = (
     r"|INFO: (task .* blocked|possible|rcu|suspicious)|possible recursive locking|inconsistent lock"
     r"|unreferenced object|suspected memory leak"
     r"|Kernel memory leak detector disabled|Memory pool empty|lockdep is turned off|turning off the locking correctness"
-    r"|EXT4-fs (error|warning)|Out of memory: Killed process"
+    r"|EXT4-fs (error|warning)|BTRFS (error|critical)|XFS \(\w+\): .*([Cc]orruption|error)"
+    r"|Out of memory: Killed process"
 )
 BEGIN = "flashloom-lab: begin"
 # A breakpoint trap that nobody set, outside the module's code.
@@ -56,6 +57,8 @@ class Guest:
     # Programs beside the lab's own, by their paths in the guest, and modules instead of the lab's own.
     programs: dict[str, Path] = field(default_factory=dict)
     modules: tuple[str, ...] = ()
+    # Further devices, as options of QEMU.
+    devices: tuple[str, ...] = ()
     # Further text that the console must contain.
     announced: tuple[str, ...] = ()
 
@@ -87,7 +90,7 @@ class Guest:
         return [
             find("qemu-system-x86_64"), *pace, "-cpu", "max", "-M", "q35", "-m", str(self.memory_mib),
             "-nodefaults", "-no-reboot", "-nographic", "-serial", "stdio", "-monitor", "none",
-            "-kernel", str(self.kernel.image), "-initrd", str(root), "-append", " ".join(words), *disks,
+            "-kernel", str(self.kernel.image), "-initrd", str(root), "-append", " ".join(words), *disks, *self.devices,
         ]  # fmt: skip
 
     def boot(self, out: Path | None = None) -> str:

@@ -12,7 +12,7 @@ same, on a device with the same service time, without any times from the recordi
 import struct
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from .host import KERNEL_DIR, LabError, LabFailure
@@ -61,19 +61,26 @@ def events(path: Path, kinds: str = "QDC") -> list[tuple]:
     The kinds are `Q` (queued), `M` (merged into another request), `I` (inserted into the scheduler), `D` (issued) and
     `C` (completed).
     """
-    data = path.read_bytes()
     found = []
+    for number, time_ns, sector, size, action, processor, _ in raw_events(path):
+        kind = EVENTS.get(action & 0xFFFF)
+        if kind and kind in kinds and size:
+            direction = "W" if action & WRITE else "R"
+            found.append((time_ns, number, kind, direction, sector, size // 512, processor))
+    return found
+
+
+def raw_events(path: Path) -> Iterator[tuple]:
+    """All events of a file: number, time, first sector, bytes, action, processor, attached bytes."""
+    data = path.read_bytes()
     offset = 0
     while offset < len(data):
         magic, number, time_ns, sector, size, action, _, _, processor, _, attached = EVENT.unpack_from(data, offset)
         if magic != MAGIC:
             raise LabFailure(f"{path}: no event of blktrace at byte {offset}")
-        kind = EVENTS.get(action & 0xFFFF)
-        if kind and kind in kinds and size:
-            direction = "W" if action & WRITE else "R"
-            found.append((time_ns, number, kind, direction, sector, size // 512, processor))
-        offset += EVENT.size + attached
-    return found
+        offset += EVENT.size
+        yield number, time_ns, sector, size, action, processor, data[offset : offset + attached]
+        offset += attached
 
 
 def lines(found: Iterable[tuple]) -> str:
