@@ -125,6 +125,29 @@ fn clc_gives_up_the_largest_among_the_cold_and_keeps_a_large_block_that_is_hot()
     assert!(hits("fab", &[]) < (rounds - 1) * BLOCK / 2, "the hot block is the largest");
 }
 
+/// Sixteen blocks, of each of which one page is written again and again, and the others once, mixed with those of
+/// seven more blocks.
+#[test]
+fn bpac_keeps_the_hot_pages_of_cold_blocks_and_gives_up_the_others_together() {
+    let (blocks, rounds) = (2 * CHIPS, 2 * (BLOCK - 1));
+    let hot = |_| (0..blocks).map(|at| at * BLOCK);
+    let cold = move |round: u64| {
+        let half = round / (BLOCK - 1) * CHIPS;
+        (half..half + CHIPS).map(move |at| at * BLOCK + 1 + round % (BLOCK - 1) * 37 % (BLOCK - 1))
+    };
+    let requests = write((0..rounds).flat_map(|round| hot(round).chain(cold(round))));
+    let run = |order| {
+        let buffer = closed(over_bast(CHIPS * BLOCK, order, "single", "static"), requests.clone()).buffer.unwrap();
+        (buffer.write_hits, buffer.evictions)
+    };
+    let ((hits, victims), by_age, by_block) = (run("bpac"), run("page-lru"), run("block-lru"));
+    println!("hits and victims: bpac {hits}, {victims}, page-lru {by_age:?}, block-lru {by_block:?}");
+    assert_eq!(hits, (rounds - 1) * blocks, "no hot page ever leaves");
+    assert!(victims < blocks, "a block's cold pages leave together");
+    assert!(by_age.0 == hits && by_age.1 > 40 * victims, "pages leave one by one");
+    assert!(by_block.0 < hits && by_block.1 > 4 * victims, "hot pages take cold ones with them that are yet to come");
+}
+
 /// Single pages of twelve blocks in turn, three times as many as a chip has log blocks.
 #[test]
 fn ref_evicts_pages_of_one_block_after_the_other_so_that_log_blocks_are_filled_before_they_are_merged() {
@@ -301,6 +324,23 @@ fn linear_threshold_lets_no_request_wait_while_the_flash_keeps_up() {
     };
     assert_eq!(stalled("linear-threshold"), 0);
     assert!(stalled("single") > 1_900 && stalled("cave") > 200);
+}
+
+/// Bursts of four fifths of the buffer, with pauses in which all of it could drain.
+#[test]
+fn linear_threshold_with_a_floor_makes_room_for_the_bursts_that_it_has_seen() {
+    const PAGES: u64 = 64;
+    let stalled = |bursts: u64, floor: &[_]| {
+        let mut setup = buffered(plain_device(), PAGES, "page-lru", "linear-threshold");
+        setup.rate = rate::builtin().choose("linear-threshold", floor).unwrap();
+        let page = |at: u64| request(S + at / (PAGES * 4 / 5) * S, Op::Write, 8 * at, 8);
+        Run::new(setup).run((0..bursts * PAGES * 4 / 5).map(page)).buffer.unwrap().stalled_writes
+    };
+    let floor = [("floor", Value::Ratio(0.1))];
+    let (fixed, falling) = ([2, 3, 12].map(|bursts| stalled(bursts, &[])), [2, 3, 12].map(|b| stalled(b, &floor)));
+    println!("writes that waited in 2, 3 and 12 bursts: {fixed:?}, with marks that fall {falling:?}");
+    assert!(fixed[1] > fixed[0] && fixed[2] > 5 * fixed[0], "each burst finds the buffer half full");
+    assert_eq!(falling, [fixed[0]; 3], "from the third burst on there is room");
 }
 
 /// As many pages as the buffer has room for leave nothing to write, and each more has one victim.

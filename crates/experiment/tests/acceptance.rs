@@ -105,7 +105,7 @@ fn every_order_with_every_rate_over_every_kind_of_mapping() {
     let vary = "\"buffer.capacity\" = [\"128KiB\", \"16MiB\"]\n\
                 \"buffer.rate\" = [\"single\", \"cave\", \"linear-threshold\"]\n";
     let orders = "\"buffer.order\" = [\"page-lru\", \"chip-aware\", \"block-lru\", \"fab\", \"clc\", \"ref\", \
-                  \"cflru\", \"region\"]\n";
+                  \"bpac\", \"cflru\", \"region\"]\n";
     let bplru = "buffer.order = \"block-lru\"\nbuffer.block-lru.padding = true\nbuffer.block-lru.compensation = true\n";
     // A merge of a striped block copies as much as all chips hold of it, so that takes the longest by far.
     let others = "\"page\", \"dftl\", \"sftl\", \"bast\", \"kast\"";

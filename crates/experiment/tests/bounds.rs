@@ -50,13 +50,13 @@ capacity = "256KiB"
 
 #[test]
 fn no_order_with_any_rate_beats_the_bound_of_the_write_buffer() {
-    let orders = "buffer.order=page-lru,block-lru,fab,clc,ref,cflru,region";
+    let orders = "buffer.order=page-lru,block-lru,fab,clc,ref,bpac,cflru,region";
     for timing in ["counting", "timed"] {
         let timing = format!("run.timing={timing}");
         for drain in ["run.drain=false", "run.drain=true"] {
             let rates = "buffer.rate=single,cave,linear-threshold";
             let runs = compare(BUFFERED, &[&timing, drain], &[orders, rates]);
-            assert_eq!(runs.len(), 21);
+            assert_eq!(runs.len(), 24);
             for run in &runs {
                 let bound = bounds(run).buffer.as_ref().expect("the drive has a buffer");
                 let buffer = run.result.buffer.as_ref().expect("the drive has a buffer");

@@ -37,6 +37,7 @@ ftl.gc=windowed-greedy ftl.gc_pace=share buffer.order=block-lru
 ftl.superblock=die ftl.gc=cost-benefit buffer.order=fab
 ftl.allocation=static buffer.order=cflru
 ftl.allocation=static buffer.order=chip-aware
+ftl.allocation=static buffer.order=bpac buffer.bpac.idle=0.1
 ftl.allocation=slap ftl.slap.adaptive=true ftl.slap.gc_isolation=true ftl.slap.read_reorganization=true
 ftl.hot_cold=multi-hash ftl.gc_pace=share
 ftl.wear_levelling=static ftl.wear_threshold=2

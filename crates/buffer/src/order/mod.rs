@@ -95,6 +95,7 @@ pub trait Order: Component {
 
 pub mod belady;
 mod block_lru;
+mod bpac;
 mod cflru;
 mod chip_aware;
 mod clc;
@@ -148,6 +149,7 @@ pub fn builtin() -> Slot<dyn Order> {
             policy(&fab::SPEC, |values, on| Box::new(fab::Fab::new(values, on.pages, on.pages_per_block))),
             policy(&clc::SPEC, |values, on| Box::new(clc::Clc::new(values, on.pages, on.pages_per_block))),
             policy(&r#ref::SPEC, |values, on| Box::new(r#ref::Ref::new(values, on.pages, on.pages_per_block))),
+            policy(&bpac::SPEC, |values, on| Box::new(bpac::Bpac::new(values, on.pages, on.pages_per_block))),
             policy(&cflru::SPEC, |values, on| Box::new(cflru::Cflru::new(values, on.pages, on.pages_per_block))),
             Policy::<dyn Order>::new(&region::SPEC, |values, on| Ok(Box::new(region::Region::new(values, on)?)))
                 .with_profile(region::check),

@@ -8,9 +8,10 @@
 //! ```
 //!
 //! If the width is all chips, a single dead page affects the whole stripe: all its blocks are erased and all their
-//! valid pages copied (CAVE, Figure 2). A smaller width is the sub-grouped superblock (Park et al., IEICE Electronics
-//! Express 6(6), 2009). The paper is a cost analysis and does not say how log blocks are assigned; they are
-//! block-associative here, because CAVE compares MCSplit with BAST.
+//! valid pages copied (CAVE, Figure 2). A smaller width is what CAVE says of SubGroup, its reference 14: less striping
+//! against more erases. By its abstract SubGroup also keeps hot and cold data in two groups of a superblock; that is
+//! not here (Park et al., IEICE Electronics Express 6(6), 2009; decision 0155). MCSplit's paper is a cost analysis and
+//! does not say how log blocks are assigned; they are block-associative here, because CAVE compares it with BAST.
 
 use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Value, Violation, params};
 
@@ -34,8 +35,10 @@ params! {
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "mcsplit",
     summary: "data and log blocks striped over chips",
-    details: "BAST over superblocks: with a width of one it is BAST, one FTL a chip.",
-    source: "Kim, Jung and Song, IWSSPS 2008; CAVE, section 3.2; Park et al., IEICE Electronics Express 6(6), 2009",
+    details: "BAST over superblocks: with a width of one it is BAST, one FTL a chip. A width between one and all chips \
+              is the stripe over a group of chips that CAVE names SubGroup for; that paper's groups of hot and cold \
+              data are not modelled.",
+    source: "Kim, Jung and Song, IWSSPS 2008; CAVE, section 3.2",
     example: "ftl.mapping=mcsplit ftl.mcsplit.width=4 buffer.order=block-lru workload.synthetic.request_size=64KiB",
     instead: "A small random write makes a whole stripe merge: lower `width`, or use `bast` behind a buffer that \
               evicts to all chips at a time (`buffer.rate` = `cave`).",
