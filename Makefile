@@ -122,11 +122,13 @@ python: $(PYTHON)/done ## Builds the Python package, installs it into an environ
 
 # Tqdm, Dask, Ray and Jupyter as well, without which their tests are left out.
 test-python: $(PYTHON)/full ## Tests a release build of the Python package, with every library that it works with.
-	cargo build --locked --release
+	cargo build --locked --release -p flashloom-cli -p flashloom-nbdkit
 	$(WHEEL) --release
 	$(TRY) release
 
 notebooks: $(PYTHON)/full ## Runs the notebooks of docs/ with a release build, and writes their outputs and pages anew.
+	@requirements/need live
+	cargo build --locked --release -p flashloom-cli -p flashloom-nbdkit
 	$(WHEEL) --release
 	$(PYTHON)/bin/pip install --quiet --force-reinstall --no-deps $(PYTHON)/wheels/*.whl
 	$(PYTHON)/bin/python $(PACKAGE)/tests/notebooks.py
@@ -171,7 +173,7 @@ site: $(MDBOOK)/bin/mdbook $(LINKCHECKER)/done ## Builds the site of the documen
 dist: $(CARGO_DEB)/bin/cargo-deb $(PYTHON)/done ## Makes a Debian package, a wheel and an sdist in target/dist, and rehearses the publication of the crates.
 	rm -rf target/dist
 	mkdir -p target/dist/install/man1
-	cargo build --locked --profile ship
+	cargo build --locked --profile ship -p flashloom-cli -p flashloom-nbdkit
 	target/ship/flashloom man target/dist/install/man1
 	target/ship/flashloom completions bash >target/dist/install/flashloom.bash
 	target/ship/flashloom completions zsh >target/dist/install/_flashloom

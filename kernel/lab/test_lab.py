@@ -586,6 +586,8 @@ class ALiveDrive(InCache):
     def test_is_recorded_in_phases_by_messages(self):
         group = bytes(8)
         events = (
+            (0, live.ISSUED | live.WRITES, 8, 4096, b""),
+            (1, live.MESSAGE | live.NOTIFIES, 0, 0, b"begin\n"),
             (1, live.ISSUED | live.WRITES, 8, 4096, b""),
             (2, live.MESSAGE | live.OF_GROUP | live.NOTIFIES, 0, 0, group + b"durable\n"),
             (3, live.ISSUED | live.WRITES | live.FUA, 16, 4096, b""),
@@ -632,6 +634,16 @@ class ALiveDrive(InCache):
         service = served.Service(program, "none", self.directory / "out")
         with self.assertRaisesRegex(LabError, "status 2:\nno such mapping"):
             service.wait_until_ready()
+
+    def test_that_fails_while_it_is_served_is_a_failure(self):
+        program = self.directory / "flashloom"
+        program.write_text("#!/bin/sh\necho 'serving; Ctrl-C ends it, error: broken' >&2\nexit 1\n")
+        program.chmod(0o755)
+        service = served.Service(program, "none", self.directory / "out")
+        service.wait_until_ready()
+        service.process.wait()
+        with self.assertRaisesRegex(LabFailure, "status 1:\n.*broken"):
+            service.end()
 
 
 if __name__ == "__main__":

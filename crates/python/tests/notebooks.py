@@ -22,7 +22,9 @@ from unittest import mock
 
 FOLDER = Path(__file__).parents[3] / "docs" / "notebooks"
 IMAGES = FOLDER / "images"
-NAMES = ("first-steps", "which-scheduler", "spare-space", "own-policy", "tuning-the-tail")
+NAMES = ("first-steps", "which-scheduler", "spare-space", "own-policy", "tuning-the-tail", "live-drive")
+# Programs that a notebook runs, beside Flashloom's own.
+PROGRAMS = {"live-drive": ("nbdkit", "fio")}
 
 # Figures have the same bytes each time, letters included, and can be read on a dark page.
 STYLE = "svg.hashsalt: flashloom\nsvg.fonttype: path\nfigure.facecolor: white\nfigure.constrained_layout.use: True\n"
@@ -45,6 +47,8 @@ def executed(name: str) -> Any:
         style = Path(folder, "matplotlibrc")
         style.write_text(STYLE)
         own = {"MATPLOTLIBRC": str(style), "SOURCE_DATE_EPOCH": "0", "FLASHLOOM_CACHE": "", "IPYTHONDIR": folder}
+        program = os.environ.get("FLASHLOOM_PROGRAM", Path(__file__).parents[3] / "target" / "release" / "flashloom")
+        own["PATH"] = f"{Path(program).parent}{os.pathsep}{os.environ['PATH']}"
         own["PYTHONWARNINGS"] = "ignore:IProgress not found"  # ipywidgets, which nothing here needs
         work = Path(folder, "work")
         work.mkdir()

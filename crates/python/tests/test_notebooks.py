@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 
 import notebooks
 import pytest
@@ -41,4 +42,7 @@ def test_every_notebook_is_known() -> None:
 def test_a_notebook_prints_what_it_stores(name: str) -> None:
     for library in ("nbclient", "ipykernel", "matplotlib", "pandas", "optuna"):
         pytest.importorskip(library)
+    for program in notebooks.PROGRAMS.get(name, ()):
+        if not shutil.which(program):
+            pytest.skip(f"{program} is not installed")
     assert list(notebooks.outputs(notebooks.executed(name))) == list(notebooks.outputs(notebooks.read(name)))

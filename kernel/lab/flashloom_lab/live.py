@@ -8,6 +8,7 @@ drive's have to be of the same sectors, its FUA writes have to be FUA writes of 
 """
 
 import random
+import shutil
 import sqlite3
 import tempfile
 from collections import Counter
@@ -44,6 +45,8 @@ FIRST_SLOT = 0x10
 ISSUED, MESSAGE, OF_GROUP = 7, 2, 1 << 8
 WRITES, FLUSHES, NOTIFIES, DISCARDS, FUA = (1 << 16 + bit for bit in (1, 2, 10, 13, 15))
 OWN_FLUSHES = 2
+# What is recorded before the first phase.
+BEGIN = "begin"
 PHASES = ("durable", "files", "delete", "after-delete", "wal", "after-wal", "again", "trim", "after-trim")
 
 
@@ -101,6 +104,7 @@ def phases_of(recordings: list[Path]) -> dict[str, list[Request]]:
         elif phases and action & 0xFF == ISSUED and not action & NOTIFIES:
             op = "D" if action & DISCARDS else "W" if action & WRITES else "R" if size else "F"
             phase.append(Request(op, sector, size // 512, bool(action & FUA)))
+    phases.pop(BEGIN, None)
     return phases
 
 
@@ -214,6 +218,7 @@ class Served(Guest):
 
     def console_of_a_boot(self, directory: Path) -> str:
         """Boots once, with the drives served meanwhile."""
+        shutil.rmtree(directory / "drives", ignore_errors=True)
         with ExitStack() as stack:
             services = []
             for run in self.runs:

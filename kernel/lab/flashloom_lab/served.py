@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from .host import KERNEL_DIR, LAB, LabError, find, install, run
+from .host import KERNEL_DIR, LAB, LabError, LabFailure, find, install, run
 
 EXPERIMENT = LAB / "live.toml"
 # Time to age a drive, and time to end a service.
@@ -107,12 +107,16 @@ class Service:
                 pass
 
     def end(self) -> Account:
-        """Ends the service, and returns its account."""
+        """Ends the service, and returns its account; raises if the drive has failed."""
         try:
             self.process.terminate()
-            status = self.process.wait(END_S)
+            try:
+                status = self.process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                raise LabFailure(f"flashloom serve does not end within {END_S} s") from None
             if status:
-                raise LabError(f"flashloom serve ended with status {status}:\n{self.said.read_text(errors='replace')}")
+                said = self.said.read_text(errors="replace")
+                raise LabFailure(f"flashloom serve ended with status {status}:\n{said}")
             return Account(json.loads(self.json.read_text()), requests_of(self.log))
         finally:
             self.stop()

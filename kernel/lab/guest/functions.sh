@@ -43,12 +43,14 @@ remove_null_blk_device() {
 	rmdir "/sys/kernel/config/nullb/$1"
 }
 
-# begin_trace DEVICE DIRECTORY NAME: records the device with blktrace until end_trace.
+# begin_trace DEVICE DIRECTORY NAME [OPTION...]: records the device with blktrace until end_trace.
 begin_trace() {
 	# Buffers in the guest's memory that no burst fills, so that no event is lost.
-	/usr/sbin/blktrace -d "/dev/$1" -D "$2" -o "$3" -b 1024 -n 16 >/tmp/blktrace.said 2>&1 &
+	trace_of=$1 trace_to=$2 trace_name=$3
+	shift 3
+	/usr/sbin/blktrace -d "/dev/$trace_of" -D "$trace_to" -o "$trace_name" -b 1024 -n 16 "$@" >/tmp/blktrace.said 2>&1 &
 	blktrace=$!
-	while ! [ -e "/sys/kernel/debug/block/$1/trace0" ]; do
+	while ! [ -e "/sys/kernel/debug/block/$trace_of/trace0" ]; do
 		kill -0 $blktrace 2>/dev/null || { cat /tmp/blktrace.said; fail "blktrace does not start"; }
 		sleep 0.1
 	done

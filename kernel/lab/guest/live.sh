@@ -85,9 +85,14 @@ run() {
 	disk=/dev/$device
 	messages=/sys/kernel/debug/block/$device/msg
 	select_scheduler "$device" "$5"
-	begin_trace "$device" /tmp/recordings "$1"
-	# Nothing shows that it has begun; the host misses the first phase if it has not.
-	sleep 1
+	begin_trace "$device" /tmp/recordings "$1" -b 16 -n 512
+	# Events are written when they fill a buffer: once some are, it has begun.
+	until [ -n "$(find /tmp/recordings -name "$1.*" -size +0)" ]; do
+		for message in $(seq 400); do
+			echo begin >"$messages" || fail "blktrace takes no message"
+		done
+		sleep 0.1
+	done
 
 	phase durable
 	attempt /usr/bin/fio --name=durable --filename="$disk" --direct=1 --ioengine=psync --sync=dsync --rw=randwrite \
