@@ -145,14 +145,14 @@ pub struct ServeArguments {
     #[arg(long, value_name = "PATH")]
     pub unix: Option<PathBuf>,
     /// Listen on a TCP port of an address of this machine, such as 127.0.0.1:10809. NBD asks nobody who they are.
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub tcp: Option<SocketAddr>,
     /// Take orders at a Unix socket of this name, one JSON object a line: {"do": "status"}, result, snapshot
     /// or end.
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
     /// Show the drive on a page at an address of this machine alone, such as 127.0.0.1:8080.
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub web: Option<SocketAddr>,
     /// Set a key to another value than in the file, such as ftl.mapping=fast.
     #[arg(long, value_name = "KEY=VALUE")]
@@ -216,6 +216,20 @@ fn serve_pace() -> impl TypedValueParser<Value = ServePace> {
 fn speed(text: &str) -> Result<f64, String> {
     let speed = text.parse::<f64>().ok().filter(|speed| (0.001..=1_000.0).contains(speed));
     speed.ok_or_else(|| "expected a number from 0.001 to 1000".to_owned())
+}
+
+/// An address and a port. Names are not looked up: one may have several addresses.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        let expected = "expected an address and a port, such as 127.0.0.1:8080 or [::1]:8080";
+        let name = text.rsplit_once(':').map_or(text, |(name, _)| name);
+        let port = text.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+        match (name, port) {
+            ("localhost", Some(port)) => format!("{expected}; names are not looked up: localhost is 127.0.0.1:{port}"),
+            ("localhost", None) => format!("{expected}; names are not looked up: localhost is 127.0.0.1:PORT"),
+            _ => expected.to_owned(),
+        }
+    })
 }
 
 fn size(text: &str) -> Result<u64, String> {

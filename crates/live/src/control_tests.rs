@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use flashloom_experiment::config::Experiment;
+use flashloom_experiment::run::{self, SERVED_HOST};
 use flashloom_units::Prng;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -100,6 +102,16 @@ fn status_and_result_tell_what_was_served_so_far() {
     let answer = client.ask(r#"{"do": "result"}"#);
     let so_far = &answer["result"];
     assert_eq!((&so_far["host"]["writes"], &so_far["ftl"]["waf"]), (&400.into(), &status["write_amplification"]));
+    // A run of the experiment would have a hint on the workload, which is not used here.
+    let drive = server.folder.path().join("drive.toml").display().to_string();
+    let experiment = Experiment::load_run(&catalog(), &drive, &SERVED_HOST.map(str::to_owned)).expect("it is right");
+    let of_run = server.session.server().look(|drive, _| {
+        run::result_so_far(&experiment.variants[0].config, &drive.engine().outcome(), drive.engine().now_ns())
+    });
+    let is_of_workload = |hint: &Value| hint["key"].as_str().is_some_and(|key| key.starts_with("workload."));
+    let hints = |result: &Value| result["hints"].as_array().cloned().unwrap_or_default();
+    let of_run = serde_json::to_value(of_run).expect("JSON");
+    assert!(hints(&of_run).iter().any(is_of_workload) && !hints(so_far).iter().any(is_of_workload), "{so_far}");
     // Two clients at once, and neither changes anything.
     assert_eq!(server.client().ask(r#"{"do":"result"}"#), answer);
     // At the end there is one more flush, and nothing else has changed that a drive at rest has.
@@ -109,6 +121,7 @@ fn status_and_result_tell_what_was_served_so_far() {
     let result = fs::read_to_string(server.folder.path().join("result.json")).expect("it is written");
     let mut result: Value = serde_json::from_str(&result).expect("JSON");
     assert_eq!(result["host"]["flushes"], 2);
+    assert!(!hints(&result).iter().any(is_of_workload));
     for part in ["ftl", "wear", "precondition", "config"] {
         assert_eq!(result[part].take(), so_far[part], "{part}");
     }

@@ -144,6 +144,12 @@ pub const MIN_SPEED: f64 = 0.001;
 /// Largest factor between the clocks.
 pub const MAX_SPEED: f64 = 1_000.0;
 
+/// A result without the hints on the workload of the experiment, which is not used.
+fn of_clients(mut result: RunResult) -> RunResult {
+    result.hints.retain(|hint| !hint.key.starts_with("workload."));
+    result
+}
+
 /// A drive that is being served.
 pub struct Session {
     server: Server,
@@ -285,7 +291,7 @@ impl Session {
 
     /// The result of these figures.
     pub(crate) fn result_of(&self, outcome: &Outcome, now_ns: Ns) -> RunResult {
-        run::result_so_far(&self.config, outcome, now_ns)
+        of_clients(run::result_so_far(&self.config, outcome, now_ns))
     }
 
     /// Saves the drive as it would be switched off now, to a file of this name. The drive goes on meanwhile.
@@ -391,6 +397,7 @@ impl Session {
         let ended = self.server.end(|drive, _| {
             let logged = drive.finish_log().and_then(|()| self.log_file.commit());
             let result = run::result(&self.config, drive.engine()).map_err(|failure: Failure| failure.to_string())?;
+            let result = of_clients(result);
             // Last, because it takes the drive apart.
             let image = self.image.lock().unwrap_or_else(PoisonError::into_inner).take();
             let kept = image.map_or(Ok(()), |image| image.keep(drive, &self.config));

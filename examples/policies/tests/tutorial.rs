@@ -56,6 +56,25 @@ fn the_tutorials_comparison_is_what_comes_out() {
 }
 
 #[test]
+fn a_drive_with_a_policy_of_this_program_is_not_served() {
+    // A folder that is not there ends whatever comes so far.
+    let drive = "experiments/quickstart.toml";
+    let serve = |gc: &str| run(&["serve", drive, "--set", gc, "--unix", "no/such/socket"]);
+    let (own, built_in) = (serve("ftl.gc=rested"), serve("ftl.gc=greedy"));
+    let said = String::from_utf8_lossy(&own.stderr);
+    assert_eq!(own.status.code(), Some(2));
+    assert!(
+        said.contains("the policies that are built in") && said.contains("`rested`"),
+        "{said}"
+    );
+    let said = String::from_utf8_lossy(&built_in.stderr);
+    assert!(
+        said.contains("no folder") && !said.contains("built in"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_misspelt_parameter_gets_the_pointed_error() {
     let output = run(&["run", EXPERIMENT, "--set", "host.shortest.max_wiat=1ms"]);
     assert_eq!(output.status.code(), Some(2));

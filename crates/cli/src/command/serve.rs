@@ -17,15 +17,17 @@ use std::thread;
 use std::time::Duration;
 
 use flashloom::experiment::config::{Catalog, Config, EndOfLife, Experiment, Precondition, Rest};
+use flashloom::experiment::registry::Registry;
 use flashloom::experiment::result::{RunResult, parse};
 use flashloom::experiment::run::{SERVED_HOST, aged_to_serve, check_kept, check_served};
 use flashloom::report::text::{summary, whole};
-use flashloom::units::{Problem, format_size};
+use flashloom::units::{Problem, SECTOR_BYTES};
 use flashloom_live::{FAILURE, Image};
 
 use super::{json_text, lived, report_memory, report_unused_of};
 use crate::arguments::{ServeArguments, ServePace};
 use crate::cache;
+use crate::figures::size;
 use crate::output::{OutputFile, Stop, keep_apart, print, say};
 use crate::progress::Bar;
 
@@ -44,6 +46,7 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
     let sets = arguments.set.iter().map(String::as_str).chain(SERVED_HOST);
     let sets: Vec<String> = sets.map(str::to_owned).collect();
     let experiment = Experiment::load_run(catalog, &arguments.experiment, &sets)?;
+    check_policies(arguments, &sets)?;
     check_served(&experiment)?;
     let to_stdout = arguments.json.as_deref() == Some("-");
     let sockets: Vec<&Path> =
@@ -95,7 +98,7 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
     command.arg(plugin).args(options(arguments));
     let result = folder.path().join("result");
     command.args(aged.map(|aged| named("aged", &aged))).arg(named("result", &result)).arg("lifeline=true");
-    let capacity = format_size(config.device.capacity_sectors() * 512);
+    let capacity = size((config.device.capacity_sectors() * SECTOR_BYTES) as f64);
     let mut sockets: Vec<place::Socket> = sockets.into_iter().map(place::Socket::new).collect();
     let pid = folder.path().join("pid");
     let status = run_nbdkit(command, &child, &result, || {
@@ -130,6 +133,19 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
         Some(reason) => Err(failed(reason)),
         None => lived(&experiment, &result),
     }
+}
+
+/// Refuses an experiment with a policy that this program has and the plugin has not, which would say so when the drive
+/// is aged.
+///
+/// # Errors
+/// The policy, as a program without it would refuse it.
+fn check_policies(arguments: &ServeArguments, sets: &[String]) -> Result<(), Stop> {
+    let builtin = Registry::builtin().catalog().map_err(|refusal| failed(refusal.to_string()))?;
+    Experiment::load_run(&builtin, &arguments.experiment, sets).map(drop).map_err(|problems| {
+        say("note: drives are served with the policies that are built in: the plugin of nbdkit has no others");
+        problems.into()
+    })
 }
 
 /// Refuses options that do not go together.

@@ -110,7 +110,9 @@ fn page_is_shown_to_this_machine_alone_or_not_at_all() {
         ("[::]:8080", "an address that others may reach"),
         ("127.0.0.1:0", "port 0"),
         (&taken.0, "in use"),
-        ("localhost:8080", "invalid"),
+        ("localhost:8080", "localhost is 127.0.0.1:8080"),
+        ("localhost", "localhost is 127.0.0.1:PORT"),
+        ("example.org:8080", "expected an address and a port"),
     ] {
         let output = flashloom(&["serve", &path("drive.toml"), "--unix", &path("socket"), "--web", web]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
