@@ -10,6 +10,7 @@ quotients to the page map.
 
 import json
 import math
+import re
 import sys
 from pathlib import Path
 
@@ -64,7 +65,7 @@ class Figures:
 
 
 def ftl_of(experiment):
-    return experiment.split("-")[0]
+    return re.sub(r"(-(64th|8th|all))?-(7|25)$", "", experiment)
 
 
 def memory_share(figures, spare, budget, ftl):
@@ -129,7 +130,8 @@ def tables(figures):
     return "\n".join(parts) + "\n"
 
 
-COLOURS = ["#0b6e99", "#c2571a", "#3d8b37", "#8a4fbf", "#b8860b", "#c0392b", "#16a085", "#5d6d7e", "#d16ba5", "#7f8c2a"]
+COLOURS = ["#0b6e99", "#c2571a", "#3d8b37", "#8a4fbf", "#b8860b", "#c0392b"]
+COLOURS += ["#16a085", "#5d6d7e", "#d16ba5", "#7f8c2a", "#2e4fa8", "#8c5a3c"]
 
 
 def panel(figures, figure, left, title, is_log):
@@ -155,7 +157,7 @@ def panel(figures, figure, left, title, is_log):
     for tick in [tick for tick in (1, 2, 3, 5, 10, 20) if scale(tick) <= high] if is_log else [0.25, 0.5, 0.75, 1.0]:
         out.append(f'<path class="grid" d="M{left} {y(tick):.1f}h{width}"/>')
         out.append(f'<text class="tick" text-anchor="end" x="{left - 6}" y="{y(tick) + 4:.1f}">{tick:g}</text>')
-    for (ftl, line), colour in zip(values.items(), COLOURS, strict=False):
+    for (ftl, line), colour in zip(values.items(), COLOURS[: len(values)], strict=True):
         points = " ".join(f"{x(at):.1f},{y(value):.1f}" for at, value in enumerate(line))
         out.append(f'<polyline stroke="{colour}" points="{points}"><title>{ftl}</title></polyline>')
         out += [
@@ -166,7 +168,7 @@ def panel(figures, figure, left, title, is_log):
 
 def picture(figures):
     out = [
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 340" role="img" aria-labelledby="title description">',
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 744 340" role="img" aria-labelledby="title description">',
         '  <title id="title">Throughput and longest request by memory</title>',
         '  <desc id="description">A line for each FTL over three budgets of memory, beside a page map: geometric means',
         "    over the recordings, with 7 % of spare space.</desc>",
@@ -182,7 +184,8 @@ def picture(figures):
     ]
     out += panel(figures, RATE, 46, "Requests a second (page map 1)", False)
     out += panel(figures, LONGEST, 350, "Longest request (page map 1)", True)
-    for at, (ftl, colour) in enumerate(zip(figures.ftls[1:], COLOURS, strict=False)):
+    ftls = figures.ftls[1:]
+    for at, (ftl, colour) in enumerate(zip(ftls, COLOURS[: len(ftls)], strict=True)):
         y = 66 + 22 * at
         out.append(f'<path stroke="{colour}" stroke-width="3" d="M620 {y}h18"/>')
         out.append(f'<text class="name" x="644" y="{y + 4}">{ftl}</text>')

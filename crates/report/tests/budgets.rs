@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use flashloom_report::published::Paper;
 use serde_json::Value;
 
-/// The drive of `experiments/papers/related/stack.toml`: chips, pages of a block, entries of a page of the map.
+/// The drive of `experiments/papers/related/stack.toml`: chips, blocks, pages of a block, entries of a map page.
 const CHIPS: u64 = 4;
+const BLOCKS: u64 = 4_096;
 const PAGES: u64 = 128;
 const ENTRIES: u64 = 1_024;
 
@@ -24,6 +25,17 @@ fn log_blocks(budget: u64, logical_pages: u64, width: u64, a_page: u64, spare: u
     (fitting * width / CHIPS).min(spare)
 }
 
+/// Page tables of a chip with superblocks of 32 blocks. Of the 12 bits of a page's number there each of three levels of
+/// tables takes four; tables above those in memory are there too.
+fn page_tables(budget: u64, logical_pages: u64) -> u64 {
+    let areas = CHIPS * logical_pages.div_ceil(PAGES).div_ceil(CHIPS * 32);
+    let bytes = |tables: u64| {
+        let of_levels = [256, 16, 1].map(|in_an_area| (CHIPS * tables).min(in_an_area * areas));
+        4 * BLOCKS + 4 * 16 * of_levels.iter().sum::<u64>()
+    };
+    (1..=64 * areas).take_while(|&tables| bytes(tables) <= budget).last().expect("at least one table fits")
+}
+
 #[test]
 fn every_ftl_has_as_much_as_fits_its_budget() {
     let paper = Paper::named("related").expect("it is a report");
@@ -37,10 +49,11 @@ fn every_ftl_has_as_much_as_fits_its_budget() {
                 let set: BTreeMap<&str, &str> = study.set.iter().filter_map(|one| one.split_once('=')).collect();
                 let log_blocks = |width, a_page| log_blocks(budget, logical_pages, width, a_page, spare_blocks);
                 let (key, expected) = match mapping {
-                    "dftl" | "sftl" => ("cache", if share == 1 { cache } else { cache / 8 * 8 }),
+                    "dftl" | "sftl" | "leaftl" | "lazyftl" => ("cache", if share == 1 { cache } else { cache / 8 * 8 }),
                     "bast" | "fast" | "sast" | "kast" => ("log_blocks", log_blocks(1, 4)),
                     "mcsplit" => ("log_blocks", log_blocks(CHIPS, 4)),
                     "last" => ("log_blocks", log_blocks(1, 8)),
+                    "superblock-ftl" => ("tables", page_tables(budget, logical_pages)),
                     other => panic!("{other}: say here what its memory is"),
                 };
                 let found = set[format!("ftl.{mapping}.{key}").as_str()].trim_end_matches('B');
