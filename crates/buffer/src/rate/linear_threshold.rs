@@ -26,7 +26,8 @@
 //! wait count, so that the marks know by how much a burst was too large.
 
 use flashloom_units::{
-    Capability, Component, Divisor, Kind, ParamSet, PolicySpec, Reader, State, StateError, Value, Writer, params,
+    Capability, Component, Divisor, Kind, ParamSet, PolicySpec, Reader, Refusal, State, StateError, Value, Writer,
+    params,
 };
 
 use super::{Occupancy, Rate, RateSetup};
@@ -64,6 +65,18 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     params: LinearThresholdParams::PARAMS,
     statistics: &[],
 };
+
+/// Refuses a floor to which the high mark cannot fall.
+///
+/// # Errors
+/// The floor is above the high mark.
+pub(super) fn check(values: &[Value]) -> Result<(), Refusal> {
+    let LinearThresholdParams { high, floor, .. } = LinearThresholdParams::from_values(values);
+    let Some(floor) = floor.filter(|&floor| floor > high) else { return Ok(()) };
+    let found = format!("a floor at {floor}, with the high mark at {high}");
+    let refusal = Refusal::new(found, "a floor not above `buffer.linear-threshold.high`, which falls to it".to_owned());
+    Err(refusal.at(["buffer.linear-threshold.floor", "buffer.linear-threshold.high"]))
+}
 
 pub(super) struct LinearThreshold {
     params: LinearThresholdParams,
@@ -247,6 +260,17 @@ mod tests {
         // Twenty pages at a time, with 70 or 80 held at most.
         let turns: Vec<u32> = (0..10).flat_map(|turn| [send(50, 0), send(50 + 30 * (turn / 9), 20)]).collect();
         assert_eq!(turns, [[30; 7].as_slice(), &[10; 10], &[0; 3]].concat());
+    }
+
+    #[test]
+    fn a_floor_above_the_high_mark_is_refused() {
+        let checked = |high: f64, floor: f64| {
+            let set = [("high", Value::Ratio(high)), ("floor", Value::Ratio(floor))];
+            check(&SPEC.values(&set).expect("its parameters")).map_err(|refusal| refusal.to_string())
+        };
+        assert_eq!([checked(0.9, 0.1), checked(0.9, 0.9)], [Ok(()), Ok(())]);
+        let refused = checked(0.9, 0.95).expect_err("the mark cannot fall there");
+        assert!(refused.contains("0.95") && refused.contains("0.9"), "{refused}");
     }
 
     #[test]

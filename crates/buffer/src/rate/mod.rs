@@ -69,7 +69,8 @@ pub fn builtin() -> Slot<dyn Rate> {
         [
             policy(&single::SPEC, |values, on| Box::new(single::Single::new(values, on.dies))),
             policy(&cave::SPEC, |values, on| Box::new(cave::Cave::new(values, on.dies))),
-            policy(&linear_threshold::SPEC, |values, on| Box::new(linear_threshold::LinearThreshold::new(values, on))),
+            policy(&linear_threshold::SPEC, |values, on| Box::new(linear_threshold::LinearThreshold::new(values, on)))
+                .with_profile(|values, _| linear_threshold::check(values)),
         ],
     )
 }
