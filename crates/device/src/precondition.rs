@@ -56,10 +56,11 @@ const FILL_BATCH: u64 = 64;
 /// Pages per batch of the fill: whole streams of the allocation's length, because a sequential writer would fill the
 /// buffer with whole streams. One page if `fill_streams` is false.
 fn fill_batch(ftl: &dyn Mapping, fill_streams: bool) -> u64 {
+    let unit = u64::from(ftl.unit_pages());
     if !fill_streams {
-        return 1;
+        return unit;
     }
-    FILL_BATCH.next_multiple_of(ftl.wanted_streams().map_or(1, |wanted| u64::from(wanted.pages)))
+    FILL_BATCH.next_multiple_of(unit).next_multiple_of(ftl.wanted_streams().map_or(1, |wanted| u64::from(wanted.pages)))
 }
 
 /// Overwrites per call of the FTL: enough to prefetch map entries ahead, few enough to stay in the processor's cache.

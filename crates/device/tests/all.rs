@@ -8,6 +8,7 @@ mod end_of_life;
 mod engine;
 mod failures;
 mod map_loads;
+mod mapping_units;
 mod merges;
 mod out_of_band;
 mod page_mappings;

@@ -5,6 +5,9 @@ use flashloom_units::Capability;
 /// A page-level mapping, which takes an allocation and a collection policy and replaces bad blocks.
 pub const PAGE_MAPPING: Capability = Capability::new("a page-level mapping that takes an allocation policy");
 
+/// A page-level mapping whose map can have one entry for several pages (`ftl.mapping_unit`).
+pub const MAPPING_UNITS: Capability = Capability::new("a mapping whose units can have several pages");
+
 /// A mapping that works on one chip, so that a placement chooses the chip of a logical block.
 pub const SINGLE_CHIP: Capability = Capability::new("a mapping that works on one chip");
 

@@ -27,20 +27,28 @@ pub struct Space {
     pub nand: NandParams,
     /// The number of logical pages.
     pub logical_pages: u64,
+    /// Pages of the array that each page here stands for: more than 1 in a space of mapping units
+    /// ([`in_units`](crate::mapping_unit::in_units)).
+    pub unit_pages: u32,
 }
 
 impl Space {
     /// The space of an array under the configured over-provisioning.
     pub fn new(nand: NandParams, capacity: &CapacityParams) -> Self {
-        Self { logical_pages: capacity.logical_pages(&nand.geometry()), nand }
+        Self { logical_pages: capacity.logical_pages(&nand.geometry()), nand, unit_pages: 1 }
     }
 
     /// The space of a region of an array, with `logical_pages` pages for the host.
     pub fn of_region(array: &NandParams, region: &Region, logical_pages: u64) -> Self {
-        Self { nand: region.params(array), logical_pages }
+        Self { nand: region.params(array), logical_pages, unit_pages: 1 }
     }
 
-    /// The geometry of the array.
+    /// Data bytes of a page of this space.
+    pub fn page_bytes(&self) -> u64 {
+        self.nand.page_bytes * u64::from(self.unit_pages)
+    }
+
+    /// The geometry of the array, with blocks of so many pages of this space.
     pub fn geometry(&self) -> Geometry {
         self.nand.geometry()
     }

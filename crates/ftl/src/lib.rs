@@ -13,6 +13,7 @@ pub mod collection;
 mod defaults;
 mod lane;
 pub mod mapping;
+pub mod mapping_unit;
 mod page_write;
 mod params;
 pub mod placement;

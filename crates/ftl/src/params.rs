@@ -1,7 +1,7 @@
 //! The `[ftl]` section.
 
 use flashloom_nand::NandParams;
-use flashloom_units::{Kind, MS, Ns, S, Used, Value, choice, params};
+use flashloom_units::{Kind, MIB, MS, Ns, S, Used, Value, choice, params};
 
 use crate::slots;
 
@@ -120,6 +120,11 @@ params! {
         /// Mapping of logical to physical pages.
         mapping: &'static str => "mapping", Kind::Policy(&slots::MAPPING), Value::Name("page"),
             "Finer maps write less and need more memory.";
+        /// Unit of the map, a multiple of `device.page_size`: pages of a unit lie together, and a write of a part of it
+        /// reads the rest and programs all of it. 0: a page.
+        mapping_unit_bytes: u64 => "mapping_unit", Kind::Size { min: 0, max: MIB }, Value::Size(0),
+            "A map of large units fits in little memory; writes smaller than a unit are amplified.",
+            Used::with("mapping", &["page", "dftl"]);
         /// Allocation: the plane that each page is written to.
         allocation: &'static str => "allocation", Kind::Policy(&slots::ALLOCATION), Value::Name("interleave"),
             "Parallelism against locality.";

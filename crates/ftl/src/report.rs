@@ -28,6 +28,9 @@ pub struct FtlReport {
     pub wear_moves: Option<u64>,
     /// Bad blocks; `None` unless blocks can be or become bad.
     pub retired: Option<RetiredBlocks>,
+    /// Pages that were programmed because the host wrote others of their mapping unit; `None` if the unit is a page.
+    /// Saved with the store.
+    pub unit_rewrites: Option<u64>,
     /// Map pages programmed; 0 if the map is not on flash.
     pub map_writes: u64,
     /// The SLC cache; `None` without one.
@@ -72,6 +75,7 @@ impl State for FtlReport {
             hot_page_writes,
             wear_moves,
             retired,
+            unit_rewrites: _,
             map_writes: _,
             slc_cache: _,
             memory_bytes: _,
@@ -99,6 +103,7 @@ impl State for FtlReport {
             hot_page_writes,
             wear_moves,
             retired,
+            unit_rewrites: None,
             map_writes: 0,
             slc_cache: None,
             memory_bytes: None,
@@ -124,6 +129,11 @@ impl FtlReport {
             map_writes: self.map_writes + other.map_writes,
             ..self
         }
+    }
+
+    /// Pages programmed for a write by the layer above: those written, and the others of their mapping units.
+    pub fn host_programs(&self) -> u64 {
+        self.host_page_writes + self.unit_rewrites.unwrap_or(0)
     }
 
     /// Pages programmed for any other reason than a write by the layer above.

@@ -10,7 +10,7 @@ use crate::collection::Collection;
 use crate::mapping::{Mapping, Profile};
 use crate::params::FtlParams;
 use crate::placement::Placement;
-use crate::{slots, superblock};
+use crate::{mapping_unit, slots, superblock};
 
 /// An FTL to be built: the `[ftl]` section and the chosen policies.
 #[derive(Clone, Debug)]
@@ -42,6 +42,7 @@ impl FtlSetup {
             return Err(refusal.help("lower device.over_provisioning, or raise device.blocks"));
         }
         let site = Site { space, ftl: self };
+        mapping_unit::suits(self)?;
         let profile = self.mapping.profile(&site).map_err(|refusal| refusal.or_at(slots::MAPPING.key))?;
         match profile.region.filter(|region| !region.is_within(&space.geometry())) {
             None => Ok(profile),
@@ -53,8 +54,13 @@ impl FtlSetup {
         }
     }
 
-    /// Consecutive pages that a die programs together: a superpage with superblocks, else 1.
+    /// Consecutive pages that a die programs together: a mapping unit of several pages, a superpage with superblocks,
+    /// else 1.
     pub fn superpage(&self, geometry: &Geometry) -> u32 {
+        let unit = self.params.mapping_unit_bytes / u64::from(geometry.page_bytes);
+        if unit > 1 {
+            return unit as u32;
+        }
         let has_superblocks = self.mapping.offers(PAGE_MAPPING);
         if has_superblocks { superblock::superpage(geometry, self.params.superblock) } else { 1 }
     }

@@ -16,6 +16,9 @@
 //! as in drives (patent application US 2026/0126924). The combination is fixed: a block that goes bad in use retires
 //! its whole superblock, where a drive may combine the remaining blocks anew (patent US 11,640,259).
 //!
+//! The pages of a store may be mapping units (`crate::mapping_unit`): then its index of a page in a block counts units,
+//! each of as many pages of the superblock, and a step writes a whole unit, which is a number of superpages.
+//!
 //! A store may also be over a region of the array, blocks of every plane in a cell mode of their own: its numbers then
 //! begin at zero with the region's first block, and a block has as many pages as the mode gives it.
 //!
@@ -46,6 +49,8 @@ pub(crate) struct Superblocks {
     array: Geometry,
     /// Blocks of a superblock.
     width: u32,
+    /// Pages of a mapping unit.
+    unit_pages: u32,
     by_width: Divisor,
     by_pages: Divisor,
     /// The array's blocks that form each superblock, sorted by plane; empty if superblocks are single blocks with the
@@ -54,15 +59,15 @@ pub(crate) struct Superblocks {
 }
 
 // Fixed: the members follow from the factory bad blocks, which follow from the seed.
-flashloom_units::state! { Superblocks { fixed array, width, by_width, by_pages, members; } }
+flashloom_units::state! { Superblocks { fixed array, width, unit_pages, by_width, by_pages, members; } }
 
 impl Superblocks {
     /// The most planes that a die can have.
     pub(crate) const MOST_PLANES: usize = 32;
 
     /// The superblocks of a region of an erased array: first of good blocks, as long as each plane of the die has one,
-    /// then of the remaining blocks.
-    pub(crate) fn new(nand: &Nand, superblock: Superblock, region: &Region) -> Self {
+    /// then of the remaining blocks. Their pages are counted in units of `unit_pages`, which divide a block.
+    pub(crate) fn new(nand: &Nand, superblock: Superblock, region: &Region, unit_pages: u32) -> Self {
         let array = *nand.geometry();
         let width = superpage(&array, superblock);
         let Geometry { blocks, pages, .. } = region.geometry(&array);
@@ -81,25 +86,38 @@ impl Superblocks {
                 }
             }
         }
-        let by_pages = Divisor::new(pages * width);
-        Self { array, width, by_width: Divisor::new(width), by_pages, members }
+        let by_pages = Divisor::new(pages * width / unit_pages);
+        Self { array, width, unit_pages, by_width: Divisor::new(width), by_pages, members }
     }
 
-    /// Blocks of a superblock, and pages of a superpage.
+    /// Blocks of a superblock.
     pub(crate) fn width(&self) -> u32 {
         self.width
     }
 
-    /// True if the store's numbers of blocks and pages are those of the array, because no blocks are folded.
+    /// Pages of the array in a mapping unit.
+    #[inline(always)]
+    pub(crate) fn unit_pages(&self) -> u32 {
+        self.unit_pages
+    }
+
+    /// Pages of a superpage, or 1 if they are units, which are superpages themselves.
+    #[inline(always)]
+    pub(crate) fn superpage(&self) -> u32 {
+        if self.unit_pages == 1 { self.width } else { 1 }
+    }
+
+    /// True if the store's numbers of blocks and pages are those of the array, because no blocks are folded and no
+    /// pages are units.
     #[inline(always)]
     pub(crate) fn are_blocks(&self) -> bool {
-        self.members.is_empty()
+        self.members.is_empty() && self.unit_pages == 1
     }
 
     /// Pages left in the current superpage, given the superblock's write pointer.
     #[inline(always)]
     pub(crate) fn left_of_superpage(&self, index: u32) -> u32 {
-        if self.width == 1 { 1 } else { self.width - self.by_width.remainder(index) }
+        if self.superpage() == 1 { 1 } else { self.width - self.by_width.remainder(index) }
     }
 
     /// True if a block of the superblock is bad.
@@ -110,23 +128,40 @@ impl Superblocks {
         }
     }
 
-    /// The block of the array, and the page in it, of a page of a superblock.
+    /// The block of the array, and the page in it, of a page of a superblock: of a unit, the first.
     #[inline(always)]
     pub(crate) fn page(&self, superblock: BlockId, index: u32) -> (BlockId, u32) {
+        self.place(superblock, index, 0)
+    }
+
+    /// The block of the array, and the page in it, at a place of a unit of a superblock.
+    #[inline(always)]
+    pub(crate) fn place(&self, superblock: BlockId, index: u32, place: u32) -> (BlockId, u32) {
         if self.are_blocks() {
+            return (superblock, index);
+        }
+        let index = index * self.unit_pages + place;
+        if self.members.is_empty() {
             return (superblock, index);
         }
         let (page, plane) = (self.by_width.quotient(index), self.by_width.remainder(index));
         (self.members[(superblock.0 * self.width + plane) as usize], page)
     }
 
-    /// The page of the array of a folded physical page; [`Ppn::NONE`] stays that.
+    /// The page of the array of a folded physical page, of a unit the first; [`Ppn::NONE`] stays that.
     #[inline(always)]
     pub(crate) fn ppn(&self, ppn: Ppn) -> Ppn {
-        if self.are_blocks() || ppn.is_none() {
-            return ppn;
+        self.ppn_of_place(ppn, 0)
+    }
+
+    /// The page of the array at a place of a unit; [`Ppn::NONE`] stays that.
+    #[inline(always)]
+    pub(crate) fn ppn_of_place(&self, unit: Ppn, place: u32) -> Ppn {
+        if self.are_blocks() || unit.is_none() {
+            return unit;
         }
-        let (block, page) = self.page(BlockId(self.by_pages.quotient(ppn.0)), self.by_pages.remainder(ppn.0));
+        let (superblock, index) = (BlockId(self.by_pages.quotient(unit.0)), self.by_pages.remainder(unit.0));
+        let (block, page) = self.place(superblock, index, place);
         self.array.page(block, page)
     }
 
@@ -156,23 +191,24 @@ impl Superblocks {
         }
     }
 
-    /// Number of pages of a superblock that are programmed; `None` if its blocks were not programmed in turn, or not
-    /// erased together.
+    /// Number of pages or units of a superblock that are programmed; `None` if its blocks were not programmed in turn,
+    /// or not erased together, or if a unit is not whole.
     pub(crate) fn written(&self, nand: &Nand, superblock: BlockId) -> Option<u32> {
         let single = [superblock];
-        let members = if self.are_blocks() { &single[..] } else { self.of(superblock) };
+        let members = if self.members.is_empty() { &single[..] } else { self.of(superblock) };
         let erases = nand.erase_counts()[members[0].at()];
-        let written = members.iter().map(|&block| nand.written(block)).sum();
+        let written: u32 = members.iter().map(|&block| nand.written(block)).sum();
         let of_member = |plane: u32| self.by_width.quotient(written + self.width - 1 - plane);
         let in_step = (0..).zip(members).all(|(plane, &block)| {
             nand.written(block) == of_member(plane) && nand.erase_counts()[block.at()] == erases
         });
-        in_step.then_some(written)
+        let is_whole = written.is_multiple_of(self.unit_pages);
+        (in_step && is_whole).then_some(written / self.unit_pages)
     }
 
     /// The blocks of a superblock; empty if folded numbers are those of the array.
     fn of(&self, superblock: BlockId) -> &[BlockId] {
-        if self.are_blocks() {
+        if self.members.is_empty() {
             return &[];
         }
         let first = superblock.at() * self.width as usize;
@@ -194,7 +230,7 @@ mod tests {
     }
 
     fn of_array(nand: &Nand, superblock: Superblock) -> Superblocks {
-        Superblocks::new(nand, superblock, &Region::whole(nand.geometry()))
+        Superblocks::new(nand, superblock, &Region::whole(nand.geometry()), 1)
     }
 
     #[test]
@@ -237,7 +273,7 @@ mod tests {
             let cells = CellMode { pages: 2, read_ns: 1, program_ns: 1 };
             let region = Region::new(3, 4).with_cells(cells);
             let folded = units(&region.geometry(&array), superblock);
-            let superblocks = Superblocks::new(&nand, superblock, &region);
+            let superblocks = Superblocks::new(&nand, superblock, &region, 1);
             let pages: BTreeSet<_> = (0..folded.total_pages() as u32).map(|ppn| superblocks.ppn(Ppn(ppn))).collect();
             assert_eq!(pages.len() as u32, array.total_planes() * 4 * 2);
             let is_inside = |&page: &Ppn| {

@@ -8,6 +8,7 @@ mod hot_pages;
 mod kast_model;
 mod kit;
 mod last_model;
+mod mapping_units;
 mod perfect_workloads;
 mod random_operations;
 mod rooms;

@@ -122,8 +122,8 @@ fn kast_copies_nothing_on_whole_blocks_in_order_under_any_of_its_choices() {
 
 /// Four chips of one plane.
 fn four_chips() -> Space {
-    let Space { nand, logical_pages } = chip(24, 10, N);
-    Space { nand: NandParams { channels: 4, ..nand }, logical_pages: 4 * logical_pages }
+    let Space { nand, logical_pages, .. } = chip(24, 10, N);
+    Space { nand: NandParams { channels: 4, ..nand }, logical_pages: 4 * logical_pages, unit_pages: 1 }
 }
 
 #[test]

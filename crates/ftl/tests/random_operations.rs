@@ -80,9 +80,15 @@ pub fn random_setup(prng: &mut Prng, mapping: &Policy<dyn Mapping>) -> FtlSetup 
     setup
 }
 
-/// An array, and an FTL that fits it.
-fn random_drive(prng: &mut Prng, mapping: &Policy<dyn Mapping>) -> (Space, FtlSetup) {
-    let mut drives = std::iter::repeat_with(|| (random_space(prng), random_setup(prng, mapping)));
+/// An array, and an FTL that fits it; with `in_units` one whose mapping units have several pages.
+fn random_drive(prng: &mut Prng, mapping: &Policy<dyn Mapping>, in_units: bool) -> (Space, FtlSetup) {
+    let mut drives = std::iter::repeat_with(|| {
+        let (space, mut setup) = (random_space(prng), random_setup(prng, mapping));
+        if in_units {
+            setup.params.mapping_unit_bytes = pick(prng, &[2, 3, 4, 8, 13]) * space.nand.page_bytes;
+        }
+        (space, setup)
+    });
     drives.find(|(space, setup)| setup.profile(space).is_ok()).expect("some drive fits")
 }
 
@@ -128,12 +134,17 @@ fn operate(ftl: &mut Ftl, prng: &mut Prng) {
 #[derive(Debug, Default)]
 struct Seen {
     collected: u64,
+    rewritten: u64,
     merges: [u64; 3],
     fillers: u64,
     moved: u64,
 }
 
 fn run(mapping: &str) -> Seen {
+    run_on(mapping, false)
+}
+
+fn run_on(mapping: &str, in_units: bool) -> Seen {
     let mappings = mapping::builtin();
     let mapping = mappings.find(mapping).expect("a mapping of the table");
     let (first, cases) = (number("FLASHLOOM_SEED").unwrap_or(1), number("FLASHLOOM_CASES").unwrap_or(CASES));
@@ -141,11 +152,12 @@ fn run(mapping: &str) -> Seen {
     for seed in first..first + cases {
         println!("{}, seed {seed}", mapping.spec.name);
         let mut prng = Prng::new(seed).branch(mapping.spec.name);
-        let (space, setup) = random_drive(&mut prng, mapping);
+        let (space, setup) = random_drive(&mut prng, mapping, in_units);
         let filled = prng.chance(0.7);
         let mut ftl = if filled { Ftl::filled(&space, &setup, true) } else { Ftl::new(&space, &setup, true) };
         operate(&mut ftl, &mut prng);
         seen.collected += ftl.nand.counts().erases[Origin::Gc as usize];
+        seen.rewritten += ftl.report().unit_rewrites.unwrap_or(0);
         let counts = |name: &str| mapping.spec.statistics.iter().any(|one| one.name == name);
         if counts("full_merges") {
             let kinds = ["switch_merges", "partial_merges", "full_merges"].iter().map(|name| ftl.count(name));
@@ -170,6 +182,21 @@ fn run_log_block(mapping: &str) {
     let seen = run(mapping);
     assert!(seen.merges.iter().all(|&merges| merges > 0), "all kinds of merge were made: {seen:?}");
     assert!(seen.fillers > 0 && seen.moved > 0, "pages that nobody wrote were filled, and data was moved: {seen:?}");
+}
+
+fn run_in_units(mapping: &str) {
+    let seen = run_on(mapping, true);
+    assert!(seen.collected > 0 && seen.rewritten > 0, "blocks were collected, and units written in part: {seen:?}");
+}
+
+#[test]
+fn page_holds_what_was_written_in_units() {
+    run_in_units("page");
+}
+
+#[test]
+fn dftl_holds_what_was_written_in_units() {
+    run_in_units("dftl");
 }
 
 #[test]

@@ -55,10 +55,11 @@ impl Params {
     /// A drive with as many blocks as these parameters need.
     fn space(&self) -> Space {
         let data = self.superblocks * self.blocks;
-        let Space { nand, logical_pages } = chip(data, self.log_blocks + 1, self.n);
+        let Space { nand, logical_pages, .. } = chip(data, self.log_blocks + 1, self.n);
         Space {
             nand: NandParams { channels: self.chips, ..nand },
             logical_pages: logical_pages * u64::from(self.chips),
+            unit_pages: 1,
         }
     }
 }

@@ -45,6 +45,8 @@ ftl.wear_levelling=none device.program_failures=0.0005 device.erase_failures=0.0
 device.bad_blocks=0.05 ftl.superblock=die
 ftl.mapping=dftl ftl.dftl.cache=512B
 ftl.mapping=dftl ftl.dftl.cache=512B ftl.gc_pace=share ftl.wear_levelling=static ftl.wear_threshold=2
+ftl.mapping_unit=16KiB ftl.wear_levelling=static ftl.wear_threshold=2
+ftl.mapping_unit=8KiB ftl.mapping=dftl ftl.dftl.cache=512B ftl.superblock=die
 ftl.mapping=sftl ftl.sftl.cache=5KiB
 ftl.mapping=leaftl ftl.leaftl.cache=12KiB ftl.leaftl.buffer=20 ftl.leaftl.compaction=300
 ftl.mapping=lazyftl ftl.lazyftl.cache=8KiB ftl.lazyftl.table=0.2 ftl.lazyftl.age=20

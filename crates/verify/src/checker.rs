@@ -192,8 +192,10 @@ impl Checker {
                 if kind == OperationKind::Copyback {
                     self.blocks[self.geometry.block_of(from).at()].reading -= 1;
                 }
-                // What is beneath a partial write, or an older page of the map, was read by a command of its own.
-                if from.is_some() && lpn.is_none() && (origin != Origin::Map || kind == OperationKind::Copyback) {
+                // What is beneath a partial write of a page or a mapping unit, or an older page of the map, was read by
+                // a command of its own, which may have found it elsewhere.
+                let is_read_apart = matches!(origin, Origin::Host | Origin::Map) && kind == OperationKind::Program;
+                if from.is_some() && lpn.is_none() && !is_read_apart {
                     self.check_source(from);
                 }
             }

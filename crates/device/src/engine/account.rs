@@ -145,7 +145,7 @@ impl Engine {
         let host = passed(&counts.programs[..1], &counts.failed_programs[..1]);
         let others = passed(&counts.programs[1..], &counts.failed_programs[1..]);
         let erases = passed(&counts.erases, &counts.failed_erases);
-        let accounted = (report.host_page_writes, report.other_programs(), report.block_erases);
+        let accounted = (report.host_programs(), report.other_programs(), report.block_erases);
         if (host, others, erases) != accounted {
             return Err(violation!(
                 "NAND: {host} host programs, {others} others and {erases} erases that passed, but the FTL counts {}, \

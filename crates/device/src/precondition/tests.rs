@@ -55,6 +55,7 @@ fn random_setup(prng: &mut Prng) -> Option<DriveSetup> {
     };
     let mut setup = DriveSetup::with_defaults(device);
     setup.keeps_out_of_band = prng.chance(0.05);
+    let page_bytes = setup.device.nand.page_bytes;
     let ftl = &mut setup.ftl;
     ftl.prng = prng.branch("drive");
     ftl.mapping = policy(&mapping::builtin(), pick(prng, &["page", "page", "page", "page", "page", "dftl"]), &[]);
@@ -62,6 +63,7 @@ fn random_setup(prng: &mut Prng) -> Option<DriveSetup> {
     let collections = collection::builtin();
     ftl.collection = pick(prng, &collections.policies().iter().collect::<Vec<_>>()).with(&[]).ok()?;
     ftl.params = FtlParams {
+        mapping_unit_bytes: page_bytes * pick(prng, &[0, 0, 0, 2, 3, 4, 12]),
         superblock: pick(prng, &[Superblock::None, Superblock::None, Superblock::Die]),
         stripe_order: pick(prng, &[StripeOrder::Cwdp, StripeOrder::Pdwc, StripeOrder::Wcdp]),
         gc_threshold: pick(prng, &[2, 3, 4]),
@@ -91,7 +93,7 @@ fn state(drive: &Drive) -> Vec<u8> {
 fn a_fill_in_closed_form_is_one_page_by_page() {
     let mut prng = Prng::new(33);
     let (mut closed, mut cases) = (0, 0);
-    let (mut failing, mut superblocks, mut bad) = (0, 0, 0);
+    let (mut failing, mut superblocks, mut bad, mut units) = (0, 0, 0, 0);
     while closed < 500 {
         cases += 1;
         let Some(setup) = random_setup(&mut prng) else { continue };
@@ -113,9 +115,10 @@ fn a_fill_in_closed_form_is_one_page_by_page() {
             closed += 1;
             superblocks += u32::from(setup.ftl.params.superblock == Superblock::Die);
             bad += u32::from(setup.device.nand.bad_blocks_a_plane() > 0);
+            units += u32::from(setup.ftl.params.mapping_unit_bytes > 0);
         }
     }
-    assert!(failing > 10 && superblocks > 50 && bad > 50, "{failing} {superblocks} {bad}");
+    assert!(failing > 10 && superblocks > 50 && bad > 50 && units > 50, "{failing} {superblocks} {bad} {units}");
 }
 
 #[test]

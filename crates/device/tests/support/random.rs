@@ -133,11 +133,24 @@ pub fn random_setup(prng: &mut Prng) -> DriveSetup {
             setup.ftl.params = without;
         }
     }
+    let mut of_units = prng.branch("units");
+    if of_units.chance(0.3) {
+        with_units(&mut of_units, &mut setup);
+    }
     setup
 }
 
+/// Gives a drive random mapping units of several pages, if it can have them.
+pub fn with_units(prng: &mut Prng, setup: &mut DriveSetup) {
+    let without = setup.ftl.params.clone();
+    setup.ftl.params.mapping_unit_bytes = setup.device.nand.page_bytes * pick(prng, &[2, 3, 4, 8]);
+    if setup.ftl.profile(&setup.device.space()).is_err() {
+        setup.ftl.params = without;
+    }
+}
+
 /// One of those policies, with random values.
-fn one_of<P: Role + ?Sized>(prng: &mut Prng, slot: &Slot<P>, names: &[&str]) -> Chosen<P> {
+pub fn one_of<P: Role + ?Sized>(prng: &mut Prng, slot: &Slot<P>, names: &[&str]) -> Chosen<P> {
     let name = pick(prng, names);
     let policy = slot.policies().iter().find(|policy| policy.spec.name == name).expect("a built-in policy");
     with_random_values(prng, policy)

@@ -155,6 +155,7 @@ const SUMMARY_ROWS: &[(&str, &str)] = &[
         `result.ftl.map_cache`.",
     ),
     ("streams", "Streams of consecutive pages that the allocation found: `result.ftl.streams`."),
+    ("units", "Pages programmed because the host wrote others of their mapping unit: `result.ftl.unit_rewrites`."),
     ("hot", "Pages written as hot pages: `result.ftl.hot_page_writes`."),
     (
         "of the writes",

@@ -45,6 +45,9 @@ result_types! {
         /// Pages written as hot pages; absent unless hot and cold pages are separated.
         #[serde(skip_serializing_if = "Option::is_none")]
         hot_page_writes: Option<u64>,
+        /// Pages programmed because the host wrote others of their mapping unit; absent unless that has several pages.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        unit_rewrites: Option<u64>,
         /// Blocks whose data static wear levelling moved; absent without it.
         #[serde(skip_serializing_if = "Option::is_none")]
         wear_moves: Option<u64>,

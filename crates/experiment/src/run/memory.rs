@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! engine  12 B a page of the drive (map and owners of pages, index of the buffer, map of a cached map), 24 verified;
-//!         128 B a page that the write buffer holds
+//!         with mapping units of several pages 12 B a unit and a bit a page; 128 B a page that the write buffer holds
 //! aged    8 B a page for a drive that is kept to be shared or stored, and as much again while it is compressed
 //! fio     the distributions in the reports of clones: 16 B a request, up to 0.44 MB for each direction
 //! runs    as many at once as there are threads
@@ -15,8 +15,8 @@ use crate::config::{Config, Precondition};
 
 use super::Prepared;
 
-const PAGE_BYTES: u64 = 12;
-const VERIFIED_PAGE_BYTES: u64 = 24;
+const UNIT_BYTES: u64 = 12;
+const VERIFIED_PAGE_BYTES: u64 = 12;
 const BUFFERED_PAGE_BYTES: u64 = 128;
 const AGED_PAGE_BYTES: u64 = 8;
 
@@ -44,7 +44,10 @@ impl Prepared<'_> {
             Precondition::None => 0,
             _ => u64::from(!is_alone),
         };
-        let page_bytes = if verify { VERIFIED_PAGE_BYTES } else { PAGE_BYTES };
-        pages * (page_bytes + images * AGED_PAGE_BYTES) + buffered * BUFFERED_PAGE_BYTES
+        let unit_pages = config.ftl.mapping_unit_bytes / config.device.nand.page_bytes;
+        let units = pages.div_ceil(unit_pages.max(1));
+        let held = if unit_pages > 1 { pages.div_ceil(8) } else { 0 };
+        let verified = if verify { pages * VERIFIED_PAGE_BYTES } else { 0 };
+        units * (UNIT_BYTES + images * AGED_PAGE_BYTES) + held + verified + buffered * BUFFERED_PAGE_BYTES
     }
 }

@@ -111,7 +111,7 @@ impl<'a> AllocationSetup<'a> {
     /// The setup for a drive of that space under the parameters of `[ftl]`.
     pub fn new(space: &'a Space, params: &FtlParams) -> Self {
         let geometry = units(&space.geometry(), params.superblock);
-        let superpage = superpage(&space.geometry(), params.superblock);
+        let superpage = if space.unit_pages == 1 { superpage(&space.geometry(), params.superblock) } else { 1 };
         Self { space, geometry, superpage, stripe_order: params.stripe_order }
     }
 }

@@ -15,7 +15,8 @@ use super::interface::{Mapping, MappingExtras, write_each};
 use super::map::Map;
 use super::page_store::{self, PageStore};
 use super::translation::{MapCache, Translation};
-use crate::setup::Context;
+use crate::mapping_unit::in_units;
+use crate::setup::{Context, Site};
 use crate::{FtlReport, ObservedRead, PageWrite, WantedStreams};
 
 /// The policy of a mapping whose map is on flash, with the given cache. Panics unless the statistics of `spec` begin
@@ -33,8 +34,9 @@ pub(super) fn page_level<M: Map>(spec: &'static PolicySpec) -> Policy<dyn Mappin
     );
     let policy = Policy::<dyn Mapping>::new(spec, |values, on| Ok(Box::new(PageLevel::<M>::new(values, on)?)));
     policy.with_profile(|values, site| {
-        M::suits(values, site.space)?;
-        page_store::profile(site, &M::own(site.space))
+        let space = &in_units(site.space, &site.ftl.params)?;
+        M::suits(values, space)?;
+        page_store::profile(&Site { space, ..*site }, &M::own(space))
     })
 }
 
@@ -42,14 +44,18 @@ pub(super) fn page_level<M: Map>(spec: &'static PolicySpec) -> Policy<dyn Mappin
 pub(super) struct PageLevel<M> {
     pub(super) store: PageStore,
     pub(super) map: M,
+    /// Writes of a group by unit, while it is written.
+    units: Vec<PageWrite>,
 }
 
-flashloom_units::state! { for<M: Map> PageLevel<M> { nested store, map; } }
+flashloom_units::state! { for<M: Map> PageLevel<M> { nested store, map; scratch units; } }
 
 impl<M: Map> PageLevel<M> {
     pub(super) fn new(values: &[Value], on: &Context<'_>) -> Result<Self, Refusal> {
-        let store = PageStore::new(on, &M::own(on.space))?;
-        Ok(Self { map: M::new(values, on, &store), store })
+        let space = &in_units(on.space, &on.ftl.params)?;
+        let on = &Context { space, ..*on };
+        let store = PageStore::new(on, &M::own(space))?;
+        Ok(Self { map: M::new(values, on, &store), store, units: Vec::new() })
     }
 }
 
@@ -71,10 +77,15 @@ impl<M: Map> MappingExtras for PageLevel<M> {
     }
 
     fn die_of(&self, lpn: Lpn) -> Option<DieId> {
-        self.store.die_of(lpn)
+        self.store.die_of(self.store.unit_of(lpn))
+    }
+
+    fn unit_pages(&self) -> u32 {
+        self.store.unit_pages()
     }
 
     fn prepare(&self, lpn: Lpn) {
+        let lpn = self.store.unit_of(lpn);
         self.store.prepare(lpn);
         self.map.prepare(lpn);
     }
@@ -116,6 +127,41 @@ impl<M: Map> MappingExtras for PageLevel<M> {
     }
 }
 
+impl<M: Map> PageLevel<M> {
+    /// [`Mapping::write`] where pages are mapped in units: neighbours in `writes` that are of one unit are written as
+    /// one.
+    fn write_units(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
+        let Self { store, map, .. } = self;
+        let mut groups = std::mem::take(&mut self.units);
+        let mut left = writes;
+        while let Some(first) = left.first() {
+            let (_, rest) = left.split_at(store.first_of_one_unit(left));
+            groups.push(first.renumbered(store.unit_of(first.lpn)));
+            left = rest;
+        }
+        store.place(&groups);
+        let mut left = writes;
+        for (index, PageWrite { lpn: unit, .. }) in groups.iter().enumerate() {
+            let (group, rest) = left.split_at(store.first_of_one_unit(left));
+            let is_whole = store.writes_whole_unit(group, nand.geometry().full_mask());
+            let mut translated = OpId::DONE;
+            if !(M::CHANGES_UNSEEN && is_whole) {
+                translated = map.translate(store, nand, *unit);
+            }
+            if !is_whole {
+                translated = map.locate(store, nand, *unit, translated);
+            }
+            let place = store.placed(index);
+            store.on(nand, map).write_unit(group, place, translated);
+            map.changed(store, *unit);
+            map.write_back_due(store, nand);
+            left = rest;
+        }
+        groups.clear();
+        self.units = groups;
+    }
+}
+
 impl<M: Map> Component for PageLevel<M> {
     flashloom_units::stateful!();
 
@@ -131,7 +177,10 @@ impl<M: Map> Component for PageLevel<M> {
 
 impl<M: Map> Mapping for PageLevel<M> {
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
-        let Self { store, map } = self;
+        if self.store.unit_pages() > 1 {
+            return self.write_units(nand, writes);
+        }
+        let Self { store, map, .. } = self;
         store.place(writes);
         for (index, write) in writes.iter().enumerate() {
             let is_whole = write.mask == nand.geometry().full_mask();
@@ -150,33 +199,37 @@ impl<M: Map> Mapping for PageLevel<M> {
     }
 
     fn write_apart(&mut self, nand: &mut Nand, writes: &[PageWrite]) -> usize {
-        write_each(self, nand, writes, |mapping, lpn| mapping.store.prepare_old(lpn))
+        write_each(self, nand, writes, |mapping, lpn| mapping.store.prepare_old(mapping.store.unit_of(lpn)))
     }
 
     fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool {
-        let Self { store, map } = self;
-        if store.ppn(lpn).is_none() {
+        let Self { store, map, .. } = self;
+        if !store.holds(lpn) {
             return false;
         }
-        let translated = map.translate(store, nand, lpn);
-        let located = map.locate(store, nand, lpn, translated);
+        let unit = store.unit_of(lpn);
+        let translated = map.translate(store, nand, unit);
+        let located = map.locate(store, nand, unit, translated);
         store.read(nand, lpn, mask, located, tag);
         map.write_back_due(store, nand);
         true
     }
 
     fn is_mapped(&self, lpn: Lpn) -> bool {
-        self.store.ppn(lpn).is_some()
+        self.store.holds(lpn)
     }
 
     fn trim(&mut self, nand: &mut Nand, lpn: Lpn) {
-        let Self { store, map } = self;
-        if store.ppn(lpn).is_some() {
-            if !M::CHANGES_UNSEEN {
-                map.translate(store, nand, lpn);
+        let Self { store, map, .. } = self;
+        if store.holds(lpn) {
+            let (unit, unmaps) = (store.unit_of(lpn), store.is_last_of_unit(lpn));
+            if unmaps && !M::CHANGES_UNSEEN {
+                map.translate(store, nand, unit);
             }
             store.trim(lpn);
-            map.changed(store, lpn);
+            if unmaps {
+                map.changed(store, unit);
+            }
             map.write_back_due(store, nand);
         }
     }

@@ -18,7 +18,7 @@ mod params;
 use flashloom_units::{Capability, Policy, PolicySpec};
 
 use super::{Mapping, cached, translation};
-use crate::capability::{PAGE_MAPPING, TRANSLATION_PAGES};
+use crate::capability::{MAPPING_UNITS, PAGE_MAPPING, TRANSLATION_PAGES};
 use cache::MappingTable;
 use params::DftlParams;
 
@@ -32,7 +32,7 @@ static SPEC: PolicySpec = PolicySpec {
     instead: "Where random requests cover far more than the cache maps, most of them wait for a translation page: \
               enlarge `cache`. For a drive with memory for the whole map use `page`.",
     needs: &[],
-    offers: &[PAGE_MAPPING, TRANSLATION_PAGES, Capability::SAVED_STATE],
+    offers: &[PAGE_MAPPING, MAPPING_UNITS, TRANSLATION_PAGES, Capability::SAVED_STATE],
     params: DftlParams::PARAMS,
     statistics: translation::STATISTICS,
 };

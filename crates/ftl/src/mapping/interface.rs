@@ -45,6 +45,11 @@ pub trait MappingExtras: Component {
         None
     }
 
+    /// Pages that the map has one entry for: a write of fewer programs all of them.
+    fn unit_pages(&self) -> u32 {
+        1
+    }
+
     /// Prefetch hint: the page will be read or written soon, so its map entry may be fetched into the processor's
     /// cache. Must not change any state.
     fn prepare(&self, _lpn: Lpn) {}

@@ -15,7 +15,7 @@ use super::interface::Mapping;
 use super::map::Map;
 use super::page_store::{CollectionListener, Own, PageStore};
 use crate::Space;
-use crate::capability::PAGE_MAPPING;
+use crate::capability::{MAPPING_UNITS, PAGE_MAPPING};
 use crate::report::ADDRESS_BYTES;
 use crate::setup::Context;
 
@@ -28,7 +28,7 @@ static SPEC: PolicySpec = PolicySpec {
     instead: "A drive needs memory for the whole map: for one that caches a part of it use `dftl`, for the controllers \
               of cards and early drives a log-block mapping such as `fast` or `kast`.",
     needs: &[],
-    offers: &[PAGE_MAPPING, Capability::SAVED_STATE],
+    offers: &[PAGE_MAPPING, MAPPING_UNITS, Capability::SAVED_STATE],
     params: &[],
     statistics: &[],
 };

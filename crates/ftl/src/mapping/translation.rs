@@ -29,6 +29,10 @@
 //! both kinds of block. With `ftl.gc_pace = "deadline"` it chooses among data blocks only, and blocks of translation
 //! pages have their own collection (`page_store/map_block.rs`). A page of `p` bytes holds `p / 4` entries.
 //!
+//! With mapping units (`crate::mapping_unit`) entries are of units, and a translation page is a unit, too: a miss reads
+//! the page of the array that the entry is on, a write-back reads and programs all of them. Statistics count pages of
+//! the array.
+//!
 //! Why there is always enough space: translation pages count among the pages that must fit beside the spare blocks
 //! (`profile`). A collection copies pages within its plane and erases its victim before any write-back that it causes,
 //! so it needs no more than the store keeps for it. Due write-backs can cause collections, which cause write-backs in
@@ -53,11 +57,11 @@ use serde::{Deserialize, Serialize};
 use super::map::Map;
 use super::page_store::{CollectionListener, Own, PageStore};
 use crate::Space;
-use crate::allocation::{PagePlace, stripe_of_superpages};
+use crate::allocation::{AllocationSetup, PagePlace, stripe_of_superpages};
 use crate::lane::{DeclaredLane, Lane};
+use crate::mapping_unit::MOST_PAGES;
 use crate::report::ADDRESS_BYTES;
 use crate::setup::Context;
-use crate::superblock::superpage;
 pub(super) use entry_bits::EntryBits;
 pub use loads::Frame;
 pub(super) use loads::Loads;
@@ -117,7 +121,7 @@ impl MapShape {
 
     /// The map of a drive.
     pub fn of(space: &Space) -> Self {
-        let (entries_a_page, geometry) = ((space.nand.page_bytes / ADDRESS_BYTES) as u32, space.geometry());
+        let (entries_a_page, geometry) = ((space.page_bytes() / ADDRESS_BYTES) as u32, space.geometry());
         let shape = Self::new(space.logical_pages as u32, entries_a_page, geometry.total_planes());
         shape.with_blocks(geometry.total_blocks() as u32, geometry.pages)
     }
@@ -356,7 +360,7 @@ impl<C: MapCache> Map for Translation<C> {
         let Context { space, ftl, nand } = *on;
         let geometry = store.geometry();
         let shape = MapShape::of(space).with_blocks(geometry.total_blocks() as u32, geometry.pages);
-        let superpage = superpage(nand.geometry(), ftl.params.superblock);
+        let AllocationSetup { superpage, .. } = AllocationSetup::new(space, &ftl.params);
         let (pages, planes) = (shape.translation_pages() as usize, geometry.total_planes() as usize);
         let cache = C::new(values, shape);
         Self {
@@ -398,7 +402,9 @@ impl<C: MapCache> Map for Translation<C> {
             }
             self.cache.insert(lpn, store.map())
         });
-        let read = self.read(store, nand, self.shape.page_of(lpn));
+        let page = self.shape.page_of(lpn);
+        let entries_a_place = self.shape.entries_a_page() / store.unit_pages();
+        let read = self.read(store, nand, page, (lpn.0 - self.shape.places_of(page).start) / entries_a_place);
         self.loads.begin(frame, read, nand);
         read
     }
@@ -506,8 +512,9 @@ impl<C: MapCache> Translation<C> {
         frame.is_some()
     }
 
-    fn read(&mut self, store: &PageStore, nand: &mut Nand, page: TranslationPage) -> OpId {
-        let ppn = store.array_ppn(self.lpn(page));
+    /// Reads the page of the array with the entry at `place` of a translation page, which is a whole mapping unit.
+    fn read(&mut self, store: &PageStore, nand: &mut Nand, page: TranslationPage, place: u32) -> OpId {
+        let ppn = store.array_place(store.ppn(self.lpn(page)), place);
         if ppn.is_none() {
             return OpId::DONE;
         }
@@ -527,7 +534,12 @@ impl<C: MapCache> Translation<C> {
         self.loads.follow(nand);
         let loaded = whole.and_then(|frame| self.loads.awaited(frame, nand));
         let is_read = reserved.is_some() && loaded.is_none();
-        let mut after = if is_read { self.read(store, nand, page) } else { loaded.unwrap_or(OpId::DONE) };
+        if store.unit_pages() > 1 {
+            if let Some(reserved) = reserved {
+                return self.write_back_unit(store, nand, page, (reserved, loaded));
+            }
+        }
+        let mut after = if is_read { self.read(store, nand, page, 0) } else { loaded.unwrap_or(OpId::DONE) };
         while let Some((block, index)) = reserved {
             let base = if is_read { store.array_ppn(self.lpn(page)) } else { Ppn::NONE };
             let program =
@@ -539,6 +551,30 @@ impl<C: MapCache> Translation<C> {
             reserved = store.on(nand, self).reserve_again(place, block);
         }
         self.is_noted[page.at()] = true;
+    }
+
+    /// Programs all pages of a translation page that is a mapping unit. What is not `loaded` is read first.
+    fn write_back_unit(
+        &mut self,
+        store: &mut PageStore,
+        nand: &mut Nand,
+        page: TranslationPage,
+        (reserved, loaded): ((BlockId, u32), Option<OpId>),
+    ) {
+        let old = store.ppn(self.lpn(page));
+        let mut reads = [OpId::DONE; MOST_PAGES as usize];
+        let reads = &mut reads[..store.unit_pages() as usize];
+        for (place, read) in (0..).zip(&mut *reads) {
+            *read = loaded.unwrap_or_else(|| self.read(store, nand, page, place));
+        }
+        for (place, &after) in (0..).zip(&*reads) {
+            let base = if loaded.is_none() { store.array_place(old, place) } else { Ppn::NONE };
+            let data = Data::Map { page: page.0 * store.unit_pages() + place, base };
+            let program = Program::new(reserved.0, reserved.1, data, Origin::Map);
+            store.program_place(nand, reserved, place, Program { after, ..program });
+        }
+        self.report.writes += u64::from(store.unit_pages() - 1);
+        self.written(store, page, reserved);
     }
 
     /// Records that a translation page was programmed with the current values of its entries.

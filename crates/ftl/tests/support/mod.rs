@@ -24,7 +24,7 @@ pub fn number(name: &str) -> Option<u64> {
 pub fn chip(logical_blocks: u32, spare_blocks: u32, pages: u32) -> Space {
     let plane = NandParams { channels: 1, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
     let nand = NandParams { blocks: logical_blocks + spare_blocks, pages, page_bytes: 512, ..plane };
-    Space { nand, logical_pages: u64::from(logical_blocks * pages) }
+    Space { nand, logical_pages: u64::from(logical_blocks * pages), unit_pages: 1 }
 }
 
 /// The default FTL with another mapping and the given parameters of it.
@@ -188,8 +188,8 @@ impl Ftl {
         self.mapping.check_loaded(&self.nand).expect("and could have been loaded");
         self.nand.check().expect("nothing is left");
         let (report, programs) = (self.report(), self.nand.counts().programs);
-        assert_eq!(report.host_page_writes, programs[Origin::Host as usize]);
-        assert_eq!(report.host_page_writes + report.other_programs(), programs.iter().sum());
+        assert_eq!(report.host_programs(), programs[Origin::Host as usize]);
+        assert_eq!(report.host_programs() + report.other_programs(), programs.iter().sum());
         assert_eq!(report.block_erases, self.nand.counts().erases.iter().sum());
         if let Some(verifier) = &self.verifier {
             verifier.check().expect("every command was legal, and every sector as expected");

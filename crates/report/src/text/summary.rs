@@ -242,6 +242,9 @@ fn ftl_facts(ftl: &FtlResult) -> Vec<Fact> {
     if let Some(streams) = &ftl.streams {
         facts.push(("streams", format!("{} of {} pages in all", count(streams.detected), count(streams.pages))));
     }
+    if let Some(pages) = ftl.unit_rewrites {
+        facts.push(("units", format!("{} pages programmed with others of their mapping unit", count(pages))));
+    }
     if let Some(pages) = ftl.hot_page_writes {
         facts.push(("hot", format!("{} of the pages written", count(pages))));
     }

@@ -29,6 +29,7 @@ impl Measured<'_> {
             waf: share(programs as f64, report.host_page_writes as f64 - padding as f64),
             effective_over_provisioning: self.effective_over_provisioning(),
             hot_page_writes: report.hot_page_writes,
+            unit_rewrites: report.unit_rewrites,
             wear_moves: report.wear_moves,
             retired_blocks: report.retired.map(RetiredResult::of),
             merges: older.merges(),

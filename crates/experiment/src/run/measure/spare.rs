@@ -58,7 +58,8 @@ impl Measured<'_> {
         let bad = self.outcome.ftl.retired.map_or(0, |bad| bad.factory + bad.program + bad.erase);
         let usable = (geometry.total_blocks() as f64 - bad as f64 - kept) * f64::from(geometry.pages);
         let logical = space.logical_pages;
-        let map = if has_map { (logical * MAP_ENTRY_BYTES).div_ceil(device.nand.page_bytes) } else { 0 };
+        let entries = logical.div_ceil((ftl.mapping_unit_bytes / device.nand.page_bytes).max(1));
+        let map = if has_map { (entries * MAP_ENTRY_BYTES).div_ceil(device.nand.page_bytes) } else { 0 };
         Some(usable / (logical + map) as f64 - 1.0)
     }
 }

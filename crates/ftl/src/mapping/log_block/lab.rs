@@ -44,7 +44,7 @@ pub(crate) fn space(chips: u32, data_blocks: u32, log_blocks: u32) -> Space {
         page_bytes: 512,
         ..NandParams::defaults()
     };
-    Space { nand, logical_pages: u64::from(chips * data_blocks * PAGES) }
+    Space { nand, logical_pages: u64::from(chips * data_blocks * PAGES), unit_pages: 1 }
 }
 
 /// A setup without preemption, as in the papers.

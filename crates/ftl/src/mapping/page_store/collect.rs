@@ -19,7 +19,7 @@ impl PageStore {
     #[inline]
     fn next_pages(&self, job: &CollectionJob, plane: PlaneId) -> u32 {
         let left = self.blocks.valid_of(job.victim);
-        if self.superblocks.width() == 1 {
+        if self.superblocks.superpage() == 1 {
             return left.min(1);
         }
         let to = self.plane(plane).open(job.lane).next;
@@ -123,10 +123,10 @@ impl<L: CollectionListener> Cursor<'_, L> {
         let store = &mut *self.store;
         let Some(job) = &store.plane(plane).job else { return };
         let pace = job.pace.unwrap_or_else(|| store.pace_of(job, plane));
-        let width = store.superblocks.width();
+        let superpage = store.superblocks.superpage();
         if let Some(job) = &mut store.plane_mut(plane).job {
             job.pace = Some(pace);
-            job.paid += pace.steps * width;
+            job.paid += pace.steps * superpage;
         }
         self.work_off(plane, pace);
     }
@@ -137,7 +137,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
             && !self.store.failures.is_worn_out
         {
             let is_whole = self.store.is_whole(job);
-            let is_single = self.store.superblocks.width() == 1;
+            let is_single = self.store.superblocks.superpage() == 1;
             let pages = if is_single { 1 } else { self.store.next_pages(job, plane).max(1) };
             let cost = pace.pages.saturating_mul(pages);
             if job.paid < cost && !is_whole {
@@ -271,7 +271,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
             }
             return false;
         };
-        self.store.report.page_copies += 1;
+        self.store.report.page_copies += u64::from(self.store.unit_pages());
         if origin == Origin::Fold {
             self.store.count_folded(1);
         }

@@ -52,13 +52,8 @@ impl<L: CollectionListener> Cursor<'_, L> {
     /// [`Self::write`] for a page whose old copy may be outside this store, at `elsewhere` in the array. Sectors that
     /// the host did not write are read from there.
     #[inline(always)]
-    pub fn write_over(&mut self, write: &PageWrite, mut place: PagePlace, mut after: OpId, elsewhere: Ppn) {
-        if let Some(heat) = &mut self.store.heat
-            && heat.is_hot(write.lpn)
-            && place.lane == Lane::HOST
-        {
-            place.lane = Lane::HOT;
-        }
+    pub fn write_over(&mut self, write: &PageWrite, place: PagePlace, mut after: OpId, elsewhere: Ppn) {
+        let place = self.store.place_of_host(write.lpn, place);
         let cached = if self.store.cache.is_some() { self.reserve_in_cache(place.plane) } else { None };
         let Some((mut block, mut page)) = cached.or_else(|| self.reserve(place)) else { return self.refuse(write) };
         let beneath = self.store.geometry.full_mask() & !write.mask;
@@ -110,7 +105,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
     }
 
     #[cold]
-    fn refuse(&mut self, write: &PageWrite) {
+    pub(super) fn refuse(&mut self, write: &PageWrite) {
         self.nand.refuse(write.given().lpn, write.mask, write.tag);
     }
 

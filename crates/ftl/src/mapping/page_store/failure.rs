@@ -110,6 +110,10 @@ impl<L: CollectionListener> Cursor<'_, L> {
                 }
             }
             let (block, page) = store.take(plane, lane);
+            if store.unit_pages() > 1 {
+                self.copy_unit(from, (block, page), origin, urgency);
+                return Some((block, page));
+            }
             match copy_to(nand, source, store.superblocks.page(block, page), (origin, urgency), after) {
                 Status::Passed => return Some((block, page)),
                 Status::Failed(operation) => after = Some(operation),

@@ -21,6 +21,20 @@ impl PageStore {
     /// Writes the first `pages` pages of a new drive in order of address, `group` at a time. Returns false, and does
     /// nothing, unless the result is known to be that of writing page by page.
     pub fn fill(&mut self, nand: &mut Nand, pages: u64, group: u64) -> bool {
+        let unit_pages = u64::from(self.unit_pages());
+        if !group.is_multiple_of(unit_pages) {
+            return false;
+        }
+        if !self.fill_units(nand, pages.div_ceil(unit_pages), group / unit_pages) {
+            return false;
+        }
+        self.units.iter_mut().for_each(|units| units.fill(pages));
+        self.report.host_page_writes += pages;
+        true
+    }
+
+    /// [`Self::fill`] in pages of the store, without the counters of the host's.
+    fn fill_units(&mut self, nand: &mut Nand, pages: u64, group: u64) -> bool {
         let Some(layout) = self.allocator.policy.layout(pages).filter(|layout| self.can_fill(nand, layout)) else {
             return false;
         };
@@ -42,7 +56,6 @@ impl PageStore {
             self.tell_of_writes(&mut told, pages - 1, (pages, group));
         }
         self.allocator.policy.laid_out(pages);
-        self.report.host_page_writes += pages;
         true
     }
 
@@ -65,8 +78,8 @@ impl PageStore {
             let kept = u64::from(kept) + opened;
             pages as i64 <= self.plane(plane).room && kept <= self.blocks.free_in(plane).into()
         };
-        let width = self.superblocks.width();
-        let is_aligned = layout.iter().rev().skip(1).all(|turns| turns.pages.is_multiple_of(width.into()));
+        let superpage = u64::from(self.superblocks.superpage());
+        let is_aligned = layout.iter().rev().skip(1).all(|turns| turns.pages.is_multiple_of(superpage));
         is_new
             && has_no_effect
             && is_aligned
@@ -112,8 +125,10 @@ impl PageStore {
             return nand.count_programs(block, first, pages, Origin::Host);
         }
         for index in first..first + pages {
-            let (member, page) = self.superblocks.page(block, index);
-            nand.count_programs(member, page, 1, Origin::Host);
+            for place in 0..self.unit_pages() {
+                let (member, page) = self.superblocks.place(block, index, place);
+                nand.count_programs(member, page, 1, Origin::Host);
+            }
         }
     }
 

@@ -27,7 +27,7 @@ impl PageStore {
     #[inline]
     pub(super) fn begins_superpage(&self, plane: PlaneId, lane: Lane) -> bool {
         let next = self.plane(plane).open(lane).next;
-        self.superblocks.left_of_superpage(next) == self.superblocks.width()
+        self.superblocks.left_of_superpage(next) == self.superblocks.superpage()
     }
 
     /// True if a page can be placed in a plane: its valid pages leave room for the blocks that collection needs, and

@@ -69,7 +69,8 @@ impl PageStore {
         let (mut in_block, mut mapped) = (vec![0; self.opened_for.len()], 0);
         for (lpn, &ppn) in self.pages.map().iter().enumerate().filter(|(_, ppn)| ppn.is_some()) {
             let block = self.geometry.block_of(ppn);
-            let (member, page) = self.superblocks.page(block, self.geometry.page_in_block(ppn));
+            let last = self.unit_pages() - 1;
+            let (member, page) = self.superblocks.place(block, self.geometry.page_in_block(ppn), last);
             if self.pages.reverse[ppn.at()].at() != lpn
                 || !self.pages.valid.contains(ppn)
                 || page >= nand.written(member)

@@ -105,7 +105,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         let Some(job) = &store.plane(plane).map_job else { return };
         let copies = store.blocks.valid_of(job.victim);
         let pages = store.left(plane, Lane::MAP).saturating_sub(copies).max(1);
-        let share = (copies * store.superblocks.width()).div_ceil(pages);
+        let share = (copies * store.superblocks.superpage()).div_ceil(pages);
         self.step_for_map(plane, Some(share));
     }
 

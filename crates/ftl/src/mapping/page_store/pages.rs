@@ -57,6 +57,11 @@ impl Pages {
         &self.map
     }
 
+    /// Whether every entry is checked, not only those that were written.
+    pub(super) fn checks_all(&self) -> bool {
+        self.chunks.checks_all
+    }
+
     /// Changes an entry of the map.
     #[inline(always)]
     pub(super) fn set(&mut self, lpn: Lpn, ppn: Ppn) {

@@ -56,6 +56,11 @@ pub fn profile(site: &Site<'_>, own: &Own) -> Result<Profile, Refusal> {
     superblocks_are_not_too_large(&geometry)?;
     let planes = u64::from(geometry.total_planes());
     let allocation = ftl.allocation_profile(space)?;
+    if space.unit_pages > 1 && allocation.stream_pages.is_some() {
+        let found = format!("ftl.mapping_unit and `{}`, which looks for streams of pages", ftl.allocation.spec().name);
+        let refusal = Refusal::new(found, "an allocation that takes each page by itself, such as `interleave`");
+        return Err(refusal.at(["ftl.mapping_unit", "ftl.allocation"]));
+    }
     let site = CollectionSetup { geometry: &geometry, prng: &ftl.prng };
     ftl.collection.profile(&site).map_err(of_collection)?;
     let cells = slc_cache::cells(params, &space.nand, allocation.demands)?;

@@ -51,6 +51,7 @@ impl State for PageStore {
             heat,
             failures,
             cache,
+            units,
             report,
         } = self;
         let Pages { reverse, mapped, valid, .. } = pages;
@@ -80,11 +81,12 @@ impl State for PageStore {
         to.policy("collection", collection.state());
         cache.iter().for_each(|cache| cache.save(to));
         watermarks.iter().for_each(|watermarks| watermarks.save(to));
+        units.iter().for_each(|units| units.save(to));
     }
 
     fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
         let Self { geometry, pages, blocks, planes, opened_for, allocator, collector, heat, failures, .. } = self;
-        let Self { cache, report, .. } = self;
+        let Self { cache, units, report, .. } = self;
         pages.load(from, geometry.total_pages())?;
         let Pages { mapped, valid, .. } = pages;
         within("blocks", blocks.load(from))?;
@@ -109,6 +111,7 @@ impl State for PageStore {
         within("allocation", from.policy(allocator.policy.state_mut()))?;
         within("collection", from.policy(collector.policy.state_mut()))?;
         within("slc_cache", cache.iter_mut().try_for_each(|cache| cache.load(from)))?;
-        within("watermarks", collector.watermarks.iter_mut().try_for_each(|watermarks| watermarks.load(from)))
+        within("watermarks", collector.watermarks.iter_mut().try_for_each(|watermarks| watermarks.load(from)))?;
+        within("units", units.iter_mut().try_for_each(|units| units.load(from)))
     }
 }

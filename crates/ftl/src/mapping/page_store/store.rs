@@ -10,6 +10,7 @@ use super::profile::{Own, of_collection};
 use super::slc_cache::{self, SlcCache};
 use super::spreading::Spreading;
 use super::strategy::Strategy;
+use super::units::Units;
 use super::watermarks::Watermarks;
 use super::wear::Levelling;
 use crate::allocation::{self, Allocation, ObservedRead, PagePlace, WantedStreams, stripe};
@@ -66,6 +67,8 @@ pub struct PageStore {
     pub(super) heat: Option<Heat>,
     pub(super) failures: Failures,
     pub(super) cache: Option<Box<SlcCache>>,
+    /// The pages of the host, if those of the store are units.
+    pub(super) units: Option<Units>,
     pub(super) report: FtlReport,
 }
 
@@ -87,7 +90,7 @@ impl PageStore {
         let Context { space, ftl, nand } = *on;
         let params = &ftl.params;
         let geometry = units(&space.geometry(), params.superblock);
-        let superblocks = Superblocks::new(nand, params.superblock, region);
+        let superblocks = Superblocks::new(nand, params.superblock, region, space.unit_pages);
         let site = CollectionSetup { geometry: &geometry, prng: &ftl.prng };
         let allocation::Profile { demands, .. } = ftl.allocation_profile(space)?;
         let lanes = own.lanes(params, demands);
@@ -131,6 +134,7 @@ impl PageStore {
             heat: Heat::new(params, space.logical_pages),
             failures: Failures { can_fail: nand.can_fail(), evacuations: Vec::new(), is_worn_out: false },
             cache,
+            units: (space.unit_pages > 1).then(|| Units::new(space.unit_pages, space.logical_pages)),
             report: FtlReport::default(),
         })
     }
@@ -170,15 +174,21 @@ impl PageStore {
         self.allocator.policy.gathered(streams);
     }
 
-    /// Reads sectors of a page for the host after the operation `after`. Returns false if the page is not mapped.
+    /// Reads sectors of a page of the host after the operation `after`. Returns false if it is not mapped.
     pub fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, after: OpId, tag: u32) -> bool {
-        let ppn = self.ppn(lpn);
+        let (stored, place) = self.units.as_ref().map_or((lpn, 0), |units| units.of(lpn));
+        let ppn = self.ppn(stored);
         if ppn.is_some() {
             self.report.host_page_reads += 1;
             if let Some(spreading) = &mut self.collector.spreading {
                 spreading.count(self.geometry.block_of(ppn));
             }
-            nand.read(Read { lpn, after, tag, ..Read::new(self.superblocks.ppn(ppn), mask, Origin::Host) });
+            nand.read(Read {
+                lpn,
+                after,
+                tag,
+                ..Read::new(self.superblocks.ppn_of_place(ppn, place), mask, Origin::Host)
+            });
         }
         ppn.is_some()
     }
@@ -212,6 +222,18 @@ impl PageStore {
         self.blocks.gained(block);
     }
 
+    /// The place of a page of the host, which may be hot.
+    #[inline(always)]
+    pub(super) fn place_of_host(&mut self, lpn: Lpn, place: PagePlace) -> PagePlace {
+        if let Some(heat) = &mut self.heat
+            && heat.is_hot(lpn)
+            && place.lane == Lane::HOST
+        {
+            return PagePlace { lane: Lane::HOT, ..place };
+        }
+        place
+    }
+
     /// Clears a page's valid bit; returns the number of valid pages left in its block.
     #[inline]
     pub(super) fn invalidate(&mut self, block: BlockId, ppn: Ppn) -> u32 {
@@ -229,9 +251,18 @@ impl PageStore {
         }
     }
 
-    /// Unmaps a page that the host discards.
+    /// Unmaps a page that the host discards, or its unit once that holds no other.
     pub fn trim(&mut self, lpn: Lpn) {
-        let is_trimmed = self.forget(lpn);
+        let is_trimmed = match &mut self.units {
+            None => self.forget(lpn),
+            Some(units) => {
+                let (is_held, unit) = (units.holds(lpn), units.of(lpn).0);
+                if units.drop(lpn) {
+                    self.forget(unit);
+                }
+                is_held
+            }
+        };
         self.report.trimmed_pages += u64::from(is_trimmed);
     }
 
@@ -346,6 +377,7 @@ impl PageStore {
         let retired = self.blocks.retired().times(self.superblocks.width());
         report.retired = (self.failures.can_fail || retired.factory > 0).then_some(retired);
         report.wear_moves = self.collector.levelling.as_ref().map(Levelling::moves);
+        report.unit_rewrites = self.units.as_ref().map(Units::rewritten);
         report.slc_cache = self.cache.as_ref().map(|cache| cache.report());
         report
     }
@@ -358,6 +390,7 @@ impl PageStore {
         self.collector.levelling.iter_mut().for_each(Levelling::reset);
         self.collector.spreading.iter_mut().for_each(Spreading::reset);
         self.cache.iter_mut().for_each(|cache| cache.reset());
+        self.units.iter_mut().for_each(Units::reset);
     }
 
     /// Free blocks of the whole drive.
@@ -388,6 +421,7 @@ impl PageStore {
             return Err(violation!("page map: {valid} valid pages, but {mapped} mapped ones"));
         }
         self.pages.check()?;
+        self.units.as_ref().map_or(Ok(()), |units| units.check(self.map(), self.pages.checks_all()))?;
         self.check_cache()
     }
 }

@@ -1,0 +1,88 @@
+//! Mapping units: pages that lie together and have one entry in the map, as in drives whose whole map does not fit in
+//! their memory.
+//!
+//! ```text
+//! unit of k pages:   logical pages u k to u k + k - 1 are at k consecutive pages of a block, from a multiple of k on;
+//!                    with superblocks (`crate::superblock`) of a superblock, and a unit is a number of superpages
+//! store:             maps, allocates, collects and counts units: its space is one whose pages are the units
+//! emitted:           pages: reads of those that are asked for, programs and copies of all k of a unit
+//! ```
+//!
+//! Drives say the unit as the preferred write granularity (NVM Command Set Specification, NPWG) and call it indirection
+//! unit: 16 KiB and more in drives of tens of terabytes, where a map of 4 KiB entries would take a thousandth of the
+//! capacity in memory. What a store of units does for each page is in `mapping::page_store::units`.
+
+use flashloom_nand::NandParams;
+use flashloom_units::{Refusal, format_size};
+
+use crate::capability::MAPPING_UNITS;
+use crate::capacity::Space;
+use crate::params::{FtlParams, SlcCacheKind, Superblock};
+use crate::setup::FtlSetup;
+use crate::slots;
+
+/// The most pages of a unit: a bit of a word for each.
+pub(crate) const MOST_PAGES: u32 = u64::BITS;
+
+const KEY: &str = "ftl.mapping_unit";
+
+/// Refuses units under a mapping that maps pages, or as many as it likes.
+pub(crate) fn suits(ftl: &FtlSetup) -> Result<(), Refusal> {
+    let spec = ftl.mapping.spec();
+    if ftl.params.mapping_unit_bytes == 0 || ftl.mapping.offers(MAPPING_UNITS) {
+        return Ok(());
+    }
+    let found = format!("a mapping unit of {} under `{}`", format_size(ftl.params.mapping_unit_bytes), spec.name);
+    let refusal = Refusal::new(found, "a mapping whose units can have several pages: `page` or `dftl`");
+    Err(refusal.at([KEY, slots::MAPPING.key]))
+}
+
+/// The space of a drive in mapping units: blocks with as many pages as they hold units, and as many logical pages as
+/// the host's pages need. The space itself if a unit is a page.
+///
+/// # Errors
+/// The unit does not fit the array or another part of the FTL.
+pub fn in_units(space: &Space, params: &FtlParams) -> Result<Space, Refusal> {
+    let NandParams { page_bytes, pages, planes, .. } = space.nand;
+    let unit = params.mapping_unit_bytes;
+    if unit == 0 || unit == page_bytes {
+        return Ok(space.clone());
+    }
+    let found = format!("a mapping unit of {}", format_size(unit));
+    if !unit.is_multiple_of(page_bytes) {
+        let nearest = unit.next_multiple_of(page_bytes);
+        let refusal = Refusal::new(found, format!("a multiple of the page, which has {}", format_size(page_bytes)));
+        let refusal = refusal.at([KEY, "device.page_size", "device.preset"]);
+        return Err(refusal.help(format!("the next is {}", format_size(nearest))));
+    }
+    let unit_pages = u32::try_from(unit / page_bytes).unwrap_or(u32::MAX);
+    if unit_pages > MOST_PAGES {
+        let expected = format!("one of at most {MOST_PAGES} pages, or {}", format_size(page_bytes * 64));
+        return Err(Refusal::new(format!("{found}, or {unit_pages} pages"), expected).at([KEY, "device.page_size"]));
+    }
+    if !pages.is_multiple_of(unit_pages) {
+        let found = format!("{found}, or {unit_pages} pages, on blocks of {pages} pages");
+        let refusal = Refusal::new(found, "blocks that hold whole units").at([KEY, "device.pages", "device.preset"]);
+        return Err(refusal);
+    }
+    if params.superblock == Superblock::Die && !unit_pages.is_multiple_of(planes) {
+        let found = format!("{found}, or {unit_pages} pages, on superblocks of {planes} planes");
+        let expected =
+            format!("a unit of whole superpages: a multiple of {}", format_size(page_bytes * u64::from(planes)));
+        return Err(Refusal::new(found, expected).at([KEY, "ftl.superblock", "device.planes", "device.preset"]));
+    }
+    if params.slc_cache != SlcCacheKind::None {
+        let refusal = Refusal::new(format!("{found} and an SLC cache"), "one of the two");
+        return Err(refusal.at([KEY, "ftl.slc_cache"]));
+    }
+    if space.nand.can_fail() {
+        let found = format!("{found} on blocks that fail in use");
+        let refusal = Refusal::new(found, "blocks that do not: a unit is programmed as a whole");
+        return Err(refusal.at([KEY, "device.program_failures", "device.erase_failures", "device.preset"]));
+    }
+    Ok(Space {
+        nand: NandParams { pages: pages / unit_pages, ..space.nand.clone() },
+        logical_pages: space.logical_pages.div_ceil(unit_pages.into()),
+        unit_pages,
+    })
+}
