@@ -534,10 +534,8 @@ impl<C: MapCache> Translation<C> {
         self.loads.follow(nand);
         let loaded = whole.and_then(|frame| self.loads.awaited(frame, nand));
         let is_read = reserved.is_some() && loaded.is_none();
-        if store.unit_pages() > 1 {
-            if let Some(reserved) = reserved {
-                return self.write_back_unit(store, nand, page, (reserved, loaded));
-            }
+        if let Some(reserved) = reserved.filter(|_| store.unit_pages() > 1) {
+            return self.write_back_unit(store, nand, page, (reserved, loaded));
         }
         let mut after = if is_read { self.read(store, nand, page, 0) } else { loaded.unwrap_or(OpId::DONE) };
         while let Some((block, index)) = reserved {
