@@ -1,0 +1,427 @@
+//! Janus-FTL against a naive model: lists of blocks, searched anew for each decision.
+//!
+//! Strategy: a case is a small drive of one or two chips under random parameters, filled or not, and some hundred
+//! writes, reads and trims, all over the drive or on a part of it. After each operation FTL and model must have made
+//! the same fusions, defusions, switches and collections, copies, fillers and erases.
+//!
+//! `FLASHLOOM_CASES` sets the number of cases, `FLASHLOOM_SEED` the seed of the first.
+
+use crate::support::{Ftl, chip, number, pick, with_mapping};
+use flashloom_ftl::{FtlSetup, Space};
+use flashloom_nand::NandParams;
+use flashloom_units::{Prng, Value};
+
+/// Number of cases; a case takes some milliseconds.
+const CASES: u64 = 2_000;
+/// Operations per case.
+const OPERATIONS: u32 = 200;
+
+#[derive(Clone, Debug)]
+struct Params {
+    chips: u32,
+    /// Pages of a block.
+    n: u32,
+    /// Logical blocks of each chip, and blocks beside what they and the streams need.
+    blocks: u32,
+    spare: u32,
+    tables: u32,
+    streams: u32,
+    sequential_pages: u32,
+    patience: f64,
+}
+
+impl Params {
+    fn random(prng: &mut Prng) -> Self {
+        Self {
+            chips: pick(prng, &[1, 1, 2]),
+            n: pick(prng, &[2, 3, 4, 8]),
+            blocks: pick(prng, &[3, 6, 12]),
+            spare: pick(prng, &[5, 5, 6, 9]),
+            tables: pick(prng, &[1, 2, 4, 100]),
+            streams: pick(prng, &[1, 2, 3]),
+            sequential_pages: pick(prng, &[1, 2, 3]),
+            patience: pick(prng, &[0.0, 0.5, 1.0, 2.0, 1_000.0]),
+        }
+    }
+
+    fn setup(&self) -> FtlSetup {
+        let map = u64::from(self.chips) * u64::from(self.tables) * 4 * u64::from(self.n + 1);
+        let counts = [("sequential_pages", self.sequential_pages), ("streams", self.streams)];
+        let mut set = counts.map(|(name, count)| (name, Value::Count(count.into()))).to_vec();
+        set.extend([("map", Value::Size(map)), ("patience", Value::Ratio(self.patience))]);
+        with_mapping("janus-ftl", &set)
+    }
+
+    fn space(&self) -> Space {
+        let Space { nand, logical_pages } = chip(self.blocks, self.spare + self.streams, self.n);
+        Space {
+            nand: NandParams { channels: self.chips, ..nand },
+            logical_pages: logical_pages * u64::from(self.chips),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Counts {
+    fusions: u64,
+    defusions: u64,
+    due: u64,
+    switches: u64,
+    collections: u64,
+    fillers: u64,
+    paged: u64,
+    copies: u64,
+    erases: u64,
+}
+
+impl Counts {
+    fn of(ftl: &Ftl) -> Self {
+        let report = ftl.report();
+        Self {
+            fusions: ftl.count("fusions"),
+            defusions: ftl.count("defusions"),
+            due: ftl.count("due_defusions"),
+            switches: ftl.count("switches"),
+            collections: ftl.count("collections"),
+            fillers: ftl.count("filler_pages"),
+            paged: ftl.count("page_mapped_blocks"),
+            copies: report.page_copies - ftl.count("filler_pages"),
+            erases: report.block_erases,
+        }
+    }
+
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            fusions: self.fusions - before.fusions,
+            defusions: self.defusions - before.defusions,
+            due: self.due - before.due,
+            switches: self.switches - before.switches,
+            collections: self.collections - before.collections,
+            fillers: self.fillers - before.fillers,
+            paged: self.paged,
+            copies: self.copies - before.copies,
+            erases: self.erases - before.erases,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Role {
+    Home,
+    Stream,
+    Open,
+    Survivors,
+    Closed,
+}
+
+#[derive(Clone, Debug)]
+struct Block {
+    id: u64,
+    chip: u32,
+    role: Role,
+    /// What was programmed; none for a filler.
+    pages: Vec<Option<u32>>,
+    /// When its role or its number of valid pages changed last.
+    changed: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Logical {
+    is_paged: bool,
+    home: Option<u64>,
+    /// The new home, and when it was begun.
+    stream: Option<(u64, u64)>,
+    copied: u32,
+    due_since: Option<u64>,
+    written: u64,
+}
+
+struct Model {
+    params: Params,
+    blocks: Vec<Block>,
+    logical: Vec<Logical>,
+    newest: Vec<Option<(u64, usize)>>,
+    now: u64,
+    counts: Counts,
+}
+
+impl Model {
+    fn new(params: &Params) -> Self {
+        let blocks = (params.blocks * params.chips) as usize;
+        Self {
+            params: params.clone(),
+            blocks: Vec::new(),
+            logical: vec![Logical::default(); blocks],
+            newest: vec![None; blocks * params.n as usize],
+            now: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    fn tick(&mut self) -> u64 {
+        self.now += 1;
+        self.now
+    }
+
+    fn chip(&self, at: usize) -> u32 {
+        at as u32 % self.params.chips
+    }
+
+    fn n(&self) -> usize {
+        self.params.n as usize
+    }
+
+    fn block(&mut self, id: u64) -> &mut Block {
+        self.blocks.iter_mut().find(|block| block.id == id).expect("it is in use")
+    }
+
+    fn written(&self, id: u64) -> usize {
+        self.blocks.iter().find(|block| block.id == id).expect("it is in use").pages.len()
+    }
+
+    fn valid(&self, id: u64) -> usize {
+        self.newest.iter().flatten().filter(|place| place.0 == id).count()
+    }
+
+    fn valid_of(&self, at: usize) -> usize {
+        self.newest[at * self.n()..(at + 1) * self.n()].iter().flatten().count()
+    }
+
+    fn free(&self, chip: u32) -> usize {
+        let has = self.params.blocks + self.params.spare + self.params.streams;
+        has as usize - self.blocks.iter().filter(|block| block.chip == chip).count()
+    }
+
+    fn open(&mut self, chip: u32, role: Role) -> u64 {
+        assert!(self.free(chip) > 0);
+        let id = self.tick();
+        self.blocks.push(Block { id, chip, role, pages: Vec::new(), changed: id });
+        id
+    }
+
+    /// The open block of a role on a chip, which is opened if there is none.
+    fn open_of(&mut self, chip: u32, role: Role) -> (u64, bool) {
+        let found = self.blocks.iter().find(|block| block.chip == chip && block.role == role).map(|block| block.id);
+        found.map_or_else(|| (self.open(chip, role), true), |id| (id, false))
+    }
+
+    fn kill(&mut self, lpn: u32) {
+        if let Some((id, _)) = self.newest[lpn as usize].take() {
+            let now = self.tick();
+            self.block(id).changed = now;
+        }
+    }
+
+    fn program(&mut self, id: u64, lpn: u32) {
+        self.kill(lpn);
+        let (n, now) = (self.n(), self.tick());
+        let block = self.block(id);
+        block.pages.push(Some(lpn));
+        let place = (id, block.pages.len() - 1);
+        if block.pages.len() == n && [Role::Open, Role::Survivors].contains(&block.role) {
+            (block.role, block.changed) = (Role::Closed, now);
+        }
+        self.newest[lpn as usize] = Some(place);
+    }
+
+    fn close(&mut self, id: u64) {
+        let now = self.tick();
+        let block = self.block(id);
+        (block.role, block.changed) = (Role::Closed, now);
+    }
+
+    fn erase(&mut self, id: u64) {
+        assert_eq!(self.valid(id), 0);
+        self.blocks.retain(|block| block.id != id);
+        self.counts.erases += 1;
+    }
+
+    fn collect(&mut self, chip: u32) {
+        self.counts.collections += 1;
+        let had = self.free(chip);
+        while self.free(chip) <= had {
+            let closed = self.blocks.iter().filter(|block| block.chip == chip && block.role == Role::Closed);
+            let victim =
+                closed.min_by_key(|block| (self.valid(block.id), block.changed)).expect("there is one").clone();
+            assert!(self.valid(victim.id) < self.n(), "it gives space");
+            for (index, lpn) in victim.pages.iter().enumerate() {
+                let Some(lpn) = lpn.filter(|&lpn| self.newest[lpn as usize] == Some((victim.id, index))) else {
+                    continue;
+                };
+                let (to, _) = self.open_of(chip, Role::Survivors);
+                self.program(to, lpn);
+                self.counts.copies += 1;
+                let at = lpn as usize / self.n();
+                let now = self.tick();
+                let (valid, patience) = (self.valid_of(at) as f64, self.params.patience);
+                let logical = &mut self.logical[at];
+                if logical.due_since.is_none() {
+                    logical.copied += 1;
+                    logical.due_since = (f64::from(logical.copied) >= patience * valid).then_some(now);
+                }
+            }
+            self.erase(victim.id);
+        }
+    }
+
+    fn defuse(&mut self, at: usize) {
+        self.counts.defusions += 1;
+        let (n, chip) = (self.n(), self.chip(at));
+        let pages = at * n..(at + 1) * n;
+        let end = pages.clone().rev().find(|&lpn| self.newest[lpn].is_some()).map_or(0, |last| last % n + 1);
+        let stream = self.logical[at].stream.take();
+        self.logical[at] = Logical { written: self.logical[at].written, ..Logical::default() };
+        let home = match stream {
+            Some((stream, _)) => stream,
+            None if end == 0 => return,
+            None => self.open(chip, Role::Home),
+        };
+        self.block(home).role = Role::Home;
+        self.logical[at].home = Some(home);
+        for lpn in pages.start + self.written(home)..pages.start + end {
+            if self.newest[lpn].is_some() {
+                self.program(home, lpn as u32);
+                self.counts.copies += 1;
+            } else {
+                self.block(home).pages.push(None);
+                self.counts.fillers += 1;
+            }
+        }
+    }
+
+    fn fuse(&mut self, at: usize) {
+        if !self.logical[at].is_paged {
+            let chip = self.chip(at);
+            let paged: Vec<usize> = (0..self.logical.len())
+                .filter(|&other| self.chip(other) == chip && self.logical[other].is_paged)
+                .collect();
+            if paged.len() == self.params.tables as usize {
+                self.defuse(paged.into_iter().min_by_key(|&other| self.logical[other].written).expect("a table"));
+            }
+            self.counts.fusions += 1;
+            self.logical[at].is_paged = true;
+            self.logical[at].written = self.tick();
+        }
+        let blocks = [self.logical[at].home.take(), self.logical[at].stream.take().map(|(id, _)| id)];
+        blocks.into_iter().flatten().for_each(|id| self.close(id));
+    }
+
+    fn make_room(&mut self, chip: u32) {
+        while self.free(chip) < 3 {
+            self.collect(chip);
+        }
+        let due = (0..self.logical.len()).filter(|&at| self.chip(at) == chip && self.logical[at].due_since.is_some());
+        if let Some(at) = due.min_by_key(|&at| self.logical[at].due_since) {
+            self.counts.due += 1;
+            self.defuse(at);
+            while self.free(chip) < 3 {
+                self.collect(chip);
+            }
+        }
+    }
+
+    /// Writes a page with which a run of so many begins.
+    fn write(&mut self, lpn: u32, run: u32) {
+        let (at, offset) = (lpn as usize / self.n(), lpn as usize % self.n());
+        let chip = self.chip(at);
+        self.make_room(chip);
+        let now = self.tick();
+        let logical = &mut self.logical[at];
+        (logical.copied, logical.due_since, logical.written) = (0, None, now);
+        let to = self.choose(at, offset, run);
+        self.program(to, lpn);
+        if let Some((stream, _)) = self.logical[at].stream.filter(|&(stream, _)| self.written(stream) == self.n()) {
+            self.counts.switches += 1;
+            let home = self.logical[at].home.take();
+            self.logical[at] = Logical { home: Some(stream), written: now, ..Logical::default() };
+            self.block(stream).role = Role::Home;
+            home.into_iter().for_each(|home| self.erase(home));
+        }
+    }
+
+    fn choose(&mut self, at: usize, offset: usize, run: u32) -> u64 {
+        let chip = self.chip(at);
+        let taking = self.logical[at].stream.map(|(id, _)| id).or(self.logical[at].home);
+        if let Some(taking) = taking.filter(|&id| self.written(id) == offset) {
+            return taking;
+        }
+        if self.logical[at].stream.is_some() {
+            self.fuse(at);
+        } else if taking.is_none() && !self.logical[at].is_paged && offset == 0 {
+            let home = self.open(chip, Role::Home);
+            self.logical[at].home = Some(home);
+            return home;
+        }
+        if offset == 0 && run >= self.params.sequential_pages {
+            let with: Vec<(u64, usize)> = (0..self.logical.len())
+                .filter(|&other| self.chip(other) == chip)
+                .filter_map(|other| Some((self.logical[other].stream?.1, other)))
+                .collect();
+            if with.len() == self.params.streams as usize {
+                self.fuse(with.into_iter().min().expect("there is one").1);
+            }
+            let id = self.open(chip, Role::Stream);
+            self.logical[at].stream = Some((id, id));
+            return id;
+        }
+        if !self.logical[at].is_paged {
+            self.fuse(at);
+        }
+        self.open_of(chip, Role::Open).0
+    }
+}
+
+fn run(seed: u64) -> Counts {
+    let mut prng = Prng::new(seed).branch("janus-ftl");
+    let params = Params::random(&mut prng);
+    let (mut ftl, mut model) = (Ftl::new(&params.space(), &params.setup(), true), Model::new(&params));
+    let (pages, mask) = (ftl.logical_pages(), ftl.nand.geometry().full_mask());
+    if prng.chance(0.7) {
+        for lpn in 0..pages {
+            ftl.write(&[(lpn, mask)]);
+            model.write(lpn, 1);
+        }
+    }
+    let span = pick(&mut prng, &[pages, pages, pages.div_ceil(3), pages.div_ceil(8)]);
+    let trims = pick(&mut prng, &[0.0, 0.02, 0.3]);
+    for operation in 0..OPERATIONS {
+        let mut first = prng.below(span.into()) as u32;
+        if prng.chance(0.3) {
+            first -= first % params.n;
+        }
+        let length = if prng.chance(0.6) { 1 } else { 1 + prng.below(u64::from(2 * params.n)) as u32 };
+        let (end, draw) = ((first + length).min(pages), prng.unit());
+        if draw < trims {
+            for lpn in first..end {
+                ftl.trim(lpn);
+                model.kill(lpn);
+            }
+        } else if draw < trims + 0.1 {
+            (first..end).for_each(|lpn| ftl.read(lpn));
+        } else {
+            ftl.write(&(first..end).map(|lpn| (lpn, mask)).collect::<Vec<_>>());
+            for lpn in first..end {
+                // Only a run from a block's first page on counts, and only within the block.
+                let run = if lpn % params.n == 0 { (end - lpn).min(params.n) } else { 1 };
+                model.write(lpn, run);
+            }
+        }
+        model.counts.paged = model.logical.iter().filter(|logical| logical.is_paged).count() as u64;
+        assert_eq!(Counts::of(&ftl), model.counts, "seed {seed}, operation {operation}, {params:?}");
+    }
+    ftl.check();
+    model.counts
+}
+
+#[test]
+fn janus_ftl_moves_data_between_its_areas_as_a_naive_model_does() {
+    let (first, cases) = (number("FLASHLOOM_SEED").unwrap_or(1), number("FLASHLOOM_CASES").unwrap_or(CASES));
+    let mut seen = [0; 6];
+    for seed in first..first + cases {
+        let Counts { fusions, defusions, due, switches, collections, fillers, .. } = run(seed);
+        let counts = [fusions, defusions - due, due, switches, collections, fillers];
+        seen.iter_mut().zip(counts).for_each(|(seen, count)| *seen += count);
+    }
+    println!("fusions, defusions for want of a table, due ones, switches, collections, fillers: {seen:?}");
+    assert!(seen.iter().all(|&count| count > cases), "each kind of work was seen: {seen:?}");
+}
