@@ -113,7 +113,8 @@ fn no_collection_and_no_mapping_beats_the_bound_of_erases_and_none_the_clairvoya
 fn no_mapping_erases_less_than_the_pages_written_beyond_the_erased_ones_need() {
     let log_blocks = ["bast", "fast", "last", "sast", "kast", "mcsplit", "superblock-ftl"];
     let log_blocks = log_blocks.map(|name| format!("ftl.{name}.log_blocks=5"));
-    let mappings = "ftl.mapping=page,dftl,sftl,leaftl,lazyftl,bast,fast,last,sast,kast,mcsplit,superblock-ftl";
+    let mappings =
+        "ftl.mapping=page,dftl,sftl,leaftl,lazyftl,bast,fast,last,sast,kast,mcsplit,superblock-ftl,janus-ftl";
     for (precondition, timing) in [("none", "timed"), ("fill", "timed"), ("steady", "timed"), ("steady", "counting")] {
         // With one of so few log blocks left to sequences, random writes reach no steady state in time.
         let room = ["ftl.kast.reserved_log_blocks=0", "ftl.last.sequential_log_blocks=2"].map(str::to_owned);
