@@ -529,7 +529,7 @@ fn data_leaves_the_page_area_once_collections_have_cost_what_its_defusion_costs(
 }
 
 /// Hill climbing over sequences of writes and trims on a full drive: no page of the host causes more work than the
-/// bound says, which the FTL asserts. The search finds a fifth of it at least: the bound takes every part at its longest.
+/// bound says, which the FTL asserts. The search finds a fifth of it: the bound takes each part at its longest.
 #[test]
 fn no_page_of_the_host_causes_more_work_than_the_bound_whatever_is_written() {
     for (tables, patience) in [(1, 1.0), (2, 1.0), (2, 0.0), (3, 1_000.0)] {

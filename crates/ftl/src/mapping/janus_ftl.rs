@@ -23,17 +23,17 @@
 //!
 //! - A page in the page area costs its copies by collections, and one in the block area none, but its logical block
 //!   must be copied there whole. Whether that pays depends on when it will be written next. So it stays until it has
-//!   cost as much as its defusion: at most twice what the best choice would have cost, had its next write been known.
-//!   These are the measured costs that the share of the page area follows. `patience` 0 is the end of the spectrum
-//!   towards block mapping; with a table for each logical block, a high one is a page map.
+//!   cost as much as its defusion. By its own copies, that is at most twice what would have been best, had its next
+//!   write been known. These are the measured costs that the share of the page area follows. `patience` 0 is the end of
+//!   the spectrum towards block mapping; with a table for each logical block, a high one is a page map.
 //! - Memory bounds the page area: `map` bytes, divided among the chips, hold tables of an address a page and a counter.
 //! - A page that was never written, or trimmed, before the last of a logical block is a filler in its home.
 //! - At most `streams` new homes a chip are being written; one more fuses the logical block of the oldest. A defusion
 //!   completes a new home that its logical block has. Of equal victims, the one that has been equal longest.
 //!
-//! Bound: one page of the host causes three collections, two defusions and one erase at most. With T tables a chip and n
+//! Bound: a page of the host causes three collections, two defusions and one erase at most. With T tables a chip and n
 //! pages a block, a collection copies `T n + n - 1` pages and erases `T + 1` blocks at most, and a defusion programs n
-//! pages.
+//! pages. `docs/waits.md` has the proof.
 //!
 //! O(1) a page of the host, O(n) a victim or a defusion. Memory that the scheme keeps: 4 bytes a logical block, `4 (n +
 //! 1)` bytes a table, 4 bytes a new home.

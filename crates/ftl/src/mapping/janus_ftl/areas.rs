@@ -1,6 +1,6 @@
 //! The two areas: which logical blocks are in each, the physical blocks that each has, and the pages in these.
 //!
-//! Every logical block is in the block area, with a home or none, or in the page area. It may have a *stream* in either:
+//! A logical block is in the block area, with a home or none, or in the page area. It may have a *stream* in either:
 //! a new home that is being written in order. Every physical block in use is a home, a stream, or one of the page
 //! area: open for the host, open for survivors, or closed. Physical blocks are superblocks of one block.
 
