@@ -443,6 +443,19 @@ fn write<const M: usize>(ftl: &mut Ftl, groups: [&[u32]; M]) -> Counts {
 }
 
 #[test]
+fn a_chip_needs_a_table_and_five_blocks_beside_its_data_and_new_homes() {
+    let params =
+        Params { chips: 2, n: 4, blocks: 6, spare: 5, tables: 1, streams: 3, sequential_pages: 2, patience: 1.0 };
+    let refusal = |params: &Params| params.setup().profile(&params.space()).err().map(|refusal| format!("{refusal:?}"));
+    assert_eq!(refusal(&params), None);
+    let found = refusal(&Params { spare: 4, ..params.clone() }).expect("too few blocks");
+    assert!(found.contains("14 blocks at least") && found.contains("ftl.janus-ftl.streams"), "{found}");
+    let setup = with_mapping("janus-ftl", &[("map", Value::Size(39)), ("streams", Value::Count(3))]);
+    let found = format!("{:?}", setup.profile(&params.space()).expect_err("a table takes 20 bytes a chip"));
+    assert!(found.contains("40 bytes at least") && found.contains("ftl.janus-ftl.map"), "{found}");
+}
+
+#[test]
 fn a_drive_written_in_order_is_block_mapped_and_a_block_rewritten_in_order_takes_an_erase() {
     let mut ftl = drive(2, 1, 1.0);
     assert_eq!(Counts::of(&ftl), Counts::default());
