@@ -82,7 +82,7 @@ fn every_page_level_mapping_with_every_allocation() {
 #[ignore = "needs a folder of recordings: make acceptance TRACES=DIR"]
 fn every_log_block_mapping_with_and_without_preemption() {
     let vary = "[vary]\n\"ftl.mapping\" = [\"bast\", \"fast\", \"last\", \"sast\", \"kast\", \"mcsplit\", \
-                \"superblock-ftl\"]\n\
+                \"superblock-ftl\", \"janus-ftl\"]\n\
                 \"ftl.preemption\" = [\"page\", \"none\"]\n";
     for recording in [OLTP, PROXY, YCSB, WINDOWS, IOZONE] {
         accept(recording, &format!("{OF_FTLS}{vary}"));

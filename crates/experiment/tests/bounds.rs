@@ -113,10 +113,14 @@ fn no_collection_and_no_mapping_beats_the_bound_of_erases_and_none_the_clairvoya
 fn no_mapping_erases_less_than_the_pages_written_beyond_the_erased_ones_need() {
     let log_blocks = ["bast", "fast", "last", "sast", "kast", "mcsplit", "superblock-ftl"];
     let log_blocks = log_blocks.map(|name| format!("ftl.{name}.log_blocks=5"));
-    let mappings = "ftl.mapping=page,dftl,sftl,leaftl,lazyftl,bast,fast,last,sast,kast,mcsplit,superblock-ftl";
+    let mappings =
+        "ftl.mapping=page,dftl,sftl,leaftl,lazyftl,bast,fast,last,sast,kast,mcsplit,superblock-ftl,janus-ftl";
     for (precondition, timing) in [("none", "timed"), ("fill", "timed"), ("steady", "timed"), ("steady", "counting")] {
         // With one of so few log blocks left to sequences, random writes reach no steady state in time.
-        let room = ["ftl.kast.reserved_log_blocks=0", "ftl.last.sequential_log_blocks=2"].map(str::to_owned);
+        // Nor with a defusion of Janus-FTL now and then.
+        let janus = ["janus-ftl.streams=2", "janus-ftl.patience=2"];
+        let room = ["kast.reserved_log_blocks=0", "last.sequential_log_blocks=2", janus[0], janus[1]];
+        let room = room.map(|key| format!("ftl.{key}"));
         let own = [format!("run.timing={timing}"), format!("run.precondition={precondition}")];
         let sets: Vec<&str> = log_blocks.iter().chain(&own).chain(&room).map(String::as_str).collect();
         let requests = "workload.synthetic.requests=150,600,2_500";

@@ -5,6 +5,7 @@
 mod bounds;
 mod closed_forms;
 mod hot_pages;
+mod janus_ftl;
 mod kast_model;
 mod kit;
 mod last_model;

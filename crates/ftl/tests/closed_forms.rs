@@ -126,4 +126,9 @@ fn the_memory_of_tables_is_what_their_entries_take() {
     // root and four tables below it each, and 64 of their 96 page tables are in memory.
     let tables = 6 + 24 + 64;
     assert_eq!(memory("superblock-ftl", &[("tables", Value::Count(64))]), Some(4 * 64 + tables * 4 * 4));
+    // Addresses of 24 logical blocks and of the four new homes, and tables of 16 pages and a counter: fourteen fit
+    // 1,000 bytes, and there are no more than logical blocks.
+    let janus = |map| memory("janus-ftl", &[("map", Value::Size(map))]);
+    assert_eq!(janus(1_000), Some(4 * (24 + 4) + 14 * 4 * 17));
+    assert_eq!(janus(1 << 20), Some(4 * (24 + 4) + 24 * 4 * 17));
 }

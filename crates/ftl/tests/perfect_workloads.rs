@@ -14,6 +14,8 @@
 //! | `kast` with a reserve | whole blocks, and random pages that fit the log blocks beside it | switch merges alone |
 //! | `mcsplit` | a stripe rewritten in order | one switch merge erases the stripe, no copy |
 //! | `superblock-ftl` | hot pages of all blocks, a block full of them in each superblock | an erase a block, no copy |
+//! | `janus-ftl` | whole blocks in order, over and over | an erase a block, no copy, nothing page-mapped |
+//! | `janus-ftl` | hot pages whose logical blocks have tables | one fusion each, an erase a block of pages, no copy |
 //! | page maps, any allocation and collection | the whole drive in order, over and over | no copy |
 //! | `dftl` | pages whose entries fit its cache | no read or write of the map |
 //! | `sftl` | the whole drive in order, where only runs of it fit the cache | no read or write of the map |
@@ -387,6 +389,42 @@ fn superblock_ftl_erases_blocks_of_hot_pages_without_a_copy_where_fast_gathers_c
         });
         assert_eq!(superblocks, (0, 50 * 48 / u64::from(N)), "{preemption:?}");
         assert!(fast.0 > 1_000, "{preemption:?}: {fast:?}");
+    }
+}
+
+/// What is written in order stays in the block area.
+#[test]
+fn janus_ftl_copies_nothing_on_whole_blocks_in_order() {
+    for (space, preemption) in [(chip(24, 10, N), Preemption::None), (four_chips(), Preemption::Page)] {
+        let mut setup = setup("janus-ftl", preemption, &counts([("sequential_pages", 1)]));
+        for streams in [1, 4] {
+            setup.mapping = with_mapping("janus-ftl", &counts([("sequential_pages", 1), ("streams", streams)])).mapping;
+            let mut ftl = Ftl::filled(&space, &setup, true);
+            let pages = ftl.logical_pages();
+            (0..4).for_each(|_| write(&mut ftl, 0..pages));
+            ftl.check();
+            let report = ftl.report();
+            assert_eq!((report.page_copies, report.block_erases), (0, u64::from(4 * pages / N)), "{report:?}");
+            assert_eq!((ftl.count("fusions"), ftl.count("switches")), (0, u64::from(4 * pages / N)));
+        }
+    }
+}
+
+/// Two hot pages in each of eight blocks: in the page area they fill blocks that die whole, while the homes with their
+/// cold neighbours lie there untouched.
+#[test]
+fn janus_ftl_erases_blocks_of_hot_pages_without_a_copy_while_their_blocks_have_tables() {
+    let tables = 4 * (u64::from(N) + 1) * 8;
+    for preemption in PREEMPTIONS {
+        let mut ftl =
+            Ftl::filled(&chip(24, 16, N), &setup("janus-ftl", preemption, &[("map", Value::Size(tables))]), true);
+        let hot = || (0..8).flat_map(|block| [block * N + 1, block * N + 5]);
+        (0..10).for_each(|_| write(&mut ftl, hot()));
+        let before = ftl.report().block_erases;
+        (0..50).for_each(|_| write(&mut ftl, hot()));
+        ftl.check();
+        assert_eq!((ftl.report().page_copies, ftl.report().block_erases - before), (0, 50 * 16 / u64::from(N)));
+        assert_eq!((ftl.count("fusions"), ftl.count("page_mapped_blocks")), (8, 8));
     }
 }
 

@@ -138,6 +138,8 @@ struct Seen {
     merges: [u64; 3],
     fillers: u64,
     moved: u64,
+    /// Fusions, defusions and collections of Janus-FTL.
+    work: [u64; 3],
 }
 
 fn run(mapping: &str) -> Seen {
@@ -163,7 +165,11 @@ fn run_on(mapping: &str, in_units: bool) -> Seen {
             let kinds = ["switch_merges", "partial_merges", "full_merges"].iter().map(|name| ftl.count(name));
             seen.merges.iter_mut().zip(kinds).for_each(|(seen, merges)| *seen += merges);
         }
-        if counts("filler_pages") {
+        if counts("fusions") {
+            let kinds = ["fusions", "defusions", "collections"].map(|name| ftl.count(name));
+            seen.work.iter_mut().zip(kinds).for_each(|(seen, jobs)| *seen += jobs);
+        }
+        if counts("associativity") {
             let merges = ftl.merges();
             seen.fillers += merges.filler_pages;
             seen.moved += merges.migrated_pages;
@@ -258,4 +264,10 @@ fn mcsplit_holds_what_was_written() {
 fn superblock_ftl_holds_what_was_written() {
     let seen = run("superblock-ftl");
     assert!(seen.merges.iter().all(|&merges| merges > 0), "all kinds of collection were made: {seen:?}");
+}
+
+#[test]
+fn janus_ftl_holds_what_was_written() {
+    let seen = run("janus-ftl");
+    assert!(seen.work.iter().all(|&jobs| jobs > 0), "data moved both ways, and was collected: {seen:?}");
 }

@@ -60,6 +60,8 @@ ftl.mapping=kast ftl.kast.log_blocks=6 ftl.kast.k=3 ftl.placement=round-robin
 ftl.mapping=kast ftl.kast.log_blocks=6 ftl.kast.k=3 ftl.kast.stream_threshold=4 ftl.preemption=none
 ftl.mapping=mcsplit ftl.mcsplit.log_blocks=6
 ftl.mapping=superblock-ftl ftl.superblock-ftl.log_blocks=6 ftl.superblock-ftl.tables=2
+ftl.mapping=janus-ftl ftl.janus-ftl.map=576B ftl.janus-ftl.streams=2 ftl.preemption=none
+ftl.mapping=janus-ftl ftl.janus-ftl.patience=0.5 ftl.janus-ftl.sequential_pages=1
 ftl.allocation=slap ftl.slap.substreams=auto ftl.slap.delta_reads=16 ftl.slap.stream_threshold=4
 ftl.allocation=slap ftl.slap.search=window ftl.slap.window=10ms ftl.slap.stream_threshold=4
 ftl.mapping=dftl ftl.dftl.cache=512B device.reliability=linear device.linear.erases_a_retry=2

@@ -684,8 +684,9 @@ mod tests {
 
     #[test]
     fn a_drive_of_log_blocks_is_aged_alike_but_for_what_merges_cost() {
-        for mapping in ["bast", "fast", "last", "sast", "kast", "mcsplit", "superblock-ftl"] {
-            let chosen = format!("ftl.mapping={mapping} ftl.{mapping}.log_blocks=8");
+        for mapping in ["bast", "fast", "last", "sast", "kast", "mcsplit", "superblock-ftl", "janus-ftl"] {
+            let blocks = if mapping == "janus-ftl" { "streams=2" } else { "log_blocks=8" };
+            let chosen = format!("ftl.mapping={mapping} ftl.{mapping}.{blocks}");
             let (first, other) = (config(&[&chosen]), config(&[&chosen, OTHER_TIMES]));
             assert_eq!(Origin::of(&first, false), Origin::of(&other, false), "{mapping}");
             assert!(aged(&first).state == aged(&other).state, "{mapping}");

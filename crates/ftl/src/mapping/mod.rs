@@ -9,6 +9,7 @@ pub mod cached;
 mod dftl;
 mod fast;
 mod interface;
+mod janus_ftl;
 mod kast;
 mod last;
 mod lazyftl;
@@ -44,6 +45,7 @@ pub fn builtin() -> Slot<dyn Mapping> {
             log_block::policy::<kast::Kast>(&kast::SPEC),
             log_block::policy::<mcsplit::McSplit>(&mcsplit::SPEC),
             superblock_ftl::policy(),
+            janus_ftl::policy(),
         ],
     )
 }
@@ -60,9 +62,20 @@ mod tests {
         let device = NandParams { channels: 2, ways: 1, planes: 1, blocks: 64, pages: 32, ..NandParams::defaults() };
         let space = Space::new(device, &CapacityParams { over_provisioning: 0.5 });
         let mask = space.geometry().full_mask();
-        for policy in
-            ["page", "dftl", "sftl", "leaftl", "lazyftl", "bast", "fast", "last", "sast", "kast", "superblock-ftl"]
-        {
+        for policy in [
+            "page",
+            "dftl",
+            "sftl",
+            "leaftl",
+            "lazyftl",
+            "bast",
+            "fast",
+            "last",
+            "sast",
+            "kast",
+            "superblock-ftl",
+            "janus-ftl",
+        ] {
             let ftl = FtlSetup { mapping: builtin().choose(policy, &[]).unwrap(), ..FtlSetup::with_defaults() };
             let written = |apart: usize| {
                 let mut nand = Nand::new(&space.nand);

@@ -114,6 +114,11 @@ impl Superblocks {
         self.pool.total_free() * u64::from(self.width)
     }
 
+    /// Free superblocks of a group.
+    pub(in crate::mapping) fn free_in(&self, group: u32) -> u32 {
+        self.pool.free_in(PlaneId(group))
+    }
+
     /// Write pointer: pages programmed since the last erase.
     #[inline]
     pub(crate) fn written(&self, superblock: SuperblockId) -> u32 {

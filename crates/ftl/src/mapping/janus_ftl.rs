@@ -1,0 +1,504 @@
+//! Janus-FTL: one pool of blocks, of which a part is mapped by pages and the rest by blocks; data moves between the two
+//! as it is written (Kwon, Kim, Choi, Lee and Noh, "Janus-FTL: Finding the Optimal Point on the Spectrum Between Page
+//! and Block Mapping Schemes", EMSOFT 2010; in Korean: Journal of KIISE 36(12), 2009).
+//!
+//! ```text
+//! block area  a logical block whose page i is page i of one physical block, its home: one entry of the block map
+//! page area   other logical blocks have a table of pages, and their pages are anywhere in the blocks of the page area
+//! write       in order stays in the block area: to the home of a block that has no more pages yet; or, if a run of
+//!             `sequential_pages` or more begins at the block's first page, to a new home, and what follows in order
+//!             too. When that is full, the old home is erased without a copy (switch).
+//!             Any other page goes to the page area's open block, after the fusion of its logical block
+//! fusion      the logical block gets a table, and its home, and what there is of a new one, are blocks of the page
+//!             area from now on. Nothing is copied
+//! defusion    the valid pages of a logical block are copied to a new home, in order, and its table is free
+//! when        if no table is free, the logical block of the page area that was written least recently; and one of
+//!             which collections have copied, since its last write, `patience` times the pages that its defusion copies
+//! collect     below three free blocks: the block of the page area with the fewest valid pages is emptied to the open
+//!             block for survivors, again and again, until there is one free block more
+//! ```
+//!
+//! The papers could not be read here beyond their abstracts, which name fusion, defusion and a cost model that has an
+//! optimal point. The rest is a choice of ours:
+//!
+//! - A page in the page area costs its copies by collections, and one in the block area none, but its logical block
+//!   must be copied there whole. Whether that pays depends on when it will be written next. So it stays until it has
+//!   cost as much as its defusion. By its own copies, that is at most twice what would have been best, had its next
+//!   write been known. These are the measured costs that the share of the page area follows. `patience` 0 is the end of
+//!   the spectrum towards block mapping; with a table for each logical block, a high one is a page map.
+//! - Memory bounds the page area: `map` bytes, divided among the chips, hold tables of an address a page and a counter.
+//! - A page that was never written, or trimmed, before the last of a logical block is a filler in its home.
+//! - At most `streams` new homes a chip are being written; one more fuses the logical block of the oldest. A defusion
+//!   completes a new home that its logical block has. Of equal victims, the one that has been equal longest.
+//!
+//! Bound: a page of the host causes three collections, two defusions and one erase at most. With T tables a chip and n
+//! pages a block, a collection copies `T n + n - 1` pages and erases `T + 1` blocks at most, and a defusion programs n
+//! pages. `docs/waits.md` has the proof.
+//!
+//! O(1) a page of the host, O(n) a victim or a defusion. Memory that the scheme keeps: 4 bytes a logical block, `4 (n +
+//! 1)` bytes a table, 4 bytes a new home.
+
+mod areas;
+
+use flashloom_nand::{Data, DieId, Lbn, Lpn, Nand, Origin, PageCopy, Program, Read, Urgency};
+use flashloom_units::{Capability, Component, Figure, KIB, Kind, Latency, Ns, ParamSet, Policy, PolicySpec, Refusal};
+use flashloom_units::{Statistic, Unit, Value, Violation, params, violation};
+
+use super::log_block::{Costs, SuperblockId};
+use super::{Mapping, MappingExtras, Profile};
+use crate::setup::{Context, Site};
+use crate::{ADDRESS_BYTES, FtlReport, PageWrite, Preemption, Space};
+use areas::{Areas, Shape};
+
+/// Free blocks of a chip before each page of the host: for a defusion, for the page, and for survivors.
+const KEPT_FREE: u32 = 3;
+
+params! {
+    /// Parameters of Janus-FTL.
+    pub struct JanusFtlParams {
+        /// Memory for the tables of page-mapped logical blocks: 4 bytes a page, and 4 more.
+        map_bytes: u64 => "map", Kind::Size { min: 8, max: 1 << 36 }, Value::Size(512 * KIB),
+            "More lets more logical blocks be page-mapped, and saves defusions.";
+        /// Copies of a logical block's pages by collections, since its last write, that cause its defusion: a multiple
+        /// of the pages that this copies.
+        patience: f64 => "patience", Kind::Ratio { min: 0.0, max: 1_000.0 }, Value::Ratio(1.0),
+            "A higher one keeps cold data in the page area, where collections copy it; a lower one copies whole blocks \
+             that are soon written again.";
+        /// Shortest run of pages written together, from the first of a logical block on, that gets a new home.
+        sequential_pages: u32 => "sequential_pages", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(2),
+            "Longer ones take fewer blocks for runs that end early, and see fewer that go on.";
+        /// Most new homes of each chip that are being written.
+        streams: u32 => "streams", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(4),
+            "More follow more sequences at a time, and take a block each.";
+    }
+}
+
+const STATISTICS: &[Statistic] = &[
+    Statistic::count("fusions", "Fusions: logical blocks that became page-mapped with the pages that they had."),
+    Statistic::count("defusions", "Defusions: logical blocks whose pages were gathered in a home."),
+    Statistic::count("due_defusions", "Those among them that collections had cost enough; the others lacked a table."),
+    Statistic::count("switches", "New homes that were filled in order, without a copy."),
+    Statistic::count("collections", "Collections in the page area: each gave one block."),
+    Statistic::count("filler_pages", "Filler pages, programmed without data by defusions."),
+    Statistic::count("page_mapped_blocks", "Logical blocks that are page-mapped now."),
+    Statistic::new(
+        "blocking_ns",
+        Unit::Times,
+        "Time for which a collection, a defusion or an erase occupies an otherwise idle chip.",
+    ),
+    Statistic::new(
+        "blocking_bound_ns",
+        Unit::Time,
+        "Upper bound of that time: T n + n - 1 copies and T + 1 erases, with T tables a chip.",
+    ),
+    Statistic::new("longest_wait_ns", Unit::Time, "Longest time of this kind that one page of the host caused."),
+    Statistic::new(
+        "wait_bound_ns",
+        Unit::Time,
+        "Upper bound of that time: three collections, two defusions, an erase.",
+    ),
+];
+
+static SPEC: PolicySpec = PolicySpec {
+    name: "janus-ftl",
+    summary: "blocks written in order are block-mapped and others page-mapped, and data moves between by its costs",
+    details: "One FTL a chip; a logical block's address determines its chip.",
+    source: "Kwon et al., EMSOFT 2010",
+    example: "ftl.mapping=janus-ftl ftl.janus-ftl.map=2MiB ftl.janus-ftl.patience=0.5",
+    instead: "With memory for a table of every logical block use `page`, which gathers free space from the whole \
+              drive. Random writes to more logical blocks than there are tables for copy a whole one each: use `dftl`.",
+    needs: &[],
+    offers: &[Capability::SAVED_STATE],
+    params: JanusFtlParams::PARAMS,
+    statistics: STATISTICS,
+};
+
+impl JanusFtlParams {
+    /// Tables of each chip that the memory holds.
+    fn tables(&self, space: &Space) -> u64 {
+        let geometry = space.geometry();
+        self.map_bytes / u64::from(geometry.total_dies()) / table_bytes(geometry.pages)
+    }
+
+    fn shape(&self, space: &Space) -> Shape {
+        Shape::new(space, self.tables(space), self.streams, self.patience)
+    }
+}
+
+/// Bytes of the table of a logical block of so many pages: their addresses, and a counter of copies.
+fn table_bytes(pages: u32) -> u64 {
+    ADDRESS_BYTES * (u64::from(pages) + 1)
+}
+
+/// The policy of this mapping.
+pub(super) fn policy() -> Policy<dyn Mapping> {
+    let policy = Policy::<dyn Mapping>::new(&SPEC, |values, on| Ok(Box::new(JanusFtl::new(values, on)?)));
+    policy.with_profile(profile)
+}
+
+/// Refuses a memory without a table for each chip, and chips with too few blocks beside those of the data.
+fn profile(values: &[Value], site: &Site<'_>) -> Result<Profile, Refusal> {
+    let params = JanusFtlParams::from_values(values);
+    let (geometry, shape) = (site.space.geometry(), params.shape(site.space));
+    if params.tables(site.space) == 0 {
+        let (chips, table) = (geometry.total_dies(), table_bytes(geometry.pages));
+        let found = format!("`ftl.janus-ftl.map` = {} for {chips} chips", params.map_bytes);
+        let least = u64::from(chips) * table;
+        let refusal = Refusal::new(found, format!("{least} bytes at least: a table of {table} bytes a chip"));
+        let refusal = refusal.at(["ftl.janus-ftl.map", "device.pages", "device.preset", "ftl.mapping"]);
+        return Err(refusal.help("raise ftl.janus-ftl.map"));
+    }
+    let has = u64::from(geometry.planes) * u64::from(geometry.blocks);
+    let data = u64::from(shape.blocks.div_ceil(shape.chips));
+    // A collection begins with one free block less than are kept. Its survivors and the host have an open block each.
+    // The page area then has a block more than its valid pages fill.
+    let needs = data + u64::from(params.streams) + u64::from(KEPT_FREE - 1) + 2 + 1;
+    if needs <= has {
+        return Ok(Profile::default());
+    }
+    let key = "ftl.janus-ftl.streams";
+    let found = format!("chips of {has} blocks, with data for {data} and {} new homes (`{key}`)", params.streams);
+    let refusal = Refusal::new(found, format!("{needs} blocks at least: five are open, free or hold dead pages"));
+    let refusal = refusal.at(["device.over_provisioning", "device.blocks", "device.preset", "ftl.mapping", key]);
+    Err(refusal.help("raise device.over_provisioning or device.blocks, or lower ftl.janus-ftl.streams"))
+}
+
+/// What was done since the last reset.
+#[derive(Clone, Default)]
+struct Counts {
+    fusions: u64,
+    defusions: u64,
+    due_defusions: u64,
+    switches: u64,
+    collections: u64,
+    filler_pages: u64,
+    longest_wait_ns: Ns,
+    blocking_ns: Latency,
+}
+
+flashloom_units::state! {
+    Counts {
+        value fusions, defusions, due_defusions, switches, collections, filler_pages, longest_wait_ns;
+        nested blocking_ns;
+    }
+}
+
+/// Pages that a job programs and blocks that it erases.
+#[derive(Clone, Copy, Default)]
+struct Work {
+    programs: u32,
+    erases: u32,
+}
+
+/// An array of Janus-FTLs, one for each chip.
+struct JanusFtl {
+    areas: Areas,
+    sequential_pages: u32,
+    costs: Costs,
+    urgency: Urgency,
+    report: FtlReport,
+    counts: Counts,
+    /// Time of the jobs that the page being written has caused.
+    waited_ns: Ns,
+}
+
+flashloom_units::state! {
+    JanusFtl {
+        nested areas, report, counts;
+        fixed sequential_pages, costs, urgency, waited_ns;
+    }
+}
+
+impl JanusFtl {
+    fn new(values: &[Value], on: &Context<'_>) -> Result<Self, Refusal> {
+        let Context { space, ftl, .. } = *on;
+        let params = JanusFtlParams::from_values(values);
+        Ok(Self {
+            areas: Areas::new(&params.shape(space), ftl, space),
+            sequential_pages: params.sequential_pages,
+            costs: Costs::new(&space.nand, 1),
+            urgency: if ftl.params.preemption == Preemption::None { Urgency::Blocking } else { Urgency::Needed },
+            report: FtlReport::default(),
+            counts: Counts::default(),
+            waited_ns: 0,
+        })
+    }
+
+    fn time(&self, work: Work) -> Ns {
+        self.costs.of(work.programs, work.erases)
+    }
+
+    /// The longest collection.
+    fn most(&self) -> Work {
+        let Shape { tables, pages, .. } = self.areas.shape;
+        Work { programs: (tables + 1) * pages - 1, erases: tables + 1 }
+    }
+
+    /// The longest time that one page of the host can cause.
+    fn wait_bound_ns(&self) -> Ns {
+        let (defusion, erase) = (Work { programs: self.areas.shape.pages, erases: 0 }, Work { programs: 0, erases: 1 });
+        3 * self.time(self.most()) + 2 * self.time(defusion) + self.time(erase)
+    }
+
+    /// Pages of a call, from the first on, that follow each other in one logical block.
+    fn run(&self, writes: &[PageWrite]) -> u32 {
+        let first = writes[0].lpn;
+        let in_order = (first.0..).zip(writes).take_while(|(lpn, write)| write.lpn.0 == *lpn);
+        in_order
+            .take_while(|(_, write)| self.areas.shape.block_of(write.lpn) == self.areas.shape.block_of(first))
+            .count() as u32
+    }
+
+    /// Writes the first page of a call; `run` pages of it from that on follow each other.
+    fn write_page(&mut self, nand: &mut Nand, write: &PageWrite, run: u32) {
+        let (block, offset) = self.areas.shape.place_of(write.lpn);
+        self.waited_ns = 0;
+        self.make_room(nand, self.areas.shape.chip_of(block));
+        self.areas.touch(block);
+        let to = self.choose(nand, block, offset, run);
+        let old = self.areas.newest(write.lpn);
+        let beneath = old.is_some().then(|| self.areas.pool.physical(old));
+        let (page, physical, index) = self.areas.pool.take_page(to);
+        self.report.read_modify_writes += u64::from(write.program(nand, physical, index, beneath));
+        self.report.host_page_writes += 1;
+        self.areas.bind(write.lpn, page);
+        self.areas.close_full(block);
+        if let Some(old) = self.areas.finish_stream(block) {
+            self.counts.switches += 1;
+            if old.is_some() {
+                self.job(nand, old, |ftl, nand| {
+                    ftl.erase(nand, old);
+                    Work { programs: 0, erases: 1 }
+                });
+            }
+        }
+        let (waited, bound) = (self.waited_ns, self.wait_bound_ns());
+        assert!(waited <= bound, "a page of the host caused {waited} ns of work, not {bound} at most");
+        self.counts.longest_wait_ns = self.counts.longest_wait_ns.max(waited);
+    }
+
+    /// The physical block for a page of the host.
+    fn choose(&mut self, nand: &mut Nand, block: Lbn, offset: u32, run: u32) -> SuperblockId {
+        let areas = &mut self.areas;
+        if let Some(to) = areas.taking(block).filter(|&to| areas.pool.written(to) == offset) {
+            return to;
+        }
+        if areas.stream(block).is_some() {
+            self.fuse(nand, block);
+        } else if offset == 0 && self.areas.is_new(block) {
+            return self.areas.open_home(block);
+        }
+        if offset == 0 && run >= self.sequential_pages {
+            if let Some(oldest) = self.areas.stream_too_many(block) {
+                self.fuse(nand, oldest);
+            }
+            return self.areas.open_stream(block);
+        }
+        if !self.areas.is_paged(block) {
+            self.fuse(nand, block);
+        }
+        self.areas.open_for_host(block)
+    }
+
+    /// Moves a logical block to the page area, with a new home that it may have. One of the page area keeps its table.
+    fn fuse(&mut self, nand: &mut Nand, block: Lbn) {
+        if !self.areas.is_paged(block) {
+            if let Some(oldest) = self.areas.table_to_free(block) {
+                self.defuse(nand, oldest);
+            }
+            self.counts.fusions += 1;
+        }
+        self.areas.fuse(block);
+    }
+
+    /// Sees to it that enough blocks of a chip are free for a page of the host, and that what has cost enough leaves
+    /// the page area.
+    fn make_room(&mut self, nand: &mut Nand, chip: u32) {
+        self.free(nand, chip);
+        if let Some(due) = self.areas.due(chip) {
+            self.counts.due_defusions += 1;
+            self.defuse(nand, due);
+            self.free(nand, chip);
+        }
+    }
+
+    fn free(&mut self, nand: &mut Nand, chip: u32) {
+        while self.areas.pool.free_in(chip) < KEPT_FREE {
+            self.collect(nand, chip);
+        }
+    }
+
+    /// Does a job that begins with this block, and counts its time.
+    fn job(&mut self, nand: &mut Nand, block: SuperblockId, job: impl FnOnce(&mut Self, &mut Nand) -> Work) {
+        let first = self.areas.pool.block(block, 0);
+        nand.begin_job(Origin::Merge, first);
+        let work = job(self, nand);
+        nand.end_job(Origin::Merge, first);
+        let (time, bound) = (self.time(work), self.time(self.most()));
+        assert!(time <= bound, "a job took {time} ns, not {bound} at most");
+        self.counts.blocking_ns.record(time);
+        self.waited_ns += time;
+    }
+
+    /// Collects blocks of a chip's page area until one more is free.
+    fn collect(&mut self, nand: &mut Nand, chip: u32) {
+        self.counts.collections += 1;
+        let first = self.areas.victim(chip);
+        self.job(nand, first, |ftl, nand| {
+            let (mut work, mut opened) = (Work::default(), 0);
+            while work.erases <= opened {
+                let victim = ftl.areas.victim(chip);
+                for index in 0..ftl.areas.pool.written(victim) {
+                    let lpn = ftl.areas.logical(ftl.areas.pool.page(victim, index));
+                    if lpn.is_some() {
+                        let (block, _) = ftl.areas.shape.place_of(lpn);
+                        let (to, is_new) = ftl.areas.open_for_survivors(chip);
+                        opened += u32::from(is_new);
+                        ftl.copy(nand, lpn, to);
+                        ftl.areas.close_full(block);
+                        ftl.areas.note_copy(block);
+                        work.programs += 1;
+                    }
+                }
+                ftl.erase(nand, victim);
+                work.erases += 1;
+            }
+            work
+        });
+    }
+
+    /// Gathers the pages of a logical block of the page area in a home.
+    fn defuse(&mut self, nand: &mut Nand, block: Lbn) {
+        self.counts.defusions += 1;
+        let end = self.areas.end(block);
+        let Some(home) = self.areas.begin_defusion(block, end) else { return };
+        self.job(nand, home, |ftl, nand| {
+            let from = ftl.areas.pool.written(home);
+            for offset in from..end {
+                let lpn = ftl.areas.shape.lpn(block, offset);
+                if ftl.areas.newest(lpn).is_some() {
+                    ftl.copy(nand, lpn, home);
+                } else {
+                    ftl.fill(nand, home);
+                }
+            }
+            Work { programs: end.saturating_sub(from), erases: 0 }
+        });
+    }
+
+    fn copy(&mut self, nand: &mut Nand, lpn: Lpn, to: SuperblockId) {
+        let from = self.areas.pool.physical(self.areas.newest(lpn));
+        let (page, block, index) = self.areas.pool.take_page(to);
+        nand.copy(PageCopy { urgency: self.urgency, ..PageCopy::new(from, block, index, Origin::Merge) });
+        self.report.page_copies += 1;
+        self.areas.bind(lpn, page);
+    }
+
+    fn fill(&mut self, nand: &mut Nand, to: SuperblockId) {
+        let (_, block, index) = self.areas.pool.take_page(to);
+        let filler = Program::new(block, index, Data::Filler, Origin::Merge);
+        nand.program(Program { urgency: self.urgency, ..filler });
+        self.report.page_copies += 1;
+        self.counts.filler_pages += 1;
+    }
+
+    fn erase(&mut self, nand: &mut Nand, block: SuperblockId) {
+        self.areas.erase(nand, block, self.urgency);
+        self.report.block_erases += 1;
+    }
+}
+
+impl MappingExtras for JanusFtl {
+    fn die_of(&self, lpn: Lpn) -> Option<DieId> {
+        let shape = &self.areas.shape;
+        self.areas.pool.lone_die(shape.chip_of(shape.block_of(lpn)))
+    }
+
+    fn prepare(&self, lpn: Lpn) {
+        self.areas.prefetch(lpn);
+    }
+}
+
+impl Component for JanusFtl {
+    flashloom_units::stateful!();
+
+    fn figures(&self) -> Vec<Figure> {
+        let Counts { fusions, defusions, due_defusions, switches, collections, filler_pages, .. } = self.counts;
+        vec![
+            Figure::Count(fusions),
+            Figure::Count(defusions),
+            Figure::Count(due_defusions),
+            Figure::Count(switches),
+            Figure::Count(collections),
+            Figure::Count(filler_pages),
+            Figure::Count(self.areas.paged()),
+            Figure::Times(Box::new(self.counts.blocking_ns.clone())),
+            Figure::Time(self.time(self.most())),
+            Figure::Time(self.counts.longest_wait_ns),
+            Figure::Time(self.wait_bound_ns()),
+        ]
+    }
+
+    fn check(&self) -> Result<(), Violation> {
+        let (longest, bound) = (self.counts.blocking_ns.max(), self.time(self.most()));
+        if longest > bound {
+            return Err(violation!("janus-ftl: a collection took {longest} ns, not {bound} ns at most"));
+        }
+        let (longest, bound) = (self.counts.longest_wait_ns, self.wait_bound_ns());
+        if longest > bound {
+            return Err(violation!("janus-ftl: a page of the host caused {longest} ns of work, not {bound} at most"));
+        }
+        self.areas.check()
+    }
+}
+
+impl Mapping for JanusFtl {
+    fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
+        for (index, write) in writes.iter().enumerate() {
+            let run = if self.areas.shape.place_of(write.lpn).1 == 0 { self.run(&writes[index..]) } else { 0 };
+            self.write_page(nand, write, run);
+        }
+    }
+
+    fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool {
+        if !self.is_mapped(lpn) {
+            return false;
+        }
+        let page = self.areas.pool.physical(self.areas.newest(lpn));
+        self.report.host_page_reads += 1;
+        nand.read(Read { lpn, tag, ..Read::new(page, mask, Origin::Host) });
+        true
+    }
+
+    fn is_mapped(&self, lpn: Lpn) -> bool {
+        self.areas.newest(lpn).is_some()
+    }
+
+    fn trim(&mut self, _nand: &mut Nand, lpn: Lpn) {
+        if self.is_mapped(lpn) {
+            self.areas.unbind(lpn);
+            self.report.trimmed_pages += 1;
+        }
+    }
+
+    fn report(&self) -> FtlReport {
+        let Shape { blocks, chips, tables, streams, pages, .. } = self.areas.shape;
+        let of_blocks = ADDRESS_BYTES * (u64::from(blocks) + u64::from(chips) * u64::from(streams));
+        let of_tables = u64::from(chips) * u64::from(tables) * table_bytes(pages);
+        FtlReport { memory_bytes: Some(of_blocks + of_tables), ..self.report.clone() }
+    }
+
+    fn reset_report(&mut self) {
+        self.report = FtlReport::default();
+        self.counts = Counts::default();
+    }
+
+    fn free_blocks(&self) -> u64 {
+        self.areas.pool.free_blocks()
+    }
+
+    fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
+        self.areas.check_loaded(nand)?;
+        self.check()
+    }
+}
