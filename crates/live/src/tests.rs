@@ -55,7 +55,6 @@ sast.log_blocks = 4
 kast.log_blocks = 4
 mcsplit.log_blocks = 4
 superblock-ftl.log_blocks = 4
-janus-ftl.map = \"16KiB\"
 
 [run]
 precondition = \"fill\"
