@@ -6,7 +6,9 @@
 
 mod budget;
 mod column;
+mod compact;
 mod guard;
+mod metadata;
 mod pages;
 
 use std::cmp::Ordering;

@@ -1,7 +1,7 @@
 //! How much memory a data set may take, because a few bytes of a file can be many once they are decoded.
 //!
 //! ```text
-//! metadata      at most 1/64 of the limit: what it decodes to is that much larger
+//! metadata      at most 1/64 of the limit: what it decodes to is that much larger (`metadata`)
 //! rows          1,200 B each and 256 B a cell, its share of the page among them, and the bytes of each text, together
 //!               at most the limit
 //! pages         at most 1/32 of the limit each once decompressed; one of a column is in memory at a time, and its
@@ -18,6 +18,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
 use flashloom_units::{Problem, parse_size};
+
+use super::metadata;
 
 /// Variable with the limit, for the user who trusts a larger data set.
 pub const LIMIT_VARIABLE: &str = "FLASHLOOM_DATASET_LIMIT";
@@ -80,19 +82,30 @@ impl Budget {
         self.limit / 32
     }
 
-    /// Refuses a file whose metadata is too large, before any of it is decoded. Whether it is Parquet is the reader's
-    /// business.
+    /// Refuses a file whose metadata is too large, before any of it is decoded, or says more than it holds. Whether it
+    /// is Parquet is the reader's business.
     pub(super) fn check_metadata(&self, mut file: &File) -> std::io::Result<Result<(), String>> {
         let mut end = [0; 8];
-        if file.seek(SeekFrom::End(0))? < end.len() as u64 {
+        let end_bytes = end.len() as u64;
+        let file_bytes = file.seek(SeekFrom::End(0))?;
+        if file_bytes < end_bytes {
             return Ok(Ok(()));
         }
-        file.seek(SeekFrom::End(-(end.len() as i64)))?;
+        file.seek(SeekFrom::Start(file_bytes - end_bytes))?;
         file.read_exact(&mut end)?;
-        file.rewind()?;
         let length = u64::from(u32::from_le_bytes([end[0], end[1], end[2], end[3]]));
-        let is_too_large = length > self.limit / 64;
-        Ok(if is_too_large { Err(self.exceeded(&format!("metadata of {length} bytes"))) } else { Ok(()) })
+        if length > self.limit / 64 {
+            return Ok(Err(self.exceeded(&format!("metadata of {length} bytes"))));
+        }
+        let mut checked = Ok(());
+        if let Some(begin) = (file_bytes - end_bytes).checked_sub(length) {
+            let mut bytes = vec![0; length as usize];
+            file.seek(SeekFrom::Start(begin))?;
+            file.read_exact(&mut bytes)?;
+            checked = metadata::check(&bytes);
+        }
+        file.rewind()?;
+        Ok(checked)
     }
 
     /// Message about what would take more than the limit.

@@ -4,20 +4,11 @@
 //! encoding and the number of values count; all else is skipped.
 
 use std::fs::File;
-use std::io::{BufReader, Error, ErrorKind, Read, Result, Seek, SeekFrom};
+use std::io::{BufReader, Error, ErrorKind, Result, Seek, SeekFrom};
 use std::ops::{Range, RangeInclusive};
 
 use super::budget::Budget;
-
-/// Types of the compact protocol that have a size of their own, or none.
-const STOP: u8 = 0;
-const FLAGS: Range<u8> = 1..3;
-const BYTE: u8 = 3;
-const INTEGERS: Range<u8> = 4..7;
-const DOUBLE: u8 = 7;
-const BINARY: u8 = 8;
-const LISTS: Range<u8> = 9..11;
-const STRUCT: u8 = 12;
+use super::compact::{BINARY, BYTE, Compact, DOUBLE, FLAGS, INTEGERS, LISTS, STRUCT, impossible};
 
 /// Structs in structs that a header may have: it has statistics in a data page.
 const DEEPEST: u32 = 4;
@@ -81,8 +72,8 @@ impl Header {
 /// Checks the headers of all pages of a column that lies at those bytes of a file.
 pub(super) fn check(file: &File, bytes: Range<u64>, budget: &Budget) -> std::result::Result<(), String> {
     let damaged = |error: Error| format!("a damaged page: {error}");
-    let mut headers = Headers { file: BufReader::new(file), at: bytes.start };
-    headers.file.seek(SeekFrom::Start(bytes.start)).map_err(damaged)?;
+    let mut headers = Compact { input: BufReader::new(file), at: bytes.start };
+    headers.input.seek(SeekFrom::Start(bytes.start)).map_err(damaged)?;
     let mut has_dictionary = false;
     while headers.at < bytes.end {
         let mut header = Header::default();
@@ -94,60 +85,15 @@ pub(super) fn check(file: &File, bytes: Range<u64>, budget: &Budget) -> std::res
     Ok(())
 }
 
-/// A file at a header.
-struct Headers<'a> {
-    file: BufReader<&'a File>,
-    at: u64,
-}
-
-impl Headers<'_> {
-    fn byte(&mut self) -> Result<u8> {
-        let mut byte = [0];
-        self.file.read_exact(&mut byte)?;
-        self.at += 1;
-        Ok(byte[0])
-    }
-
-    fn skip(&mut self, bytes: u64) -> Result<()> {
-        self.at = self.at.saturating_add(bytes);
-        self.file.seek_relative(i64::try_from(bytes).map_err(|_| impossible())?)
-    }
-
-    /// An unsigned number in groups of seven bits.
-    fn number(&mut self) -> Result<u64> {
-        let mut number = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(number);
-            }
-        }
-        Err(impossible())
-    }
-
-    /// A signed number, whose sign is its last bit.
-    fn signed(&mut self) -> Result<i64> {
-        let number = self.number()?;
-        Ok((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
-    }
-
+impl Compact<BufReader<&File>> {
     /// Reads the fields of a struct that is itself the field `outer` of the page, or the page.
     fn structure(&mut self, outer: i64, depth: u32, header: &mut Header) -> Result<()> {
         if depth > DEEPEST {
             return Err(impossible());
         }
-        let mut id = 0_i64;
-        loop {
-            let (delta, kind) = split(self.byte()?);
-            if kind == STOP {
-                return Ok(());
-            }
-            // The library takes 16 bits of it, so that another number would be a field that it knows.
-            id = if delta == 0 { self.signed()? } else { id.saturating_add(i64::from(delta)) };
-            if i16::try_from(id).is_err() {
-                return Err(impossible());
-            }
+        let mut id = 0;
+        while let Some((next, kind)) = self.field(id)? {
+            id = next;
             if !is_known((outer, id), depth, kind) {
                 return Err(impossible());
             }
@@ -162,6 +108,7 @@ impl Headers<'_> {
                 self.value(kind, id, depth, header)?;
             }
         }
+        Ok(())
     }
 
     /// Skips a value that is no whole number, except for the fields of a struct.
@@ -192,15 +139,6 @@ fn is_known(field: (i64, i64), depth: u32, kind: u8) -> bool {
         // Statistics, which it skips.
         (depth, _) => depth >= 2,
     }
-}
-
-/// The upper and the lower four bits.
-const fn split(byte: u8) -> (u8, u8) {
-    (byte >> 4, byte & 0xf)
-}
-
-fn impossible() -> Error {
-    Error::new(ErrorKind::InvalidData, "a header that cannot be read")
 }
 
 #[cfg(test)]
