@@ -53,10 +53,11 @@ impl Params {
     }
 
     fn space(&self) -> Space {
-        let Space { nand, logical_pages } = chip(self.blocks, self.spare + self.streams, self.n);
+        let Space { nand, logical_pages, .. } = chip(self.blocks, self.spare + self.streams, self.n);
         Space {
             nand: NandParams { channels: self.chips, ..nand },
             logical_pages: logical_pages * u64::from(self.chips),
+            unit_pages: 1,
         }
     }
 }
