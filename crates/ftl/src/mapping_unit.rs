@@ -10,15 +10,14 @@
 //!
 //! Drives say the unit as the preferred write granularity (NVM Command Set Specification, NPWG) and call it indirection
 //! unit: 16 KiB and more in drives of tens of terabytes, where a map of 4 KiB entries would take a thousandth of the
-//! capacity in memory. What a store of units does for each page is in `mapping::page_store::units`.
+//! capacity in memory. What a store of units does for each page is in `mapping::page_store::unit_writes`.
 
 use flashloom_nand::NandParams;
-use flashloom_units::{Refusal, format_size};
+use flashloom_units::{PolicySpec, Refusal, format_size};
 
 use crate::capability::MAPPING_UNITS;
 use crate::capacity::Space;
 use crate::params::{FtlParams, SlcCacheKind, Superblock};
-use crate::setup::FtlSetup;
 use crate::slots;
 
 /// The most pages of a unit: a bit of a word for each.
@@ -27,12 +26,11 @@ pub(crate) const MOST_PAGES: u32 = u64::BITS;
 const KEY: &str = "ftl.mapping_unit";
 
 /// Refuses units under a mapping that maps pages, or as many as it likes.
-pub(crate) fn suits(ftl: &FtlSetup) -> Result<(), Refusal> {
-    let spec = ftl.mapping.spec();
-    if ftl.params.mapping_unit_bytes == 0 || ftl.mapping.offers(MAPPING_UNITS) {
+pub(crate) fn suits(params: &FtlParams, mapping: &PolicySpec) -> Result<(), Refusal> {
+    if params.mapping_unit_bytes == 0 || mapping.offers.contains(&MAPPING_UNITS) {
         return Ok(());
     }
-    let found = format!("a mapping unit of {} under `{}`", format_size(ftl.params.mapping_unit_bytes), spec.name);
+    let found = format!("a mapping unit of {} under `{}`", format_size(params.mapping_unit_bytes), mapping.name);
     let refusal = Refusal::new(found, "a mapping whose units can have several pages: `page` or `dftl`");
     Err(refusal.at([KEY, slots::MAPPING.key]))
 }

@@ -42,7 +42,7 @@ impl FtlSetup {
             return Err(refusal.help("lower device.over_provisioning, or raise device.blocks"));
         }
         let site = Site { space, ftl: self };
-        mapping_unit::suits(self)?;
+        mapping_unit::suits(&self.params, self.mapping.spec())?;
         let profile = self.mapping.profile(&site).map_err(|refusal| refusal.or_at(slots::MAPPING.key))?;
         match profile.region.filter(|region| !region.is_within(&space.geometry())) {
             None => Ok(profile),

@@ -31,7 +31,7 @@
 //! Memory: 8 bytes (both directions of the map) and one bit per page; a byte per block, and four more if reads are
 //! counted.
 //!
-//! With mapping units (`crate::mapping_unit`) page here means unit, except where operations are emitted (`units`).
+//! With mapping units (`crate::mapping_unit`) page here means unit, except where operations are emitted (`unit_writes`).
 //! With superblocks (`crate::superblock`) plane and block here mean die and superblock; a step copies a superpage, and
 //! each superpage written pays once. A store over a region of the array has the planes and blocks of the region.
 //!
@@ -62,6 +62,7 @@ mod store;
 mod strategy;
 #[cfg(test)]
 mod tests;
+mod unit_writes;
 mod units;
 mod valid_pages;
 mod watermarks;
