@@ -32,9 +32,9 @@
 //! counted.
 //!
 //! With mapping units (`crate::mapping_unit`) page here means unit, except where operations are emitted
-//! (`unit_writes`). With superblocks (`crate::superblock`) plane and block here mean die and superblock; a step copies a
-//! superpage, and each superpage written pays once. A store over a region of the array has the planes and blocks of the
-//! region.
+//! (`unit_writes`). With superblocks (`crate::superblock`) plane and block here mean die and superblock; a step copies
+//! a superpage, and each superpage written pays once. A store over a region of the array has the planes and blocks of
+//! the region.
 //!
 //! [`PageStore`] (`store`) consists of parts: pages, planes (`plane`), allocator, collector (with its `strategy`),
 //! failures, and an SLC cache (`slc_cache`) if there is one. All that writes, copies or erases is a method of
