@@ -191,7 +191,11 @@ fn a_damaged_image_is_refused() {
         fs::write(&path, &bytes).expect("there is room");
         let loaded = load(&path, &experiment, 1 << 20).map(drop);
         match loaded {
-            Ok(()) => assert!(bytes == image, "damage {number} was not found"),
+            // Compression has bits that say nothing of the data, such as the size of its window.
+            Ok(()) => {
+                let is_same = bytes.get(..start) == image.get(..start) && parts(&bytes) == parts(&image);
+                assert!(is_same, "damage {number} was not found");
+            }
             Err(why) => assert!(why.contains("image") && why.contains("expected"), "damage {number}: {why}"),
         }
     }
