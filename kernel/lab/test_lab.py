@@ -176,6 +176,37 @@ class TheShortForm(unittest.TestCase):
             self.assertEqual(self.status(1000, None), (0, True))
 
 
+class APackage(InCache):
+    def version(self, package, known):
+        with patch.object(kernels, "versions", return_value=known):
+            return kernels.version_beside(package, "6.1.192-2")
+
+    def test_has_the_version_of_its_kernel(self):
+        for package in ("linux-image-6.1.0-56-cloud-amd64", "linux-headers-6.1.0-56-common", "linux-kbuild-6.1"):
+            self.assertEqual(self.version(package, ["6.1.192-3", "6.1.192-2", "6.1.176-1"]), "6.1.192-2")
+
+    def test_of_the_tools_is_the_newest_where_that_of_the_kernel_is_no_more(self):
+        known = ["6.1.192-3", "6.1.176-1"]
+        self.assertEqual(self.version("linux-kbuild-6.1", known), "6.1.192-3")
+        self.assertEqual(self.version("linux-headers-6.1.0-56-common", known), "6.1.192-2", "it is needed exactly")
+        self.assertEqual(self.version("linux-kbuild-6.1", []), "6.1.192-2", "apt then says what it lacks")
+
+    def test_is_downloaded_once_in_its_version(self):
+        downloaded = []
+
+        def download(command, cwd):
+            for wanted in command[2:]:
+                package, _, version = wanted.partition("=")
+                downloaded.append(wanted)
+                (Path(cwd) / f"{package}_{version.replace(':', '%3a')}_amd64.deb").touch()
+
+        with patch.object(kernels, "run", side_effect=download), contextlib.redirect_stdout(io.StringIO()):
+            for packages in ({"a": "1:2", "b": "3"}, {"a": "1:2", "b": "4"}):
+                names = [path.name for path in kernels.fetch(packages)]
+                self.assertEqual(names, ["a_1%3a2_amd64.deb", f"b_{packages['b']}_amd64.deb"])
+        self.assertEqual(downloaded, ["a=1:2", "b=3", "b=4"])
+
+
 class ABuild(InCache):
     def test_has_a_directory_for_exactly_its_sources_and_its_kernel(self):
         other = Kernel("6.1", "6.1.0", Path("6.1.0_2"))

@@ -106,22 +106,33 @@ def newest(series: str) -> tuple[str, str]:
     return releases[0], re.search(r"^Version: (\S+)", shown, re.M)[1]
 
 
-def fetch(packages: list[str], version: str) -> list[Path]:
-    """Downloads packages of that version unless they are already there."""
+def version_beside(package: str, version: str) -> str:
+    """The version of a package for a kernel's version: the same, but of kbuild, of which the headers need that or a
+    newer one, the newest where apt no longer has the same. Debian publishes a kernel's tools before its signed image.
+    """
+    known = versions(package) if package.startswith("linux-kbuild-") else []
+    return version if version in known else next(iter(known), version)
+
+
+def fetch(packages: dict[str, str]) -> list[Path]:
+    """Downloads packages, each of its version, unless they are already there."""
     debs = cache() / "debs"
     debs.mkdir(exist_ok=True)
-    # The colon of an epoch is written as %3a in file names.
-    name = version.replace(":", "%3a")
+
+    def found(package: str) -> list[Path]:
+        # The colon of an epoch is written as %3a in file names.
+        return list(debs.glob(f"{package}_{packages[package].replace(':', '%3a')}_*.deb"))
+
     with alone("debs"):
-        wanted = [package for package in packages if not any(debs.glob(f"{package}_{name}_*.deb"))]
+        wanted = [f"{package}={version}" for package, version in packages.items() if not found(package)]
         if wanted:
-            print(f"lab: downloads {' '.join(wanted)} of version {version}", flush=True)
+            print(f"lab: downloads {' '.join(wanted)}", flush=True)
             # In another directory until all are complete, so that an interruption leaves no partial download.
             with tempfile.TemporaryDirectory(dir=cache()) as partial:
-                run(["apt-get", "download", *(f"{package}={version}" for package in wanted)], cwd=partial)
+                run(["apt-get", "download", *wanted], cwd=partial)
                 for path in Path(partial).iterdir():
                     path.rename(debs / path.name)
-    return [next(debs.glob(f"{package}_{name}_*.deb")) for package in packages]
+    return [found(package)[0] for package in packages]
 
 
 def unpack_block(source: Path, to: Path) -> None:
@@ -156,7 +167,7 @@ def unpack(found: Kernel, version: str) -> None:
     series, release, directory = found.series, found.release, found.directory
     headers = f"linux-headers-{release}"
     packages = [f"linux-image-{release}", f"linux-source-{series}", headers, *beside(release)]
-    image, source, *trees = fetch(packages, version)
+    image, source, *trees = fetch({package: version_beside(package, version) for package in packages})
     print(f"lab: unpacks Linux {release}", flush=True)
     partial = partial_of(directory)
     run(["dpkg", "-x", image, partial / "image"])
@@ -182,7 +193,7 @@ def partial_of(directory: Path) -> Path:
 def source_archive(series: str) -> Path:
     """The source archive of the newest kernel of a series."""
     _, version = newest(series)
-    (package,) = fetch([f"linux-source-{series}"], version)
+    (package,) = fetch({f"linux-source-{series}": version})
     directory = cache() / "sources" / package.stem
     with alone(directory.name):
         if not directory.exists():

@@ -70,5 +70,5 @@ pub(super) const fn split(byte: u8) -> (u8, u8) {
 }
 
 pub(super) fn impossible() -> Error {
-    Error::new(ErrorKind::InvalidData, "a header that cannot be read")
+    Error::new(ErrorKind::InvalidData, "a value that cannot be read")
 }
