@@ -53,7 +53,7 @@ WHEEL = rm -rf $(PYTHON)/wheels; $(MATURIN) build --quiet --locked \
 # Followed by the folder of the program whose numbers the package has to have.
 TRY = $(PACKAGE)/try $(PYTHON)
 
-.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce which-scheduler docs site kernel test-kernel test-kernel-debug test-kernel-patches test-blktests test-policies live test-live judge acceptance-policies test-report requirements acceptance replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
+.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce which-scheduler docs site kernel test-kernel test-kernel-debug test-kernel-patches test-blktests test-policies live test-live bench-live judge acceptance-policies test-report requirements acceptance replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -225,6 +225,11 @@ test-live: ## Tests it with 10 GiB of random writes and trims, too, and every fi
 	$(LIVE)
 	$(LIVE_LAB)
 	$(LIVE_LAB) --path nbd --mapping page --mapping kast
+
+bench-live: ## Measures it beside nbdkit's own plugin `memory`, for 40 minutes on a machine that does nothing else.
+	@requirements/need live
+	cargo build --locked --release -p flashloom-cli -p flashloom-nbdkit
+	python3 crates/nbdkit/measure.py
 
 # An ordinary user is told what could not be done; as root the lab installs what it needs.
 kernel: ## Checks the kernel module in short: its core under sanitizers, then built for two kernels and booted.

@@ -14,8 +14,8 @@ use flashloom_units::SECTOR_BYTES;
 
 pub(crate) const SECTOR: usize = SECTOR_BYTES as usize;
 
-/// Frames in a chunk of memory.
-const CHUNK: usize = 64;
+/// Bytes of a chunk, of which the system gives what is written to.
+const CHUNK_BYTES: usize = 64 << 20;
 
 /// Memory for the data of a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,8 @@ pub(crate) struct Frames {
     /// Frames without holders.
     free: Vec<Frame>,
     chunks: Vec<Box<[u8]>>,
-    /// Frames that lie in memory: whole chunks.
+    chunk_frames: usize,
+    /// Frames that lie in memory.
     in_memory: usize,
     /// Folder for the file.
     folder: PathBuf,
@@ -66,13 +67,14 @@ pub(crate) struct Frames {
 
 impl Frames {
     pub(crate) fn new(page_bytes: u32, memory: Memory) -> Self {
-        let chunks = memory.limit_bytes / (CHUNK as u64 * u64::from(page_bytes));
+        let in_memory = memory.limit_bytes / u64::from(page_bytes);
         Self {
             page_bytes: page_bytes as usize,
             holders: Vec::new(),
             free: Vec::new(),
             chunks: Vec::new(),
-            in_memory: usize::try_from(chunks).unwrap_or(usize::MAX).saturating_mul(CHUNK),
+            chunk_frames: CHUNK_BYTES / page_bytes as usize,
+            in_memory: usize::try_from(in_memory).unwrap_or(usize::MAX),
             folder: memory.folder,
             file: None,
             passing: vec![0; page_bytes as usize],
@@ -93,8 +95,9 @@ impl Frames {
 
     /// Bytes of memory taken, and of the file.
     pub(crate) fn taken_bytes(&self) -> (u64, u64) {
-        let in_file = self.holders.len().saturating_sub(self.in_memory);
-        ((self.chunks.len() * CHUNK * self.page_bytes) as u64, (in_file * self.page_bytes) as u64)
+        let in_memory = self.holders.len().min(self.in_memory);
+        let bytes = |frames: usize| (frames * self.page_bytes) as u64;
+        (bytes(in_memory), bytes(self.holders.len() - in_memory))
     }
 
     /// One more holder of a frame.
@@ -119,33 +122,31 @@ impl Frames {
         }
     }
 
-    /// A frame with this data from a sector on, and zeros around it; the caller holds it.
+    /// A frame with this data from a sector on, and whatever around it; the caller holds it.
     pub(crate) fn filled(&mut self, first_sector: u32, data: &[u8]) -> Frame {
         let frame = self.take();
-        if data.len() < self.page_bytes {
-            self.zero(frame, 0..self.page_bytes);
-        }
         self.write(frame, first_sector as usize * SECTOR, data);
         frame
     }
 
     /// `base`, whose holder the caller was, with the sectors in the mask of another frame; the caller holds the result.
+    /// The other sectors of that frame mean nothing: if it has one holder, those of `base` may be written to them.
     pub(crate) fn overlaid(&mut self, base: Frame, mask: u32, by: Frame) -> Frame {
-        let full = u32::MAX >> (32 - self.page_bytes / SECTOR);
+        let beneath = u32::MAX >> (32 - self.page_bytes / SECTOR) & !mask;
         if mask == 0 || base == by {
             return base;
         }
-        if mask & full == full {
-            self.release(base);
-            return self.keep(by);
+        let has_one_holder = |frame: Frame| frame != Frame::ZEROS && self.holders[frame.at()] == 1;
+        if has_one_holder(base) && beneath != 0 {
+            runs(mask).for_each(|run| self.copy(by, base, run));
+            return base;
         }
-        let mut result = base;
-        if base == Frame::ZEROS || self.holders[base.at()] > 1 {
-            result = self.take();
-            self.copy(base, result, 0..self.page_bytes);
-            self.release(base);
+        let result = if has_one_holder(by) || beneath == 0 { self.keep(by) } else { self.take() };
+        if result != by {
+            runs(mask).for_each(|run| self.copy(by, result, run));
         }
-        runs(mask).for_each(|run| self.copy(by, result, run));
+        runs(beneath).for_each(|run| self.copy(base, result, run));
+        self.release(base);
         result
     }
 
@@ -173,7 +174,10 @@ impl Frames {
         }
         let at = frame.at();
         match at.checked_sub(self.in_memory) {
-            None => Place::Memory { chunk: at / CHUNK, offset: at % CHUNK * self.page_bytes },
+            None => {
+                let (chunk, frame) = (at / self.chunk_frames, at % self.chunk_frames);
+                Place::Memory { chunk, offset: frame * self.page_bytes }
+            }
             Some(in_file) => Place::File { offset: in_file as u64 * self.page_bytes as u64 },
         }
     }
@@ -188,7 +192,8 @@ impl Frames {
         let frame = Frame(self.holders.len() as u32);
         match self.place(frame) {
             Place::Memory { chunk, .. } if chunk == self.chunks.len() => {
-                self.chunks.push(vec![0; CHUNK * self.page_bytes].into());
+                let frames = self.chunk_frames.min(self.in_memory - chunk * self.chunk_frames);
+                self.chunks.push(vec![0; frames * self.page_bytes].into());
             }
             Place::File { .. } if self.file.is_none() => match tempfile::tempfile_in(&self.folder) {
                 Ok(file) => self.file = Some(file),
@@ -216,10 +221,6 @@ impl Frames {
                 self.note(written);
             }
         }
-    }
-
-    fn zero(&mut self, frame: Frame, bytes: Range<usize>) {
-        self.copy(Frame::ZEROS, frame, bytes);
     }
 
     fn copy(&mut self, from: Frame, to: Frame, bytes: Range<usize>) {
@@ -292,37 +293,57 @@ mod tests {
 
     #[test]
     fn a_frame_is_changed_for_its_only_holder_and_copied_for_others() {
-        for limit_bytes in [0, (CHUNK * PAGE) as u64, u64::MAX] {
+        // All in the file, all in memory, and the first two frames in memory.
+        for limit_bytes in [0, u64::MAX, 2 * PAGE as u64] {
             let mut frames = frames(limit_bytes);
-            // The next frames are the last in memory, and the first in the file.
-            let before: Vec<Frame> = (1..CHUNK).map(|_| frames.filled(0, &[])).collect();
             let old = frames.filled(0, &[1; PAGE]);
-            let new = frames.filled(1, &[2; 2 * SECTOR]);
-            assert_eq!(content(&mut frames, new), [0, 2, 2, 0], "around what is written there are zeros");
-            let kept = frames.keep(old);
+            let new = frames.filled(0, &[2; PAGE]);
+            let [kept, new_kept] = [old, new].map(|frame| frames.keep(frame));
             let mixed = frames.overlaid(old, 0b0110, new);
-            assert_ne!(mixed, kept);
+            assert!(mixed != kept && mixed != new_kept, "others hold both");
             assert_eq!((content(&mut frames, mixed), content(&mut frames, kept)), (vec![1, 2, 2, 1], vec![1; 4]));
-            let again = frames.overlaid(mixed, 0b1000, new);
+            assert_eq!(content(&mut frames, new), [2; 4]);
+            let again = frames.overlaid(mixed, 0b1000, Frame::ZEROS);
             assert_eq!((again, content(&mut frames, again)), (mixed, vec![1, 2, 2, 0]), "it had one holder");
-            let over_zeros = frames.overlaid(Frame::ZEROS, 0b0001, kept);
-            assert_eq!(content(&mut frames, over_zeros), [1, 0, 0, 0]);
+            let over_zeros = frames.overlaid(Frame::ZEROS, 0b0110, new);
+            assert_eq!(content(&mut frames, over_zeros), [0, 2, 2, 0]);
             let whole = frames.overlaid(over_zeros, 0b1111, kept);
-            assert_eq!((whole, frames.held()), (kept, 3 + before.len() as u64), "a whole page is not copied");
+            assert_eq!((whole, frames.held()), (kept, 3), "a whole page is not copied");
             assert_eq!(content(&mut frames, Frame::ZEROS), [0; 4]);
             assert!(frames.error().is_none());
         }
     }
 
     #[test]
+    fn what_only_its_writer_holds_is_completed_in_its_place() {
+        for limit_bytes in [0, u64::MAX, PAGE as u64] {
+            let mut frames = frames(limit_bytes);
+            let old = frames.filled(0, &[1; PAGE]);
+            let written = frames.filled(2, &[2; SECTOR]);
+            let kept = frames.keep(old);
+            assert_eq!(frames.overlaid(old, 0b0100, written), written);
+            assert_eq!((content(&mut frames, written), content(&mut frames, kept)), (vec![1, 1, 2, 1], vec![1; 4]));
+            frames.release(written);
+            let zeros = frames.overlaid(Frame::ZEROS, 0b0100, written);
+            assert_eq!((zeros, content(&mut frames, zeros)), (written, vec![0, 0, 2, 0]));
+            assert_eq!(frames.held(), 2);
+        }
+    }
+
+    #[test]
     fn what_is_not_held_is_used_again_and_memory_stays_below_its_limit() {
-        let mut frames = frames((2 * CHUNK * PAGE - 1) as u64);
-        let taken: Vec<Frame> = (0..CHUNK + 3).map(|byte| frames.filled(0, &[byte as u8; PAGE])).collect();
-        let bytes = ((CHUNK * PAGE) as u64, 3 * PAGE as u64);
-        assert_eq!(frames.taken_bytes(), bytes, "a second chunk would be beyond the limit");
-        assert_eq!(content(&mut frames, taken[CHUNK + 2]), [66; 4]);
-        frames.release(taken[CHUNK]);
-        assert_eq!((frames.filled(0, &[7; PAGE]), frames.held()), (taken[CHUNK], CHUNK as u64 + 3));
+        // The second chunk has room for two frames.
+        let chunk = CHUNK_BYTES / PAGE;
+        let mut frames = frames((CHUNK_BYTES + 3 * PAGE - 1) as u64);
+        let mut taken: Vec<Frame> = (0..chunk).map(|_| frames.filled(0, &[])).collect();
+        taken.extend((0..5).map(|byte| frames.filled(0, &[byte; PAGE])));
+        let bytes = ((CHUNK_BYTES + 2 * PAGE) as u64, 3 * PAGE as u64);
+        assert_eq!(frames.taken_bytes(), bytes);
+        for byte in 0..5 {
+            assert_eq!(content(&mut frames, taken[chunk + byte]), [byte as u8; 4]);
+        }
+        frames.release(taken[chunk]);
+        assert_eq!((frames.filled(0, &[7; PAGE]), frames.held()), (taken[chunk], chunk as u64 + 5));
         assert_eq!(frames.taken_bytes(), bytes);
     }
 

@@ -184,29 +184,41 @@ fn clients_that_are_killed_leave_the_data_of_others_alone() {
 fn fio_verifies_random_writes_and_trims_and_the_log_replays_to_the_same_account() {
     for mapping in ["page", "fast"] {
         let sets = [format!("ftl.mapping={mapping}"), "ftl.fast.log_blocks=6".to_owned()];
-        let server = Service::begin(&["--set", &sets[0], "--set", &sets[1], "--log", "log.csv", "--gather"]);
-        verify(&server, "randwrite", "16", "32m");
-        verify(&server, "randtrimwrite", "1", "8m");
-        let log = server.path("log.csv");
-        let kept = tempfile::tempdir().expect("there is room");
-        let (ended, text) = server.end_keeping("TERM", &log, &kept.path().join("log.csv"));
-        assert!(text.lines().count() > 1_000 && ended.said.contains("to replay what was served"), "{}", ended.said);
-        let served = ended.result.expect("a result");
+        let served = logged(&sets, &[], |server| {
+            verify(server, "randwrite", "16", "32m");
+            verify(server, "randtrimwrite", "1", "8m");
+        });
         assert!(served["ftl"]["page_copies"].as_u64().expect("a number") > 0, "{mapping} had nothing to collect");
-        let again = kept.path().join("drive.toml");
-        fs::write(&again, DRIVE).expect("there is room");
-        let path = format!("workload.path={}", kept.path().join("log.csv").display());
-        let own = ["workload.kind=trace", &path, "host.scheduler=noop", "host.merging=false", &sets[0], &sets[1]];
-        let again = again.display().to_string();
-        let mut run = vec!["run", &*again, "--json", "-"];
-        own.iter().for_each(|set| run.extend(["--set", set]));
-        let output = flashloom(&run);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let replayed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        for part in ["host", "buffer", "ftl", "nand", "wear"] {
-            assert_eq!(served[part], replayed[part], "{mapping}: {part}");
-        }
     }
+}
+
+/// Serves a drive with these settings and arguments while `act` lasts, and replays what it logged, which must come to
+/// the same account. Returns the result.
+pub fn logged(sets: &[String], arguments: &[&str], act: impl FnOnce(&Service)) -> Value {
+    let mut with_log = vec!["--log", "log.csv", "--gather"];
+    with_log.extend(arguments);
+    sets.iter().for_each(|set| with_log.extend(["--set", set]));
+    let server = Service::begin(&with_log);
+    act(&server);
+    let log = server.path("log.csv");
+    let kept = tempfile::tempdir().expect("there is room");
+    let (ended, text) = server.end_keeping("TERM", &log, &kept.path().join("log.csv"));
+    assert!(text.lines().count() > 1_000 && ended.said.contains("to replay what was served"), "{}", ended.said);
+    let served = ended.result.expect("a result");
+    let again = kept.path().join("drive.toml");
+    fs::write(&again, DRIVE).expect("there is room");
+    let path = format!("workload.path={}", kept.path().join("log.csv").display());
+    let own = ["workload.kind=trace", &path, "host.scheduler=noop", "host.merging=false"];
+    let again = again.display().to_string();
+    let mut run = vec!["run", &*again, "--json", "-"];
+    own.into_iter().chain(sets.iter().map(String::as_str)).for_each(|set| run.extend(["--set", set]));
+    let output = flashloom(&run);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let replayed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    for part in ["host", "buffer", "ftl", "nand", "wear"] {
+        assert_eq!(served[part], replayed[part], "{sets:?}: {part}");
+    }
+    served
 }
 
 #[test]

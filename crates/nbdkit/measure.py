@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Measures the live drive beside nbdkit's own plugin `memory`, on a machine that does nothing else.
+
+Both servers have one processor, and fio, the client, has another; they take turns, so that a change of the machine's
+speed meets both. docs/live-drive.md has what it printed. All of it takes 40 minutes.
+"""
+
+import argparse
+import json
+import os
+import signal
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+SERVER, CLIENT = "0", "1"
+SIZE = 1 << 30
+PAIRS = 5
+
+
+class Server:
+    """A server on a processor of its own, with its socket in a folder that goes with it."""
+
+    def __init__(self, command):
+        self.folder = tempfile.TemporaryDirectory()
+        self.socket = Path(self.folder.name, "socket")
+        command = [part.format(folder=self.folder.name) for part in command]
+        self.process = subprocess.Popen(
+            ["taskset", "-c", SERVER, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+
+    def __enter__(self):
+        while not self.socket.exists():
+            if self.process.poll() is not None:
+                raise SystemExit(f"{self.process.args} has ended with {self.process.returncode}")
+            time.sleep(0.05)
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+        self.folder.cleanup()
+
+    def end(self):
+        """Ends the server, and returns the result that it has written, if any."""
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
+        result = Path(self.folder.name, "result.json")
+        return json.loads(result.read_text()) if result.exists() else None
+
+    def status(self):
+        with socket.socket(socket.AF_UNIX) as control:
+            control.connect(str(Path(self.folder.name, "control")))
+            lines = control.makefile("rw")
+            lines.write('{"do": "status"}\n')
+            lines.flush()
+            return json.loads(lines.readline())["status"]
+
+    def fio(self, kind, depth, seconds):
+        """Requests a second and their median in nanoseconds, of random requests of 4 KiB over the first GiB."""
+        command = f"""fio --name=m --ioengine=nbd --uri=nbd+unix:///?socket={self.socket} --rw={kind} --bs=4k
+            --iodepth={depth} --size={SIZE} --time_based --runtime={seconds} --norandommap --randrepeat=0
+            --output-format=json --output={self.folder.name}/fio.json"""
+        subprocess.run(["taskset", "-c", CLIENT, *command.split()], stdout=subprocess.DEVNULL, check=True)
+        output = json.loads(Path(self.folder.name, "fio.json").read_text())
+        job = output["jobs"][0]["write" if kind == "randwrite" else "read"]
+        return job["iops"], job["clat_ns"]["percentile"]["50.000000"]
+
+
+def served(program, *options):
+    """The command of a served drive."""
+    command = [program, "serve", "experiments/quickstart.toml", "--unix", "{folder}/socket", "--no-hints"]
+    return [*command, "--json", "{folder}/result.json", "--control", "{folder}/control", *options]
+
+
+MEMORY = ["nbdkit", "-f", "-U", "{folder}/socket", "memory", str(SIZE)]
+
+
+def fast(program, seconds, *options):
+    """Requests a second at pace fast, in shares of what `nbdkit memory` does in the half minute before."""
+    for kind in ("randread", "randwrite"):
+        shares, rates = [], []
+        for _ in range(PAIRS):
+            with Server(MEMORY) as server:
+                reference, _ = server.fio(kind, 16, seconds / 2)
+            with Server(served(program, *options)) as server:
+                rate, _ = server.fio(kind, 16, seconds / 2)
+            shares.append(rate / reference)
+            rates.append((rate, reference))
+        name = " ".join(["fast", *options])
+        print(f"{name}, {kind}, depth 16: {statistics.median(shares):.2f} of nbdkit memory")
+        print("  " + ", ".join(f"{rate:.0f} of {reference:.0f}" for rate, reference in rates), flush=True)
+
+
+def gather(program, seconds):
+    fast(program, seconds, "--gather")
+
+
+def real(program, seconds):
+    """What a request takes at pace real beyond the model's latency and the round trip of `nbdkit memory`."""
+    for kind, direction in (("randread", "read"), ("randwrite", "write")):
+        beyond = []
+        for _ in range(PAIRS):
+            with Server(MEMORY) as server:
+                _, round_trip = server.fio(kind, 1, seconds / 2)
+            with Server(served(program, "--pace", "real")) as server:
+                _, seen = server.fio(kind, 1, seconds / 2)
+                model = server.end()["host"]["latency_ns"][direction]["p50"]
+            beyond.append((seen - model - round_trip, seen, model, round_trip))
+        print(f"real, {kind}, depth 1: {statistics.median(row[0] for row in beyond) / 1e3:.1f} us beyond both, at p50")
+        for extra, seen, model, round_trip in beyond:
+            parts = f"{seen / 1e3:.1f} us: model {model / 1e3:.1f}, round trip {round_trip / 1e3:.1f}"
+            print(f"  {parts}, beyond {extra / 1e3:.1f}", flush=True)
+
+
+def drift(program, seconds):
+    """How far the model's clock is from the wall's after ten turns of reads and writes."""
+    with Server(served(program, "--pace", "real")) as server:
+        server.fio("randrw", 4, 2)
+        wall, model = time.monotonic_ns(), server.status()["model_ns"]
+        server.fio("randrw", 4, 10 * seconds)
+        wall, model = time.monotonic_ns() - wall, server.status()["model_ns"] - model
+        status = server.status()
+    print(f"drift over {wall / 1e9:.0f} s: the model's clock is {(model - wall) / 1e3:+.0f} us from the wall's; "
+          f"the latest end of a request was {status['pace']['latest_ns'] / 1e3:.0f} us late", flush=True)
+
+
+MEASURES = {measure.__name__: measure for measure in (fast, gather, real, drift)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("measures", nargs="*", choices=[[], *MEASURES], help="all, unless some are named")
+    parser.add_argument("--program", default="target/release/flashloom", help="the plugin lies beside it")
+    parser.add_argument("--seconds", type=float, default=60, help="of each turn (60)")
+    arguments = parser.parse_args()
+    print(f"load of the machine before: {os.getloadavg()[0]:.2f}", flush=True)
+    for name in arguments.measures or MEASURES:
+        MEASURES[name](arguments.program, arguments.seconds)
+
+
+if __name__ == "__main__":
+    main()
