@@ -54,7 +54,7 @@ def answered() -> Iterator[None]:
 
 def thread_model() -> int:
     """Several requests may be inside: the drive sees the queue of its clients."""
-    return nbdkit.THREAD_MODEL_PARALLEL
+    return int(nbdkit.THREAD_MODEL_PARALLEL)
 
 
 def config(key: str, value: str) -> None:
@@ -103,7 +103,7 @@ def can_multi_conn(drive: LiveDrive) -> bool:
 
 
 def can_fua(drive: LiveDrive) -> int:
-    return nbdkit.FUA_NATIVE
+    return int(nbdkit.FUA_NATIVE)
 
 
 # For each request.

@@ -70,6 +70,14 @@ impl Build {
         format!("Flashloom {} of revision {}{own}", self.version, self.revision)
     }
 
+    /// The first policy of a registry that it does not have, by name.
+    pub fn missing_of(&self, registry: &Registry) -> Option<&'static str> {
+        let lacks = |(slot, specs): (&SlotSpec, Vec<&'static PolicySpec>)| {
+            specs.into_iter().find(|spec| !self.has(slot, spec)).map(|spec| spec.name)
+        };
+        registry.slots().into_iter().find_map(lacks)
+    }
+
     /// Whether it has this policy, by name.
     pub fn has(&self, slot: &SlotSpec, policy: &PolicySpec) -> bool {
         let names = self.policies.iter().filter(|(key, _)| key == slot.key).flat_map(|(_, names)| names);
@@ -121,7 +129,9 @@ mod tests {
     fn a_registry_of_what_a_plugin_has_refuses_the_rest() {
         let mut plugin = Build::of(&Registry::builtin(), "r1");
         plugin.policies.iter_mut().for_each(|(_, names)| names.retain(|name| name != "fast"));
+        assert_eq!(plugin.missing_of(&Registry::builtin()), Some("fast"));
         let less = Registry::builtin().only(|slot, policy| plugin.has(slot, policy));
+        assert_eq!(plugin.missing_of(&less), None);
         assert!(less.mappings.find("fast").is_none() && less.mappings.find("kast").is_some());
         assert_eq!(less.schedulers.specs().count(), Registry::builtin().schedulers.specs().count());
     }

@@ -1,6 +1,6 @@
 //! Plugins for nbdkit that serve a simulated drive, each with the policies of a registry.
 //!
-//! The built-in ones are in `libflashloom_nbdkit.so`. A program with policies of its own ([`flashloom_cli::main`]) needs
+//! The built-in ones are in `libflashloom_nbdkit.so`. A program with policies of its own (`flashloom_cli::main`) needs
 //! a plugin with the same: a package with `crate-type = ["cdylib"]` whose `lib.rs` has a line.
 //!
 //! ```text
@@ -12,8 +12,6 @@
 //!
 //! nbdkit speaks the NBD protocol, and calls the functions here from its threads, several at once. No panic leaves a
 //! function: it becomes an error of the call. `interface.rs` declares nbdkit's side.
-//!
-//! [`flashloom_cli::main`]: https://docs.rs/flashloom-cli
 #![allow(unsafe_code, reason = "nbdkit's interface is one of C: pointers come from it and go to it.")]
 
 mod interface;
@@ -23,8 +21,8 @@ use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use flashloom::device::Reason;
 use flashloom::REVISION;
+use flashloom::device::Reason;
 use flashloom::experiment::registry::Registry;
 use flashloom::units::Refusal;
 use flashloom_live::{Build, Command, Fault, OPTIONS, Options, Pace, SECTOR_BYTES, Session};
@@ -42,6 +40,7 @@ use interface::{
 macro_rules! nbdkit {
     ($registry:expr) => {
         const _: () = {
+            #[cfg_attr(test, allow(dead_code))]
             const REGISTRY: $crate::MakeRegistry = $registry;
             #[cfg(not(test))]
             #[allow(unsafe_code, reason = "nbdkit looks the function up by this name")]

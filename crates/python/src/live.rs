@@ -43,6 +43,12 @@ impl LiveDrive {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What was there is dropped without the lock: policies in Python may call the drive from their end.
+    fn set(&self, state: State) {
+        let before = std::mem::replace(&mut *self.state(), state);
+        drop(before);
+    }
+
     fn session(&self, py: Python<'_>) -> PyResult<Arc<Session>> {
         match &*self.state() {
             State::Served(session) => Ok(Arc::clone(session)),
@@ -58,7 +64,7 @@ impl LiveDrive {
         let outcome = py.detach(|| unharmed(|| Ok(act(&session))));
         let raised = self.raised.take();
         if raised.is_some() || outcome.is_err() {
-            *self.state() = State::Closed;
+            self.set(State::Closed);
         }
         match raised {
             Some(raised) => Err(raised),
@@ -67,11 +73,7 @@ impl LiveDrive {
     }
 
     /// Has the drive execute something; its failure is an exception.
-    fn execute(
-        &self,
-        py: Python<'_>,
-        act: impl FnOnce(&Session) -> Result<(), Failed> + Send,
-    ) -> PyResult<()> {
+    fn execute(&self, py: Python<'_>, act: impl FnOnce(&Session) -> Result<(), Failed> + Send) -> PyResult<()> {
         let executed = self.with(py, |session| act(session).map_err(|failed| (failed, session.server().broken())))?;
         executed.map_err(|(failed, broken)| match failed {
             Failed::Failed(reason) => error(py, "DriveError", reason.name()),
@@ -87,7 +89,9 @@ impl LiveDrive {
     fn sectors(&self, py: Python<'_>, offset: u64, count: u64) -> PyResult<(u64, u32)> {
         let refuse = |found: String| Err(error(py, "EngineError", found));
         if !offset.is_multiple_of(SECTOR_BYTES) || !count.is_multiple_of(SECTOR_BYTES) || count == 0 {
-            return refuse(format!("{count} bytes from byte {offset} on: expected whole sectors of {SECTOR_BYTES} bytes"));
+            return refuse(format!(
+                "{count} bytes from byte {offset} on: expected whole sectors of {SECTOR_BYTES} bytes"
+            ));
         }
         let sectors = u32::try_from(count / SECTOR_BYTES).ok();
         match sectors.filter(|_| offset.checked_add(count).is_some_and(|end| end <= self.bytes)) {
@@ -173,17 +177,17 @@ impl LiveDrive {
             Ok(Some(ended)) => ended,
             Ok(None) => return Err(error(py, "ClosedError", "another thread ends the service of this drive")),
             Err(failed) => {
-                *self.state() = State::Closed;
+                self.set(State::Closed);
                 return Err(fault("", failed).into_exception(py));
             }
         };
         let result = json(&result);
-        *self.state() = State::Ended(result.clone());
+        self.set(State::Ended(result.clone()));
         kept.map(|()| result).map_err(|reason| Fault::Other(reason).into_exception(py))
     }
 
     /// Frees the drive; every later call raises. What waits inside ends first.
     fn close(&self) {
-        *self.state() = State::Closed;
+        self.set(State::Closed);
     }
 }

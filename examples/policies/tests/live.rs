@@ -63,10 +63,21 @@ fn serve(folder: &Path, plugin: &Path, set: &str) -> Command {
     fs::write(folder.join("drive.toml"), DRIVE).expect("there is room");
     // A shell turns INT off for what its scripts run in the background, and the program leaves it so.
     let mut command = Command::new("env");
-    let arguments = ["serve", "drive.toml", "--unix", "drive.sock", "--json", "result.json"];
-    command.args(["--default-signal=INT", PROGRAM]).args(arguments);
+    let arguments = [
+        "serve",
+        "drive.toml",
+        "--unix",
+        "drive.sock",
+        "--json",
+        "result.json",
+    ];
+    command
+        .args(["--default-signal=INT", PROGRAM])
+        .args(arguments);
     command.args(["--no-cache", "--set", set]);
-    command.env("FLASHLOOM_NBDKIT_PLUGIN", plugin).current_dir(folder);
+    command
+        .env("FLASHLOOM_NBDKIT_PLUGIN", plugin)
+        .current_dir(folder);
     command
 }
 
@@ -116,8 +127,16 @@ fn plugins_that_do_not_fit_are_refused_before_anything_is_aged() {
     let no_plugin = folder.path().join("no-plugin.so");
     fs::write(&no_plugin, "no library").expect("there is room");
     for (plugin, set, words) in [
-        (plugin("flashloom_nbdkit"), "ftl.gc=rested", &["`rested`", "flashloom_plugin::nbdkit!"]),
-        (no_plugin, "ftl.gc=greedy", &["does not say what it is built of", "build both anew"]),
+        (
+            plugin("flashloom_nbdkit"),
+            "ftl.gc=rested",
+            &["`rested`", "flashloom_plugin::nbdkit!"],
+        ),
+        (
+            no_plugin,
+            "ftl.gc=greedy",
+            &["does not say what it is built of", "build both anew"],
+        ),
     ] {
         let output = serve(folder.path(), &plugin, set).output();
         let output = output.expect("the program can be started");

@@ -69,9 +69,17 @@ fn serve(program: &Path, gc: &str) -> Command {
     let socket = program.with_file_name("socket");
     let set = format!("ftl.gc={gc}");
     let mut command = Command::new(program);
-    command.args(["serve", "experiments/quickstart.toml", "--set", &set, "--unix"]);
+    command.args([
+        "serve",
+        "experiments/quickstart.toml",
+        "--set",
+        &set,
+        "--unix",
+    ]);
     command.arg(socket).current_dir(repository());
-    command.env_remove("FLASHLOOM_NBDKIT").env_remove("FLASHLOOM_NBDKIT_PLUGIN");
+    command
+        .env_remove("FLASHLOOM_NBDKIT")
+        .env_remove("FLASHLOOM_NBDKIT_PLUGIN");
     command
 }
 
@@ -82,13 +90,20 @@ fn a_drive_with_a_policy_of_this_program_needs_a_plugin_that_has_it() {
     let (own, built_in) = (end("rested"), end("greedy"));
     let said = String::from_utf8_lossy(&own.stderr);
     assert_eq!(own.status.code(), Some(2));
-    for words in ["the built-in one", "`flashloom_plugin::nbdkit!(registry);`", "`rested`"] {
+    for words in [
+        "the built-in one",
+        "`flashloom_plugin::nbdkit!(registry);`",
+        "`rested`",
+    ] {
         assert!(said.contains(words), "{said}");
     }
     // It gets further: no plugin is there, or no nbdkit.
     let said = String::from_utf8_lossy(&built_in.stderr);
     assert_eq!(built_in.status.code(), Some(2));
-    assert!(said.contains("nbdkit") && !said.contains("registry"), "{said}");
+    assert!(
+        said.contains("nbdkit") && !said.contains("registry"),
+        "{said}"
+    );
 }
 
 /// nbdkit is a script here, which says of any plugin what a plugin says of itself.
@@ -102,24 +117,42 @@ fn a_plugin_of_other_sources_is_refused_with_what_to_do() {
         let mode = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(&nbdkit, mode).expect("it is ours");
         let mut command = serve(&program, "rested");
-        command.env("FLASHLOOM_NBDKIT", &nbdkit).env("FLASHLOOM_NBDKIT_PLUGIN", &nbdkit);
+        command
+            .env("FLASHLOOM_NBDKIT", &nbdkit)
+            .env("FLASHLOOM_NBDKIT_PLUGIN", &nbdkit);
         let output = command.output().expect("the program runs");
         assert_eq!(output.status.code(), Some(2));
         String::from_utf8(output.stderr).expect("errors are text")
     };
     for (told, words) in [
         ("version=1\\n", "does not say what it is built of"),
-        ("flashloom_version=0.0.1\\nflashloom_revision=old\\n", "Flashloom 0.0.1 of revision old"),
+        (
+            "flashloom_version=0.0.1\\nflashloom_revision=old\\n",
+            "Flashloom 0.0.1 of revision old",
+        ),
     ] {
         let said = end(told);
         let words = [words, "build both anew", &nbdkit.display().to_string()];
         assert!(words.iter().all(|words| said.contains(words)), "{said}");
     }
-    let version = env!("CARGO_PKG_VERSION");
-    let revision = flashloom::REVISION;
-    let same = format!("flashloom_version={version}\\nflashloom_revision={revision}\\n");
+    let sources = format!(
+        "flashloom_version={}\\nflashloom_revision={}\\n",
+        env!("CARGO_PKG_VERSION"),
+        flashloom::REVISION
+    );
+    assert!(
+        end(&sources).contains("which is built in"),
+        "it has no policy at all"
+    );
+    let builtin = flashloom::experiment::registry::Registry::builtin();
+    let slots = builtin.slots().map(|(slot, specs)| {
+        let names: Vec<&str> = specs.into_iter().map(|spec| spec.name).collect();
+        format!("flashloom_policies.{}={}\\n", slot.key, names.join(","))
+    });
+    let same = sources + &slots.concat();
     let said = end(&same);
-    assert!(said.contains("`rested`") && !said.contains("build both anew"), "{said}");
+    let is_of_policy = said.contains("`rested`") && !said.contains("build both anew");
+    assert!(is_of_policy, "{said}");
     let own = end(&format!("{same}flashloom_own_revision=mine\\n"));
     assert!(own.contains("with policies of revision mine"), "{own}");
 }

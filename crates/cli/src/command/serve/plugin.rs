@@ -54,13 +54,17 @@ fn ask(nbdkit: &Path, plugin: &Path, program: &Build) -> Result<Build, Problem> 
         Ok(told) => told,
         Err(error) => return refuse(format!("nbdkit cannot be asked about it: {error}")),
     };
-    match Build::parse(&String::from_utf8_lossy(&told.stdout)) {
-        Some(build) if build.belongs_to(program) => Ok(build),
-        Some(build) => refuse(format!("a plugin of {}", build.sources())),
-        None => {
-            let said = String::from_utf8_lossy(&told.stderr);
-            let why = said.lines().next().map_or(String::new(), |line| format!(": {line}"));
-            refuse(format!("a plugin that does not say what it is built of{why}"))
-        }
+    let Some(build) = Build::parse(&String::from_utf8_lossy(&told.stdout)) else {
+        let said = String::from_utf8_lossy(&told.stderr);
+        let why = said.lines().next().map_or(String::new(), |line| format!(": {line}"));
+        return refuse(format!("a plugin that does not say what it is built of{why}"));
+    };
+    if !build.belongs_to(program) {
+        return refuse(format!("a plugin of {}", build.sources()));
+    }
+    // A configuration falls back on them.
+    match build.missing_of(&Registry::builtin()) {
+        None => Ok(build),
+        Some(name) => refuse(format!("a plugin without `{name}`, which is built in")),
     }
 }
