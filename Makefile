@@ -219,8 +219,8 @@ $(LINKCHECKER)/done: requirements/linkchecker.txt
 
 # The plugins are built as the tests are, beside the programs that they start. Where nbdkit cannot be had the other
 # checks go on.
-LIVE := cargo build --locked -p flashloom-nbdkit -p flashloom-example-plugin && \
-  cargo test --locked -p flashloom-cli -p flashloom-example-policies --test live -- --ignored
+LIVE_PACKAGES := $(addprefix -p flashloom-,cli nbdkit example-policies example-plugin)
+LIVE := cargo build --locked $(LIVE_PACKAGES) && cargo test --locked $(LIVE_PACKAGES) --test live -- --ignored
 LIVE_LAB := FLASHLOOM=$(abspath target/debug/flashloom) kernel/lab/flashloom-lab live
 live: ## Tests the live drive with nbdkit, real clients and a guest that has a file system on it, in short.
 	@requirements/need live || { echo "make: without these the live drive is not tested; SKIPPED" >&2; exit 0; }; \

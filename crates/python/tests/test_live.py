@@ -317,7 +317,7 @@ for turn in range(300):
 h.flush()
 h.trim(4096, 8192)
 data[8192 : 8192 + 4096] = bytes(4096)
-assert b"".join(h.pread(1 << 16, offset) for offset in range(0, size, 1 << 16)) == data
+assert b"".join(h.pread(min(1 << 16, size - offset), offset) for offset in range(0, size, 1 << 16)) == data
 h.set_strict_mode(h.get_strict_mode() & ~nbd.STRICT_ALIGN)
 try:
     h.pread(100, 0)

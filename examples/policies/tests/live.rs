@@ -15,7 +15,7 @@ channels = 2
 ways = 1
 dies = 1
 planes = 1
-blocks = 16
+blocks = 24
 pages = 32
 page_size = \"4KiB\"
 over_provisioning = 0.33
@@ -48,7 +48,7 @@ for turn in range(300):
     offset = 512 * random.randrange((size - count) // 512 + 1)
     assert h.pread(count, offset) == data[offset : offset + count], turn
 h.flush()
-assert b''.join(h.pread(1 << 16, offset) for offset in range(0, size, 1 << 16)) == data
+assert b''.join(h.pread(min(1 << 16, size - offset), offset) for offset in range(0, size, 1 << 16)) == data
 h.shutdown()
 ";
 
