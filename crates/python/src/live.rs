@@ -1,8 +1,10 @@
 //! A drive with data in it, used from Python.
 //!
 //! A command waits without the interpreter's lock, so that other threads of Python, and policies in Python, go on
-//! meanwhile. Nobody who has that lock waits for a lock of the drive.
+//! meanwhile. Nobody who has that lock waits for a lock of the drive. A policy that is called has both: from it no drive
+//! can be used.
 
+use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flashloom::units::SECTOR_BYTES;
@@ -33,6 +35,27 @@ enum State {
     Closed,
 }
 
+thread_local!(static IS_INSIDE: Cell<bool> = const { Cell::new(false) });
+
+/// A thread that is inside a drive, until it is dropped.
+struct Inside;
+
+impl Inside {
+    /// Refuses a thread that is inside already, and so in a policy.
+    fn enter(py: Python<'_>) -> PyResult<Self> {
+        match IS_INSIDE.replace(true) {
+            false => Ok(Self),
+            true => Err(error(py, "EngineError", "a policy uses a live drive while it is called by one")),
+        }
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        IS_INSIDE.set(false);
+    }
+}
+
 impl LiveDrive {
     pub(crate) fn new(session: Session, raised: Raised) -> Self {
         let (bytes, page_bytes) = (session.bytes(), session.page_bytes());
@@ -60,6 +83,7 @@ impl LiveDrive {
     /// Does something with the session. What a policy raises meanwhile, or a bug, leaves the drive closed.
     fn with<T: Send>(&self, py: Python<'_>, act: impl FnOnce(&Session) -> T + Send) -> PyResult<T> {
         let session = self.session(py)?;
+        let _inside = Inside::enter(py)?;
         let _here = Here::caller(py, &self.raised);
         let outcome = py.detach(|| unharmed(|| Ok(act(&session))));
         let raised = self.raised.take();

@@ -246,6 +246,24 @@ class Wrong(Breaks):
         return -1
 
 
+class Meddles(Breaks):
+    """Uses the drive that it is a policy of."""
+
+    name = "meddles"
+    drive: LiveDrive
+
+    def victim(self, plane: int) -> int:
+        self.drive.flush()
+        return -1
+
+
+def test_a_policy_cannot_use_the_drive_that_calls_it() -> None:
+    Meddles.drive = LiveDrive(experiment((Meddles,), ftl__gc="meddles", run__precondition="none"))
+    with pytest.raises(EngineError, match="a policy uses a live drive"):
+        for turn in range(100_000):
+            Meddles.drive.write(turn * 7 * 4096 % Meddles.drive.size, bytes(4096))
+
+
 @pytest.mark.parametrize(("policy", "error"), [(Breaks, LookupError), (Wrong, PolicyError)])
 def test_what_a_policy_raises_comes_out_of_the_call_and_closes_the_drive(
     policy: type[Policy], error: type[Exception]
