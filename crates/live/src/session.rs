@@ -291,8 +291,8 @@ impl Session {
         self.server.look(|drive, counts| Looked::at(drive, counts))
     }
 
-    /// The result so far, of a drive that goes on: requests that have not ended count as arrived alone, and pages in the
-    /// buffer are not programmed.
+    /// The result so far, of a drive that goes on: requests that have not ended count as arrived alone, and pages in
+    /// the buffer are not programmed.
     pub fn result_so_far(&self) -> RunResult {
         let Looked { outcome, model_ns, .. } = self.look();
         self.result_of(&outcome, model_ns)
@@ -393,8 +393,8 @@ impl Session {
         self.end()
     }
 
-    /// Ends the session, once: lets the drive finish its work, checks its accounts, and writes log, image and the file of
-    /// the result. Clients that are left are served no more.
+    /// Ends the session, once: lets the drive finish its work, checks its accounts, and writes log, image and the file
+    /// of the result. Clients that are left are served no more.
     ///
     /// # Errors
     /// What is wrong, in words.

@@ -32,8 +32,8 @@ use interface::{
     THREAD_MODEL_PARALLEL, nbdkit_error, nbdkit_set_error, nbdkit_shutdown,
 };
 
-/// Exports what nbdkit asks a plugin for, with the policies of a registry: of a function without arguments, or a closure
-/// that captures nothing, which returns [`Result<Registry, Refusal>`](Registry). A program has it once.
+/// Exports what nbdkit asks a plugin for, with the policies of a registry: of a function without arguments, or a
+/// closure that captures nothing, which returns [`Result<Registry, Refusal>`](Registry). A program has it once.
 ///
 /// Under test nothing is exported, because nbdkit's own functions are not there: the package is tested as others are.
 #[macro_export]

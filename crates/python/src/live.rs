@@ -1,8 +1,8 @@
 //! A drive with data in it, used from Python.
 //!
 //! A command waits without the interpreter's lock, so that other threads of Python, and policies in Python, go on
-//! meanwhile. Nobody who has that lock waits for a lock of the drive. A policy that is called has both: from it no drive
-//! can be used.
+//! meanwhile. Nobody who has that lock waits for a lock of the drive. A policy that is called has both: from it no
+//! drive can be used.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,5 @@
-//! A drive with a policy of this crate, served by nbdkit with the plugin of `examples/plugin`. Left out of `cargo test`:
-//! `make live` builds the plugins and runs it.
+//! A drive with a policy of this crate, served by nbdkit with the plugin of `examples/plugin`. Left out of
+//! `cargo test`: `make live` builds the plugins and runs it.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
