@@ -27,6 +27,9 @@ COUNT := cargo build --locked --release && \
   cargo test --locked --workspace --test costs -- --ignored --nocapture
 NO_VALGRIND := make: valgrind is missing, which counts instructions: sudo apt-get install valgrind
 
+# What `make python` says if it cannot have nbdkit.
+NO_NBDKIT := make: without these no drive of the Python package is served by nbdkit; SKIPPED
+
 # How the commands of documents are run; followed by the name of the test. With any other choice of targets than all
 # tests, cargo compiles dependencies once more; benchmarks refuse an option for the number of threads.
 OUTPUTS := RUST_TEST_THREADS=1 cargo test --locked --workspace --tests -- --ignored --nocapture
@@ -115,13 +118,15 @@ which-scheduler: ## Runs the schedulers of today over the recordings in TRACES, 
 	experiments/which_scheduler.py target/release/flashloom $(TRACES) target/which-scheduler docs/which-scheduler.md
 
 # The wheel is built as the tests are, and takes the crates that `unit` compiled: a release build takes minutes more. It
-# is installed as a user would install it; nothing is tried from the source.
+# is installed as a user would install it; nothing is tried from the source. Without nbdkit a test is left out.
 python: $(PYTHON)/done ## Builds the Python package, installs it into an environment of its own, and tests it there.
+	@requirements/need python || echo "$(NO_NBDKIT)" >&2
 	$(WHEEL) --profile dev --strip --features as-in-tests
 	$(TRY) debug
 
 # Tqdm, Dask, Ray and Jupyter as well, without which their tests are left out.
 test-python: $(PYTHON)/full ## Tests a release build of the Python package, with every library that it works with.
+	@requirements/need python || echo "$(NO_NBDKIT)" >&2
 	cargo build --locked --release -p flashloom-cli -p flashloom-nbdkit
 	$(WHEEL) --release
 	$(TRY) release
@@ -212,9 +217,10 @@ $(MDBOOK)/bin/mdbook:
 $(LINKCHECKER)/done: requirements/linkchecker.txt
 	$(call ENVIRONMENT,$(LINKCHECKER),$<)
 
-# The plugin is built as the tests are, beside the program that they start. Where nbdkit cannot be had the other checks
-# go on.
-LIVE := cargo build --locked -p flashloom-nbdkit && cargo test --locked -p flashloom-cli --test live -- --ignored
+# The plugins are built as the tests are, beside the programs that they start. Where nbdkit cannot be had the other
+# checks go on.
+LIVE_PACKAGES := $(addprefix -p flashloom-,cli nbdkit example-policies example-plugin)
+LIVE := cargo build --locked $(LIVE_PACKAGES) && cargo test --locked $(LIVE_PACKAGES) --test live -- --ignored
 LIVE_LAB := FLASHLOOM=$(abspath target/debug/flashloom) kernel/lab/flashloom-lab live
 live: ## Tests the live drive with nbdkit, real clients and a guest that has a file system on it, in short.
 	@requirements/need live || { echo "make: without these the live drive is not tested; SKIPPED" >&2; exit 0; }; \

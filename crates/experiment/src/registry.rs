@@ -74,6 +74,21 @@ impl Registry {
         ]
     }
 
+    /// These policies without those that `has` is false of.
+    #[must_use]
+    pub fn only(mut self, has: impl Fn(&SlotSpec, &PolicySpec) -> bool) -> Self {
+        self.workloads.retain(&has);
+        self.schedulers.retain(&has);
+        self.orders.retain(&has);
+        self.rates.retain(&has);
+        self.placements.retain(&has);
+        self.mappings.retain(&has);
+        self.allocations.retain(&has);
+        self.collections.retain(&has);
+        self.reliabilities.retain(&has);
+        self
+    }
+
     /// Names of the policies that offer a capability.
     pub fn offering(&self, capability: Capability) -> Vec<&'static str> {
         let specs = self.slots().into_iter().flat_map(|(_, specs)| specs);

@@ -313,6 +313,6 @@ fn a_session_leaves_its_image_and_a_snapshot_and_the_next_one_goes_on() {
     second.server().execute(Command::Read { lba: 8, sectors: 16 }, &mut found).expect("done");
     assert!(found == [9; 16 * SECTOR]);
     second.end().expect("everything adds up");
-    let refused = session(&["ftl.mapping=fast"]).map(drop).expect_err("another drive");
+    let refused = session(&["ftl.mapping=fast"]).map(drop).expect_err("another drive").to_string();
     assert!(refused.contains("ftl.mapping") && refused.contains("name another image"), "{refused}");
 }

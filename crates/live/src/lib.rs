@@ -8,6 +8,7 @@
 //! with the physical pages, as an observer of the flash operations (`contents.rs`), so that a policy which loses a page
 //! loses its data. It is stepped like an engine, and knows no other clock than the model's.
 
+mod build;
 mod contents;
 mod control;
 #[cfg(test)]
@@ -34,8 +35,11 @@ mod web_tests;
 
 pub use flashloom_units::SECTOR_BYTES;
 
+pub use build::Build;
 pub use drive::{Command, Ended, LiveDrive};
 pub use frames::Memory;
 pub use image::Image;
 pub use server::{Counts, Fault, Pace, Server};
-pub use session::{DEFAULT_MEMORY_BYTES, FAILURE, MAX_SPEED, MIN_SPEED, OPTIONS, Options, Session};
+pub use session::{
+    DEFAULT_MEMORY_BYTES, EndedSession, FAILURE, MAX_SPEED, MIN_SPEED, OPTIONS, Options, Session, SessionError,
+};

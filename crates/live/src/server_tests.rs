@@ -241,7 +241,8 @@ fn options_that_make_no_sense_are_named() {
     assert!(options.set("speed", "0").expect_err("it is too small").contains("from 0.001 to 1000"));
     options.set("speed", "0.5").expect("a speed");
     assert_eq!(options.pace, Pace::Real { speed: 0.5 });
-    let refused = |options: &Options| Session::new(&catalog(), options).map(drop).expect_err("it is refused");
+    let refused =
+        |options: &Options| Session::new(&catalog(), options).map(drop).expect_err("it is refused").to_string();
     assert!(refused(&options).contains("no experiment"));
     options.set("experiment", "/nowhere.toml").expect("an option");
     assert!(refused(&options).contains("/nowhere.toml"));

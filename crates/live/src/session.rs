@@ -1,5 +1,6 @@
 //! A session: the drive of an experiment is served, and leaves a result.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -175,26 +176,33 @@ pub struct Session {
 }
 
 impl Session {
-    /// Ages the drive of an experiment and prepares to serve it.
+    /// Reads the experiment that the options name, ages its drive and prepares to serve it.
     ///
     /// # Errors
-    /// What is wrong, in words.
-    pub fn new(catalog: &Arc<Catalog>, options: &Options) -> Result<Self, String> {
-        let Some(path) = &options.experiment else { return Err(format!("no experiment: expected {OPTIONS}")) };
+    /// What is wrong.
+    pub fn new(catalog: &Arc<Catalog>, options: &Options) -> Result<Self, SessionError> {
+        let Some(path) = &options.experiment else { return Err(format!("no experiment: expected {OPTIONS}").into()) };
         let sets = options.set.iter().map(String::as_str).chain(SERVED_HOST);
         let sets: Vec<String> = sets.map(str::to_owned).collect();
-        let words = |problems: Problems| problems.to_string();
-        let experiment = Experiment::load_run(catalog, path, &sets).map_err(words)?;
-        run::check_served(&experiment).map_err(words)?;
+        Self::of(&Experiment::load_run(catalog, path, &sets)?, options)
+    }
+
+    /// Ages the drive of an experiment, which was read with [`SERVED_HOST`], and prepares to serve it. `experiment` and
+    /// `set` of the options are not used.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn of(experiment: &Experiment, options: &Options) -> Result<Self, SessionError> {
+        run::check_served(experiment)?;
         let config = experiment.variants[0].config.clone();
-        let (drive, image) = match &options.image {
-            Some(path) => KeptImage::open(path, &experiment, options).map(|(drive, image)| (drive, Some(image)))?,
-            None => (new_drive(&experiment, options)?, None),
+        let (mut drive, image) = match &options.image {
+            Some(path) => KeptImage::open(path, experiment, options).map(|(drive, image)| (drive, Some(image)))?,
+            None => (new_drive(experiment, options)?, None),
         };
         let cannot = |error: io::Error| format!("standard input cannot be kept: {error}");
         let input = options.has_lifeline.then(|| io::stdin().as_fd().try_clone_to_owned());
         let lifeline = input.transpose().map_err(cannot)?.map(File::from);
-        let (mut drive, log_file) = (drive, LogFile::default());
+        let log_file = LogFile::default();
         let mut in_use = experiment.inputs();
         in_use.extend([&options.log, &options.image, &options.result].into_iter().flatten().cloned());
         if options.web.is_some() {
@@ -215,11 +223,11 @@ impl Session {
             result: options.result.clone(),
             control: options.control.clone(),
             web: options.web,
-            facts: Facts::of(path, &config, drive.capacity_sectors() * SECTOR_BYTES),
+            facts: Facts::of(&experiment.name, &config, drive.capacity_sectors() * SECTOR_BYTES),
             image: Mutex::new(image),
             in_use,
             snapshots: Mutex::default(),
-            policies: run::check_kept(&experiment),
+            policies: run::check_kept(experiment),
             memory_limit_bytes: options.memory.limit_bytes,
             log_file,
             server: Server::new(drive, options.pace),
@@ -283,8 +291,9 @@ impl Session {
         self.server.look(|drive, counts| Looked::at(drive, counts))
     }
 
-    /// The result so far, which goes on.
-    pub(crate) fn result_so_far(&self) -> RunResult {
+    /// The result so far, of a drive that goes on: requests that have not ended count as arrived alone, and pages in
+    /// the buffer are not programmed.
+    pub fn result_so_far(&self) -> RunResult {
         let Looked { outcome, model_ns, .. } = self.look();
         self.result_of(&outcome, model_ns)
     }
@@ -384,8 +393,8 @@ impl Session {
         self.end()
     }
 
-    /// Ends the session, once: lets the drive finish its work, checks its accounts, and writes log and result. Clients
-    /// that are left are served no more.
+    /// Ends the session, once: lets the drive finish its work, checks its accounts, and writes log, image and the file
+    /// of the result. Clients that are left are served no more.
     ///
     /// # Errors
     /// What is wrong, in words.
@@ -394,14 +403,34 @@ impl Session {
         if std::mem::replace(&mut *is_ended, true) {
             return Ok(());
         }
+        let EndedSession { result, kept } = self.settle().map_err(|error| error.to_string())?;
+        let Some(path) = &self.result else { return kept };
+        let json = serde_json::to_string(&result).expect("results have text keys and finite numbers");
+        // Whoever waits for it finds it whole, and what failed beside it.
+        if let Err(reason) = &kept {
+            write_whole(&path.with_extension(FAILURE), reason.as_bytes())?;
+        }
+        write_whole(path, json.as_bytes())?;
+        kept
+    }
+
+    /// [`Self::end`] for whoever takes the result itself; `None` if the session had ended.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn finish(&self) -> Result<Option<EndedSession>, SessionError> {
+        let mut is_ended = self.is_ended.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut *is_ended, true) { Ok(None) } else { self.settle().map(Some) }
+    }
+
+    fn settle(&self) -> Result<EndedSession, SessionError> {
         let ended = self.server.end(|drive, _| {
             let logged = drive.finish_log().and_then(|()| self.log_file.commit());
-            let result = run::result(&self.config, drive.engine()).map_err(|failure: Failure| failure.to_string())?;
-            let result = of_clients(result);
+            let result = of_clients(run::result(&self.config, drive.engine())?);
             // Last, because it takes the drive apart.
             let image = self.image.lock().unwrap_or_else(PoisonError::into_inner).take();
             let kept = image.map_or(Ok(()), |image| image.keep(drive, &self.config));
-            Ok::<_, String>((result, logged, kept))
+            Ok::<_, Failure>((result, logged, kept))
         });
         let (result, logged, kept) = ended??;
         let logged = logged.map_err(|error| {
@@ -410,15 +439,62 @@ impl Session {
             format!("the log cannot be written: {error}")
         });
         let failures: Vec<String> = [logged, kept].into_iter().filter_map(Result::err).collect();
-        let outcome = if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) };
-        let Some(path) = &self.result else { return outcome };
-        let json = serde_json::to_string(&result).expect("results have text keys and finite numbers");
-        // Whoever waits for it finds it whole, and what failed beside it.
-        if let Err(reason) = &outcome {
-            write_whole(&path.with_extension(FAILURE), reason.as_bytes())?;
+        Ok(EndedSession { result, kept: if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) } })
+    }
+}
+
+/// What a session leaves.
+pub struct EndedSession {
+    /// Its result.
+    pub result: RunResult,
+    /// Why its log or its image could not be written, in words.
+    pub kept: Result<(), String>,
+}
+
+/// Why a drive is not served, or its session has no result.
+#[derive(Clone, Debug)]
+pub enum SessionError {
+    /// The experiment is wrong, or what it names.
+    Problems(Problems),
+    /// The drive cannot be aged, or a check fails.
+    Failure(Failure),
+    /// Anything else, in words.
+    Other(String),
+}
+
+impl fmt::Display for SessionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Problems(problems) => problems.fmt(f),
+            Self::Failure(failure) => failure.fmt(f),
+            Self::Other(words) => words.fmt(f),
         }
-        write_whole(path, json.as_bytes())?;
-        outcome
+    }
+}
+
+impl std::error::Error for SessionError {}
+
+impl From<Problems> for SessionError {
+    fn from(problems: Problems) -> Self {
+        Self::Problems(problems)
+    }
+}
+
+impl From<Problem> for SessionError {
+    fn from(problem: Problem) -> Self {
+        Self::Problems(problem.into())
+    }
+}
+
+impl From<Failure> for SessionError {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
+impl From<String> for SessionError {
+    fn from(words: String) -> Self {
+        Self::Other(words)
     }
 }
 
@@ -458,9 +534,9 @@ fn write_whole(path: &Path, content: &[u8]) -> Result<(), String> {
 }
 
 /// The drive of an experiment, on which no client has written yet.
-fn new_drive(experiment: &Experiment, options: &Options) -> Result<LiveDrive, String> {
-    let engine = served_engine(experiment, options.aged.as_deref()).map_err(|failure| failure.to_string())?;
-    LiveDrive::new(engine, options.memory.clone()).map_err(|misuse| misuse.to_string())
+fn new_drive(experiment: &Experiment, options: &Options) -> Result<LiveDrive, SessionError> {
+    let engine = served_engine(experiment, options.aged.as_deref())?;
+    LiveDrive::new(engine, options.memory.clone()).map_err(|misuse| misuse.to_string().into())
 }
 
 /// The file that keeps drive and data, opened before anything is served.
@@ -473,16 +549,18 @@ struct KeptImage {
 
 impl KeptImage {
     /// The drive of an image, or a new one if there is none.
-    fn open(path: &Path, experiment: &Experiment, options: &Options) -> Result<(LiveDrive, Self), String> {
-        run::check_kept(experiment).map_err(|problem| problem.to_string())?;
+    fn open(path: &Path, experiment: &Experiment, options: &Options) -> Result<(LiveDrive, Self), SessionError> {
+        run::check_kept(experiment)?;
         let named = |reason: String| format!("{}: {reason}", path.display());
-        let image = Image::open(path, &experiment.variants[0].config).map_err(|problem| problem.to_string())?;
+        let image = Image::open(path, &experiment.variants[0].config)?;
         let output = Output::create(path).map_err(|no_output| named(no_output.to_string()))?;
         let (drive, loaded) = match image {
-            Some(image) => image.load(experiment, options.memory.clone()).map(|(drive, file)| (drive, Some(file))),
-            None => new_drive(experiment, options).map(|drive| (drive, None)),
-        }
-        .map_err(named)?;
+            Some(image) => {
+                let (drive, file) = image.load(experiment, options.memory.clone()).map_err(named)?;
+                (drive, Some(file))
+            }
+            None => (new_drive(experiment, options)?, None),
+        };
         Ok((drive, Self { path: path.to_owned(), output, _loaded: loaded }))
     }
 

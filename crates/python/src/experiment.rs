@@ -8,6 +8,7 @@ use flashloom::device::{HostReport, Observer};
 use flashloom::experiment::config::{self, Sweep};
 use flashloom::experiment::run::{Cache, DEFAULT_LIMIT_BYTES, Finished, Prepared, Store, check_seeds};
 use flashloom::units::{Latency, Problems};
+use flashloom_live::{Options, Session};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rayon::ThreadPool;
@@ -15,6 +16,7 @@ use rayon::ThreadPool;
 use crate::engine::Engine;
 use crate::errors::Fault;
 use crate::job::{Answer, BackgroundJob, Counts, unharmed};
+use crate::live::{self, LiveDrive};
 use crate::policy::{self, Raised, threads};
 use crate::rows::{Requests, Timeline, log_schema, timeline_schema};
 use crate::stream::Stream;
@@ -178,6 +180,18 @@ impl Loaded {
             let engine = engine.map_err(Fault::Run)?;
             let config = experiment.variants[0].config.clone();
             Ok(Box::new(move |py| Ok(Py::new(py, Engine::new(engine, config, raised))?.into_any())))
+        })
+    }
+
+    /// The drive of the first variant with data in it, aged; options as the plugin of nbdkit takes them.
+    fn live(&self, options: Vec<(String, String)>) -> PyResult<BackgroundJob> {
+        let experiment = Arc::clone(&self.experiment);
+        let raised = self.raised.clone();
+        BackgroundJob::spawn(self.raised.clone(), move |_| {
+            let mut given = Options::default();
+            options.iter().try_for_each(|(name, value)| given.set(name, value)).map_err(Fault::Other)?;
+            let session = Session::of(&experiment, &given).map_err(|error| live::fault(&experiment.name, error))?;
+            Ok(Box::new(move |py| Ok(Py::new(py, LiveDrive::new(session, raised))?.into_any())))
         })
     }
 }

@@ -6,6 +6,7 @@ mod engine;
 mod errors;
 mod experiment;
 mod job;
+mod live;
 mod measured;
 mod policy;
 mod rows;
@@ -15,6 +16,7 @@ mod text;
 mod trace;
 
 use flashloom::experiment::result::RESULT_SCHEMA;
+use flashloom::experiment::run::SERVED_HOST;
 use pyo3::prelude::*;
 
 /// What the package `flashloom` is made of; nothing here is meant for its users. Interpreters without a global lock
@@ -51,6 +53,8 @@ mod _flashloom {
     #[pymodule_export]
     use super::job::BackgroundJob;
     #[pymodule_export]
+    use super::live::LiveDrive;
+    #[pymodule_export]
     use super::measured::{LoadedFit, Questions, load_fit, validate};
     #[pymodule_export]
     use super::policy::threads::end_runs;
@@ -64,6 +68,7 @@ mod _flashloom {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("RESULT_SCHEMA", RESULT_SCHEMA)?;
+        module.add("SERVED_HOST", SERVED_HOST)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -316,6 +316,11 @@ impl<P: Role + ?Sized> Slot<P> {
         Ok(())
     }
 
+    /// Removes the policies that `has`, called with the slot and each of them, is false of.
+    pub fn retain(&mut self, has: impl Fn(&SlotSpec, &PolicySpec) -> bool) {
+        self.policies.retain(|policy| has(self.spec, policy.spec));
+    }
+
     /// All policies, in the order in which they are listed.
     pub fn policies(&self) -> &[Policy<P>] {
         &self.policies

@@ -1,6 +1,6 @@
 //! The tutorial, executed: its output is what these policies produce, without any change to Flashloom.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
 
@@ -55,23 +55,106 @@ fn the_tutorials_comparison_is_what_comes_out() {
     hold("comparison", &table);
 }
 
+/// A folder beside the program, with a second name of it in which it finds no plugin.
+fn alone() -> (tempfile::TempDir, PathBuf) {
+    let folder = Path::new(PROGRAM).parent().expect("it is in a folder");
+    let folder = tempfile::tempdir_in(folder).expect("there is room");
+    let program = folder.path().join("program");
+    std::fs::hard_link(PROGRAM, &program).expect("there is room");
+    (folder, program)
+}
+
+/// Serves a drive with a policy of this program, or a built-in one, in a folder.
+fn serve(program: &Path, gc: &str) -> Command {
+    let socket = program.with_file_name("socket");
+    let set = format!("ftl.gc={gc}");
+    let mut command = Command::new(program);
+    command.args([
+        "serve",
+        "experiments/quickstart.toml",
+        "--set",
+        &set,
+        "--unix",
+    ]);
+    command.arg(socket).current_dir(repository());
+    command
+        .env_remove("FLASHLOOM_NBDKIT")
+        .env_remove("FLASHLOOM_NBDKIT_PLUGIN");
+    command
+}
+
 #[test]
-fn a_drive_with_a_policy_of_this_program_is_not_served() {
-    // A folder that is not there ends whatever comes so far.
-    let drive = "experiments/quickstart.toml";
-    let serve = |gc: &str| run(&["serve", drive, "--set", gc, "--unix", "no/such/socket"]);
-    let (own, built_in) = (serve("ftl.gc=rested"), serve("ftl.gc=greedy"));
+fn a_drive_with_a_policy_of_this_program_needs_a_plugin_that_has_it() {
+    let (_folder, program) = alone();
+    let end = |gc: &str| serve(&program, gc).output().expect("the program runs");
+    let (own, built_in) = (end("rested"), end("greedy"));
     let said = String::from_utf8_lossy(&own.stderr);
     assert_eq!(own.status.code(), Some(2));
-    assert!(
-        said.contains("the policies that are built in") && said.contains("`rested`"),
-        "{said}"
-    );
+    for words in [
+        "the built-in one",
+        "`flashloom_plugin::nbdkit!(registry);`",
+        "`rested`",
+    ] {
+        assert!(said.contains(words), "{said}");
+    }
+    // It gets further: no plugin is there, or no nbdkit.
     let said = String::from_utf8_lossy(&built_in.stderr);
+    assert_eq!(built_in.status.code(), Some(2));
     assert!(
-        said.contains("no folder") && !said.contains("built in"),
+        said.contains("nbdkit") && !said.contains("registry"),
         "{said}"
     );
+}
+
+/// nbdkit is a script here, which says of any plugin what a plugin says of itself.
+#[test]
+fn a_plugin_of_other_sources_is_refused_with_what_to_do() {
+    use std::os::unix::fs::PermissionsExt;
+    let (folder, program) = alone();
+    let nbdkit = folder.path().join("nbdkit");
+    let end = |told: &str| {
+        std::fs::write(&nbdkit, format!("#!/bin/sh\nprintf '{told}'\n")).expect("there is room");
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&nbdkit, mode).expect("it is ours");
+        let mut command = serve(&program, "rested");
+        command
+            .env("FLASHLOOM_NBDKIT", &nbdkit)
+            .env("FLASHLOOM_NBDKIT_PLUGIN", &nbdkit);
+        let output = command.output().expect("the program runs");
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).expect("errors are text")
+    };
+    for (told, words) in [
+        ("version=1\\n", "does not say what it is built of"),
+        (
+            "flashloom_version=0.0.1\\nflashloom_revision=old\\n",
+            "Flashloom 0.0.1 of revision old",
+        ),
+    ] {
+        let said = end(told);
+        let words = [words, "build both anew", &nbdkit.display().to_string()];
+        assert!(words.iter().all(|words| said.contains(words)), "{said}");
+    }
+    let sources = format!(
+        "flashloom_version={}\\nflashloom_revision={}\\n",
+        env!("CARGO_PKG_VERSION"),
+        flashloom::REVISION
+    );
+    assert!(
+        end(&sources).contains("which is built in"),
+        "it has no policy at all"
+    );
+    let builtin = flashloom::experiment::registry::Registry::builtin();
+    let slots = builtin.slots().map(|(slot, specs)| {
+        let names: Vec<&str> = specs.into_iter().map(|spec| spec.name).collect();
+        format!("flashloom_policies.{}={}\\n", slot.key, names.join(","))
+    });
+    let same = sources + &slots.concat();
+    let said = end(&same);
+    let is_of_policy = said.contains("`rested`") && !said.contains("build both anew");
+    assert!(is_of_policy, "{said}");
+    let own = end(&format!("{same}flashloom_own_revision=mine\\n"));
+    assert!(own.contains("with policies of revision mine"), "{own}");
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! `flashloom serve`: a drive as a block device, over NBD.
 //!
-//! nbdkit speaks the protocol in a process of its own, with the plugin `flashloom-nbdkit`, which holds the drive. This
-//! program checks the experiment, ages the drive, starts nbdkit, passes on the signal that ends it, and shows the
-//! result that the plugin has left.
+//! nbdkit speaks the protocol in a process of its own, with a plugin, which holds the drive: `flashloom-nbdkit`, or one
+//! with policies of a user's own. This program checks the experiment and the plugin, ages the drive, starts nbdkit,
+//! passes on the signal that ends it, and shows the result that the plugin has left.
 
 mod find;
 mod place;
+mod plugin;
 
 use std::fs;
 use std::io::{self, BufRead, BufReader};
@@ -17,7 +18,6 @@ use std::thread;
 use std::time::Duration;
 
 use flashloom::experiment::config::{Catalog, Config, EndOfLife, Experiment, Precondition, Rest};
-use flashloom::experiment::registry::Registry;
 use flashloom::experiment::result::{RunResult, parse};
 use flashloom::experiment::run::{SERVED_HOST, aged_to_serve, check_kept, check_served};
 use flashloom::report::text::{summary, whole};
@@ -46,7 +46,6 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
     let sets = arguments.set.iter().map(String::as_str).chain(SERVED_HOST);
     let sets: Vec<String> = sets.map(str::to_owned).collect();
     let experiment = Experiment::load_run(catalog, &arguments.experiment, &sets)?;
-    check_policies(arguments, &sets)?;
     check_served(&experiment)?;
     let to_stdout = arguments.json.as_deref() == Some("-");
     let sockets: Vec<&Path> =
@@ -59,6 +58,9 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
     arguments.tcp.map_or(Ok(()), |address| place::check_port("--tcp", address))?;
     arguments.web.map_or(Ok(()), |address| place::check_page(address, arguments.tcp))?;
     let (nbdkit, plugin) = (find::nbdkit()?, find::plugin()?);
+    let found = nbdkit.as_deref().zip(plugin.as_deref());
+    plugin::check(catalog, found, |shared| Experiment::load_run(shared, &arguments.experiment, &sets))?;
+    let (nbdkit, plugin) = (nbdkit.ok_or_else(find::no_nbdkit)?, plugin.ok_or_else(find::no_plugin)?);
     let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
     // The plugin writes it; that this is not possible is to be said now.
     drop(OutputFile::optional(arguments.log.as_deref())?);
@@ -133,19 +135,6 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
         Some(reason) => Err(failed(reason)),
         None => lived(&experiment, &result),
     }
-}
-
-/// Refuses an experiment with a policy that this program has and the plugin has not, which would say so when the drive
-/// is aged.
-///
-/// # Errors
-/// The policy, as a program without it would refuse it.
-fn check_policies(arguments: &ServeArguments, sets: &[String]) -> Result<(), Stop> {
-    let builtin = Registry::builtin().catalog().map_err(|refusal| failed(refusal.to_string()))?;
-    Experiment::load_run(&builtin, &arguments.experiment, sets).map(drop).map_err(|problems| {
-        say("note: drives are served with the policies that are built in: the plugin of nbdkit has no others");
-        problems.into()
-    })
 }
 
 /// Refuses options that do not go together.

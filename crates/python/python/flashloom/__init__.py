@@ -27,6 +27,7 @@ from .errors import (
     CheckError,
     ClosedError,
     ConfigError,
+    DriveError,
     EngineError,
     Error,
     ExpectationError,
@@ -40,6 +41,7 @@ from .errors import (
 )
 from .experiment import Experiment, Page, Section
 from .histogram import Histogram
+from .live import LiveDrive
 from .measured import Fit, FitError, Validation, fit, validate
 from .policy import PolicyError
 from .result import Comparison, Record, Result, Run
@@ -58,6 +60,7 @@ __all__ = [
     "Completion",
     "ConfigError",
     "DataSet",
+    "DriveError",
     "Engine",
     "EngineError",
     "Error",
@@ -68,6 +71,7 @@ __all__ = [
     "Histogram",
     "InputError",
     "InterruptedRun",
+    "LiveDrive",
     "MissingLibraryError",
     "Objective",
     "Page",

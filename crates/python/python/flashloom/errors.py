@@ -11,6 +11,7 @@ __all__ = [
     "CheckError",
     "ClosedError",
     "ConfigError",
+    "DriveError",
     "EngineError",
     "Error",
     "ExpectationError",
@@ -112,11 +113,27 @@ class ExpectationError(Error):
 
 
 class EngineError(Error):
-    """A call that the engine cannot follow: a time that has passed, a request beyond the drive, two threads at once."""
+    """A call that an engine or a live drive cannot follow: a time that has passed, a request beyond the drive, two
+    threads at once in an engine."""
+
+
+class DriveError(Error):
+    """A command that a live drive has failed. `status` says why, in the words of a `Completion`."""
+
+    status: str
+    """`end_of_life`: the life of the drive ended while it was inside; `read_only`: it had ended before; `unreadable`:
+    the flash array could not read a page."""
+
+    def __init__(self, status: str) -> None:
+        super().__init__(status)
+        self.status = status
+
+    def __str__(self) -> str:
+        return f"the drive has failed the command: {self.status}"
 
 
 class ClosedError(Error):
-    """A stream or an engine that is closed, or a stream that was not read to its end."""
+    """A stream, an engine or a live drive that is closed, or a stream that was not read to its end."""
 
 
 class InterruptedRun(Error):

@@ -13,26 +13,37 @@ const PLUGIN: &str = "FLASHLOOM_NBDKIT_PLUGIN";
 /// File of the plugin.
 const PLUGIN_FILE: &str = "libflashloom_nbdkit.so";
 
-/// What a variable names; an empty one names nothing.
-fn of_variable(name: &str) -> Option<PathBuf> {
-    env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
-}
-
-/// nbdkit: what the variable names, or a program of that name on the path, or where Debian has it for root.
+/// The file that a variable names; an empty one names nothing.
 ///
 /// # Errors
-/// There is none.
-pub fn nbdkit() -> Result<PathBuf, Problem> {
-    if let Some(path) = of_variable(NBDKIT) {
-        return if path.is_file() { Ok(path) } else { Err(not_there(NBDKIT, &path, "nbdkit")) };
+/// It is no file.
+fn named(variable: &str, what: &str) -> Result<Option<PathBuf>, Problem> {
+    let path = env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    match path {
+        Some(path) if !path.is_file() => {
+            let found = format!("{}, which is no file", path.display());
+            Err(Problem::file(variable, found, format!("the path of {what}")))
+        }
+        path => Ok(path),
     }
+}
+
+/// nbdkit: what the variable names, or a program of that name on the path, or where Debian has it for root. None if
+/// there is none.
+///
+/// # Errors
+/// The variable names no file.
+pub fn nbdkit() -> Result<Option<PathBuf>, Problem> {
     let folders = env::var_os("PATH").unwrap_or_default();
-    let folders = env::split_paths(&folders).chain(["/usr/sbin", "/usr/bin"].map(PathBuf::from));
-    let found = folders.map(|folder| folder.join("nbdkit")).find(|path| path.is_file());
-    found.ok_or_else(|| {
-        let found = format!("no program of this name on the path, and no {NBDKIT}, which may name one");
-        Problem::file("nbdkit", found, "the server of network block devices, such as Debian's package nbdkit")
-    })
+    let mut folders = env::split_paths(&folders).chain(["/usr/sbin", "/usr/bin"].map(PathBuf::from));
+    let mut of_system = || folders.find_map(|folder| Some(folder.join("nbdkit")).filter(|path| path.is_file()));
+    Ok(named(NBDKIT, "nbdkit")?.or_else(&mut of_system))
+}
+
+/// That there is no nbdkit.
+pub fn no_nbdkit() -> Problem {
+    let found = format!("no program of this name on the path, and no {NBDKIT}, which may name one");
+    Problem::file("nbdkit", found, "the server of network block devices, such as Debian's package nbdkit")
 }
 
 /// Whether this nbdkit ends when a client goes while several of its requests are inside: a fault that came with a
@@ -48,23 +59,25 @@ fn has_fault(told: &str) -> bool {
     matches!((numbers.next(), numbers.next()), (Some(Ok(1)), Some(Ok(32 | 33))))
 }
 
-/// The plugin: what the variable names, or beside this program, or in lib/flashloom.
+/// The plugin: what the variable names, or beside this program, or in lib/flashloom. None if there is none.
 ///
 /// # Errors
-/// There is none.
-pub fn plugin() -> Result<PathBuf, Problem> {
-    if let Some(path) = of_variable(PLUGIN) {
-        return if path.is_file() { Ok(path) } else { Err(not_there(PLUGIN, &path, "the plugin")) };
-    }
-    let program = env::current_exe().and_then(std::fs::canonicalize).unwrap_or_default();
-    let places = places(&program);
-    let found = places.iter().find(|path| path.is_file()).cloned();
-    found.ok_or_else(|| {
-        let [beside, library] = places.map(|path| path.display().to_string());
-        let found = format!("neither {beside} nor {library}, and no {PLUGIN}, which may name one");
-        let expected = "the plugin of this program: `cargo build --release -p flashloom-nbdkit` makes it";
-        Problem::file(PLUGIN_FILE, found, expected)
-    })
+/// The variable names no file.
+pub fn plugin() -> Result<Option<PathBuf>, Problem> {
+    let of_program = || places(&program()).into_iter().find(|path| path.is_file());
+    Ok(named(PLUGIN, "the plugin")?.or_else(of_program))
+}
+
+/// That there is no plugin.
+pub fn no_plugin() -> Problem {
+    let [beside, library] = places(&program()).map(|path| path.display().to_string());
+    let found = format!("neither {beside} nor {library}, and no {PLUGIN}, which may name one");
+    let expected = "the plugin of this program: `cargo build --release -p flashloom-nbdkit` makes it";
+    Problem::file(PLUGIN_FILE, found, expected)
+}
+
+fn program() -> PathBuf {
+    env::current_exe().and_then(std::fs::canonicalize).unwrap_or_default()
 }
 
 /// Where a program looks for its plugin: in its folder, and in lib/flashloom beside that.
@@ -72,10 +85,6 @@ fn places(program: &Path) -> [PathBuf; 2] {
     let folder = program.parent().unwrap_or(Path::new("."));
     let library = folder.parent().unwrap_or(folder).join("lib/flashloom");
     [folder.join(PLUGIN_FILE), library.join(PLUGIN_FILE)]
-}
-
-fn not_there(variable: &str, path: &Path, what: &str) -> Problem {
-    Problem::file(variable, format!("{}, which is no file", path.display()), format!("the path of {what}"))
 }
 
 #[cfg(test)]
