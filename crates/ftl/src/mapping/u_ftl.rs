@@ -33,8 +33,8 @@
 //!   and `ftl.gc` say.
 //! - What is read, divided or united for a request may exceed the memory until its end, by another path at most.
 //!
-//! O(levels log children) a translation and a moved page. Memory beyond the store's: a bit a host page and 30 bytes a
-//! leaf, of which there are at most as many as host pages in half a leaf.
+//! O(levels log children) a translation and a moved page. Memory beyond the store's: a bit a host page, and 40 bytes a
+//! leaf, of which there are at most as many as halves of leaves hold all host pages.
 
 mod layout;
 mod tree;

@@ -42,8 +42,8 @@ struct Model {
 
 flashloom_units::state! {
     Model {
-        fixed page_bytes, entries, planes, capacity, levels, names, free, looked_at, cached, changed, written, time, noted, due,
-            due_a_share, stripe, next, reads, writes, divisions, unions;
+        fixed page_bytes, entries, planes, capacity, levels, names, free, looked_at, cached, changed, written, time,
+            noted, due, due_a_share, stripe, next, reads, writes, divisions, unions;
     }
 }
 
