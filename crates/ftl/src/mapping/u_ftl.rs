@@ -31,7 +31,7 @@
 //!   divided inner node, its first leaf is read, and written with it.
 //! - There is no other write buffer for updates than the cache, and data is placed and collected as `ftl.allocation`
 //!   and `ftl.gc` say.
-//! - What is read, divided or united for a request may exceed the memory until its end, by another path at most.
+//! - What is read, divided or united for a request may exceed the memory until its end.
 //!
 //! O(levels log children) a translation and a moved page. Memory beyond the store's: a bit a host page, and 40 bytes a
 //! leaf, of which there are at most as many as halves of leaves hold all host pages.
@@ -354,14 +354,11 @@ impl ExtentMap {
         None
     }
 
-    /// Reads the page of a leaf.
-    fn read(&mut self, store: &PageStore, nand: &mut Nand, leaf: Node, after: OpId) -> OpId {
-        let ppn = store.array_ppn(self.lpn(leaf));
-        if ppn.is_none() {
-            return after;
-        }
+    /// Reads the page of a leaf, if it was ever written.
+    fn read(&mut self, store: &PageStore, nand: &mut Nand, leaf: Node, after: OpId) -> Option<OpId> {
+        let ppn = Some(store.array_ppn(self.lpn(leaf))).filter(|ppn| ppn.is_some())?;
         self.report.reads += 1;
-        nand.read(Read { after, ..Read::new(ppn, nand.geometry().full_mask(), Origin::Map) })
+        Some(nand.read(Read { after, ..Read::new(ppn, nand.geometry().full_mask(), Origin::Map) }))
     }
 
     /// Brings a node, and all nodes above it, into the cache, as those used last. Returns the operation that the node
@@ -376,10 +373,11 @@ impl ExtentMap {
             let awaited = if is_cached { self.loads.awaited(Frame(page.0), nand) } else { None };
             if let Some(operation) = awaited {
                 after = operation;
-            } else if page != read {
-                after = self.read(store, nand, page, after);
-                self.loads.begin(Frame(page.0), after, nand);
-                read = page;
+            } else if page != read
+                && let Some(operation) = self.read(store, nand, page, after)
+            {
+                self.loads.begin(Frame(page.0), operation, nand);
+                (after, read) = (operation, page);
             }
             if !is_cached {
                 self.insert(node);
@@ -426,7 +424,8 @@ impl ExtentMap {
         self.loads.follow(nand);
         let loaded = self.loads.awaited(Frame(leaf.0), nand);
         let is_read = reserved.is_some() && loaded.is_none();
-        let mut after = if is_read { self.read(store, nand, leaf, OpId::DONE) } else { loaded.unwrap_or(OpId::DONE) };
+        let read = if is_read { self.read(store, nand, leaf, OpId::DONE) } else { loaded };
+        let mut after = read.unwrap_or(OpId::DONE);
         while let Some((block, index)) = reserved {
             let base = if is_read { store.array_ppn(self.lpn(leaf)) } else { Ppn::NONE };
             let program =
