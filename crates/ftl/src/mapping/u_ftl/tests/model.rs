@@ -185,9 +185,9 @@ impl Model {
         }
         for part in first..=at {
             let range = self.range(level, part);
-            let leaves = self.levels[0].iter().filter(|(start, _)| range.contains(start));
-            let changed =
-                leaves.filter(|(_, leaf)| self.changed.contains(leaf) && self.cached.contains(leaf)).next().copied();
+            let is_changed = |leaf: &u32| self.changed.contains(leaf) && self.cached.contains(leaf);
+            let is_below = |(start, leaf): &&Start| range.contains(start) && is_changed(leaf);
+            let changed = self.levels[0].iter().find(is_below).copied();
             let start = changed.map_or(range.start, |(start, _)| start);
             if changed.is_none() {
                 self.load(start, 0);
