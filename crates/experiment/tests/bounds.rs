@@ -114,7 +114,7 @@ fn no_mapping_erases_less_than_the_pages_written_beyond_the_erased_ones_need() {
     let log_blocks = ["bast", "fast", "last", "sast", "kast", "mcsplit", "superblock-ftl"];
     let log_blocks = log_blocks.map(|name| format!("ftl.{name}.log_blocks=5"));
     let mappings =
-        "ftl.mapping=page,dftl,sftl,leaftl,lazyftl,bast,fast,last,sast,kast,mcsplit,superblock-ftl,janus-ftl";
+        "ftl.mapping=page,dftl,sftl,leaftl,lazyftl,u-ftl,bast,fast,last,sast,kast,mcsplit,superblock-ftl,janus-ftl";
     for (precondition, timing) in [("none", "timed"), ("fill", "timed"), ("steady", "timed"), ("steady", "counting")] {
         // With one of so few log blocks left to sequences, random writes reach no steady state in time.
         // Nor with a defusion of Janus-FTL now and then.

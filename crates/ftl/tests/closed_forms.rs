@@ -116,6 +116,10 @@ fn the_memory_of_tables_is_what_their_entries_take() {
     assert_eq!(memory("leaftl", &learned), Some(4 * 3 + 8_192), "the buffer takes its share of the cache");
     // Half of it for 256 entries of eight bytes, and three map pages of 128 entries.
     assert_eq!(memory("lazyftl", &[("cache", Value::Size(4_096))]), Some(4 * 3 + 8 * 256 + 3 * (8 + 4 * 128)));
+    // No directory. At most 384 / 11 leaves of 21 extents, four nodes of 16 children, and a root of as many: the tree.
+    assert_eq!(memory("u-ftl", &[("cache", Value::Size(4_096))]), Some(4_096));
+    let tree = 34 * (8 + 21 * 12) + 4 * (8 + 16 * 8) + (8 + 16 * 8);
+    assert_eq!(memory("u-ftl", &[("cache", Value::Size(1 << 20))]), Some(tree));
     // Addresses of 24 data blocks, of eight log blocks, and of what each of their pages holds.
     let blocks = 4 * (24 + 8 + 8 * 16);
     for mapping in ["bast", "fast", "sast", "kast", "mcsplit"] {

@@ -20,6 +20,7 @@
 //! | `dftl` | pages whose entries fit its cache | no read or write of the map |
 //! | `sftl` | the whole drive in order, where only runs of it fit the cache | no read or write of the map |
 //! | `leaftl` | the same | the same, and no read in vain |
+//! | `u-ftl` | the same | the same: an extent a block |
 //! | `lazyftl` | whole pages in any order, read soon after | no lookup; a conversion writes a map page a page at most |
 
 use crate::support::{Ftl, Merges, chip, with_mapping};
@@ -497,6 +498,33 @@ fn leaftl_holds_the_map_of_a_drive_in_order_and_predicts_it_exactly_where_dftl_r
         (["map_misses", "map_reads", "map_writes"].map(|name| ftl.count(name)), in_vain)
     });
     assert_eq!(leaftl, ([0; 3], 0), "{dftl:?}");
+    let translation_pages = u64::from(pages.div_ceil(128));
+    assert!(dftl.0[1] >= 4 * translation_pages && dftl.0[2] >= 4 * translation_pages, "{dftl:?}");
+}
+
+/// On a drive in order an extent is a block, and the tree of all of them fits where a map of pages does not.
+#[test]
+fn u_ftl_holds_the_map_of_a_drive_in_order_as_an_extent_a_block() {
+    const CACHE: u64 = 4_096;
+    let shape = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
+    let space = Space::new(
+        NandParams { blocks: 128, pages: 16, page_bytes: 512, ..shape },
+        &CapacityParams { over_provisioning: 0.5 },
+    );
+    let pages = space.logical_pages as u32;
+    assert!(4 * pages > 2 * CACHE as u32, "a map of pages is far larger than the cache");
+    let [extents, dftl] = ["u-ftl", "dftl"].map(|mapping| {
+        let setup = setup(mapping, Preemption::Page, &[("cache", Value::Size(CACHE))]);
+        let mut ftl = Ftl::filled(&space, &setup, true);
+        (0..4).for_each(|_| write(&mut ftl, 0..pages));
+        (0..pages).for_each(|lpn| ftl.read(lpn));
+        ftl.check();
+        let extents = if mapping == "u-ftl" { ftl.count("extents") - 2 * ftl.count("leaves") } else { 0 };
+        (["map_misses", "map_reads", "map_writes"].map(|name| ftl.count(name)), extents)
+    });
+    assert_eq!(extents.0, [0; 3], "{dftl:?}");
+    // A leaf ends the extents of both planes, and a block that was only begun may be followed by another.
+    assert!(extents.1 <= u64::from(pages.div_ceil(16)), "{extents:?}");
     let translation_pages = u64::from(pages.div_ceil(128));
     assert!(dftl.0[1] >= 4 * translation_pages && dftl.0[2] >= 4 * translation_pages, "{dftl:?}");
 }

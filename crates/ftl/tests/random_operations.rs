@@ -231,6 +231,11 @@ fn lazyftl_holds_what_was_written() {
 }
 
 #[test]
+fn u_ftl_holds_what_was_written() {
+    run_page_level("u-ftl");
+}
+
+#[test]
 fn bast_holds_what_was_written() {
     run_log_block("bast");
 }

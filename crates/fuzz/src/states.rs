@@ -50,6 +50,8 @@ ftl.mapping_unit=8KiB ftl.mapping=dftl ftl.dftl.cache=512B ftl.superblock=die
 ftl.mapping=sftl ftl.sftl.cache=5KiB
 ftl.mapping=leaftl ftl.leaftl.cache=12KiB ftl.leaftl.buffer=20 ftl.leaftl.compaction=300
 ftl.mapping=lazyftl ftl.lazyftl.cache=8KiB ftl.lazyftl.table=0.2 ftl.lazyftl.age=20
+ftl.mapping=u-ftl ftl.u-ftl.cache=2200B device.page_size=1KiB device.blocks=120
+ftl.mapping=u-ftl ftl.u-ftl.cache=9KiB ftl.preemption=none ftl.gc_pace=share
 ftl.mapping=bast ftl.bast.log_blocks=6 ftl.preemption=none
 ftl.mapping=bast ftl.bast.log_blocks=6 ftl.placement=first-touch
 ftl.mapping=fast ftl.fast.log_blocks=6

@@ -47,6 +47,7 @@ dftl.cache = \"1KiB\"
 sftl.cache = \"8KiB\"
 leaftl.cache = \"16KiB\"
 lazyftl.cache = \"16KiB\"
+u-ftl.cache = \"16KiB\"
 bast.log_blocks = 4
 fast.log_blocks = 4
 last.log_blocks = 4

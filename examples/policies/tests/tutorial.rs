@@ -259,7 +259,7 @@ fn a_collection_policy_is_refused_where_no_mapping_asks_for_one() {
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).expect("errors are text");
     assert!(
-        error.contains("page, dftl, sftl, leaftl, lazyftl, ctp or slc-region"),
+        error.contains("page, dftl, sftl, leaftl, lazyftl, u-ftl, ctp or slc-region"),
         "{error}"
     );
 }

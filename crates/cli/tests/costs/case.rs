@@ -7,7 +7,7 @@ use flashloom::units::{PolicySpec, SlotSpec};
 
 /// Settings that a slot's or a policy's run has beside the choice itself, as `--set` takes them, separated by blanks.
 /// `{requests}` stands for the length of the run, `{folder}` for that of the recording and the fio jobs.
-const BESIDE: [(&str, &str); 10] = [
+const BESIDE: [(&str, &str); 11] = [
     // A placement places only where each chip has a mapping of its own.
     ("ftl.placement", "ftl.mapping=bast"),
     // The default would cache the whole map of so small a drive.
@@ -15,6 +15,7 @@ const BESIDE: [(&str, &str); 10] = [
     ("ftl.mapping=sftl", "ftl.sftl.cache=32KiB"),
     ("ftl.mapping=leaftl", "ftl.leaftl.cache=32KiB"),
     ("ftl.mapping=lazyftl", "ftl.lazyftl.cache=32KiB"),
+    ("ftl.mapping=u-ftl", "ftl.u-ftl.cache=32KiB"),
     ("ftl.mapping=janus-ftl", "ftl.janus-ftl.map=32KiB"),
     // The recording holds the reference's requests.
     ("workload.kind=trace", "workload.path={folder}/requests.csv workload.replay=closed workload.requests={requests}"),

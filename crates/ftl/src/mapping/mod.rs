@@ -23,6 +23,7 @@ mod sast;
 mod sftl;
 mod superblock_ftl;
 pub mod translation;
+mod u_ftl;
 
 pub use crate::setup::{Context, Site};
 pub use crate::slots::MAPPING as SLOT;
@@ -38,6 +39,7 @@ pub fn builtin() -> Slot<dyn Mapping> {
             sftl::policy(),
             leaftl::policy(),
             lazyftl::policy(),
+            u_ftl::policy(),
             log_block::policy::<bast::Bast>(&bast::SPEC),
             log_block::policy::<fast::Fast>(&fast::SPEC),
             log_block::policy::<last::Last>(&last::SPEC),
@@ -68,6 +70,7 @@ mod tests {
             "sftl",
             "leaftl",
             "lazyftl",
+            "u-ftl",
             "bast",
             "fast",
             "last",

@@ -400,7 +400,10 @@ mod tests {
     fn a_way_out_names_the_mappings_that_would_do() {
         let config = config("");
         let page_mappings = way_out(&config, PAGE_MAPPING, "ftl.allocation");
-        assert_eq!(page_mappings, "set ftl.mapping to page, dftl, sftl, leaftl or lazyftl, or change ftl.allocation");
+        assert_eq!(
+            page_mappings,
+            "set ftl.mapping to page, dftl, sftl, leaftl, lazyftl or u-ftl, or change ftl.allocation"
+        );
         let single = way_out(&config, SINGLE_CHIP, "ftl.placement");
         assert!(single.starts_with("set ftl.mapping to bast, fast,"), "{single}");
     }

@@ -26,6 +26,19 @@ impl EntryBits {
         was
     }
 
+    /// The entry of a set bit at or after `from`, of which the first has number 0.
+    pub(in crate::mapping) fn nth(&self, from: u32, mut number: u32) -> Option<u32> {
+        let mut at = (from / u64::BITS) as usize;
+        let mut word = self.words.get(at)? & u64::MAX << (from % u64::BITS);
+        while word.count_ones() <= number {
+            number -= word.count_ones();
+            at += 1;
+            word = *self.words.get(at)?;
+        }
+        (0..number).for_each(|_| word &= word - 1);
+        Some(at as u32 * u64::BITS + word.trailing_zeros())
+    }
+
     /// The words of some entries, which begin and end with one.
     pub(in crate::mapping) fn of(&mut self, entries: Range<u32>) -> &mut [u64] {
         let word = |entry: u32| (entry / u64::BITS) as usize;

@@ -1,0 +1,286 @@
+use flashloom_nand::{HostPage, NandParams};
+use flashloom_units::{Component, ParamSet, Prng};
+use flashloom_verify::Verifier;
+
+use super::*;
+use crate::mapping::builtin;
+use crate::mapping::cached::PageLevel;
+use crate::{CapacityParams, FtlSetup, PageWrite};
+
+mod model;
+
+/// A tree of pages of 512 bytes: 21 extents a leaf, 11 at least, and 32 leaves below a root of two levels.
+fn tree(entries: u32, planes: u32) -> (Tree, Vec<Ppn>) {
+    (Tree::new(Layout::new(512, entries, planes)), vec![Ppn::NONE; entries as usize])
+}
+
+fn put(tree: &mut Tree, map: &mut [Ppn], places: impl IntoIterator<Item = (u32, Ppn)>) {
+    for (lpn, page) in places {
+        map[lpn as usize] = page;
+        tree.changed(tree.find(Lpn(lpn)), Lpn(lpn), map);
+    }
+}
+
+fn row(lpns: std::ops::Range<u32>, first: u32) -> impl Iterator<Item = (u32, Ppn)> {
+    lpns.zip((first..).map(Ppn))
+}
+
+#[test]
+fn a_page_is_divided_into_halves_of_what_is_left() {
+    let layout = Layout::new(4_096, 100_000, 1);
+    assert_eq!([0, 1, 2, 3].map(|level| layout.capacity(level)), [170, 128, 64, 32], "2,048 / 12, then 1,024 / 8");
+    assert_eq!([1, 2, 3].map(|level| layout.root_capacity(level)), [256, 128, 64], "as much as the level below");
+    // 100,000 / 85 leaves, these / 64, and so many children fit in a root above them.
+    assert_eq!((layout.leaves(), layout.inner(), layout.levels()), (1_176, 18 + 1, 3));
+    assert_eq!(layout.path_bytes(), 4_096 + 3 * 8);
+}
+
+#[test]
+fn small_pages_are_refused_where_leaves_hold_no_row_of_planes_or_levels_no_three_children() {
+    let refusal = |page_bytes, entries, planes| Layout::new(page_bytes, entries, planes).suits();
+    assert_eq!((refusal(512, 1_000, 10).is_ok(), refusal(512, 1_000, 11).is_ok()), (true, false));
+    // 11,000 entries are 1,000 leaves, 125 nodes above, 31, 15: the root above has room for 4.
+    let found = refusal(512, 11_000, 1).unwrap_err();
+    assert!(format!("{found:?}").contains("1000 leaves"), "{found:?}");
+}
+
+#[test]
+fn a_page_in_the_middle_of_an_extent_makes_it_three_and_one_that_goes_on_unites_them_again() {
+    let (mut tree, mut map) = tree(300, 1);
+    let leaf = Node(0);
+    put(&mut tree, &mut map, row(20..40, 100));
+    assert_eq!(tree.count(leaf), 1);
+    put(&mut tree, &mut map, [(30, Ppn(500))]);
+    assert_eq!(tree.count(leaf), 3);
+    put(&mut tree, &mut map, [(31, Ppn(501))]);
+    assert_eq!(tree.count(leaf), 3, "it goes on with the page before");
+    put(&mut tree, &mut map, [(31, Ppn(111)), (30, Ppn(110))]);
+    assert_eq!(tree.count(leaf), 1, "both are where they were");
+    put(&mut tree, &mut map, [(30, Ppn::NONE)]);
+    assert_eq!(tree.count(leaf), 2, "a page that is removed leaves a hole");
+    put(&mut tree, &mut map, [(19, Ppn(99)), (40, Ppn(0))]);
+    assert_eq!(tree.count(leaf), 3, "one more before the first extent, and one that goes on with nothing");
+    assert_eq!(tree.check(&map), Ok(()));
+}
+
+#[test]
+fn extents_are_those_of_the_planes_that_consecutive_pages_are_written_to() {
+    let (mut tree, mut map) = tree(300, 4);
+    put(&mut tree, &mut map, (0..100).map(|lpn| (lpn, Ppn(10_000 * (lpn % 4) + lpn / 4))));
+    assert_eq!(tree.count(Node(0)), 4);
+    assert_eq!(tree.check(&map), Ok(()));
+}
+
+/// Pages that are all extents of one.
+fn single(lpns: impl IntoIterator<Item = u32>) -> impl Iterator<Item = (u32, Ppn)> {
+    lpns.into_iter().map(|lpn| (lpn, Ppn(1_000 + 2 * lpn)))
+}
+
+#[test]
+fn a_leaf_of_22_extents_is_divided_where_the_twelfth_begins() {
+    let (mut tree, mut map) = tree(300, 1);
+    put(&mut tree, &mut map, single((0..21).map(|at| 10 * at)));
+    assert!(!tree.is_uneven_leaf(Node(0)) && tree.count(Node(0)) == 21);
+    put(&mut tree, &mut map, single([5]));
+    assert_eq!(tree.uneven(Node(0)), Some((Node(0), 0)));
+    let right = tree.divide(Node(0), 0, &map);
+    // The extents are 0, 5, 10, 20 ... 90, 100 ...
+    assert_eq!((tree.range(Node(0)), tree.range(right)), (0..100, 100..300));
+    assert_eq!((tree.count(Node(0)), tree.count(right)), (11, 11));
+    assert_eq!((tree.find(Lpn(99)), tree.find(Lpn(100))), (Node(0), right));
+    tree.copy_with(Node(0));
+    assert_eq!((tree.uneven(right), tree.check(&map)), (None, Ok(())));
+    put(&mut tree, &mut map, [(100, Ppn::NONE)]);
+    assert_eq!(tree.uneven(right), Some((right, 0)), "ten are less than half");
+    assert_eq!((tree.neighbours(right), tree.neighbours(Node(0))), (Some((Node(0), right)), Some((Node(0), right))));
+    tree.unite(Node(0), right, &map);
+    assert_eq!((tree.count(Node(0)), tree.range(Node(0)), tree.check(&map)), (21, 0..300, Ok(())));
+}
+
+/// Over two planes: a stream of even pages goes on over the border, and is two extents until the leaves are united.
+#[test]
+fn an_extent_ends_with_its_leaf() {
+    let (mut tree, mut map) = tree(300, 2);
+    put(&mut tree, &mut map, (0..60).map(|lpn| (2 * lpn, Ppn(5_000 + lpn))));
+    assert_eq!(tree.count(Node(0)), 1);
+    put(&mut tree, &mut map, (0..21).map(|lpn| (2 * lpn + 1, Ppn(100 + 2 * lpn))));
+    assert_eq!(tree.count(Node(0)), 22);
+    let right = tree.divide(Node(0), 0, &map);
+    assert_eq!((tree.count(Node(0)), tree.count(right)), (11, 11 + 1));
+    tree.copy_with(right);
+    assert_eq!(tree.check(&map), Ok(()));
+    tree.unite(Node(0), right, &map);
+    assert_eq!((tree.count(Node(0)), tree.check(&map)), (22, Ok(())));
+}
+
+#[test]
+fn many_changes_at_once_divide_a_leaf_into_as_few_as_have_room() {
+    let (mut tree, mut map) = tree(300, 1);
+    put(&mut tree, &mut map, single(0..100));
+    let mut leaves = vec![Node(0)];
+    while let Some(&last) = leaves.last().filter(|&&last| tree.is_over(last, 0)) {
+        leaves.push(tree.divide(last, 0, &map));
+    }
+    let counts: Vec<u32> = leaves.iter().map(|&leaf| tree.count(leaf)).collect();
+    assert_eq!(counts, [20; 5]);
+    tree.copy_with(Node(0));
+    assert_eq!(tree.check(&map), Ok(()));
+}
+
+#[test]
+fn a_root_with_more_children_than_fit_becomes_a_level_of_two_nodes() {
+    let (mut tree, mut map) = tree(1_000, 1);
+    put(&mut tree, &mut map, single(0..1_000));
+    let mut last = Node(0);
+    while tree.children(tree.root()).len() < 33 {
+        last = tree.divide(last, 0, &map);
+    }
+    let root = tree.root();
+    assert_eq!(tree.uneven(Node(0)), Some((root, 1)));
+    let left = tree.grow();
+    assert_eq!((tree.children(root), tree.levels()), (&[left][..], 3));
+    // 33 children where 16 have room: three nodes, because the levels of a page are halves.
+    let middle = tree.divide(left, 1, &map);
+    let right = tree.divide(middle, 1, &map);
+    assert_eq!([left, middle, right].map(|node| tree.count(node)), [11; 3]);
+    assert_eq!(tree.path(last).collect::<Vec<_>>(), [last, right]);
+    [right, middle, left].into_iter().for_each(|node| tree.copy_with(tree.first_leaf(node)));
+    tree.unite(left, middle, &map);
+    tree.unite(left, right, &map);
+    assert_eq!(tree.uneven(Node(0)).map(|(node, _)| node), Some(left), "33 children");
+    assert_eq!(tree.shrink(), left);
+    assert_eq!((tree.children(root).len(), tree.levels()), (33, 2));
+}
+
+type Lab = (Nand, Verifier, PageLevel<ExtentMap>);
+
+/// Two planes, pages of 512 bytes, 1,365 logical pages, and room for two paths.
+fn lab() -> Lab {
+    let shape = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
+    let params = NandParams { blocks: 64, pages: 16, page_bytes: 512, ..shape };
+    let space = Space::new(params, &CapacityParams { over_provisioning: 0.5 });
+    let mut nand = Nand::new(&space.nand);
+    let verifier = Verifier::new(&mut nand, space.logical_pages);
+    let paths = 2 * Layout::of(&space).path_bytes();
+    let mapping = builtin().choose("u-ftl", &[("cache", Value::Size(paths))]).expect("a parameter of u-ftl");
+    let ftl = FtlSetup { mapping, ..FtlSetup::with_defaults() };
+    let state = PageLevel::new(ftl.mapping.values(), &Context { space: &space, ftl: &ftl, nand: &nand });
+    (nand, verifier, state.expect("it can be built"))
+}
+
+fn write((nand, verifier, state): &mut Lab, lpns: impl IntoIterator<Item = u32>) -> MapReport {
+    for lpn in lpns {
+        let page = HostPage { lpn: Lpn(lpn), mask: 1, write: verifier.oracle.writes() };
+        verifier.oracle.written_through(page);
+        state.write(nand, &[PageWrite::new(page, Nand::NO_TAG)]);
+        verifier.follow(nand);
+    }
+    assert_eq!((state.check(), nand.check(), verifier.check()), (Ok(()), Ok(()), Ok(())));
+    state.map.report
+}
+
+fn read((nand, verifier, state): &mut Lab, lpns: impl IntoIterator<Item = u32>) -> MapReport {
+    for lpn in lpns {
+        verifier.oracle.read_flash(Lpn(lpn), 1, None);
+        state.read(nand, Lpn(lpn), 1, Nand::NO_TAG);
+        verifier.follow(nand);
+    }
+    assert_eq!(state.check(), Ok(()));
+    state.map.report
+}
+
+/// Reads and writes of the map since a report.
+fn since(before: MapReport, after: MapReport) -> (u64, u64) {
+    (after.reads - before.reads, after.writes - before.writes)
+}
+
+#[test]
+fn on_two_levels_a_miss_is_a_read_and_a_changed_leaf_a_program() {
+    let mut lab = lab();
+    // 136 single pages: at least seven leaves, of which about half are in memory.
+    write(&mut lab, (0..136).map(|at| at * 7 % 136 * 10));
+    assert_eq!(lab.2.map.tree.levels(), 2);
+    // All leaves are written then, and not changed any more.
+    let before = read(&mut lab, (0..136).map(|at| 10 * at));
+    let reads = read(&mut lab, [0]);
+    assert_eq!(since(before, reads), (1, 0), "the leaf is read, the root is in memory");
+    assert_eq!(since(reads, read(&mut lab, [0])), (0, 0));
+    let changed = write(&mut lab, [0, 10, 20]);
+    assert_eq!(since(reads, changed), (0, 0), "in memory");
+    let evicted = read(&mut lab, (50..136).map(|at| 10 * at));
+    assert_eq!(since(changed, evicted).1, 1, "one program for three changes");
+}
+
+#[test]
+fn on_three_levels_a_miss_reads_the_page_of_the_node_above_and_that_of_the_leaf_unless_they_are_one() {
+    let mut lab = lab();
+    let pages = 1_365;
+    write(&mut lab, (0..pages).map(|at| at * 512 % pages));
+    assert_eq!(lab.2.map.tree.levels(), 3);
+    read(&mut lab, 0..pages);
+    let root = lab.2.map.tree.root();
+    let node = lab.2.map.tree.children(root)[0];
+    let leaves: Vec<Node> = lab.2.map.tree.children(node).to_vec();
+    let with = lab.2.map.tree.page_of(node);
+    let lpn = |lab: &Lab, leaf: Node| lab.2.map.tree.range(leaf).start;
+    // The path of a leaf whose page is not the newest below its node, then one with the node in its page.
+    let other = *leaves.iter().find(|&&leaf| leaf != with).expect("a node has several leaves");
+    for (leaf, expected) in [(other, 2), (with, 1)] {
+        let before = read(&mut lab, [pages - 1]);
+        assert!(!lab.2.map.recency.contains(node) && !lab.2.map.recency.contains(leaf));
+        let first = lpn(&lab, leaf);
+        assert_eq!(since(before, read(&mut lab, [first])), (expected, 0));
+        // Other nodes push both out.
+        read(&mut lab, pages / 2..pages);
+    }
+    // A change of the other leaf takes one program, which has the node: its page is the newest one then.
+    let before = read(&mut lab, [0]);
+    let first = lpn(&lab, other);
+    write(&mut lab, [first]);
+    let after = read(&mut lab, pages / 2..pages);
+    assert_eq!((since(before, after).1, lab.2.map.tree.page_of(node)), (1, other));
+    let before = read(&mut lab, [pages - 1]);
+    assert_eq!(since(before, read(&mut lab, [first])), (1, 0), "node and leaf in one read");
+}
+
+#[test]
+fn a_moved_page_of_the_tree_takes_the_nodes_above_along() {
+    let mut lab = lab();
+    let pages = 1_365;
+    write(&mut lab, (0..pages).map(|at| at * 512 % pages));
+    read(&mut lab, 0..pages);
+    let (mut nand, _, mut state) = lab;
+    let tree = &state.map.tree;
+    let node = tree.children(tree.root())[0];
+    let leaf = *tree.children(node).iter().find(|&&leaf| leaf != tree.page_of(node)).expect("several leaves");
+    let lpn = state.map.lpn(leaf);
+    let block = state.store.geometry().block_of(state.store.ppn(lpn));
+    let before = state.map.report.reads;
+    state.map.begins(&mut nand, &state.store, block);
+    let read = state.map.report.reads - before;
+    let nodes = state.map.tree.children(state.map.tree.root()).len() as u64;
+    assert!((1..=nodes).contains(&read), "{read} pages with newest copies, of {nodes} nodes");
+    state.map.moved(PlaneId(0), lpn, state.store.map());
+    assert_eq!(state.map.tree.page_of(node), leaf);
+}
+
+#[test]
+fn a_moved_page_changes_its_leaf_in_memory_or_its_leaf_is_read_when_it_is_due() {
+    let mut lab = lab();
+    write(&mut lab, (0..136).map(|at| at * 7 % 136 * 10));
+    let before = read(&mut lab, (0..136).map(|at| 10 * at));
+    let (mut nand, _, mut state) = lab;
+    let plane = PlaneId(1);
+    let (cached, uncached) = (Lpn(135 * 10), Lpn(0));
+    [cached, uncached, Lpn(10)].into_iter().for_each(|lpn| state.map.moved(plane, lpn, state.store.map()));
+    assert!(state.map.is_changed[state.map.tree.find(cached).at()]);
+    state.map.write_back_due(&mut state.store, &mut nand);
+    assert_eq!(since(before, state.map.report), (0, 0), "nothing is read before the victim is erased");
+    state.map.ended(plane);
+    for _ in 0..2 {
+        state.map.write_back_due(&mut state.store, &mut nand);
+        assert_eq!(state.map.report.reads - before.reads, 1, "both are in one leaf");
+        assert!(state.map.recency.contains(state.map.tree.find(uncached)));
+    }
+    assert_eq!(state.check(), Ok(()));
+}
