@@ -37,6 +37,8 @@ class Server:
             if self.process.poll() is not None:
                 raise SystemExit(f"{self.process.args} has ended with {self.process.returncode}")
             time.sleep(0.05)
+        # The memory for data has been written to before anything is measured.
+        self.fio("--rw=write", "--bs=1m", f"--io_size={3 * SIZE}")
         return self
 
     def __exit__(self, *_):
@@ -58,20 +60,25 @@ class Server:
             lines.flush()
             return json.loads(lines.readline())["status"]
 
-    def fio(self, kind, depth, seconds):
-        """Requests a second and their median in nanoseconds, of random requests of 4 KiB over the first GiB."""
-        command = f"""fio --name=m --ioengine=nbd --uri=nbd+unix:///?socket={self.socket} --rw={kind} --bs=4k
-            --iodepth={depth} --size={SIZE} --time_based --runtime={seconds} --norandommap --randrepeat=0
-            --output-format=json --output={self.folder.name}/fio.json"""
-        subprocess.run(["taskset", "-c", CLIENT, *command.split()], stdout=subprocess.DEVNULL, check=True)
-        output = json.loads(Path(self.folder.name, "fio.json").read_text())
-        job = output["jobs"][0]["write" if kind == "randwrite" else "read"]
+    def fio(self, *options):
+        """What fio reports of its one job, over the first GiB."""
+        output = Path(self.folder.name, "fio.json")
+        command = f"""taskset -c {CLIENT} fio --name=m --ioengine=nbd --uri=nbd+unix:///?socket={self.socket}
+            --size={SIZE} --output-format=json --output={output}"""
+        subprocess.run([*command.split(), *options], stdout=subprocess.DEVNULL, check=True)
+        return json.loads(output.read_text())["jobs"][0]
+
+    def random(self, kind, depth, seconds):
+        """Requests a second and their median in nanoseconds, of random requests of 4 KiB."""
+        options = f"--rw={kind} --bs=4k --iodepth={depth} --time_based --runtime={seconds} --norandommap --randrepeat=0"
+        job = self.fio(*options.split())["write" if kind == "randwrite" else "read"]
         return job["iops"], job["clat_ns"]["percentile"]["50.000000"]
 
 
 def served(program, *options):
-    """The command of a served drive."""
+    """The command of a served drive: 2 GiB in pages of 4 KiB, in steady state, all of whose data fits into memory."""
     command = [program, "serve", "experiments/quickstart.toml", "--unix", "{folder}/socket", "--no-hints"]
+    command += ["--set", "device.page_size=4KiB", "--set", "device.blocks=64"]
     return [*command, "--json", "{folder}/result.json", "--control", "{folder}/control", *options]
 
 
@@ -84,9 +91,9 @@ def fast(program, seconds, *options):
         shares, rates = [], []
         for _ in range(PAIRS):
             with Server(MEMORY) as server:
-                reference, _ = server.fio(kind, 16, seconds / 2)
+                reference, _ = server.random(kind, 16, seconds / 2)
             with Server(served(program, *options)) as server:
-                rate, _ = server.fio(kind, 16, seconds / 2)
+                rate, _ = server.random(kind, 16, seconds / 2)
             shares.append(rate / reference)
             rates.append((rate, reference))
         name = " ".join(["fast", *options])
@@ -104,9 +111,9 @@ def real(program, seconds):
         beyond = []
         for _ in range(PAIRS):
             with Server(MEMORY) as server:
-                _, round_trip = server.fio(kind, 1, seconds / 2)
+                _, round_trip = server.random(kind, 1, seconds / 2)
             with Server(served(program, "--pace", "real")) as server:
-                _, seen = server.fio(kind, 1, seconds / 2)
+                _, seen = server.random(kind, 1, seconds / 2)
                 model = server.end()["host"]["latency_ns"][direction]["p50"]
             beyond.append((seen - model - round_trip, seen, model, round_trip))
         print(f"real, {kind}, depth 1: {statistics.median(row[0] for row in beyond) / 1e3:.1f} us beyond both, at p50")
@@ -118,9 +125,9 @@ def real(program, seconds):
 def drift(program, seconds):
     """How far the model's clock is from the wall's after ten turns of reads and writes."""
     with Server(served(program, "--pace", "real")) as server:
-        server.fio("randrw", 4, 2)
+        server.random("randrw", 4, 2)
         wall, model = time.monotonic_ns(), server.status()["model_ns"]
-        server.fio("randrw", 4, 10 * seconds)
+        server.random("randrw", 4, 10 * seconds)
         wall, model = time.monotonic_ns() - wall, server.status()["model_ns"] - model
         status = server.status()
     print(f"drift over {wall / 1e9:.0f} s: the model's clock is {(model - wall) / 1e3:+.0f} us from the wall's; "
