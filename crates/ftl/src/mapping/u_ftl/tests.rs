@@ -152,6 +152,16 @@ fn a_root_with_more_children_than_fit_becomes_a_level_of_two_nodes() {
     assert_eq!((tree.children(root).len(), tree.levels()), (33, 2));
 }
 
+#[test]
+fn a_root_of_one_inner_node_takes_its_children() {
+    let (mut tree, map) = tree(1_000, 1);
+    let node = tree.grow();
+    tree.copy_with(Node(0));
+    assert_eq!(tree.uneven(Node(0)), Some((tree.root(), 2)));
+    assert_eq!((tree.shrink(), tree.levels()), (node, 2));
+    assert_eq!((tree.uneven(Node(0)), tree.check(&map)), (None, Ok(())));
+}
+
 type Lab = (Nand, Verifier, PageLevel<ExtentMap>);
 
 /// Two planes, pages of 512 bytes, 1,365 logical pages, and room for two paths.
