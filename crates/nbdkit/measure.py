@@ -37,8 +37,8 @@ class Server:
             if self.process.poll() is not None:
                 raise SystemExit(f"{self.process.args} has ended with {self.process.returncode}")
             time.sleep(0.05)
-        # The memory for data has been written to before anything is measured.
-        self.fio("--rw=write", "--bs=1m", f"--io_size={3 * SIZE}")
+        # Memory for data has been written to before anything is measured; at pace real this is not waited for long.
+        self.fio("--rw=write", "--bs=1m", f"--io_size={3 * SIZE}", "--runtime=5")
         return self
 
     def __exit__(self, *_):
