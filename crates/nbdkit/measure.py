@@ -139,12 +139,12 @@ MEASURES = {measure.__name__: measure for measure in (fast, gather, real, drift)
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("measures", nargs="*", choices=[[], *MEASURES], help="all, unless some are named")
+    parser.add_argument("--only", action="append", choices=MEASURES, help="one of them, or several; otherwise all")
     parser.add_argument("--program", default="target/release/flashloom", help="the plugin lies beside it")
     parser.add_argument("--seconds", type=float, default=60, help="of each turn (60)")
     arguments = parser.parse_args()
     print(f"load of the machine before: {os.getloadavg()[0]:.2f}", flush=True)
-    for name in arguments.measures or MEASURES:
+    for name in arguments.only or MEASURES:
         MEASURES[name](arguments.program, arguments.seconds)
 
 

@@ -33,6 +33,21 @@ const N: u32 = 8;
 
 const PREEMPTIONS: [Preemption; 2] = [Preemption::None, Preemption::Page];
 
+/// A drive of two planes on two channels, with pages of 512 bytes, half of which the host has.
+fn two_channels(blocks: u32, pages: u32) -> Space {
+    let nand = NandParams {
+        channels: 2,
+        ways: 1,
+        dies: 1,
+        planes: 1,
+        blocks,
+        pages,
+        page_bytes: 512,
+        ..NandParams::defaults()
+    };
+    Space::new(nand, &CapacityParams { over_provisioning: 0.5 })
+}
+
 fn setup(mapping: &str, preemption: Preemption, set: &[(&str, Value)]) -> FtlSetup {
     let mut setup = with_mapping(mapping, set);
     setup.params.preemption = preemption;
@@ -454,11 +469,7 @@ fn dftl_neither_reads_nor_writes_the_map_while_its_cache_holds_the_pages_in_use(
 fn sftl_holds_the_map_of_a_drive_in_order_where_dftl_reads_and_writes_it() {
     // Translation pages of 128 entries: condensed to two runs they take 32 bytes, plain 520.
     const CACHE: u64 = 1_024;
-    let shape = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
-    let space = Space::new(
-        NandParams { blocks: 128, pages: 16, page_bytes: 512, ..shape },
-        &CapacityParams { over_provisioning: 0.5 },
-    );
+    let space = two_channels(128, 16);
     let pages = space.logical_pages as u32;
     assert!(8 * pages > 16 * CACHE as u32, "the map is far larger than the cache");
     let [sftl, dftl] = ["sftl", "dftl"].map(|mapping| {
@@ -479,11 +490,7 @@ fn leaftl_holds_the_map_of_a_drive_in_order_and_predicts_it_exactly_where_dftl_r
     // 22 translation pages of 128 entries take 40 bytes each as segments of a block; of single entries one takes 1,288.
     // 128 entries wait, and what lies under newer segments is dropped when they are learned.
     const CACHE: u64 = 4_800;
-    let shape = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
-    let space = Space::new(
-        NandParams { blocks: 64, pages: 32, page_bytes: 512, ..shape },
-        &CapacityParams { over_provisioning: 0.5 },
-    );
+    let space = two_channels(64, 32);
     let pages = space.logical_pages as u32;
     assert!(4 * pages > 2 * CACHE as u32, "a map of pages is far larger than the cache");
     let [leaftl, dftl] = ["leaftl", "dftl"].map(|mapping| {
@@ -506,11 +513,7 @@ fn leaftl_holds_the_map_of_a_drive_in_order_and_predicts_it_exactly_where_dftl_r
 #[test]
 fn u_ftl_holds_the_map_of_a_drive_in_order_as_an_extent_a_block() {
     const CACHE: u64 = 4_096;
-    let shape = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
-    let space = Space::new(
-        NandParams { blocks: 128, pages: 16, page_bytes: 512, ..shape },
-        &CapacityParams { over_provisioning: 0.5 },
-    );
+    let space = two_channels(128, 16);
     let pages = space.logical_pages as u32;
     assert!(4 * pages > 2 * CACHE as u32, "a map of pages is far larger than the cache");
     let [extents, dftl] = ["u-ftl", "dftl"].map(|mapping| {
@@ -533,11 +536,7 @@ fn u_ftl_holds_the_map_of_a_drive_in_order_as_an_extent_a_block() {
 #[test]
 fn lazyftl_reads_the_map_for_conversions_alone_where_dftl_reads_it_for_every_write() {
     const CACHE: u64 = 4_096;
-    let shape = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
-    let space = Space::new(
-        NandParams { blocks: 128, pages: 16, page_bytes: 512, ..shape },
-        &CapacityParams { over_provisioning: 0.5 },
-    );
+    let space = two_channels(128, 16);
     let pages = space.logical_pages as u32;
     let [lazyftl, dftl] = ["lazyftl", "dftl"].map(|mapping| {
         let set = [("cache", Value::Size(CACHE))];
