@@ -71,7 +71,7 @@ fn holds(what: &str, result: &RunResult) {
 #[test]
 #[ignore = "needs a folder of recordings: make acceptance TRACES=DIR"]
 fn every_page_level_mapping_with_every_allocation() {
-    let vary = "[vary]\n\"ftl.mapping\" = [\"page\", \"dftl\", \"leaftl\"]\n\
+    let vary = "[vary]\n\"ftl.mapping\" = [\"page\", \"dftl\", \"sftl\", \"leaftl\", \"lazyftl\", \"u-ftl\"]\n\
                 \"ftl.allocation\" = [\"interleave\", \"static\", \"slap\"]\n";
     for recording in [OLTP, PROXY, YCSB, WINDOWS, IOZONE] {
         accept(recording, &format!("{OF_FTLS}{vary}"));

@@ -6,7 +6,7 @@
 
 use crate::support::{Ftl, Merges, chip, pick, with_mapping};
 use flashloom_ftl::{FtlSetup, Preemption};
-use flashloom_units::{Prng, Value};
+use flashloom_units::{Ns, Prng, Value};
 
 const LOGICAL_BLOCKS: u32 = 12;
 const PAGES: u32 = 4;
@@ -45,8 +45,8 @@ fn changed(steps: &[Step], prng: &mut Prng) -> Vec<Step> {
     steps
 }
 
-/// Runs the steps; returns the counters of merges. Checks all counters, and thereby the bound on waits.
-fn blocked(setup: &FtlSetup, steps: &[Step]) -> Merges {
+/// An FTL after the steps. Checks all counters, and thereby the bound on waits.
+fn after(setup: &FtlSetup, steps: &[Step]) -> Ftl {
     let mut ftl = Ftl::filled(&chip(LOGICAL_BLOCKS, 8, PAGES), setup, false);
     for step in steps {
         match *step {
@@ -57,27 +57,37 @@ fn blocked(setup: &FtlSetup, steps: &[Step]) -> Merges {
         }
     }
     ftl.check();
-    let merges = ftl.merges();
+    ftl
+}
+
+/// Runs the steps; returns the counters of merges.
+fn blocked(setup: &FtlSetup, steps: &[Step]) -> Merges {
+    let merges = after(setup, steps).merges();
     let (blocking, wait) = (merges.blocking_ns.max(), merges.longest_wait_ns);
     assert!(blocking <= merges.blocking_bound_ns, "a merge of {blocking} ns, against {}", merges.blocking_bound_ns);
     assert!(wait <= merges.wait_bound_ns, "a wait of {wait} ns, against {}", merges.wait_bound_ns);
     merges
 }
 
-/// The longest merge and wait that the search found.
-fn worst(setup: &FtlSetup, seed: u64, rounds: u32) -> Merges {
+/// The most harm that the search found in so many rounds.
+fn most_harm<R>(seed: u64, rounds: u32, run: impl Fn(&[Step]) -> R, harm: impl Fn(&R) -> Ns) -> R {
     let mut prng = Prng::new(seed).branch("adversary");
     let mut steps: Vec<Step> = (0..LENGTH).map(|_| random_step(&mut prng)).collect();
-    let mut found = blocked(setup, &steps);
+    let mut found = run(&steps);
     for _ in 0..rounds {
         let next = changed(&steps, &mut prng);
-        let report = blocked(setup, &next);
-        let harm = |report: &Merges| report.blocking_ns.max() + report.longest_wait_ns;
+        let report = run(&next);
         if harm(&report) >= harm(&found) {
             (steps, found) = (next, report);
         }
     }
     found
+}
+
+/// The longest merge and wait that the search found.
+fn worst(setup: &FtlSetup, seed: u64, rounds: u32) -> Merges {
+    let harm = |merges: &Merges| merges.blocking_ns.max() + merges.longest_wait_ns;
+    most_harm(seed, rounds, |steps| blocked(setup, steps), harm)
 }
 
 fn setup(mapping: &str, preemption: Preemption, set: &[(&str, Value)]) -> FtlSetup {
@@ -159,5 +169,32 @@ fn no_scheme_passes_its_bounds_whatever_is_written() {
                 merges.blocking_bound_ns, merges.wait_bound_ns
             );
         }
+    }
+}
+
+/// Mappings that are no log-block mappings, and state a bound of their own on the wait of a page.
+#[test]
+fn no_other_mapping_passes_the_wait_bound_that_it_states_whatever_is_written() {
+    let count = |name, count| (name, Value::Count(count));
+    let superblocks = [1, 2, 3, 4].map(|blocks| {
+        let set = [count("blocks", blocks), count("update_blocks", 3), count("log_blocks", 7), count("tables", 1)];
+        ("superblock-ftl", set.to_vec())
+    });
+    let table = 4 * u64::from(PAGES + 1);
+    let areas = [(1, 0.0), (1, 1.0), (2, 0.5), (3, 1.0), (12, 0.0), (12, 1_000.0)].map(|(tables, patience)| {
+        let set = [("map", Value::Size(tables * table)), ("patience", Value::Ratio(patience)), count("streams", 2)];
+        ("janus-ftl", set.to_vec())
+    });
+    for (mapping, set) in superblocks.into_iter().chain(areas) {
+        let setup = with_mapping(mapping, &set);
+        let wait = |steps: &[Step]| {
+            let ftl = after(&setup, steps);
+            let (wait, bound) = (ftl.count("longest_wait_ns"), ftl.count("wait_bound_ns"));
+            assert!(wait <= bound, "{mapping} {set:?}: a wait of {wait} ns, against {bound}");
+            (wait, bound)
+        };
+        let (wait, bound) = most_harm(7, 400, wait, |&(wait, _)| wait);
+        println!("{mapping} {set:?}: {wait} of {bound} ns");
+        assert!(wait > 0, "{mapping} {set:?}: nothing had to wait");
     }
 }

@@ -184,8 +184,16 @@ impl Model {
         self.newest.iter().flatten().filter(|place| place.0 == id).count()
     }
 
-    fn valid_of(&self, at: usize) -> usize {
-        self.newest[at * self.n()..(at + 1) * self.n()].iter().flatten().count()
+    /// One past the last valid page of a logical block, within it.
+    fn end(&self, at: usize) -> usize {
+        let mut pages = (0..self.n()).rev();
+        pages.find(|&offset| self.newest[at * self.n() + offset].is_some()).map_or(0, |last| last + 1)
+    }
+
+    /// Pages that its defusion would program.
+    fn price(&self, at: usize) -> usize {
+        let begun = self.logical[at].stream.map_or(0, |(stream, _)| self.written(stream));
+        (begun..self.end(at)).len()
     }
 
     fn free(&self, chip: u32) -> usize {
@@ -254,11 +262,11 @@ impl Model {
                 self.counts.copies += 1;
                 let at = lpn as usize / self.n();
                 let now = self.tick();
-                let (valid, patience) = (self.valid_of(at) as f64, self.params.patience);
+                let (price, patience) = (self.price(at) as f64, self.params.patience);
                 let logical = &mut self.logical[at];
                 if logical.due_since.is_none() {
                     logical.copied += 1;
-                    logical.due_since = (f64::from(logical.copied) >= patience * valid).then_some(now);
+                    logical.due_since = (f64::from(logical.copied) >= patience * price).then_some(now);
                 }
             }
             self.erase(victim.id);
@@ -267,9 +275,7 @@ impl Model {
 
     fn defuse(&mut self, at: usize) {
         self.counts.defusions += 1;
-        let (n, chip) = (self.n(), self.chip(at));
-        let pages = at * n..(at + 1) * n;
-        let end = pages.clone().rev().find(|&lpn| self.newest[lpn].is_some()).map_or(0, |last| last % n + 1);
+        let (first, chip, end) = (at * self.n(), self.chip(at), self.end(at));
         let stream = self.logical[at].stream.take();
         self.logical[at] = Logical { written: self.logical[at].written, ..Logical::default() };
         let home = match stream {
@@ -279,7 +285,7 @@ impl Model {
         };
         self.block(home).role = Role::Home;
         self.logical[at].home = Some(home);
-        for lpn in pages.start + self.written(home)..pages.start + end {
+        for lpn in first + self.written(home)..first + end {
             if self.newest[lpn].is_some() {
                 self.program(home, lpn as u32);
                 self.counts.copies += 1;

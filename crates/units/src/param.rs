@@ -439,16 +439,20 @@ macro_rules! choice {
     };
 }
 
-/// The valid name that was probably meant: one that differs by a typing error, or else the shortest that begins with
-/// what was written or that what was written begins with.
+/// The valid name that was probably meant: one that differs by hyphens alone, or else by a typing error, or else the
+/// shortest that begins with what was written or that what was written begins with.
 pub fn nearest<'a>(written: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |name: &str| name.trim().to_lowercase().replace(['_', ' '], "-");
     let written = plain(written);
+    let joined = written.replace('-', "");
     let length = |name: &str| name.chars().count();
     let written_length = length(&written);
     let (mut slip, mut beginning): (Option<(usize, &str)>, Option<&str>) = (None, None);
     for name in valid {
         let known = plain(name);
+        if known.replace('-', "") == joined {
+            return Some(name);
+        }
         let (known_length, most) = (length(&known), 1 + name.len() / 4);
         // A distance is at least that of the lengths, and takes their product to find: a name may be as long as a file.
         if written_length.abs_diff(known_length) <= most {
@@ -517,6 +521,7 @@ mod tests {
         assert_eq!(nearest("schedular", ["scheduler", "queue_depth"]), Some("scheduler"));
         assert_eq!(nearest("queue-depth", ["scheduler", "queue_depth"]), Some("queue_depth"));
         assert_eq!(nearest("banana", ["scheduler", "queue_depth"]), None);
+        assert_eq!(nearest("uftl", ["dftl", "u-ftl"]), Some("u-ftl"));
         assert_eq!(nearest("nvme-tlc", ["mlc-16g", "nvme-tlc-512g", "nvme-qlc-1t"]), Some("nvme-tlc-512g"));
         assert_eq!(nearest("par", ["cfq", "pardispatcher"]), Some("pardispatcher"));
         for odd in ["±", "", " ", "*", "é"] {

@@ -13,7 +13,8 @@
 //!             area from now on. Nothing is copied
 //! defusion    the valid pages of a logical block are copied to a new home, in order, and its table is free
 //! when        if no table is free, the logical block of the page area that was written least recently; and one of
-//!             which collections have copied, since its last write, `patience` times the pages that its defusion copies
+//!             which collections have copied, since its last write, `patience` times the pages that its defusion would
+//!             program
 //! collect     below three free blocks: the block of the page area with the fewest valid pages is emptied to the open
 //!             block for survivors, again and again, until there is one free block more
 //! ```
@@ -23,13 +24,15 @@
 //!
 //! - A page in the page area costs its copies by collections, and one in the block area none, but its logical block
 //!   must be copied there whole. Whether that pays depends on when it will be written next. So it stays until it has
-//!   cost as much as its defusion. By its own copies, that is at most twice what would have been best, had its next
-//!   write been known. These are the measured costs that the share of the page area follows. `patience` 0 is the end of
-//!   the spectrum towards block mapping; with a table for each logical block, a high one is a page map.
+//!   cost as many pages as its defusion. By its own pages, that is at most twice what would have been best, had the
+//!   next write been known; the rest of a block that few pages fill alone is not counted. These are the measured costs
+//!   that the share of the page area follows. `patience` 0 is the end of the spectrum towards block mapping; with a
+//!   table for each logical block, a high one is a page map.
 //! - Memory bounds the page area: `map` bytes, divided among the chips, hold tables of an address a page and a counter.
 //! - A page that was never written, or trimmed, before the last of a logical block is a filler in its home.
 //! - At most `streams` new homes a chip are being written; one more fuses the logical block of the oldest. A defusion
 //!   completes a new home that its logical block has. Of equal victims, the one that has been equal longest.
+//! - A discard unmaps its pages, and gives no block by itself.
 //!
 //! Bound: a page of the host causes three collections, two defusions and one erase at most. With T tables a chip and n
 //! pages a block, a collection copies `T n + n - 1` pages and erases `T + 1` blocks at most, and a defusion programs n
@@ -60,7 +63,7 @@ params! {
         map_bytes: u64 => "map", Kind::Size { min: 8, max: 1 << 36 }, Value::Size(512 * KIB),
             "More lets more logical blocks be page-mapped, and saves defusions.";
         /// Copies of a logical block's pages by collections, since its last write, that cause its defusion: a multiple
-        /// of the pages that this copies.
+        /// of the pages that this programs.
         patience: f64 => "patience", Kind::Ratio { min: 0.0, max: 1_000.0 }, Value::Ratio(1.0),
             "A higher one keeps cold data in the page area, where collections copy it; a lower one copies whole blocks \
              that are soon written again.";

@@ -5,9 +5,9 @@
 //! ```text
 //! superblock  N neighbouring logical blocks, on one chip, in up to N + K physical blocks: N D-blocks, and U-blocks, of
 //!             which the chip has M for all
-//! write       to the next page of the superblock's open block. When that is full: first erase a block of the
-//!             superblock without valid pages (switch merge). Open a D-block while the superblock has fewer than N
-//!             blocks; then a U-block, if it has fewer than K and one of the M is free; else collect first
+//! write       to the next page of the superblock's open block. When that is full, open a D-block while the superblock
+//!             has fewer than N blocks. Else erase a block of it without valid pages, if there is one (switch merge);
+//!             without one, open a U-block, if it has fewer than K and one of the M is free; else collect first
 //! collect     the superblock itself, if its valid pages fit one block less than it has; else that with a U-block and
 //!             the smallest share of valid pages among those programmed. Again and again the block with the fewest
 //!             valid pages: copy these to the superblock's block for survivors, and erase it, until there is one block
@@ -29,7 +29,8 @@
 //! - A page table is in memory with the tables above it. Tables whose page is being programmed are in the controller's
 //!   memory until that has ended, beside those: a collection, which programs all its copies at once, reads few. A table
 //!   whose newest copy is in the spare area of a trimmed page is there after the erase of that page, until the next
-//!   write. Neither is part of `memory_bytes`.
+//!   write. Neither is part of `memory_bytes`; of a superblock that is collected all tables may be in flight.
+//! - A discard unmaps its pages, and gives no block by itself.
 //! - The open block of the host is a victim as others are, and its unwritten pages are then lost. Of equal blocks, and
 //!   superblocks, the one that came first is taken.
 //!

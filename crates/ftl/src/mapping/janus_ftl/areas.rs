@@ -5,9 +5,9 @@
 //! area: open for the host, open for survivors, or closed. Physical blocks are superblocks of one block.
 
 use flashloom_nand::{Lbn, Lpn, Nand, Urgency};
-use flashloom_units::{Lists, Violation, prefetch, violation};
+use flashloom_units::{Lists, Violation, violation};
 
-use crate::mapping::log_block::{Spn, SuperblockId, Superblocks};
+use crate::mapping::log_block::{PageMap, Spn, SuperblockId, Superblocks};
 use crate::{FtlSetup, Space};
 
 /// How many logical blocks there are, and their division among chips.
@@ -69,8 +69,7 @@ enum Use {
 pub(super) struct Areas {
     pub(super) shape: Shape,
     pub(super) pool: Superblocks,
-    map: Vec<Spn>,
-    reverse: Vec<Lpn>,
+    pages: PageMap,
     /// The home of each logical block of the block area that has pages, and the stream of each that has one.
     home: Vec<SuperblockId>,
     stream: Vec<SuperblockId>,
@@ -94,8 +93,7 @@ pub(super) struct Areas {
 
 flashloom_units::state! {
     Areas {
-        nested pool;
-        ids map [pool.total() * pool.pages()], reverse [map.len()];
+        nested pool, pages;
         ids home [pool.total()], stream [pool.total()];
         nested streaming, streams, paged, tables, valid, copied, due;
         ids open [pool.total()], survivors [pool.total()];
@@ -110,8 +108,7 @@ impl Areas {
         let (blocks, chips) = (shape.blocks as usize, shape.chips as usize);
         Self {
             shape: *shape,
-            map: vec![Spn::NONE; space.logical_pages as usize],
-            reverse: vec![Lpn::NONE; (pool.total() * pool.pages()) as usize],
+            pages: PageMap::new(space.logical_pages, &pool),
             home: vec![SuperblockId::NONE; blocks],
             stream: vec![SuperblockId::NONE; blocks],
             streaming: Lists::new(shape.blocks, shape.chips),
@@ -133,35 +130,29 @@ impl Areas {
     }
 
     pub(super) fn prefetch(&self, lpn: Lpn) {
-        prefetch(&self.map, lpn.at());
+        self.pages.prefetch(lpn);
     }
 
     /// The newest copy of a page, or `NONE`.
     pub(super) fn newest(&self, lpn: Lpn) -> Spn {
-        self.map[lpn.at()]
+        self.pages.newest(lpn)
     }
 
     /// The logical page that is valid in a page, or `NONE`.
     pub(super) fn logical(&self, page: Spn) -> Lpn {
-        self.reverse[page.at()]
+        self.pages.logical(page)
     }
 
     /// Maps a page to a copy that was just programmed.
     pub(super) fn bind(&mut self, lpn: Lpn, page: Spn) {
         self.unbind(lpn);
-        self.map[lpn.at()] = page;
-        self.reverse[page.at()] = lpn;
-        self.pool.validated(self.pool.superblock_of(page));
+        self.pages.bind(lpn, page, &mut self.pool);
         self.valid[self.shape.block_of(lpn).at()] += 1;
     }
 
     /// Unmaps a page, if it is mapped.
     pub(super) fn unbind(&mut self, lpn: Lpn) {
-        let page = std::mem::replace(&mut self.map[lpn.at()], Spn::NONE);
-        if page.is_some() {
-            self.reverse[page.at()] = Lpn::NONE;
-            let holds = self.pool.superblock_of(page);
-            self.pool.invalidated(holds);
+        if let Some(holds) = self.pages.unbind(lpn, &mut self.pool) {
             self.valid[self.shape.block_of(lpn).at()] -= 1;
             if self.closed.contains(holds) {
                 self.closed.remove(holds);
@@ -234,13 +225,20 @@ impl Areas {
         }
     }
 
+    /// Pages that the defusion of a logical block would program, with fillers.
+    fn price(&self, block: Lbn) -> u32 {
+        let stream = self.stream(block);
+        let written = if stream.is_some() { self.pool.written(stream) } else { 0 };
+        self.end(block).saturating_sub(written)
+    }
+
     /// Counts a copy of a page of the page area by a collection, until the defusion of its logical block is due.
     pub(super) fn note_copy(&mut self, block: Lbn) {
         if self.due.contains(block) {
             return;
         }
         self.copied[block.at()] += 1;
-        if f64::from(self.copied[block.at()]) >= self.shape.patience * f64::from(self.valid[block.at()]) {
+        if f64::from(self.copied[block.at()]) >= self.shape.patience * f64::from(self.price(block)) {
             self.due.push_back(self.chip(block), block);
         }
     }
@@ -348,8 +346,7 @@ impl Areas {
 
     /// One past the offset of the last valid page of a logical block.
     pub(super) fn end(&self, block: Lbn) -> u32 {
-        let first = self.shape.lpn(block, 0).at();
-        let pages = &self.map[first..self.map.len().min(first + self.shape.pages as usize)];
+        let pages = self.pages.newest_from(self.shape.lpn(block, 0), self.shape.pages);
         pages.iter().rposition(|page| page.is_some()).map_or(0, |last| last as u32 + 1)
     }
 
@@ -447,40 +444,23 @@ impl Areas {
         self.pool.check_loaded(nand)?;
         let uses = self.uses()?;
         self.check_lists()?;
-        for (page, &lpn) in (0..).map(Spn).zip(&self.reverse).filter(|(_, lpn)| lpn.is_some()) {
-            let holds = self.pool.superblock_of(page);
+        self.pages.check_loaded(&self.pool, |holds, index, lpn| {
             let (block, offset) = self.shape.place_of(lpn);
-            let index = page.0 - self.pool.page(holds, 0).0;
-            let is_right = match uses[holds.at()] {
+            match uses[holds.at()] {
                 Some(Use::Home(of) | Use::Stream(of)) => of == block && index == offset,
                 Some(Use::Page) => self.is_paged(block) && self.pool.group_of(holds) == self.shape.chip_of(block),
                 None => false,
-            };
-            if !is_right || index >= self.pool.written(holds) || self.map[lpn.at()] != page {
-                return Err(violation!("janus-ftl: page {} is no copy of logical page {}", page.0, lpn.0));
             }
-        }
-        Ok(())
+        })
     }
 
     /// Checks that map and reverse map agree, and that all counters agree with a recount.
     pub(super) fn check(&self) -> Result<(), Violation> {
-        let mut valid = vec![0; self.pool.total() as usize];
-        let mut of_blocks = vec![0; self.shape.blocks as usize];
-        for (lpn, &page) in (0..).map(Lpn).zip(&self.map).filter(|(_, page)| page.is_some()) {
-            if self.reverse[page.at()] != lpn {
-                return Err(violation!("janus-ftl: logical page {} is not in page {}", lpn.0, page.0));
-            }
-            valid[self.pool.superblock_of(page).at()] += 1;
-            of_blocks[self.shape.block_of(lpn).at()] += 1;
+        let mut valid = vec![0; self.shape.blocks as usize];
+        self.pages.check(&self.pool, |lpn| valid[self.shape.block_of(lpn).at()] += 1)?;
+        if valid != self.valid {
+            return Err(Violation::new("janus-ftl: a logical block has not the valid pages that it counts"));
         }
-        let is_counted = |block: u32| self.pool.valid(SuperblockId(block)) == valid[block as usize];
-        match (0..self.pool.total()).find(|&block| !is_counted(block)) {
-            Some(block) => Err(violation!("janus-ftl: block {block} has {} valid pages", valid[block as usize])),
-            None if of_blocks != self.valid => {
-                Err(Violation::new("janus-ftl: a logical block has not the valid pages that it counts"))
-            }
-            None => Ok(()),
-        }
+        Ok(())
     }
 }

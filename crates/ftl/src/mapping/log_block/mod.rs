@@ -6,6 +6,7 @@
 //! - [`streams`]: runs of consecutive pages written together, for schemes that treat them differently.
 //! - [`store`]: data blocks, log blocks and map; reads, writes and copies of pages.
 //! - [`merge`]: switch, partial and full merges, a step at a time.
+//! - [`page_map`]: the newest copy of each page, for mappings that page-map some blocks and have no such store.
 //!
 //! A [`Scheme`] chooses the log block for each page and the one to merge. Every scheme is one file beside this folder.
 //! Each group of chips has its own data and log blocks ("one FTL a chip"), and logical blocks are placed on groups.
@@ -32,6 +33,7 @@ mod job;
 pub(crate) mod lab;
 mod log_blocks;
 mod merge;
+mod page_map;
 mod report;
 mod runs;
 mod scheme;
@@ -44,6 +46,7 @@ pub(super) use ftl::policy;
 pub(crate) use job::MergeKind;
 pub(crate) use log_blocks::LogSlot;
 pub(super) use log_blocks::mistaken;
+pub(super) use page_map::PageMap;
 pub(super) use report::MERGES;
 pub(super) use scheme::{Guarantees, LATEST, Layout, Scheme, check_associativity};
 pub(super) use store::Costs;

@@ -4,9 +4,9 @@
 //! this crate. Its physical blocks are superblocks of one block.
 
 use flashloom_nand::{Lpn, Nand, Urgency};
-use flashloom_units::{Lists, Violation, prefetch, violation};
+use flashloom_units::{Lists, Violation, violation};
 
-use crate::mapping::log_block::{Spn, SuperblockId, Superblocks};
+use crate::mapping::log_block::{PageMap, Spn, SuperblockId, Superblocks};
 use crate::{FtlSetup, Space};
 
 flashloom_units::ids! {
@@ -55,8 +55,7 @@ impl AreaShape {
 pub(super) struct Areas {
     pub(super) shape: AreaShape,
     pub(super) blocks: Superblocks,
-    map: Vec<Spn>,
-    reverse: Vec<Lpn>,
+    pages: PageMap,
     /// The blocks of each area, in the order in which they were opened, and their number.
     of_areas: Lists<SuperblockId>,
     held: Vec<u32>,
@@ -72,9 +71,7 @@ pub(super) struct Areas {
 
 flashloom_units::state! {
     Areas {
-        nested blocks;
-        ids map [blocks.total() * blocks.pages()], reverse [map.len()];
-        nested of_areas, held, valid;
+        nested blocks, pages, of_areas, held, valid;
         ids open [blocks.total()], survivors [blocks.total()];
         nested updated, in_use;
         fixed shape;
@@ -87,8 +84,7 @@ impl Areas {
         let areas = shape.areas as usize;
         Self {
             shape: *shape,
-            map: vec![Spn::NONE; space.logical_pages as usize],
-            reverse: vec![Lpn::NONE; (blocks.total() * blocks.pages()) as usize],
+            pages: PageMap::new(space.logical_pages, &blocks),
             of_areas: Lists::new(blocks.total(), shape.areas),
             held: vec![0; areas],
             valid: vec![0; areas],
@@ -101,34 +97,29 @@ impl Areas {
     }
 
     pub(super) fn prefetch(&self, lpn: Lpn) {
-        prefetch(&self.map, lpn.at());
+        self.pages.prefetch(lpn);
     }
 
     /// The newest copy of a page, or `NONE`.
     pub(super) fn newest(&self, lpn: Lpn) -> Spn {
-        self.map[lpn.at()]
+        self.pages.newest(lpn)
     }
 
     /// The logical page that is valid in a page, or `NONE`.
     pub(super) fn logical(&self, page: Spn) -> Lpn {
-        self.reverse[page.at()]
+        self.pages.logical(page)
     }
 
     /// Maps a page to a copy that was just programmed.
     pub(super) fn bind(&mut self, lpn: Lpn, page: Spn) {
         self.unbind(lpn);
-        self.map[lpn.at()] = page;
-        self.reverse[page.at()] = lpn;
-        self.blocks.validated(self.blocks.superblock_of(page));
+        self.pages.bind(lpn, page, &mut self.blocks);
         self.valid[self.shape.area_of(lpn).at()] += 1;
     }
 
     /// Unmaps a page, if it is mapped.
     pub(super) fn unbind(&mut self, lpn: Lpn) {
-        let page = std::mem::replace(&mut self.map[lpn.at()], Spn::NONE);
-        if page.is_some() {
-            self.reverse[page.at()] = Lpn::NONE;
-            self.blocks.invalidated(self.blocks.superblock_of(page));
+        if self.pages.unbind(lpn, &mut self.blocks).is_some() {
             self.valid[self.shape.area_of(lpn).at()] -= 1;
         }
     }
@@ -280,34 +271,16 @@ impl Areas {
         if in_use != self.in_use || in_use.iter().any(|&blocks| blocks > self.shape.of_chip) || updated.contains(&1) {
             return Err(Violation::new("superblocks: the U-blocks in use are not those counted"));
         }
-        for (page, &lpn) in (0..).map(Spn).zip(&self.reverse).filter(|(_, lpn)| lpn.is_some()) {
-            let block = self.blocks.superblock_of(page);
-            let is_written = page.0 - self.blocks.page(block, 0).0 < self.blocks.written(block);
-            if self.map[lpn.at()] != page || !is_written || area_of[block.at()] != self.shape.area_of(lpn) {
-                return Err(violation!("superblocks: page {} is no copy of logical page {}", page.0, lpn.0));
-            }
-        }
-        Ok(())
+        self.pages.check_loaded(&self.blocks, |block, _, lpn| area_of[block.at()] == self.shape.area_of(lpn))
     }
 
     /// Checks that map and reverse map agree, and that all counters agree with a recount.
     pub(super) fn check(&self) -> Result<(), Violation> {
-        let mut valid = vec![0; self.blocks.total() as usize];
-        let mut of_areas = vec![0; self.shape.areas as usize];
-        for (lpn, &page) in (0..).map(Lpn).zip(&self.map).filter(|(_, page)| page.is_some()) {
-            if self.reverse[page.at()] != lpn {
-                return Err(violation!("superblocks: logical page {} is not in page {}", lpn.0, page.0));
-            }
-            valid[self.blocks.superblock_of(page).at()] += 1;
-            of_areas[self.shape.area_of(lpn).at()] += 1;
+        let mut valid = vec![0; self.shape.areas as usize];
+        self.pages.check(&self.blocks, |lpn| valid[self.shape.area_of(lpn).at()] += 1)?;
+        if valid != self.valid {
+            return Err(Violation::new("superblocks: a superblock has not the valid pages that it counts"));
         }
-        let is_counted = |block: u32| self.blocks.valid(SuperblockId(block)) == valid[block as usize];
-        match (0..self.blocks.total()).find(|&block| !is_counted(block)) {
-            Some(block) => Err(violation!("superblocks: block {block} has {} valid pages", valid[block as usize])),
-            None if of_areas != self.valid => {
-                Err(Violation::new("superblocks: a superblock has not the valid pages that it counts"))
-            }
-            None => Ok(()),
-        }
+        Ok(())
     }
 }

@@ -126,14 +126,13 @@ impl Layout {
         self.page_bytes + HEADER_BYTES * self.levels() as u64
     }
 
-    /// Bytes that the whole tree takes in memory.
+    /// Most bytes that the whole tree takes in memory: with an extent for each logical page, and a child for each node
+    /// below the root.
     pub(super) fn all_bytes(&self) -> u64 {
-        let of_level = |(level, &nodes): (usize, &u32)| {
-            let bytes = if level == 0 { EXTENT_BYTES } else { CHILD_BYTES };
-            u64::from(nodes) * (HEADER_BYTES + bytes * u64::from(self.capacity(level)))
-        };
-        let root = HEADER_BYTES + CHILD_BYTES * u64::from(self.root_capacity(self.nodes.len()));
-        self.nodes.iter().enumerate().map(of_level).sum::<u64>() + root
+        let below_root: u64 = self.nodes.iter().map(|&nodes| u64::from(nodes)).sum();
+        let of_leaves = u64::from(self.nodes[0]) * u64::from(self.capacity(0));
+        let extents = of_leaves.min(u64::from(self.entries));
+        EXTENT_BYTES * extents + CHILD_BYTES * below_root + HEADER_BYTES * (below_root + 1)
     }
 
     /// Space that the tree needs in the store.
