@@ -6,6 +6,7 @@ speed meets both. docs/live-drive.md has what it printed. All of it takes 40 min
 """
 
 import argparse
+import csv
 import json
 import os
 import signal
@@ -46,11 +47,9 @@ class Server:
         self.folder.cleanup()
 
     def end(self):
-        """Ends the server, and returns the result that it has written, if any."""
+        """Ends the server, which then has written its log."""
         self.process.send_signal(signal.SIGTERM)
         self.process.wait()
-        result = Path(self.folder.name, "result.json")
-        return json.loads(result.read_text()) if result.exists() else None
 
     def status(self):
         with socket.socket(socket.AF_UNIX) as control:
@@ -68,18 +67,29 @@ class Server:
         subprocess.run([*command.split(), *options], stdout=subprocess.DEVNULL, check=True)
         return json.loads(output.read_text())["jobs"][0]
 
-    def random(self, kind, depth, seconds):
-        """Requests a second and their median in nanoseconds, of random requests of 4 KiB."""
-        options = f"--rw={kind} --bs=4k --iodepth={depth} --time_based --runtime={seconds} --norandommap --randrepeat=0"
-        job = self.fio(*options.split())["write" if kind == "randwrite" else "read"]
-        return job["iops"], job["clat_ns"]["percentile"]["50.000000"]
+    def random(self, kind, depth, seconds, *options):
+        """Requests a second of random requests of 4 KiB."""
+        text = f"--rw={kind} --bs=4k --iodepth={depth} --time_based --runtime={seconds} --norandommap --randrepeat=0"
+        return self.fio(*text.split(), *options)["write" if kind == "randwrite" else "read"]["iops"]
+
+    def one_by_one(self, kind, seconds):
+        """Latency in nanoseconds and address in bytes of each of random requests at depth 1, in order."""
+        self.random(kind, 1, seconds, f"--write_lat_log={self.folder.name}/each", "--log_offset=1")
+        lines = Path(self.folder.name, "each_clat.1.log").read_text().splitlines()
+        return [(int(latency), int(offset)) for _, latency, _, _, offset, *_ in (line.split(",") for line in lines)]
+
+    def logged(self):
+        """Latency by the model and address in bytes of each request of a server that has ended, in order."""
+        with Path(self.folder.name, "log.csv").open() as log:
+            requests = [line for line in csv.DictReader(log) if line["op"] in "RW"]
+        return [(int(request["latency_ns"]), 512 * int(request["lba"])) for request in requests]
 
 
 def served(program, *options):
     """The command of a served drive: 2 GiB in pages of 4 KiB, in steady state, all of whose data fits into memory."""
     command = [program, "serve", "experiments/quickstart.toml", "--unix", "{folder}/socket", "--no-hints"]
     command += ["--set", "device.page_size=4KiB", "--set", "device.blocks=64"]
-    return [*command, "--json", "{folder}/result.json", "--control", "{folder}/control", *options]
+    return [*command, "--control", "{folder}/control", *options]
 
 
 MEMORY = ["nbdkit", "-f", "-U", "{folder}/socket", "memory", str(SIZE)]
@@ -91,9 +101,9 @@ def fast(program, seconds, *options):
         shares, rates = [], []
         for _ in range(PAIRS):
             with Server(MEMORY) as server:
-                reference, _ = server.random(kind, 16, seconds / 2)
+                reference = server.random(kind, 16, seconds / 2)
             with Server(served(program, *options)) as server:
-                rate, _ = server.random(kind, 16, seconds / 2)
+                rate = server.random(kind, 16, seconds / 2)
             shares.append(rate / reference)
             rates.append((rate, reference))
         name = " ".join(["fast", *options])
@@ -106,20 +116,30 @@ def gather(program, seconds):
 
 
 def real(program, seconds):
-    """What a request takes at pace real beyond the model's latency and the round trip of `nbdkit memory`."""
-    for kind, direction in (("randread", "read"), ("randwrite", "write")):
-        beyond = []
+    """What a request takes at pace real beyond its latency by the model and the round trip of `nbdkit memory`.
+
+    Each request is held against its own line of the log, because latencies have two humps: of writes some find room in
+    the drive's buffer and others wait for it.
+    """
+    for kind in ("randread", "randwrite"):
+        rows = []
         for _ in range(PAIRS):
             with Server(MEMORY) as server:
-                _, round_trip = server.random(kind, 1, seconds / 2)
-            with Server(served(program, "--pace", "real")) as server:
-                _, seen = server.random(kind, 1, seconds / 2)
-                model = server.end()["host"]["latency_ns"][direction]["p50"]
-            beyond.append((seen - model - round_trip, seen, model, round_trip))
-        print(f"real, {kind}, depth 1: {statistics.median(row[0] for row in beyond) / 1e3:.1f} us beyond both, at p50")
-        for extra, seen, model, round_trip in beyond:
-            parts = f"{seen / 1e3:.1f} us: model {model / 1e3:.1f}, round trip {round_trip / 1e3:.1f}"
-            print(f"  {parts}, beyond {extra / 1e3:.1f}", flush=True)
+                round_trip = statistics.median(latency for latency, _ in server.one_by_one(kind, seconds / 2))
+            with Server(served(program, "--pace", "real", "--log", "{folder}/log.csv")) as server:
+                seen = server.one_by_one(kind, seconds / 2)
+                server.end()
+                model = server.logged()[-len(seen):]
+            if [offset for _, offset in seen] != [offset for _, offset in model]:
+                raise SystemExit("the log of the drive has other requests than fio")
+            more = [ours - theirs for (ours, _), (theirs, _) in zip(seen, model, strict=True)]
+            halves = [statistics.median(latency for latency, _ in each) for each in (seen, model)]
+            rows.append((statistics.median(more) - round_trip, round_trip, *halves))
+        print(f"real, {kind}, depth 1: {statistics.median(row[0] for row in rows) / 1e3:.1f} us beyond both, at p50")
+        for row in rows:
+            beyond, round_trip, seen, model = (nanoseconds / 1e3 for nanoseconds in row)
+            parts = f"{beyond:.1f} us beyond a round trip of {round_trip:.1f}; p50 {seen:.1f}, of the model {model:.1f}"
+            print(f"  {parts}", flush=True)
 
 
 def drift(program, seconds):
