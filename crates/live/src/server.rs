@@ -12,6 +12,7 @@
 //!
 //! Both clocks begin with the first command. The wall clock is read here, and nowhere below.
 
+use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -76,8 +77,8 @@ struct Shared {
     /// Commands whose threads wait.
     waiting: u32,
     is_driven: bool,
-    /// Threads that wait because the drive is full.
-    crowd: Vec<Thread>,
+    /// Threads that wait because the drive is full, the first to come first; each once.
+    crowd: VecDeque<Thread>,
     /// When the first command came.
     began: Option<Instant>,
     /// Time of the model until which the driver sleeps.
@@ -125,7 +126,7 @@ impl Server {
             waiters: Vec::new(),
             waiting: 0,
             is_driven: false,
-            crowd: Vec::new(),
+            crowd: VecDeque::new(),
             began: None,
             sleeps_until_ns: 0,
             counts: Counts::default(),
@@ -157,7 +158,11 @@ impl Server {
             match shared.submit(command) {
                 Ok(Some(cookie)) => break cookie,
                 Ok(None) => shared = self.wait_for_room(shared),
-                Err(_) => return Err(Fault::Invalid),
+                Err(_) => {
+                    // Room that this thread was woken for is for another.
+                    shared.call_one_of_the_crowd();
+                    return Err(Fault::Invalid);
+                }
             }
         };
         let next_ns = shared.drive.next_event_ns().unwrap_or(Ns::MAX);
@@ -166,9 +171,7 @@ impl Server {
         }
         let (mut shared, status) = self.wait(shared, cookie)?;
         shared.drive.finish(cookie, if status.is_done() { to } else { &mut [] });
-        if let Some(other) = shared.crowd.pop() {
-            other.unpark();
-        }
+        shared.call_one_of_the_crowd();
         match status {
             Status::Done(_) => Ok(()),
             Status::Failed(reason) => Err(Fault::Failed(reason)),
@@ -273,10 +276,14 @@ impl Server {
     }
 
     fn wait_for_room<'a>(&'a self, mut shared: MutexGuard<'a, Shared>) -> MutexGuard<'a, Shared> {
-        shared.crowd.push(thread::current());
+        shared.crowd.push_back(thread::current());
         drop(shared);
         thread::park();
-        self.lock()
+        shared = self.lock();
+        // Threads also wake up for what was told them earlier; then this one has not been taken from the crowd.
+        let own = thread::current().id();
+        shared.crowd.retain(|thread| thread.id() != own);
+        shared
     }
 
     /// Lets time jump to the next completion. If commands are gathered, those that are about to come are let in first,
@@ -423,6 +430,11 @@ impl Shared {
             _ => None,
         });
         waits.into_iter().for_each(|thread| thread.unpark());
+    }
+
+    /// Wakes the first of those who wait for room, if there are any.
+    fn call_one_of_the_crowd(&mut self) {
+        self.crowd.pop_front().into_iter().for_each(|thread| thread.unpark());
     }
 
     /// Ends the service for all.

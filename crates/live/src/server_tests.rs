@@ -1,7 +1,7 @@
 //! Threads that share a drive, at every pace; and sessions as the plugin holds them.
 
 use std::fs;
-use std::sync::Arc;
+use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -73,6 +73,32 @@ fn threads_find_their_own_data_at_every_pace() {
             assert_eq!(counts.expect("it works").commands, 12 * 150 + 1, "{pace:?}: and a flush");
             attendant.join().expect("it ends with the server");
         });
+    }
+}
+
+/// Threads that wait for room are woken for other things too, and must not be taken for two. All of them have a command
+/// inside before any has another, so that nobody comes by who would wake a thread that sleeps.
+#[test]
+fn a_drive_with_room_for_one_command_leaves_nobody_asleep() {
+    const THREADS: u64 = 8;
+    let sets = ["host.nr_requests=1", "host.queue_depth=1", "buffer.capacity=0B"];
+    for (pace, rounds) in [(PACES[0], 1_000), (PACES[1], 5_000), (PACES[2], 50)] {
+        let server = Arc::new(server(&sets, pace));
+        let together = Arc::new(Barrier::new(THREADS as usize));
+        let (done, all_done) = mpsc::channel();
+        for part in 0..THREADS {
+            let (server, together, done) = (Arc::clone(&server), Arc::clone(&together), done.clone());
+            thread::spawn(move || {
+                for _ in 0..rounds {
+                    together.wait();
+                    use_part(&server, part, 1);
+                }
+                done.send(()).expect("somebody waits");
+            });
+        }
+        for _ in 0..THREADS {
+            all_done.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("{pace:?}: a thread sleeps"));
+        }
     }
 }
 
