@@ -60,7 +60,8 @@ def thread_model() -> int:
 def config(key: str, value: str) -> None:
     if key not in OPTIONS:
         raise ValueError(f"unknown option {key}: expected one of {', '.join(OPTIONS)}")
-    options[key] = value
+    # In the background nbdkit works in the folder /.
+    options[key] = str(Path(value).absolute())
 
 
 def config_complete() -> None:

@@ -251,6 +251,25 @@ fn a_session_serves_an_experiment_and_leaves_log_and_result() {
 }
 
 #[test]
+fn what_a_session_writes_replaces_neither_its_experiment_nor_each_other() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(path("drive.toml"), DRIVE).expect("there is room");
+    for (outputs, found) in [
+        ([("log", "drive.toml"), ("result", "result.json")], "drive.toml: this is read"),
+        ([("log", "both"), ("image", "both")], "both: something else is written to it"),
+    ] {
+        let mut options = Options::default();
+        for (name, value) in [("experiment", "drive.toml")].into_iter().chain(outputs) {
+            options.set(name, &path(value)).expect("an option");
+        }
+        let refused = Session::new(&catalog(), &options).map(drop).expect_err("it is refused").to_string();
+        assert!(refused.contains(found), "{refused}");
+    }
+    assert_eq!(fs::read_to_string(path("drive.toml")).expect("it is there"), DRIVE);
+}
+
+#[test]
 fn options_that_make_no_sense_are_named() {
     let mut options = Options::default();
     for (name, value, expected) in [
@@ -259,6 +278,7 @@ fn options_that_make_no_sense_are_named() {
         ("memory", "7", "a size with a unit"),
         ("colour", "red", "unknown option colour: expected experiment=FILE.toml"),
         ("gather", "maybe", "expected true"),
+        ("log", "", "expected the name of a file"),
     ] {
         let message = options.set(name, value).expect_err("it makes no sense");
         assert!(message.contains(expected), "{message}");

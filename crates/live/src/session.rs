@@ -89,7 +89,8 @@ impl Options {
     /// # Errors
     /// An unknown option, or a value that it does not take.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let path = || PathBuf::from(value);
+        // The folder of the process may be another when a file is written.
+        let path = || std::path::absolute(value).map_err(|_| format!("{name}={value}: expected the name of a file"));
         match name {
             "experiment" => self.experiment = Some(value.to_owned()),
             "set" => self.set.push(value.to_owned()),
@@ -119,11 +120,11 @@ impl Options {
                 let bytes = parse_size(value);
                 self.memory.limit_bytes = bytes.map_err(|refusal| format!("memory={value}: {refusal}"))?;
             }
-            "folder" => self.memory.folder = path(),
-            "aged" => self.aged = Some(path()),
-            "log" => self.log = Some(path()),
-            "result" => self.result = Some(path()),
-            "control" => self.control = Some(path()),
+            "folder" => self.memory.folder = path()?,
+            "aged" => self.aged = Some(path()?),
+            "log" => self.log = Some(path()?),
+            "result" => self.result = Some(path()?),
+            "control" => self.control = Some(PathBuf::from(value)),
             "web" => {
                 let address = value.parse::<SocketAddr>().ok().filter(|address| address.ip().is_loopback());
                 let Some(address) = address else {
@@ -131,7 +132,7 @@ impl Options {
                 };
                 self.web = Some(address);
             }
-            "image" => self.image = Some(path()),
+            "image" => self.image = Some(path()?),
             "lifeline" if value == "true" => self.has_lifeline = true,
             "lifeline" => return Err(format!("lifeline={value}: expected true")),
             _ => return Err(format!("unknown option {name}: expected {OPTIONS}")),
@@ -194,6 +195,12 @@ impl Session {
     /// What is wrong.
     pub fn of(experiment: &Experiment, options: &Options) -> Result<Self, SessionError> {
         run::check_served(experiment)?;
+        let mut in_use = experiment.inputs();
+        let outputs = || [&options.log, &options.image, &options.result].into_iter().flatten();
+        if let Some((output, found)) = conflict(&in_use, outputs().filter_map(|path| path.to_str())) {
+            return Err(format!("{output}: {found}: expected another file to write to").into());
+        }
+        in_use.extend(outputs().cloned());
         let config = experiment.variants[0].config.clone();
         let (mut drive, image) = match &options.image {
             Some(path) => KeptImage::open(path, experiment, options).map(|(drive, image)| (drive, Some(image)))?,
@@ -203,8 +210,6 @@ impl Session {
         let input = options.has_lifeline.then(|| io::stdin().as_fd().try_clone_to_owned());
         let lifeline = input.transpose().map_err(cannot)?.map(File::from);
         let log_file = LogFile::default();
-        let mut in_use = experiment.inputs();
-        in_use.extend([&options.log, &options.image, &options.result].into_iter().flatten().cloned());
         if options.web.is_some() {
             drive.keep_picture(config.host.queue_depth);
         }

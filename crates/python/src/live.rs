@@ -45,7 +45,11 @@ impl Inside {
     fn enter(py: Python<'_>) -> PyResult<Self> {
         match IS_INSIDE.replace(true) {
             false => Ok(Self),
-            true => Err(error(py, "EngineError", "a policy uses a live drive while it is called by one")),
+            true => Err(error(
+                py,
+                "EngineError",
+                "a live drive is used by a policy that it calls, or by a signal handler meanwhile",
+            )),
         }
     }
 }

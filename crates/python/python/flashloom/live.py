@@ -32,7 +32,8 @@ class LiveDrive:
     data in, and that the drive goes on from if it is there. `progress` as of a run.
 
     Raises `ConfigError`, `InputError` (a saved drive, an image) and `CheckError` (a drive that never becomes steady).
-    What a policy raises comes out of the call that it is raised in, and closes the drive.
+    What a policy raises comes out of the call that it is raised in, and closes the drive: `KeyboardInterrupt` too, when
+    Ctrl-C comes while a policy is called.
     """
 
     def __init__(
@@ -46,6 +47,8 @@ class LiveDrive:
     ) -> None:
         if not isinstance(experiment, Experiment):
             raise TypeError(f"a live drive is one of an Experiment, not of {type(experiment).__name__}")
+        if memory is None:
+            raise TypeError("memory is an int or a str, not NoneType")
         size = memory if isinstance(memory, str) else f"{_whole('memory', memory, 1, (1 << 63) - 1)}B"
         options = [("memory", size)]
         options += [(name, file_name(path)) for name, path in (("log", log), ("image", image)) if path is not None]

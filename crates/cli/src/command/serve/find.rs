@@ -24,7 +24,8 @@ fn named(variable: &str, what: &str) -> Result<Option<PathBuf>, Problem> {
             let found = format!("{}, which is no file", path.display());
             Err(Problem::file(variable, found, format!("the path of {what}")))
         }
-        path => Ok(path),
+        // A name without a folder would be looked for among the libraries of the system.
+        path => Ok(path.map(|path| std::path::absolute(&path).unwrap_or(path))),
     }
 }
 

@@ -40,18 +40,22 @@ pub fn check_socket(path: &Path) -> Result<(), Problem> {
     }
 }
 
-/// Refuses a port that is chosen by the system: nobody would learn which it is.
+/// Refuses a port that is chosen by the system, because nobody would learn which it is, and one where something listens.
 ///
 /// # Errors
-/// Port 0.
+/// What is wrong with it.
 pub fn check_port(option: &str, address: SocketAddr) -> Result<(), Problem> {
-    match address.port() {
-        0 => Err(Problem::file(option, format!("port 0 in {address}"), "a port from 1 to 65535")),
-        _ => Ok(()),
+    if address.port() == 0 {
+        return Err(Problem::file(option, format!("port 0 in {address}"), "a port from 1 to 65535"));
+    }
+    match TcpListener::bind(address) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Problem::file(option, format!("{address}: {error}"), "an address that is free")),
     }
 }
 
-/// Refuses an address at which no page can be shown: one that others reach, or where something listens.
+/// Refuses an address at which no page can be shown: one that others reach, that of the drive, or where something
+/// listens.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -62,14 +66,10 @@ pub fn check_page(address: SocketAddr, tcp: Option<SocketAddr>) -> Result<(), Pr
             "an address of this machine alone, such as 127.0.0.1:8080, because the page asks nobody who they are";
         return refuse("an address that others may reach", expected);
     }
-    check_port("--web", address)?;
     if tcp == Some(address) {
         return refuse("the address of --tcp", "another port");
     }
-    match TcpListener::bind(address) {
-        Ok(_) => Ok(()),
-        Err(error) => refuse(&error.to_string(), "an address that is free"),
-    }
+    check_port("--web", address)
 }
 
 /// A socket that was made for this program.

@@ -57,7 +57,8 @@ fn ask(nbdkit: &Path, plugin: &Path, program: &Build) -> Result<Build, Problem> 
     let Some(build) = Build::parse(&String::from_utf8_lossy(&told.stdout)) else {
         let said = String::from_utf8_lossy(&told.stderr);
         let why = said.lines().next().map_or(String::new(), |line| format!(": {line}"));
-        return refuse(format!("a plugin that does not say what it is built of{why}"));
+        let nbdkit = nbdkit.display();
+        return refuse(format!("a plugin of which `{nbdkit} --dump-plugin` does not say what it is built of{why}"));
     };
     if !build.belongs_to(program) {
         return refuse(format!("a plugin of {}", build.sources()));
