@@ -149,7 +149,7 @@ $(PYTHON)/full: requirements/python-full.txt $(PYTHON)/done
 # The counted program is the release build that `outputs` makes, the counting one the test build of `unit`. Without
 # valgrind nothing else is missing, so that the other checks go on.
 budget: export INSTA_UPDATE := no
-budget: ## Counts the instructions of every policy, and holds them to their budgets; needs valgrind.
+budget: ## Counts instructions and mispredictions of every policy, and holds them to their budgets; needs valgrind.
 	@if command -v valgrind >/dev/null; then $(COUNT); else echo "$(NO_VALGRIND)" >&2; fi
 
 budgets: export INSTA_UPDATE := always

@@ -131,7 +131,7 @@ def tables(figures):
 
 
 COLOURS = ["#0b6e99", "#c2571a", "#3d8b37", "#8a4fbf", "#b8860b", "#c0392b"]
-COLOURS += ["#16a085", "#5d6d7e", "#d16ba5", "#7f8c2a", "#2e4fa8", "#8c5a3c"]
+COLOURS += ["#16a085", "#5d6d7e", "#d16ba5", "#7f8c2a", "#2e4fa8", "#8c5a3c", "#d98e04", "#4b7f7c"]
 
 
 def panel(figures, figure, left, title, is_log):

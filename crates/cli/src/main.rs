@@ -3,6 +3,11 @@
 use std::process::ExitCode;
 
 use flashloom::experiment::registry::Registry;
+use flashloom_huge_pages::HugePages;
+
+/// For the maps of drives. A program of a user's own chooses for itself.
+#[global_allocator]
+static ALLOCATOR: HugePages = HugePages;
 
 fn main() -> ExitCode {
     flashloom_cli::main(Registry::builtin())

@@ -36,6 +36,14 @@ fn page_tables(budget: u64, logical_pages: u64) -> u64 {
     (1..=64 * areas).take_while(|&tables| bytes(tables) <= budget).last().expect("at least one table fits")
 }
 
+/// Bytes for Janus-FTL's tables of pages, 4 bytes a page and 4 more, the same number for each chip. Beside them the
+/// block map is there, and as much for the four blocks of a chip that are being filled in order.
+fn janus_tables(budget: u64, logical_pages: u64) -> u64 {
+    let (blocks, table) = (logical_pages.div_ceil(PAGES), CHIPS * 4 * (PAGES + 1));
+    let fitting = (budget - 4 * (blocks + 4 * CHIPS)) / table;
+    fitting.min(blocks.div_ceil(CHIPS)) * table
+}
+
 #[test]
 fn every_ftl_has_as_much_as_fits_its_budget() {
     let paper = Paper::named("related").expect("it is a report");
@@ -53,6 +61,8 @@ fn every_ftl_has_as_much_as_fits_its_budget() {
                     "bast" | "fast" | "sast" | "kast" => ("log_blocks", log_blocks(1, 4)),
                     "mcsplit" => ("log_blocks", log_blocks(CHIPS, 4)),
                     "last" => ("log_blocks", log_blocks(1, 8)),
+                    "u-ftl" => ("cache", budget / 8 * 8),
+                    "janus-ftl" => ("map", janus_tables(budget, logical_pages)),
                     "superblock-ftl" => ("tables", page_tables(budget, logical_pages)),
                     other => panic!("{other}: say here what its memory is"),
                 };

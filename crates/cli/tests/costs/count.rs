@@ -1,4 +1,4 @@
-//! Counting: instructions and flash operations a request, as the difference of two runs.
+//! Counting: instructions, mispredicted branches and flash operations a request, as the difference of two runs.
 //!
 //! Both runs begin with the same aged drive, which a run without valgrind saves before. The shorter one fills the
 //! buffer and is subtracted, and with it all that is done once: the start of the program, its configuration, the drive.
@@ -22,6 +22,8 @@ const LENGTHS: [u64; 2] = [1_000, 4_000];
 pub struct Cost {
     /// Instructions, those of collection and of the flash array among them.
     pub instructions: u64,
+    /// Branches, conditional and indirect, that valgrind's model of a predictor gets wrong.
+    pub mispredictions: f64,
     /// Flash operations: pages read, pages programmed and blocks erased, for the host or for the FTL itself.
     pub operations: f64,
 }
@@ -34,8 +36,17 @@ pub struct Counter {
 
 /// The counters of one run.
 struct Counted {
-    instructions: u64,
+    executed: Executed,
     operations: u64,
+}
+
+/// What a program has executed.
+#[derive(Clone, Copy)]
+pub struct Executed {
+    /// Instructions.
+    pub instructions: u64,
+    /// Mispredicted branches.
+    pub mispredictions: u64,
 }
 
 /// The release build beside this test's.
@@ -47,16 +58,23 @@ pub fn release() -> PathBuf {
 /// Valgrind that counts what the program behind it executes.
 pub fn valgrind_into(log: &Path) -> Command {
     let mut valgrind = Command::new("valgrind");
-    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    valgrind.args(["--tool=callgrind", "--branch-sim=yes", "--callgrind-out-file=/dev/null"]);
     valgrind.arg(format!("--log-file={}", log.display()));
     valgrind
 }
 
 /// What valgrind has counted.
-pub fn collected(log: &Path) -> u64 {
+pub fn collected(log: &Path) -> Executed {
     let log = fs::read_to_string(log).expect("valgrind writes its log");
-    let collected = log.lines().find_map(|line| line.split_once("Collected : ")?.1.parse().ok());
-    collected.unwrap_or_else(|| panic!("callgrind says what it collected: {log}"))
+    let collected = log.lines().find_map(|line| {
+        let counts: Result<Vec<u64>, _> = line.split_once("Collected : ")?.1.split(' ').map(str::parse).collect();
+        counts.ok()
+    });
+    // Instructions, conditional branches, those mispredicted, indirect branches, those mispredicted.
+    let Some([instructions, _, conditional, _, indirect]) = collected.as_deref() else {
+        panic!("callgrind says what it collected: {log}")
+    };
+    Executed { instructions: *instructions, mispredictions: conditional + indirect }
 }
 
 impl Counter {
@@ -107,9 +125,11 @@ impl Counter {
         self.run(Command::new(&self.program), &arguments);
         let [short, long] = LENGTHS.map(|requests| self.count(settings, requests, number));
         let between = LENGTHS[1] - LENGTHS[0];
+        let mean = |long: u64, short: u64| (long - short) as f64 / between as f64;
         Cost {
-            instructions: (long.instructions - short.instructions) / between,
-            operations: (long.operations - short.operations) as f64 / between as f64,
+            instructions: (long.executed.instructions - short.executed.instructions) / between,
+            mispredictions: mean(long.executed.mispredictions, short.executed.mispredictions),
+            operations: mean(long.operations, short.operations),
         }
     }
 
@@ -132,7 +152,7 @@ impl Counter {
         assert_eq!(result["host"]["completed"], requests, "{settings}: the workload is as long as was asked for");
         let operations = ["reads", "programs", "erases"].map(|kind| result["nand"][kind]["total"].as_u64());
         Counted {
-            instructions: collected(&log),
+            executed: collected(&log),
             operations: operations.map(|total| total.expect("the array counts its operations")).iter().sum(),
         }
     }

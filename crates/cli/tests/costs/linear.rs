@@ -122,7 +122,7 @@ fn instructions(input: &Input, lines: u64) -> u64 {
     command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
     // Most of these inputs are refused, which is as it should be.
     command.output().expect("valgrind can be started");
-    collected(&log)
+    collected(&log).instructions
 }
 
 #[test]

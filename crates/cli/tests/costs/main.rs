@@ -1,6 +1,6 @@
-//! The cost of each policy in instructions a request, held to a checked-in budget.
+//! The cost of each policy in instructions and mispredicted branches a request, held to a checked-in budget.
 //!
-//! Instructions are counted by valgrind in the release build, with one policy at a time exchanged in a reference
+//! Both are counted by valgrind in the release build, with one policy at a time exchanged in a reference
 //! configuration. That takes a minute, so it is ignored here: `make budget` builds what it needs and runs it, `make
 //! budgets` writes the budgets anew instead. That every policy has a budget, and that the page of the documents shows
 //! them, is tested always.
@@ -109,10 +109,10 @@ fn no_policy_exceeds_its_budget() {
 static SLOT: SlotSpec =
     SlotSpec { name: "schedulers", key: "host.scheduler", role: "I/O scheduler", help: "", statistics: &[] };
 
-/// Costs of `noop` and `cfq` in a build.
+/// Costs of `noop` and `cfq` in a build, with a misprediction for a hundred instructions.
 fn pair(build: &str, noop: u64, cfq: u64) -> ([Case; 2], Budgets) {
     let cases = ["noop", "cfq"].map(|policy| Case { slot: &SLOT, policy, reference: "noop", settings: String::new() });
-    let cost = |instructions| Cost { instructions, operations: 2.5 };
+    let cost = |instructions| Cost { instructions, mispredictions: instructions as f64 / 100.0, operations: 2.5 };
     let budgets = Budgets::new(vec![build.to_owned()], cases.iter().zip([noop, cfq].map(cost)));
     (cases, budgets)
 }
@@ -129,6 +129,25 @@ fn in_the_same_build_a_policy_may_grow_by_five_percent() {
         excess(500, 2_101),
         ["I/O scheduler `cfq`: found 2,101 instructions a request, expected at most 2,100: its budget of 2,000 and \
           5 %; flash operations a request: 2.50, 2.50 in its budget"]
+    );
+}
+
+#[test]
+fn in_the_same_build_mispredicted_branches_may_grow_by_fifteen_percent() {
+    let (cases, budgets) = pair("this", 1_000, 2_000);
+    let found = |mispredictions| {
+        let costs = cases.iter().zip([1_000, 2_000]);
+        let costs = costs.map(|(case, instructions)| (case, Cost { instructions, mispredictions, operations: 2.5 }));
+        let found = Budgets::new(vec!["this".to_owned()], costs);
+        budgets.excess(&cases[1], &found)
+    };
+    assert_eq!(found(22.9), None);
+    assert_eq!(
+        found(23.1).as_deref(),
+        Some(
+            "I/O scheduler `cfq`: found 23.1 mispredicted branches a request, expected at most 23.0: its budget of \
+             20.0 and 15 %; flash operations a request: 2.50, 2.50 in its budget"
+        )
     );
 }
 
@@ -156,6 +175,6 @@ fn the_file_reads_as_it_was_written() {
     assert_eq!(read.differences(&cases[..1]), ["schedulers `cfq` has a budget and is no policy"]);
     assert_eq!(
         Budgets::parse("[schedulers]\nnoop = {}\n").err().as_deref(),
-        Some("schedulers.noop lacks instructions or operations")
+        Some("schedulers.noop lacks instructions, mispredictions or operations")
     );
 }

@@ -31,8 +31,9 @@ fn tables(budgets: &Budgets, cases: &[Case]) -> String {
         write!(
             text,
             "\n### {}, `{}`\n\n\
-             | policy | instructions a request | of the reference's | flash operations a request |\n\
-             |---|--:|--:|--:|\n",
+             | policy | instructions a request | of the reference's | mispredicted branches a request | \
+             flash operations a request |\n\
+             |---|--:|--:|--:|--:|\n",
             capitalized(slot.role),
             slot.key
         )
@@ -47,9 +48,10 @@ fn tables(budgets: &Budgets, cases: &[Case]) -> String {
             };
             writeln!(
                 text,
-                "| [{name}](reference/{}/{name}.md) | {} | {ratio} | {:.2} |",
+                "| [{name}](reference/{}/{name}.md) | {} | {ratio} | {:.1} | {:.2} |",
                 slot.name,
                 figures::count(cost.instructions),
+                cost.mispredictions,
                 cost.operations,
                 name = case.policy,
             )

@@ -40,7 +40,8 @@ pub fn check_socket(path: &Path) -> Result<(), Problem> {
     }
 }
 
-/// Refuses a port that is chosen by the system, because nobody would learn which it is, and one where something listens.
+/// Refuses a port that is chosen by the system, because nobody would learn which it is, and one where something
+/// listens.
 ///
 /// # Errors
 /// What is wrong with it.
