@@ -13,9 +13,14 @@ use std::time::Instant;
 
 use flashloom_device::{Ageing, DeviceParams, Drive, DriveSetup, Engine, Outcome, Overwrite, Simulation};
 use flashloom_host::{BlockLayer, HostParams, scheduler};
+use flashloom_huge_pages::HugePages;
 use flashloom_nand::NandParams;
 use flashloom_units::{Ns, ParamSet, Prng, Problem, S};
 use flashloom_workload::{Op, Pace, Replayed, Request, Source};
+
+/// That of the program.
+#[global_allocator]
+static ALLOCATOR: HugePages = HugePages;
 
 /// Uniform random writes of one page.
 struct RandomWrites {
