@@ -116,8 +116,8 @@ fn the_memory_of_tables_is_what_their_entries_take() {
     assert_eq!(memory("leaftl", &learned), Some(4 * 3 + 8_192), "the buffer takes its share of the cache");
     // Half of it for 256 entries of eight bytes, and three map pages of 128 entries.
     assert_eq!(memory("lazyftl", &[("cache", Value::Size(4_096))]), Some(4 * 3 + 8 * 256 + 3 * (8 + 4 * 128)));
-    // No directory. The tree has an extent of 12 bytes for each of 384 pages at most, in 384 / 11 leaves, which have four
-    // nodes above them and a root: 8 bytes each, and 8 for each child.
+    // No directory. The tree has an extent of 12 bytes for each of 384 pages at most, in 384 / 11 leaves, which have
+    // four nodes above them and a root: 8 bytes each, and 8 for each child.
     assert_eq!(memory("u-ftl", &[("cache", Value::Size(4_096))]), Some(4_096));
     let tree = 384 * 12 + (34 + 4 + 1) * 8 + (34 + 4) * 8;
     assert_eq!(memory("u-ftl", &[("cache", Value::Size(1 << 20))]), Some(tree));
