@@ -259,7 +259,7 @@ class Meddles(Breaks):
 
 def test_a_policy_cannot_use_the_drive_that_calls_it() -> None:
     Meddles.drive = LiveDrive(experiment((Meddles,), ftl__gc="meddles", run__precondition="none"))
-    with pytest.raises(EngineError, match="a policy uses a live drive"):
+    with pytest.raises(EngineError, match="a live drive is used by a policy"):
         for turn in range(100_000):
             Meddles.drive.write(turn * 7 * 4096 % Meddles.drive.size, bytes(4096))
 
