@@ -248,7 +248,7 @@ fn a_port_is_served_too_and_a_second_server_is_refused() {
     let experiment = server.path("drive.toml").display().to_string();
     let second = flashloom(&["serve", &experiment, "--tcp", &address]);
     let said = String::from_utf8_lossy(&second.stderr).into_owned();
-    assert!(second.status.code() == Some(1) && said.contains("Address already in use"), "{said}");
+    assert!(second.status.code() == Some(2) && said.contains("Address already in use"), "{said}");
     // A client that says nothing and stays does not keep the server from ending.
     let before = now();
     let ended = server.end("TERM");
