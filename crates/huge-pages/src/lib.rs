@@ -72,18 +72,23 @@ mod tests {
     #[global_allocator]
     static ALLOCATOR: HugePages = HugePages;
 
-    /// Bytes of this process in huge pages; none if the system does not say.
+    /// Whether huge pages were asked for where this byte is; none if the system does not say.
     #[cfg(target_os = "linux")]
-    fn huge_bytes() -> Option<u64> {
-        let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").ok()?;
-        let line = rollup.lines().find_map(|line| line.strip_prefix("AnonHugePages:"))?;
-        line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
+    fn is_advised(byte: &u8) -> Option<bool> {
+        let at = std::ptr::from_ref(byte).addr();
+        let maps = std::fs::read_to_string("/proc/self/smaps").ok()?;
+        let mut lines = maps.lines();
+        lines.find(|line| {
+            let range = line.split_once(' ').and_then(|(range, _)| range.split_once('-'));
+            let ends = range.map(|(from, to)| [from, to].map(|end| usize::from_str_radix(end, 16)));
+            matches!(ends, Some([Ok(from), Ok(to)]) if (from..to).contains(&at))
+        })?;
+        let flags = lines.find_map(|line| line.strip_prefix("VmFlags:"))?;
+        Some(flags.split_whitespace().any(|flag| flag == "hg"))
     }
 
-    /// Blocks of every size hold what was written, also when they grow. Where the system gives huge pages to those who
-    /// ask, a large array has them, and one of zeros has not. One test, because what others allocate counts too.
     #[test]
-    fn blocks_are_as_good_as_others_and_large_ones_that_are_written_have_huge_pages() {
+    fn blocks_of_every_size_hold_what_was_written_and_grow() {
         for bytes in [1, 4_095, LEAST_BYTES - 1, LEAST_BYTES, LEAST_BYTES + 1, 3 * LEAST_BYTES + 12_345] {
             let mut block: Vec<u8> = (0..bytes).map(|at| at as u8).collect();
             block.resize(2 * bytes, 9);
@@ -91,21 +96,19 @@ mod tests {
             assert!(block[..bytes].iter().enumerate().all(|(at, &byte)| byte == at as u8));
             assert!(block[bytes..].iter().all(|&byte| byte == 9));
         }
-        #[cfg(target_os = "linux")]
-        only_what_is_written_has_huge_pages();
     }
 
+    /// A kernel without huge pages refuses the advice, and has no such flag.
+    #[test]
     #[cfg(target_os = "linux")]
-    fn only_what_is_written_has_huge_pages() {
+    fn huge_pages_are_asked_for_where_a_large_array_is_written_and_not_for_zeros_or_small_ones() {
         const BYTES: usize = 64 << 20;
-        let mode = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
-        let Some(before) = huge_bytes().filter(|_| mode.contains("[madvise]")) else { return };
-        let zeros = vec![0_u8; BYTES];
-        assert_eq!(zeros[BYTES / 2], 0);
-        assert_eq!(huge_bytes(), Some(before), "zeros are not advised");
-        let written = vec![7_u8; BYTES];
-        assert_eq!(written[BYTES / 2], 7);
-        // A system without free huge pages gives small ones.
-        println!("{} bytes of {BYTES} in huge pages", huge_bytes().unwrap_or_default() - before);
+        if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
+            return;
+        }
+        let (written, zeros, small) = (vec![7_u8; BYTES], vec![0_u8; BYTES], vec![7_u8; LEAST_BYTES - 1]);
+        for (block, is_large) in [(&written, true), (&zeros, false), (&small, false)] {
+            assert_eq!(is_advised(&block[block.len() / 2]), Some(is_large), "{} bytes", block.len());
+        }
     }
 }
