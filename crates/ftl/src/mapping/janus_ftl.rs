@@ -39,8 +39,8 @@
 //! pages. `docs/waits.md` has the proof.
 //!
 //! O(1) a page of the host, O(n) a defusion; a victim O(n), and for each page copied as much as its logical block has
-//! unmapped pages at its end. Memory that the scheme keeps: 4 bytes a logical block, `4 (n + 1)` bytes a table, 4 bytes a
-//! new home.
+//! unmapped pages at its end. Memory that the scheme keeps: 4 bytes a logical block, `4 (n + 1)` bytes a table, 4 bytes
+//! a new home.
 
 mod areas;
 
