@@ -75,10 +75,10 @@ pub enum Decision {
 pub struct Dispatched {
     /// First sector; zero for a flush.
     pub lba: u64,
-    /// Identifier, to be passed back at its completion.
-    pub id: RequestId,
     /// Length in sectors; zero for a flush.
     pub sectors: u32,
+    /// Identifier, to be passed back at its completion.
+    pub id: RequestId,
     /// Task of the first original request in it.
     pub task: u32,
     /// Operation.

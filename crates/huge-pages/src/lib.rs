@@ -1,69 +1,125 @@
 //! Memory of large arrays in huge pages: the map of a drive is touched in one place after another, and with pages of
 //! 4 KiB each of them costs a fault at first and a walk of the system's page table later.
 //!
-//! An allocator for programs, on the system's own. It asks Linux for huge pages (`MADV_HUGEPAGE`) where memory is to be
-//! written whole: for large allocations that are not zeroed. An array of zeros may be touched in few places, and would
-//! then take a huge page for each. What Linux makes of the advice is its own affair, and so are failures: memory is as
-//! good without. Elsewhere than on Linux this is the system's allocator.
+//! An allocator for programs, on the system's own. Large allocations that are to be written whole, because they are not
+//! zeroed, begin at a huge page, and Linux is asked for huge pages there (`MADV_HUGEPAGE`). An array of zeros may be
+//! touched in few places, and would then take a huge page for each. What Linux makes of the advice is its own affair,
+//! and so are failures: memory is as good without. Elsewhere than on Linux this is the system's allocator.
 //!
-//! Contract of the unsafe code here: every call goes to [`System`] with the arguments it came with, so that the
-//! caller's promises are those that `System` needs; the advice names whole pages within a block that `System` has just
-//! given, and changes no byte of it.
+//! Contract of the unsafe code here: whether an allocation is large follows from its layout alone, so that it goes back
+//! to where it came from. Those that are not go to [`System`] with the arguments they came with, and the caller's
+//! promises are those that `System` needs. Large ones come from `posix_memalign` or `calloc` and go back by `free` or
+//! `realloc` of the C library, which take the memory of both. The advice names whole pages within a block just given,
+//! and changes no byte of it.
 #![allow(unsafe_code, reason = "An allocator is unsafe by its interface; the head says what it relies on.")]
-
-use std::alloc::{GlobalAlloc, Layout, System};
-
-/// Smallest allocation that is advised: with it a huge page of 2 MiB lies in it wherever it begins.
-pub const LEAST_BYTES: usize = 4 << 20;
 
 /// The allocator: `#[global_allocator] static ALLOCATOR: HugePages = HugePages;`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HugePages;
 
-// SAFETY: all of it is `System`, which keeps the contract of an allocator.
-unsafe impl GlobalAlloc for HugePages {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise.
-        let block = unsafe { System.alloc(layout) };
-        if layout.size() >= LEAST_BYTES {
-            advise(block, layout.size());
-        }
-        block
-    }
+/// Size of a huge page, and of the smallest allocation that gets one.
+pub const HUGE_PAGE: usize = 2 << 20;
 
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: the caller's promise.
-        unsafe { System.realloc(block, layout, new_size) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
-/// Asks for huge pages in a block of memory.
 #[cfg(target_os = "linux")]
-fn advise(block: *mut u8, bytes: usize) {
+mod linux {
+    use std::alloc::{GlobalAlloc, Layout, System};
+    use std::ptr::null_mut;
+
     use rustix::mm::{Advice, madvise};
 
-    /// Advice is for whole pages of the system; none of it has larger ones.
-    const PAGE: usize = 64 << 10;
-    let before = block.align_offset(PAGE);
-    if block.is_null() || before >= bytes {
-        return;
+    use super::{HUGE_PAGE, HugePages};
+
+    /// Whether a block has huge pages. The C library aligns what it zeroes or grows to no more than this.
+    fn is_large(bytes: usize, align: usize) -> bool {
+        bytes >= HUGE_PAGE && align <= align_of::<libc::max_align_t>()
     }
-    // SAFETY: from the first page that begins in the block on, as many as lie in it; the advice changes no byte.
-    let _ = unsafe { madvise(block.add(before).cast(), (bytes - before) / PAGE * PAGE, Advice::LinuxHugepage) };
+
+    // SAFETY: a block comes from where the head says, of the size and alignment that its layout asks for, or is null.
+    unsafe impl GlobalAlloc for HugePages {
+        unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+            if is_large(layout.size(), layout.align()) {
+                in_huge_pages(layout.size())
+            } else {
+                // SAFETY: the caller's promise.
+                unsafe { System.alloc(layout) }
+            }
+        }
+
+        unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+            if is_large(layout.size(), layout.align()) {
+                // SAFETY: `calloc` takes any size.
+                unsafe { libc::calloc(1, layout.size()).cast() }
+            } else {
+                // SAFETY: the caller's promise.
+                unsafe { System.alloc_zeroed(layout) }
+            }
+        }
+
+        unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+            let is_new_large = is_large(new_size, layout.align());
+            match (is_large(layout.size(), layout.align()), is_new_large) {
+                // SAFETY: the caller's promise.
+                (false, false) => unsafe { System.realloc(block, layout, new_size) },
+                // SAFETY: a large block is the C library's.
+                (true, true) => unsafe { libc::realloc(block.cast(), new_size).cast() },
+                // SAFETY: the caller promises that the new layout is one; the blocks do not overlap, each has as many
+                // bytes as are copied, and the old one is given back once and only where there is a new one.
+                _ => unsafe {
+                    let new = self.alloc(Layout::from_size_align_unchecked(new_size, layout.align()));
+                    if !new.is_null() {
+                        new.copy_from_nonoverlapping(block, layout.size().min(new_size));
+                        self.dealloc(block, layout);
+                    }
+                    new
+                },
+            }
+        }
+
+        unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+            if is_large(layout.size(), layout.align()) {
+                // SAFETY: a large block is the C library's.
+                unsafe { libc::free(block.cast()) }
+            } else {
+                // SAFETY: the caller's promise.
+                unsafe { System.dealloc(block, layout) }
+            }
+        }
+    }
+
+    /// A block of so many bytes that begins at a huge page. Linux is asked for huge pages in it, also for what is left
+    /// of the last one if more than half of that is used; null without memory.
+    fn in_huge_pages(bytes: usize) -> *mut u8 {
+        let whole = bytes.saturating_add(HUGE_PAGE / 2) / HUGE_PAGE * HUGE_PAGE;
+        let mut block = null_mut();
+        // SAFETY: the alignment is a power of two and a multiple of a pointer's; `block` is a place for the answer.
+        if unsafe { libc::posix_memalign(&raw mut block, HUGE_PAGE, bytes.max(whole)) } != 0 {
+            return null_mut();
+        }
+        // SAFETY: whole pages, all of them within the block; the advice changes no byte.
+        let _ = unsafe { madvise(block, whole, Advice::LinuxHugepage) };
+        block.cast()
+    }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn advise(_block: *mut u8, _bytes: usize) {}
+mod elsewhere {
+    use std::alloc::{GlobalAlloc, Layout, System};
+
+    use super::HugePages;
+
+    // SAFETY: all of it is `System`, with the arguments and promises of the caller.
+    unsafe impl GlobalAlloc for HugePages {
+        unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+            // SAFETY: the caller's promise.
+            unsafe { System.alloc(layout) }
+        }
+
+        unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+            // SAFETY: the caller's promise.
+            unsafe { System.dealloc(block, layout) }
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -89,7 +145,7 @@ mod tests {
 
     #[test]
     fn blocks_of_every_size_hold_what_was_written_and_grow() {
-        for bytes in [1, 4_095, LEAST_BYTES - 1, LEAST_BYTES, LEAST_BYTES + 1, 3 * LEAST_BYTES + 12_345] {
+        for bytes in [1, 4_095, HUGE_PAGE / 2, HUGE_PAGE - 1, HUGE_PAGE, HUGE_PAGE + 1, 3 * HUGE_PAGE + 12_345] {
             let mut block: Vec<u8> = (0..bytes).map(|at| at as u8).collect();
             block.resize(2 * bytes, 9);
             block.shrink_to_fit();
@@ -106,7 +162,7 @@ mod tests {
         if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
             return;
         }
-        let (written, zeros, small) = (vec![7_u8; BYTES], vec![0_u8; BYTES], vec![7_u8; LEAST_BYTES - 1]);
+        let (written, zeros, small) = (vec![7_u8; BYTES], vec![0_u8; BYTES], vec![7_u8; HUGE_PAGE - 1]);
         for (block, is_large) in [(&written, true), (&zeros, false), (&small, false)] {
             assert_eq!(is_advised(&block[block.len() / 2]), Some(is_large), "{} bytes", block.len());
         }

@@ -335,7 +335,9 @@ pub(crate) struct Timed {
     events: EventQueue,
     operations: Vec<Operation>,
     free: u32,
-    in_flight: u64,
+    /// Of another width than `sequence`: the two would be counted in one wide addition, which has to wait until a
+    /// narrower store to either has left the store buffer.
+    in_flight: u32,
     blocks: Vec<Block>,
     unfinished: Unfinished,
     planes: Vec<Plane>,
@@ -531,7 +533,7 @@ impl Timed {
     }
 
     pub(crate) fn in_flight(&self) -> u64 {
-        self.in_flight
+        self.in_flight.into()
     }
 
     pub(crate) fn utilization(&self) -> Utilization {

@@ -11,7 +11,7 @@ use crate::operation::Operation;
 
 /// A non-empty queue of a die.
 #[derive(Clone, Copy)]
-struct QueuePlace {
+pub(super) struct QueuePlace {
     class: u8,
     plane: u8,
 }
@@ -230,10 +230,10 @@ impl Timed {
     /// Begins the head of a plane's queue, with multi-plane commands together with matching heads of other planes.
     #[inline(always)]
     fn begin(&mut self, die: u32, place: QueuePlace, events: &mut Events) {
-        let group = self.take_group(die, place);
-        if self.known.0.is_some() && group.kind == OperationKind::Read {
-            return self.begin_reads(die, group, events);
+        if self.known.0.is_some() {
+            return self.begin_known(die, place, events);
         }
+        let group = self.take_group(die, place);
         self.begin_group(die, group, events);
     }
 
@@ -250,7 +250,7 @@ impl Timed {
     /// Takes the head of a plane's queue, with multi-plane commands together with matching heads of other planes.
     /// Reserves the channel for their commands and the data of programs, after which the array operation begins.
     #[inline(always)]
-    fn take_group(&mut self, die: u32, place: QueuePlace) -> Group {
+    pub(super) fn take_group(&mut self, die: u32, place: QueuePlace) -> Group {
         let (class, plane) = (usize::from(place.class), u32::from(place.plane));
         let (now, operations, state) = (self.now, &mut self.operations[..], &mut self.dies[die as usize]);
         let head = state.pop(&mut self.planes, operations, class, plane);

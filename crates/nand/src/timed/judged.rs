@@ -4,15 +4,18 @@
 use crate::Events;
 use flashloom_units::{NO_INDEX, Ns};
 
+use super::dies::QueuePlace;
 use super::{Group, Timed};
 use crate::event::{Event, OperationKind};
 use crate::operation::{Operation, Waits};
 
 impl Timed {
-    /// Begins reads that may need retries.
-    #[cold]
-    pub(super) fn begin_reads(&mut self, die: u32, mut group: Group, events: &mut Events) {
-        let longer = self.judge(&mut group);
+    /// Begins operations on pages that something is known of: reads may need retries.
+    // By itself, so that the group of other arrays is never in memory before it is in its die.
+    #[inline(never)]
+    pub(super) fn begin_known(&mut self, die: u32, place: QueuePlace, events: &mut Events) {
+        let mut group = self.take_group(die, place);
+        let longer = if group.kind == OperationKind::Read { self.judge(&mut group) } else { 0 };
         self.begin_group(die, group, events);
         if longer > 0 {
             self.note_repeated(&group, longer, events);
