@@ -80,7 +80,9 @@ impl<L: CollectionListener> Cursor<'_, L> {
         for page in first..first + count {
             from = pages.valid.take_next(from);
             pages.valid.put(to);
+            let lpn = pages.reverse[from.at()];
             if EMITS {
+                prefetch(pages.map(), lpn.at());
                 self.nand.copy(PageCopy { urgency, ..PageCopy::new(from, block, page, origin) });
             }
             prefetch(&pages.reverse, from.at() + 3 * PREFETCH_PAGES);
@@ -88,7 +90,6 @@ impl<L: CollectionListener> Cursor<'_, L> {
             if let Some(ahead) = pages.reverse.get(from.at() + PREFETCH_PAGES) {
                 prefetch(pages.map(), ahead.at());
             }
-            let lpn = pages.reverse[from.at()];
             pages.set(lpn, to);
             pages.reverse[to.at()] = lpn;
             self.listener.moved(plane, lpn, pages.map());
