@@ -76,7 +76,7 @@ pub struct Dispatched {
     /// First sector; zero for a flush.
     pub lba: u64,
     // Sectors and id are in another order than in the drive's command. Side by side in both, they would be copied as
-    // one word right after they were stored as two, and that load waits for the stores.
+    // one word right after they were stored as two, and that load waits for the stores. Only time depends on it.
     /// Length in sectors; zero for a flush.
     pub sectors: u32,
     /// Identifier, to be passed back at its completion.

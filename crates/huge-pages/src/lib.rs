@@ -4,7 +4,8 @@
 //! An allocator for programs, on the system's own. Large allocations that are to be written whole, because they are not
 //! zeroed, begin at a huge page, and Linux is asked for huge pages there (`MADV_HUGEPAGE`). An array of zeros may be
 //! touched in few places, and would then take a huge page for each. What Linux makes of the advice is its own affair,
-//! and so are failures: memory is as good without. Elsewhere than on Linux this is the system's allocator.
+//! and so are failures: memory is as good without. A large block that grows goes where the C library puts it, without
+//! advice. Elsewhere than on Linux this is the system's allocator.
 //!
 //! Contract of the unsafe code here: whether an allocation is large follows from its layout alone, so that it goes back
 //! to where it came from. Those that are not go to [`System`] with the arguments they came with, and the caller's
@@ -14,10 +15,14 @@
 #![allow(unsafe_code, reason = "An allocator is unsafe by its interface; the head says what it relies on.")]
 
 /// The allocator: `#[global_allocator] static ALLOCATOR: HugePages = HugePages;`.
+#[cfg(target_os = "linux")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HugePages;
 
-/// Size of a huge page, and of the smallest allocation that gets one.
+#[cfg(not(target_os = "linux"))]
+pub use std::alloc::System as HugePages;
+
+/// Size of a huge page where pages have 4 KiB, and of the smallest allocation that gets one.
 pub const HUGE_PAGE: usize = 2 << 20;
 
 #[cfg(target_os = "linux")]
@@ -29,9 +34,9 @@ mod linux {
 
     use super::{HUGE_PAGE, HugePages};
 
-    /// Whether a block has huge pages. The C library aligns what it zeroes or grows to no more than this.
+    /// Whether a block is large. What `calloc` and `realloc` give is aligned to two words, and may not be to more.
     fn is_large(bytes: usize, align: usize) -> bool {
-        bytes >= HUGE_PAGE && align <= align_of::<libc::max_align_t>()
+        bytes >= HUGE_PAGE && align <= 2 * size_of::<usize>()
     }
 
     // SAFETY: a block comes from where the head says, of the size and alignment that its layout asks for, or is null.
@@ -86,8 +91,8 @@ mod linux {
         }
     }
 
-    /// A block of so many bytes that begins at a huge page. Linux is asked for huge pages in it, also for what is left
-    /// of the last one if more than half of that is used; null without memory.
+    /// A block of so many bytes that begins at a huge page. Linux is asked for huge pages in it, and for a whole one at
+    /// its end if at least half of that is used. Null without memory.
     fn in_huge_pages(bytes: usize) -> *mut u8 {
         let whole = bytes.saturating_add(HUGE_PAGE / 2) / HUGE_PAGE * HUGE_PAGE;
         let mut block = null_mut();
@@ -98,26 +103,6 @@ mod linux {
         // SAFETY: whole pages, all of them within the block; the advice changes no byte.
         let _ = unsafe { madvise(block, whole, Advice::LinuxHugepage) };
         block.cast()
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-mod elsewhere {
-    use std::alloc::{GlobalAlloc, Layout, System};
-
-    use super::HugePages;
-
-    // SAFETY: all of it is `System`, with the arguments and promises of the caller.
-    unsafe impl GlobalAlloc for HugePages {
-        unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-            // SAFETY: the caller's promise.
-            unsafe { System.alloc(layout) }
-        }
-
-        unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-            // SAFETY: the caller's promise.
-            unsafe { System.dealloc(block, layout) }
-        }
     }
 }
 
@@ -148,23 +133,55 @@ mod tests {
         for bytes in [1, 4_095, HUGE_PAGE / 2, HUGE_PAGE - 1, HUGE_PAGE, HUGE_PAGE + 1, 3 * HUGE_PAGE + 12_345] {
             let mut block: Vec<u8> = (0..bytes).map(|at| at as u8).collect();
             block.resize(2 * bytes, 9);
-            block.shrink_to_fit();
             assert!(block[..bytes].iter().enumerate().all(|(at, &byte)| byte == at as u8));
             assert!(block[bytes..].iter().all(|&byte| byte == 9));
+            block.truncate(bytes.div_ceil(2));
+            block.shrink_to_fit();
+            assert!(block.iter().enumerate().all(|(at, &byte)| byte == at as u8));
+        }
+    }
+
+    #[test]
+    fn zeros_are_zeros_grow_and_shrink() {
+        for bytes in [100, HUGE_PAGE / 2, HUGE_PAGE, 2 * HUGE_PAGE + 5] {
+            let mut block = vec![0_u8; bytes];
+            assert!(block.iter().all(|&byte| byte == 0));
+            block.resize(3 * bytes, 1);
+            assert!(block[..bytes].iter().all(|&byte| byte == 0) && block[bytes..].iter().all(|&byte| byte == 1));
+            block.truncate(7);
+            block.shrink_to_fit();
+            assert_eq!(block, [0; 7]);
+        }
+    }
+
+    #[test]
+    fn alignment_is_kept() {
+        /// Of a cache line.
+        #[derive(Clone)]
+        #[repr(align(64))]
+        struct Line([u8; 64]);
+
+        for lines in [1, HUGE_PAGE / 64, HUGE_PAGE / 64 + 1] {
+            let mut block = vec![Line([3; 64]); lines];
+            block.resize(2 * lines, Line([4; 64]));
+            assert_eq!(block.as_ptr().addr() % 64, 0);
+            assert!(block[..lines].iter().all(|line| line.0 == [3; 64]));
+            assert_eq!(block[2 * lines - 1].0, [4; 64]);
         }
     }
 
     /// A kernel without huge pages refuses the advice, and has no such flag.
     #[test]
     #[cfg(target_os = "linux")]
-    fn huge_pages_are_asked_for_where_a_large_array_is_written_and_not_for_zeros_or_small_ones() {
+    fn huge_pages_are_asked_for_where_a_large_array_is_written_and_not_for_zeros() {
         const BYTES: usize = 64 << 20;
         if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
             return;
         }
-        let (written, zeros, small) = (vec![7_u8; BYTES], vec![0_u8; BYTES], vec![7_u8; HUGE_PAGE - 1]);
-        for (block, is_large) in [(&written, true), (&zeros, false), (&small, false)] {
-            assert_eq!(is_advised(&block[block.len() / 2]), Some(is_large), "{} bytes", block.len());
+        let (written, zeros) = (vec![7_u8; BYTES], vec![0_u8; BYTES]);
+        for (block, is_written) in [(&written, true), (&zeros, false)] {
+            assert_eq!(is_advised(&block[block.len() / 2]), Some(is_written), "{} bytes", block.len());
         }
+        assert_eq!(written.as_ptr().addr() % HUGE_PAGE, 0);
     }
 }

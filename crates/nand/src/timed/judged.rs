@@ -10,7 +10,7 @@ use crate::event::{Event, OperationKind};
 use crate::operation::{Operation, Waits};
 
 impl Timed {
-    /// Begins operations on pages that something is known of: reads may need retries.
+    /// Begins operations of an array that knows something of its pages: reads may need retries.
     // By itself, so that the group of other arrays is never in memory before it is in its die.
     #[inline(never)]
     pub(super) fn begin_known(&mut self, die: u32, place: QueuePlace, events: &mut Events) {

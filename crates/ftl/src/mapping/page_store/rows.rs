@@ -82,8 +82,8 @@ impl<L: CollectionListener> Cursor<'_, L> {
             pages.valid.put(to);
             let lpn = pages.reverse[from.at()];
             if EMITS {
-                // In timed mode the copies that fetched it ahead were a while ago. The emission stores so much that a
-                // store to the map which waits for the cache would hold it up.
+                // In timed mode the copies that fetched it ahead were a while ago. A store to the map that waits for
+                // the cache would hold up those of the next emission.
                 prefetch(pages.map(), lpn.at());
                 self.nand.copy(PageCopy { urgency, ..PageCopy::new(from, block, page, origin) });
             }
