@@ -15,8 +15,9 @@ use crate::count::Cost;
 const GROWTH: f64 = 1.05;
 
 /// Maximum growth of mispredicted branches in the same build. The model of a predictor knows branches by their
-/// addresses, which a change anywhere in the program moves: what shares an entry with what is chance.
-const MISPREDICTED_GROWTH: f64 = 1.15;
+/// addresses, which a change anywhere in the program moves: what shares an entry with what is chance. One that made
+/// every policy's instructions fewer or no more than 1 % more moved the mispredictions of 54 policies by -9 to 20 %.
+const MISPREDICTED_GROWTH: f64 = 1.25;
 
 /// Maximum growth of the ratio to the reference policy's instructions, in any other build. A compiler that makes all
 /// code better or worse changes no ratio; one that inlines otherwise changes a policy's share of the code.
@@ -132,7 +133,7 @@ impl Budgets {
                 (cost.mispredictions > most).then(|| {
                     format!(
                         "found {:.1} mispredicted branches a request, expected at most {most:.1}: its budget of \
-                         {:.1} and 15 %",
+                         {:.1} and 25 %",
                         cost.mispredictions, budget.mispredictions
                     )
                 })
