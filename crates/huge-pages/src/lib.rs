@@ -8,10 +8,10 @@
 //! advice. Elsewhere than on Linux this is the system's allocator.
 //!
 //! Contract of the unsafe code here: whether an allocation is large follows from its layout alone, so that it goes back
-//! to where it came from. Those that are not go to [`System`] with the arguments they came with, and the caller's
-//! promises are those that `System` needs. Large ones come from `posix_memalign` or `calloc` and go back by `free` or
-//! `realloc` of the C library, which take the memory of both. The advice names whole pages within a block just given,
-//! and changes no byte of it.
+//! to where it came from. Those that are not go to [`System`](std::alloc::System) with the arguments they came with,
+//! and the caller's promises are those that `System` needs. Large ones come from `posix_memalign` or `calloc` and go
+//! back by `free` or `realloc` of the C library, which take the memory of both. The advice names whole pages within a
+//! block just given, and changes no byte of it.
 #![allow(unsafe_code, reason = "An allocator is unsafe by its interface; the head says what it relies on.")]
 
 /// The allocator: `#[global_allocator] static ALLOCATOR: HugePages = HugePages;`.
