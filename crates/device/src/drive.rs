@@ -60,6 +60,7 @@ use paging::Paging;
 use read_cache::ReadCache;
 pub use read_cache::{ReadCacheParams, ReadCacheReport};
 pub use setup::DriveSetup;
+pub use state::SpentFlash;
 pub use waiter::Waiter;
 
 /// A drive: host interface, data path, FTL and array, stepped through simulated time.
@@ -278,7 +279,19 @@ impl Drive {
     /// # Errors
     /// A policy cannot be built for this drive, or does not fit the others.
     pub fn new(setup: &DriveSetup) -> Result<Self, Refusal> {
-        let flash = setup.build_flash()?;
+        Self::with_flash(setup, setup.build_flash()?)
+    }
+
+    /// A drive of array and FTL that were those of another one with the same device and FTL. They have to be rolled
+    /// back next ([`Engine::roll_back`](crate::Engine::roll_back)).
+    ///
+    /// # Errors
+    /// The errors of [`Self::new`].
+    pub fn over(setup: &DriveSetup, flash: SpentFlash) -> Result<Self, Refusal> {
+        Self::with_flash(setup, flash.0)
+    }
+
+    fn with_flash(setup: &DriveSetup, flash: Flash) -> Result<Self, Refusal> {
         let path = match setup.build_buffer()? {
             Some(buffer) => DataPath::Buffered(Buffered::new(buffer, &flash)),
             None => DataPath::Direct,

@@ -108,6 +108,11 @@ impl Simulation {
         self.target.outcome()
     }
 
+    /// The engine, whatever it does.
+    pub fn into_engine(self) -> Engine {
+        self.target
+    }
+
     /// Checks at the end of a run that all counters add up, like [`Engine::check`].
     ///
     /// # Errors

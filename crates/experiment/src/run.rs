@@ -16,6 +16,7 @@ mod replicates;
 mod report;
 mod served;
 mod shares;
+mod spent;
 mod watched;
 mod workloads;
 
@@ -220,7 +221,7 @@ impl<'a> Prepared<'a> {
 
     /// Where the aged drive of a variant comes from.
     fn aged(&self, index: usize) -> Aged<'_> {
-        Aged { drive: self.drives[index].as_deref(), cache: self.cache.as_ref() }
+        Aged { drive: self.drives[index].as_deref(), cache: self.cache.as_ref(), is_left: false }
     }
 
     /// [`Self::new`] that leaves out combinations which do not fit the inputs of their workloads (a policy that needs
@@ -385,7 +386,8 @@ impl<'a> Prepared<'a> {
     ) -> Result<Finished, Failure> {
         let (_, input) = self.input(index);
         let drive = drive.filter(|drive| drive.is_of(config));
-        let input = Input { aged: Aged { drive: drive.or(input.aged.drive), ..input.aged }, is_issued, ..input };
+        let aged = Aged { drive: drive.or(input.aged.drive), is_left: true, ..input.aged };
+        let input = Input { aged, is_issued, ..input };
         let finished = run_one(config, input, false, Watched { progress, observers, queued: None });
         finished.map_err(|failure| self.pointed(config, failure))
     }
@@ -464,7 +466,7 @@ impl<'a> Prepared<'a> {
         drive: Option<&AgedDrive>,
     ) -> Result<RunResult, Failure> {
         let (variant, input) = self.input(index);
-        let input = Input { aged: Aged { drive: drive.or(input.aged.drive), ..input.aged }, ..input };
+        let input = Input { aged: Aged { drive: drive.or(input.aged.drive), is_left: true, ..input.aged }, ..input };
         let result = if self.has_bounds {
             bounded(&variant.config, input, verify, progress)
         } else {
@@ -540,6 +542,9 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_,
     let end_ns = watched.run(&mut simulation, &mut *running, config.run.timeline_interval_ns, series.as_mut())?;
     simulation.check().map_err(Failure::Check)?;
     let outcome = simulation.outcome();
+    if let Some(drive) = input.aged.drive.filter(|_| input.aged.is_left) {
+        drive.leave(config, verify, simulation.into_engine());
+    }
     let expected = running.issued().unwrap_or_else(|| input.workload.expected_requests());
     let is_cut = outcome.end_of_life.is_some() && config.run.end_of_life == EndOfLife::Stop;
     if outcome.host.generated != expected && !is_cut {
@@ -564,6 +569,8 @@ fn bounded(config: &Config, input: Input<'_>, verify: bool, progress: &dyn Progr
     let mut record = Record::new(config.device.logical_pages() as u32, config.host.device_depth());
     let watched = Watched { progress, observers: &mut [&mut record], queued: None };
     let mut result = run_one(config, input, verify, watched)?.result;
+    // The runs of other orders leave nothing.
+    let input = Input { aged: Aged { is_left: false, ..input.aged }, ..input };
     result.bounds = Some(bounds::of(config, input, verify, record, &result)?);
     Ok(result)
 }

@@ -298,10 +298,23 @@ impl Nand {
     /// # Panics
     /// Operations are in flight.
     pub fn stop_timing(&mut self) {
-        let Some(timed) = self.timed.take() else { return };
-        assert_eq!(timed.in_flight(), 0, "an array whose time ends is at rest");
-        self.known = timed.into_known();
-        self.is_followed = self.is_watched();
+        assert_eq!(self.in_flight(), 0, "an array whose time ends is at rest");
+        self.begin_anew();
+    }
+
+    /// Ends the time of an array whatever it does, and all observation, for a state in counting mode that is loaded
+    /// next.
+    pub fn break_off(&mut self) {
+        self.events = None;
+        self.begin_anew();
+        self.known.0.iter_mut().for_each(|known| known.unreadable.clear());
+    }
+
+    fn begin_anew(&mut self) {
+        if let Some(timed) = self.timed.take() {
+            self.known = timed.into_known();
+        }
+        self.is_followed = self.is_watched() || self.known.0.is_some();
     }
 
     /// Geometry of the array.

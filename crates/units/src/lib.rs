@@ -44,7 +44,10 @@ pub use quantity::{
     parse_rate, parse_ratio, parse_size, parse_time,
 };
 pub use refusal::Refusal;
-pub use state::{Reader, State, StateError, Word, Writer, load_state, load_with, save_state, save_with};
+pub use state::{
+    Reader, State, StateError, Word, Writer, load_state, load_with, roll_back_with, save_for_rollback, save_state,
+    save_with,
+};
 pub use statistic::{Figure, Figures, Statistic, Unit};
 pub use violation::Violation;
 pub use visible::{

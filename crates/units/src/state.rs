@@ -9,6 +9,9 @@
 //! A state may come from a stranger. Loading takes memory in proportion to the bytes, and refuses a length, an index or
 //! an identifier that the configuration has no room for, by its field and place. What several fields say of one thing
 //! is checked by their owner, once all of them are loaded.
+//!
+//! A value can also be *rolled back* to a state that it was in: large arrays of which it keeps what it has changed since
+//! are put back by their owner, and everything else is loaded ([`roll_back_with`]).
 
 use std::fmt;
 
@@ -45,7 +48,18 @@ pub fn save_state(state: &dyn State) -> Result<Vec<u8>, StateError> {
 /// # Errors
 /// Part of the state is a policy that cannot be saved.
 pub fn save_with(save: impl FnOnce(&mut Writer)) -> Result<Vec<u8>, StateError> {
-    let mut to = Writer { bytes: Vec::new(), error: None };
+    written(Writer { bytes: Vec::new(), error: None, leaves_out: false }, save)
+}
+
+/// [`save_with`] without the arrays of [`Writer::rolled_back`]: only [`roll_back_with`] can use it.
+///
+/// # Errors
+/// Part of the state is a policy that cannot be saved.
+pub fn save_for_rollback(save: impl FnOnce(&mut Writer)) -> Result<Vec<u8>, StateError> {
+    written(Writer { bytes: Vec::new(), error: None, leaves_out: true }, save)
+}
+
+fn written(mut to: Writer, save: impl FnOnce(&mut Writer)) -> Result<Vec<u8>, StateError> {
     save(&mut to);
     to.error.map_or(Ok(to.bytes), Err)
 }
@@ -66,9 +80,28 @@ pub fn load_with<T>(
     bytes: &[u8],
     load: impl FnOnce(&mut Reader<'_>) -> Result<T, StateError>,
 ) -> Result<T, StateError> {
-    let mut from = Reader { bytes, at: 0 };
+    read(Reader { bytes, at: 0, rolls_back: false }, load)
+}
+
+/// [`load_with`] into values that were in the state of these bytes and have kept what they changed since: arrays of
+/// [`Writer::rolled_back`] are put back by their owners, and all else is loaded. `bytes` are of [`save_with`] or of
+/// [`save_for_rollback`].
+///
+/// # Errors
+/// The errors of [`load_with`].
+pub fn roll_back_with<T>(
+    bytes: &[u8],
+    load: impl FnOnce(&mut Reader<'_>) -> Result<T, StateError>,
+) -> Result<T, StateError> {
+    read(Reader { bytes, at: 0, rolls_back: true }, load)
+}
+
+fn read<T>(
+    mut from: Reader<'_>,
+    load: impl FnOnce(&mut Reader<'_>) -> Result<T, StateError>,
+) -> Result<T, StateError> {
     let loaded = load(&mut from)?;
-    match bytes.len() - from.at {
+    match from.bytes.len() - from.at {
         0 => Ok(loaded),
         left => Err(from.error("the end of the state".to_owned(), format!("{left} more bytes"))),
     }
@@ -110,6 +143,8 @@ impl std::error::Error for StateError {}
 pub struct Writer {
     bytes: Vec<u8>,
     error: Option<StateError>,
+    /// Whether arrays that their owner rolls back are left out.
+    leaves_out: bool,
 }
 
 impl Writer {
@@ -133,6 +168,11 @@ impl Writer {
         let from = self.bytes.len();
         self.bytes.resize(from + words.len() * T::BYTES, 0);
         self.bytes[from..].chunks_exact_mut(T::BYTES).zip(words).for_each(|(bytes, word)| word.put(bytes));
+    }
+
+    /// Appends an array of words that its owner can roll back: none of them in [`save_for_rollback`].
+    pub fn rolled_back<T: Word>(&mut self, words: &[T]) {
+        self.words(if self.leaves_out { &[] } else { words });
     }
 
     /// Appends zeros in the place of fields that states of older programs have there, all of them empty.
@@ -161,6 +201,7 @@ impl Writer {
 pub struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
+    rolls_back: bool,
 }
 
 impl Reader<'_> {
@@ -241,6 +282,26 @@ impl Reader<'_> {
         if !are_words && let Some((index, bytes)) = all.find(|(_, bytes)| T::get(bytes).is_none()) {
             self.at += index * T::BYTES;
             return Err(self.error(format!("a word ({})", std::any::type_name::<T>()), format!("{bytes:?}")));
+        }
+        self.at += length;
+        Ok(())
+    }
+
+    /// Whether the value is rolled back: its owner then puts back the arrays of [`Writer::rolled_back`], and calls
+    /// [`Self::skip_rolled_back`] for each.
+    pub fn rolls_back(&self) -> bool {
+        self.rolls_back
+    }
+
+    /// Passes over an array of so many words that [`Writer::rolled_back`] has written, or has left out.
+    pub fn skip_rolled_back<T: Word>(&mut self, words: usize) -> Result<(), StateError> {
+        let saved: usize = self.value()?;
+        if saved != 0 && saved != words {
+            return Err(self.error(format!("{words} entries, or none"), saved.to_string()));
+        }
+        let length = saved * T::BYTES;
+        if self.bytes.len() - self.at < length {
+            return Err(self.ends(length));
         }
         self.at += length;
         Ok(())

@@ -92,6 +92,19 @@ impl Flash {
         self.ftl.trust_loaded();
     }
 
+    /// Called when the present state is known to pass [`Self::check_loaded`], to keep what rolling back to it needs.
+    pub(super) fn keep_for_rollback(&mut self) {
+        self.ftl.keep_for_rollback();
+    }
+
+    /// Ends its time, whatever it does, and all observation, for a state that it is rolled back to next.
+    pub(super) fn broken_off(mut self) -> Self {
+        self.nand.break_off();
+        self.writes.clear();
+        self.told.clear();
+        Self { cache: None, ..self }
+    }
+
     /// Takes one step of background work; returns false if none is left.
     pub(super) fn idle_step(&mut self, now: Ns) -> bool {
         self.nand.set_now(now);

@@ -3,9 +3,16 @@
 //! A state can be loaded into a drive that was built from the same [`DriveSetup`](super::DriveSetup) and is in the same
 //! mode: a state saved after [`Drive::start_timing`] needs a drive on which that was called.
 
-use flashloom_units::{Reader, State, StateError, Violation, Writer, load_with, save_with};
+use flashloom_units::{
+    Reader, State, StateError, Violation, Writer, load_with, roll_back_with, save_for_rollback, save_with,
+};
 
 use super::Drive;
+use super::flash::Flash;
+
+/// Array and FTL of an aged drive that has served a run, for a drive of the same device and FTL ([`Drive::over`]).
+/// There they are rolled back to what they were when they were aged.
+pub struct SpentFlash(pub(super) Flash);
 
 // The parts of `Drive` are an implementation detail. An error therefore names their fields as fields of the drive:
 // `drive.nand.written`.
@@ -64,6 +71,31 @@ impl Drive {
     /// Called when what was loaded is known to pass [`Self::check_loaded`].
     pub(crate) fn trust_loaded(&mut self) {
         self.flash.trust_loaded();
+    }
+
+    /// Checks the counters and invariants of array and FTL.
+    pub(crate) fn check_flash(&self) -> Result<(), Violation> {
+        self.flash.check()
+    }
+
+    /// Called when array and FTL are known to be right, to keep what rolling back to them needs.
+    pub(crate) fn keep_for_rollback(&mut self) {
+        self.flash.keep_for_rollback();
+    }
+
+    /// The state of array and FTL without what they roll back themselves.
+    pub(crate) fn save_flash_for_rollback(&self) -> Result<Vec<u8>, StateError> {
+        save_for_rollback(|to| self.flash.save(to))
+    }
+
+    /// Rolls array and FTL back to a state of [`Self::save_flash`] or [`Self::save_flash_for_rollback`].
+    pub(crate) fn roll_back_flash(&mut self, state: &[u8]) -> Result<(), StateError> {
+        roll_back_with(state, |from| self.flash.load(from))
+    }
+
+    /// Array and FTL alone.
+    pub(crate) fn into_spent(self) -> SpentFlash {
+        SpentFlash(self.flash.broken_off())
     }
 
     /// Number of mapped pages.

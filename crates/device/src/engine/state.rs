@@ -5,6 +5,7 @@ use flashloom_nand::Nand;
 use flashloom_units::{State, StateError, Violation, load_state, save_state, violation};
 
 use super::{Engine, Handed};
+use crate::drive::SpentFlash;
 use crate::outcome::HostReport;
 use crate::precondition::Preconditioned;
 
@@ -79,9 +80,7 @@ impl Engine {
             (true, pages) => return Err(refused(at_rest, format!("{pages} pages that only its buffer has"))),
             (false, _) => return Err(refused(at_rest, "one that is at work".to_owned())),
         }
-        if self.looking.verifier.is_some() {
-            return Err(refused("a drive without checks", "one that is verified".to_owned()));
-        }
+        self.refuse_verified()?;
         self.look();
         let new = Preconditioned { pages: 0, waf: None, stable: true, is_worn_out: false };
         let before = self.preconditioned.unwrap_or(new);
@@ -116,16 +115,54 @@ impl Engine {
         self.take_aged(state, aged, |_, _| Ok(()))
     }
 
+    /// Checks preconditioned flash, and keeps from now on what it changes, so that after a run another engine can roll
+    /// it back.
+    ///
+    /// # Errors
+    /// Flash whose parts do not agree.
+    pub fn keep_for_rollback(&mut self) -> Result<(), Violation> {
+        self.drive.check_flash()?;
+        self.drive.keep_for_rollback();
+        Ok(())
+    }
+
+    /// The state for [`Self::roll_back`], just after [`Self::keep_for_rollback`]. That of [`Self::save_aged`] serves as
+    /// well, but is longer by the map.
+    ///
+    /// # Errors
+    /// The errors of [`Self::save_aged`].
+    pub fn save_for_rollback(&mut self) -> Result<Vec<u8>, StateError> {
+        self.refuse_begun()?;
+        self.refuse_verified()?;
+        self.drive.save_flash_for_rollback()
+    }
+
+    /// Array and FTL of the drive, whatever it does.
+    pub fn into_spent_flash(self) -> SpentFlash {
+        self.drive.into_spent()
+    }
+
+    /// [`Self::load_aged`] into a drive over flash that was in this state when [`Self::keep_for_rollback`] was called.
+    /// What it says is not checked again.
+    ///
+    /// # Errors
+    /// The errors of [`Self::load_aged`], but those of parts that do not agree; flash that keeps nothing.
+    pub fn roll_back(&mut self, state: &[u8], aged: Preconditioned) -> Result<(), StateError> {
+        self.refuse_aged()?;
+        self.refuse_verified()?;
+        self.drive.roll_back_flash(state)?;
+        self.drive.reset_flash_counts();
+        self.begin_aged(aged);
+        Ok(())
+    }
+
     fn take_aged(
         &mut self,
         state: &[u8],
         aged: Preconditioned,
         check: impl FnOnce(&Self, Preconditioned) -> Result<(), Violation>,
     ) -> Result<(), StateError> {
-        self.refuse_begun()?;
-        if self.preconditioned.is_some() {
-            return Err(refused("a drive that is new", "one that was aged already".to_owned()));
-        }
+        self.refuse_aged()?;
         let verifier = &mut self.looking.verifier;
         self.drive.load_flash(state, |from| verifier.load(from).map_err(|error| error.within("verifier")))?;
         self.drive.reset_flash_counts();
@@ -135,10 +172,14 @@ impl Engine {
         };
         check(self, aged).map_err(whole)?;
         self.drive.trust_loaded();
+        self.begin_aged(aged);
+        Ok(())
+    }
+
+    fn begin_aged(&mut self, aged: Preconditioned) {
         self.preconditioned = Some(aged);
         self.erased_before = self.drive.nand().erase_counts().to_vec();
         self.follow_life();
-        Ok(())
     }
 
     /// Checks loaded flash beyond the types and bounds of its fields. The file may come from anybody.
@@ -165,6 +206,21 @@ impl Engine {
             Some(waf) if is_worn_out => Err(violation!("a write amplification of {waf}, of a drive that is worn out")),
             _ if stable && is_worn_out => Err(Violation::new("one that is steady, and worn out")),
             _ => Ok(()),
+        }
+    }
+
+    fn refuse_aged(&self) -> Result<(), StateError> {
+        self.refuse_begun()?;
+        match self.preconditioned {
+            Some(_) => Err(refused("a drive that is new", "one that was aged already".to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    fn refuse_verified(&self) -> Result<(), StateError> {
+        match self.looking.verifier {
+            Some(_) => Err(refused("a drive without checks", "one that is verified".to_owned())),
+            None => Ok(()),
         }
     }
 

@@ -29,6 +29,7 @@ use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 
 use super::engines::{check_aged, expected_pages, precondition};
+use super::spent::{FlashKeys, Spent};
 use super::{Cache, Failure, Progress};
 use crate::config::{Config, Experiment, Precondition, Variant, json_value};
 use crate::registry::Registry;
@@ -118,6 +119,9 @@ const VERIFIED_PAGE_BYTES: u64 = 512;
 /// Largest window of a compressed state, as the binary logarithm of its bytes: what every decoder has to have.
 const WINDOW_LOG: u32 = 23;
 
+/// What a drive that is to be saved or shared was found to be before.
+const IS_AGED: &str = "a drive that is not aged is not saved";
+
 /// Message if one of the two configurations has a key that the other does not.
 const OTHER_KEYS: &str = "the drive was aged under other policies, or by a program with other keys: save it again";
 
@@ -154,7 +158,7 @@ impl Origin {
 }
 
 /// True if all policies that take part in ageing are built in: others may depend on the device's times in unknown ways.
-fn has_built_in_policies(config: &Config) -> bool {
+pub(super) fn has_built_in_policies(config: &Config) -> bool {
     let registry = Registry::builtin();
     let slots = registry.slots();
     ASKED.iter().all(|key| {
@@ -170,11 +174,15 @@ pub struct AgedDrive {
     aged: Preconditioned,
     /// Whether it has served requests since it was aged: `aged` counts what they wrote.
     served: bool,
+    /// The state: all of it, or without what [`Spent`] flash rolls back itself.
     state: Vec<u8>,
+    is_whole: bool,
     /// Hash on the third line of its file, for a drive that is kept in one.
     hash: Option<String>,
     /// Whether the state was loaded once, and all of its parts agreed.
     is_checked: AtomicBool,
+    /// Flash of runs that have ended.
+    spent: Spent,
 }
 
 /// Content of the second line of a file.
@@ -198,24 +206,66 @@ impl AgedDrive {
         cache: Option<&Cache>,
         progress: &dyn Progress,
     ) -> Result<Self, Failure> {
+        Self::age_with(config, verify, cache, true, progress)
+    }
+
+    /// [`Self::age`] for runs of a comparison. If they all have the flash of this configuration, and one runs at a time
+    /// (`is_handed_on`), the flash goes from one to the next, and the map is in memory once.
+    ///
+    /// # Errors
+    /// The errors of [`Self::age`].
+    pub(super) fn age_to_share(
+        config: &Config,
+        verify: bool,
+        cache: Option<&Cache>,
+        is_handed_on: bool,
+        progress: &dyn Progress,
+    ) -> Result<Self, Failure> {
+        Self::age_with(config, verify, cache, !is_handed_on || verify, progress)
+    }
+
+    fn age_with(
+        config: &Config,
+        verify: bool,
+        cache: Option<&Cache>,
+        is_whole: bool,
+        progress: &dyn Progress,
+    ) -> Result<Self, Failure> {
         let place = cache.and_then(|cache| Some((cache, cache.place(config, verify)?)));
-        let build = || Ok(Engine::bare(Drive::new(&config.drive_setup(verify))?, 1, 0));
+        let build = |drive| Ok(Engine::bare(drive, 1, 0));
         if let Some((cache, path)) = &place {
             // Loaded once here, because the runs that share it cannot age it anew.
-            if let Some((drive, _)) = taken(config, verify, cache, path, &build)? {
+            if let Some((drive, engine)) = taken(config, verify, cache, path, &build)? {
                 progress.ageing_ended(0, expected_pages(config));
-                return Ok(drive);
+                return drive.sharing(config, engine, is_whole);
             }
         }
-        let mut engine = build()?;
-        if let Some((cache, _)) = &place {
+        let mut engine = build(Drive::new(&config.drive_setup(verify))?)?;
+        let drive = if let Some((cache, path)) = &place {
             cache.tell_of_ageing(config);
-        }
-        let drive = Self::age_engine(config, verify, &mut engine, progress)?;
-        if let Some((cache, path)) = &place {
+            let drive = Self::age_engine(config, verify, &mut engine, progress)?;
             cache.keep(path, &drive);
+            drive
+        } else if is_whole {
+            Self::age_engine(config, verify, &mut engine, progress)?
+        } else {
+            let aged = precondition(config, &mut engine, progress)?.expect(IS_AGED);
+            Self::saved(config, verify, (Vec::new(), aged), false)
+        };
+        drive.sharing(config, engine, is_whole)
+    }
+
+    /// The drive, which leaves the flash of an engine in its state to the first run, and only then need not keep the
+    /// whole state.
+    fn sharing(mut self, config: &Config, mut engine: Engine, is_whole: bool) -> Result<Self, Failure> {
+        let Some(keys) = FlashKeys::of(config).filter(|_| !self.origin.verified) else { return Ok(self) };
+        engine.keep_for_rollback().map_err(Failure::Check)?;
+        if !is_whole {
+            self.state = engine.save_for_rollback().map_err(|error| Failure::Check(violation!("{error}")))?;
+            self.is_whole = false;
         }
-        Ok(drive)
+        self.spent.leave(keys, engine.into_spent_flash());
+        Ok(self)
     }
 
     /// Ages the drive of an engine, and saves its state.
@@ -225,13 +275,18 @@ impl AgedDrive {
         engine: &mut Engine,
         progress: &dyn Progress,
     ) -> Result<Self, Failure> {
-        let aged = precondition(config, engine, progress)?.expect("a drive that is not aged is not saved");
+        let aged = precondition(config, engine, progress)?.expect(IS_AGED);
         let state = engine.save_aged().map_err(|error| Failure::Check(violation!("{error}")))?;
         Ok(Self::saved(config, verify, (state, aged), false))
     }
 
     fn saved(config: &Config, verify: bool, (state, aged): (Vec<u8>, Preconditioned), served: bool) -> Self {
-        Self { origin: Origin::of(config, verify), aged, served, state, hash: None, is_checked: AtomicBool::new(false) }
+        Self::of_state(Origin::of(config, verify), aged, served, state)
+    }
+
+    fn of_state(origin: Origin, aged: Preconditioned, served: bool, state: Vec<u8>) -> Self {
+        let (is_checked, spent) = (AtomicBool::new(false), Spent::default());
+        Self { origin, aged, served, state, is_whole: true, hash: None, is_checked, spent }
     }
 
     /// The drive of an engine at rest that was driven by hand, switched off. The engine is to be dropped.
@@ -248,13 +303,56 @@ impl AgedDrive {
         serde_json::to_string(&Origin::of(config, verify)).expect("settings are JSON")
     }
 
-    /// Loads the state into an engine of the same drive.
-    pub(super) fn load_into(&self, engine: &mut Engine) -> Result<(), Failure> {
-        let refuse = |error: StateError| {
-            let refusal = Refusal::new(error.to_string(), "a drive that the configuration builds");
-            Failure::Refused(refusal.at(["run.state"]))
+    /// An engine over the drive: `build` puts it under its host.
+    ///
+    /// # Errors
+    /// An engine that cannot be built, or a state that does not fit.
+    pub(super) fn engine(
+        &self,
+        config: &Config,
+        verify: bool,
+        build: &dyn Fn(Drive) -> Result<Engine, Failure>,
+        progress: &dyn Progress,
+    ) -> Result<Engine, Failure> {
+        let mut engine = build(Drive::new(&config.drive_setup(verify))?)?;
+        if self.is_whole {
+            self.load(&mut engine).map_err(unfit)?;
+        } else {
+            // Whoever had its flash has failed, and left none.
+            precondition(config, &mut engine, progress)?;
+        }
+        Ok(engine)
+    }
+
+    /// [`Self::engine`] for a run that leaves its flash to the next ([`Self::leave`]) and takes what another has left.
+    ///
+    /// # Errors
+    /// The errors of [`Self::engine`].
+    pub(super) fn engine_to_leave(
+        &self,
+        config: &Config,
+        verify: bool,
+        build: &dyn Fn(Drive) -> Result<Engine, Failure>,
+        progress: &dyn Progress,
+    ) -> Result<Engine, Failure> {
+        let Some(keys) = FlashKeys::of(config).filter(|_| !verify) else {
+            return self.engine(config, verify, build, progress);
         };
-        self.load(engine).map_err(refuse)
+        if let Some(flash) = self.spent.take(&keys) {
+            let mut engine = build(Drive::over(&config.drive_setup(verify), flash)?)?;
+            engine.roll_back(&self.state, self.aged).map_err(unfit)?;
+            return Ok(engine);
+        }
+        let mut engine = self.engine(config, verify, build, progress)?;
+        engine.keep_for_rollback().map_err(Failure::Check)?;
+        Ok(engine)
+    }
+
+    /// Leaves the flash of an engine of [`Self::engine_to_leave`] to the next run with the same flash.
+    pub(super) fn leave(&self, config: &Config, verify: bool, engine: Engine) {
+        if let Some(keys) = FlashKeys::of(config).filter(|_| !verify) {
+            self.spent.leave(keys, engine.into_spent_flash());
+        }
     }
 
     fn load(&self, engine: &mut Engine) -> Result<(), StateError> {
@@ -403,7 +501,7 @@ impl<F: Read + Seek> Opened<F> {
         rest.seek(SeekFrom::Start(start)).map_err(damaged)?;
         let mut state = Vec::with_capacity(length as usize);
         decoder(&mut rest)?.take(length).read_to_end(&mut state).map_err(damaged)?;
-        Ok(AgedDrive { origin, aged, served, state, hash: Some(sha256), is_checked: AtomicBool::new(false) })
+        Ok(AgedDrive { hash: Some(sha256), ..AgedDrive::of_state(origin, aged, served, state) })
     }
 }
 
@@ -414,6 +512,12 @@ fn decoder<F: Read>(file: &mut BufReader<F>) -> Result<impl Read, Refusal> {
         Ok(decoder)
     });
     decoder.map_err(|error| unread(format!("the state is damaged: {error}")))
+}
+
+/// Failure to load a state.
+fn unfit(error: StateError) -> Failure {
+    let refusal = Refusal::new(error.to_string(), "a drive that the configuration builds");
+    Failure::Refused(refusal.at(["run.state"]))
 }
 
 /// Refusal of a file that holds no drive.
@@ -459,11 +563,12 @@ pub(super) fn bring(
     config: &Config,
     verify: bool,
     cache: Option<&Cache>,
-    build: &dyn Fn() -> Result<Engine, Failure>,
+    build: &dyn Fn(Drive) -> Result<Engine, Failure>,
     progress: &dyn Progress,
 ) -> Result<Engine, Failure> {
+    let new = || build(Drive::new(&config.drive_setup(verify))?);
     let Some((cache, path)) = cache.and_then(|cache| Some((cache, cache.place(config, verify)?))) else {
-        let mut engine = build()?;
+        let mut engine = new()?;
         precondition(config, &mut engine, progress)?;
         return Ok(engine);
     };
@@ -471,7 +576,7 @@ pub(super) fn bring(
         progress.ageing_ended(0, expected_pages(config));
         return Ok(engine);
     }
-    let mut engine = build()?;
+    let mut engine = new()?;
     cache.tell_of_ageing(config);
     cache.keep(&path, &AgedDrive::age_engine(config, verify, &mut engine, progress)?);
     Ok(engine)
@@ -484,10 +589,10 @@ fn taken(
     verify: bool,
     cache: &Cache,
     path: &Path,
-    build: &dyn Fn() -> Result<Engine, Failure>,
+    build: &dyn Fn(Drive) -> Result<Engine, Failure>,
 ) -> Result<Option<(AgedDrive, Engine)>, Failure> {
     let Some(drive) = cache.take(path, config, verify) else { return Ok(None) };
-    let mut engine = build()?;
+    let mut engine = build(Drive::new(&config.drive_setup(verify))?)?;
     match drive.load(&mut engine) {
         Ok(()) => {
             cache.tell_of_use(path);

@@ -78,7 +78,9 @@ impl Prepared<'_> {
         keeper: &dyn Keeper,
     ) -> Result<Comparison, Failure> {
         let variants = 0..self.experiment.variants.len();
-        let shares = Shares::new(&self.experiment, verify);
+        let threads = rayon::current_num_threads();
+        // Bounds run the drive again while they are worked out.
+        let shares = Shares::new(&self.experiment, verify, threads == 1 && !self.has_bounds);
         let (mut results, mut works) = (Vec::with_capacity(variants.len()), Vec::with_capacity(variants.len()));
         for index in variants {
             match keeper.kept(index) {
@@ -90,7 +92,7 @@ impl Prepared<'_> {
                 None => works.push(self.work(index, &shares)),
             }
         }
-        let queue = Queue::new(works, rayon::current_num_threads());
+        let queue = Queue::new(works, threads);
         let interrupt = progress.interrupt();
         let run_next = || {
             let work = queue.take().filter(|_| !interrupt.is_raised())?;

@@ -19,6 +19,8 @@ pub(crate) struct Aged<'a> {
     pub(super) drive: Option<&'a AgedDrive>,
     /// The cache that may hold one like it, and stores new ones.
     pub(super) cache: Option<&'a Cache>,
+    /// Whether the engine is for a run that leaves its flash to the next one ([`AgedDrive::leave`]).
+    pub(super) is_left: bool,
 }
 
 /// The engine (host and drive) of a configuration as its runs begin: the drive aged, and timed if `run.timing` says so.
@@ -32,7 +34,7 @@ pub(super) fn engine(
     aged: Aged<'_>,
     progress: &dyn Progress,
 ) -> Result<Engine, Failure> {
-    let build = || with_scheduler(config, &config.host, built(config, &config.scheduler())?, verify);
+    let build = |drive| with_scheduler(config, &config.host, built(config, &config.scheduler())?, drive);
     started(config, &build, verify, aged, progress)
 }
 
@@ -41,7 +43,8 @@ pub(super) fn engine(
 /// # Errors
 /// A policy that cannot be built.
 pub(super) fn unaged(config: &Config) -> Result<Engine, Failure> {
-    let mut engine = with_scheduler(config, &config.host, built(config, &config.scheduler())?, false)?;
+    let drive = Drive::new(&config.drive_setup(false))?;
+    let mut engine = with_scheduler(config, &config.host, built(config, &config.scheduler())?, drive)?;
     start_timing(config, false, &mut engine);
     Ok(engine)
 }
@@ -59,7 +62,7 @@ pub(super) fn unmerged(
 ) -> Result<Engine, Failure> {
     let (queue_depth, hardware_queues) = (config.host.device_depth(), 1);
     let host = HostParams { merging: false, queue_depth, hardware_queues, ..config.host.clone() };
-    started(config, &|| with_scheduler(config, &host, scheduler()?, verify), verify, aged, progress)
+    started(config, &|drive| with_scheduler(config, &host, scheduler()?, drive), verify, aged, progress)
 }
 
 /// The drive of a configuration alone, in the state of [`engine`]: no block layer, `host.queue_depth` commands at once.
@@ -72,8 +75,7 @@ pub(super) fn bare_engine(
     aged: Aged<'_>,
     progress: &dyn Progress,
 ) -> Result<Engine, Failure> {
-    let drive = || Drive::new(&config.drive_setup(verify));
-    let build = || Ok(Engine::bare(drive()?, config.host.queue_depth, config.ftl.idle_delay_ns));
+    let build = |drive| Ok(Engine::bare(drive, config.host.queue_depth, config.ftl.idle_delay_ns));
     started(config, &build, verify, aged, progress)
 }
 
@@ -101,9 +103,8 @@ fn with_scheduler(
     config: &Config,
     host: &HostParams,
     scheduler: Box<dyn Scheduler>,
-    verify: bool,
+    drive: Drive,
 ) -> Result<Engine, Failure> {
-    let drive = Drive::new(&config.drive_setup(verify))?;
     Ok(Engine::new(BlockLayer::new(host, scheduler), drive, config.ftl.idle_delay_ns))
 }
 
@@ -111,22 +112,19 @@ fn with_scheduler(
 /// verified run checks latencies by cause too.
 fn started(
     config: &Config,
-    build: &dyn Fn() -> Result<Engine, Failure>,
+    build: &dyn Fn(Drive) -> Result<Engine, Failure>,
     verify: bool,
     aged: Aged<'_>,
     progress: &dyn Progress,
 ) -> Result<Engine, Failure> {
-    let build = || {
-        let mut engine = build()?;
+    let build = |drive| {
+        let mut engine = build(drive)?;
         engine.interrupted_by(progress.interrupt());
         Ok(engine)
     };
     let mut engine = match aged.drive {
-        Some(drive) => {
-            let mut engine = build()?;
-            drive.load_into(&mut engine)?;
-            engine
-        }
+        Some(drive) if aged.is_left => drive.engine_to_leave(config, verify, &build, progress)?,
+        Some(drive) => drive.engine(config, verify, &build, progress)?,
         None => bring(config, verify, aged.cache, &build, progress)?,
     };
     if config.run.timing == Timing::Timed {

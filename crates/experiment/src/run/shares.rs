@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::aged::{AgedDrive, Origin, check_saving};
+use super::spent::FlashKeys;
 use super::{Cache, Failure, Progress};
 use crate::config::{Config, Experiment};
 
@@ -19,13 +20,16 @@ pub struct Shares {
 struct Share {
     /// Number of runs that still need it.
     left: usize,
+    /// Whether its flash goes from each of them to the next.
+    is_handed_on: bool,
     drive: Option<Result<Arc<AgedDrive>, Failure>>,
 }
 
 impl Shares {
-    /// Groups the runs by their aged drives.
-    pub fn new(experiment: &Experiment, verify: bool) -> Self {
+    /// Groups the runs by their aged drives. `are_alone` says that there is no other run while there is one.
+    pub fn new(experiment: &Experiment, verify: bool, are_alone: bool) -> Self {
         let (mut origins, mut drives): (Vec<Origin>, Vec<Share>) = (Vec::new(), Vec::new());
+        let mut flash: Vec<Option<FlashKeys>> = Vec::new();
         let mut share_of = |config: &Config| {
             if check_saving(experiment, config).is_err() {
                 return None;
@@ -33,10 +37,13 @@ impl Shares {
             let origin = Origin::of(config, verify);
             let known = origins.iter().position(|known| *known == origin).unwrap_or_else(|| {
                 origins.push(origin);
-                drives.push(Share::default());
+                flash.push(FlashKeys::of(config));
+                drives.push(Share { is_handed_on: are_alone, ..Share::default() });
                 drives.len() - 1
             });
-            drives[known].left += 1;
+            let share = &mut drives[known];
+            share.left += 1;
+            share.is_handed_on = share.is_handed_on && flash[known].is_some() && flash[known] == FlashKeys::of(config);
             Some(known)
         };
         let of_variants: Vec<_> = experiment.variants.iter().map(|variant| share_of(&variant.config)).collect();
@@ -80,7 +87,8 @@ impl Shares {
         if share.left == 0 && share.drive.is_none() {
             return Ok(None);
         }
-        let aged = || AgedDrive::age(config, verify, cache, progress).map(Arc::new);
+        let is_handed_on = share.is_handed_on;
+        let aged = || AgedDrive::age_to_share(config, verify, cache, is_handed_on, progress).map(Arc::new);
         let drive = share.drive.get_or_insert_with(aged).clone();
         if share.left == 0 {
             share.drive = None;

@@ -108,6 +108,10 @@ impl<M: Map> MappingExtras for PageLevel<M> {
         self.store.trust_loaded();
     }
 
+    fn keep_for_rollback(&mut self) {
+        self.store.keep_for_rollback();
+    }
+
     fn rest(&mut self, nand: &mut Nand) {
         self.map.rest(nand);
     }

@@ -65,6 +65,11 @@ pub trait MappingExtras: Component {
     /// what has not changed since.
     fn trust_loaded(&mut self) {}
 
+    /// Called when the present state passes [`Mapping::check_loaded`], if it may be rolled back to
+    /// ([`roll_back_with`](flashloom_units::roll_back_with)). A mapping may keep from now on what it changes of its
+    /// large arrays; one that does not has all of its state loaded again.
+    fn keep_for_rollback(&mut self) {}
+
     /// Called before an array at rest ends its time ([`Nand::stop_timing`]): no operation that it has emitted is in
     /// flight, and the numbers of operations mean others later.
     fn rest(&mut self, _nand: &mut Nand) {}

@@ -30,6 +30,11 @@ impl PageStore {
         self.pages.trust();
     }
 
+    /// Called when the present state is known to be right, to keep what is needed to roll it back.
+    pub fn keep_for_rollback(&mut self) {
+        self.pages.keep_for_rollback();
+    }
+
     /// Checks a loaded state against the loaded array.
     pub fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
         self.blocks.check()?;

@@ -1,23 +1,32 @@
-//! The map, its inverse and the valid bits, and the check that they agree.
+//! The map, its inverse and the valid bits, the check that they agree, and the way back to an earlier map.
 //!
 //! ```text
-//! set:     an entry of the map is changed, and the chunk of the map that it is in is marked as written
-//! check:   every entry of a chunk that was written: its page names it in the inverse map, and is valid; the mapped
-//!          pages of the chunks add up to those that are counted
+//! set:        an entry of the map is changed, and the chunk of the map that it is in is marked as written
+//! check:      every entry of a chunk that was written: its page names it in the inverse map, and is valid; the mapped
+//!             pages of the chunks add up to those that are counted
+//! roll back:  if it is asked to, `set` keeps what a chunk was before it is written for the first time. The way back
+//!             puts these chunks into the map, and each of their entries into the inverse
 //! ```
 //!
 //! [`Pages::set`] is the only way to change an entry, so that a chunk without a mark is what it was when it was known
 //! to be right: empty, filled in closed form, or loaded and checked. In a run that is verified, and in tests, every
 //! chunk is checked.
+//!
+//! Why the chunks of the map suffice for the inverse: the entry of a page that was valid then changes only when the
+//! page is programmed again, after its block was erased; before that its address was mapped to another page or to none,
+//! by `set`. Entries of pages that are not valid are left as they are: nothing reads them.
+//!
+//! O(1) a page; a way back takes O(what was written), and there are at most [`MOST_CHUNKS`] marks.
 
 use flashloom_nand::{Geometry, Lpn, Ppn};
-use flashloom_units::{Reader, StateError, Violation, violation};
+use flashloom_units::{NO_INDEX, Reader, StateError, Violation, Writer, violation};
 
 use super::valid_pages::ValidPages;
 
-/// Entries of the map in a chunk, as a power of two.
-const CHUNK_SHIFT: u32 = 12;
-const CHUNK: usize = 1 << CHUNK_SHIFT;
+/// Fewest entries of the map in a chunk, as a power of two: those of one line of the processor's cache.
+const LEAST_SHIFT: u32 = 4;
+/// Most chunks: their marks then stay in the processor's cache.
+const MOST_CHUNKS: u64 = 1 << 17;
 
 /// The map of a store, its inverse, and the valid bits.
 pub(super) struct Pages {
@@ -30,24 +39,48 @@ pub(super) struct Pages {
 
 /// What is known of the chunks of the map.
 struct Chunks {
-    /// Whether entries were changed. A byte each, because they are set with every page written.
+    /// Entries in a chunk, as a power of two.
+    shift: u32,
+    /// Whether entries were changed. A byte each, because they are looked at with every page written.
     is_written: Vec<bool>,
     /// The mapped pages of those that were not.
-    mapped: Vec<u32>,
+    mapped: Vec<u16>,
     /// Whether the others are checked, too.
     checks_all: bool,
+    /// What those that were written were before, if the map can be rolled back.
+    before: Option<Before>,
+}
+
+/// Chunks as they were before they were written, in the order in which they were written first.
+#[derive(Default)]
+struct Before {
+    chunks: Vec<u32>,
+    /// Their entries, one chunk after the other.
+    entries: Vec<Ppn>,
+}
+
+impl Chunks {
+    fn new(entries: u64, checks_all: bool) -> Self {
+        let shift = entries.div_ceil(MOST_CHUNKS).next_power_of_two().trailing_zeros().max(LEAST_SHIFT);
+        let chunks = entries.div_ceil(1 << shift) as usize;
+        Self { shift, is_written: vec![false; chunks], mapped: vec![0; chunks], checks_all, before: None }
+    }
+
+    /// Number of entries, of all chunks but perhaps the last.
+    fn entries(&self) -> usize {
+        1 << self.shift
+    }
 }
 
 impl Pages {
     /// Nothing is mapped. `checks_all` is for a run that is verified.
     pub(super) fn new(geometry: &Geometry, mapped_by: u64, checks_all: bool) -> Self {
-        let chunks = mapped_by.div_ceil(CHUNK as u64) as usize;
         Self {
             map: vec![Ppn::NONE; mapped_by as usize],
             reverse: vec![Lpn::NONE; geometry.total_pages() as usize],
             mapped: 0,
             valid: ValidPages::new(geometry),
-            chunks: Chunks { is_written: vec![false; chunks], mapped: vec![0; chunks], checks_all },
+            chunks: Chunks::new(mapped_by, checks_all),
         }
     }
 
@@ -65,8 +98,28 @@ impl Pages {
     /// Changes an entry of the map.
     #[inline(always)]
     pub(super) fn set(&mut self, lpn: Lpn, ppn: Ppn) {
+        let chunk = lpn.at() >> self.chunks.shift;
+        if !self.chunks.is_written[chunk] {
+            self.write_first(chunk);
+        }
         self.map[lpn.at()] = ppn;
-        self.chunks.is_written[lpn.at() >> CHUNK_SHIFT] = true;
+    }
+
+    /// Marks a chunk as written, just before it is.
+    #[cold]
+    #[inline(never)]
+    fn write_first(&mut self, chunk: usize) {
+        self.chunks.is_written[chunk] = true;
+        let entries = self.range_of(chunk);
+        if let Some(Before { chunks, entries: before }) = &mut self.chunks.before {
+            chunks.push(chunk as u32);
+            before.extend_from_slice(&self.map[entries]);
+        }
+    }
+
+    fn range_of(&self, chunk: usize) -> std::ops::Range<usize> {
+        let first = chunk * self.chunks.entries();
+        first..self.map.len().min(first + self.chunks.entries())
     }
 
     /// Changes entries of an empty map: consecutive ones from `first` on, in rounds. Each place of a round has its next
@@ -86,17 +139,31 @@ impl Pages {
         }
         let (mut from, end) = (first.at(), first.at() + pages);
         while from < end {
-            let to = (from + 1).next_multiple_of(CHUNK).min(end);
-            self.chunks.mapped[from >> CHUNK_SHIFT] += (to - from) as u32;
+            let to = (from + 1).next_multiple_of(self.chunks.entries()).min(end);
+            self.chunks.mapped[from >> self.chunks.shift] += (to - from) as u16;
             from = to;
         }
         self.mapped += pages as u64;
     }
 
-    /// Loads the map and its inverse; all chunks count as written.
+    /// Saves the map and its inverse.
+    pub(super) fn save(&self, to: &mut Writer) {
+        to.rolled_back(&self.map);
+        to.rolled_back(&self.reverse);
+    }
+
+    /// Loads the map and its inverse, or rolls them back. All chunks that are loaded count as written.
     pub(super) fn load(&mut self, from: &mut Reader, pages: u64) -> Result<(), StateError> {
-        self.chunks.is_written.fill(true);
         let within = |name: &'static str| move |error: StateError| error.within(name);
+        if from.rolls_back() {
+            from.skip_rolled_back::<Ppn>(self.map.len()).map_err(within("map"))?;
+            from.skip_rolled_back::<Lpn>(self.reverse.len()).map_err(within("reverse"))?;
+            let is_kept = self.roll_back();
+            let not_kept = || from.error("a map that keeps what it was".to_owned(), "one that does not".to_owned());
+            return if is_kept { Ok(()) } else { Err(not_kept()) };
+        }
+        self.chunks.before = None;
+        self.chunks.is_written.fill(true);
         from.ids(&mut self.map, pages).map_err(within("map"))?;
         from.ids(&mut self.reverse, self.map.len() as u64).map_err(within("reverse"))
     }
@@ -104,8 +171,44 @@ impl Pages {
     /// Takes all chunks for unwritten, because what was loaded is known to be right.
     pub(super) fn trust(&mut self) {
         self.chunks.is_written.fill(false);
-        for (mapped, entries) in self.chunks.mapped.iter_mut().zip(self.map.chunks(CHUNK)) {
-            *mapped = entries.iter().map(|ppn| u32::from(ppn.is_some())).sum();
+        for (mapped, entries) in self.chunks.mapped.iter_mut().zip(self.map.chunks(1 << self.chunks.shift)) {
+            *mapped = entries.iter().map(|ppn| u16::from(ppn.is_some())).sum();
+        }
+    }
+
+    /// Takes the map for right, as [`Self::trust`], and keeps from now on what is needed to roll it back.
+    pub(super) fn keep_for_rollback(&mut self) {
+        self.trust();
+        self.chunks.before = Some(Before::default());
+        self.forget_stale();
+    }
+
+    /// Puts back what was kept; returns false if nothing was to be kept.
+    fn roll_back(&mut self) -> bool {
+        let Some(mut before) = self.chunks.before.take() else { return false };
+        let mut entries = &before.entries[..];
+        for chunk in before.chunks.drain(..).map(|chunk| chunk as usize) {
+            let range = self.range_of(chunk);
+            let (of_chunk, rest) = entries.split_at(range.len());
+            entries = rest;
+            self.chunks.is_written[chunk] = false;
+            for (lpn, &ppn) in (range.start as u32..).zip(of_chunk).filter(|(_, ppn)| ppn.is_some()) {
+                self.reverse[ppn.at()] = Lpn(lpn);
+            }
+            self.map[range].copy_from_slice(of_chunk);
+        }
+        before.entries.clear();
+        self.chunks.before = Some(before);
+        self.forget_stale();
+        true
+    }
+
+    /// Where assertions are checked, gives pages that are not valid an owner that cannot be: whoever reads it is found.
+    fn forget_stale(&mut self) {
+        if cfg!(debug_assertions) {
+            let is_stale = |ppn: &usize| self.map.get(self.reverse[*ppn].at()) != Some(&Ppn(*ppn as u32));
+            let stale: Vec<usize> = (0..self.reverse.len()).filter(is_stale).collect();
+            stale.into_iter().for_each(|ppn| self.reverse[ppn] = Lpn(NO_INDEX - 1));
         }
     }
 
@@ -113,9 +216,9 @@ impl Pages {
     /// of mapped pages.
     pub(super) fn check(&self) -> Result<(), Violation> {
         let mut mapped = 0;
-        for (chunk, entries) in self.map.chunks(CHUNK).enumerate() {
+        for (chunk, entries) in self.map.chunks(self.chunks.entries()).enumerate() {
             if self.chunks.is_written[chunk] || self.chunks.checks_all {
-                mapped += self.check_chunk(chunk * CHUNK, entries)?;
+                mapped += self.check_chunk(chunk * self.chunks.entries(), entries)?;
             } else {
                 mapped += u64::from(self.chunks.mapped[chunk]);
             }
@@ -143,6 +246,8 @@ mod tests {
     use super::*;
     use flashloom_nand::{NandParams, PlaneId};
     use flashloom_units::{ParamSet, load_with, save_with};
+
+    const CHUNK: usize = 1 << LEAST_SHIFT;
 
     /// A map of a few chunks on one plane, filled in closed form, in which only written chunks are checked.
     fn filled() -> Pages {

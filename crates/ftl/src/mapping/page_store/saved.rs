@@ -54,12 +54,11 @@ impl State for PageStore {
             units,
             report,
         } = self;
-        let Pages { reverse, mapped, valid, .. } = pages;
+        let Pages { mapped, valid, .. } = pages;
         let Allocator { policy: allocation, places: _ } = allocator;
         let Collector { policy: collection, strategy: _, turn, spreading, levelling, watermarks } = collector;
         let Failures { can_fail: _, evacuations, is_worn_out } = failures;
-        to.words(pages.map());
-        to.words(reverse);
+        pages.save(to);
         blocks.save(to);
         valid.save(to);
         to.words(&planes.iter().map(|plane| plane.room).collect::<Vec<_>>());
