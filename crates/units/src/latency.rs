@@ -16,6 +16,8 @@ pub use sparse::SparseLatency;
 const PRECISION_BITS: u32 = 11;
 /// Buckets of each power of two.
 const HALF: usize = 1 << (PRECISION_BITS - 1);
+/// Buckets that are summed at once in the search for a percentile.
+const ROW: usize = 64;
 /// Longer latencies (292 years) share the last bucket.
 const LARGEST: Ns = (1 << 63) - 1;
 
@@ -168,10 +170,15 @@ impl Latency {
         // The first latency at least.
         let wanted = ((share * self.count as f64).ceil() as u64).max(1);
         let mut up_to = 0;
-        let bucket = self.buckets.iter().position(|latencies| {
-            up_to += latencies;
-            up_to >= wanted
-        });
+        let mut reaches = |latencies: u64| {
+            let is_there = up_to + latencies >= wanted;
+            up_to += if is_there { 0 } else { latencies };
+            is_there
+        };
+        // Row by row at first, because most hold nothing.
+        let row = self.buckets.chunks(ROW).position(|row| reaches(row.iter().sum()));
+        let first = row.map_or(self.buckets.len(), |row| row * ROW);
+        let bucket = self.buckets[first..].iter().position(|&latencies| reaches(latencies)).map(|at| first + at);
         let (lowest, highest) = bucket.map_or((0, 0), values_of);
         if share == 0.0 { lowest } else { highest }.min(self.max)
     }

@@ -288,7 +288,7 @@ impl Reader<'_> {
     }
 
     /// Whether the value is rolled back: its owner then puts back the arrays of [`Writer::rolled_back`], and calls
-    /// [`Self::skip_rolled_back`] for each.
+    /// [`Self::skip_rolled_back`] for each. The state is one that it was in: what it says need not be checked again.
     pub fn rolls_back(&self) -> bool {
         self.rolls_back
     }

@@ -145,6 +145,11 @@ impl KeyId {
         format!("{}.{}", self.of.path(), self.param().name)
     }
 
+    /// Whether it is a key of a policy, and not of a section itself.
+    pub fn is_of_policy(self) -> bool {
+        self.of.policy.is_some()
+    }
+
     /// Index of its section in [`SECTIONS`].
     pub fn section(self) -> usize {
         self.of.section
@@ -158,6 +163,8 @@ pub struct Catalog {
     slots: Vec<(&'static SlotSpec, Vec<&'static PolicySpec>)>,
     /// Every table; each section is followed by the tables of its policies.
     pub tables: Vec<Table>,
+    /// Index of each section's own table.
+    sections: Vec<usize>,
 }
 
 impl Registry {
@@ -171,8 +178,9 @@ impl Registry {
             let found = slots.iter().find(|(known, _)| known.key == slot.key);
             &found.unwrap_or_else(|| panic!("the registry has the slot of {}", slot.key)).1
         };
-        let mut tables: Vec<Table> = Vec::new();
+        let (mut tables, mut sections): (Vec<Table>, Vec<usize>) = Default::default();
         for (section, described) in SECTIONS.iter().enumerate() {
+            sections.push(tables.len());
             tables.push(Table { section, policy: None });
             let first = tables.len();
             for (key, slot) in described.slots() {
@@ -191,7 +199,7 @@ impl Registry {
                 }
             }
         }
-        Ok(Arc::new(Catalog { registry: self, slots, tables }))
+        Ok(Arc::new(Catalog { registry: self, slots, tables, sections }))
     }
 }
 
@@ -239,8 +247,7 @@ impl Catalog {
 
     /// A key of a section's own table.
     pub fn section_key(&self, section: usize, param: usize) -> KeyId {
-        let own = self.tables.iter().position(|table| table.section == section);
-        self.key(own.expect("every section has a table of its own"), param)
+        self.key(self.sections[section], param)
     }
 
     /// Finds a key by its path, such as `host.scheduler`.

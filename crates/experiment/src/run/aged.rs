@@ -29,7 +29,7 @@ use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 
 use super::engines::{check_aged, expected_pages, precondition};
-use super::spent::{FlashKeys, Spent};
+use super::spent::{Keys, Spent, flash_keys};
 use super::{Cache, Failure, Progress};
 use crate::config::{Config, Experiment, Precondition, Variant, json_value};
 use crate::registry::Registry;
@@ -157,6 +157,40 @@ impl Origin {
     }
 }
 
+/// The different drives that configurations age, numbered as they come.
+pub(super) struct AgedDrives {
+    verified: bool,
+    origins: Vec<Origin>,
+    /// Of the configuration before: what its drive is aged with, and more, and the drive's number.
+    last: Option<(Keys, bool, usize)>,
+}
+
+impl AgedDrives {
+    pub(super) fn new(verified: bool) -> Self {
+        Self { verified, origins: Vec::new(), last: None }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.origins.len()
+    }
+
+    /// The number of the drive that a configuration ages: [`Self::count`] before the call for a new one.
+    pub(super) fn number_of(&mut self, config: &Config) -> usize {
+        // Most variants of a sweep differ in nothing that an origin has, whose text takes long.
+        let (keys, rests) = (Keys::of(config, &["device", "ftl", "run"]), config.rests());
+        if let Some((_, _, number)) = self.last.as_ref().filter(|last| (&last.0, last.1) == (&keys, rests)) {
+            return *number;
+        }
+        let origin = Origin::of(config, self.verified);
+        let number = self.origins.iter().position(|known| *known == origin).unwrap_or_else(|| {
+            self.origins.push(origin);
+            self.origins.len() - 1
+        });
+        self.last = Some((keys, rests, number));
+        number
+    }
+}
+
 /// True if all policies that take part in ageing are built in: others may depend on the device's times in unknown ways.
 pub(super) fn has_built_in_policies(config: &Config) -> bool {
     let registry = Registry::builtin();
@@ -258,7 +292,7 @@ impl AgedDrive {
     /// The drive, which leaves the flash of an engine in its state to the first run, and only then need not keep the
     /// whole state.
     fn sharing(mut self, config: &Config, mut engine: Engine, is_whole: bool) -> Result<Self, Failure> {
-        let Some(keys) = FlashKeys::of(config).filter(|_| !self.origin.verified) else { return Ok(self) };
+        let Some(keys) = flash_keys(config).filter(|_| !self.origin.verified) else { return Ok(self) };
         engine.keep_for_rollback().map_err(Failure::Check)?;
         if !is_whole {
             self.state = engine.save_for_rollback().map_err(|error| Failure::Check(violation!("{error}")))?;
@@ -335,7 +369,7 @@ impl AgedDrive {
         build: &dyn Fn(Drive) -> Result<Engine, Failure>,
         progress: &dyn Progress,
     ) -> Result<Engine, Failure> {
-        let Some(keys) = FlashKeys::of(config).filter(|_| !verify) else {
+        let Some(keys) = flash_keys(config).filter(|_| !verify) else {
             return self.engine(config, verify, build, progress);
         };
         if let Some(flash) = self.spent.take(&keys) {
@@ -350,7 +384,7 @@ impl AgedDrive {
 
     /// Leaves the flash of an engine of [`Self::engine_to_leave`] to the next run with the same flash.
     pub(super) fn leave(&self, config: &Config, verify: bool, engine: Engine) {
-        if let Some(keys) = FlashKeys::of(config).filter(|_| !verify) {
+        if let Some(keys) = flash_keys(config).filter(|_| !verify) {
             self.spent.leave(keys, engine.into_spent_flash());
         }
     }
@@ -695,17 +729,13 @@ pub(super) fn pages_to_age<'a>(
     verify: bool,
     variants: impl Iterator<Item = &'a Variant>,
 ) -> u64 {
-    let mut shared: Vec<Origin> = Vec::new();
+    let mut drives = AgedDrives::new(verify);
     let mut pages = 0;
     for Variant { config, .. } in variants.filter(|variant| variant.config.run.state.is_none()) {
-        if check_saving(experiment, config).is_ok() {
-            let origin = Origin::of(config, verify);
-            if shared.contains(&origin) {
-                continue;
-            }
-            shared.push(origin);
+        let known = drives.count();
+        if check_saving(experiment, config).is_err() || drives.number_of(config) == known {
+            pages += expected_pages(config);
         }
-        pages += expected_pages(config);
     }
     pages
 }

@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::aged::{AgedDrive, Origin, check_saving};
-use super::spent::FlashKeys;
+use super::aged::{AgedDrive, AgedDrives, check_saving};
+use super::spent::{Keys, flash_keys};
 use super::{Cache, Failure, Progress};
 use crate::config::{Config, Experiment};
 
@@ -28,22 +28,20 @@ struct Share {
 impl Shares {
     /// Groups the runs by their aged drives. `are_alone` says that there is no other run while there is one.
     pub fn new(experiment: &Experiment, verify: bool, are_alone: bool) -> Self {
-        let (mut origins, mut drives): (Vec<Origin>, Vec<Share>) = (Vec::new(), Vec::new());
-        let mut flash: Vec<Option<FlashKeys>> = Vec::new();
+        let (mut aged, mut drives) = (AgedDrives::new(verify), Vec::<Share>::new());
+        let mut flash: Vec<Option<Keys>> = Vec::new();
         let mut share_of = |config: &Config| {
             if check_saving(experiment, config).is_err() {
                 return None;
             }
-            let origin = Origin::of(config, verify);
-            let known = origins.iter().position(|known| *known == origin).unwrap_or_else(|| {
-                origins.push(origin);
-                flash.push(FlashKeys::of(config));
+            let (known, keys) = (aged.number_of(config), flash_keys(config));
+            if known == drives.len() {
+                flash.push(keys.clone());
                 drives.push(Share { is_handed_on: are_alone, ..Share::default() });
-                drives.len() - 1
-            });
+            }
             let share = &mut drives[known];
             share.left += 1;
-            share.is_handed_on = share.is_handed_on && flash[known].is_some() && flash[known] == FlashKeys::of(config);
+            share.is_handed_on = share.is_handed_on && keys.is_some() && flash[known] == keys;
             Some(known)
         };
         let of_variants: Vec<_> = experiment.variants.iter().map(|variant| share_of(&variant.config)).collect();

@@ -18,37 +18,38 @@ use flashloom_device::SpentFlash;
 use flashloom_units::Value;
 
 use super::aged::has_built_in_policies;
-use crate::config::Config;
+use crate::config::{Config, KeyId, SECTIONS};
 
-/// Sections whose keys make the flash of a drive.
-const SECTIONS: [&str; 2] = ["device.", "ftl."];
-
-/// Every key that makes the flash of a drive, with its value.
+/// Every key of some sections, and of the policies chosen there, with its value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct FlashKeys(Vec<(String, Value)>);
+pub(super) struct Keys(Vec<(KeyId, Value)>);
 
-impl FlashKeys {
-    /// Those of a configuration; `None` if its flash is not to go to others.
-    pub(super) fn of(config: &Config) -> Option<Self> {
-        let is_of_flash = |path: &String| SECTIONS.iter().any(|section| path.starts_with(section));
-        let keys = config.values().map(|(key, value)| (key.path(), value.clone()));
-        has_built_in_policies(config).then(|| Self(keys.filter(|(path, _)| is_of_flash(path)).collect()))
+impl Keys {
+    pub(super) fn of(config: &Config, sections: &[&str]) -> Self {
+        let is_within = |key: &KeyId| sections.contains(&SECTIONS[key.section()].name);
+        let keys = config.values().filter(|(key, _)| is_within(key)).map(|(key, value)| (key, value.clone()));
+        Self(keys.collect())
     }
+}
+
+/// What makes the flash of a configuration; `None` if it is not to go to other runs.
+pub(super) fn flash_keys(config: &Config) -> Option<Keys> {
+    has_built_in_policies(config).then(|| Keys::of(config, &["device", "ftl"]))
 }
 
 /// Flash that waits for the next run.
 #[derive(Default)]
 pub(super) struct Spent {
-    waiting: Mutex<Vec<(FlashKeys, SpentFlash)>>,
+    waiting: Mutex<Vec<(Keys, SpentFlash)>>,
 }
 
 impl Spent {
-    fn waiting(&self) -> MutexGuard<'_, Vec<(FlashKeys, SpentFlash)>> {
+    fn waiting(&self) -> MutexGuard<'_, Vec<(Keys, SpentFlash)>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes flash with these keys, if some is left.
-    pub(super) fn take(&self, keys: &FlashKeys) -> Option<SpentFlash> {
+    pub(super) fn take(&self, keys: &Keys) -> Option<SpentFlash> {
         let mut waiting = self.waiting();
         let place = waiting.iter().rposition(|(of, _)| of == keys)?;
         Some(waiting.remove(place).1)
@@ -56,7 +57,7 @@ impl Spent {
 
     /// Leaves flash to others. That of other keys is dropped, because the runs of a sweep come in the order of its
     /// keys.
-    pub(super) fn leave(&self, keys: FlashKeys, flash: SpentFlash) {
+    pub(super) fn leave(&self, keys: Keys, flash: SpentFlash) {
         let mut waiting = self.waiting();
         waiting.retain(|(of, _)| *of == keys);
         waiting.push((keys, flash));

@@ -6,23 +6,25 @@ use serde_json::{Map, Value as Json};
 use crate::config::catalog::{KeyId, SECTIONS};
 use crate::config::checked::Settings;
 
-/// Keys that a configuration is written without while they have their defaults: they came after results had been
-/// published with the hash of theirs, and drives saved with it.
-const LEFT_OUT: [&str; 14] = [
-    "device.reliability",
-    "device.read_cache",
-    "device.readahead_pages",
-    "device.readahead_streams",
-    "ftl.gc_low_watermark",
-    "ftl.gc_high_watermark",
-    "ftl.gc_watermark_pace",
-    "ftl.slc_cache",
-    "ftl.slc_static_share",
-    "ftl.slc_dynamic_share",
-    "ftl.slc_when_full",
-    "ftl.slc_fold_threshold",
-    "ftl.slc_flush_delay",
-    "workload.submit_time",
+/// Keys of each section that a configuration is written without while they have their defaults: they came after results
+/// had been published with the hash of theirs, and drives saved with it.
+const LEFT_OUT: [(&str, &[&str]); 3] = [
+    ("device", &["reliability", "read_cache", "readahead_pages", "readahead_streams"]),
+    (
+        "ftl",
+        &[
+            "gc_low_watermark",
+            "gc_high_watermark",
+            "gc_watermark_pace",
+            "slc_cache",
+            "slc_static_share",
+            "slc_dynamic_share",
+            "slc_when_full",
+            "slc_fold_threshold",
+            "slc_flush_delay",
+        ],
+    ),
+    ("workload", &["submit_time"]),
 ];
 
 /// True if a key is written out with this value.
@@ -32,7 +34,9 @@ fn is_written_out(key: KeyId, value: &Value) -> bool {
 
 /// The value of a key that a configuration was written without; `None` if it would be written out.
 pub fn left_out(key: KeyId) -> Option<&'static Value> {
-    LEFT_OUT.contains(&key.path().as_str()).then_some(&key.param().default)
+    let (section, param) = (SECTIONS[key.section()].name, key.param());
+    let of_section = LEFT_OUT.iter().find(|(of, _)| *of == section && !key.is_of_policy());
+    of_section.filter(|(_, names)| names.contains(&param.name)).map(|_| &param.default)
 }
 
 /// Tables in effect, in order: every section, and the chosen policies that have parameters.

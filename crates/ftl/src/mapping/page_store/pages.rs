@@ -43,27 +43,24 @@ struct Chunks {
     shift: u32,
     /// Whether entries were changed. A byte each, because they are looked at with every page written.
     is_written: Vec<bool>,
-    /// The mapped pages of those that were not.
+    /// Those that were, in the order in which they were written first.
+    written: Vec<u32>,
+    /// The mapped pages of those that were not, each and together.
     mapped: Vec<u16>,
+    unwritten: u64,
     /// Whether the others are checked, too.
     checks_all: bool,
-    /// What those that were written were before, if the map can be rolled back.
-    before: Option<Before>,
-}
-
-/// Chunks as they were before they were written, in the order in which they were written first.
-#[derive(Default)]
-struct Before {
-    chunks: Vec<u32>,
-    /// Their entries, one chunk after the other.
-    entries: Vec<Ppn>,
+    /// What the entries of those that were written were before, one chunk after the other, if the map can be rolled
+    /// back.
+    before: Option<Vec<Ppn>>,
 }
 
 impl Chunks {
     fn new(entries: u64, checks_all: bool) -> Self {
         let shift = entries.div_ceil(MOST_CHUNKS).next_power_of_two().trailing_zeros().max(LEAST_SHIFT);
         let chunks = entries.div_ceil(1 << shift) as usize;
-        Self { shift, is_written: vec![false; chunks], mapped: vec![0; chunks], checks_all, before: None }
+        let (is_written, written, mapped) = (vec![false; chunks], Vec::with_capacity(chunks), vec![0; chunks]);
+        Self { shift, is_written, written, mapped, unwritten: 0, checks_all, before: None }
     }
 
     /// Number of entries, of all chunks but perhaps the last.
@@ -109,10 +106,12 @@ impl Pages {
     #[cold]
     #[inline(never)]
     fn write_first(&mut self, chunk: usize) {
-        self.chunks.is_written[chunk] = true;
         let entries = self.range_of(chunk);
-        if let Some(Before { chunks, entries: before }) = &mut self.chunks.before {
-            chunks.push(chunk as u32);
+        let Chunks { is_written, written, mapped, unwritten, before, .. } = &mut self.chunks;
+        is_written[chunk] = true;
+        written.push(chunk as u32);
+        *unwritten -= u64::from(mapped[chunk]);
+        if let Some(before) = before {
             before.extend_from_slice(&self.map[entries]);
         }
     }
@@ -143,6 +142,7 @@ impl Pages {
             self.chunks.mapped[from >> self.chunks.shift] += (to - from) as u16;
             from = to;
         }
+        self.chunks.unwritten += pages as u64;
         self.mapped += pages as u64;
     }
 
@@ -163,41 +163,49 @@ impl Pages {
             return if is_kept { Ok(()) } else { Err(not_kept()) };
         }
         self.chunks.before = None;
+        self.chunks.unwritten = 0;
         self.chunks.is_written.fill(true);
+        self.chunks.written.clear();
+        self.chunks.written.extend(0..self.chunks.is_written.len() as u32);
         from.ids(&mut self.map, pages).map_err(within("map"))?;
         from.ids(&mut self.reverse, self.map.len() as u64).map_err(within("reverse"))
     }
 
     /// Takes all chunks for unwritten, because what was loaded is known to be right.
     pub(super) fn trust(&mut self) {
-        self.chunks.is_written.fill(false);
-        for (mapped, entries) in self.chunks.mapped.iter_mut().zip(self.map.chunks(1 << self.chunks.shift)) {
+        let Chunks { shift, is_written, written, mapped, unwritten, .. } = &mut self.chunks;
+        written.clear();
+        is_written.fill(false);
+        for (mapped, entries) in mapped.iter_mut().zip(self.map.chunks(1 << *shift)) {
             *mapped = entries.iter().map(|ppn| u16::from(ppn.is_some())).sum();
         }
+        *unwritten = mapped.iter().map(|&pages| u64::from(pages)).sum();
     }
 
     /// Takes the map for right, as [`Self::trust`], and keeps from now on what is needed to roll it back.
     pub(super) fn keep_for_rollback(&mut self) {
         self.trust();
-        self.chunks.before = Some(Before::default());
+        self.chunks.before = Some(Vec::new());
         self.forget_stale();
     }
 
     /// Puts back what was kept; returns false if nothing was to be kept.
     fn roll_back(&mut self) -> bool {
         let Some(mut before) = self.chunks.before.take() else { return false };
-        let mut entries = &before.entries[..];
-        for chunk in before.chunks.drain(..).map(|chunk| chunk as usize) {
+        let (mut written, mut entries) = (std::mem::take(&mut self.chunks.written), &before[..]);
+        for chunk in written.drain(..).map(|chunk| chunk as usize) {
             let range = self.range_of(chunk);
             let (of_chunk, rest) = entries.split_at(range.len());
             entries = rest;
             self.chunks.is_written[chunk] = false;
+            self.chunks.unwritten += u64::from(self.chunks.mapped[chunk]);
             for (lpn, &ppn) in (range.start as u32..).zip(of_chunk).filter(|(_, ppn)| ppn.is_some()) {
                 self.reverse[ppn.at()] = Lpn(lpn);
             }
             self.map[range].copy_from_slice(of_chunk);
         }
-        before.entries.clear();
+        before.clear();
+        self.chunks.written = written;
         self.chunks.before = Some(before);
         self.forget_stale();
         true
@@ -215,12 +223,12 @@ impl Pages {
     /// Checks that every mapped page of the chunks that were written is the valid copy of its address, and the number
     /// of mapped pages.
     pub(super) fn check(&self) -> Result<(), Violation> {
-        let mut mapped = 0;
-        for (chunk, entries) in self.map.chunks(self.chunks.entries()).enumerate() {
-            if self.chunks.is_written[chunk] || self.chunks.checks_all {
-                mapped += self.check_chunk(chunk * self.chunks.entries(), entries)?;
-            } else {
-                mapped += u64::from(self.chunks.mapped[chunk]);
+        let mut mapped = self.chunks.unwritten;
+        if self.chunks.checks_all {
+            mapped = self.check_entries(0..self.map.len())?;
+        } else {
+            for &chunk in &self.chunks.written {
+                mapped += self.check_entries(self.range_of(chunk as usize))?;
             }
         }
         if mapped != self.mapped {
@@ -229,9 +237,9 @@ impl Pages {
         Ok(())
     }
 
-    fn check_chunk(&self, first: usize, entries: &[Ppn]) -> Result<u64, Violation> {
+    fn check_entries(&self, lpns: std::ops::Range<usize>) -> Result<u64, Violation> {
         let mut mapped = 0;
-        for (lpn, ppn) in (first..).zip(entries).filter(|(_, ppn)| ppn.is_some()) {
+        for (lpn, ppn) in lpns.clone().zip(&self.map[lpns]).filter(|(_, ppn)| ppn.is_some()) {
             mapped += 1;
             if self.reverse[ppn.at()].at() != lpn || !self.valid.contains(*ppn) {
                 return Err(violation!("page map: logical page {lpn} points at page {}, which is not its copy", ppn.0));
@@ -294,6 +302,7 @@ mod tests {
     fn a_map_that_is_trusted_is_checked_where_it_is_written_and_one_that_is_loaded_everywhere() {
         let mut pages = filled();
         pages.chunks.mapped.fill(0);
+        pages.chunks.unwritten = 0;
         pages.trust();
         assert_eq!(pages.check(), Ok(()), "the pages of all chunks are counted");
         write(&mut pages, Lpn(5), Ppn(4 * CHUNK as u32), 6);
