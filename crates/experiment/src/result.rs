@@ -35,6 +35,7 @@ macro_rules! result_types {
 
 mod anatomy;
 mod bounds;
+mod config;
 mod contradiction;
 mod energy;
 mod ftl;
@@ -47,6 +48,7 @@ mod series;
 
 pub use anatomy::{AnatomyResult, PartsResult, SliceResult, TailResult, TotalNs};
 pub use bounds::{BoundsResult, BufferBound, FtlBound, SchedulerBound};
+pub use config::ConfigResult;
 pub use energy::EnergyResult;
 pub use ftl::{BlockingResult, FtlResult, MapCacheResult, MergesResult, RetiredResult, SlcCacheResult};
 pub use ftl::{StreamsResult, WaitResult};
@@ -94,7 +96,8 @@ result_types! {
         /// Format identifier of this object.
         schema: String,
         /// Effective configuration, with every default filled in; quantities carry their units.
-        config: serde_json::Value,
+        #[schemars(with = "serde_json::Value")]
+        config: ConfigResult,
         /// Requests of the host and their latencies.
         host: HostResult,
         /// The host's I/O scheduler.
@@ -656,7 +659,7 @@ result_types! {
         /// The varied keys with the values of this run.
         vary: serde_json::Map<String, serde_json::Value>,
         /// Result of the run.
-        result: RunResult,
+        result: Box<RunResult>,
     }
 }
 

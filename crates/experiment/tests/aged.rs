@@ -24,7 +24,7 @@ fn the_runs_of_a_comparison_give_what_each_gives_by_itself() {
         let together = prepared.compare(verify, &Quiet).expect("it runs");
         for (index, run) in together.runs.into_iter().enumerate() {
             let alone = prepared.run_variant(index, verify, &Quiet).expect("it runs");
-            assert_eq!(lasting(run.result), lasting(alone), "{:?}", run.vary);
+            assert_eq!(lasting(*run.result), lasting(alone), "{:?}", run.vary);
         }
     }
 }

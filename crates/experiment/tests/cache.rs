@@ -83,7 +83,7 @@ fn a_comparison_takes_and_keeps_each_drive_once() {
     let compare = |cache: Option<Cache>| {
         let prepared = Prepared::new(&experiment).expect("it is sound").with_cache(cache);
         let comparison = prepared.compare(false, &Quiet).expect("it runs");
-        comparison.runs.into_iter().map(|run| lasting(run.result)).collect::<Vec<_>>()
+        comparison.runs.into_iter().map(|run| lasting(*run.result)).collect::<Vec<_>>()
     };
     let expected = compare(None);
     for said in ["ageing", "the"] {

@@ -77,7 +77,7 @@ impl Recording {
         let experiment = self.load(sets, varies, seeds).unwrap_or_else(|problems| panic!("{problems}"));
         let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
         let comparison = prepared.compare(false, &Quiet).unwrap_or_else(|failure| panic!("{failure}"));
-        comparison.runs.into_iter().map(|run| run.result).collect()
+        comparison.runs.into_iter().map(|run| *run.result).collect()
     }
 
     /// Requests a second, with each seed.

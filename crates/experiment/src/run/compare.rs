@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::iter;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use flashloom_units::Problem;
 use serde_json::{Map, Value};
@@ -87,20 +87,23 @@ impl Prepared<'_> {
                 Some(result) => {
                     shares.forgo(index);
                     let vary = self.experiment.variants[index].vary_to_json();
-                    results.push((index, Ok(ComparedRun { vary, result })));
+                    results.push((index, Ok(ComparedRun { vary, result: Box::new(result) })));
                 }
                 None => works.push(self.work(index, &shares)),
             }
         }
         let queue = Queue::new(works, threads);
-        let interrupt = progress.interrupt();
+        let (interrupt, first) = (progress.interrupt(), OnceLock::new());
         let run_next = || {
             let work = queue.take().filter(|_| !interrupt.is_raised())?;
             let drive = self.drive_of(work.index, verify, progress, &shares);
             queue.aged(&work);
             let run = drive.and_then(|drive| self.compared(work.index, verify, progress, drive.as_deref()));
             queue.ended(&work);
-            let keep = |run| keeper.keep(work.index, &run).map(|()| run).map_err(Failure::Unkept);
+            let keep = |mut run: ComparedRun| {
+                run.result.config.share(first.get_or_init(|| run.result.config.clone()));
+                keeper.keep(work.index, &run).map(|()| run).map_err(Failure::Unkept)
+            };
             Some((work.index, run.and_then(keep)))
         };
         let of_threads = rayon::broadcast(|_| iter::from_fn(run_next).collect::<Vec<_>>());
@@ -151,7 +154,7 @@ impl Prepared<'_> {
         progress: &dyn Progress,
         drive: Option<&AgedDrive>,
     ) -> Result<ComparedRun, Failure> {
-        let result = self.run_with(index, verify, progress, drive)?;
+        let result = Box::new(self.run_with(index, verify, progress, drive)?);
         Ok(ComparedRun { vary: self.experiment.variants[index].vary_to_json(), result })
     }
 

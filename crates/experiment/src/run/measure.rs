@@ -90,7 +90,7 @@ impl Measured<'_> {
         let lifetime = LifetimeResult::of(&self.config.device, self.outcome, host.duration_ns);
         RunResult {
             schema: RESULT_SCHEMA.to_owned(),
-            config: self.config.to_json(),
+            config: self.config.to_json_sections().into(),
             host,
             scheduler: timed.then(|| self.scheduler()),
             buffer: self.buffer(timed),

@@ -48,7 +48,7 @@ pub fn provenance(config: &Config, inputs: &[InputResult], result: &RunResult) -
     ProvenanceResult {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         revision: config.catalog().registry().revision.to_owned(),
-        config_sha256: config_hash(&result.config),
+        config_sha256: config_hash(&result.config.to_json()),
         inputs: inputs.to_vec(),
     }
 }

@@ -125,7 +125,7 @@ impl ClosedLoad {
             rate_distance: None,
             not_compared: self.left_out(),
             warnings,
-            config: finished.result.config,
+            config: finished.result.config.to_json(),
         })
     }
 

@@ -217,7 +217,7 @@ impl Curve {
             interval: None,
             load: Self::load(),
             requests: finished.host.generated,
-            config: finished.result.config,
+            config: finished.result.config.to_json(),
             cells: Vec::new(),
             rates,
             rate_distance: Some(rate_distance),

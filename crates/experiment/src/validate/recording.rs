@@ -125,7 +125,7 @@ impl Recording {
             interval: Some(interval.to_owned()),
             load: load.to_owned(),
             requests: finished.host.generated,
-            config: finished.result.config,
+            config: finished.result.config.to_json(),
             cells: compared,
             rates: cells.rates(),
             rate_distance: None,

@@ -30,7 +30,7 @@ pub(super) fn sections(comparison: &Comparison) -> Vec<Section> {
         Section { id: "anatomy", title: "Where the time went", parts: anatomy(&all) },
         Section { id: "checks", title: "What was checked", parts: checks(comparison) },
     ];
-    let of_first = first.map(|run| facts::configuration(&run.result.config));
+    let of_first = first.map(|run| facts::configuration(&run.result.config.to_json()));
     let note = Part::Text("That of the first run; the others differ in what varies.".to_owned());
     let configuration = [note].into_iter().chain(of_first).collect();
     sections.push(Section { id: "configuration", title: "Configuration", parts: configuration });
@@ -88,7 +88,7 @@ impl Combination<'_> {
     }
 
     fn candidate(&self) -> Candidate {
-        let results = || self.runs.iter().map(|run| &run.result);
+        let results = || self.runs.iter().map(|run| &*run.result);
         Candidate {
             label: self.label.clone(),
             seeds: results().map(seed).collect(),

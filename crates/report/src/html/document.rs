@@ -83,7 +83,7 @@ impl Document {
         let count = comparison.runs.len();
         let run = number.checked_sub(1).and_then(|at| comparison.runs.into_iter().nth(at));
         let refuse = || Refusal::new(format!("run {number} of {count}"), format!("a number from 1 to {count}"));
-        Ok(Self::Run(Box::new(run.ok_or_else(refuse)?.result)))
+        Ok(Self::Run(run.ok_or_else(refuse)?.result))
     }
 }
 

@@ -11,7 +11,7 @@ use super::page::{Part, Section};
 pub(super) fn sections(result: &RunResult) -> Vec<Section> {
     vec![
         Section { id: "checks", title: "What was checked", parts: checks(result) },
-        Section { id: "configuration", title: "Configuration", parts: vec![configuration(&result.config)] },
+        Section { id: "configuration", title: "Configuration", parts: vec![configuration(&result.config.to_json())] },
         Section { id: "origin", title: "Origin", parts: origin(result) },
     ]
 }

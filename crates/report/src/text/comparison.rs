@@ -18,11 +18,18 @@ struct Figures<'a> {
 }
 
 impl<'a> Figures<'a> {
-    /// Collects the values of all runs; `seeds` consecutive runs belong to one combination.
-    fn of(column: &'a Column, runs: &[Run], seeds: usize) -> Self {
-        let of_combination =
-            |runs: &[Run]| runs.iter().map(|run| column.value(&run.result)).collect::<Option<Vec<f64>>>();
-        Self { column, values: runs.chunks(seeds).map(of_combination).collect() }
+    /// The columns that are shown, with the values of all runs.
+    fn of(columns: &'a [Column], comparison: &Comparison) -> Vec<Self> {
+        let mut figures: Vec<Self> = columns.iter().map(|column| Self { column, values: Vec::new() }).collect();
+        // One combination at a time, because a result takes several times its memory as JSON.
+        for runs in comparison.runs.chunks(comparison.repetitions()) {
+            let runs: Vec<Run> = runs.iter().map(Run::from).collect();
+            for Self { column, values } in &mut figures {
+                values.push(runs.iter().map(|run| column.value(&run.result)).collect());
+            }
+        }
+        figures.retain(Self::is_shown);
+        figures
     }
 
     fn is_shown(&self) -> bool {
@@ -145,13 +152,11 @@ type Varied = serde_json::Map<String, Value>;
 /// combinations left out, and the expectations.
 pub fn comparison(comparison: &Comparison, columns: &[Column]) -> Vec<Part> {
     let seeds = comparison.repetitions();
-    let runs: Vec<Run> = comparison.runs.iter().map(Run::from).collect();
     let varied: Vec<&Varied> = match comparison.repeated.as_slice() {
         [] => comparison.runs.iter().map(|run| &run.vary).collect(),
         repeated => repeated.iter().map(|repeated| &repeated.vary).collect(),
     };
-    let figures: Vec<Figures> =
-        columns.iter().map(|column| Figures::of(column, &runs, seeds)).filter(Figures::is_shown).collect();
+    let figures = Figures::of(columns, comparison);
     let keys = varied.first().into_iter().flat_map(|vary| vary.keys()).map(|key| last_part(key));
     let names = varied.first().map_or(0, |vary| vary.len());
     let header: Vec<&str> = keys.chain(figures.iter().map(|figures| figures.column.name.as_str())).collect();

@@ -247,7 +247,7 @@ fn a_page_of_a_comparison_has_a_front_and_every_run() {
     }
     assert!(lacks(&page).iter().any(|text| text.contains("No expectations")));
     let only = Document::Comparison(comparison.clone()).only(4).expect("there are four");
-    assert!(matches!(only, Document::Run(result) if *result == comparison.runs[3].result));
+    assert!(matches!(only, Document::Run(result) if result == comparison.runs[3].result));
     let beyond = Document::Comparison(comparison).only(5).expect_err("there are four");
     assert_eq!(beyond.found, "run 5 of 4");
 }

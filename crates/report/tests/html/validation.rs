@@ -35,7 +35,7 @@ pub fn validation(measurements: usize) -> ValidationResult {
         interval: Some("clat".to_owned()),
         load: "random, 50 % reads".to_owned(),
         requests: 20_000,
-        config: config.clone(),
+        config: config.to_json(),
         cells: vec![cell("read", None), cell("read", Some("to 4 KiB")), cell("write", None)],
         rates: vec![RateResult { quantity: "reads/s".to_owned(), rate: Compared::of(1_000.0, 1_100.0) }],
         rate_distance: None,

@@ -108,7 +108,7 @@ impl Keeper for Kept {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             program_sha256: self.program_sha256.clone(),
             vary: run.vary.clone(),
-            result: run.result.clone(),
+            result: (*run.result).clone(),
         };
         let path = self.folder.join(name);
         write_whole(&path, json_text(&kept).as_bytes())
