@@ -135,7 +135,7 @@ result_types! {
         bounds: Option<BoundsResult>,
         /// Course of the run over time, and distributions in full; absent unless `run.series` asks for it.
         #[serde(skip_serializing_if = "Option::is_none")]
-        series: Option<SeriesResult>,
+        series: Option<Box<SeriesResult>>,
         /// Extent of the data checks.
         integrity: IntegrityResult,
         /// Warnings that figures mean less than they seem, at most three; absent if there are none.
@@ -194,7 +194,7 @@ result_types! {
         latency_ns: Option<LatencyResult>,
         /// Latency of reads and writes by cause; absent unless `run.anatomy` asks for it.
         #[serde(skip_serializing_if = "Option::is_none")]
-        anatomy: Option<AnatomyResult>,
+        anatomy: Option<Box<AnatomyResult>>,
     }
 
     /// Failed requests, by reason.

@@ -554,7 +554,7 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_,
     progress.run_ended();
     let info = input.workload.scanned();
     let mut result = Measured { config, outcome: &outcome, info, aged: input.aged.drive, end_ns }.result();
-    result.series = series.map(|series| series.result(&config.device.geometry(), &outcome));
+    result.series = series.map(|series| Box::new(series.result(&config.device.geometry(), &outcome)));
     result.run = Some(stopwatch.cost(outcome.host.total_completed(), outcome.filled));
     result.provenance = Some(provenance::provenance(config, input.files, &result));
     result.hints = hints::of(config, info, &outcome.host, &result);

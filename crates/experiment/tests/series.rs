@@ -82,9 +82,7 @@ fn a_long_run_has_longer_intervals_which_are_those_of_a_coarser_series() {
 fn a_series_changes_nothing_else() {
     let bare = |mut result: RunResult| {
         (result.run, result.provenance, result.series) = (None, None, None);
-        if let Some(run) = result.config["run"].as_object_mut() {
-            run.remove("series");
-        }
+        result.config.change(|config| drop(config["run"].as_object_mut().expect("a section").remove("series")));
         result
     };
     let without = run(&[]);

@@ -222,7 +222,7 @@ fn a_generator_from_outside_is_compared_with_a_built_in_one() {
     assert_eq!((figures(0), figures(1)), ((400, 400), (400, 400)));
     assert!(figures(2).0 == 400 && figures(2).1 < 400, "the built-in generator reads as well");
     assert!(runs.iter().all(|run| run.result.integrity.verified));
-    assert_eq!(runs[0].result.config["workload"]["stride"]["stride"], 128);
+    assert_eq!(*runs[0].result.config.get("/workload/stride/stride"), 128);
 }
 
 #[test]

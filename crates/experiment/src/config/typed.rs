@@ -204,11 +204,6 @@ impl Config {
 
     /// The effective configuration, every default filled in, as JSON.
     pub fn to_json(&self) -> serde_json::Value {
-        self.to_json_sections().into()
-    }
-
-    /// [`Self::to_json`] by section.
-    pub(crate) fn to_json_sections(&self) -> serde_json::Map<String, serde_json::Value> {
         effective::to_json(&self.settings)
     }
 

@@ -1,68 +1,88 @@
-//! The configuration in a result. Results of a comparison share the sections in which they do not differ, so that a
-//! thousand of them hold the text of most keys once.
+//! The configuration in a result. Results of a comparison hold the configuration of one of them, and of their own only
+//! the keys that differ, so that a thousand of them hold the text of most keys once.
 
-use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-/// An effective configuration: an object with an object for each section.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Map<String, Value>", into = "Map<String, Value>")]
-pub struct ConfigResult(Vec<(String, Arc<Value>)>);
+/// An effective configuration as JSON: an object with an object for each section, in which each policy has one.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "Value", into = "Value")]
+pub struct ConfigResult {
+    /// That of another result, or its own.
+    base: Arc<Value>,
+    /// Keys with other values than there, by their JSON pointer (RFC 6901).
+    changed: Vec<(String, Value)>,
+}
 
-impl From<Map<String, Value>> for ConfigResult {
-    fn from(sections: Map<String, Value>) -> Self {
-        Self(sections.into_iter().map(|(name, section)| (name, Arc::new(section))).collect())
+impl From<Value> for ConfigResult {
+    fn from(json: Value) -> Self {
+        Self { base: Arc::new(json), changed: Vec::new() }
     }
 }
 
-impl From<ConfigResult> for Map<String, Value> {
-    fn from(ConfigResult(sections): ConfigResult) -> Self {
-        sections.into_iter().map(|(name, section)| (name, Arc::unwrap_or_clone(section))).collect()
+impl From<ConfigResult> for Value {
+    fn from(ConfigResult { base, changed }: ConfigResult) -> Self {
+        let mut json = Arc::unwrap_or_clone(base);
+        for (pointer, value) in changed {
+            *json.pointer_mut(&pointer).expect("the key of another configuration is in it") = value;
+        }
+        json
+    }
+}
+
+impl PartialEq for ConfigResult {
+    fn eq(&self, other: &Self) -> bool {
+        (Arc::ptr_eq(&self.base, &other.base) && self.changed == other.changed) || self.to_json() == other.to_json()
     }
 }
 
 impl ConfigResult {
-    /// The sections, in their order.
-    pub fn sections(&self) -> impl Iterator<Item = (&str, &Value)> {
-        self.0.iter().map(|(name, section)| (name.as_str(), &**section))
-    }
-
-    /// The configuration as JSON.
+    /// The whole configuration.
     pub fn to_json(&self) -> Value {
-        Value::Object(self.clone().into())
+        self.clone().into()
     }
 
-    /// Takes the sections that are equal to those of another configuration from it.
+    /// The value of a key by its JSON pointer, such as `/run/seed`; null if there is none.
+    pub fn get(&self, pointer: &str) -> &Value {
+        let own = self.changed.iter().find(|(of, _)| of == pointer).map(|(_, value)| value);
+        own.or_else(|| self.base.pointer(pointer)).filter(|value| !value.is_object()).unwrap_or(&Value::Null)
+    }
+
+    /// Changes the configuration.
+    pub fn change(&mut self, change: impl FnOnce(&mut Value)) {
+        let mut json = std::mem::take(self).into();
+        change(&mut json);
+        *self = json.into();
+    }
+
+    /// Keeps of its own only what differs from another configuration, if both have the same keys.
     pub(crate) fn share(&mut self, other: &Self) {
-        for ((name, section), (of, others)) in self.0.iter_mut().zip(&other.0) {
-            if name == of && section == others {
-                *section = Arc::clone(others);
-            }
+        let (own, mut changed) = (self.to_json(), Vec::new());
+        if differ(&mut String::new(), &other.base, &own, &mut changed) {
+            *self = Self { base: Arc::clone(&other.base), changed };
         }
     }
 }
 
-/// A section; null if there is none of the name.
-impl Index<&str> for ConfigResult {
-    type Output = Value;
-
-    fn index(&self, name: &str) -> &Value {
-        self.sections().find(|(of, _)| *of == name).map_or(&Value::Null, |(_, section)| section)
-    }
-}
-
-/// A section to be changed; it is added if there is none of the name.
-impl IndexMut<&str> for ConfigResult {
-    fn index_mut(&mut self, name: &str) -> &mut Value {
-        let place = self.0.iter().position(|(of, _)| of == name).unwrap_or_else(|| {
-            self.0.push((name.to_owned(), Arc::default()));
-            self.0.len() - 1
-        });
-        Arc::make_mut(&mut self.0[place].1)
-    }
+/// Collects the values of `own` that differ from those of `base`; returns false if not all keys are the same, in one
+/// order. Names of keys and policies need no escapes.
+fn differ(pointer: &mut String, base: &Value, own: &Value, changed: &mut Vec<(String, Value)>) -> bool {
+    let (Value::Object(of_base), Value::Object(of_own)) = (base, own) else {
+        if base != own {
+            changed.push((pointer.clone(), own.clone()));
+        }
+        return base.is_object() == own.is_object();
+    };
+    let length = pointer.len();
+    of_base.len() == of_own.len()
+        && of_base.iter().zip(of_own).all(|((name, base), (own_name, own))| {
+            pointer.truncate(length);
+            pointer.push('/');
+            pointer.push_str(name);
+            name == own_name && !name.contains(['/', '~']) && differ(pointer, base, own, changed)
+        })
 }
 
 #[cfg(test)]
@@ -70,19 +90,46 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    /// A configuration, and the same one as it is once it shares what it can with another.
+    fn sharing(own: &Value, other: &Value) -> (ConfigResult, bool) {
+        let [mut sharing, other] = [own, other].map(|json| ConfigResult::from(json.clone()));
+        sharing.share(&other);
+        let is_shared = Arc::ptr_eq(&sharing.base, &other.base);
+        (sharing, is_shared)
+    }
+
     #[test]
-    fn a_configuration_that_shares_sections_is_what_it_was() {
-        let first = json!({"run": {"seed": 1}, "device": {"channels": 8, "ways": [1, 2]}, "ftl": {}});
-        let second = json!({"run": {"seed": 2}, "device": {"channels": 8, "ways": [1, 2]}, "ftl": {}});
-        let [of_first, mut of_second]: [ConfigResult; 2] =
-            [&first, &second].map(|json| serde_json::from_value(json.clone()).expect("an object"));
-        of_second.share(&of_first);
-        assert_eq!((of_first.to_json(), of_second.to_json()), (first.clone(), second.clone()));
-        assert_eq!(serde_json::to_string(&of_second).expect("JSON"), second.to_string());
-        let is_shared = |at: usize| Arc::ptr_eq(&of_first.0[at].1, &of_second.0[at].1);
-        assert_eq!([0, 1, 2].map(is_shared), [false, true, true]);
-        of_second["device"] = json!(4);
-        assert_eq!((&of_first["device"]["channels"], &of_second["device"]), (&json!(8), &json!(4)));
-        assert_eq!(of_first["host"], Value::Null);
+    fn a_configuration_that_shares_another_is_what_it_was() {
+        let base = json!({"run": {"seed": 1, "drain": false}, "ftl": {"gc": "greedy", "greedy": {"a": [1, 2]}}});
+        let seeds = json!({"run": {"seed": 2, "drain": false}, "ftl": {"gc": "greedy", "greedy": {"a": [2]}}});
+        let (config, is_shared) = sharing(&seeds, &base);
+        assert!(is_shared && config.changed.len() == 2);
+        assert_eq!(config, ConfigResult::from(seeds.clone()));
+        assert_ne!(config, ConfigResult::from(base.clone()));
+        assert_eq!(serde_json::to_string(&config).expect("JSON"), seeds.to_string());
+        assert_eq!([config.get("/run/seed"), config.get("/run/drain")], [&json!(2), &json!(false)]);
+        assert_eq!([config.get("/run"), config.get("/host/x"), config.get("/run/x")], [&Value::Null; 3]);
+        let mut changed = config.clone();
+        changed.change(|json| json["run"]["seed"] = 3.into());
+        assert_eq!((changed.get("/run/seed"), config.get("/run/seed")), (&json!(3), &json!(2)));
+        // What shares with something that shares itself.
+        let (mut third, last) = (ConfigResult::from(base.clone()), config);
+        third.share(&last);
+        assert_eq!((third.to_json(), third.changed.len()), (base, 0));
+    }
+
+    #[test]
+    fn configurations_with_other_keys_or_another_order_share_nothing() {
+        let base = json!({"run": {"seed": 1, "drain": false}, "ftl": {}});
+        for own in [
+            json!({"run": {"drain": false, "seed": 1}, "ftl": {}}),
+            json!({"run": {"seed": 1}, "ftl": {}}),
+            json!({"run": {"seed": 1, "drain": false}, "host": {}}),
+            json!({"run": {"seed": 1, "drain": false}, "ftl": 3}),
+            json!({"run": {"seed": 1, "drain": {}}, "ftl": {}}),
+        ] {
+            let (config, is_shared) = sharing(&own, &base);
+            assert!(!is_shared && config.to_json() == own, "{own}");
+        }
     }
 }

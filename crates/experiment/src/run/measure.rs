@@ -90,7 +90,7 @@ impl Measured<'_> {
         let lifetime = LifetimeResult::of(&self.config.device, self.outcome, host.duration_ns);
         RunResult {
             schema: RESULT_SCHEMA.to_owned(),
-            config: self.config.to_json_sections().into(),
+            config: self.config.to_json().into(),
             host,
             scheduler: timed.then(|| self.scheduler()),
             buffer: self.buffer(timed),
@@ -155,7 +155,7 @@ impl Measured<'_> {
                 queue: Distribution::of(&queue),
                 device: Distribution::of(&host.device_latency),
             }),
-            anatomy: self.outcome.anatomy.as_deref().map(AnatomyResult::of),
+            anatomy: self.outcome.anatomy.as_deref().map(|anatomy| Box::new(AnatomyResult::of(anatomy))),
         }
     }
 

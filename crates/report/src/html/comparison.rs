@@ -65,7 +65,7 @@ fn combinations(comparison: &Comparison) -> Vec<Combination<'_>> {
 }
 
 fn seed(result: &RunResult) -> String {
-    facts::text_of(&result.config["run"]["seed"])
+    facts::text_of(result.config.get("/run/seed"))
 }
 
 impl Combination<'_> {

@@ -126,7 +126,7 @@ fn heat(columns: &[f64], names: &[String], rows: &[Vec<f64>], unit: &str) -> Val
 
 /// Number of a part of the device, from the configuration of a result.
 fn device(result: &RunResult, key: &str) -> usize {
-    result.config["device"][key].as_u64().unwrap_or(1).max(1) as usize
+    result.config.get(&format!("/device/{key}")).as_u64().unwrap_or(1).max(1) as usize
 }
 
 fn dies(result: &RunResult) -> usize {

@@ -181,7 +181,7 @@ pub fn comparison(comparison: &Comparison, columns: &[Column]) -> Vec<Part> {
         notes.push_str(&format!(
             "means of {seeds} seeds ({first} to {last}) ± half the width of their 95 % interval (Student's t)\n"
         ));
-        if comparison.runs.iter().any(|run| run.result.config["workload"]["replicate"] == true) {
+        if comparison.runs.iter().any(|run| run.result.config.get("/workload/replicate") == true) {
             notes.push_str(
                 "each seed is a replicate of the recording: begun at another request, with arrivals or depth that \
                  waver\n",

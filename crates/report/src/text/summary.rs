@@ -14,7 +14,7 @@ use super::{Part, Table, anatomy, hints};
 pub fn summary(result: &RunResult) -> Vec<Part> {
     let facts: Vec<Vec<String>> = facts(result).into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
     let first = Table::new(&["", ""], 2, facts);
-    let anatomy = result.host.anatomy.as_ref().and_then(anatomy::of);
+    let anatomy = result.host.anatomy.as_deref().and_then(anatomy::of);
     let tables = latencies(result).into_iter().chain(anatomy).chain(generated(result)).chain([flash(result)]);
     let further = tables.flat_map(|table| [Part::blank(), Part::Table(table)]);
     let hints: String = result.hints.iter().map(|hint| hints::paragraph("", hint)).collect();

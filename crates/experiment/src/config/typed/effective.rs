@@ -57,7 +57,7 @@ pub fn flat(settings: &Settings) -> impl Iterator<Item = (KeyId, &Value)> {
 }
 
 /// The configuration as an object of sections; the table of a chosen policy is an object within its section.
-pub fn to_json(settings: &Settings) -> Map<String, Json> {
+pub fn to_json(settings: &Settings) -> Json {
     let mut root = Map::new();
     for index in tables(settings) {
         let table = &settings.catalog().tables[index];
@@ -78,7 +78,7 @@ pub fn to_json(settings: &Settings) -> Map<String, Json> {
             }
         }
     }
-    root
+    Json::Object(root)
 }
 
 /// The configuration as a file that reads back to equal values. Defaults stand in comments where they have no effect,
