@@ -83,14 +83,25 @@ impl Drive {
         self.flash.keep_for_rollback();
     }
 
-    /// The state of array and FTL without what they roll back themselves.
-    pub(crate) fn save_flash_for_rollback(&self) -> Result<Vec<u8>, StateError> {
-        save_for_rollback(|to| self.flash.save(to))
+    /// [`Self::save_flash`] without what array and FTL roll back themselves.
+    pub(crate) fn save_flash_for_rollback(&self, checks: impl FnOnce(&mut Writer)) -> Result<Vec<u8>, StateError> {
+        save_for_rollback(|to| {
+            self.flash.save(to);
+            checks(to);
+        })
     }
 
-    /// Rolls array and FTL back to a state of [`Self::save_flash`] or [`Self::save_flash_for_rollback`].
-    pub(crate) fn roll_back_flash(&mut self, state: &[u8]) -> Result<(), StateError> {
-        roll_back_with(state, |from| self.flash.load(from))
+    /// Rolls array and FTL back to a state of [`Self::save_flash`] or [`Self::save_flash_for_rollback`]; `checks` loads
+    /// what these appended.
+    pub(crate) fn roll_back_flash(
+        &mut self,
+        state: &[u8],
+        checks: impl FnOnce(&mut Reader) -> Result<(), StateError>,
+    ) -> Result<(), StateError> {
+        roll_back_with(state, |from| {
+            self.flash.load(from)?;
+            checks(from)
+        })
     }
 
     /// Array and FTL alone.

@@ -134,7 +134,7 @@ impl Engine {
     pub fn save_for_rollback(&mut self) -> Result<Vec<u8>, StateError> {
         self.refuse_begun()?;
         self.refuse_verified()?;
-        self.drive.save_flash_for_rollback()
+        self.drive.save_flash_for_rollback(|to| self.looking.verifier.save(to))
     }
 
     /// Array and FTL of the drive, whatever it does.
@@ -150,7 +150,8 @@ impl Engine {
     pub fn roll_back(&mut self, state: &[u8], aged: Preconditioned) -> Result<(), StateError> {
         self.refuse_aged()?;
         self.refuse_verified()?;
-        self.drive.roll_back_flash(state)?;
+        let verifier = &mut self.looking.verifier;
+        self.drive.roll_back_flash(state, |from| verifier.load(from).map_err(|error| error.within("verifier")))?;
         self.drive.reset_flash_counts();
         self.begin_aged(aged);
         Ok(())
