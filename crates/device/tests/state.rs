@@ -17,10 +17,10 @@ use crate::support::random::{pick, seeds_asked_for};
 use crate::support::{self, List, Run, pages};
 use flashloom_buffer::{order, rate};
 use flashloom_device::{
-    Ageing, Completion, DeviceParams, DriveSetup, Engine, HostReport, Misuse, Outcome, Overwrite, Preconditioned,
-    Reason, Simulation, Submitted,
+    Ageing, Completion, DeviceParams, Drive, DriveSetup, Engine, HostReport, Misuse, Outcome, Overwrite,
+    Preconditioned, Reason, Simulation, Submitted,
 };
-use flashloom_ftl::{allocation, collection, mapping, placement};
+use flashloom_ftl::{SlcCacheKind, allocation, collection, mapping, placement};
 use flashloom_host::{HostParams, SchedulerStats, scheduler};
 use flashloom_nand::{NandParams, reliability};
 use flashloom_units::{Figure, Latency, Ns, ParamSet, Prng, Role, Slot, StateError};
@@ -355,6 +355,90 @@ fn an_aged_drive_goes_under_any_host_and_write_buffer() {
     assert!(enough, "{} aged, {overwritten} overwritten, {worn_out} worn out", aged.len());
 }
 
+/// Ages a drive, lets it serve some of a run, and rolls it back under another host: there it must be what it is when it
+/// is loaded, and do the same. Returns its policies, and whether it was at work when it was taken away.
+fn run_rolled_back(seed: u64, requests: usize) -> Option<(Plan, bool)> {
+    let mut prng = Prng::new(seed);
+    let mut plan = Plan::new(&mut prng, requests)?;
+    plan.drive.verify = false;
+    let other = plan.with_another_host(&mut prng)?;
+    let (mut engine, aged) = plan.aged();
+    engine.keep_for_rollback().unwrap();
+    let states = [engine.save_aged().unwrap(), engine.save_for_rollback().unwrap()];
+    let mut loaded = other.build();
+    loaded.load_aged(&states[0], aged).unwrap();
+    loaded.keep_for_rollback().unwrap();
+    let place = format!("seed {seed}, {:?} under {:?}", other.policies(), plan.policies());
+    let mut was_at_work = false;
+    // What has been rolled back is rolled back again, each time from more or less of a run.
+    for state in [&states[1], &states[0], &states[1]] {
+        plan.start(&mut engine);
+        let mut stack = Stack::new(engine);
+        let steps = prng.below(2 * plan.requests.len() as u64);
+        (0..steps).all(|_| stack.step(&plan));
+        was_at_work |= stack.engine.outstanding() > 0;
+        let mut again = other.build_over(stack.engine.into_spent_flash());
+        again.roll_back(state, aged).unwrap();
+        assert!(again.snapshot() == loaded.snapshot(), "{place}: not what it was");
+        assert_eq!(again.check(), Ok(()), "{place}");
+        engine = plan.build_over(again.into_spent_flash());
+        engine.roll_back(state, aged).unwrap();
+    }
+    let mut again = other.build_over(engine.into_spent_flash());
+    again.roll_back(&states[0], aged).unwrap();
+    for engine in [&mut again, &mut loaded] {
+        other.start(engine);
+    }
+    let [again, loaded] = [again, loaded].map(|engine| Stack::new(engine).finish(&other, &mut Tried::new()));
+    assert_same(&place, (&again.0, &again.1), (&loaded.0, &loaded.1));
+    Some((plan, was_at_work))
+}
+
+#[test]
+fn a_drive_that_is_rolled_back_is_what_it_is_when_it_is_loaded_on_500_random_drives() {
+    let mut plans = Vec::new();
+    for seed in 0.. {
+        plans.extend(run_rolled_back(seed, 200));
+        if plans.len() == 500 {
+            break;
+        }
+    }
+    let count = |is_one: &dyn Fn(&(Plan, bool)) -> bool| plans.iter().filter(|plan| is_one(plan)).count();
+    let mappings: BTreeSet<&str> = plans.iter().map(|(plan, _)| plan.drive.ftl.mapping.name()).collect();
+    assert_eq!(mappings, mapping::builtin().specs().map(|spec| spec.name).collect(), "every mapping");
+    let page_maps = count(&|(plan, _)| ["page", "dftl", "sftl"].contains(&plan.drive.ftl.mapping.name()));
+    let (at_work, timed) = (count(&|(_, was_at_work)| *was_at_work), count(&|(plan, _)| plan.timed));
+    let of_cache = count(&|(plan, _)| plan.drive.ftl.params.slc_cache != SlcCacheKind::None);
+    let judged = count(&|(plan, _)| plan.drive.reliability.name() != "none");
+    let failing = count(&|(plan, _)| plan.drive.device.nand.program_failures > 0.0);
+    for (what, count) in [
+        ("map pages", page_maps),
+        ("at work", at_work),
+        ("timed", timed),
+        ("with an SLC cache", of_cache),
+        ("with reads that fail", judged),
+        ("with blocks that fail", failing),
+    ] {
+        assert!(count >= 15, "{count} of 500 are {what}");
+    }
+}
+
+#[test]
+fn only_flash_that_keeps_what_it_was_is_rolled_back() {
+    let run = Run::new(DriveSetup { verify: false, ..support::unbuffered(support::plain_device()) });
+    let mut engine = run.engine();
+    let ageing = Ageing { fill_pages: 100, fill_streams: true, overwrite: None };
+    let aged = engine.precondition(&ageing, &mut |_| {});
+    let rest = engine.save_for_rollback().unwrap();
+    assert!(run.engine().load_aged(&rest, aged).is_err(), "a new drive needs all of the state");
+    let drive = Drive::over(&run.setup, engine.into_spent_flash()).unwrap();
+    let found = Engine::bare(drive, 1, 0).roll_back(&rest, aged).unwrap_err().to_string();
+    assert!(found.contains("expected a map that keeps what it was, found one that does not"), "{found}");
+    let mut checked = Run::new(DriveSetup { verify: true, ..run.setup.clone() }).engine();
+    checked.precondition(&ageing, &mut |_| {});
+    assert!(checked.save_for_rollback().is_err(), "what is verified is not handed on");
+}
+
 /// What a file says of the ageing of its drive is held against the drive.
 #[test]
 fn figures_of_ageing_that_the_drive_does_not_bear_out_are_refused() {
@@ -384,6 +468,7 @@ fn as_many_runs_as_are_asked_for() {
         println!("seed {seed}");
         run(seed, 800, 4, &mut Tried::new());
         run_aged(seed, 800);
+        run_rolled_back(seed, 800);
     }
 }
 

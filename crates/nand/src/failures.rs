@@ -35,6 +35,10 @@ impl State for Failures {
         self.prng.load(from).map_err(|error| error.within("prng"))?;
         let born = self.bad.clone();
         self.bad.load(from).map_err(|error| error.within("bad"))?;
+        // Blocks that went bad since are good again.
+        if from.rolls_back() {
+            return Ok(());
+        }
         let (can_grow, mut pairs) = (self.can_grow(), born.iter().zip(&self.bad));
         match pairs.position(|(born, bad)| born != bad && (*born || !can_grow)) {
             Some(block) => {

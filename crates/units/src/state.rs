@@ -96,10 +96,7 @@ pub fn roll_back_with<T>(
     read(Reader { bytes, at: 0, rolls_back: true }, load)
 }
 
-fn read<T>(
-    mut from: Reader<'_>,
-    load: impl FnOnce(&mut Reader<'_>) -> Result<T, StateError>,
-) -> Result<T, StateError> {
+fn read<T>(mut from: Reader<'_>, load: impl FnOnce(&mut Reader<'_>) -> Result<T, StateError>) -> Result<T, StateError> {
     let loaded = load(&mut from)?;
     match from.bytes.len() - from.at {
         0 => Ok(loaded),

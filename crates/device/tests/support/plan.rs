@@ -1,6 +1,6 @@
 //! Random plans: a drive, what is above it, how it is aged, and what is asked of it, from a seed.
 
-use flashloom_device::{Ageing, Drive, DriveSetup, Engine, Overwrite, Preconditioned};
+use flashloom_device::{Ageing, Drive, DriveSetup, Engine, Overwrite, Preconditioned, SpentFlash};
 use flashloom_ftl::{allocation, mapping};
 use flashloom_host::{BlockLayer, HostParams, Scheduler, scheduler};
 use flashloom_units::{Chosen, Kind, MS, Ns, Param, ParamSet, Prng, US, Value};
@@ -115,8 +115,16 @@ impl Plan {
 
     /// A new engine, whose drive is new.
     pub fn build(&self) -> Engine {
+        self.build_on(Drive::new(&self.drive).unwrap())
+    }
+
+    /// A new engine over flash that another one had.
+    pub fn build_over(&self, flash: SpentFlash) -> Engine {
+        self.build_on(Drive::over(&self.drive, flash).unwrap())
+    }
+
+    fn build_on(&self, drive: Drive) -> Engine {
         let HostPlan { params, scheduler, is_bare, idle_delay_ns } = &self.host;
-        let drive = Drive::new(&self.drive).unwrap();
         if *is_bare {
             return Engine::bare(drive, params.queue_depth, *idle_delay_ns);
         }

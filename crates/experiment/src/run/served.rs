@@ -56,7 +56,8 @@ pub fn served_engine(experiment: &Experiment, aged: Option<&Path>) -> Result<Eng
     let own = aged.map(read).transpose().map_err(|refusal| Failure::Input(experiment.problem(config, refusal)))?;
     let named = read_all(experiment).map_err(|problems| Failure::Input(first(problems)))?;
     let drive = own.as_ref().or(named[0].as_deref());
-    engine(config, false, Aged { drive, ..Aged::default() }, &Quiet).map_err(|failure| pointed(experiment, config, failure))
+    engine(config, false, Aged { drive, ..Aged::default() }, &Quiet)
+        .map_err(|failure| pointed(experiment, config, failure))
 }
 
 /// The engine of a drive that was served before and switched off.

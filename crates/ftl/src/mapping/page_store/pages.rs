@@ -19,7 +19,7 @@
 //! O(1) a page; a way back takes O(what was written), and there are at most [`MOST_CHUNKS`] marks.
 
 use flashloom_nand::{Geometry, Lpn, Ppn};
-use flashloom_units::{NO_INDEX, Reader, StateError, Violation, Writer, violation};
+use flashloom_units::{Reader, StateError, Violation, Writer, violation};
 
 use super::valid_pages::ValidPages;
 
@@ -211,12 +211,12 @@ impl Pages {
         true
     }
 
-    /// Where assertions are checked, gives pages that are not valid an owner that cannot be: whoever reads it is found.
+    /// Where assertions are checked, takes the owner from pages that are not valid: whoever reads it is found.
     fn forget_stale(&mut self) {
         if cfg!(debug_assertions) {
             let is_stale = |ppn: &usize| self.map.get(self.reverse[*ppn].at()) != Some(&Ppn(*ppn as u32));
             let stale: Vec<usize> = (0..self.reverse.len()).filter(is_stale).collect();
-            stale.into_iter().for_each(|ppn| self.reverse[ppn] = Lpn(NO_INDEX - 1));
+            stale.into_iter().for_each(|ppn| self.reverse[ppn] = Lpn::NONE);
         }
     }
 
