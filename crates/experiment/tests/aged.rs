@@ -18,11 +18,28 @@ use serde_json::Value;
 #[test]
 fn the_runs_of_a_comparison_give_what_each_gives_by_itself() {
     let varies = ["ftl.mapping=page,dftl,kast,mcsplit", "host.scheduler=noop,cfq", "buffer.capacity=1MiB,0B"];
-    let sets = ["workload.synthetic.requests=300", "run.precondition=fill"];
-    for verify in [false, true] {
-        let experiment = steady(&Catalog::builtin(), &sets, &varies);
+    gives_the_same(&["workload.synthetic.requests=300", "run.precondition=fill"], &varies);
+}
+
+#[test]
+fn the_runs_that_hand_their_flash_on_give_what_each_gives_by_itself() {
+    // Alone, the flash is that of all runs; with other times it is not, and with a timeline it is watched.
+    let flash = ["workload.synthetic.requests=300,20,2000", "buffer.capacity=1MiB,0B", "run.timing=timed,counting"];
+    gives_the_same(&["ftl.mapping=page"], &flash);
+    gives_the_same(&["run.series=1ms"], &["workload.synthetic.requests=300,500", "device.read_time=50us,60us"]);
+    let cells = ["device.bits_per_cell=3", "device.slc_read_time=20us", "device.slc_program_time=200us"];
+    let cache = ["ftl.slc_cache=dynamic", "ftl.slc_dynamic_share=0.3", "run.precondition=fill"];
+    let sets = [&cells[..], &cache].concat();
+    gives_the_same(&sets, &["workload.synthetic.requests=900,300", "ftl.idle_delay=1ms,1s"]);
+}
+
+/// Every run of a comparison gives what it gives by itself, one at a time and two.
+fn gives_the_same(sets: &[&str], varies: &[&str]) {
+    for (verify, threads) in [(false, 1), (false, 2), (true, 2)] {
+        let experiment = steady(&Catalog::builtin(), sets, varies);
         let prepared = Prepared::new(&experiment).expect("it is sound");
-        let together = prepared.compare(verify, &Quiet).expect("it runs");
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("there are threads");
+        let together = pool.install(|| prepared.compare(verify, &Quiet)).expect("it runs");
         for (index, run) in together.runs.into_iter().enumerate() {
             let alone = prepared.run_variant(index, verify, &Quiet).expect("it runs");
             assert_eq!(lasting(*run.result), lasting(alone), "{:?}", run.vary);

@@ -830,6 +830,22 @@ mod tests {
     }
 
     #[test]
+    fn a_drive_whose_flash_is_lost_is_aged_anew() {
+        let config = config(&[]);
+        let whole = AgedDrive::age(&config, false, None, &Quiet).expect("it becomes steady");
+        let drive = AgedDrive::age_to_share(&config, false, None, true, &Quiet).expect("it becomes steady");
+        assert!(!drive.is_whole && 10 * drive.state.len() < 9 * whole.state.len());
+        let build = |drive| Ok(Engine::bare(drive, 1, 0));
+        let engine = |of: &AgedDrive| of.engine_to_leave(&config, false, &build, &Quiet).expect("there is a drive");
+        // The first takes what ageing has left, the second nothing, the third what the first has left.
+        let first = engine(&drive);
+        let snapshots = [&first, &engine(&drive)].map(|engine| engine.snapshot().expect("it is saved"));
+        drive.leave(&config, false, first);
+        let [third, loaded] = [&drive, &whole].map(|of| engine(of).snapshot().expect("it is saved"));
+        assert!([third, loaded] == snapshots && snapshots[0] == snapshots[1]);
+    }
+
+    #[test]
     fn figures_that_no_drive_is_aged_with_are_refused() {
         let config = config(&[]);
         let drive = aged(&config);

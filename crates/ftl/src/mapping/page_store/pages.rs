@@ -253,7 +253,7 @@ impl Pages {
 mod tests {
     use super::*;
     use flashloom_nand::{NandParams, PlaneId};
-    use flashloom_units::{ParamSet, load_with, save_with};
+    use flashloom_units::{ParamSet, load_with, roll_back_with, save_for_rollback, save_with};
 
     const CHUNK: usize = 1 << LEAST_SHIFT;
 
@@ -315,6 +315,60 @@ mod tests {
         });
         load_with(&saved.unwrap(), |from| pages.load(from, 1 << 20)).unwrap();
         assert!(pages.check().is_err(), "nobody has checked what was loaded");
+    }
+
+    #[test]
+    fn a_map_is_rolled_back_from_every_chunk_and_as_often_as_it_is_asked_to() {
+        let mut pages = filled();
+        // The last chunk is cut off, and has an entry that is mapped.
+        (pages.map, pages.chunks) = (vec![Ppn::NONE; 3 * CHUNK + 9], Chunks::new(3 * CHUNK as u64 + 9, false));
+        (pages.mapped, pages.valid) = (0, filled().valid);
+        pages.fill(Lpn(0), 3 * CHUNK as u32 + 7, &mut [(Ppn(0), 1)]);
+        pages.keep_for_rollback();
+        let (state, rest) = (save_with(|to| pages.save(to)).unwrap(), save_for_rollback(|to| pages.save(to)).unwrap());
+        assert_eq!(rest.len(), 2, "two empty arrays");
+        let map = |pages: &Pages| (pages.map.clone(), pages.reverse.clone(), pages.check());
+        let before = map(&pages);
+        let last = 3 * CHUNK as u32;
+        for (round, state) in [&rest, &state, &rest].into_iter().enumerate() {
+            let mut next = Ppn(4 * CHUNK as u32);
+            // Pages that are written again, twice, one that is new, and one that is forgotten; in one round none.
+            for lpn in [5, 6, 5, CHUNK as u32, last, last + 8].into_iter().filter(|_| round != 1) {
+                write(&mut pages, Lpn(lpn), next, lpn as usize);
+                next.0 += 1;
+            }
+            if round != 1 {
+                let old = pages.map[last as usize + 6];
+                pages.valid.remove(PlaneId(0), old);
+                pages.set(Lpn(last + 6), Ppn::NONE);
+                pages.mapped -= 1;
+                // Its page is programmed anew, for another address.
+                write(&mut pages, Lpn(7), old, 7);
+                assert_eq!(pages.check(), Ok(()));
+                assert_ne!(map(&pages), before);
+            }
+            roll_back_with(state, |from| pages.load(from, 1 << 20)).unwrap();
+            // The store loads these two.
+            (pages.mapped, pages.valid) = (u64::from(last) + 7, filled().valid);
+            assert_eq!(map(&pages), before, "round {round}");
+        }
+        // A state of another map, and a map that keeps nothing.
+        let other = save_with(|to| to.rolled_back(&[Ppn(0)])).unwrap();
+        assert!(roll_back_with(&other, |from| pages.load(from, 1 << 20)).unwrap_err().expected.contains("57 entries, or"));
+        load_with(&state, |from| pages.load(from, 1 << 20)).unwrap();
+        assert!(roll_back_with(&state, |from| pages.load(from, 1 << 20)).is_err(), "what is loaded is not kept");
+    }
+
+    #[test]
+    fn chunks_are_as_small_as_their_number_allows() {
+        let shape = |entries| {
+            let chunks = Chunks::new(entries, false);
+            (chunks.entries() as u64, chunks.is_written.len() as u64)
+        };
+        assert_eq!([1, 16, 17].map(shape), [(16, 1), (16, 1), (16, 2)]);
+        assert_eq!(shape(16 * MOST_CHUNKS), (16, MOST_CHUNKS));
+        assert_eq!(shape(16 * MOST_CHUNKS + 1), (32, MOST_CHUNKS / 2 + 1));
+        assert_eq!(shape(1 << 32), (1 << 15, MOST_CHUNKS), "the count of a chunk fits 16 bits");
     }
 
     #[test]
