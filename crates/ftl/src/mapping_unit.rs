@@ -23,6 +23,10 @@ use crate::slots;
 /// The most pages of a unit: a bit of a word for each.
 pub(crate) const MOST_PAGES: u32 = u64::BITS;
 
+/// The most entries of a map: 5 TiB in units of 4 KiB, or 4 TiB for the host and a quarter more. Map, inverse and buffer
+/// take up to 12 bytes an entry, so that a drive fits 16 GiB of memory.
+const MOST_ENTRIES: u64 = 5 << 28;
+
 const KEY: &str = "ftl.mapping_unit";
 
 /// Refuses units under a mapping that maps pages, or as many as it likes.
@@ -33,6 +37,32 @@ pub(crate) fn suits(params: &FtlParams, mapping: &PolicySpec) -> Result<(), Refu
     let found = format!("a mapping unit of {} under `{}`", format_size(params.mapping_unit_bytes), mapping.name);
     let refusal = Refusal::new(found, "a mapping whose units can have several pages: `page` or `dftl`");
     Err(refusal.at([KEY, slots::MAPPING.key]))
+}
+
+/// Refuses a drive whose map has more than [`MOST_ENTRIES`].
+pub(crate) fn fits(space: &Space, params: &FtlParams, mapping: &PolicySpec) -> Result<(), Refusal> {
+    let NandParams { page_bytes, pages: of_block, .. } = space.nand;
+    let (pages, unit) = (space.geometry().total_pages(), params.mapping_unit_bytes.max(page_bytes));
+    let entries = pages / (unit / page_bytes);
+    if entries <= MOST_ENTRIES {
+        return Ok(());
+    }
+    let what = if unit == page_bytes { "pages" } else { "mapping units" };
+    let refusal = Refusal::new(
+        format!("a drive of {entries} {what} of {}, and a map with an entry for each", format_size(unit)),
+        format!("a map of at most {MOST_ENTRIES} entries, which fits 16 GiB of memory"),
+    );
+    let larger = (1..=MOST_PAGES).filter(|&pages| pages.is_power_of_two() && of_block.is_multiple_of(pages));
+    let larger = larger.map(u64::from).find(|&of_unit| pages / of_unit <= MOST_ENTRIES);
+    if mapping.offers.contains(&MAPPING_UNITS) {
+        let refusal = refusal.at([KEY, "device.blocks", "device.page_size", "device.preset"]);
+        return Err(match larger {
+            Some(of_unit) => refusal.help(format!("set {KEY} = \"{}\"", format_size(of_unit * page_bytes))),
+            None => refusal.help("use larger pages, or fewer blocks"),
+        });
+    }
+    let refusal = refusal.at(["device.blocks", "device.page_size", "device.preset"]);
+    Err(refusal.help(format!("use larger pages or fewer blocks, or a mapping that has larger units ({KEY})")))
 }
 
 /// The space of a drive in mapping units: blocks with as many pages as they hold units, and as many logical pages as
@@ -83,4 +113,38 @@ pub fn in_units(space: &Space, params: &FtlParams) -> Result<Space, Refusal> {
         logical_pages: space.logical_pages.div_ceil(unit_pages.into()),
         unit_pages,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CapacityParams, FtlSetup, mapping};
+    use flashloom_units::ParamSet;
+
+    #[test]
+    fn a_map_has_as_many_entries_as_fit_and_not_one_more() {
+        // 4 channels of 4 planes: 80 million blocks of 16 pages are 5 TiB of 4 KiB.
+        let shape = NandParams { channels: 4, ways: 1, dies: 1, planes: 4, pages: 16, ..NandParams::defaults() };
+        let refused = |blocks, unit: u64, mapping: &'static str| {
+            let nand = NandParams { blocks, page_bytes: 4_096, ..shape.clone() };
+            let space = Space::new(nand, &CapacityParams { over_provisioning: 0.25 });
+            let chosen = mapping::builtin().choose(mapping, &[]).unwrap();
+            let params = FtlParams { mapping_unit_bytes: unit, ..FtlParams::defaults() };
+            let ftl = FtlSetup { params, mapping: chosen, ..FtlSetup::with_defaults() };
+            ftl.profile(&space).err().map(|refusal| (refusal.found, refusal.help.unwrap_or_default()))
+        };
+        let most = (MOST_ENTRIES / 256) as u32;
+        for mapping in ["page", "dftl", "sftl"] {
+            assert_eq!(refused(most, 0, mapping), None, "{mapping}");
+        }
+        let (found, help) = refused(most + 1, 0, "page").unwrap();
+        assert!(found.contains("1342177536 pages of 4KiB"), "{found}");
+        assert_eq!(help, "set ftl.mapping_unit = \"8KiB\"");
+        assert_eq!(refused(most + 1, 8_192, "page"), None);
+        assert_eq!(refused(2 * most, 8_192, "page"), None);
+        let (found, help) = refused(2 * most + 2, 8_192, "dftl").unwrap();
+        assert!(found.contains("1342177536 mapping units of 8KiB") && help.contains("16KiB"), "{found}; {help}");
+        assert!(refused(most + 1, 0, "sftl").unwrap().1.contains("a mapping that has larger units"));
+        assert!(refused(most + 1, 0, "bast").is_some());
+    }
 }

@@ -43,6 +43,7 @@ impl FtlSetup {
         }
         let site = Site { space, ftl: self };
         mapping_unit::suits(&self.params, self.mapping.spec())?;
+        mapping_unit::fits(space, &self.params, self.mapping.spec())?;
         let profile = self.mapping.profile(&site).map_err(|refusal| refusal.or_at(slots::MAPPING.key))?;
         match profile.region.filter(|region| !region.is_within(&space.geometry())) {
             None => Ok(profile),

@@ -253,6 +253,16 @@ fn a_device_whose_pages_have_no_32_bit_numbers() {
 }
 
 #[test]
+fn a_drive_whose_map_has_too_many_entries() {
+    // 16 TiB in pages of 4 KiB.
+    let device = "[device]\nchannels = 16\nways = 8\ndies = 4\nplanes = 4\nblocks = 1023\npages = 2048\n";
+    let large = format!("{device}page_size = \"4KiB\"\n[buffer]\ncapacity = \"0B\"\n");
+    refused_config("map_too_large", &large);
+    refused_config("map_too_large_in_units", &format!("{large}[ftl]\nmapping_unit = \"8KiB\"\n"));
+    refused_config("map_too_large_of_log_blocks", &format!("{large}[ftl]\nmapping = \"fast\"\n"));
+}
+
+#[test]
 fn a_page_that_is_no_power_of_two_and_a_buffer_of_broken_pages() {
     refused_config("page_size", "[device]\npage_size = \"5000B\"\n[host]\nqueue_depth = 8\n");
     refused_config("buffer_of_broken_pages", "[buffer]\ncapacity = \"1MB\"\n");
