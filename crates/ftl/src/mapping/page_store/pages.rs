@@ -25,7 +25,7 @@ use super::valid_pages::ValidPages;
 
 /// Fewest entries of the map in a chunk, as a power of two: those of one line of the processor's cache.
 const LEAST_SHIFT: u32 = 4;
-/// Most chunks: their marks then stay in the processor's cache.
+/// Most chunks: their marks then stay in the processor's first cache.
 const MOST_CHUNKS: u64 = 1 << 17;
 
 /// The map of a store, its inverse, and the valid bits.
@@ -41,8 +41,8 @@ pub(super) struct Pages {
 struct Chunks {
     /// Entries in a chunk, as a power of two.
     shift: u32,
-    /// Whether entries were changed. A byte each, because they are looked at with every page written.
-    is_written: Vec<bool>,
+    /// A bit for each whether entries were changed: looked at with every page written.
+    is_written: Vec<u64>,
     /// Those that were, in the order in which they were written first.
     written: Vec<u32>,
     /// The mapped pages of those that were not, each and together.
@@ -59,8 +59,22 @@ impl Chunks {
     fn new(entries: u64, checks_all: bool) -> Self {
         let shift = entries.div_ceil(MOST_CHUNKS).next_power_of_two().trailing_zeros().max(LEAST_SHIFT);
         let chunks = entries.div_ceil(1 << shift) as usize;
-        let (is_written, written, mapped) = (vec![false; chunks], Vec::with_capacity(chunks), vec![0; chunks]);
+        let (is_written, written) = (vec![0; chunks.div_ceil(64)], Vec::with_capacity(chunks));
+        let mapped = vec![0; chunks];
         Self { shift, is_written, written, mapped, unwritten: 0, checks_all, before: None }
+    }
+
+    #[inline(always)]
+    fn is_written(&self, chunk: usize) -> bool {
+        self.is_written[chunk / 64] >> (chunk % 64) & 1 != 0
+    }
+
+    /// Takes all for unwritten or for written.
+    fn reset(&mut self, are_written: bool) {
+        self.is_written.fill(if are_written { u64::MAX } else { 0 });
+        self.written.clear();
+        let written = if are_written { self.mapped.len() as u32 } else { 0 };
+        self.written.extend(0..written);
     }
 
     /// Number of entries, of all chunks but perhaps the last.
@@ -96,7 +110,7 @@ impl Pages {
     #[inline(always)]
     pub(super) fn set(&mut self, lpn: Lpn, ppn: Ppn) {
         let chunk = lpn.at() >> self.chunks.shift;
-        if !self.chunks.is_written[chunk] {
+        if !self.chunks.is_written(chunk) {
             self.write_first(chunk);
         }
         self.map[lpn.at()] = ppn;
@@ -108,7 +122,7 @@ impl Pages {
     fn write_first(&mut self, chunk: usize) {
         let entries = self.range_of(chunk);
         let Chunks { is_written, written, mapped, unwritten, before, .. } = &mut self.chunks;
-        is_written[chunk] = true;
+        is_written[chunk / 64] |= 1 << (chunk % 64);
         written.push(chunk as u32);
         *unwritten -= u64::from(mapped[chunk]);
         if let Some(before) = before {
@@ -164,18 +178,15 @@ impl Pages {
         }
         self.chunks.before = None;
         self.chunks.unwritten = 0;
-        self.chunks.is_written.fill(true);
-        self.chunks.written.clear();
-        self.chunks.written.extend(0..self.chunks.is_written.len() as u32);
+        self.chunks.reset(true);
         from.ids(&mut self.map, pages).map_err(within("map"))?;
         from.ids(&mut self.reverse, self.map.len() as u64).map_err(within("reverse"))
     }
 
     /// Takes all chunks for unwritten, because what was loaded is known to be right.
     pub(super) fn trust(&mut self) {
-        let Chunks { shift, is_written, written, mapped, unwritten, .. } = &mut self.chunks;
-        written.clear();
-        is_written.fill(false);
+        self.chunks.reset(false);
+        let Chunks { shift, mapped, unwritten, .. } = &mut self.chunks;
         for (mapped, entries) in mapped.iter_mut().zip(self.map.chunks(1 << *shift)) {
             *mapped = entries.iter().map(|ppn| u16::from(ppn.is_some())).sum();
         }
@@ -197,7 +208,6 @@ impl Pages {
             let range = self.range_of(chunk);
             let (of_chunk, rest) = entries.split_at(range.len());
             entries = rest;
-            self.chunks.is_written[chunk] = false;
             self.chunks.unwritten += u64::from(self.chunks.mapped[chunk]);
             for (lpn, &ppn) in (range.start as u32..).zip(of_chunk).filter(|(_, ppn)| ppn.is_some()) {
                 self.reverse[ppn.at()] = Lpn(lpn);
@@ -206,6 +216,7 @@ impl Pages {
         }
         before.clear();
         self.chunks.written = written;
+        self.chunks.reset(false);
         self.chunks.before = Some(before);
         self.forget_stale();
         true
@@ -354,7 +365,9 @@ mod tests {
         }
         // A state of another map, and a map that keeps nothing.
         let other = save_with(|to| to.rolled_back(&[Ppn(0)])).unwrap();
-        assert!(roll_back_with(&other, |from| pages.load(from, 1 << 20)).unwrap_err().expected.contains("57 entries, or"));
+        assert!(
+            roll_back_with(&other, |from| pages.load(from, 1 << 20)).unwrap_err().expected.contains("57 entries, or")
+        );
         load_with(&state, |from| pages.load(from, 1 << 20)).unwrap();
         assert!(roll_back_with(&state, |from| pages.load(from, 1 << 20)).is_err(), "what is loaded is not kept");
     }
@@ -363,7 +376,7 @@ mod tests {
     fn chunks_are_as_small_as_their_number_allows() {
         let shape = |entries| {
             let chunks = Chunks::new(entries, false);
-            (chunks.entries() as u64, chunks.is_written.len() as u64)
+            (chunks.entries() as u64, chunks.mapped.len() as u64)
         };
         assert_eq!([1, 16, 17].map(shape), [(16, 1), (16, 1), (16, 2)]);
         assert_eq!(shape(16 * MOST_CHUNKS), (16, MOST_CHUNKS));
