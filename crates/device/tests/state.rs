@@ -355,6 +355,9 @@ fn an_aged_drive_goes_under_any_host_and_write_buffer() {
     assert!(enough, "{} aged, {overwritten} overwritten, {worn_out} worn out", aged.len());
 }
 
+/// Whether the owners of pages that are not valid are put back, too: nothing reads them.
+const SEES_ALL: bool = cfg!(debug_assertions);
+
 /// Ages a drive, lets it serve some of a run, and rolls it back under another host: there it must be what it is when it
 /// is loaded, and do the same. Returns its policies, and whether it was at work when it was taken away.
 fn run_rolled_back(seed: u64, requests: usize) -> Option<(Plan, bool)> {
@@ -379,7 +382,7 @@ fn run_rolled_back(seed: u64, requests: usize) -> Option<(Plan, bool)> {
         was_at_work |= stack.engine.outstanding() > 0;
         let mut again = other.build_over(stack.engine.into_spent_flash());
         again.roll_back(state, aged).unwrap();
-        assert!(again.snapshot() == loaded.snapshot(), "{place}: not what it was");
+        assert!(!SEES_ALL || again.snapshot() == loaded.snapshot(), "{place}: not what it was");
         assert_eq!(again.check(), Ok(()), "{place}");
         engine = plan.build_over(again.into_spent_flash());
         engine.roll_back(state, aged).unwrap();
@@ -389,7 +392,10 @@ fn run_rolled_back(seed: u64, requests: usize) -> Option<(Plan, bool)> {
     for engine in [&mut again, &mut loaded] {
         other.start(engine);
     }
-    let [again, loaded] = [again, loaded].map(|engine| Stack::new(engine).finish(&other, &mut Tried::new()));
+    let [mut again, mut loaded] = [again, loaded].map(|engine| Stack::new(engine).finish(&other, &mut Tried::new()));
+    if !SEES_ALL {
+        [&mut again, &mut loaded].map(|(_, end)| end.state.clear());
+    }
     assert_same(&place, (&again.0, &again.1), (&loaded.0, &loaded.1));
     Some((plan, was_at_work))
 }

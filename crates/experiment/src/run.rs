@@ -386,8 +386,7 @@ impl<'a> Prepared<'a> {
     ) -> Result<Finished, Failure> {
         let (_, input) = self.input(index);
         let drive = drive.filter(|drive| drive.is_of(config));
-        let aged = Aged { drive: drive.or(input.aged.drive), is_left: true, ..input.aged };
-        let input = Input { aged, is_issued, ..input };
+        let input = Input { aged: Aged { drive: drive.or(input.aged.drive), ..input.aged }, is_issued, ..input };
         let finished = run_one(config, input, false, Watched { progress, observers, queued: None });
         finished.map_err(|failure| self.pointed(config, failure))
     }
@@ -466,7 +465,9 @@ impl<'a> Prepared<'a> {
         drive: Option<&AgedDrive>,
     ) -> Result<RunResult, Failure> {
         let (variant, input) = self.input(index);
-        let input = Input { aged: Aged { drive: drive.or(input.aged.drive), is_left: true, ..input.aged }, ..input };
+        // Bounds run the drive again, while they are worked out.
+        let aged = Aged { drive: drive.or(input.aged.drive), is_left: !self.has_bounds, ..input.aged };
+        let input = Input { aged, ..input };
         let result = if self.has_bounds {
             bounded(&variant.config, input, verify, progress)
         } else {
@@ -535,16 +536,32 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_,
     if let Some(refusal) = input.aged.drive.and_then(|drive| drive.unlike(verify)) {
         return Err(Failure::Refused(refusal));
     }
-    let progress = watched.progress;
-    let mut simulation = simulation(config, input, verify, progress)?;
-    let mut running = started(input.workload)?;
-    let mut series = config.run.series_ns.map(Series::new);
-    let end_ns = watched.run(&mut simulation, &mut *running, config.run.timeline_interval_ns, series.as_mut())?;
-    simulation.check().map_err(Failure::Check)?;
-    let outcome = simulation.outcome();
-    if let Some(drive) = input.aged.drive.filter(|_| input.aged.is_left) {
+    let mut simulation = simulation(config, input, verify, watched.progress)?;
+    let finished = simulate(config, input, stopwatch, watched, &mut simulation);
+    // What does not pass a check may not be what it says that it was.
+    if let Some(drive) = input.aged.drive
+        && input.aged.is_left
+        && !matches!(finished, Err(Failure::Check(_)))
+    {
         drive.leave(config, verify, simulation.into_engine());
     }
+    finished
+}
+
+/// Replays the workload on a drive in the state before it, and checks the accounts.
+fn simulate(
+    config: &Config,
+    input: Input<'_>,
+    stopwatch: Stopwatch,
+    watched: Watched<'_, '_>,
+    simulation: &mut Simulation,
+) -> Result<Finished, Failure> {
+    let progress = watched.progress;
+    let mut running = started(input.workload)?;
+    let mut series = config.run.series_ns.map(Series::new);
+    let end_ns = watched.run(simulation, &mut *running, config.run.timeline_interval_ns, series.as_mut())?;
+    simulation.check().map_err(Failure::Check)?;
+    let outcome = simulation.outcome();
     let expected = running.issued().unwrap_or_else(|| input.workload.expected_requests());
     let is_cut = outcome.end_of_life.is_some() && config.run.end_of_life == EndOfLife::Stop;
     if outcome.host.generated != expected && !is_cut {
@@ -569,8 +586,6 @@ fn bounded(config: &Config, input: Input<'_>, verify: bool, progress: &dyn Progr
     let mut record = Record::new(config.device.logical_pages() as u32, config.host.device_depth());
     let watched = Watched { progress, observers: &mut [&mut record], queued: None };
     let mut result = run_one(config, input, verify, watched)?.result;
-    // The runs of other orders leave nothing.
-    let input = Input { aged: Aged { is_left: false, ..input.aged }, ..input };
     result.bounds = Some(bounds::of(config, input, verify, record, &result)?);
     Ok(result)
 }

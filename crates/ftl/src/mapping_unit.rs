@@ -39,9 +39,12 @@ pub(crate) fn suits(params: &FtlParams, mapping: &PolicySpec) -> Result<(), Refu
     Err(refusal.at([KEY, slots::MAPPING.key]))
 }
 
-/// Refuses a drive whose map has more than [`MOST_ENTRIES`].
+/// Refuses a drive whose map has more than [`MOST_ENTRIES`]. A unit that does not fit is refused by the mapping.
 pub(crate) fn fits(space: &Space, params: &FtlParams, mapping: &PolicySpec) -> Result<(), Refusal> {
-    let NandParams { page_bytes, pages: of_block, .. } = space.nand;
+    if in_units(space, params).is_err() {
+        return Ok(());
+    }
+    let page_bytes = space.nand.page_bytes;
     let (pages, unit) = (space.geometry().total_pages(), params.mapping_unit_bytes.max(page_bytes));
     let entries = pages / (unit / page_bytes);
     if entries <= MOST_ENTRIES {
@@ -52,12 +55,13 @@ pub(crate) fn fits(space: &Space, params: &FtlParams, mapping: &PolicySpec) -> R
         format!("a drive of {entries} {what} of {}, and a map with an entry for each", format_size(unit)),
         format!("a map of at most {MOST_ENTRIES} entries, which fits 16 GiB of memory"),
     );
-    let larger = (1..=MOST_PAGES).filter(|&pages| pages.is_power_of_two() && of_block.is_multiple_of(pages));
-    let larger = larger.map(u64::from).find(|&of_unit| pages / of_unit <= MOST_ENTRIES);
     if mapping.offers.contains(&MAPPING_UNITS) {
         let refusal = refusal.at([KEY, "device.blocks", "device.page_size", "device.preset"]);
+        let suits = |&unit: &u64| in_units(space, &FtlParams { mapping_unit_bytes: unit, ..params.clone() }).is_ok();
+        let of_units = (0..=MOST_PAGES.ilog2()).map(|doublings| page_bytes << doublings);
+        let larger = of_units.filter(|unit| pages / (unit / page_bytes) <= MOST_ENTRIES).find(suits);
         return Err(match larger {
-            Some(of_unit) => refusal.help(format!("set {KEY} = \"{}\"", format_size(of_unit * page_bytes))),
+            Some(unit) => refusal.help(format!("set {KEY} = \"{}\"", format_size(unit))),
             None => refusal.help("use larger pages, or fewer blocks"),
         });
     }
@@ -144,6 +148,10 @@ mod tests {
         assert_eq!(refused(2 * most, 8_192, "page"), None);
         let (found, help) = refused(2 * most + 2, 8_192, "dftl").unwrap();
         assert!(found.contains("1342177536 mapping units of 8KiB") && help.contains("16KiB"), "{found}; {help}");
+        assert_eq!(
+            refused(most + 1, 5_000, "page").map(|refusal| refusal.0.contains("a mapping unit of 5000B")),
+            Some(true)
+        );
         assert!(refused(most + 1, 0, "sftl").unwrap().1.contains("a mapping that has larger units"));
         assert!(refused(most + 1, 0, "bast").is_some());
     }

@@ -18,6 +18,7 @@ mod idle_chips;
 mod stalls;
 
 use flashloom_buffer::{BufferReport, Evicted, SlotId, Stored, WriteBuffer};
+use flashloom_ftl::WantedStreams;
 use flashloom_nand::{DieId, Lpn};
 use flashloom_units::{Figures, Ns, Violation};
 use flashloom_workload::Op;
@@ -69,7 +70,7 @@ flashloom_units::state! {
 impl Buffered {
     pub(super) fn new(buffer: WriteBuffer, flash: &Flash) -> Self {
         let slots = buffer.pages();
-        let wanted = flash.ftl().wanted_streams().filter(|wanted| wanted.in_buffer);
+        let wanted = flash.wanted_when_new().filter(|wanted| wanted.in_buffer);
         let mut buffered = Self {
             buffer,
             stalls: Stalls::default(),
@@ -84,15 +85,13 @@ impl Buffered {
             is_frozen: false,
             refused_pages: 0,
         };
-        if buffered.gathers {
-            buffered.gather_streams(flash);
-        }
+        buffered.gather_streams(wanted);
         buffered
     }
 
-    /// Sets the length of the streams that the buffer gathers to what the allocation wants now.
-    fn gather_streams(&mut self, flash: &Flash) {
-        if let Some(wanted) = flash.ftl().wanted_streams() {
+    /// Sets the length of the streams that the buffer gathers to what the allocation wants.
+    fn gather_streams(&mut self, wanted: Option<WantedStreams>) {
+        if let Some(wanted) = wanted {
             self.buffer.gather_streams(wanted.pages);
             if let Some(pages) = wanted.block_pages {
                 self.buffer.gather_from_blocks(pages);
@@ -243,7 +242,7 @@ impl Buffered {
             flash.write_added(now);
         }
         if self.gathers {
-            self.gather_streams(flash);
+            self.gather_streams(flash.ftl().wanted_streams());
         }
     }
 

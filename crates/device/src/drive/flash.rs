@@ -1,7 +1,7 @@
 //! The flash side of a drive: FTL and array, grouped writes, and events.
 
 use flashloom_buffer::SlotId;
-use flashloom_ftl::{Mapping, ObservedRead, PageWrite};
+use flashloom_ftl::{Mapping, ObservedRead, PageWrite, WantedStreams};
 use flashloom_nand::{HostPage, Lpn, Nand, NandParams, Refused};
 use flashloom_units::{Ns, Violation};
 use flashloom_verify::Verifier;
@@ -27,6 +27,8 @@ pub(super) struct Flash {
     told: Vec<Event>,
     /// Whether the FTL observes read latencies.
     observes_reads: bool,
+    /// The streams that the FTL wanted when it was new.
+    wanted_when_new: Option<WantedStreams>,
 }
 
 flashloom_units::state! {
@@ -35,13 +37,13 @@ flashloom_units::state! {
         policy ftl;
         value next_write;
         scratch writes, told;
-        fixed logical_pages, observes_reads, cache;
+        fixed logical_pages, observes_reads, wanted_when_new, cache;
     }
 }
 
 impl Flash {
     pub(super) fn new(nand: Nand, ftl: Box<dyn Mapping>, logical_pages: u32) -> Self {
-        let observes_reads = ftl.observes_reads();
+        let (observes_reads, wanted_when_new) = (ftl.observes_reads(), ftl.wanted_streams());
         Self {
             nand,
             ftl,
@@ -51,6 +53,7 @@ impl Flash {
             next_write: 0,
             told: Vec::new(),
             observes_reads,
+            wanted_when_new,
         }
     }
 
@@ -62,6 +65,12 @@ impl Flash {
     #[inline]
     pub(super) fn ftl(&self) -> &dyn Mapping {
         self.ftl.as_ref()
+    }
+
+    /// The streams that the FTL wanted when it was new: what a write buffer begins with, also over flash that has
+    /// served before and is yet to be rolled back.
+    pub(super) fn wanted_when_new(&self) -> Option<WantedStreams> {
+        self.wanted_when_new
     }
 
     /// Capacity for the host in sectors.
@@ -92,7 +101,7 @@ impl Flash {
         self.ftl.trust_loaded();
     }
 
-    /// Called when the present state is known to pass [`Self::check_loaded`], to keep what rolling back to it needs.
+    /// Called when the present state is known to be right, to keep what rolling back to it needs.
     pub(super) fn keep_for_rollback(&mut self) {
         self.ftl.keep_for_rollback();
     }

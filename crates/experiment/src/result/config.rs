@@ -46,8 +46,12 @@ impl ConfigResult {
 
     /// The value of a key by its JSON pointer, such as `/run/seed`; null if there is none.
     pub fn get(&self, pointer: &str) -> &Value {
-        let own = self.changed.iter().find(|(of, _)| of == pointer).map(|(_, value)| value);
-        own.or_else(|| self.base.pointer(pointer)).filter(|value| !value.is_object()).unwrap_or(&Value::Null)
+        let own = self.changed.iter().find_map(|(of, value)| {
+            let rest = pointer.strip_prefix(of.as_str())?;
+            (rest.is_empty() || rest.starts_with('/')).then(|| value.pointer(rest))
+        });
+        let value = own.unwrap_or_else(|| self.base.pointer(pointer));
+        value.filter(|value| !value.is_object()).unwrap_or(&Value::Null)
     }
 
     /// Changes the configuration.
@@ -108,6 +112,7 @@ mod tests {
         assert_ne!(config, ConfigResult::from(base.clone()));
         assert_eq!(serde_json::to_string(&config).expect("JSON"), seeds.to_string());
         assert_eq!([config.get("/run/seed"), config.get("/run/drain")], [&json!(2), &json!(false)]);
+        assert_eq!([config.get("/ftl/greedy/a/0"), config.get("/ftl/greedy/a/1")], [&json!(2), &Value::Null]);
         assert_eq!([config.get("/run"), config.get("/host/x"), config.get("/run/x")], [&Value::Null; 3]);
         let mut changed = config.clone();
         changed.change(|json| json["run"]["seed"] = 3.into());

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::aged::AgedDrive;
 use super::engines::expected_pages;
 use super::queue::{Queue, Work};
-use super::shares::Shares;
+use super::shares::{Handing, Shares};
 use super::{Failure, Prepared, Progress, hints};
 use crate::config::{Expectation, Unfit};
 use crate::estimate::{Estimate, Paired};
@@ -79,13 +79,21 @@ impl Prepared<'_> {
     ) -> Result<Comparison, Failure> {
         let variants = 0..self.experiment.variants.len();
         let threads = rayon::current_num_threads();
-        // Bounds run the drive again while they are worked out.
-        let shares = Shares::new(&self.experiment, verify, threads == 1 && !self.has_bounds);
+        let handing = match threads {
+            _ if self.has_bounds => Handing::Never,
+            1 => Handing::OneByOne,
+            _ => Handing::AmongSeveral,
+        };
+        let shares = Shares::new(&self.experiment, verify, handing);
+        let first = OnceLock::new();
+        // Most of a configuration is that of all runs.
+        let share = |result: &mut RunResult| result.config.share(first.get_or_init(|| result.config.clone()));
         let (mut results, mut works) = (Vec::with_capacity(variants.len()), Vec::with_capacity(variants.len()));
         for index in variants {
             match keeper.kept(index) {
-                Some(result) => {
+                Some(mut result) => {
                     shares.forgo(index);
+                    share(&mut result);
                     let vary = self.experiment.variants[index].vary_to_json();
                     results.push((index, Ok(ComparedRun { vary, result: Box::new(result) })));
                 }
@@ -93,7 +101,7 @@ impl Prepared<'_> {
             }
         }
         let queue = Queue::new(works, threads);
-        let (interrupt, first) = (progress.interrupt(), OnceLock::new());
+        let interrupt = progress.interrupt();
         let run_next = || {
             let work = queue.take().filter(|_| !interrupt.is_raised())?;
             let drive = self.drive_of(work.index, verify, progress, &shares);
@@ -101,7 +109,7 @@ impl Prepared<'_> {
             let run = drive.and_then(|drive| self.compared(work.index, verify, progress, drive.as_deref()));
             queue.ended(&work);
             let keep = |mut run: ComparedRun| {
-                run.result.config.share(first.get_or_init(|| run.result.config.clone()));
+                share(&mut run.result);
                 keeper.keep(work.index, &run).map(|()| run).map_err(Failure::Unkept)
             };
             Some((work.index, run.and_then(keep)))

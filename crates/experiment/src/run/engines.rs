@@ -123,8 +123,8 @@ fn started(
         Ok(engine)
     };
     let mut engine = match aged.drive {
-        Some(drive) if aged.is_left => drive.engine_to_leave(config, verify, &build, progress)?,
-        Some(drive) => drive.engine(config, verify, &build, progress)?,
+        Some(drive) if aged.is_left => drive.engine_to_leave(config, verify, aged.cache, &build, progress)?,
+        Some(drive) => drive.engine(config, verify, aged.cache, &build, progress)?,
         None => bring(config, verify, aged.cache, &build, progress)?,
     };
     if config.run.timing == Timing::Timed {

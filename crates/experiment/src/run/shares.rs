@@ -13,6 +13,18 @@ pub struct Shares {
     /// Index of each variant's drive; `None` for a variant that ages its own.
     of_variants: Vec<Option<usize>>,
     drives: Vec<Mutex<Share>>,
+    handing: Handing,
+}
+
+/// Whether runs hand the flash of their drive on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Handing {
+    /// They do not.
+    Never,
+    /// Each to one that comes later, of several at a time.
+    AmongSeveral,
+    /// Each to the next: there is no other run while there is one.
+    OneByOne,
 }
 
 /// A drive shared by several runs.
@@ -21,13 +33,13 @@ struct Share {
     /// Number of runs that still need it.
     left: usize,
     /// Whether its flash goes from each of them to the next.
-    is_handed_on: bool,
+    is_one_by_one: bool,
     drive: Option<Result<Arc<AgedDrive>, Failure>>,
 }
 
 impl Shares {
-    /// Groups the runs by their aged drives. `are_alone` says that there is no other run while there is one.
-    pub fn new(experiment: &Experiment, verify: bool, are_alone: bool) -> Self {
+    /// Groups the runs by their aged drives.
+    pub fn new(experiment: &Experiment, verify: bool, handing: Handing) -> Self {
         let (mut aged, mut drives) = (AgedDrives::new(verify), Vec::<Share>::new());
         let mut flash: Vec<Option<Keys>> = Vec::new();
         let mut share_of = |config: &Config| {
@@ -37,17 +49,17 @@ impl Shares {
             let (known, keys) = (aged.number_of(config), flash_keys(config));
             if known == drives.len() {
                 flash.push(keys.clone());
-                drives.push(Share { is_handed_on: are_alone, ..Share::default() });
+                drives.push(Share { is_one_by_one: handing == Handing::OneByOne, ..Share::default() });
             }
             let share = &mut drives[known];
             share.left += 1;
-            share.is_handed_on = share.is_handed_on && keys.is_some() && flash[known] == keys;
+            share.is_one_by_one = share.is_one_by_one && keys.is_some() && flash[known] == keys;
             Some(known)
         };
         let of_variants: Vec<_> = experiment.variants.iter().map(|variant| share_of(&variant.config)).collect();
         let is_shared = |drive: &usize| drives[*drive].left > 1;
         let of_variants = of_variants.into_iter().map(|drive| drive.filter(is_shared)).collect();
-        Self { of_variants, drives: drives.into_iter().map(Mutex::new).collect() }
+        Self { of_variants, drives: drives.into_iter().map(Mutex::new).collect(), handing }
     }
 
     /// Index of the drive that a variant shares with others of the same index; `None` if it ages its own.
@@ -85,8 +97,9 @@ impl Shares {
         if share.left == 0 && share.drive.is_none() {
             return Ok(None);
         }
-        let is_handed_on = share.is_handed_on;
-        let aged = || AgedDrive::age_to_share(config, verify, cache, is_handed_on, progress).map(Arc::new);
+        let runs = if self.handing == Handing::Never { 0 } else { share.left + 1 };
+        let is_whole = !share.is_one_by_one;
+        let aged = || AgedDrive::age_to_share(config, verify, cache, runs, is_whole, progress).map(Arc::new);
         let drive = share.drive.get_or_insert_with(aged).clone();
         if share.left == 0 {
             share.drive = None;

@@ -5,7 +5,7 @@
 //! before    a run takes flash that a run before it has left, and rolls it back; if there is none, it builds its own,
 //!           and loads it or ages it
 //! during    the flash keeps what it changes of the map, chunk by chunk
-//! after     it is left to others: there is one for each run at a time, and that is what a sweep holds
+//! after     it is left to the runs that are yet to come, of which there is a count: no more waits than they are
 //! ```
 //!
 //! Flash goes from one configuration to another only if they have all keys of device and FTL in common, and built-in
@@ -39,33 +39,54 @@ pub(super) fn flash_keys(config: &Config) -> Option<Keys> {
 
 /// Flash that waits for the next run.
 #[derive(Default)]
-pub(super) struct Spent {
-    waiting: Mutex<Vec<(Keys, SpentFlash)>>,
+pub(super) struct Spent(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    /// Number of runs that have yet to come, and may take flash.
+    runs: usize,
+    flash: Vec<(Keys, SpentFlash)>,
 }
 
 impl Spent {
-    fn waiting(&self) -> MutexGuard<'_, Vec<(Keys, SpentFlash)>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes flash with these keys, if some is left.
-    pub(super) fn take(&self, keys: &Keys) -> Option<SpentFlash> {
+    /// Expects more runs on the drive.
+    pub(super) fn expect(&self, runs: usize) {
+        self.waiting().runs += runs;
+    }
+
+    /// Whether a run is yet to come.
+    pub(super) fn is_expecting(&self) -> bool {
+        self.waiting().runs > 0
+    }
+
+    /// Takes flash with these keys for a run that was expected, if some is left.
+    pub(super) fn take(&self, keys: Option<&Keys>) -> Option<SpentFlash> {
         let mut waiting = self.waiting();
-        let place = waiting.iter().rposition(|(of, _)| of == keys)?;
-        Some(waiting.remove(place).1)
+        waiting.runs = waiting.runs.saturating_sub(1);
+        let place = waiting.flash.iter().rposition(|(of, _)| Some(of) == keys);
+        let taken = place.map(|place| waiting.flash.remove(place).1);
+        let runs = waiting.runs;
+        waiting.flash.truncate(runs);
+        taken
     }
 
-    /// Leaves flash to others. That of other keys is dropped, because the runs of a sweep come in the order of its
-    /// keys.
+    /// Leaves flash to the runs to come, unless there is some for each of them. That of other keys is dropped first: it
+    /// takes memory, and most sweeps vary no keys of flash.
     pub(super) fn leave(&self, keys: Keys, flash: SpentFlash) {
         let mut waiting = self.waiting();
-        waiting.retain(|(of, _)| *of == keys);
-        waiting.push((keys, flash));
+        waiting.flash.retain(|(of, _)| *of == keys);
+        if waiting.flash.len() < waiting.runs {
+            waiting.flash.push((keys, flash));
+        }
     }
 }
 
 impl std::fmt::Debug for Spent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Spent").field("waiting", &self.waiting().len()).finish()
+        f.debug_struct("Spent").field("waiting", &self.waiting().flash.len()).finish()
     }
 }

@@ -65,7 +65,7 @@ pub trait MappingExtras: Component {
     /// what has not changed since.
     fn trust_loaded(&mut self) {}
 
-    /// Called when the present state passes [`Mapping::check_loaded`], if it may be rolled back to
+    /// Called when the present state is known to be right, if it may be rolled back to
     /// ([`roll_back_with`](flashloom_units::roll_back_with)). A mapping may keep from now on what it changes of its
     /// large arrays; one that does not has all of its state loaded again.
     fn keep_for_rollback(&mut self) {}
