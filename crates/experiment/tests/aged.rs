@@ -28,8 +28,9 @@ fn the_runs_that_hand_their_flash_on_give_what_each_gives_by_itself() {
     gives_the_same(&["ftl.mapping=page"], &flash);
     gives_the_same(&["run.series=1ms"], &["workload.synthetic.requests=300,500", "device.read_time=50us,60us"]);
     // The buffer gathers streams of a length that changes during a run.
-    let slap = ["ftl.allocation=slap", "ftl.slap.adaptive=true", "ftl.slap.adapt_interval=20", "buffer.capacity=1MiB"];
-    gives_the_same(&slap, &["workload.synthetic.requests=900,300,600", "host.queue_depth=32,4"]);
+    let slap = ["ftl.allocation=slap", "ftl.slap.adaptive=true", "ftl.slap.adapt_interval=20"];
+    let sets = [&slap[..], &["workload.synthetic.request_size=64KiB", "workload.synthetic.read_share=0"]].concat();
+    gives_the_same(&sets, &["workload.synthetic.requests=90,30,60", "buffer.capacity=1MiB,512KiB"]);
     let cells = ["device.bits_per_cell=3", "device.slc_read_time=20us", "device.slc_program_time=200us"];
     let cache = ["ftl.slc_cache=dynamic", "ftl.slc_dynamic_share=0.3", "run.precondition=fill"];
     let sets = [&cells[..], &cache].concat();
