@@ -23,8 +23,8 @@ use crate::slots;
 /// The most pages of a unit: a bit of a word for each.
 pub(crate) const MOST_PAGES: u32 = u64::BITS;
 
-/// The most entries of a map: 5 TiB in units of 4 KiB, or 4 TiB for the host and a quarter more. Map, inverse and buffer
-/// take up to 12 bytes an entry, so that a drive fits 16 GiB of memory.
+/// The most entries of a map: 5 TiB in units of 4 KiB, or 4 TiB for the host and a quarter more. Map, inverse and what
+/// else has a page's number take up to 12 bytes an entry, so that a drive fits 16 GiB of memory.
 const MOST_ENTRIES: u64 = 5 << 28;
 
 const KEY: &str = "ftl.mapping_unit";

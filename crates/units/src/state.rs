@@ -10,8 +10,8 @@
 //! an identifier that the configuration has no room for, by its field and place. What several fields say of one thing
 //! is checked by their owner, once all of them are loaded.
 //!
-//! A value can also be *rolled back* to a state that it was in: large arrays of which it keeps what it has changed since
-//! are put back by their owner, and everything else is loaded ([`roll_back_with`]).
+//! A value can also be *rolled back* to a state that it was in ([`roll_back_with`]): large arrays are put back by their
+//! owner, which keeps what it has changed since, and everything else is loaded.
 
 use std::fmt;
 

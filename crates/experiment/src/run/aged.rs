@@ -281,7 +281,7 @@ impl AgedDrive {
         drive.sharing(config, engine, runs, is_whole)
     }
 
-    /// The drive, which leaves the flash of an engine in its state to the first run, if some are expected, and only then
+    /// The drive, which leaves the flash of an engine in its state to the first run, if some are expected. Only then it
     /// need not keep the whole state.
     fn sharing(mut self, config: &Config, mut engine: Engine, runs: usize, is_whole: bool) -> Result<Self, Failure> {
         let keys = flash_keys(config).filter(|_| runs > 0 && !self.origin.verified);

@@ -3,8 +3,8 @@
 //! ```text
 //! engine  12 B a page of the drive (map and owners of pages, index of the buffer, map of a cached map), 24 verified;
 //!         with mapping units of several pages 12 B a unit and a bit a page; 128 B a page that the write buffer holds
-//! aged    8 B a page for a drive that is kept to be shared or stored (its state, or what was changed since it was aged),
-//!         and as much again while it is compressed
+//! aged    8 B a page for a drive that is kept to be shared or stored (its state, or what has changed since), and as
+//!         much again while it is compressed
 //! fio     the distributions in the reports of clones: 16 B a request, up to 0.44 MB for each direction
 //! runs    as many at once as there are threads
 //! ```
