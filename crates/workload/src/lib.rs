@@ -34,7 +34,7 @@ pub use synthesized::{Character, Characterisation, Synthesized, SynthesizedParam
 pub use synthetic::{Arrival, Pattern, Synthetic, SyntheticParams};
 pub(crate) use trace::Replicate;
 pub use trace::{
-    ConvertReport, Event, FORMATS, Fingerprint, Footprint, Format, FormatSpec, LOG_COLUMNS, LatencySource, OutFormat,
+    ALL_DEVICES, ConvertReport, DeviceInfo, Event, FORMATS, Fingerprint, Footprint, Format, FormatSpec, LOG_COLUMNS, LatencySource, OutFormat,
     Pairs, RecordedLatencies, SORT_LIMIT, SORT_LIMIT_VARIABLE, SkippedLines, Trace, TraceInfo, TraceOptions,
     TraceWriter, convert_trace, open_trace, read_trace, scan_latencies, scan_trace,
 };

@@ -2,7 +2,7 @@
 
 use flashloom_units::{Kind, Ns, S, SlotSpec, Used, Value, choice, params};
 
-use crate::{Addresses, Event, Format, TraceOptions};
+use crate::{ALL_DEVICES, Addresses, Event, Format, TraceOptions};
 
 choice! {
     /// Time at which a request is handed to the host's block layer.
@@ -51,10 +51,9 @@ params! {
         skip_bad_lines: bool => "skip_bad_lines", Kind::Flag, Value::Flag(false),
             "Lets a damaged recording run, without the requests that could not be read.",
             Used::without("kind", &["synthetic", "fio", "filebench", "synthesized"]);
-        /// Replay the requests of one device of a recording of several, by its number in the recording; blktrace and
-        /// blkparse number devices from 0 in the order of their first requests. By default all are laid over one
-        /// another.
-        device: Option<u32> => "device", Kind::Count { min: 0, max: u32::MAX as u64 }, Value::Absent,
+        /// Device of a recording of several whose requests are replayed, by its name in the recording, as
+        /// `flashloom trace info` lists them; `all` replays each in a range of its own, one behind the other.
+        device: Option<String> => "device", Kind::Text, Value::Absent,
             "The load of one device is what that device saw; the sum of several is that of none.",
             Used::without("kind", &["synthetic", "fio", "filebench", "synthesized"]);
         /// Replay mode; by default timestamps if the requests have times, else closed.
@@ -98,8 +97,13 @@ impl WorkloadParams {
             completions: false,
             sort: self.sort,
             skip_bad_lines: self.skip_bad_lines,
-            device: self.device,
+            device: self.device.clone().filter(|device| device != ALL_DEVICES),
         }
+    }
+
+    /// True if each device of the recording is replayed in a range of its own.
+    pub fn takes_all_devices(&self) -> bool {
+        self.device.as_deref() == Some(ALL_DEVICES)
     }
 
     /// Replay mode in effect. `has_times`: the workload's requests have arrival times.

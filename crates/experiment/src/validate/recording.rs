@@ -219,7 +219,7 @@ pub fn check_timed(experiment: &Experiment) -> Result<(), Problem> {
 
 /// The reason why the latencies of a recording cannot be compared.
 fn unsound(scan: &RecordedLatencies) -> Option<Refusal> {
-    let RecordedLatencies { requests, latencies, devices, .. } = scan;
+    let RecordedLatencies { requests, latencies, .. } = scan;
     let format = scan.format.name();
     if scan.format.spec().latencies == LatencySource::None {
         let with = FORMATS.iter().filter(|spec| spec.latencies != LatencySource::None);
@@ -227,15 +227,9 @@ fn unsound(scan: &RecordedLatencies) -> Option<Refusal> {
         let expected = format!("a recording with completions: one in {}", with.join(", "));
         return Some(Refusal::new(format!("the format `{format}` has no latencies"), expected));
     }
-    if devices.len() > 1 {
-        let mut by_requests: Vec<_> = devices.iter().collect();
-        by_requests.sort_by_key(|&(device, requests)| (std::cmp::Reverse(*requests), *device));
-        let of = |(device, requests): &(&u32, &u64)| format!("{} of device {device}", count(**requests));
-        let shown: Vec<_> = by_requests.iter().take(4).map(of).collect();
-        let more = if by_requests.len() > 4 { ", .." } else { "" };
-        let found = format!("requests of {} devices: {}{more}", devices.len(), shown.join(", "));
-        let help = "one device is simulated: `--set workload.device=N` chooses it";
-        return Some(Refusal::new(found, "the requests of one device").help(help));
+    if let Some(overlaid) = scan.overlaid() {
+        let help = "one device is compared: `--set workload.device=NAME` chooses it";
+        return Some(Refusal { expected: "the requests of one device".to_owned(), ..overlaid.help(help) });
     }
     if let Some(pairs) = scan.pairs {
         if pairs.completed_before_issue as f64 > MOST_BEFORE_ISSUE * *requests as f64 {

@@ -1,14 +1,18 @@
 //! Summary of a whole recording, made in one pass that checks every line.
 
+use std::collections::BTreeMap;
+
 use flashloom_units::{Ns, Problem, SECTOR_BYTES};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fingerprint::{Fingerprint, Fingerprints};
+use super::devices::{DeviceInfo, Tally, ranges};
 use super::footprint::TouchedPages;
 use super::input::Input;
 use super::record::{Columns, Record};
-use super::{SkippedLines, Trace, TraceOptions};
+use super::pairing::Pairs;
+use super::{LatencySource, SkippedLines, Trace, TraceOptions, scan_latencies};
 use crate::{Op, Request};
 
 /// Choice whether to compute the footprint, which takes time, and memory that grows with the address space touched.
@@ -20,7 +24,8 @@ pub enum Footprint {
     Skip,
 }
 
-/// Summary of a recording. The devices of a recording of several are laid over one another.
+/// Summary of a recording. Figures of a recording of several devices are sums over all of them, each at its own
+/// addresses.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TraceInfo {
     /// Number of requests.
@@ -61,8 +66,16 @@ pub struct TraceInfo {
     pub first_sector: u64,
     /// True if the requests carry task ids.
     pub has_task_ids: bool,
-    /// True if the requests carry recorded latencies.
+    /// True if the requests have recorded latencies: of their own, or by the completions of issued requests.
     pub has_latencies: bool,
+    /// Issued requests and their completions, of a format that has events; counted with the footprint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<Pairs>,
+    /// Devices of the recording, in the order of their numbers.
+    pub devices: Vec<DeviceInfo>,
+    /// First sector of the range of each device that is replayed in one of its own.
+    #[serde(skip)]
+    pub(crate) ranges: BTreeMap<u32, u64>,
     /// Number of bad lines left out, as asked for.
     pub skipped_lines: u64,
     /// Problems of the first few of those lines.
@@ -84,6 +97,18 @@ impl TraceInfo {
     pub fn end_sector(&self) -> u64 {
         self.span_bytes / SECTOR_BYTES
     }
+
+    /// Summary of the replay of every device in a range of its own.
+    pub(crate) fn in_ranges(&self) -> Self {
+        let (ranges, end) = ranges(&self.devices);
+        Self { ranges, span_bytes: end * SECTOR_BYTES, ..self.clone() }
+    }
+
+    /// First sector of the range of each device by its name, if they are replayed in ranges of their own.
+    pub fn device_ranges(&self) -> impl Iterator<Item = (&str, u64)> {
+        let start = |device: &DeviceInfo| self.ranges.get(&device.number).copied();
+        self.devices.iter().filter_map(move |device| Some((device.name.as_str(), start(device)?)))
+    }
 }
 
 /// Sums over the requests of a recording.
@@ -97,8 +122,8 @@ struct Sums {
     first_sector: Option<u64>,
     end_sector: u64,
     duration_ns: Ns,
-    /// Sector at which the last read or write ended.
-    last_end: Option<u64>,
+    /// Device and sector at which the last read or write ended.
+    last_end: Option<(u32, u64)>,
     sequential: u64,
     columns: Columns,
 }
@@ -122,8 +147,8 @@ impl Sums {
             }
             Op::Discard | Op::Flush => return,
         }
-        self.sequential += u64::from(self.last_end == Some(request.lba));
-        self.last_end = Some(request.end());
+        self.sequential += u64::from(self.last_end == Some((record.device, request.lba)));
+        self.last_end = Some((record.device, request.end()));
     }
 }
 
@@ -132,17 +157,22 @@ pub fn scan_trace(path: &str, options: &TraceOptions, footprint: Footprint) -> R
     let prints = Fingerprints::default();
     let mut trace = Trace::open(&Input::file(path).hashed(&prints), options)?;
     let mut sums = Sums { columns: trace.columns(), ..Sums::default() };
-    let mut touched = (footprint == Footprint::Count).then(TouchedPages::default);
+    let counts = footprint == Footprint::Count;
+    let (mut tally, mut touched) = (Tally::default(), BTreeMap::<u32, TouchedPages>::new());
     while let Some(record) = trace.next_record()? {
         sums.add(&record);
-        if let Some(touched) = &mut touched
-            && matches!(record.request.op, Op::Read | Op::Write)
-        {
-            touched.touch(&record.request);
+        tally.add(&record);
+        if counts && matches!(record.request.op, Op::Read | Op::Write) {
+            touched.entry(record.device).or_default().touch(&record.request);
         }
     }
+    // Of a recording without a completion nothing can be paired: that is no fault of the summary.
+    let has_events = trace.format().spec().latencies == LatencySource::Events;
+    let completions = TraceOptions { completions: true, ..options.clone() };
+    let paired = if counts && has_events { scan_latencies(path, &completions, None).ok() } else { None };
+    let pairs = paired.and_then(|scan| scan.pairs);
     let count = |op: Op| sums.counts[op as usize];
-    let pairs = (count(Op::Read) + count(Op::Write)).saturating_sub(1);
+    let followed = (count(Op::Read) + count(Op::Write)).saturating_sub(1);
     Ok(TraceInfo {
         requests: sums.counts.iter().sum(),
         reads: count(Op::Read),
@@ -153,15 +183,18 @@ pub fn scan_trace(path: &str, options: &TraceOptions, footprint: Footprint) -> R
         preflush_writes: sums.preflush_writes,
         read_bytes: sums.read_sectors * SECTOR_BYTES,
         write_bytes: sums.write_sectors * SECTOR_BYTES,
-        footprint_bytes: touched.map(|touched| touched.bytes()),
+        footprint_bytes: counts.then(|| touched.values().map(TouchedPages::bytes).sum()),
         first_sector: sums.first_sector.unwrap_or(u64::MAX),
         span_bytes: sums.end_sector * SECTOR_BYTES,
         duration_ns: sums.duration_ns,
-        sequential_share: if pairs == 0 { 0.0 } else { sums.sequential as f64 / pairs as f64 },
+        sequential_share: if followed == 0 { 0.0 } else { sums.sequential as f64 / followed as f64 },
         format: trace.format().name(),
         event: trace.event().map(|event| event.name()),
         has_task_ids: trace.has_task_ids(),
-        has_latencies: sums.columns.latency,
+        has_latencies: sums.columns.latency || pairs.is_some_and(|pairs| pairs.paired > 0),
+        pairs,
+        devices: trace.devices(&tally),
+        ranges: BTreeMap::new(),
         skipped_lines: trace.skipped().count,
         skipped: trace.skipped().clone(),
         columns: sums.columns,

@@ -1,9 +1,8 @@
 //! Latencies that a recording has of its own device, read in one pass.
 
-use std::collections::BTreeMap;
+use flashloom_units::{Latency, Ns, Problem, Refusal};
 
-use flashloom_units::{Latency, Ns, Problem};
-
+use super::devices::{DeviceInfo, Tally, overlaid};
 use super::input::Input;
 use super::pairing::Pairs;
 use super::{Format, Trace, TraceOptions};
@@ -47,13 +46,20 @@ pub struct RecordedLatencies {
     pub capped: u64,
     /// Time from the first arrival to the last completion that is known.
     pub duration_ns: Ns,
-    /// Number of requests of each device, by its number in the recording.
-    pub devices: BTreeMap<u32, u64>,
+    /// Devices of the recording.
+    pub devices: Vec<DeviceInfo>,
     /// Latencies of lone reads: nothing else was outstanding, and they do not begin where the last request ended. They
     /// are the seeks of a disk.
     pub lone_reads: Latency,
     /// Counts of requests and completions, of a format that has events.
     pub pairs: Option<Pairs>,
+}
+
+impl RecordedLatencies {
+    /// Refuses a recording of several devices, none of which was chosen.
+    pub fn overlaid(&self) -> Option<Refusal> {
+        overlaid(&self.devices)
+    }
 }
 
 /// Reads the latencies of at most `requests` requests of a recording; those of blktrace and blkparse if
@@ -70,18 +76,19 @@ pub fn scan_latencies(path: &str, options: &TraceOptions, requests: Option<u64>)
         latencies: Latency::new(),
         capped: 0,
         duration_ns: 0,
-        devices: BTreeMap::new(),
+        devices: Vec::new(),
         lone_reads: Latency::new(),
         pairs: None,
     };
     // The last completion so far, and the end of the last request.
     let (mut busy_until_ns, mut last_end) = (0, None);
+    let mut tally = Tally::default();
     while scan.requests < requests.unwrap_or(u64::MAX)
         && let Some(record) = trace.next_record()?
     {
         let (request, latency_ns) = (&record.request, record.latency_ns());
         scan.requests += 1;
-        *scan.devices.entry(record.device).or_default() += 1;
+        tally.add(&record);
         let ends_ns = request.arrival_ns.saturating_add(latency_ns);
         if source.is_known(latency_ns) {
             scan.latencies.record(latency_ns);
@@ -96,6 +103,7 @@ pub fn scan_latencies(path: &str, options: &TraceOptions, requests: Option<u64>)
         scan.duration_ns = busy_until_ns;
     }
     scan.pairs = trace.pairs();
+    scan.devices = trace.devices(&tally);
     Ok(scan)
 }
 
@@ -154,24 +162,25 @@ mod tests {
         let diskmon = "0\t0.016375\t0.00038147\t0\tWrite\t3271215\t8\n1\t0.017\t0\t1\tWrite\t3271215\t8\n";
         let scan = scan(diskmon, &TraceOptions::default()).unwrap();
         assert_eq!((scan.latencies.count(), scan.latencies.min()), (2, 0));
-        assert_eq!(scan.devices.into_iter().collect::<Vec<_>>(), [(0, 1), (1, 1)]);
+        let devices: Vec<_> = scan.devices.iter().map(|device| (&*device.name, device.requests)).collect();
+        assert_eq!(devices, [("0", 1), ("1", 1)]);
     }
 
     #[test]
     fn one_device_is_read_with_its_own_beginning_and_its_own_order() {
         let text = "timestamp_ns,op,lba,sectors,latency_ns,device\n7,R,0,8,100,1\n9,R,8,8,50,0\n8,R,64,8,200,1\n";
         for sort in [false, true] {
-            let options = TraceOptions { device: Some(1), sort, ..TraceOptions::default() };
+            let options = TraceOptions { device: Some("1".to_owned()), sort, ..TraceOptions::default() };
             let read = scan(text, &options).unwrap();
             assert_eq!((read.requests, read.latencies.sum(), read.duration_ns), (2, 300, 201));
-            let problem = scan(text, &TraceOptions { device: Some(5), ..options }).unwrap_err();
-            assert_eq!(problem.refusal.found, "holds no request of device 5");
-            assert_eq!(problem.refusal.expected, "the number of a device of the recording: 0, 1");
+            let problem = scan(text, &TraceOptions { device: Some("5".to_owned()), ..options }).unwrap_err();
+            assert_eq!(problem.refusal.found, "holds no request of device `5`");
+            assert_eq!(problem.refusal.expected, "a device of the recording: `0`, `1`");
         }
         assert!(scan(text, &TraceOptions::default()).is_err(), "the times of both go back");
         let events = "8,0 1 1 0.001 7 D W 0 + 8 [a]\n8,16 1 2 0.002 7 D W 0 + 8 [a]\n8,16 1 3 0.0025 0 C W 0 + 8 [0]\n\
                       8,0 1 4 0.004 0 C W 0 + 8 [0]\n";
-        let second = scan(events, &TraceOptions { device: Some(1), ..completions() }).unwrap();
+        let second = scan(events, &TraceOptions { device: Some("8,16".to_owned()), ..completions() }).unwrap();
         assert_eq!((second.requests, second.latencies.sum()), (1, 500_000));
     }
 

@@ -3,6 +3,7 @@
 
 mod ahead;
 pub(crate) mod convert;
+pub(crate) mod devices;
 mod digits;
 pub(crate) mod field;
 mod fingerprint;
@@ -16,13 +17,14 @@ pub(crate) mod record;
 mod replicate;
 pub(crate) mod text;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use flashloom_files::limit_of;
 use flashloom_units::{Ns, Problem, choice};
 
 pub use convert::{ConvertReport, OutFormat, TraceWriter, convert_trace};
+pub use devices::{ALL_DEVICES, DeviceInfo};
 pub use fingerprint::Fingerprint;
 pub(crate) use footprint::TouchedPages;
 pub use format::flashloom::LOG_COLUMNS;
@@ -33,10 +35,11 @@ pub use pairing::Pairs;
 pub use record::SkippedLines;
 pub(crate) use replicate::Replicate;
 
-use crate::{Request, Source};
+use crate::{Op, Request, Source};
+use devices::{Devices, Tally};
 use format::Reader;
 use input::Input;
-use pairing::Pairing;
+use pairing::{Pairing, Requeues};
 use record::{Columns, Part, Record, RecordSource};
 
 choice! {
@@ -78,8 +81,8 @@ pub struct TraceOptions {
     pub sort: bool,
     /// Leave out and count bad lines, instead of refusing the recording.
     pub skip_bad_lines: bool,
-    /// Read the requests of this device alone, by its number in the recording.
-    pub device: Option<u32>,
+    /// Read the requests of this device alone, by its name in the recording ([`DeviceInfo::name`]).
+    pub device: Option<String>,
 }
 
 impl TraceOptions {
@@ -95,19 +98,21 @@ impl Default for TraceOptions {
     }
 }
 
-/// A recording that is being read. The first request arrives at time zero; the devices of a recording of several are
-/// laid over one another, because one device is simulated, unless [`TraceOptions::device`] chooses one.
+/// A recording that is being read. The first request arrives at time zero. Requests of several devices come in one
+/// stream, with the addresses that each has on its own device, unless [`TraceOptions::device`] chooses one.
 pub struct Trace {
     spec: &'static FormatSpec,
     event: Option<Event>,
     reader: Box<dyn RecordSource>,
-    /// The device whose records are read, if one was chosen, and those that were left out.
-    device: Option<u32>,
-    left_out: BTreeSet<u32>,
+    devices: Devices,
+    /// First sector of the range that each device's requests are moved to, by its number; empty if they stay.
+    ranges: BTreeMap<u32, u64>,
     /// The remaining records, if they were sorted.
     sorted: Option<std::vec::IntoIter<Record>>,
     /// Pairs requests with their completions, if that was asked for.
     pairing: Option<Pairing>,
+    /// Tells requests that are issued again, of issued ones that are not paired.
+    requeues: Option<Requeues>,
     /// The first request, until it is taken.
     first: Option<Record>,
     /// Time of the first request on the recording's clock.
@@ -186,13 +191,15 @@ impl Trace {
         let has_events = spec.latencies == LatencySource::Events;
         let event = has_events.then_some(options.events().request);
         let pairing = (has_events && options.completions).then(Pairing::default);
-        let (device, mut left_out) = (options.device, BTreeSet::new());
+        let is_issued = event == Some(Event::Issue);
+        let requeues = (is_issued && pairing.is_none()).then(Requeues::default);
+        let mut devices = Devices::new(options.device.as_deref());
         let mut sorted = None;
         if options.sort {
             let limit = sort_limit(&input.name)?;
             let mut records = Vec::new();
             while let Some(record) = reader.next_record()? {
-                if is_of_other(&record, device, &mut left_out) {
+                if options.device.is_some() && !devices.admits(&record, &*reader) {
                     continue;
                 }
                 if records.len() as u64 >= limit {
@@ -203,8 +210,21 @@ impl Trace {
             records.sort_by_key(|record| record.request.arrival_ns);
             sorted = Some(records.into_iter());
         }
-        let (first, start_ns, last_ns, origin) = (None, 0, 0, 0);
-        Ok(Self { spec, event, reader, device, left_out, sorted, pairing, first, start_ns, last_ns, origin })
+        let (ranges, first, start_ns, last_ns, origin) = (BTreeMap::new(), None, 0, 0, 0);
+        Ok(Self {
+            spec,
+            event,
+            reader,
+            devices,
+            ranges,
+            sorted,
+            pairing,
+            requeues,
+            first,
+            start_ns,
+            last_ns,
+            origin,
+        })
     }
 
     /// Format of the recording.
@@ -230,6 +250,16 @@ impl Trace {
     /// Optional columns of the requests, beside time, operation and address.
     pub(crate) fn columns(&self) -> Columns {
         self.reader.columns()
+    }
+
+    /// The devices of the requests that were added to a tally, and of those that were left out.
+    pub(crate) fn devices(&self, tally: &Tally) -> Vec<DeviceInfo> {
+        tally.finish(&self.devices, &*self.reader)
+    }
+
+    /// Moves every device's requests to a range of its own, as [`devices::ranges`] lays them.
+    pub(crate) fn in_ranges(self, ranges: BTreeMap<u32, u64>) -> Self {
+        Self { ranges, ..self }
     }
 
     /// Counts of requests and completions that were paired so far, if pairs were asked for and the format has them.
@@ -285,7 +315,9 @@ impl Trace {
                 None => self.reader.next_record()?,
             };
             let Some(record) = next else { return Ok(None) };
-            if !is_of_other(&record, self.device, &mut self.left_out) {
+            if self.devices.admits(&record, &*self.reader)
+                && self.requeues.as_mut().is_none_or(|requeues| requeues.admits(&record))
+            {
                 break record;
             }
         };
@@ -300,14 +332,8 @@ impl Trace {
 
     /// Nothing is left of the recording.
     fn no_requests(&self, input: &Input) -> Problem {
-        if let Some(device) = self.device
-            && !self.left_out.is_empty()
-        {
-            let found = format!("holds no request of device {device}");
-            let known: Vec<_> = self.left_out.iter().take(8).map(u32::to_string).collect();
-            let more = if self.left_out.len() > 8 { ", .." } else { "" };
-            let expected = format!("the number of a device of the recording: {}{more}", known.join(", "));
-            return Problem::file(&input.name, found, expected);
+        if let Some(problem) = self.devices.missing(&input.name, &*self.reader) {
+            return problem;
         }
         let skipped = self.skipped();
         let problem = Problem::file(&input.name, "holds no request", "a trace of at least one request");
@@ -340,7 +366,14 @@ impl Trace {
 
 impl Source for Trace {
     fn next_request(&mut self) -> Result<Option<Request>, Problem> {
-        Ok(self.next_record()?.map(|record| record.request))
+        let Some(Record { mut request, device, .. }) = self.next_record()? else { return Ok(None) };
+        if !self.ranges.is_empty()
+            && let Some(start) = self.ranges.get(&device)
+            && request.op != Op::Flush
+        {
+            request.lba += start;
+        }
+        Ok(Some(request))
     }
 
     fn address_problem(&self, found: String, expected: String) -> Problem {
@@ -365,14 +398,4 @@ pub(crate) fn too_many_in_memory(name: &str, limit: u64, purpose: &str) -> Probl
     let found = format!("more than {limit} requests {purpose}, which take 48 bytes each in memory");
     let problem = Problem::file(name, found, "a shorter recording");
     problem.with_help(format!("{SORT_LIMIT_VARIABLE} (requests) raises the limit"))
-}
-
-/// True if a record is of another device than the one that was chosen; that device is noted.
-#[inline]
-fn is_of_other(record: &Record, device: Option<u32>, others: &mut BTreeSet<u32>) -> bool {
-    let is_other = device.is_some_and(|device| device != record.device);
-    if is_other {
-        others.insert(record.device);
-    }
-    is_other
 }

@@ -3,15 +3,24 @@
 //!
 //! ```text
 //! issue       waits, in the order of issues
-//! completion  of the oldest request that waits at its device, operation and first sector; if it is shorter than what
-//!             is left of the request, the request waits on for the rest
+//! requeue     the youngest request that waits at its device, operation and first sector has not been issued
+//! completion  of the request that waits at its device, operation and first sector; if it is shorter than what is left
+//!             of the request, the request waits on for the rest
 //! returned    the front of those that wait, once it has completed
 //! ```
+//! An issue at a place where a request waits already is that request again, if it writes or discards: a requeue that was
+//! not recorded. The earlier issue is dropped. Of two reads or flushes there may be two, and no completion says whose it
+//! is: their pairs are void, and so is every further one there until the completions have come.
+//!
 //! A completion whose request was issued before the recording began, or is missing, pairs with none. A request whose
-//! completion is missing is returned without a latency: at the end, or when [`WINDOW`] others have been issued after
-//! it. A request that ended with an error has no latency either.
+//! completion is missing is returned without a latency: at the end, when another is issued there [`TIMEOUT_NS`] later,
+//! or when [`WINDOW`] others have been issued after it. A request that ended with an error has no latency either.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use flashloom_units::{Ns, S};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::record::{Moment, Record};
 use crate::Op;
@@ -22,11 +31,14 @@ const WINDOW: usize = 1 << 20;
 /// Completions without a request that are remembered, to tell a clock that goes backwards.
 const REMEMBERED: usize = 1 << 16;
 
+/// Time after which a completion does not come any more: Linux fails a request that takes longer.
+const TIMEOUT_NS: Ns = 30 * S;
+
 /// Device, operation and first sector.
 type Key = (u32, Op, u64);
 
 /// Counts of the pairs of a recording.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Pairs {
     /// Requests with a latency.
     pub paired: u64,
@@ -34,11 +46,24 @@ pub struct Pairs {
     pub failed: u64,
     /// Requests whose completion is missing.
     pub unpaired: u64,
-    /// Of these, requests with a completion that lies before their issue and belongs to no other request: the clock
-    /// went backwards between the two.
+    /// Requests that were outstanding together with another one of the same kind and first sector, so that a completion
+    /// does not say whose it is.
+    pub void: u64,
+    /// Issues that are no requests: the same request was issued again later.
+    pub reissued: u64,
+    /// Of the requests without completion, those with one that lies before their issue and belongs to no other request:
+    /// the clock went backwards between the two.
     pub completed_before_issue: u64,
     /// Completions, but for those that pair with a request: of requests that were issued before the recording began.
     pub strays: u64,
+}
+
+impl Pairs {
+    /// Share of the issued requests without a latency, because their completion is missing or their pair is void.
+    pub fn lost_share(&self) -> f64 {
+        let lost = self.unpaired + self.void;
+        lost as f64 / (self.paired + self.failed + lost).max(1) as f64
+    }
 }
 
 /// A request that was issued.
@@ -46,10 +71,29 @@ struct Issued {
     record: Record,
     /// First sector and length of what has not completed.
     rest: (u64, u32),
-    /// True once it has ended.
-    is_over: bool,
+    /// What is known of it.
+    fate: Fate,
     /// True if a completion that pairs with no other request lies before it.
     follows_stray: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It waits for its completion.
+    Waits,
+    /// It has ended, or its pair is void.
+    Over,
+    /// Its completion does not come any more.
+    Lost,
+    /// It was issued again later: this issue is no request.
+    Reissued,
+}
+
+/// Completions that are due at a place where several requests are outstanding.
+#[derive(Default)]
+struct Due {
+    completions: u32,
+    last_issue_ns: Ns,
 }
 
 /// Pairs the records of a recording, which are given in order of time.
@@ -58,9 +102,15 @@ pub(crate) struct Pairing {
     issued: VecDeque<Issued>,
     /// Number of the first of them, counted from the start of the recording.
     first: u64,
-    /// Numbers of those that have not ended, by what they wait for.
-    waiting: BTreeMap<Key, VecDeque<u64>>,
+    /// Number of the request that waits, by what it waits for.
+    waiting: BTreeMap<Key, u64>,
+    /// Places whose pairs are void.
+    void: BTreeMap<Key, Due>,
     strays: BTreeMap<Key, u32>,
+    /// Completions that pair with none, by device; and the devices that issues were recorded of. A volume has
+    /// completions and no issues.
+    strays_of: BTreeMap<u32, u64>,
+    issuing: BTreeSet<u32>,
     pairs: Pairs,
     is_ended: bool,
 }
@@ -68,13 +118,15 @@ pub(crate) struct Pairing {
 impl Pairing {
     /// Counts of what was returned so far.
     pub fn pairs(&self) -> Pairs {
-        self.pairs
+        let strays = self.strays_of.iter().filter(|(device, _)| self.issuing.contains(device));
+        Pairs { strays: strays.map(|(_, strays)| strays).sum(), ..self.pairs }
     }
 
     /// Takes the next record.
     pub fn take(&mut self, record: Record) {
         match record.moment {
             Moment::Begins => self.issue(record),
+            Moment::Requeued => self.requeue(&record),
             Moment::Completes | Moment::Fails => self.complete(&record),
         }
     }
@@ -86,53 +138,120 @@ impl Pairing {
 
     /// Returns the next request whose completion is known, or known to be missing.
     pub fn next(&mut self) -> Option<Record> {
-        let front = self.issued.front()?;
-        if !front.is_over && !self.is_ended && self.issued.len() <= WINDOW {
-            return None;
+        loop {
+            let front = self.issued.front()?;
+            if front.fate == Fate::Waits && !self.is_ended && self.issued.len() <= WINDOW {
+                return None;
+            }
+            let Issued { record, rest, fate, follows_stray } = self.issued.pop_front()?;
+            if fate == Fate::Waits {
+                self.waiting.remove(&key(&record, rest.0));
+            }
+            self.first += 1;
+            match fate {
+                Fate::Reissued => {
+                    self.pairs.reissued += 1;
+                    continue;
+                }
+                Fate::Waits | Fate::Lost => {
+                    self.pairs.unpaired += 1;
+                    self.pairs.completed_before_issue += u64::from(follows_stray);
+                }
+                Fate::Over => {}
+            }
+            return Some(record);
         }
-        let Issued { record, rest, is_over, follows_stray } = self.issued.pop_front()?;
-        if !is_over {
-            self.wait_no_longer(key(&record, rest.0), self.first);
-            self.pairs.unpaired += 1;
-            self.pairs.completed_before_issue += u64::from(follows_stray);
-        }
-        self.first += 1;
-        Some(record)
     }
 
     fn issue(&mut self, record: Record) {
         let rest = (record.request.lba, record.request.sectors);
         let key = key(&record, rest.0);
+        let number = self.first + self.issued.len() as u64;
         let follows_stray = self.strays.get_mut(&key).is_some_and(|strays| {
             let has_one = *strays > 0;
             *strays = strays.saturating_sub(1);
             has_one
         });
-        let number = self.first + self.issued.len() as u64;
-        self.waiting.entry(key).or_default().push_back(number);
-        self.issued.push_back(Issued { record, rest, is_over: false, follows_stray });
+        self.issuing.insert(record.device);
+        let may_be_reissued = matches!(key.1, Op::Write | Op::Discard);
+        let is_void = self.is_void(key, record.request.arrival_ns, may_be_reissued);
+        let fate = if is_void { Fate::Over } else { Fate::Waits };
+        if fate == Fate::Waits {
+            self.waiting.insert(key, number);
+        }
+        self.pairs.void += u64::from(fate == Fate::Over);
+        self.issued.push_back(Issued { record, rest, fate, follows_stray });
+    }
+
+    /// Ends the wait of the request that waits where another one begins to wait; true if the pair of that one is void.
+    fn is_void(&mut self, key: Key, now_ns: Ns, may_be_reissued: bool) -> bool {
+        let is_recent = |issued_ns: Ns| now_ns - issued_ns <= TIMEOUT_NS;
+        if let Some(due) = self.void.get_mut(&key) {
+            if is_recent(due.last_issue_ns) {
+                (due.completions, due.last_issue_ns) = (due.completions + 1, now_ns);
+                return true;
+            }
+            self.void.remove(&key);
+        }
+        let Some(earlier) = self.waiting.remove(&key) else { return false };
+        let earlier = &mut self.issued[(earlier - self.first) as usize];
+        if !is_recent(earlier.record.request.arrival_ns) {
+            earlier.fate = Fate::Lost;
+            return false;
+        }
+        if may_be_reissued {
+            earlier.fate = Fate::Reissued;
+            return false;
+        }
+        earlier.fate = Fate::Over;
+        self.pairs.void += 1;
+        self.void.insert(key, Due { completions: 2, last_issue_ns: now_ns });
+        true
+    }
+
+    fn requeue(&mut self, record: &Record) {
+        let key = key(record, record.request.lba);
+        if let Some(number) = self.waiting.remove(&key) {
+            self.issued[(number - self.first) as usize].fate = Fate::Reissued;
+        } else {
+            self.is_due(&key);
+        }
+    }
+
+    /// True if a completion belongs to a pair that is void.
+    fn is_due(&mut self, key: &Key) -> bool {
+        let Some(due) = self.void.get_mut(key) else { return false };
+        due.completions -= 1;
+        if due.completions == 0 {
+            self.void.remove(key);
+        }
+        true
     }
 
     fn complete(&mut self, completion: &Record) {
         let completed = completion.request;
         let key_of_completion = key(completion, completed.lba);
-        let Some(&number) = self.waiting.get(&key_of_completion).and_then(VecDeque::front) else {
-            self.pairs.strays += 1;
-            if self.strays.len() < REMEMBERED {
-                *self.strays.entry(key_of_completion).or_default() += 1;
+        let Some(number) = self.waiting.remove(&key_of_completion) else {
+            if !self.is_due(&key_of_completion) {
+                self.stray(key_of_completion);
             }
             return;
         };
-        self.wait_no_longer(key_of_completion, number);
         let issued = &mut self.issued[(number - self.first) as usize];
         let (lba, left) = issued.rest;
         if completed.sectors < left && completion.moment == Moment::Completes {
             issued.rest = (lba + u64::from(completed.sectors), left - completed.sectors);
             let rest = key(completion, issued.rest.0);
-            self.waiting.entry(rest).or_default().push_back(number);
+            let issued_ns = issued.record.request.arrival_ns;
+            if !self.is_void(rest, issued_ns.max(completed.arrival_ns), false) {
+                self.waiting.insert(rest, number);
+                return;
+            }
+            self.issued[(number - self.first) as usize].fate = Fate::Over;
+            self.pairs.void += 1;
             return;
         }
-        issued.is_over = true;
+        issued.fate = Fate::Over;
         if completion.moment == Moment::Fails {
             self.pairs.failed += 1;
             return;
@@ -142,11 +261,10 @@ impl Pairing {
         issued.record = issued.record.with_latency(latency_ns);
     }
 
-    fn wait_no_longer(&mut self, key: Key, number: u64) {
-        let Some(numbers) = self.waiting.get_mut(&key) else { return };
-        numbers.retain(|&other| other != number);
-        if numbers.is_empty() {
-            self.waiting.remove(&key);
+    fn stray(&mut self, key: Key) {
+        *self.strays_of.entry(key.0).or_default() += 1;
+        if self.strays.len() < REMEMBERED {
+            *self.strays.entry(key).or_default() += 1;
         }
     }
 }
@@ -154,6 +272,33 @@ impl Pairing {
 /// What identifies a request whose next sector to complete is `lba`.
 fn key(record: &Record, lba: u64) -> Key {
     (record.device, record.request.op, lba)
+}
+
+/// Tells requests that are issued again, where issues are not paired: the first issue counts.
+#[derive(Default)]
+pub(crate) struct Requeues(BTreeMap<Key, u32>);
+
+impl Requeues {
+    /// True for a request; false for one that was issued before, and for the event that says so.
+    #[inline]
+    pub fn admits(&mut self, record: &Record) -> bool {
+        if self.0.is_empty() && record.moment == Moment::Begins { true } else { self.is_new(record) }
+    }
+
+    #[cold]
+    fn is_new(&mut self, record: &Record) -> bool {
+        let key = key(record, record.request.lba);
+        if record.moment == Moment::Requeued {
+            *self.0.entry(key).or_default() += 1;
+            return false;
+        }
+        let Some(requeued) = self.0.get_mut(&key) else { return true };
+        *requeued -= 1;
+        if *requeued == 0 {
+            self.0.remove(&key);
+        }
+        false
+    }
 }
 
 #[cfg(test)]
@@ -211,11 +356,58 @@ mod tests {
     }
 
     #[test]
-    fn of_two_alike_the_older_completes_first() {
-        assert_eq!(
-            paired(&[issue(1, 0, 8), issue(2, 0, 8), completion(10, 0, 8), completion(30, 0, 8)]).0,
-            [(1, 9), (2, 28)]
-        );
+    fn a_write_issued_again_is_one_request_from_its_last_issue_to_its_completion() {
+        let requeue = |time_ns| record(time_ns, Moment::Requeued, Op::Write, 0, 8);
+        let later = [issue(50, 0, 8), completion(53, 0, 8)];
+        for again in [vec![requeue(2)], vec![]] {
+            let records = [vec![issue(1, 0, 8)], again, vec![issue(6, 0, 8), completion(10, 0, 8)], later.to_vec()];
+            let (requests, pairs) = paired(&records.concat());
+            assert_eq!(requests, [(6, 4), (50, 3)]);
+            assert_eq!(pairs, Pairs { paired: 2, reissued: 1, ..Pairs::default() });
+        }
+    }
+
+    #[test]
+    fn two_reads_of_one_place_at_once_are_two_requests_whose_pairs_are_void() {
+        let read = |time_ns, moment| record(time_ns, moment, Op::Read, 0, 8);
+        let at_once = [read(1, Moment::Begins), read(2, Moment::Begins)];
+        let ends = [read(10, Moment::Completes), read(30, Moment::Completes)];
+        let later = [read(40, Moment::Begins), read(47, Moment::Completes)];
+        let (requests, pairs) = paired(&[&at_once[..], &ends, &later].concat());
+        assert_eq!(requests, [(1, 0), (2, 0), (40, 7)]);
+        assert_eq!(pairs, Pairs { paired: 1, void: 2, ..Pairs::default() });
+        // One of them was requeued, and never recorded so: what is read there much later is sound again.
+        let lost = [read(100 * S, Moment::Begins), read(100 * S + 5, Moment::Completes)];
+        let (requests, pairs) = paired(&[&at_once[..], &ends[..1], &lost].concat());
+        assert_eq!(requests, [(1, 0), (2, 0), (100 * S, 5)]);
+        assert_eq!(pairs, Pairs { paired: 1, void: 2, ..Pairs::default() });
+        // A requeue says whose completion it is.
+        let requeued = [at_once[0], read(2, Moment::Requeued), read(3, Moment::Begins), ends[0]];
+        assert_eq!(paired(&requeued), (vec![(3, 7)], Pairs { paired: 1, reissued: 1, ..Pairs::default() }));
+    }
+
+    #[test]
+    fn a_completion_that_did_not_come_in_time_belongs_to_none() {
+        let records = [issue(1, 0, 8), issue(31 * S, 0, 8), completion(31 * S + 9, 0, 8)];
+        let (requests, pairs) = paired(&records);
+        assert_eq!(requests, [(1, 0), (31 * S, 9)]);
+        assert_eq!(pairs, Pairs { paired: 1, unpaired: 1, ..Pairs::default() });
+    }
+
+    #[test]
+    fn completions_of_a_volume_that_issues_nothing_are_no_strays() {
+        let volume = completion(9, 4_096, 8).on_device(1);
+        let records = [issue(1, 0, 8), completion(8, 0, 8), volume, completion(20, 64, 8)];
+        assert_eq!(paired(&records).1, Pairs { paired: 1, strays: 1, ..Pairs::default() });
+    }
+
+    #[test]
+    fn without_pairs_a_request_issued_again_counts_once() {
+        let mut requeues = Requeues::default();
+        let requeue = record(2, Moment::Requeued, Op::Write, 0, 8);
+        let records = [issue(1, 0, 8), requeue, issue(3, 64, 8), issue(4, 0, 8), issue(5, 0, 8)];
+        let admitted: Vec<_> = records.iter().filter(|record| requeues.admits(record)).collect();
+        assert_eq!(admitted.iter().map(|record| record.request.arrival_ns).collect::<Vec<_>>(), [1, 3, 5]);
     }
 
     #[test]

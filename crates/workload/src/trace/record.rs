@@ -19,6 +19,9 @@ pub(crate) struct Record {
     pub latency_s: u16,
     /// What the record says of the request.
     pub moment: Moment,
+    /// The device that handed the request down to this one, as a volume does to its disk: one more than its number.
+    /// Zero if none did, or one whose number is above 254.
+    pub above: u8,
 }
 
 /// Moment in the life of a request that a record is about.
@@ -30,6 +33,8 @@ pub(crate) enum Moment {
     Completes,
     /// A request that began before ends with an error.
     Fails,
+    /// The driver gives a request back that was issued to it: it has not begun, and will be issued again.
+    Requeued,
 }
 
 const _: () = assert!(size_of::<Record>() == 48);
@@ -44,7 +49,7 @@ impl Record {
     /// A request as it begins, of device zero.
     #[inline]
     pub fn of(request: Request) -> Self {
-        Self { request, device: 0, origin: 0, latency_s: 0, moment: Moment::Begins }
+        Self { request, device: 0, origin: 0, latency_s: 0, moment: Moment::Begins, above: 0 }
     }
 
     /// Sets the device.
@@ -114,6 +119,11 @@ pub(crate) trait RecordSource: Send {
     /// Optional columns of the requests, beside time, operation and address.
     fn columns(&self) -> Columns;
 
+    /// Name of a device in the recording, by its number in the records read so far.
+    fn device_name(&self, device: u32) -> String {
+        device.to_string()
+    }
+
     /// Builds a problem with a part of the record at `origin`. Reads the recording again to find the place.
     fn problem_at(&self, origin: u64, part: Part, found: String, expected: String) -> Problem;
 }
@@ -164,5 +174,10 @@ impl<K: Ord> Numbering<K> {
         let number = self.0.len() as u32;
         self.0.insert(make(), number);
         number
+    }
+
+    /// The key of a number.
+    pub fn key(&self, number: u32) -> Option<&K> {
+        self.0.iter().find(|(_, known)| **known == number).map(|(key, _)| key)
     }
 }

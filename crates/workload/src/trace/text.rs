@@ -27,6 +27,11 @@ pub(crate) trait LineParser: Send {
         true
     }
 
+    /// Name of a device in the recording, by its number in the records parsed so far.
+    fn device_name(&self, device: u32) -> String {
+        device.to_string()
+    }
+
     /// Optional columns of the lines, beside time, operation and address; known once the first line was parsed.
     fn columns(&self) -> Columns {
         Columns::default()
@@ -102,6 +107,10 @@ impl RecordSource for TextReader {
 
     fn columns(&self) -> Columns {
         self.parser.columns()
+    }
+
+    fn device_name(&self, device: u32) -> String {
+        self.parser.device_name(device)
     }
 
     fn problem_at(&self, origin: u64, part: Part, found: String, expected: String) -> Problem {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use flashloom_units::{Policy, PolicySpec, Problem, Problems, Refusal};
 
 use super::{Context, Profile, Running, Unfit, Workload, pathless};
+use crate::trace::devices::overlaid;
 use crate::{
-    Addresses, Limited, Rebased, Replay, Replicate, Source, TASK_IDS, Trace, TraceInfo, TraceOptions, fit, open_trace,
+    ALL_DEVICES, Addresses, Limited, Rebased, Replay, Replicate, Source, TASK_IDS, Trace, TraceInfo, TraceOptions, fit, open_trace,
     rebase,
 };
 
@@ -14,7 +15,8 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "trace",
     summary: "a recording in any of the formats of `flashloom list formats`",
     details: "Read as a stream, plain or compressed by gzip or zstd; checked to its end before a run begins. The first \
-              request arrives at time zero. Devices of a recording of several are laid over one another.",
+              request arrives at time zero. Of a recording of several devices `workload.device` says which is \
+              replayed.",
     source: "the format's own file names its definition",
     example: "workload.kind=trace workload.path=crates/workload/tests/data/varmail.blktrace workload.addresses=wrap",
     instead: "A recording is one load, of one machine: to vary a single property, such as the share of reads, use \
@@ -61,7 +63,20 @@ impl Recorded {
     /// Opens the recording at its start.
     fn open(&self) -> Result<Rebased<Trace>, Problem> {
         let params = &self.context.params;
-        Ok(rebase(open_trace(&self.path, &self.context.trace_options())?, params.first_sector))
+        let trace = open_trace(&self.path, &self.context.trace_options())?;
+        let ranges = self.info.as_ref().map(|info| info.ranges.clone()).unwrap_or_default();
+        Ok(rebase(trace.in_ranges(ranges), params.first_sector))
+    }
+
+    /// Refuses to move the ranges of several devices by the sector of one.
+    fn moved_ranges(&self) -> Option<Refusal> {
+        let params = &self.context.params;
+        if !params.takes_all_devices() || params.first_sector == 0 {
+            return None;
+        }
+        let found = format!("`device` = \"{ALL_DEVICES}\" with `first_sector` = {}", params.first_sector);
+        let refusal = Refusal::new(found, "one device: a first sector is that of one");
+        Some(refusal.at(["workload.first_sector", "workload.device"]))
     }
 
     /// Finds the request that reaches beyond the drive or begins before `first_sector`. The recording is read again
@@ -86,12 +101,18 @@ impl Workload for Recorded {
 
     fn read(&mut self, scanned: Option<&Arc<TraceInfo>>) -> Result<(), Unfit> {
         let info = scanned.expect("a recording is scanned before it is held against a drive");
-        self.info = Some(Arc::clone(info));
-        if !info.has_task_ids && self.context.params.replay == Some(Replay::Dependent) {
+        let params = &self.context.params;
+        let refusal = if params.device.is_none() { overlaid(&info.devices) } else { self.moved_ranges() };
+        if let Some(refusal) = refusal {
+            return Err(refusal.into());
+        }
+        let info = if params.takes_all_devices() { Arc::new(info.in_ranges()) } else { Arc::clone(info) };
+        self.info = Some(Arc::clone(&info));
+        if !info.has_task_ids && params.replay == Some(Replay::Dependent) {
             let expected = format!("{}; those of `{}` do not", TASK_IDS.in_words(), self.path);
             return Err(Refusal::new("a dependent replay", expected).at(["workload.replay"]).into());
         }
-        Ok(self.check_addresses(info)?)
+        Ok(self.check_addresses(&info)?)
     }
 
     fn scanned(&self) -> Option<&TraceInfo> {

@@ -2,8 +2,9 @@
 //! shorter `time action rwbs sector sectors command` of `-f "%T.%t %a %d %S %n %C\n"`.
 //!
 //! Time is in seconds from the start of the recording, addresses in sectors of 512 bytes. Of the actions, Q (queued by
-//! the host) or D (dispatched to the device) is read, as chosen by the event, and C (completed) beside D if completions
-//! are asked for; all others are ignored, and so are commands that are not of the file system (a packet in parentheses
+//! the host) or D (dispatched to the device) is read, as chosen by the event; beside D, R (given back to be issued
+//! again), and C (completed) if completions are asked for. A (remapped: `SECTOR + SECTORS <- (DEVICE) SECTOR`) says
+//! that the next event of its processor at that sector is the request of another device. All others are ignored, and so are commands that are not of the file system (a packet in parentheses
 //! instead of an address) and the summary at the end. In `rwbs`, an F before the operation is a flush that goes before
 //! it and an F after it is FUA, S is synchronous, B (barrier) was both in old kernels; A, M and E have no meaning here.
 //! Without data, an F is a flush. The process is the task.
@@ -18,6 +19,7 @@ use std::ops::Range;
 
 use super::{Clock, Format, FormatSpec, Reader};
 use crate::trace::field::{BlankFields, Fault, FieldError, locate};
+use crate::trace::devices::Remaps;
 use crate::trace::record::{Columns, Moment, Numbering, Part, Record};
 use crate::trace::text::LineParser;
 use crate::trace::{Event, Events, LatencySource};
@@ -48,6 +50,7 @@ struct Blkparse {
     /// True if completions are read beside them.
     completions: bool,
     devices: Numbering<Box<[u8]>>,
+    remaps: Remaps,
     /// Layout of the last parsed line.
     layout: Layout,
     /// True once an event has been read, after which a summary may follow.
@@ -66,6 +69,7 @@ impl Blkparse {
             action,
             completions,
             devices: Numbering::default(),
+            remaps: Remaps::default(),
             layout: Layout::Default,
             began: false,
             in_summary: false,
@@ -91,27 +95,58 @@ impl Blkparse {
         Ok(time_ns + WRAPPED_NS)
     }
 
-    /// The moment that the action is about, if it is a chosen event; letters that are not an action are an error.
+    /// Letters of the action; others are an error.
     #[inline(always)]
-    fn moment(&self, fields: &mut BlankFields) -> Result<Option<Moment>, FieldError> {
+    fn action<'a>(fields: &mut BlankFields<'a>) -> Result<&'a [u8], FieldError> {
         let action = fields.word("the action, such as Q or D")?;
         if action.len() > 2 || !action.iter().all(u8::is_ascii_alphabetic) {
             return Err(fields.error(Fault::Unknown, "an action, such as Q or D"));
         }
-        Ok(match action {
+        Ok(action)
+    }
+
+    /// The moment that an action is about, if it is a chosen event.
+    #[inline(always)]
+    fn moment(&self, action: &[u8]) -> Option<Moment> {
+        match action {
             _ if action == [self.action] => Some(Moment::Begins),
             b"C" if self.completions => Some(Moment::Completes),
+            b"R" if self.action == b'D' => Some(Moment::Requeued),
             _ => None,
-        })
+        }
+    }
+
+    /// Notes a remap of a line, from its extent on: `+ SECTORS <- (DEVICE) SECTOR`, or without the length in old
+    /// releases.
+    #[cold]
+    fn remap(&mut self, cpu: u64, device: &[u8], mut fields: BlankFields) -> Result<(), FieldError> {
+        fields.word("what it does")?;
+        let sector = fields.number("the first sector")?;
+        let is_arrow = |fields: &BlankFields| &fields.line()[fields.span()] == b"<-";
+        while fields.word("`<-` and the device above").is_ok() && !is_arrow(&fields) {}
+        let above = fields.word("the device above, in parentheses")?;
+        let above_sector = fields.number("the first sector on the device above")?;
+        let above = above.trim_ascii_start().strip_prefix(b"(").and_then(|above| above.strip_suffix(b")"));
+        let Some(above) = above else { return Ok(()) };
+        let device = self.devices.number(device, || device.into());
+        let above = self.devices.number(above, || above.into());
+        self.remaps.note(cpu, (device, sector), (above, above_sector));
+        Ok(())
     }
 
     /// Parses the fields after the device.
     fn default_line(&mut self, device: &[u8], mut fields: BlankFields) -> Result<Option<Record>, FieldError> {
-        fields.number("the CPU")?;
+        let cpu = fields.number("the CPU")?;
         fields.number("the sequence number")?;
         let time_ns = Self::time(&mut fields)?;
         let task = fields.small("the process")?;
-        let Some(mut moment) = self.moment(&mut fields)? else { return Ok(None) };
+        let action = Self::action(&mut fields)?;
+        let Some(mut moment) = self.moment(action) else {
+            if action == b"A" {
+                self.remap(cpu, device, fields)?;
+            }
+            return Ok(None);
+        };
         let what = What::parse(&mut fields)?;
         let (lba, sectors) = if fields.next_begins_with(b'[') {
             fields.word("the command")?;
@@ -133,13 +168,14 @@ impl Blkparse {
         record.moment = moment;
         record.request.task = task;
         record.device = self.devices.number(device, || device.into());
+        record.above = self.remaps.above(cpu, (record.device, record.request.lba));
         Ok(Some(record))
     }
 
     fn short_line(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
         let mut fields = BlankFields::new(line);
         let time_ns = Self::time(&mut fields)?;
-        let moment = self.moment(&mut fields)?;
+        let moment = self.moment(Self::action(&mut fields)?);
         let what = What::parse(&mut fields)?;
         let lba = fields.number("the first sector")?;
         let sectors = fields.number("the number of sectors")?;
@@ -183,6 +219,10 @@ impl LineParser for Blkparse {
             (Layout::Short, Part::Address) => 3,
         };
         locate::<b' '>(line, index)
+    }
+
+    fn device_name(&self, device: u32) -> String {
+        self.devices.key(device).map_or_else(String::new, |name| String::from_utf8_lossy(name).into_owned())
     }
 
     fn columns(&self) -> Columns {

@@ -2,10 +2,11 @@
 //!
 //! A record has 48 bytes: magic u32 (0x656174 and the version, 7, in the low byte), sequence u32, time u64 in ns,
 //! sector u64, bytes u32, action u32, process u32, device u32, cpu u32, error u16, length of what follows u16; then as
-//! many bytes, which are not used. The byte order is that of the recording machine and told from the magic number.
+//! many bytes, which are used of a remap alone: device above u32, device u32, sector above u64, big-endian. The byte order is that of the recording machine and told from the magic number.
 //!
-//! The low byte of the action is the event: 1 queued by the host, 7 issued to the device, 8 completed, which is read
-//! beside 7 if completions are asked for; all others are ignored. Its high half has a bit for each property: read,
+//! The low byte of the action is the event: 1 queued by the host, 7 issued to the device; beside 7, 6 given back to be
+//! issued again, and 8 completed if completions are asked for. 15 is a remap: the next event of its processor at that
+//! sector is the request of another device. All others are ignored. Its high half has a bit for each property: read,
 //! write, flush, sync, ..., discard, FUA. Notes of the kernel (process names, messages) and passthrough commands are
 //! not requests. An action without data is a flush if the flush bit is set, and is ignored otherwise (a zone command).
 //! A flush with data goes before its write. The process is the task. Flushes and FUA writes of a file system are one
@@ -21,6 +22,7 @@ use flashloom_units::{Ns, Problem, ProblemPlace, SECTOR_BYTES};
 use super::{Clock, Format, FormatSpec, Reader};
 use crate::trace::field::MAX_SECTOR;
 use crate::trace::input::{Chunks, Input};
+use crate::trace::devices::Remaps;
 use crate::trace::record::{Columns, Moment, Numbering, Part, Record, RecordSource, SkippedLines};
 use crate::trace::{Event, Events, LatencySource};
 use crate::{Op, Request};
@@ -40,8 +42,13 @@ const MAGIC: u32 = 0x6561_7400;
 const VERSION: u32 = 7;
 
 const QUEUED: u32 = 1;
+const REQUEUED: u32 = 6;
 const ISSUED: u32 = 7;
 const COMPLETED: u32 = 8;
+const REMAPPED: u32 = 15;
+
+/// Bits of a device number that hold the minor number.
+const MINOR_BITS: u32 = 20;
 
 /// Bits of the high half of the action.
 mod category {
@@ -108,6 +115,8 @@ struct Entry {
     process: u32,
     device: u32,
     error: u16,
+    /// Device and first sector above, of a remap.
+    above: Option<(u32, u64)>,
 }
 
 impl Entry {
@@ -120,6 +129,7 @@ impl Entry {
             ISSUED if events.request == Event::Issue => Moment::Begins,
             COMPLETED if events.completions && self.error == 0 => Moment::Completes,
             COMPLETED if events.completions => Moment::Fails,
+            REQUEUED if events.request == Event::Issue => Moment::Requeued,
             _ => return Ok(None),
         };
         if is(category::NOTIFY) || is(category::PASSTHROUGH) {
@@ -210,16 +220,28 @@ impl Stream {
             process: number(32),
             device: number(36),
             error: half(44),
+            above: None,
         };
-        if extra > 0 {
-            let there = self.chunks.peek(HEADER_BYTES + extra)?.len() - HEADER_BYTES;
-            if there < extra {
-                let found = format!("the file ends after {there} of the {extra} bytes that follow a record");
-                return Err(self.problem(offset, found, "a whole record"));
-            }
-        }
+        let above = if extra > 0 { self.payload(offset, extra)? } else { None };
+        let is_remap = entry.action & 0xff == REMAPPED;
+        let entry = Entry { above: above.filter(|_| is_remap), ..entry };
         self.chunks.advance(HEADER_BYTES + extra);
         Ok(Some(entry))
+    }
+}
+
+impl Stream {
+    /// Checks that the bytes behind a record's head are there, and reads them as those of a remap: the device above and
+    /// its sector.
+    fn payload(&mut self, offset: u64, extra: usize) -> Result<Option<(u32, u64)>, Problem> {
+        let payload = &self.chunks.peek(HEADER_BYTES + extra)?[HEADER_BYTES..];
+        if payload.len() < extra {
+            let found = format!("the file ends after {} of the {extra} bytes that follow a record", payload.len());
+            return Err(self.problem(offset, found, "a whole record"));
+        }
+        let Some((device, rest)) = payload.split_first_chunk::<4>() else { return Ok(None) };
+        let sector = rest.get(4..).and_then(|rest| rest.first_chunk::<8>());
+        Ok(sector.map(|sector| (u32::from_be_bytes(*device), u64::from_be_bytes(*sector))))
     }
 }
 
@@ -232,6 +254,7 @@ pub(crate) struct BlktraceReader {
     heads: Vec<Record>,
     events: Events,
     devices: Numbering<u32>,
+    remaps: Remaps,
     skip_bad_lines: bool,
     skipped: SkippedLines,
 }
@@ -243,8 +266,8 @@ impl BlktraceReader {
     pub fn new(inputs: &[Input], events: Events, skip_bad_lines: bool) -> Result<Self, Problem> {
         let streams = inputs.iter().map(Stream::open).collect::<Result<Vec<_>, _>>()?;
         let (next, heads) = (BinaryHeap::new(), vec![Record::new(0, Op::Flush, 0, 0); streams.len()]);
-        let (devices, skipped) = (Numbering::default(), SkippedLines::default());
-        let mut reader = Self { streams, next, heads, events, devices, skip_bad_lines, skipped };
+        let (devices, remaps, skipped) = (Numbering::default(), Remaps::default(), SkippedLines::default());
+        let mut reader = Self { streams, next, heads, events, devices, remaps, skip_bad_lines, skipped };
         for stream in 0..inputs.len() {
             if let Some(time_ns) = reader.advance(stream)? {
                 reader.next.push(Reverse((time_ns, stream as u32)));
@@ -268,8 +291,15 @@ impl BlktraceReader {
                 }
                 Err(problem) => return Err(problem),
             };
+            if let Some((above, sector)) = entry.above {
+                let device = self.devices.number(&entry.device, || entry.device);
+                let above = self.devices.number(&above, || above);
+                self.remaps.note(index as u64, (device, entry.sector), (above, sector));
+                continue;
+            }
             match entry.record(self.events, &mut self.devices) {
                 Ok(Some(mut record)) => {
+                    record.above = self.remaps.above(index as u64, (record.device, record.request.lba));
                     record.origin = (index as u64) << RECORD_BITS | stream.records;
                     self.heads[index] = record;
                     return Ok(Some(entry.time_ns));
@@ -303,6 +333,11 @@ impl RecordSource for BlktraceReader {
 
     fn skipped(&self) -> &SkippedLines {
         &self.skipped
+    }
+
+    fn device_name(&self, device: u32) -> String {
+        let number = self.devices.key(device).copied().unwrap_or_default();
+        format!("{},{}", number >> MINOR_BITS, number & ((1 << MINOR_BITS) - 1))
     }
 
     fn columns(&self) -> Columns {

@@ -1,7 +1,8 @@
 //! MSR Cambridge traces: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`.
 //!
 //! Time and response time are in Windows filetime units of 100 ns, the time since 1601; offset and size are in bytes;
-//! the type is `Read` or `Write`. Host names are not kept. Source: README of the traces (SNIA IOTTA), which belong to
+//! the type is `Read` or `Write`. A device is a disk of a host, named as the published files are: disk 0 of `prxy` is
+//! `prxy_0`. Source: README of the traces (SNIA IOTTA), which belong to
 //! Narayanan et al., "Write off-loading", FAST '08.
 
 use std::ops::Range;
@@ -10,7 +11,7 @@ use super::{Clock, Format, FormatSpec, Reader};
 use crate::Op;
 use crate::trace::LatencySource;
 use crate::trace::field::{CommaFields, Fault, FieldError, locate};
-use crate::trace::record::{Part, Record};
+use crate::trace::record::{Numbering, Part, Record};
 use crate::trace::text::LineParser;
 
 const FILETIME_NS: u64 = 100;
@@ -21,10 +22,13 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     source: "SNIA IOTTA, MSR Cambridge block I/O traces, README",
     latencies: LatencySource::Column,
     clock: Clock::World,
-    reader: Reader::Text(|_| Box::new(Msr)),
+    reader: Reader::Text(|_| Box::new(Msr { disks: Numbering::default() })),
 };
 
-struct Msr;
+struct Msr {
+    /// Numbers of the disks, by `HOST,DISK` as a line has it.
+    disks: Numbering<Box<[u8]>>,
+}
 
 impl LineParser for Msr {
     fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
@@ -32,7 +36,9 @@ impl LineParser for Msr {
         let time = fields.number("the time, in units of 100 ns")?;
         let time_ns = fields.scaled(time, FILETIME_NS)?;
         fields.word("the host name")?;
-        let device = fields.small("the disk number")?;
+        let host = fields.span().start;
+        fields.small("the disk number")?;
+        let disk = &line[host..fields.span().end];
         let op = match fields.word("`Read` or `Write`")? {
             b"Read" => Op::Read,
             b"Write" => Op::Write,
@@ -44,7 +50,13 @@ impl LineParser for Msr {
         let response = fields.number("the response time, in units of 100 ns")?;
         fields.finish()?;
         let latency_ns = response.saturating_mul(FILETIME_NS);
+        let device = self.disks.number(disk, || disk.into());
         Ok(Some(Record::new(time_ns, op, lba, sectors).on_device(device).with_latency(latency_ns)))
+    }
+
+    fn device_name(&self, device: u32) -> String {
+        let disk = self.disks.key(device).map_or(&b""[..], |disk| disk);
+        String::from_utf8_lossy(disk).replace(',', "_")
     }
 
     fn locate(&self, part: Part, line: &[u8]) -> Range<usize> {

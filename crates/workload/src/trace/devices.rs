@@ -1,0 +1,198 @@
+//! Devices of a recording: which one is read, and requests that a volume hands down to its disks, which are counted once.
+//!
+//! ```text
+//! remap    (device, sector) of a disk <- (device, sector) above it: the next event of that processor at the disk's
+//!          sector is the request of the device above. A partition between the two is passed over
+//! counted  at the highest device that has events of the chosen kind: for queued requests the volume, for issued ones
+//!          of most volumes the disk, since a volume of bios issues none
+//! chosen   a device by its name: all of its requests, handed down or not
+//! ```
+//! Source: `block_bio_remap` and `block_rq_remap` of Linux, `drivers/md/dm.c`, `block/blk-core.c`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use flashloom_units::{Problem, Refusal, SECTOR_BYTES, nearest};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::record::{Moment, Record, RecordSource};
+
+/// `workload.device` that replays every device in a range of its own.
+pub const ALL_DEVICES: &str = "all";
+
+/// Names shown of a list of devices.
+const SHOWN: usize = 8;
+
+/// Sectors to a multiple of which the range of a device is rounded up: 1 MiB.
+const RANGE_SECTORS: u64 = (1 << 20) / SECTOR_BYTES;
+
+/// A device, by its number, and a sector of it.
+type Place = (u32, u64);
+
+/// The last remap of each processor.
+#[derive(Debug, Default)]
+pub(crate) struct Remaps(BTreeMap<u64, (Place, u32)>);
+
+impl Remaps {
+    /// Notes that a request of the device above goes to a place below it.
+    pub fn note(&mut self, cpu: u64, below: Place, above: Place) {
+        // The remap of a partition follows that of the volume on it, at the sector that the volume has chosen.
+        let chained = self.0.get(&cpu).filter(|((device, sector), _)| *device == below.0 && *sector == above.1);
+        let highest = chained.map_or(above.0, |(_, highest)| *highest);
+        self.0.insert(cpu, (below, highest));
+    }
+
+    /// What [`Record::above`] says of an event at a place.
+    #[inline]
+    pub fn above(&mut self, cpu: u64, place: Place) -> u8 {
+        if self.0.is_empty() { 0 } else { self.take(cpu, place) }
+    }
+
+    #[cold]
+    fn take(&mut self, cpu: u64, place: Place) -> u8 {
+        let Some((below, highest)) = self.0.get(&cpu) else { return 0 };
+        if *below != place {
+            return 0;
+        }
+        let above = u8::try_from(highest.saturating_add(1)).unwrap_or(0);
+        self.0.remove(&cpu);
+        above
+    }
+}
+
+/// One device of a recording.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct DeviceInfo {
+    /// Name in the recording, as `workload.device` chooses it.
+    pub name: String,
+    /// Number of its requests.
+    pub requests: u64,
+    /// Number of requests that devices above it handed down. They count as requests of those, unless the device is
+    /// chosen by its name.
+    pub handed_down: u64,
+    /// End of the highest address that any of its requests names, in bytes.
+    pub span_bytes: u64,
+    /// Number in the recording, by which a conversion names it.
+    #[serde(skip)]
+    pub(crate) number: u32,
+}
+
+/// Refuses to lay the devices of a recording over one another.
+pub(crate) fn overlaid(devices: &[DeviceInfo]) -> Option<Refusal> {
+    let mut busy: Vec<_> = devices.iter().filter(|device| device.requests > 0).collect();
+    if busy.len() < 2 {
+        return None;
+    }
+    busy.sort_by_key(|device| std::cmp::Reverse(device.requests));
+    let shown: Vec<_> = busy.iter().take(SHOWN).map(|one| format!("`{}` ({})", one.name, one.requests)).collect();
+    let more = if busy.len() > SHOWN { ", .." } else { "" };
+    let found = format!("requests of {} devices: {}{more}", busy.len(), shown.join(", "));
+    let expected = format!("`workload.device`, naming one of them, or \"{ALL_DEVICES}\": each in a range of its own");
+    let help = format!("`--set workload.device={}` replays the busiest", busy[0].name);
+    Some(Refusal::new(found, expected).at(["workload.device", "workload.path"]).help(help))
+}
+
+/// First sector of each device's range, by its number, if the ranges follow one another; and the end of the last.
+pub(crate) fn ranges(devices: &[DeviceInfo]) -> (BTreeMap<u32, u64>, u64) {
+    let mut end = 0;
+    let range = |device: &DeviceInfo| {
+        let start = end;
+        end += (device.span_bytes / SECTOR_BYTES).next_multiple_of(RANGE_SECTORS);
+        (device.number, start)
+    };
+    (devices.iter().map(range).collect(), end)
+}
+
+/// Sums over the requests of each device.
+#[derive(Debug, Default)]
+pub(crate) struct Tally(BTreeMap<u32, (u64, u64)>);
+
+impl Tally {
+    /// Adds a request.
+    pub fn add(&mut self, record: &Record) {
+        let (requests, end) = self.0.entry(record.device).or_default();
+        *requests += 1;
+        *end = (*end).max(record.request.end());
+    }
+
+    /// The devices, in the order of their numbers; `devices` has counted what was handed down.
+    pub fn finish(&self, devices: &Devices, reader: &dyn RecordSource) -> Vec<DeviceInfo> {
+        let numbers: BTreeSet<u32> = self.0.keys().chain(devices.handed_down.keys()).copied().collect();
+        let info = |number: u32| {
+            let (requests, end) = self.0.get(&number).copied().unwrap_or_default();
+            let handed_down = devices.handed_down.get(&number).copied().unwrap_or_default();
+            let name = reader.device_name(number);
+            DeviceInfo { name, requests, handed_down, span_bytes: end * SECTOR_BYTES, number }
+        };
+        numbers.into_iter().map(info).collect()
+    }
+}
+
+/// Chooses the records that are read.
+#[derive(Debug, Default)]
+pub(crate) struct Devices {
+    /// Name of the chosen device, and its number once it was seen.
+    chosen: Option<(String, Option<u32>)>,
+    /// Devices whose requests were left out because another one was chosen.
+    left_out: BTreeSet<u32>,
+    /// The device of the last record.
+    last: Option<u32>,
+    /// Devices that have had requests.
+    seen: BTreeSet<u32>,
+    /// Requests left out because the device above them has had them, by device.
+    handed_down: BTreeMap<u32, u64>,
+}
+
+impl Devices {
+    /// All devices, or one by its name.
+    pub fn new(chosen: Option<&str>) -> Self {
+        Self { chosen: chosen.map(|name| (name.to_owned(), None)), ..Self::default() }
+    }
+
+    /// True if a record is read.
+    #[inline]
+    pub fn admits(&mut self, record: &Record, reader: &dyn RecordSource) -> bool {
+        if self.last == Some(record.device) && record.above == 0 && self.chosen.is_none() {
+            return true;
+        }
+        self.admits_other(record, reader)
+    }
+
+    fn admits_other(&mut self, record: &Record, reader: &dyn RecordSource) -> bool {
+        if let Some((name, number)) = &mut self.chosen {
+            if *number == Some(record.device) {
+                return true;
+            }
+            if number.is_none() && !self.left_out.contains(&record.device) && reader.device_name(record.device) == *name
+            {
+                *number = Some(record.device);
+                return true;
+            }
+            self.left_out.insert(record.device);
+            return false;
+        }
+        if record.above > 0 && self.seen.contains(&(u32::from(record.above) - 1)) {
+            *self.handed_down.entry(record.device).or_default() += 1;
+            return false;
+        }
+        if record.moment == Moment::Begins {
+            self.seen.insert(record.device);
+            self.last = Some(record.device);
+        }
+        true
+    }
+
+    /// Says that the recording has no request of the chosen device.
+    pub fn missing(&self, file: &str, reader: &dyn RecordSource) -> Option<Problem> {
+        let (name, _) = self.chosen.as_ref().filter(|_| !self.left_out.is_empty())?;
+        let names: Vec<String> = self.left_out.iter().map(|&number| reader.device_name(number)).collect();
+        let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+        let more = if names.len() > SHOWN { ", .." } else { "" };
+        let expected = format!("a device of the recording: {}{more}", shown.join(", "));
+        let problem = Problem::file(file, format!("holds no request of device `{name}`"), expected);
+        Some(match nearest(name, names.iter().map(String::as_str)) {
+            Some(near) => problem.with_help(format!("did you mean `{near}`?")),
+            None => problem,
+        })
+    }
+}
