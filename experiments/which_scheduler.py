@@ -68,7 +68,7 @@ def compared(program, traces, out, recording, drive):
     if not kept.exists():
         print(f"{recording}, {drive}", file=sys.stderr, flush=True)
         common = [
-            *("--set", f"workload.path={traces / RECORDINGS[recording]}"),
+            *("--set", f"workload.path={traces / RECORDINGS[recording]}", "--set", "workload.device=all"),
             *("--set", f"device.preset={preset}", "--set", f"device.blocks={blocks}"),
             *("--set", f"host.nr_requests={nr_requests}", "--quiet"),
         ]

@@ -12,7 +12,7 @@ use flashloom::experiment::probe::ProbeParams;
 use flashloom::experiment::reference;
 use flashloom::report::published::PAPERS;
 use flashloom::units::{Choice, parse_ratio, parse_size};
-use flashloom::workload::{Event, Format, OutFormat, TraceOptions};
+use flashloom::workload::{ALL_DEVICES, Event, Format, OutFormat, SizeUnit, TimeUnit, TraceOptions};
 
 use crate::command::reproduce::ALL;
 
@@ -573,15 +573,22 @@ struct Reading {
     /// Leave out and report lines that cannot be read.
     #[arg(long)]
     skip_bad_lines: bool,
-    /// Read the requests of one device of a recording of several, by its number there.
-    #[arg(long, value_name = "N")]
-    device: Option<u32>,
+    /// Read the requests of one device of a recording of several, by its name there.
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+    /// Unit of the addresses and sizes of a recording in five columns.
+    #[arg(long, value_name = "UNIT", value_parser = choice(SizeUnit::CHOICES, SizeUnit::named))]
+    size_unit: Option<SizeUnit>,
+    /// Unit of the times of a recording in five columns.
+    #[arg(long, value_name = "UNIT", value_parser = choice(TimeUnit::CHOICES, TimeUnit::named))]
+    time_unit: Option<TimeUnit>,
 }
 
 impl Reading {
     fn options(&self, format: Option<Format>) -> TraceOptions {
-        let Self { event, sort, skip_bad_lines, device } = *self;
-        TraceOptions { format, event, completions: false, sort, skip_bad_lines, device }
+        let Self { event, sort, skip_bad_lines, ref device, size_unit, time_unit } = *self;
+        let device = device.clone().filter(|device| device != ALL_DEVICES);
+        TraceOptions { format, event, completions: false, sort, skip_bad_lines, device, size_unit, time_unit }
     }
 }
 

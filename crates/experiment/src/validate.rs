@@ -25,6 +25,7 @@ use crate::run::{Cache, Failure, Prepared, Progress};
 pub(crate) use cells::Interval;
 pub(crate) use closed::ClosedLoad;
 pub(crate) use curve::Curve;
+pub use recording::doubt_of_pairs;
 pub(crate) use recording::{Recording, check_timed};
 
 pub use result::{

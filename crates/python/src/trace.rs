@@ -2,7 +2,8 @@
 
 use flashloom::units::Problem;
 use flashloom::workload::{
-    Event, Footprint, Format, OutFormat, Source, TraceOptions, convert_trace, open_trace, scan_trace,
+    Event, Footprint, Format, OutFormat, SizeUnit, Source, TimeUnit, TraceOptions, convert_trace, open_trace,
+    scan_trace,
 };
 use pyo3::prelude::*;
 
@@ -36,6 +37,7 @@ fn text(value: serde_json::Value) -> Answer {
 #[pymethods]
 impl Recording {
     #[new]
+    #[expect(clippy::too_many_arguments, reason = "the options of a recording, each with its name in Python")]
     fn new(
         py: Python<'_>,
         path: String,
@@ -43,12 +45,20 @@ impl Recording {
         event: &str,
         sort: bool,
         skip_bad_lines: bool,
-        device: Option<u32>,
+        device: Option<String>,
+        size_unit: Option<&str>,
+        time_unit: Option<&str>,
     ) -> PyResult<Self> {
         let formats: Vec<&str> = Format::CHOICES.iter().map(|choice| choice.name).collect();
         let format = format.map(|name| named(py, "format", name, Format::named(name), &formats)).transpose()?;
         let event = named(py, "event", event, Event::named(event), &["queue", "issue"])?;
-        Ok(Self { path, options: TraceOptions { format, event, completions: false, sort, skip_bad_lines, device } })
+        let unit = |name: &str| named(py, "unit of sizes", name, SizeUnit::named(name), &["sectors", "bytes"]);
+        let size_unit = size_unit.map(unit).transpose()?;
+        let unit = |name: &str| named(py, "unit of times", name, TimeUnit::named(name), &["s", "ms", "us", "ns"]);
+        let time_unit = time_unit.map(unit).transpose()?;
+        let completions = false;
+        let options = TraceOptions { format, event, completions, sort, skip_bad_lines, device, size_unit, time_unit };
+        Ok(Self { path, options })
     }
 
     /// Summarises it, as JSON.

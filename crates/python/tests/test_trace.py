@@ -44,11 +44,24 @@ def test_one_device_of_several_is_read(tmp_path: Path) -> None:
     assert list(batch.column("lba")) == [8, 16] and list(batch.column("timestamp_ns")) == [0, 2000]
     assert one.convert(tmp_path / "one.csv").requests == 2
     assert Trace(tmp_path / "one.csv").info().requests == 2
-    with pytest.raises(InputError, match="3, 5"):
+    devices = [(device.name, device.requests) for device in Trace(path).info().devices]
+    assert devices == [("3", 1), ("5", 2)]
+    assert Trace(path, device="5").info().requests == 2
+    with pytest.raises(InputError, match="`3`, `5`"):
         Trace(path, device=4).info()
-    for wrong, expected in ((-1, ValueError), (1 << 32, ValueError), ("3", TypeError), (True, TypeError)):
-        with pytest.raises(expected, match="device is"):
+    for wrong in (True, 1.5, b"3"):
+        with pytest.raises(TypeError, match="device is"):
             Trace(path, device=wrong)  # type: ignore[arg-type]
+
+
+def test_columns_of_another_program_are_read_in_its_units(tmp_path: Path) -> None:
+    path = tmp_path / "replay.txt"
+    path.write_text("0.000000 0 1048576 4096 1\n0.125000 0 2097152 8192 0\n0.250000 0 1052672 4096 1\n")
+    with pytest.raises(InputError, match="ambiguous"):
+        Trace(path).info()
+    info = Trace(path, size_unit="bytes", time_unit="s").info()
+    assert (info.read_bytes, info.span_bytes, info.duration_ns) == (8192, 2105344, 250_000_000)
+    assert Trace(path, "disksim").info().read_bytes == 8192 * 512
 
 
 def test_a_bad_line_is_pointed_at_or_left_out(tmp_path: Path) -> None:

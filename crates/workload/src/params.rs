@@ -2,7 +2,7 @@
 
 use flashloom_units::{Kind, Ns, S, SlotSpec, Used, Value, choice, params};
 
-use crate::{ALL_DEVICES, Addresses, Event, Format, TraceOptions};
+use crate::{ALL_DEVICES, Addresses, Event, Format, SizeUnit, TimeUnit, TraceOptions};
 
 choice! {
     /// Time at which a request is handed to the host's block layer.
@@ -38,6 +38,14 @@ params! {
         /// Format of the recording; detected from its content if it is not given.
         format: Option<Format> => "format", Kind::Choice(Format::CHOICES), Value::Absent,
             "Naming it refuses a file of another format.",
+            Used::without("kind", &["synthetic", "fio", "filebench", "synthesized"]);
+        /// Unit of the addresses and sizes of a recording in DiskSim's or SSDsim's five columns; theirs is sectors.
+        size_unit: Option<SizeUnit> => "size_unit", Kind::Choice(SizeUnit::CHOICES), Value::Absent,
+            "Other programs write the same columns in bytes, which read as sectors are 512 times as much.",
+            Used::without("kind", &["synthetic", "fio", "filebench", "synthesized"]);
+        /// Unit of the times of a recording in five columns; DiskSim's is milliseconds, SSDsim's nanoseconds.
+        time_unit: Option<TimeUnit> => "time_unit", Kind::Choice(TimeUnit::CHOICES), Value::Absent,
+            "A wrong unit makes a load a thousand times heavier or lighter.",
             Used::without("kind", &["synthetic", "fio", "filebench", "synthesized"]);
         /// Event of a blktrace or blkparse recording that counts as a request.
         event: Event => "event", Kind::Choice(Event::CHOICES), Value::Name("queue"),
@@ -98,6 +106,8 @@ impl WorkloadParams {
             sort: self.sort,
             skip_bad_lines: self.skip_bad_lines,
             device: self.device.clone().filter(|device| device != ALL_DEVICES),
+            size_unit: self.size_unit,
+            time_unit: self.time_unit,
         }
     }
 

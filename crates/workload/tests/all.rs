@@ -3,6 +3,7 @@
 
 mod any_bytes;
 mod errors;
+mod field;
 mod fio;
 mod recordings;
 mod reference;

@@ -39,8 +39,10 @@ fn in_every_format(bytes: &[u8], sort: bool, skip_bad_lines: bool) {
     let formats = FORMATS.iter().map(|spec| Some(spec.format)).chain([None]);
     for format in formats {
         for (event, completions) in [(Event::Queue, false), (Event::Issue, false), (Event::Queue, true)] {
-            let device = sort.then_some(0);
-            exhaust(bytes, &TraceOptions { format, event, completions, sort, skip_bad_lines, device });
+            let device = sort.then(|| "0".to_owned());
+            let options =
+                TraceOptions { format, event, completions, sort, skip_bad_lines, device, ..TraceOptions::default() };
+            exhaust(bytes, &options);
         }
     }
 }

@@ -75,7 +75,7 @@ fn time_that_goes_back_is_pointed_at_and_sorting_is_offered() {
 
 #[test]
 fn requests_of_the_same_time_keep_their_order_when_sorted() {
-    let options = TraceOptions { sort: true, ..TraceOptions::default() };
+    let options = TraceOptions { format: Some(Format::Ssdsim), sort: true, ..TraceOptions::default() };
     let text: String = (0..100).map(|line| format!("{} 0 {line} 8 1\n", 9 - line % 10)).collect();
     let mut trace = read_trace("t", text.as_bytes().into(), &options).unwrap();
     let requests: Vec<_> = std::iter::from_fn(|| trace.next_request().unwrap()).collect();

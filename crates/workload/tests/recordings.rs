@@ -52,8 +52,8 @@ fn one_file_recordings_hold_what_their_readme_says() {
         ("ycsb-a-rocksdb-nvme.flashloom.csv.zst", "flashloom", [64_420, 1, 64_188, 231, 0], 24.7, 1786.2, 187.5),
         ("msr-prxy_0-sample.msr.csv.zst", "msr", [20_000, 336, 19_664, 0, 0], 938.8, 12.2, 22.0),
         ("ms-dtrs-100m.ssdsim.trace.zst", "ssdsim", [127_043, 113_123, 13_920, 0, 0], 30_000.0, 5211.2, 164.5),
-        ("websearch-60s.ssdsim.trace.zst", "ssdsim", [24_783, 24_779, 4, 0, 0], 60.1, 377.9, 17.9),
-        ("oltp-financial1-10k.ssdsim.trace.zst", "ssdsim", [10_000, 4_077, 5_923, 0, 0], 259.6, 29.3, 0.5),
+        ("websearch-60s.ssdsim.trace.zst", "ssdsim", [24_783, 24_779, 4, 0, 0], 60.1, 381.0, 17.9),
+        ("oltp-financial1-10k.ssdsim.trace.zst", "ssdsim", [10_000, 4_077, 5_923, 0, 0], 259.6, 30.0, 0.5),
         ("cloudphysics-2h.vscsi.zst", "vscsi", [113_872, 46_974, 66_898, 0, 0], 7_200.1, 1102.7, 33.6),
         ("windows-pc-mayun2.diskmon.txt.zst", "diskmon", [87_160, 36_705, 50_455, 0, 0], 11_719.8, 861.4, 142.3),
         ("postmark.disksim.trace.zst", "disksim", [62_257, 51_780, 10_477, 0, 0], 490.4, 6280.8, 22.9),
@@ -145,10 +145,14 @@ fn completions_pair_with_their_requests_as_an_independent_count_found() {
     let Some(folder) = recordings() else { return };
     assert_eq!(pairs(&folder.join("ycsb-ext4.blkparse.txt.zst"), true), (paired(9_887, 0), 1_693_058));
     for name in ["keks.blktrace", "keks.blkparse.txt.zst"] {
-        assert_eq!(pairs(&folder.join("keks-blktrace").join(name), false), (paired(1_182, 10), 222_736), "{name}");
+        // Ten requests were given back and issued again, by blkparse's text: last D to C of each extent.
+        let expected = Pairs { reissued: 10, ..paired(1_182, 0) };
+        assert_eq!(pairs(&folder.join("keks-blktrace").join(name), false), (expected, 210_470), "{name}");
     }
     let of = |name: &str| pairs(&folder.join(format!("{name}/{name}.blktrace")), false);
     assert_eq!(of("filebench-fileserver"), (paired(163_573, 0), 1_414_293));
-    assert_eq!(of("filebench-varmail"), (paired(132_119, 2), 457_147));
+    // Of flushes of both processors at once no completion says whose it is.
+    let varmail = Pairs { void: 1_037, ..paired(131_082, 2) };
+    assert_eq!(of("filebench-varmail"), (varmail, 458_909));
     assert_eq!(of("linux-desktop"), (paired(83_078, 0), 264_396));
 }

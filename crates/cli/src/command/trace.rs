@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
+use flashloom::experiment::validate::doubt_of_pairs;
 use flashloom::units::{Problem, visible_line};
-use flashloom::workload::{ConvertReport, Footprint, OutFormat, SkippedLines, TraceInfo, convert_trace, scan_trace};
+use flashloom::workload::{
+    ConvertReport, DeviceInfo, Footprint, OutFormat, SkippedLines, TraceInfo, convert_trace, scan_trace,
+};
 
 use super::json_text;
 use crate::arguments::{ConvertArguments, InfoArguments};
@@ -14,6 +17,9 @@ use crate::output::{Stop, keep_apart, print, say};
 pub fn info(arguments: &InfoArguments) -> Result<(), Stop> {
     let info = scan_trace(&arguments.file, &arguments.options(), Footprint::Count)?;
     report_skipped(&arguments.file, &info.skipped);
+    if let Some(doubt) = info.pairs.as_ref().and_then(doubt_of_pairs) {
+        say(&format!("{}: {doubt}", visible_line(&arguments.file)));
+    }
     print(&if arguments.json { json_text(&info) } else { summary(&info) })
 }
 
@@ -82,7 +88,46 @@ fn summary(info: &TraceInfo) -> String {
     rows.push(("sequential", percent(info.sequential_share)));
     let yes_or_no = |has| if has { "yes" } else { "no" }.to_owned();
     rows.push(("task ids", yes_or_no(info.has_task_ids)));
-    rows.push(("latencies", yes_or_no(info.has_latencies)));
-    let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
-    table(&["", ""], 2, rows)
+    rows.push(("latencies", latencies(info)));
+    let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]);
+    table(&["", ""], 2, rows.chain(devices(&info.devices)).collect())
+}
+
+fn latencies(info: &TraceInfo) -> String {
+    let Some(pairs) = info.pairs else { return if info.has_latencies { "yes" } else { "no" }.to_owned() };
+    let counts = [
+        (pairs.unpaired, "without completion"),
+        (pairs.void, "void"),
+        (pairs.failed, "failed"),
+        (pairs.reissued, "issued again"),
+    ];
+    let others: String = counts
+        .into_iter()
+        .filter(|(requests, _)| *requests > 0)
+        .map(|(requests, what)| format!(", {} {what}", count(requests)))
+        .collect();
+    format!("of {} issued requests, by their completions{others}", count(pairs.paired))
+}
+
+/// Rows of the devices of a recording, unless it has only one and nothing was handed down to another.
+fn devices(devices: &[DeviceInfo]) -> Vec<Vec<String>> {
+    const SHOWN: usize = 24;
+    if devices.len() < 2 {
+        return Vec::new();
+    }
+    let row = |device: &DeviceInfo| {
+        let mut parts = Vec::new();
+        if device.requests > 0 {
+            let end = size(device.span_bytes as f64);
+            parts.push(format!("{} requests, up to {end}", count(device.requests)));
+        }
+        if device.handed_down > 0 {
+            parts.push(format!("{} handed down, counted at the device above", count(device.handed_down)));
+        }
+        vec![format!("device {}", visible_line(&device.name)), parts.join("; ")]
+    };
+    let more = devices.len().saturating_sub(SHOWN);
+    let rest =
+        (more > 0).then(|| vec!["devices".to_owned(), format!("{} more, which --json lists", count(more as u64))]);
+    devices.iter().take(SHOWN).map(row).chain(rest).collect()
 }

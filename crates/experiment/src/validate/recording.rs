@@ -8,7 +8,7 @@
 //! ```
 
 use flashloom_units::{Ns, Problem, Refusal, US};
-use flashloom_workload::{FORMATS, LatencySource, RecordedLatencies, Replay, TraceOptions, scan_latencies};
+use flashloom_workload::{FORMATS, LatencySource, Pairs, RecordedLatencies, Replay, TraceOptions, scan_latencies};
 
 use super::cells::{Cells, Interval, LEAST};
 use super::result::ValidatedInput;
@@ -19,6 +19,8 @@ use crate::run::{Failure, Prepared, Progress};
 /// Share of the requests that may be said to complete before they are issued: a few are requests of before the
 /// recording.
 const MOST_BEFORE_ISSUE: f64 = 0.01;
+/// Share of the issued requests that may have no latency without a warning.
+const MOST_LOST: f64 = 0.01;
 /// Mean number of outstanding requests that no device has: more than a queue of NVMe holds.
 const MOST_OUTSTANDING: f64 = 65_536.0;
 /// Lone reads of which hardly any is faster are those of a disk: a revolution of 15,000 a minute takes 4 ms, a read of
@@ -139,6 +141,8 @@ impl Recording {
         let pairs = self.scan.pairs.unwrap_or_default();
         let counts = [
             (pairs.unpaired, "issued requests whose completion is missing"),
+            (pairs.void, "issued requests whose pair is void: two of one place were outstanding at once"),
+            (pairs.reissued, "issues of requests that were issued again"),
             (pairs.failed, "issued requests that ended with an error"),
             (pairs.strays, "completions of requests that were not seen to be issued"),
             (self.scan.capped, "recorded latencies of 4.29 s and longer count as 4.29 s"),
@@ -164,7 +168,8 @@ impl Recording {
     /// Reasons to doubt the comparison that are not certain enough to refuse it.
     pub fn doubts(&self) -> Vec<String> {
         let latencies = &self.scan.latencies;
-        let mut doubts: Vec<String> = self.disk().into_iter().collect();
+        let lost = self.scan.pairs.as_ref().and_then(doubt_of_pairs);
+        let mut doubts: Vec<String> = self.disk().into_iter().chain(lost).collect();
         let (low, high) = (latencies.percentile(1.0), latencies.percentile(99.0));
         if latencies.count() >= 10 * LEAST && low == high {
             doubts.push(format!(
@@ -174,6 +179,19 @@ impl Recording {
         }
         doubts
     }
+}
+
+/// What says that so many requests have no latency that those which have one may not stand for all.
+pub fn doubt_of_pairs(pairs: &Pairs) -> Option<String> {
+    (pairs.lost_share() > MOST_LOST).then(|| {
+        format!(
+            "{} of the issued requests have no latency: {} completions are missing, {} pairs are void because two of \
+             one place were outstanding at once; the others may not stand for all",
+            percent(pairs.lost_share()),
+            count(pairs.unpaired),
+            count(pairs.void)
+        )
+    })
 }
 
 fn options(config: &Config) -> TraceOptions {

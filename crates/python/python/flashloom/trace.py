@@ -8,7 +8,6 @@ from typing import Literal
 
 from . import _flashloom
 from ._jobs import file_name, wait
-from .experiment import _whole
 from .result import Record
 from .tables import Stream
 
@@ -20,7 +19,10 @@ class Trace:
 
     `format`: `None` tells it from the content. `event`: what counts as a request in a format of the kernel's events.
     `sort`: sorts by time, in memory. `skip_bad_lines`: leaves out and counts what cannot be read. `device`: of a
-    recording of several, the one whose requests are read, by its number there; `None` reads those of all.
+    recording of several, the one whose requests are read, by its name there, as `info().devices` lists them; `None`
+    reads those of all, each at the addresses of its own device. `size_unit` (`"sectors"`, `"bytes"`) and `time_unit`
+    (`"s"`, `"ms"`, `"us"`, `"ns"`): what the columns of DiskSim's and SSDsim's formats hold, where other programs wrote
+    them.
 
     >>> trace = Trace.open("financial1.spc.gz")  # doctest: +SKIP
     >>> trace.info().read_bytes  # doctest: +SKIP
@@ -38,12 +40,18 @@ class Trace:
         event: Literal["queue", "issue"] = "queue",
         sort: bool = False,
         skip_bad_lines: bool = False,
-        device: int | None = None,
+        device: str | int | None = None,
+        size_unit: Literal["sectors", "bytes"] | None = None,
+        time_unit: Literal["s", "ms", "us", "ns"] | None = None,
     ) -> None:
         self.path = file_name(path)
         """The file as it was named."""
-        number = _whole("device", device, 0, (1 << 32) - 1)
-        self._inner = _flashloom.Recording(self.path, format, event, sort, skip_bad_lines, number)
+        if isinstance(device, bool) or not isinstance(device, str | int | None):
+            raise TypeError(f"device is {device!r}: expected its name or number in the recording")
+        name = None if device is None else str(device)
+        self._inner = _flashloom.Recording(
+            self.path, format, event, sort, skip_bad_lines, name, size_unit, time_unit
+        )
 
     @classmethod
     def open(
@@ -54,10 +62,21 @@ class Trace:
         event: Literal["queue", "issue"] = "queue",
         sort: bool = False,
         skip_bad_lines: bool = False,
-        device: int | None = None,
+        device: str | int | None = None,
+        size_unit: Literal["sectors", "bytes"] | None = None,
+        time_unit: Literal["s", "ms", "us", "ns"] | None = None,
     ) -> Trace:
         """The same as `Trace(path)`. Nothing is read yet."""
-        return cls(path, format, event=event, sort=sort, skip_bad_lines=skip_bad_lines, device=device)
+        return cls(
+            path,
+            format,
+            event=event,
+            sort=sort,
+            skip_bad_lines=skip_bad_lines,
+            device=device,
+            size_unit=size_unit,
+            time_unit=time_unit,
+        )
 
     def info(self) -> Record:
         """Reads the recording to its end and summarises it: requests, bytes, footprint, duration, sequential share."""

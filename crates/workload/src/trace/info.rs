@@ -6,12 +6,12 @@ use flashloom_units::{Ns, Problem, SECTOR_BYTES};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::fingerprint::{Fingerprint, Fingerprints};
 use super::devices::{DeviceInfo, Tally, ranges};
+use super::fingerprint::{Fingerprint, Fingerprints};
 use super::footprint::TouchedPages;
 use super::input::Input;
-use super::record::{Columns, Record};
 use super::pairing::Pairs;
+use super::record::{Columns, Record};
 use super::{LatencySource, SkippedLines, Trace, TraceOptions, scan_latencies};
 use crate::{Op, Request};
 

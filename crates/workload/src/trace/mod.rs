@@ -16,6 +16,7 @@ mod pairing;
 pub(crate) mod record;
 mod replicate;
 pub(crate) mod text;
+mod units;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,6 +35,7 @@ pub use latencies::{LatencySource, RecordedLatencies, scan_latencies};
 pub use pairing::Pairs;
 pub use record::SkippedLines;
 pub(crate) use replicate::Replicate;
+pub use units::{SizeUnit, TimeUnit};
 
 use crate::{Op, Request, Source};
 use devices::{Devices, Tally};
@@ -41,6 +43,7 @@ use format::Reader;
 use input::Input;
 use pairing::{Pairing, Requeues};
 use record::{Columns, Part, Record, RecordSource};
+use units::Units;
 
 choice! {
     /// Event of the kernel's block layer that counts as a request.
@@ -83,6 +86,10 @@ pub struct TraceOptions {
     pub skip_bad_lines: bool,
     /// Read the requests of this device alone, by its name in the recording ([`DeviceInfo::name`]).
     pub device: Option<String>,
+    /// Unit of addresses and sizes; that of the format if it is `None`. For the formats of five columns.
+    pub size_unit: Option<SizeUnit>,
+    /// Unit of the times, likewise.
+    pub time_unit: Option<TimeUnit>,
 }
 
 impl TraceOptions {
@@ -90,11 +97,24 @@ impl TraceOptions {
         let request = if self.completions { Event::Issue } else { self.event };
         Events { request, completions: self.completions }
     }
+
+    fn units(&self) -> Units {
+        Units { size: self.size_unit, time: self.time_unit }
+    }
 }
 
 impl Default for TraceOptions {
     fn default() -> Self {
-        Self { format: None, event: Event::Queue, completions: false, sort: false, skip_bad_lines: false, device: None }
+        Self {
+            format: None,
+            event: Event::Queue,
+            completions: false,
+            sort: false,
+            skip_bad_lines: false,
+            device: None,
+            size_unit: None,
+            time_unit: None,
+        }
     }
 }
 
@@ -150,18 +170,33 @@ fn open_reader(input: &Input, options: &TraceOptions) -> Result<(&'static Format
         let help = "a pipe can be read only once, and a run reads its recording twice: write it to a file";
         return Err(if is_read_once { problem.with_help(help) } else { problem });
     }
+    if let Some(problem) = format::container(&input.name, &mut chunks)? {
+        return Err(problem);
+    }
     let detected = format::detect(&mut chunks)?;
     let Some(format) = options.format.or(detected) else { return Err(format::unknown(&input.name, &mut chunks)?) };
+    let (spec, units) = (format.spec(), options.units());
+    if units.are_said() && !spec.has_units() {
+        let found = format!("the units of the columns are said of the format `{}`, which has its own", spec.name());
+        let expected = "`size_unit` and `time_unit` for `disksim` and `ssdsim`, whose columns other programs write too";
+        return Err(Problem::file(&input.name, found, expected));
+    }
+    if options.format.is_none()
+        && spec.has_units()
+        && let Some(problem) = format::five_columns::ambiguous(&input.name, &mut chunks, format, units)?
+    {
+        return Err(problem);
+    }
     let looks_like = detected.filter(|&detected| detected != format);
     let hinted = |problem: Problem| match looks_like {
         Some(format) => problem.with_help(format!("the content looks like the format `{}`", format.name())),
         None => problem,
     };
-    let spec = format.spec();
     let skip = options.skip_bad_lines;
     let reader: Box<dyn RecordSource> = match spec.reader {
         Reader::Text(parser) => {
-            Box::new(text::TextReader::new(input, chunks, parser(options.events()), skip, looks_like))
+            let parser = parser(options.events(), units);
+            Box::new(text::TextReader::new(input, chunks, spec, parser, skip, looks_like))
         }
         Reader::Vscsi => Box::new(format::vscsi::VscsiReader::new(input, chunks, skip).map_err(hinted)?),
         Reader::Blktrace => {
@@ -211,20 +246,7 @@ impl Trace {
             sorted = Some(records.into_iter());
         }
         let (ranges, first, start_ns, last_ns, origin) = (BTreeMap::new(), None, 0, 0, 0);
-        Ok(Self {
-            spec,
-            event,
-            reader,
-            devices,
-            ranges,
-            sorted,
-            pairing,
-            requeues,
-            first,
-            start_ns,
-            last_ns,
-            origin,
-        })
+        Ok(Self { spec, event, reader, devices, ranges, sorted, pairing, requeues, first, start_ns, last_ns, origin })
     }
 
     /// Format of the recording.

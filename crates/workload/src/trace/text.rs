@@ -5,7 +5,7 @@ use std::ops::Range;
 use flashloom_units::{Problem, ProblemPlace, Refusal};
 
 use super::field::FieldError;
-use super::format::Format;
+use super::format::{Format, FormatSpec};
 use super::input::{Chunks, Input};
 use super::record::{Columns, Part, Record, RecordSource, SkippedLines};
 
@@ -42,8 +42,11 @@ pub(crate) trait LineParser: Send {
 pub(crate) struct TextReader {
     input: Input,
     chunks: Chunks,
+    spec: &'static FormatSpec,
     parser: Box<dyn LineParser>,
     line: u64,
+    /// True until a line that is not empty was read: it may be a header.
+    is_at_start: bool,
     skip_bad_lines: bool,
     skipped: SkippedLines,
     /// Another format that the content looks like; named in an error before the first request.
@@ -54,12 +57,14 @@ impl TextReader {
     pub fn new(
         input: &Input,
         chunks: Chunks,
+        spec: &'static FormatSpec,
         parser: Box<dyn LineParser>,
         skip_bad_lines: bool,
         looks_like: Option<Format>,
     ) -> Self {
         let skipped = SkippedLines::default();
-        Self { input: input.clone(), chunks, parser, line: 0, skip_bad_lines, skipped, looks_like }
+        let input = input.clone();
+        Self { input, chunks, spec, parser, line: 0, is_at_start: true, skip_bad_lines, skipped, looks_like }
     }
 
     /// Keeps a problem if bad lines are skipped, else returns it as an error.
@@ -82,6 +87,9 @@ impl RecordSource for TextReader {
             let Some(line) = self.chunks.line()? else { return Ok(None) };
             self.line += 1;
             if line.is_empty() {
+                continue;
+            }
+            if std::mem::take(&mut self.is_at_start) && self.spec.is_header(line) {
                 continue;
             }
             let problem = if line.len() > MAX_LINE_BYTES {

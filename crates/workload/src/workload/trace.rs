@@ -7,8 +7,8 @@ use flashloom_units::{Policy, PolicySpec, Problem, Problems, Refusal};
 use super::{Context, Profile, Running, Unfit, Workload, pathless};
 use crate::trace::devices::overlaid;
 use crate::{
-    ALL_DEVICES, Addresses, Limited, Rebased, Replay, Replicate, Source, TASK_IDS, Trace, TraceInfo, TraceOptions, fit, open_trace,
-    rebase,
+    ALL_DEVICES, Addresses, Limited, Rebased, Replay, Replicate, Source, TASK_IDS, Trace, TraceInfo, TraceOptions, fit,
+    open_trace, rebase,
 };
 
 pub(super) static SPEC: PolicySpec = PolicySpec {

@@ -19,7 +19,14 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     source: "Alibaba Block Traces, README",
     latencies: LatencySource::None,
     clock: Clock::World,
-    reader: Reader::Text(|_| Box::new(Alibaba)),
+    header: &[
+        &["deviceid", "device", "volumeid"],
+        &["opcode", "op", "type"],
+        &["offset"],
+        &["length", "size"],
+        &["timestamp", "time"],
+    ],
+    reader: Reader::Text(|_, _| Box::new(Alibaba)),
 };
 
 struct Alibaba;

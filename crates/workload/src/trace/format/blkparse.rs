@@ -18,8 +18,8 @@
 use std::ops::Range;
 
 use super::{Clock, Format, FormatSpec, Reader};
-use crate::trace::field::{BlankFields, Fault, FieldError, locate};
 use crate::trace::devices::Remaps;
+use crate::trace::field::{BlankFields, Fault, FieldError, locate};
 use crate::trace::record::{Columns, Moment, Numbering, Part, Record};
 use crate::trace::text::LineParser;
 use crate::trace::{Event, Events, LatencySource};
@@ -32,7 +32,8 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     source: "blkparse(1)",
     latencies: LatencySource::Events,
     clock: Clock::World,
-    reader: Reader::Text(|events| Box::new(Blkparse::new(events))),
+    header: &[],
+    reader: Reader::Text(|events, _| Box::new(Blkparse::new(events))),
 };
 
 /// Wrap-around of printed times: minus one nanosecond is printed as one less than this.

@@ -20,9 +20,9 @@ use std::path::Path;
 use flashloom_units::{Ns, Problem, ProblemPlace, SECTOR_BYTES};
 
 use super::{Clock, Format, FormatSpec, Reader};
+use crate::trace::devices::Remaps;
 use crate::trace::field::MAX_SECTOR;
 use crate::trace::input::{Chunks, Input};
-use crate::trace::devices::Remaps;
 use crate::trace::record::{Columns, Moment, Numbering, Part, Record, RecordSource, SkippedLines};
 use crate::trace::{Event, Events, LatencySource};
 use crate::{Op, Request};
@@ -33,6 +33,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     source: "blktrace_api.h of Linux",
     latencies: LatencySource::Events,
     clock: Clock::World,
+    header: &[],
     reader: Reader::Blktrace,
 };
 

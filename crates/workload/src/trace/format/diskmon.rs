@@ -19,7 +19,8 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     source: "Sysinternals DiskMon 2.01, saved log",
     latencies: LatencySource::CoarseColumn,
     clock: Clock::Recording,
-    reader: Reader::Text(|_| Box::new(Diskmon)),
+    header: &[],
+    reader: Reader::Text(|_, _| Box::new(Diskmon)),
 };
 
 struct Diskmon;

@@ -1,6 +1,7 @@
 //! DiskSim's ASCII traces: arrival time in milliseconds, device, first block, blocks, flags.
 //!
-//! Blocks are of 512 bytes. The flags are hexadecimal; bit 0 marks a read, the others are DiskSim's own hints
+//! Blocks are of 512 bytes. Other programs write the same columns in other units, which `size_unit` and `time_unit` name.
+//! The flags are hexadecimal; bit 0 marks a read, the others are DiskSim's own hints
 //! (time-critical, time-limited, ...) and are ignored. Source: DiskSim 4.0 reference manual, "Traces", and
 //! `disksim_iotrace.c`.
 
@@ -12,6 +13,7 @@ use crate::trace::LatencySource;
 use crate::trace::field::{BlankFields, FieldError, locate};
 use crate::trace::record::{Part, Record};
 use crate::trace::text::LineParser;
+use crate::trace::units::{TimeUnit, Units};
 
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Disksim,
@@ -19,21 +21,23 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     source: "DiskSim 4.0 reference manual, default ASCII trace format",
     latencies: LatencySource::None,
     clock: Clock::Recording,
-    reader: Reader::Text(|_| Box::new(Disksim)),
+    header: &[],
+    reader: Reader::Text(|_, units| Box::new(Disksim { units })),
 };
 
 const READ_FLAG: u64 = 1;
 
-struct Disksim;
+struct Disksim {
+    units: Units,
+}
 
 impl LineParser for Disksim {
     fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
         let mut fields = BlankFields::new(line);
-        let time_ns = fields.decimal(6, "the arrival time in milliseconds")?;
+        let unit = self.units.time.unwrap_or(TimeUnit::Milliseconds);
+        let time_ns = Units::time(unit, &mut fields)?;
         let device = fields.small("the device number")?;
-        let lba = fields.number("the first block")?;
-        let blocks = fields.number("the number of blocks")?;
-        let sectors = fields.sectors(lba, blocks)?;
+        let (lba, sectors) = self.units.extent(&mut fields)?;
         let flags = fields.hexadecimal("the flags, hexadecimal")?;
         fields.finish()?;
         let op = if flags & READ_FLAG != 0 { Op::Read } else { Op::Write };

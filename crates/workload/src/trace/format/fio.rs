@@ -24,7 +24,8 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     source: "fio documentation, trace file formats v2 and v3",
     latencies: LatencySource::None,
     clock: Clock::Recording,
-    reader: Reader::Text(|_| Box::new(Fio { version: None, clock_ns: 0, files: Numbering::default() })),
+    header: &[],
+    reader: Reader::Text(|_, _| Box::new(Fio { version: None, clock_ns: 0, files: Numbering::default() })),
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

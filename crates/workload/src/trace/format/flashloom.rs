@@ -29,7 +29,8 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     source: "Flashloom",
     latencies: LatencySource::Column,
     clock: Clock::Recording,
-    reader: Reader::Text(|_| Box::new(Flashloom { header: None })),
+    header: &[],
+    reader: Reader::Text(|_, _| Box::new(Flashloom { header: None })),
 };
 
 /// The columns that every file has.

@@ -9,6 +9,7 @@ pub(crate) mod blktrace;
 pub(crate) mod diskmon;
 pub(crate) mod disksim;
 pub(crate) mod fio;
+pub(crate) mod five_columns;
 pub(crate) mod flashloom;
 pub(crate) mod msr;
 pub(crate) mod spc;
@@ -21,6 +22,7 @@ use flashloom_units::{Problem, ProblemPlace, Refusal, choice, nearest};
 
 use super::input::Chunks;
 use super::text::LineParser;
+use super::units::Units;
 use super::{Event, Events, LatencySource};
 
 choice! {
@@ -71,8 +73,9 @@ pub(crate) enum Clock {
     World,
 }
 
-/// Makes a parser that reads the requests of chosen events, for formats that have several.
-pub(crate) type MakeParser = fn(Events) -> Box<dyn LineParser>;
+/// Makes a parser that reads the requests of chosen events, for formats that have several, and columns in other units,
+/// for formats that have such.
+pub(crate) type MakeParser = fn(Events, Units) -> Box<dyn LineParser>;
 
 /// Reader of a format.
 #[derive(Clone, Copy)]
@@ -93,6 +96,8 @@ pub struct FormatSpec {
     /// Where the latencies of its requests are.
     pub latencies: LatencySource,
     pub(crate) clock: Clock,
+    /// Names of each column in the header that published files have; none if the format has no header of that kind.
+    pub(crate) header: &'static [&'static [&'static str]],
     pub(crate) reader: Reader,
 }
 
@@ -100,6 +105,21 @@ impl FormatSpec {
     /// Name in a configuration.
     pub fn name(&self) -> &'static str {
         self.format.name()
+    }
+
+    /// True if a line is the header of the format: a known name for every column, in the format's order.
+    pub(crate) fn is_header(&self, line: &[u8]) -> bool {
+        let plain = |field: &[u8]| -> Vec<u8> {
+            field.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect()
+        };
+        let fields: Vec<_> = line.split(|&byte| byte == b',').map(plain).collect();
+        let has = |(names, field): (&&[&str], &Vec<u8>)| names.iter().any(|name| name.as_bytes() == field);
+        !self.header.is_empty() && fields.len() == self.header.len() && self.header.iter().zip(&fields).all(has)
+    }
+
+    /// True if the units of its columns can be named.
+    pub(crate) fn has_units(&self) -> bool {
+        matches!(self.format, Format::Disksim | Format::Ssdsim)
     }
 
     /// One line of help.
@@ -145,7 +165,7 @@ pub(crate) fn detect(chunks: &mut Chunks) -> Result<Option<Format>, Problem> {
     let cut = memchr::memrchr(b'\n', sample).filter(|_| sample.len() == SAMPLE_BYTES).unwrap_or(sample.len());
     let score = |spec: &FormatSpec| match spec.reader {
         Reader::Text(parser) => {
-            let mut parser = parser(Event::Queue.into());
+            let mut parser = parser(Event::Queue.into(), Units::default());
             let lines = sample[..cut].split(|&byte| byte == b'\n').map(|line| line.trim_ascii_end());
             let mut fits = |line: &[u8]| parser.parse(line).is_ok() && parser.is_evidence(line);
             lines.filter(|line| !line.is_empty()).take(SAMPLE_LINES).filter(|line| fits(line)).count()
@@ -156,27 +176,63 @@ pub(crate) fn detect(chunks: &mut Chunks) -> Result<Option<Format>, Problem> {
     Ok(scores.reduce(|best, other| if other.0 > best.0 { other } else { best }).filter(|best| best.0 > 0).map(|b| b.1))
 }
 
-/// Builds the problem of a file of unknown format: its first line, and the known formats. A header that nearly matches
-/// Flashloom's own is reported as a mistake in it, and a Parquet file as a likely log of a run.
+/// Files that hold recordings or tables and are none of a known format: where their signature stands, the signature,
+/// what they are, and what to do.
+const CONTAINERS: [(usize, &[u8], &str, &str); 9] = [
+    (257, b"ustar", "a tar archive", "unpack it: a recording is a file of its own"),
+    (0, b"PAR1", "a Parquet file", "`run --log` with a name in .csv writes a log that can be replayed"),
+    (0, b"ARROW1", "an Arrow file", "write it as CSV"),
+    (0, b"\x89HDF\r\n\x1a\n", "an HDF5 file", "write it as CSV"),
+    (0, b"SQLite format 3\0", "an SQLite database", "write it as CSV"),
+    (
+        0,
+        b"\x17\x08Dtracing",
+        "a recording of trace-cmd",
+        "record with blktrace, or `trace-cmd report` is no format here",
+    ),
+    (0, b"PERFILE2", "a recording of perf", "record with blktrace"),
+    (0, b"PK", "a zip archive", "unpack it: a recording is a file of its own"),
+    (0, b"{", "JSON", "write it as Flashloom's own CSV, `timestamp_ns,op,lba,sectors`"),
+];
+
+/// The problem of a file that is known to be no recording, by its signature.
+pub(crate) fn container(file: &str, chunks: &mut Chunks) -> Result<Option<Problem>, Problem> {
+    let head = chunks.peek(512)?;
+    let is_of = |(at, signature, ..): &&(usize, &[u8], &str, &str)| {
+        head.get(*at..).is_some_and(|rest| rest.starts_with(signature))
+    };
+    Ok(CONTAINERS.iter().find(is_of).map(|(_, _, name, help)| {
+        let problem =
+            Problem::file(file, format!("this is {name}"), "a recording: plain, or compressed by gzip or zstd");
+        problem.with_help(*help)
+    }))
+}
+
+/// Builds the problem of a file of unknown format: its first line, and the known formats. A line of names of columns is
+/// told the header of Flashloom's own CSV.
 pub(crate) fn unknown(file: &str, chunks: &mut Chunks) -> Result<Problem, Problem> {
     const SHOWN: usize = 80;
-    const PARQUET_MAGIC: &[u8] = b"PAR1";
     let names = Format::CHOICES.iter().map(|choice| choice.name).collect::<Vec<_>>().join(", ");
     let expected = format!("a trace in one of the formats {names}");
-    if chunks.peek(PARQUET_MAGIC.len())? == PARQUET_MAGIC {
-        let problem = Problem::file(file, "this is a file of Parquet", expected);
-        return Ok(problem.with_help("`run --log` with a name in .csv writes a log that can be replayed"));
-    }
     let line = chunks.line()?.unwrap_or_default();
+    let is_word = |field: &[u8]| field.trim_ascii().first().is_some_and(u8::is_ascii_alphabetic);
+    let has_names = line.split(|&byte| byte == b',').filter(|field| is_word(field)).count() >= 3;
     let source = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]).into_owned();
     let width = source.chars().count().max(1) as u64;
-    let header = nearest(&source, [flashloom::HEADER]);
-    let own = header.map(|header| format!("did you mean `{header}`? It is the header of Flashloom's own CSV"));
+    let own = nearest(&source, [flashloom::HEADER]);
+    let help = match own {
+        Some(header) => format!("did you mean `{header}`? It is the header of Flashloom's own CSV"),
+        None if has_names => format!(
+            "Flashloom's own CSV has the header `{}`: times in nanoseconds, R, W, D or F, sectors of 512 bytes; \
+             `flashloom list formats` shows a line of each format",
+            flashloom::HEADER
+        ),
+        None => "`flashloom list formats` shows a line of each".to_owned(),
+    };
     Ok(Problem {
         file: file.to_owned(),
         place: ProblemPlace::Text { line: 1, column: 1, width, source },
-        refusal: Refusal::new("this is no trace format that is known", expected)
-            .help(own.unwrap_or_else(|| "`flashloom list formats` shows a line of each".to_owned())),
+        refusal: Refusal::new("this is no trace format that is known", expected).help(help),
     })
 }
 
@@ -205,7 +261,7 @@ mod tests {
     #[test]
     fn the_example_of_every_text_format_is_read_by_it_and_recognised_as_it() {
         for (spec, parser) in text_formats() {
-            let mut parser = parser(Event::Queue.into());
+            let mut parser = parser(Event::Queue.into(), Units::default());
             let last = spec.example.lines().map(|line| parser.parse(line.as_bytes())).last().expect("a line");
             assert!(matches!(last, Ok(Some(_))), "{}: {last:?}", spec.name());
             let mut chunks = Input::memory("example", spec.example.as_bytes().into()).open().unwrap();
@@ -217,7 +273,7 @@ mod tests {
     fn every_parser_points_at_time_and_address_of_its_own_example() {
         use super::super::record::Part;
         for (spec, parser) in text_formats() {
-            let mut parser = parser(Event::Queue.into());
+            let mut parser = parser(Event::Queue.into(), Units::default());
             let line = spec.example.lines().inspect(|line| drop(parser.parse(line.as_bytes()))).last().unwrap();
             for part in [Part::Time, Part::Address] {
                 let text = &line[parser.locate(part, line.as_bytes())];
@@ -240,7 +296,8 @@ mod tests {
             unknown("t", &mut chunks).unwrap().refusal.help.unwrap()
         };
         assert!(help("timestamp_ms,op,lba,sectors\n0,R,0,8\n").contains("`timestamp_ns,op,lba,sectors`"));
-        assert!(help("time,offset,size\n").contains("flashloom list formats"));
+        assert!(help("time,offset,size\n").contains("`timestamp_ns,op,lba,sectors`"));
+        assert!(help("time;offset;size\n").contains("flashloom list formats"));
     }
 
     #[test]

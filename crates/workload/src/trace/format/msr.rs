@@ -22,7 +22,16 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     source: "SNIA IOTTA, MSR Cambridge block I/O traces, README",
     latencies: LatencySource::Column,
     clock: Clock::World,
-    reader: Reader::Text(|_| Box::new(Msr { disks: Numbering::default() })),
+    header: &[
+        &["timestamp", "time"],
+        &["hostname", "host"],
+        &["disknumber", "disk"],
+        &["type", "iotype", "op"],
+        &["offset"],
+        &["size", "length"],
+        &["responsetime", "latency"],
+    ],
+    reader: Reader::Text(|_, _| Box::new(Msr { disks: Numbering::default() })),
 };
 
 struct Msr {

@@ -20,7 +20,8 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     source: "SPC Trace File Format Specification 1.0.1",
     latencies: LatencySource::None,
     clock: Clock::Recording,
-    reader: Reader::Text(|_| Box::new(Spc)),
+    header: &[&["asu"], &["lba"], &["size"], &["opcode", "op"], &["timestamp", "time"]],
+    reader: Reader::Text(|_, _| Box::new(Spc)),
 };
 
 struct Spc;

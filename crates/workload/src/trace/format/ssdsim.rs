@@ -1,5 +1,5 @@
 //! SSDsim's and MQSim's ASCII traces: arrival time in nanoseconds, device, first sector, sectors, and 1 for a read or 0
-//! for a write.
+//! for a write. Other programs write the same columns in other units, which `size_unit` and `time_unit` name.
 //!
 //! The format holds neither discards nor flushes, neither flags nor tasks. Source: the README of MQSim, "Trace-based
 //! workloads", which took the format over from SSDsim (Hu et al., ICS '11).
@@ -13,6 +13,7 @@ use crate::trace::convert::push_number;
 use crate::trace::field::{BlankFields, Fault, FieldError, locate};
 use crate::trace::record::{Part, Record};
 use crate::trace::text::LineParser;
+use crate::trace::units::{TimeUnit, Units};
 
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Ssdsim,
@@ -20,20 +21,22 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     source: "MQSim README, \"Trace-based workloads\"; SSDsim, ICS '11",
     latencies: LatencySource::None,
     clock: Clock::Recording,
-    reader: Reader::Text(|_| Box::new(Ssdsim)),
+    header: &[],
+    reader: Reader::Text(|_, units| Box::new(Ssdsim { units })),
 };
 
-struct Ssdsim;
+struct Ssdsim {
+    units: Units,
+}
 
 impl LineParser for Ssdsim {
     #[inline]
     fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
         let mut fields = BlankFields::new(line);
-        let time_ns = fields.number("the arrival time in nanoseconds")?;
+        let unit = self.units.time.unwrap_or(TimeUnit::Nanoseconds);
+        let time_ns = Units::time(unit, &mut fields)?;
         let device = fields.small("the device number")?;
-        let lba = fields.number("the first sector")?;
-        let sectors = fields.number("the number of sectors")?;
-        let sectors = fields.sectors(lba, sectors)?;
+        let (lba, sectors) = self.units.extent(&mut fields)?;
         let op = match fields.word("1 for a read or 0 for a write")? {
             b"1" => Op::Read,
             b"0" => Op::Write,

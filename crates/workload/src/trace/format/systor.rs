@@ -14,24 +14,20 @@ use crate::trace::field::{CommaFields, Fault, FieldError, locate};
 use crate::trace::record::{Part, Record};
 use crate::trace::text::LineParser;
 
-const HEADER: &[u8] = b"Timestamp,Response,IOType,LUN,Offset,Size";
-
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Systor,
     example: "1456095145.133076000,0.000806000,R,0,899056122368,131072",
     source: "SNIA IOTTA, Systor '17 traces, README",
     latencies: LatencySource::Column,
     clock: Clock::World,
-    reader: Reader::Text(|_| Box::new(Systor)),
+    header: &[&["timestamp"], &["response"], &["iotype"], &["lun"], &["offset"], &["size"]],
+    reader: Reader::Text(|_, _| Box::new(Systor)),
 };
 
 struct Systor;
 
 impl LineParser for Systor {
     fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
-        if line == HEADER {
-            return Ok(None);
-        }
         let mut fields = CommaFields::new(line);
         let time_ns = fields.decimal(9, "the time in seconds")?;
         let response = fields.word("the response time in seconds")?;

@@ -20,7 +20,14 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     source: "SNIA IOTTA, Tencent block storage traces, README",
     latencies: LatencySource::None,
     clock: Clock::World,
-    reader: Reader::Text(|_| Box::new(Tencent)),
+    header: &[
+        &["timestamp", "time"],
+        &["offset"],
+        &["size", "length"],
+        &["iotype", "type", "op"],
+        &["volumeid", "volume", "deviceid"],
+    ],
+    reader: Reader::Text(|_, _| Box::new(Tencent)),
 };
 
 struct Tencent;

@@ -25,6 +25,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     source: "vscsi.h of libCacheSim, by CloudPhysics",
     latencies: LatencySource::Column,
     clock: Clock::World,
+    header: &[],
     reader: Reader::Vscsi,
 };
 

@@ -1,0 +1,365 @@
+//! Recordings as they come from the field: every format with two devices, a header, lines that end in CR LF, blank
+//! lines, and columns in another unit; several devices under a volume; requests that are issued again; archives.
+
+use std::io::Write;
+
+use flashloom_workload::{
+    Event, Footprint, Format, Pairs, Source, TraceInfo, TraceOptions, read_trace, scan_latencies, scan_trace,
+};
+
+/// What a file gives.
+#[derive(Debug, PartialEq)]
+enum Seen {
+    /// Requests, and those of each device by its name.
+    Read(u64, Vec<(String, u64)>),
+    /// Line and column, or record and byte; and what was found.
+    Refused(String, String),
+}
+
+fn scan(bytes: &[u8], options: &TraceOptions) -> Result<TraceInfo, (String, String)> {
+    let mut file = tempfile::NamedTempFile::new().expect("a temporary file can be made");
+    file.write_all(bytes).expect("it can be written");
+    let path = file.path().to_str().expect("its name is UTF-8");
+    scan_trace(path, options, Footprint::Count).map_err(|problem| {
+        let place = problem.location().replace(path, "");
+        (place, problem.refusal.found)
+    })
+}
+
+fn seen(bytes: &[u8]) -> Seen {
+    match scan(bytes, &TraceOptions::default()) {
+        Ok(info) => {
+            let devices = info.devices.iter().map(|device| (device.name.clone(), device.requests)).collect();
+            Seen::Read(info.requests, devices)
+        }
+        Err((place, found)) => Seen::Refused(place, found),
+    }
+}
+
+fn read(devices: &[(&str, u64)]) -> Seen {
+    let requests = devices.iter().map(|(_, requests)| requests).sum();
+    Seen::Read(requests, devices.iter().map(|(name, requests)| ((*name).to_owned(), *requests)).collect())
+}
+
+/// A format in the field.
+struct Row {
+    format: Format,
+    /// Lines of two devices, and their names.
+    lines: [&'static str; 2],
+    names: [&'static str; 2],
+    /// A header, and whether it is read as one; it is refused at its first column otherwise.
+    header: (&'static str, bool),
+    /// A line in another unit, and where it is refused, with what.
+    wrong_unit: (&'static str, &'static str, &'static str),
+}
+
+/// Every format of text. The own CSV and an iolog begin with a line of their own.
+const ROWS: [Row; 11] = [
+    Row {
+        format: Format::Flashloom,
+        lines: ["0,R,0,8,3", "5,W,8,8,5"],
+        names: ["3", "5"],
+        header: ("timestamp_ns,op,lba,sectors,device", true),
+        wrong_unit: ("0.000035,R,0,8,3", ":3:1", "`0.000035` is not a number"),
+    },
+    Row {
+        format: Format::Msr,
+        lines: ["128166391024154329,prxy,0,Write,1105182720,1024,1514", "128166391024154330,web,0,Read,4096,512,9"],
+        names: ["prxy_0", "web_0"],
+        header: ("Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime", true),
+        wrong_unit: ("1281663910.24,prxy,0,Write,4096,1024,15", ":2:1", "`1281663910.24` is not a number"),
+    },
+    Row {
+        format: Format::Spc,
+        lines: ["0,20941264,8192,W,0.551706", "1,20941264,8192,r,0.551707"],
+        names: ["0", "1"],
+        header: ("ASU,LBA,Size,Opcode,Timestamp", true),
+        wrong_unit: ("0,0.5,8192,W,0.5", ":2:3", "`0.5` is not a number"),
+    },
+    Row {
+        format: Format::Blkparse,
+        lines: [
+            "  8,16 3 5 0.000026421 3645 Q R 4938888 + 256 [java]",
+            "  8,32 3 6 0.000026421 3645 Q R 4938888 + 8 [j]",
+        ],
+        names: ["8,16", "8,32"],
+        header: ("dev cpu seq time pid action rwbs sector", false),
+        wrong_unit: ("8,16 3 7 0.1 3645 Q R 4096KiB + 8 [j]", ":2:23", "`4096KiB` is not a number"),
+    },
+    Row {
+        format: Format::Fio,
+        lines: ["812 /dev/sda write 1048576 4096", "813 /dev/sdb read 1048576 4096"],
+        names: ["/dev/sda", "/dev/sdb"],
+        header: ("fio version 3 iolog", true),
+        wrong_unit: ("0.812 /dev/sda write 1048576 4096", ":3:1", "`0.812` is not a number"),
+    },
+    Row {
+        format: Format::Ssdsim,
+        lines: ["97900000 0 287641400 128 1", "97900001 4 287641401 128 0"],
+        names: ["0", "4"],
+        header: ("time device lba size read", false),
+        wrong_unit: ("97900000 0 1048576 4096 1", ":1:12", "ambiguous: five columns as those of `ssdsim`"),
+    },
+    Row {
+        format: Format::Disksim,
+        lines: ["5265.313 0 6357144 8 0", "5265.314 1 6357144 8 1"],
+        names: ["0", "1"],
+        header: ("time device block blocks flags", false),
+        wrong_unit: ("0.125000 0 1048576 4096 1", ":1:12", "ambiguous: five columns as those of `disksim`"),
+    },
+    Row {
+        format: Format::Diskmon,
+        lines: ["0\t0.016375\t0.00038147\t0\tWrite\t3271215\t8", "1\t0.016376\t0.00038147\t1\tRead\t3271215\t8"],
+        names: ["0", "1"],
+        header: ("#\tTime\tDuration\tDisk\tRequest\tSector\tLength", false),
+        wrong_unit: ("2\t0,017\t0.0003\t0\tWrite\t3271215\t8", ":2:3", "`0,017` is not a number"),
+    },
+    Row {
+        format: Format::Systor,
+        lines: [
+            "1456095145.133076000,0.000806000,R,0,899056122368,131072",
+            "1456095145.133077000,0.000806000,W,3,899056122368,131072",
+        ],
+        names: ["0", "3"],
+        header: ("Timestamp,Response,IOType,LUN,Offset,Size", true),
+        wrong_unit: ("1456095145.2,0.0008,R,0,8589934592,128K", ":2:36", "`128K` is not a number"),
+    },
+    Row {
+        format: Format::Alibaba,
+        lines: ["0,R,126703644672,4096,1577808000000626", "747,W,126703644672,4096,1577808000000627"],
+        names: ["0", "747"],
+        header: ("device_id,opcode,offset,length,timestamp", true),
+        wrong_unit: ("0,R,126703644672,4096,1577808000.000626", ":2:23", "`1577808000.000626` is not a number"),
+    },
+    Row {
+        format: Format::Tencent,
+        lines: ["1538323200,12910952,128,0,1063", "1538323200,12910952,128,1,1064"],
+        names: ["1063", "1064"],
+        header: ("Timestamp,Offset,Size,IOType,VolumeID", true),
+        wrong_unit: ("1538323200.5,12910952,128,0,1063", ":2:1", "`1538323200.5` is not a number"),
+    },
+];
+
+#[test]
+fn every_format_of_text_is_read_as_the_field_writes_it_and_never_lays_devices_over_one_another() {
+    for row in &ROWS {
+        let name = row.format.name();
+        let [first, second] = row.lines;
+        let (header, is_read) = row.header;
+        let own = [Format::Flashloom, Format::Fio].contains(&row.format);
+        let head = if own { format!("{header}\n") } else { String::new() };
+        let expected = read(&[(row.names[0], 1), (row.names[1], 1)]);
+        let two = format!("{head}{first}\n{second}\n");
+        assert_eq!(seen(two.as_bytes()), expected, "{name}: two devices");
+        for (device, other) in [(0, 1), (1, 0)] {
+            let options = TraceOptions { device: Some(row.names[device].to_owned()), ..TraceOptions::default() };
+            let info = scan(two.as_bytes(), &options).unwrap_or_else(|problem| panic!("{name}: {problem:?}"));
+            assert_eq!(info.requests, 1, "{name}: {} without {}", row.names[device], row.names[other]);
+        }
+        assert_eq!(seen(two.replace('\n', "\r\n").as_bytes()), expected, "{name}: CR LF");
+        assert_eq!(seen(two.replace('\n', "\n\n\r\n").as_bytes()), expected, "{name}: blank lines");
+        if is_read {
+            assert_eq!(seen(format!("{header}\n{first}\n{second}").as_bytes()), expected, "{name}: header");
+        } else {
+            let Seen::Refused(place, _) = seen(format!("{header}\n{first}\n{second}\n").as_bytes()) else {
+                panic!("{name}: `{header}` is a header");
+            };
+            assert!(place.starts_with(":1:"), "{name}: {place}");
+        }
+        let (line, place, found) = row.wrong_unit;
+        let alone = found.starts_with("ambiguous");
+        let text = if alone { format!("{line}\n") } else { format!("{head}{first}\n{line}\n") };
+        let Seen::Refused(where_, what) = seen(text.as_bytes()) else { panic!("{name}: `{line}` is read") };
+        assert_eq!(where_, place, "{name}: {what}");
+        assert!(what.starts_with(found), "{name}: {what}");
+    }
+}
+
+/// A record of blktrace: time, sector, bytes, action, device, and what follows it.
+fn blktrace(time_ns: u64, sector: u64, bytes: u32, action: u32, device: u32, payload: &[u8]) -> Vec<u8> {
+    let mut record = Vec::new();
+    for word in [0x6561_7407, 1] {
+        record.extend(u32::to_le_bytes(word));
+    }
+    record.extend(time_ns.to_le_bytes());
+    record.extend(sector.to_le_bytes());
+    for word in [bytes, action, 42, device, 0] {
+        record.extend(u32::to_le_bytes(word));
+    }
+    record.extend([0, 0]);
+    record.extend((payload.len() as u16).to_le_bytes());
+    record.extend(payload);
+    record
+}
+
+const SDA: u32 = 8 << 20;
+const DM: u32 = 253 << 20;
+const WRITE: u32 = 1 << 17;
+const QUEUED: u32 = WRITE | 1;
+const REQUEUED: u32 = WRITE | 6;
+const ISSUED: u32 = WRITE | 7;
+const COMPLETED: u32 = WRITE | 8;
+const REMAPPED: u32 = WRITE | 15;
+
+/// A record of version 2 of vscsi: time in us, and length in bytes.
+fn vscsi(time_us: u64, bytes: u32) -> Vec<u8> {
+    let mut record = vec![0x2a, 0, 0, 2, 1, 0, 0, 0];
+    record.extend(bytes.to_le_bytes());
+    record.extend(1u32.to_le_bytes());
+    for number in [4_096, time_us, 300] {
+        record.extend(u64::to_le_bytes(number));
+    }
+    record
+}
+
+#[test]
+fn binary_formats_are_read_as_the_field_writes_them_or_refused_by_name() {
+    let two = [blktrace(5, 8, 4096, QUEUED, SDA, &[]), blktrace(9, 8, 512, QUEUED, SDA + 16, &[])].concat();
+    assert_eq!(seen(&two), read(&[("8,0", 1), ("8,16", 1)]));
+    // vscsi has no column for a device: a file is one.
+    let disk = [vscsi(5, 4_096), vscsi(9, 512)].concat();
+    assert_eq!(seen(&disk), read(&[("0", 2)]));
+    for (name, bytes) in [("blktrace", &two), ("vscsi", &disk)] {
+        for (what, spoilt) in [
+            ("a header", [b"time,lba\n", &bytes[..]].concat()),
+            ("a blank line", [b"\n", &bytes[..]].concat()),
+            ("lines that end in CR LF", bytes.iter().flat_map(|&byte| [byte, b'\n']).collect()),
+            ("a cut record", bytes[..bytes.len() - 7].to_vec()),
+        ] {
+            assert!(matches!(seen(&spoilt), Seen::Refused(..)), "{name} with {what}");
+        }
+    }
+}
+
+/// A volume on a partition of a disk, as blkparse prints it. Two writes; the disk has a read of its own.
+const VOLUME: &str = "\
+253,0 1 1 0.000000000 811 Q W 1000 + 8 [postgres]
+  8,0 1 1 0.000001000 811 A W 3048 + 8 <- (253,0) 1000
+  8,0 1 2 0.000001100 811 A W 5096 + 8 <- (8,3) 3048
+  8,0 1 3 0.000001500 811 Q W 5096 + 8 [postgres]
+  8,0 0 1 0.000001600 900 Q R 5096 + 8 [smartd]
+  8,0 1 4 0.000002500 811 D W 5096 + 8 [postgres]
+  8,0 1 5 0.000104500 0 C W 5096 + 8 [0]
+253,0 1 2 0.000105500 0 C W 1000 + 8 [0]
+253,0 1 3 0.000200000 811 Q W 1008 + 8 [postgres]
+  8,0 1 6 0.000200100 811 A W 3056 + 8 <- (253,0) 1008
+  8,0 1 7 0.000200200 811 A W 5104 + 8 <- (8,3) 3056
+  8,0 1 8 0.000200300 811 Q W 5104 + 8 [postgres]
+  8,0 1 9 0.000200400 811 D W 5104 + 8 [postgres]
+  8,0 1 10 0.000300000 0 C W 5104 + 8 [0]
+";
+
+#[test]
+fn requests_that_a_volume_hands_down_count_once_at_the_level_that_is_chosen() {
+    let info = scan(VOLUME.as_bytes(), &TraceOptions::default()).unwrap();
+    let devices: Vec<_> = info.devices.iter().map(|one| (&*one.name, one.requests, one.handed_down)).collect();
+    assert_eq!((info.requests, devices), (3, vec![("253,0", 2, 0), ("8,0", 1, 2)]));
+    let below = TraceOptions { device: Some("8,0".to_owned()), ..TraceOptions::default() };
+    assert_eq!(scan(VOLUME.as_bytes(), &below).unwrap().requests, 3);
+    // A volume of bios issues nothing: the disk's requests are not those of another.
+    let issued = TraceOptions { event: Event::Issue, ..TraceOptions::default() };
+    let info = scan(VOLUME.as_bytes(), &issued).unwrap();
+    assert_eq!((info.requests, &*info.devices[0].name, info.devices.len()), (2, "8,0", 1));
+    assert_eq!(info.pairs, Some(Pairs { paired: 2, ..Pairs::default() }));
+    // Without the volume's own events, the disk's are all there is.
+    let disk: String =
+        VOLUME.lines().filter(|line| line.starts_with("  8,0")).map(|line| format!("{line}\n")).collect();
+    assert_eq!(scan(disk.as_bytes(), &TraceOptions::default()).unwrap().requests, 3);
+}
+
+#[test]
+fn a_mirror_in_binary_counts_its_writes_once() {
+    let remap = |below: u32| [DM.to_be_bytes(), below.to_be_bytes()].concat().into_iter().chain(1_000u64.to_be_bytes());
+    let mut bytes = blktrace(1, 1_000, 4_096, QUEUED, DM, &[]);
+    for (time_ns, disk) in [(2, SDA), (4, SDA + 16)] {
+        bytes.extend(blktrace(time_ns, 3_048, 4_096, REMAPPED, disk, &remap(disk).collect::<Vec<_>>()));
+        bytes.extend(blktrace(time_ns + 1, 3_048, 4_096, QUEUED, disk, &[]));
+    }
+    let info = scan(&bytes, &TraceOptions::default()).unwrap();
+    let devices: Vec<_> = info.devices.iter().map(|one| (&*one.name, one.requests, one.handed_down)).collect();
+    assert_eq!((info.requests, devices), (1, vec![("253,0", 1, 0), ("8,0", 0, 1), ("8,16", 0, 1)]));
+}
+
+#[test]
+fn a_request_that_is_given_back_is_one_whose_latency_counts_from_its_last_issue() {
+    let events = [(1, ISSUED), (2, REQUEUED), (1_000, ISSUED), (1_700, COMPLETED)];
+    let bytes: Vec<u8> =
+        events.iter().flat_map(|&(time_ns, action)| blktrace(time_ns, 8, 4_096, action, SDA, &[])).collect();
+    let options = TraceOptions { event: Event::Issue, ..TraceOptions::default() };
+    let info = scan(&bytes, &options).unwrap();
+    assert_eq!((info.requests, info.has_latencies), (1, true));
+    assert_eq!(info.pairs, Some(Pairs { paired: 1, reissued: 1, ..Pairs::default() }));
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(&bytes).unwrap();
+    let completions = TraceOptions { completions: true, ..TraceOptions::default() };
+    let latencies = scan_latencies(file.path().to_str().unwrap(), &completions, None).unwrap();
+    assert_eq!((latencies.latencies.count(), latencies.latencies.sum()), (1, 700));
+}
+
+#[test]
+fn columns_of_other_programs_are_read_in_the_units_that_are_said() {
+    use flashloom_workload::{SizeUnit, TimeUnit};
+    let text = b"0.000000 0 1048576 4096 1\n0.125000 0 2097152 8192 0\n0.250000 0 1052672 4096 1\n";
+    let bytes = TraceOptions { size_unit: Some(SizeUnit::Bytes), ..TraceOptions::default() };
+    let units = |size_unit, time_unit| TraceOptions { size_unit, time_unit, ..TraceOptions::default() };
+    let of = |options: &TraceOptions| {
+        let info = scan(text, options).unwrap();
+        (info.read_bytes, info.write_bytes, info.span_bytes, info.duration_ns)
+    };
+    assert_eq!(of(&bytes), (8_192, 8_192, 2_105_344, 250_000));
+    assert_eq!(of(&units(Some(SizeUnit::Bytes), Some(TimeUnit::Seconds))), (8_192, 8_192, 2_105_344, 250_000_000));
+    let as_it_is = TraceOptions { format: Some(Format::Disksim), ..TraceOptions::default() };
+    assert_eq!(of(&as_it_is), (4 << 20, 4 << 20, 2_105_344 * 512, 250_000));
+    // Seconds: more requests in what would be a millisecond than any drive of DiskSim's has.
+    let seconds: String = (0..40).map(|line| format!("0.{:06} 0 {line} 8 1\n", line * 311)).collect();
+    let (_, found) = scan(seconds.replace(' ', "  ").as_bytes(), &TraceOptions::default()).unwrap_err();
+    assert!(found.contains("the times are not like those of the format"), "{found}");
+    // Units of a format that has its own.
+    let (_, found) = scan(b"0,R,126703644672,4096,1577808000000626\n", &bytes).unwrap_err();
+    assert!(found.contains("`alibaba`, which has its own"), "{found}");
+}
+
+#[test]
+fn archives_and_tables_of_other_kinds_are_named() {
+    let mut tar = vec![0; 1_024];
+    tar[..9].copy_from_slice(b"trace.csv");
+    tar[257..262].copy_from_slice(b"ustar");
+    tar.extend(b"0,R,126703644672,4096,1577808000000626\n".repeat(40));
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packed.write_all(&tar).unwrap();
+    let packed = packed.finish().unwrap();
+    for (bytes, name) in [
+        (&tar[..], "a tar archive"),
+        (&packed, "a tar archive"),
+        (b"PAR1\x15\x04", "a Parquet file"),
+        (b"ARROW1\0\0", "an Arrow file"),
+        (b"SQLite format 3\0", "an SQLite database"),
+        (b"PERFILE2", "a recording of perf"),
+        (b"\x17\x08Dtracing6", "a recording of trace-cmd"),
+        (b"PK\x05\x06", "a zip archive"),
+        (b"{\"timestamp\": 0}\n", "JSON"),
+    ] {
+        let (_, found) = scan(bytes, &TraceOptions::default()).unwrap_err();
+        assert_eq!(found, format!("this is {name}"));
+    }
+}
+
+#[test]
+fn a_table_with_other_headers_is_shown_our_own() {
+    for header in
+        ["time,offset,size,rw", "ts;op;lba;len,a,b", "Timestamp,Type,Offset,Size", "arrival,kind,sector,count"]
+    {
+        let problem = read_trace("t", format!("{header}\n1,2,3,4\n").as_bytes().into(), &TraceOptions::default());
+        let problem = problem.err().expect("it is no format");
+        let help = problem.refusal.help.unwrap_or_default();
+        assert!(help.contains("`timestamp_ns,op,lba,sectors`"), "{header}: {help}");
+    }
+}
+
+#[test]
+fn every_device_can_be_replayed_in_a_range_of_its_own() {
+    let mut trace =
+        read_trace("t", b"0 0 8 8 1\n1 7 8 8 1\n".as_slice().into(), &TraceOptions::default()).expect("a recording");
+    let requests: Vec<_> = std::iter::from_fn(|| trace.next_request().expect("good lines")).collect();
+    assert_eq!(requests.iter().map(|request| request.lba).collect::<Vec<_>>(), [8, 8], "as each device has them");
+}
