@@ -51,12 +51,13 @@ params! {
         skip_bad_lines: bool => "skip_bad_lines", Kind::Flag, Value::Flag(false),
             "Lets a damaged recording run, without the requests that could not be read.",
             Used::without("kind", &["synthetic", "fio", "filebench", "synthesized"]);
-        /// Replay the requests of one device of a recording of several, by its number in the recording; blktrace and
-        /// blkparse number devices from 0 in the order of their first requests. By default all are laid over one
-        /// another.
-        device: Option<u32> => "device", Kind::Count { min: 0, max: u32::MAX as u64 }, Value::Absent,
+        /// Replay the requests of one device of several: of a recording, by its number, which blktrace and blkparse
+        /// count from 0 in the order of the first requests; by default all are laid over one another. Of fio jobs, by
+        /// its name, such as "/dev/sdb", or "all" to give each a range of its own on the drive; jobs of several devices
+        /// need it.
+        device: Option<String> => "device", Kind::Text, Value::Absent,
             "The load of one device is what that device saw; the sum of several is that of none.",
-            Used::without("kind", &["synthetic", "fio", "filebench", "synthesized"]);
+            Used::without("kind", &["synthetic", "filebench", "synthesized"]);
         /// Replay mode; by default timestamps if the requests have times, else closed.
         replay: Option<Replay> => "replay", Kind::Choice(Replay::CHOICES), Value::Absent,
             "Timestamps keep recorded bursts, closed measures throughput, dependent lets a faster device gain time.";
@@ -98,7 +99,7 @@ impl WorkloadParams {
             completions: false,
             sort: self.sort,
             skip_bad_lines: self.skip_bad_lines,
-            device: self.device,
+            device: self.device.as_deref().and_then(|device| device.parse().ok()),
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use flashloom_units::{Ns, Problem, S};
 
-use crate::{Op, Request};
+use crate::{Op, PriorityClass, Request};
 
 /// A request as recorded. 48 bytes; a sorted trace holds one for each request in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +114,11 @@ pub(crate) trait RecordSource: Send {
     /// Optional columns of the requests, beside time, operation and address.
     fn columns(&self) -> Columns;
 
+    /// Name of a device that a record so far is of, in a format that names them.
+    fn device_name(&self, _device: u32) -> Option<String> {
+        None
+    }
+
     /// Builds a problem with a part of the record at `origin`. Reads the recording again to find the place.
     fn problem_at(&self, origin: u64, part: Part, found: String, expected: String) -> Problem;
 }
@@ -125,6 +130,7 @@ pub(crate) struct Columns {
     pub sync: bool,
     pub flush: bool,
     pub fua: bool,
+    pub ioprio: bool,
     pub device: bool,
     pub latency: bool,
 }
@@ -137,6 +143,7 @@ impl Columns {
         self.sync |= request.has(Request::SYNC);
         self.flush |= request.has(Request::PREFLUSH);
         self.fua |= request.has(Request::FUA);
+        self.ioprio |= request.priority().class() != PriorityClass::None;
         self.device |= record.device != 0;
         self.latency |= request.recorded_latency_ns != 0;
     }
@@ -164,5 +171,10 @@ impl<K: Ord> Numbering<K> {
         let number = self.0.len() as u32;
         self.0.insert(make(), number);
         number
+    }
+
+    /// The key of a number.
+    pub fn key(&self, number: u32) -> Option<&K> {
+        self.0.iter().find(|(_, known)| **known == number).map(|(key, _)| key)
     }
 }

@@ -31,6 +31,11 @@ pub(crate) trait LineParser: Send {
     fn columns(&self) -> Columns {
         Columns::default()
     }
+
+    /// Name of a device that a record so far is of, in a format that names them.
+    fn device_name(&self, _device: u32) -> Option<String> {
+        None
+    }
 }
 
 /// Reads a recording line by line.
@@ -102,6 +107,10 @@ impl RecordSource for TextReader {
 
     fn columns(&self) -> Columns {
         self.parser.columns()
+    }
+
+    fn device_name(&self, device: u32) -> Option<String> {
+        self.parser.device_name(device)
     }
 
     fn problem_at(&self, origin: u64, part: Part, found: String, expected: String) -> Problem {
