@@ -164,14 +164,14 @@ mod tests {
              scheduler_ns,controller_ns,link_ns,flush_ns,slot_ns,host_read_ns,host_program_ns,collection_ns,merge_ns,\
              map_ns,wear_ns,erase_ns,suspension_ns,channel_ns,served_ns"
         ));
-        assert_eq!(lines[1], "5,R,40,16,7,1,0,0,100,5,5,105,done,0,0,0,0,0,0,0,0,0,70,0,0,0,0,0,0,30");
-        assert!(lines[2].starts_with("2,W,16,16,7,0,1,1,5000000000,2,2,5000000002,done,"), "{}", lines[2]);
-        assert!(lines[3].starts_with("9,F,0,0,7,0,0,0,1,9,9,10,end_of_life,"), "{}", lines[3]);
-        assert!(lines[4].starts_with("9,D,72,16,7,0,0,0,0,9,9,9,read_only,"), "{}", lines[4]);
+        assert_eq!(lines[1], "5,R,40,16,7,1,0,0,none,100,5,5,105,done,0,0,0,0,0,0,0,0,0,70,0,0,0,0,0,0,30");
+        assert!(lines[2].starts_with("2,W,16,16,7,0,1,1,none,5000000000,2,2,5000000002,done,"), "{}", lines[2]);
+        assert!(lines[3].starts_with("9,F,0,0,7,0,0,0,none,1,9,9,10,end_of_life,"), "{}", lines[3]);
+        assert!(lines[4].starts_with("9,D,72,16,7,0,0,0,none,0,9,9,9,read_only,"), "{}", lines[4]);
         for line in &lines[1..] {
             let cells: Vec<_> = line.split(',').collect();
-            let causes: u64 = cells[13..].iter().map(|cell| cell.parse::<u64>().unwrap()).sum();
-            assert_eq!(causes.to_string(), cells[8]);
+            let causes: u64 = cells[14..].iter().map(|cell| cell.parse::<u64>().unwrap()).sum();
+            assert_eq!(causes.to_string(), cells[9]);
         }
     }
 

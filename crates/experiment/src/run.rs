@@ -268,6 +268,11 @@ impl<'a> Prepared<'a> {
         self.workloads.iter().map(|workload| workload.expected_requests()).sum()
     }
 
+    /// True if requests may have I/O priorities.
+    pub fn has_priorities(&self) -> bool {
+        self.workloads.iter().any(|workload| workload.has_priorities())
+    }
+
     /// Approximate number of pages needed to age the drives of the variants that `is_to_run` selects by index; a drive
     /// shared by several counts once.
     pub fn expected_ageing(&self, verify: bool, is_to_run: &dyn Fn(usize) -> bool) -> u64 {
@@ -574,7 +579,8 @@ fn simulate(
     result.series = series.map(|series| Box::new(series.result(&config.device.geometry(), &outcome)));
     result.run = Some(stopwatch.cost(outcome.host.total_completed(), outcome.filled));
     result.provenance = Some(provenance::provenance(config, input.files, &result));
-    result.hints = hints::of(config, info, &outcome.host, &result);
+    let remarks = input.workload.remarks().into_iter().map(hints::remarked);
+    result.hints = remarks.chain(hints::of(config, info, &outcome.host, &result)).collect();
     let report = running.report().map_err(Failure::Input)?;
     let figures = Figures::default().with(&WORKLOADS, running.figures());
     let (result, fio_json) = report::finished(result, config, &report, &figures);

@@ -120,7 +120,7 @@ impl Validation {
 /// # Errors
 /// A pipe: what was read of it to find out what it is cannot be read again.
 pub(crate) fn begins_as(file: &str, is: fn(&[u8]) -> bool) -> Result<bool, Problem> {
-    const BEGINNING: u64 = 4 << 10;
+    const BEGINNING: u64 = 64 << 10;
     let path = Path::new(file);
     if fs::metadata(path).is_ok_and(|known| !known.is_file() && !known.is_dir()) {
         let problem = Problem::file(file, "this is no ordinary file, and can be read only once", "a file");

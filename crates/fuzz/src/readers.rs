@@ -12,7 +12,7 @@ use flashloom_experiment::validate::fio_output;
 use flashloom_report::dataset::DataSet;
 use flashloom_report::html::{Document, page};
 use flashloom_units::Prng;
-use flashloom_workload::{FioJobFile, Format, Source, TraceOptions, read_trace};
+use flashloom_workload::{FioDrive, FioJobFile, Format, Source, TraceOptions, read_trace};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -77,7 +77,8 @@ pub(crate) fn fio_job(bytes: &[u8]) -> bool {
     if bytes.windows(5).any(|word| word.eq_ignore_ascii_case(b"iolog")) {
         return true;
     }
-    file.check(CAPACITY_BYTES, true).is_ok_and(|()| file.start(CAPACITY_BYTES, &Prng::new(1)).is_ok())
+    let drive = FioDrive::of_bytes(CAPACITY_BYTES);
+    file.check(&drive).is_ok_and(|()| file.start(&drive, &Prng::new(1)).is_ok())
 }
 
 /// Reads the JSON that fio writes of its runs.

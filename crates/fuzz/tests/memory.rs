@@ -18,7 +18,7 @@ use flashloom_fuzz::Target;
 use flashloom_report::dataset::DataSet;
 use flashloom_report::html::{Document, page};
 use flashloom_units::{Prng, Problems};
-use flashloom_workload::{Arrivals, FioJobFile, FioJobs};
+use flashloom_workload::{Arrivals, FioDrive, FioJobFile, FioJobs};
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType};
 use parquet::file::metadata::KeyValue;
@@ -159,8 +159,9 @@ fn a_series_is_no_longer_than_one_that_a_run_writes() {
 
 fn start(job: &str) -> Result<FioJobs, Problems> {
     let file = FioJobFile::parse("a.fio", job.as_bytes())?;
-    file.check(1 << 30, true)?;
-    file.start(1 << 30, &Prng::new(1))
+    let drive = FioDrive::of_bytes(1 << 30);
+    file.check(&drive)?;
+    file.start(&drive, &Prng::new(1))
 }
 
 /// Runs jobs whose requests take another time each.

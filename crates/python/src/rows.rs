@@ -16,7 +16,7 @@ use flashloom::units::Interrupt;
 use flashloom::workload::{LOG_COLUMNS, Request};
 
 /// Columns of a recording: those of a log that a trace has.
-const TRACE_COLUMNS: usize = 9;
+const TRACE_COLUMNS: usize = 10;
 /// Columns of the timeline with a fraction.
 const FRACTIONS: [&str; 2] = ["iops", "waf"];
 
@@ -156,6 +156,7 @@ impl Requests {
             has(Request::SYNC),
             has(Request::PREFLUSH),
             has(Request::FUA),
+            request.priority().index() as u64,
             u64::from(request.recorded_latency_ns),
         ]);
     }

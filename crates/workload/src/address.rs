@@ -51,12 +51,41 @@ impl<S: Source> Source for Rebased<S> {
     }
 }
 
+/// Places requests on a device of `capacity` sectors; `span` is the sector after the last one that the workload
+/// touches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placement {
+    pub capacity: u64,
+    pub span: u64,
+    pub addresses: Addresses,
+}
+
+impl Placement {
+    /// The first sector of a request on the device; `None` if it does not fit.
+    #[inline]
+    pub fn place(&self, request: &Request) -> Option<u64> {
+        let (lba, sectors) = (request.lba, u64::from(request.sectors));
+        if sectors > self.capacity || (self.addresses == Addresses::Error && request.end() > self.capacity) {
+            return None;
+        }
+        let last_start = self.capacity - sectors;
+        Some(match self.addresses {
+            Addresses::Error => lba,
+            Addresses::Wrap => (lba % self.capacity).min(last_start),
+            Addresses::Scale => {
+                let steps = self.capacity.div_ceil(STEP);
+                let span = self.span.max(1).div_ceil(STEP);
+                let step = u128::from(lba / STEP) * u128::from(steps) / u128::from(span);
+                (step.min(u128::from(steps)) as u64 * STEP + lba % STEP).min(last_start)
+            }
+        })
+    }
+}
+
 /// A source whose requests all lie within the device.
 pub struct Fitted<S> {
     source: S,
-    capacity: u64,
-    span: u64,
-    addresses: Addresses,
+    placement: Placement,
 }
 
 /// Maps the addresses of `source` onto a device of `capacity` sectors.
@@ -67,38 +96,21 @@ pub struct Fitted<S> {
 /// aligned; requests keep their length, so on a smaller device neighbours overlap. Flushes have no address. A request
 /// larger than the device is an error in every mode.
 pub fn fit<S: Source>(source: S, capacity: u64, addresses: Addresses, span: u64) -> Fitted<S> {
-    Fitted { source, capacity, span: span.max(1), addresses }
+    Fitted { source, placement: Placement { capacity, span, addresses } }
 }
 
 impl<S: Source> Fitted<S> {
-    fn place(&self, request: &Request) -> Result<u64, Problem> {
-        let (lba, sectors) = (request.lba, u64::from(request.sectors));
-        if sectors > self.capacity || (self.addresses == Addresses::Error && request.end() > self.capacity) {
-            return Err(self.too_far(request));
-        }
-        let last_start = self.capacity - sectors;
-        Ok(match self.addresses {
-            Addresses::Error => lba,
-            Addresses::Wrap => (lba % self.capacity).min(last_start),
-            Addresses::Scale => {
-                let steps = self.capacity.div_ceil(STEP);
-                let step = u128::from(lba / STEP) * u128::from(steps) / u128::from(self.span.div_ceil(STEP));
-                (step.min(u128::from(steps)) as u64 * STEP + lba % STEP).min(last_start)
-            }
-        })
-    }
-
     fn too_far(&self, request: &Request) -> Problem {
-        let capacity = format_size(self.capacity.saturating_mul(SECTOR_BYTES));
+        let sectors = self.placement.capacity;
+        let capacity = format_size(sectors.saturating_mul(SECTOR_BYTES));
         let found = format!(
-            "sectors {} to {} do not fit on the device of {capacity} ({} sectors)",
+            "sectors {} to {} do not fit on the device of {capacity} ({sectors} sectors)",
             request.lba,
             request.end() - 1,
-            self.capacity
         );
-        let expected = format!("a request that ends by sector {}", self.capacity);
+        let expected = format!("a request that ends by sector {sectors}");
         let problem = self.source.address_problem(found, expected);
-        if u64::from(request.sectors) > self.capacity {
+        if u64::from(request.sectors) > sectors {
             return problem.with_help("choose a larger device: the request is larger than this one");
         }
         problem.with_help("choose a larger device, or workload.addresses = \"wrap\" or \"scale\"")
@@ -109,7 +121,7 @@ impl<S: Source> Source for Fitted<S> {
     fn next_request(&mut self) -> Result<Option<Request>, Problem> {
         let Some(mut request) = self.source.next_request()? else { return Ok(None) };
         if request.op != Op::Flush {
-            request.lba = self.place(&request)?;
+            request.lba = self.placement.place(&request).ok_or_else(|| self.too_far(&request))?;
         }
         Ok(Some(request))
     }

@@ -26,7 +26,7 @@ pub mod workload;
 pub use address::{Addresses, Fitted, Rebased, fit, rebase};
 pub use arrivals::{Arrivals, Pace, Replayed};
 pub use filebench::{BACKGROUND_DEPTH, Filebench, FilebenchParams, FilebenchReport, FlowReport, Personality};
-pub use fio::{FioDirection, FioJobFile, FioJobs, FioReport, FioSamples};
+pub use fio::{FioDirection, FioDrive, FioJobFile, FioJobs, FioPercentiles, FioRange, FioReport, FioSamples, Samples};
 pub use params::{Replay, WORKLOADS, WorkloadParams};
 pub use request::{Op, Priority, PriorityClass, Request, TASK_IDS};
 pub use source::{Limited, Source};

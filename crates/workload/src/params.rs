@@ -59,11 +59,12 @@ params! {
         skip_bad_lines: bool => "skip_bad_lines", Kind::Flag, Value::Flag(false),
             "Lets a damaged recording run, without the requests that could not be read.",
             Used::without("kind", &["synthetic", "fio", "filebench", "synthesized"]);
-        /// Device of a recording of several whose requests are replayed, by its name in the recording, as
-        /// `flashloom trace info` lists them; `all` replays each in a range of its own, one behind the other.
+        /// Device of several whose requests are replayed, by its name: of a recording as `flashloom trace info` lists
+        /// them, of fio jobs as they name it, such as "/dev/sdb"; "all" replays each in a range of its own, one behind
+        /// the other. A recording or jobs of several devices need it.
         device: Option<String> => "device", Kind::Text, Value::Absent,
             "The load of one device is what that device saw; the sum of several is that of none.",
-            Used::without("kind", &["synthetic", "fio", "filebench", "synthesized"]);
+            Used::without("kind", &["synthetic", "filebench", "synthesized"]);
         /// Replay mode; by default timestamps if the requests have times, else closed.
         replay: Option<Replay> => "replay", Kind::Choice(Replay::CHOICES), Value::Absent,
             "Timestamps keep recorded bursts, closed measures throughput, dependent lets a faster device gain time.";

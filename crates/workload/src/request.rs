@@ -225,6 +225,29 @@ impl Priority {
         self.level
     }
 
+    /// Text of every priority, in the order of [`Self::index`]: `none`, or a class and a level.
+    pub const NAMES: [&'static str; 25] = [
+        "none", "rt/0", "rt/1", "rt/2", "rt/3", "rt/4", "rt/5", "rt/6", "rt/7", "be/0", "be/1", "be/2", "be/3", "be/4",
+        "be/5", "be/6", "be/7", "idle/0", "idle/1", "idle/2", "idle/3", "idle/4", "idle/5", "idle/6", "idle/7",
+    ];
+
+    /// Its place in [`Self::NAMES`]. A level without a class says nothing, as in Linux.
+    #[inline]
+    pub const fn index(self) -> usize {
+        match self.class {
+            PriorityClass::None => 0,
+            class => 1 + (class as usize - 1) * Self::LEVELS as usize + self.level as usize,
+        }
+    }
+
+    /// The priority of that text in [`Self::NAMES`].
+    pub fn of_name(name: &[u8]) -> Option<Self> {
+        let index = Self::NAMES.iter().position(|known| known.as_bytes() == name)?;
+        let Some(at) = index.checked_sub(1) else { return Some(Self::default()) };
+        let class = [PriorityClass::RealTime, PriorityClass::BestEffort, PriorityClass::Idle][at / 8];
+        Some(Self::new(class, at as u8 % Self::LEVELS))
+    }
+
     #[inline]
     const fn bits(self) -> u8 {
         (self.class as u8) << Self::CLASS_SHIFT | self.level << Self::LEVEL_SHIFT
@@ -263,6 +286,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn every_priority_has_a_name_and_the_name_is_read_as_it() {
+        for class in &CLASSES[1..] {
+            for level in 0..Priority::LEVELS {
+                let priority = Priority::new(*class, level);
+                assert_eq!(Priority::of_name(Priority::NAMES[priority.index()].as_bytes()), Some(priority));
+            }
+        }
+        let named = |name: &[u8]| Priority::of_name(name).map(|priority| (priority.class(), priority.level()));
+        assert_eq!(named(b"be/4"), Some((PriorityClass::BestEffort, 4)));
+        assert_eq!((named(b"none"), named(b"be/8")), (Some((PriorityClass::None, 0)), None));
+        assert_eq!(Priority::new(PriorityClass::None, 3).index(), 0);
     }
 
     #[test]

@@ -57,6 +57,17 @@ pub trait Workload: Send + Sync {
     /// True if the requests carry task ids.
     fn has_task_ids(&self) -> bool;
 
+    /// True if requests may have priorities.
+    fn has_priorities(&self) -> bool {
+        false
+    }
+
+    /// What the user should know of the requests that the configuration asks for, beside hints at figures; asked for
+    /// after [`Self::read`].
+    fn remarks(&self) -> Vec<Remark> {
+        Vec::new()
+    }
+
     /// Reason why runs with different seeds get the same requests at the same times, and what would change that; none
     /// if the seed matters.
     fn undrawn(&self) -> Option<Refusal> {
@@ -78,6 +89,17 @@ pub trait Workload: Send + Sync {
     /// # Errors
     /// A problem with input that has changed since it was read.
     fn start(&self) -> Result<Box<dyn Running + '_>, Problems>;
+}
+
+/// A remark on the requests of a workload, shown among the hints of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// Its subject, as `flashloom explain hints` lists it.
+    pub about: &'static str,
+    /// The key to change.
+    pub key: &'static str,
+    /// One sentence or two.
+    pub text: String,
 }
 
 /// The requests of one run as they arrive, and their report.

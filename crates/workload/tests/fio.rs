@@ -4,16 +4,20 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use flashloom_units::{Ns, Prng, Problems};
-use flashloom_workload::{Arrivals, FioJobFile, FioJobs, Op, Request};
+use flashloom_workload::{Addresses, Arrivals, FioDrive, FioJobFile, FioJobs, Op, Priority, PriorityClass, Request};
 use proptest::prelude::*;
 
 const CAPACITY: u64 = 64 << 20;
 const SERVICE_NS: Ns = 10_000;
 
+fn drive() -> FioDrive {
+    FioDrive::of_bytes(CAPACITY)
+}
+
 fn start(job: &str) -> FioJobs {
     let started = FioJobFile::parse("job.fio", job.as_bytes()).and_then(|file| {
-        file.check(CAPACITY, true)?;
-        file.start(CAPACITY, &Prng::new(1))
+        file.check(&drive())?;
+        file.start(&drive(), &Prng::new(1))
     });
     started.unwrap_or_else(|problems| panic!("{problems}"))
 }
@@ -218,8 +222,8 @@ fn an_iolog_is_replayed_at_its_times_or_as_fast_as_it_goes() {
         let path = folder.path().join("job.fio");
         std::fs::write(&path, format!("[a]\n{options}\n")).expect("a file of the test can be written");
         let file = FioJobFile::read(&path.to_string_lossy()).unwrap_or_else(|problems| panic!("{problems}"));
-        file.check(CAPACITY, true).unwrap_or_else(|problems| panic!("{problems}"));
-        let requests = run(&mut file.start(CAPACITY, &Prng::new(1)).expect("it was checked"), 100);
+        file.check(&drive()).unwrap_or_else(|problems| panic!("{problems}"));
+        let requests = run(&mut file.start(&drive(), &Prng::new(1)).expect("it was checked"), 100);
         requests.iter().map(|request| (request.arrival_ns / 1_000, request.op, request.lba)).collect::<Vec<_>>()
     };
     let recorded = [(0, Op::Read, 8), (40, Op::Write, 16), (50, Op::Flush, 0)];
@@ -231,6 +235,276 @@ fn an_iolog_is_replayed_at_its_times_or_as_fast_as_it_goes() {
     let thrice = replay("read_iolog=v3.log\nnumjobs=3");
     let each = recorded.iter().flat_map(|request| [request; 3]);
     assert_eq!(thrice.iter().collect::<Vec<_>>(), each.collect::<Vec<_>>());
+}
+
+/// The priorities of the requests of a job.
+fn priorities(options: &str) -> Vec<Priority> {
+    issue(&format!("[a]\nsize=1m\n{options}\n")).iter().map(Request::priority).collect()
+}
+
+#[test]
+fn a_job_has_the_priority_of_its_process() {
+    use PriorityClass::{BestEffort, Idle, None, RealTime};
+    let all = |options: &str, class, level| {
+        let found = priorities(options);
+        assert!(found.iter().all(|one| *one == Priority::new(class, level)) && found.len() > 100, "{options}");
+    };
+    all("rw=randread", None, 0);
+    all("rw=randread\nprioclass=1\nprio=2", RealTime, 2);
+    all("rw=write\nprioclass=3\nprio=7", Idle, 7);
+    all("rw=write\nprio=5", BestEffort, 5);
+    all("rw=write\nprioclass=0", BestEffort, 0);
+    assert!(refusal("[a]\nsize=1m\nprio=8\n").contains("from 0 to 7"));
+    assert!(refusal("[a]\nsize=1m\nprioclass=4\n").contains("from 0 to 3"));
+}
+
+#[test]
+fn single_requests_have_a_priority_with_the_engines_that_give_it() {
+    let of_class = |options: &str, class| {
+        let found = priorities(&format!("size=8m\nioengine=libaio\n{options}"));
+        found.iter().filter(|one| one.class() == class).count() as f64 / found.len() as f64
+    };
+    let near = |share: f64, expected: f64| (share - expected).abs() < 0.05;
+    assert!(near(of_class("rw=randread\ncmdprio_percentage=30", PriorityClass::RealTime), 0.3));
+    let written = "rw=randrw\ncmdprio_percentage=0,100\ncmdprio_class=3";
+    assert!(near(of_class(written, PriorityClass::Idle), 0.5), "of reads and writes, the writes");
+    let split = "rw=randread\nbssplit=4k/50:8k/50\ncmdprio_bssplit=8k/40/3/1";
+    assert!(near(of_class(split, PriorityClass::Idle), 0.2));
+    assert_eq!(of_class("rw=randread\ncmdprio_class=1", PriorityClass::RealTime), 0.0, "no share is given");
+    let refused = |options: &str| refusal(&format!("[a]\nsize=1m\n{options}\n"));
+    assert!(refused("ioengine=psync\ncmdprio_percentage=3").contains("`ioengine` = libaio or io_uring"));
+    let both = refused("ioengine=libaio\ncmdprio_percentage=3\ncmdprio_bssplit=4k/3");
+    assert!(both.contains("exclude each other"), "{both}");
+}
+
+/// The options of fio 3.33 and of its engines that are simulated, aliases among them.
+const OPTIONS: &str = "
+    allow_file_create allow_mounted_write allrandrepeat atomic ba block_error_percentiles blockalign blocksize
+    blocksize_range blocksize_unaligned bs bs_is_seq_rand bs_unaligned bsrange bssplit buffer_compress_chunk
+    buffer_compress_percentage buffer_pattern buffered bwavgtime cgroup cgroup_nodelete cgroup_weight
+    clat_percentiles clocksource cmd_type cmdprio cmdprio_bssplit cmdprio_class cmdprio_percentage continue_on_error
+    cpumask cpus_allowed cpus_allowed_policy create_fsync create_on_open create_only create_serialize dedupe_global
+    dedupe_mode dedupe_percentage dedupe_working_set_percentage description direct directory disable_bw
+    disable_bw_measurement disable_clat disable_lat disable_slat disk_util do_verify end_fsync error_dump
+    exec_postrun exec_prerun exit_what exitall exitall_on_error experimental_verify fadvise_hint fallocate fdatasync
+    file_append file_service_type filename filename_format fileoffset filesize fill_device fill_fs fixedbufs flow
+    flow_id flow_sleep flow_watermark force_async fsync fsync_on_close gid gpu_dev_id group_reporting gtod_cpu
+    gtod_reduce hipri hipri_percentage hugepage-size ignore_error ignore_zone_limits invalidate io_limit io_size
+    io_submit_mode iodepth iodepth_batch iodepth_batch_complete iodepth_batch_complete_max
+    iodepth_batch_complete_min iodepth_batch_submit iodepth_low ioengine iomem iomem_align iopsavgtime ioscheduler
+    job_max_open_zones kb_base lat_percentiles latency_percentile latency_run latency_target latency_window lockfile
+    lockmem log_alternate_epoch log_alternate_epoch_clock_id log_avg_msec log_compression log_compression_cpus
+    log_entries log_hist_coarseness log_hist_msec log_max_value log_offset log_prio log_store_compressed
+    log_unix_epoch loops max_latency max_open_zones mem mem_align merge_blktrace_file merge_blktrace_iters
+    merge_blktrace_scalars name new_group nice no_completion_thread nonvectored norandommap nowait nr_files nrfiles
+    numa_cpu_nodes numa_mem_policy number_ios numjobs offset offset_align offset_increment opendir openfiles
+    overwrite per_job_logs percentage_random percentile_list pre_read prio prioclass profile ramp_time
+    random_distribution random_generator randrepeat randseed rate rate_cycle rate_ignore_thinktime rate_iops
+    rate_iops_min rate_min rate_process ratecycle ratemin read_beyond_wp read_iolog read_iolog_chunked readwrite
+    refill_buffers registerfiles replay_align replay_no_stall replay_redirect replay_scale replay_skip
+    replay_time_scale runtime rw rw_sequencer rwmixread rwmixwrite scramble_buffers serialize_overlap
+    significant_figures size slat_percentiles softrandommap sqthread_poll sqthread_poll_cpu ss ss_dur ss_ramp
+    startdelay stats steadystate steadystate_duration steadystate_ramp_time stonewall sync sync_file_range thinktime
+    thinktime_blocks thinktime_blocks_type thinktime_iotime thinktime_spin thp thread time_based timeout
+    trim_backlog trim_backlog_batch trim_percentage trim_verify_zero uid uncached unified_rw_reporting
+    unique_filename unit_base unlink unlink_each_loop userspace_reap verify verify_async verify_async_cpus
+    verify_backlog verify_backlog_batch verify_dump verify_fatal verify_interval verify_offset verify_only
+    verify_pattern verify_state_load verify_state_save verifysort verifysort_nr wait_for wait_for_previous
+    write_barrier write_bw_log write_hint write_hist_log write_iolog write_iops_log write_lat_log zero_buffers
+    zone_reset_frequency zone_reset_threshold zonecapacity zonemode zonerange zonesize zoneskip
+";
+
+/// The error that a job file gives, on a drive of [`CAPACITY`] bytes.
+fn refusal(job: &str) -> String {
+    let checked = FioJobFile::parse("job.fio", job.as_bytes()).and_then(|file| file.check(&drive()));
+    checked.expect_err("it is refused").to_string()
+}
+
+#[test]
+fn every_option_of_fio_is_known_and_those_of_other_versions_are_told_apart() {
+    for name in OPTIONS.split_whitespace() {
+        let job = format!("[j]\nfilename=/dev/x\nsize=64k\n{name}=1\n");
+        let checked = FioJobFile::parse("job.fio", job.as_bytes()).and_then(|file| file.check(&drive()));
+        let said = checked.err().map(|problems| problems.to_string()).unwrap_or_default();
+        assert!(!said.contains("unknown option") && !said.contains("an option that came with"), "{said}");
+    }
+    let said = |name: &str| refusal(&format!("[j]\nsize=64k\n{name}=1\n"));
+    assert!(said("fdp").contains("an option that came with fio 3.34"));
+    assert!(said("spr_cs").contains("an option that came with fio 3.42"));
+    assert!(said("rbdname").contains("an option of the engine `rbd`, which is not simulated"));
+    assert!(said("rwmixcycle").contains("fio 3.33 refuses as deprecated"));
+    assert!(said("iodept").contains("unknown option `iodept`") && said("iodept").contains("did you mean `iodepth`?"));
+    assert!(said("ss_dur").contains("the length of a job does not depend on what it measures"));
+}
+
+#[test]
+fn a_job_that_reaches_beyond_the_drive_is_refused_or_placed_as_its_key_says() {
+    let large = "[one]\nfilename=/dev/sdg\nrw=write\nbs=1m\nsize=128m\n";
+    let said = refusal(large);
+    assert!(said.contains("the job `one` reaches to 128MiB of `/dev/sdg`"), "{said}");
+    assert!(said.contains("at most the 64MiB") && said.contains("workload.addresses = \"wrap\""), "{said}");
+    for job in ["rw=read\noffset=32m\nsize=48m", "rw=randwrite\nsize=32m\noffset_increment=32m\nnumjobs=3"] {
+        let said = refusal(&format!("[one]\nfilename=/dev/sdg\n{job}\n"));
+        assert!(said.contains("reaches to") || said.contains("begins beyond"), "{said}");
+    }
+    for job in ["size=100%\noffset=50%", "offset=48m", "size=25%\noffset_increment=25%\nnumjobs=4", "size=64m"] {
+        assert!(!issue(&format!("[one]\nfilename=/dev/sdg\nrw=read\nbs=1m\n{job}\n")).is_empty(), "{job}");
+    }
+    assert_eq!(issue("[one]\nfilename=/dev/sdg\nrw=read\nbs=1m\nsize=100%\noffset=50%\n").len(), 32, "as fio cuts");
+    let file = FioJobFile::parse("job.fio", large.as_bytes()).unwrap();
+    for (addresses, of_65th) in [(Addresses::Wrap, 0), (Addresses::Scale, 32 * 2_048)] {
+        let drive = FioDrive { addresses, ..drive() };
+        file.check(&drive).unwrap();
+        let requests = run(&mut file.start(&drive, &Prng::new(1)).unwrap(), 1_000);
+        assert_eq!((requests.len(), requests[64].lba), (128, of_65th));
+        assert!(requests.iter().all(|request| request.end() * 512 <= CAPACITY));
+    }
+}
+
+#[test]
+fn without_a_map_no_loop_repeats_the_one_before() {
+    let twice = |options: &str| {
+        let all = sectors(&issue(&format!("[a]\nrw=randread\nsize=256k\nloops=2\n{options}\n")));
+        assert_eq!(all.len(), 128);
+        all[..64] == all[64..]
+    };
+    assert!(twice(""));
+    assert!(!twice("norandommap") && !twice("random_distribution=zipf:1.2"));
+}
+
+/// What fio 3.33 wrote with `write_iolog`: file and block of 4 KiB.
+#[test]
+fn several_files_have_their_turns_as_in_fio() {
+    let order = |options: &str| {
+        let requests = issue(&format!("[a]\nbs=4k\nrw=write\nsize=64k\n{options}\n"));
+        let short =
+            |request: &Request| format!("{}{}", ["a", "b", "c"][request.lba as usize / 2_048], request.lba % 2_048 / 8);
+        requests.iter().map(short).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(order("filename=fa:fb"), "a0 b0 a1 b1 a2 b2 a3 b3 a4 b4 a5 b5 a6 b6 a7 b7");
+    assert_eq!(order("nrfiles=2\nio_size=24k"), "a0 b0 a1 b1 a2 b2");
+    assert_eq!(order("filename=fa:fb\noffset=16k\nsize=32k"), "a4 b4 a5 b5 a6 b6 a7 b7");
+    assert_eq!(order("filename=fa:fb\nsize=50k"), "a0 b0 a1 b1 a2 b2 a3 b3 a4 b4 a5 b5");
+    assert_eq!(order("filename=fa:fb\nfile_service_type=roundrobin:2\nsize=32k"), "a0 a1 b0 b1 a2 a3 b2 b3");
+    assert_eq!(order("filename=fa:fb\nfile_service_type=sequential\nsize=32k"), "a0 a1 a2 a3 b0 b1 b2 b3");
+    assert_eq!(order("filename=fa:fb\nloops=2\nsize=16k"), "a0 b0 a1 b1 a0 b0 a1 b1");
+    assert_eq!(order("filename=fa:fb\nsize=16k\nio_size=32k"), "a0 b0 a1 b1 a0 b0 a1 b1");
+    let mut random: Vec<_> =
+        order("filename=fa:fb:fc\nrw=randwrite\nfile_service_type=random").split(' ').map(str::to_owned).collect();
+    random.sort();
+    assert_eq!(random.join(" "), "a0 a1 a2 a3 a4 b0 b1 b2 b3 b4 c0 c1 c2 c3 c4");
+}
+
+/// The jobs of a file, with the devices that were chosen.
+fn on_device(job: &str, device: &str) -> Result<Vec<Request>, Problems> {
+    let file = FioJobFile::parse("job.fio", job.as_bytes())?.on_device(device)?;
+    file.check(&drive())?;
+    Ok(run(&mut file.start(&drive(), &Prng::new(1))?, 10_000))
+}
+
+#[test]
+fn jobs_of_several_devices_are_one_at_a_time_or_one_after_another() {
+    let jobs = "[global]\nrw=write\nbs=4k\nsize=8k\n[one]\nfilename=/dev/sdb\n[two]\nfilename=/dev/sda\noffset=1m\n\
+                [three]\nfilename=/dev/sdb\nstonewall\n";
+    let said = refusal(jobs);
+    assert!(said.contains("the jobs use several devices or files: `/dev/sdb`, `/dev/sda`"), "{said}");
+    assert!(said.contains("job.fio:8:10") && said.contains("`workload.device`, one of them or \"all\""), "{said}");
+    let of = |device: &str| sectors(&on_device(jobs, device).unwrap_or_else(|problems| panic!("{problems}")));
+    assert_eq!(of("/dev/sdb"), [0, 8, 0, 8]);
+    assert_eq!(of("/dev/sda"), [2_048, 2_056]);
+    // Each behind the other: a MiB of the one, then the MiB and more of the other.
+    assert_eq!(of("all"), [0, 2_048 + 2_048, 8, 2_048 + 2_056, 0, 8]);
+    let unknown = on_device(jobs, "/dev/sdc").expect_err("no job names it").to_string();
+    assert!(unknown.contains("no job of the device `/dev/sdc`") && unknown.contains("`/dev/sda`"), "{unknown}");
+    // One file of a drive and the drive itself lie over one another too; several files do not.
+    assert!(refusal("[a]\nfilename=/dev/sda\n[b]\nsize=4k\n").contains("and files of jobs that name none"));
+    assert_eq!(sectors(&issue("[a]\nsize=4k\nfilename=x\n[b]\nsize=4k\nfilename=y\n")), [0, 2_048]);
+}
+
+#[test]
+fn a_job_of_several_devices_runs_on_all_of_them_and_a_size_may_be_a_share() {
+    let list = "[a]\nfilename=/dev/sda:/dev/sdb\nrw=write\nbs=4k\nsize=16k\n";
+    assert!(refusal(list).contains("`/dev/sda`, `/dev/sdb`"));
+    assert_eq!(sectors(&on_device(list, "all").unwrap()), [0, 2_048, 8, 2_056]);
+    let one = on_device(list, "/dev/sda").expect_err("it spreads its requests").to_string();
+    assert!(one.contains("spreads its requests over `/dev/sda`, `/dev/sdb`"), "{one}");
+    // 64 MiB: 1 for the sized one, 31 for each of the others.
+    let shares = "[global]\nrw=read\nbs=1m\n[a]\nfilename=/dev/a\nsize=1m\n[b]\nfilename=/dev/b\n[c]\nfilename=/dev/c\n\
+                  size=50%\n";
+    let requests = on_device(shares, "all").unwrap();
+    let of_task = |task: u32| {
+        let of = requests.iter().filter(|request| request.task == task).map(|request| request.lba / 2_048);
+        (of.clone().min().unwrap(), of.clone().max().unwrap(), of.count())
+    };
+    assert_eq!((of_task(1), of_task(2), of_task(3)), ((0, 0, 1), (1, 31, 31), (32, 46, 15)));
+}
+
+/// Replays iologs in a folder by a job, with the device that was chosen: microseconds, operation and sector.
+fn replay(logs: &[(&str, &str)], job: &str, device: Option<&str>) -> Result<Vec<(Ns, Op, u64)>, String> {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    for (name, text) in logs.iter().chain(&[("job.fio", job)]) {
+        std::fs::write(folder.path().join(name), text).expect("a file of the test can be written");
+    }
+    let path = folder.path().join("job.fio");
+    let started = FioJobFile::read(&path.to_string_lossy()).and_then(|file| {
+        let file = device.map_or_else(|| Ok(file.clone()), |device| file.on_device(device))?;
+        file.check(&drive())?;
+        file.start(&drive(), &Prng::new(1))
+    });
+    let requests = run(&mut started.map_err(|problems| problems.to_string())?, 100);
+    Ok(requests.iter().map(|request| (request.arrival_ns / 1_000, request.op, request.lba)).collect())
+}
+
+#[test]
+fn waits_of_version_2_count_from_the_start_of_all_jobs() {
+    let log = "fio version 2 iolog\ndisk add\ndisk open\ndisk write 0 4096\ndisk wait 500 0\ndisk write 4096 4096\n\
+               disk wait 300 0\ndisk write 8192 4096\ndisk wait 900 0\ndisk write 12288 4096\ndisk close\n";
+    let times = |job: &str| {
+        let found = replay(&[("v2.log", log)], job, None).unwrap_or_else(|said| panic!("{said}"));
+        found.iter().filter(|(_, op, _)| *op == Op::Write).map(|(at, ..)| *at).collect::<Vec<_>>()
+    };
+    assert_eq!(times("[a]\nread_iolog=v2.log\n"), [0, 500_000, 500_010, 900_000]);
+    // A scale is one of version 3 alone, as in fio.
+    assert_eq!(times("[a]\nread_iolog=v2.log\nreplay_time_scale=50\n"), [0, 500_000, 500_010, 900_000]);
+    assert_eq!(times("[a]\nread_iolog=v2.log\nreplay_no_stall=1\n"), [0, 10, 20, 30]);
+    let behind = "[first]\nread_iolog=v2.log\n[second]\nstonewall\nread_iolog=v2.log\n";
+    assert_eq!(times(behind)[4..], [900_010, 900_020, 900_030, 900_040], "all waits have passed");
+}
+
+#[test]
+fn clones_replay_the_iologs_of_a_list_in_turn_and_a_late_request_delays_those_after_it() {
+    let [a, b] = ["0", "8192"].map(|at| {
+        format!("fio version 3 iolog\n0 f add\n0 f open\n5 f read {at} 4096\n45 f read {at} 4096\n60 f close\n")
+    });
+    let logs = [("a.log", &*a), ("b:.log", &*b)];
+    let read = |job: &str| replay(&logs, job, None).unwrap_or_else(|said| panic!("{said}"));
+    let job = "[j]\nnumjobs=3\nread_iolog=a.log:b\\:.log\n";
+    let r = |at, lba| (at, Op::Read, lba);
+    assert_eq!(read(job), [r(0, 0), r(0, 16), r(0, 0), r(40, 0), r(40, 16), r(40, 0)]);
+    let late = "fio version 3 iolog\n0 f add\n0 f open\n1 f read 0 4096\n2 f read 0 4096\n12 f read 0 4096\n";
+    let times: Vec<_> = replay(&[("l", late)], "[j]\nread_iolog=l\n", None).unwrap().iter().map(|one| one.0).collect();
+    assert_eq!(times, [0, 10, 20], "10 us after the one that was 9 us late");
+}
+
+#[test]
+fn iologs_of_several_files_ask_for_a_device_and_other_recordings_are_named() {
+    let log = "fio version 3 iolog\n0 /dev/a add\n0 /dev/b add\n1 /dev/a write 0 4096\n2 /dev/b write 1048576 4096\n\
+               30 /dev/b read 4096 4096\n";
+    let job = "[j]\nioengine=libaio\niodepth=8\nread_iolog=l\n";
+    let with = |job: &str, device| replay(&[("l", log)], job, device);
+    let said = with(job, None).expect_err("there are two");
+    assert!(said.contains("several devices or files: `/dev/a`, `/dev/b`") && said.contains("job.fio:4:12"), "{said}");
+    assert_eq!(with(job, Some("/dev/a")).unwrap(), [(0, Op::Write, 0)]);
+    assert_eq!(with(job, Some("/dev/b")).unwrap(), [(0, Op::Write, 2_048), (28, Op::Read, 8)]);
+    let all = [(0, Op::Write, 0), (1, Op::Write, 2_048 + 2_048), (29, Op::Read, 2_048 + 8)];
+    assert_eq!(with(job, Some("all")).unwrap(), all);
+    let redirected = format!("{job}replay_redirect=/dev/c\n");
+    assert_eq!(with(&redirected, None).unwrap(), [(0, Op::Write, 0), (1, Op::Write, 2_048), (29, Op::Read, 8)]);
+    let two = "[j]\nread_iolog=l\nreplay_redirect=/dev/c\n[k]\nfilename=/dev/d\nsize=4k\n";
+    assert!(with(two, None).expect_err("c and d").contains("`/dev/c`, `/dev/d`"));
+    let blktrace = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/varmail.blktrace.0.zst");
+    let said = with(&format!("[j]\nread_iolog={blktrace}\n"), None).expect_err("it is a blktrace");
+    assert!(said.contains("is a recording of the format `blktrace`") && said.contains("\"trace\""), "{said}");
 }
 
 /// Asserts that every problem shows its place, and none is empty.
@@ -246,10 +520,11 @@ fn exhaust(bytes: &[u8], capacity: u64) {
         Ok(file) => file,
         Err(problems) => return shown(&problems),
     };
-    match file.check(capacity, true) {
+    let drive = FioDrive::of_bytes(capacity);
+    match file.check(&drive) {
         Err(problems) => shown(&problems),
         Ok(()) => {
-            let mut jobs = file.start(capacity, &Prng::new(3)).expect("it was checked");
+            let mut jobs = file.start(&drive, &Prng::new(3)).expect("it was checked");
             for request in run(&mut jobs, 500) {
                 assert!(request.end() * 512 <= capacity, "{request:?} in {}", String::from_utf8_lossy(bytes));
                 assert_eq!(request.sectors == 0, request.op == Op::Flush, "{request:?}");

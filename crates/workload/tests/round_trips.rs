@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use flashloom_workload::{Op, OutFormat, Request, Source, TraceOptions, convert_trace, open_trace};
+use flashloom_workload::{Op, OutFormat, Priority, Request, Source, TraceOptions, convert_trace, open_trace};
 use proptest::prelude::*;
 
 struct Folder(tempfile::TempDir);
@@ -43,20 +43,21 @@ fn requests(path: &str) -> Vec<Request> {
 fn lines() -> impl Strategy<Value = String> {
     let line = (0u64..1 << 40, 0usize..4, 0u64..1 << 50, 1u32.., 0u8..8, any::<u32>(), 0u32..4, any::<u32>());
     prop::collection::vec(line, 1..50).prop_map(|rows| {
-        let mut text = String::from("timestamp_ns,op,lba,sectors,task,sync,flush,fua,device,latency_ns\n");
+        let mut text = String::from("timestamp_ns,op,lba,sectors,task,sync,flush,fua,ioprio,device,latency_ns\n");
         let mut time = 0;
         for (step, op, lba, sectors, flags, task, device, latency) in rows {
             time += step;
             let extent = if op == 3 { (0, 0) } else { (lba, sectors) };
             let only_write = |bit: u8| u8::from(op == 1 && flags & bit != 0);
             text += &format!(
-                "{time},{},{},{},{task},{},{},{},{device},{latency}\n",
+                "{time},{},{},{},{task},{},{},{},{},{device},{latency}\n",
                 ["R", "W", "D", "F"][op],
                 extent.0,
                 extent.1,
                 flags & 1,
                 only_write(2),
-                only_write(4)
+                only_write(4),
+                Priority::NAMES[task as usize % Priority::NAMES.len()]
             );
         }
         text

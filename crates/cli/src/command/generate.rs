@@ -21,7 +21,7 @@ pub fn generate(catalog: &Arc<Catalog>, arguments: &GenerateArguments) -> Result
     let prepared = Prepared::new(&experiment)?;
     report_skipped(&prepared);
     report_unused(&experiment);
-    let mut writer = TraceWriter::create(&arguments.out, to)?;
+    let mut writer = TraceWriter::create(&arguments.out, to, prepared.has_priorities())?;
     let mut problem = None;
     let mut write = |request: &Request| {
         if problem.is_none() {

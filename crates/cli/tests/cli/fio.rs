@@ -148,6 +148,7 @@ fn random_jobs_have_the_same_distributions() {
     for options in [
         "rw=randread\nsize=96m",
         "rw=randrw\nrwmixread=70\nsize=96m",
+        "rw=randwrite\nsize=48m\nnorandommap\nloops=2",
         "rw=randrw\nrwmixwrite=10\nsize=64m\nnorandommap",
         "rw=rw\nsize=96m\nrwmixread=25",
         "rw=randwrite\nsize=96m\nio_size=32m",
@@ -264,6 +265,185 @@ fn a_generated_trace_holds_the_requests_of_the_run() {
     assert_eq!(answer.code, Some(2));
     assert!(answer.stderr.contains("flushes, task ids"), "{}", answer.stderr);
     assert!(!lab.files().contains(&"trace.ssdsim".to_owned()), "nothing is written of what cannot be held");
+}
+
+/// Runs a job on the drive of [`EXPERIMENT`] with time, and returns fio's JSON of it and the text of the run.
+fn reported(lab: &Lab, job: &str, sets: &[&str]) -> (Value, String) {
+    lab.write("job.fio", job).write("experiment.toml", EXPERIMENT.replace("counting", "timed"));
+    let mut arguments = vec!["run", "experiment.toml", "--fio-json", "ours.json"];
+    sets.iter().for_each(|set| arguments.extend(["--set", set]));
+    let text = lab.succeed(&arguments).stdout;
+    (serde_json::from_str(&lab.read("ours.json")).expect("it is JSON"), text)
+}
+
+#[test]
+fn the_idle_class_waits_for_all_others_under_a_scheduler_that_knows_classes() {
+    let lab = Lab::new();
+    let job = "[global]\nioengine=io_uring\nbs=4k\nfilename=/dev/nvme0n1\nruntime=100ms\ntime_based\niodepth=64\n\
+               rw=randread\n[rt]\nprioclass=1\nprio=0\n[idle]\nprioclass=3\nprio=7\n";
+    let reads = |scheduler: &str| {
+        let (json, _) = reported(&lab, job, &[&format!("host.scheduler={scheduler}")]);
+        [0, 1].map(|job| json["jobs"][job]["read"]["total_ios"].as_u64().expect("a number"))
+    };
+    let [real_time, idle] = reads("mq-deadline");
+    assert!(real_time > 1_000 && idle * 50 < real_time, "{real_time} and {idle}");
+    let [first, second] = reads("none");
+    assert!(second * 2 > first, "without classes both are served: {first} and {second}");
+}
+
+#[test]
+fn priorities_are_in_the_log_and_a_replay_repeats_them() {
+    let lab = Lab::new();
+    let job =
+        "[a]\nioengine=libaio\nrw=randread\nsize=1m\niodepth=8\ncmdprio_percentage=40\ncmdprio_class=3\ncmdprio=2\n";
+    let (json, _) = reported(&lab, job, &[]);
+    let prios = json["jobs"][0]["read"]["prios"].as_array().expect("two priorities").clone();
+    let shown: Vec<_> = prios.iter().map(|of| (of["prioclass"].as_u64(), of["prio"].as_u64())).collect();
+    assert_eq!(shown, [(Some(0), Some(0)), (Some(3), Some(2))]);
+    assert!(prios.iter().all(|of| of["clat_ns"]["percentile"]["50.000000"].as_u64() > Some(0)));
+    lab.succeed(&["generate", "experiment.toml", "--out", "trace.csv"]);
+    let count = |file: &str, word: &str| lab.read(file).lines().filter(|line| line.contains(word)).count();
+    assert!(lab.read("trace.csv").starts_with("timestamp_ns,op,lba,sectors,task,sync,flush,fua,ioprio\n"));
+    let idle = count("trace.csv", ",idle/2");
+    assert_eq!((idle as u64, count("trace.csv", ",none")), (prios[1]["clat_ns"]["N"].as_u64().unwrap(), 256 - idle));
+    lab.succeed(&["trace", "convert", "trace.csv", "again.csv"]);
+    assert_eq!(lab.read("again.csv"), lab.read("trace.csv"));
+    let replay = ["--set", "workload.kind=trace", "--set", "workload.path=again.csv", "--log", "log.csv"];
+    lab.succeed(&[&["run", "experiment.toml"], &replay[..]].concat());
+    assert_eq!(count("log.csv", ",idle/2,"), idle);
+    let refused = lab.run(&["trace", "convert", "trace.csv", "own.iolog"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("priorities"), "{}", refused.stderr);
+}
+
+#[test]
+fn percentiles_are_those_that_a_job_asks_for_and_logs_are_told_of() {
+    let lab = Lab::new();
+    let job = "[j]\nioengine=libaio\niodepth=8\nrw=randrw\nbs=4k\nsize=1m\nfsync=16\n";
+    let keys = |value: &Value| {
+        let all = value["percentile"].as_object().map(|all| all.keys().cloned().collect::<Vec<_>>());
+        all.unwrap_or_default().join(" ")
+    };
+    let (json, text) = reported(&lab, job, &[]);
+    let of = &json["jobs"][0];
+    assert_eq!((keys(&of["read"]["clat_ns"]).split(' ').count(), keys(&of["read"]["lat_ns"])), (17, String::new()));
+    assert!(!text.contains("without effect"), "{text}");
+    let asked = "lat_percentiles=1\nclat_percentiles=0\npercentile_list=99.9:50\nwrite_lat_log=x\nlog_avg_msec=100\n\
+                 write_iops_log=x\nioscheduler=kyber\n";
+    let (json, text) = reported(&lab, &format!("{job}{asked}"), &[]);
+    let of = &json["jobs"][0];
+    for direction in ["read", "write"] {
+        let shown = [&of[direction]["lat_ns"], &of[direction]["clat_ns"]].map(keys);
+        assert_eq!(shown, ["50.000000 99.900000".to_owned(), String::new()], "as fio 3.33 has them");
+    }
+    assert_eq!(keys(&of["sync"]["lat_ns"]), "50.000000 99.900000");
+    let told = "Options of the jobs without effect here: `write_lat_log`, `write_iops_log`: no log is written";
+    assert!(text.replace("\n", " ").contains(told) && text.contains("`host.scheduler` chooses"), "{text}");
+    if !has_fio() {
+        return;
+    }
+    let asked = asked.replace("ioscheduler=kyber\n", "");
+    lab.write("real.fio", format!("[global]\nfilename=data\n{job}{asked}"));
+    let fio = Command::new("fio").current_dir(lab.path("")).args(["--output-format=json", "real.fio"]).output();
+    let fio: Value = serde_json::from_slice(&fio.expect("fio can be started").stdout).expect("it is JSON");
+    for path in ["/read/clat_ns", "/read/lat_ns", "/write/lat_ns", "/sync/lat_ns"] {
+        let [ours, theirs] = [of, &fio["jobs"][0]].map(|of| keys(of.pointer(path).expect("it is there")));
+        assert_eq!(ours, theirs, "{path}");
+    }
+}
+
+/// What the table of options lacks of those that fio itself lists.
+#[test]
+fn every_option_that_fio_lists_is_known() {
+    if !has_fio() {
+        return;
+    }
+    let listed = Command::new("fio").arg("--cmdhelp=all").output().expect("fio can be started").stdout;
+    let listed = String::from_utf8(listed).expect("it is text");
+    let lab = Lab::new();
+    let engines = ["libaio", "io_uring", "pvsync2"].map(|engine| {
+        let help = Command::new("fio").arg(format!("--enghelp={engine}")).output().expect("fio can be started");
+        String::from_utf8(help.stdout).expect("it is text")
+    });
+    let lines = listed.lines().chain(engines.iter().flat_map(|help| help.lines()));
+    let names: Vec<&str> = lines.filter_map(|line| line.split([':', ' ']).find(|word| !word.is_empty())).collect();
+    assert!(names.len() > 210, "{names:?}");
+    let job: String = names.iter().map(|name| format!("{name}=1\n")).collect();
+    lab.write("job.fio", format!("[j]\nsize=64k\n{job}")).write("experiment.toml", EXPERIMENT);
+    let said = lab.run(&["run", "experiment.toml"]).stderr;
+    assert!(!said.contains("unknown option") && !said.contains("came with fio"), "{said}");
+}
+
+#[test]
+fn jobs_of_several_devices_ask_for_one_and_say_where_all_lie() {
+    let lab = Lab::new();
+    let job = "[global]\nrw=write\nbs=64k\nsize=1m\n[a]\nfilename=/dev/sda\n[b]\nfilename=/dev/sdb\n";
+    lab.write("job.fio", job).write("experiment.toml", EXPERIMENT);
+    let refused = lab.run(&["run", "experiment.toml"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused.stderr.contains("`/dev/sda`, `/dev/sdb`") && refused.stderr.contains("job.fio:8:10"),
+        "{}",
+        refused.stderr
+    );
+    let run = |device: &str| {
+        let device = format!("workload.device={device}");
+        lab.succeed(&["run", "experiment.toml", "--set", &device, "--json", "out.json"]);
+        serde_json::from_str::<Value>(&lab.read("out.json")).expect("it is JSON")
+    };
+    assert_eq!(run("/dev/sdb")["host"]["writes"], 16);
+    let all = run("all");
+    assert_eq!(all["host"]["writes"], 32);
+    let told = all["hints"][0]["text"].as_str().expect("a text");
+    assert!(
+        all["hints"][0]["about"] == "devices" && told.contains("`/dev/sda` 1MiB from 0B, `/dev/sdb` 1MiB from 1MiB"),
+        "{told}"
+    );
+    let other = lab.run(&["run", "experiment.toml", "--set", "workload.device=/dev/sd"]);
+    assert!(other.code == Some(2) && other.stderr.contains("no job of the device `/dev/sd`"), "{}", other.stderr);
+}
+
+#[test]
+fn loops_in_the_same_order_have_a_hint() {
+    let lab = Lab::new();
+    let hints = |options: &str| {
+        lab.write("job.fio", format!("[a]\nrw=randwrite\nsize=1m\n{options}\n")).write("experiment.toml", EXPERIMENT);
+        lab.succeed(&["run", "experiment.toml"]).stdout.contains("`randrepeat=0` draws")
+    };
+    assert!(hints("loops=3"));
+    for options in ["", "loops=3\nrandrepeat=0", "loops=3\nnorandommap", "loops=3\nrw=randread"] {
+        assert!(!hints(options), "{options}");
+    }
+}
+
+#[test]
+fn files_of_one_job_have_their_turns_as_in_fio() {
+    if !has_fio() {
+        return;
+    }
+    for (options, lists) in [
+        ("filename=a:b:c\nrw=read\nsize=3m", true),
+        ("filename=a:b\nrw=write\nsize=1m\nfile_service_type=roundrobin:3\nloops=2", true),
+        ("filename=a:b\nrw=write\nsize=1m\nfile_service_type=sequential\nfsync=7", true),
+        ("nrfiles=5\nrw=write\nsize=1m\nbs=12k\nio_size=3m", true),
+        ("filename=a:b\nrw=randrw\nsize=8m", false),
+    ] {
+        let lab = Lab::new();
+        let job = format!("[job]\nbs=4k\n{options}\n");
+        lab.write("job.fio", &job).write("fio.job", format!("{job}write_iolog=fio.log\n"));
+        lab.write("experiment.toml", EXPERIMENT);
+        let fio = Command::new("fio").current_dir(lab.path("")).args(["--output=out", "fio.job"]).output();
+        assert!(fio.expect("fio can be started").status.success(), "{job}");
+        lab.succeed(&["generate", "experiment.toml", "--out", "ours.iolog", "--drop-unsupported"]);
+        let [theirs, ours] = ["fio.log", "ours.iolog"].map(|file| requests(&lab.read(file)));
+        // Offsets in extents of whole MiB are told from those in files by what lies below.
+        let within =
+            |ios: &[Io]| ios.iter().map(|(op, at, bytes)| (op.clone(), at % (1 << 20), *bytes)).collect::<Vec<_>>();
+        if lists {
+            assert_eq!(within(&ours), within(&theirs), "{options}");
+        } else {
+            assert_eq!(ours.len(), theirs.len(), "{options}");
+        }
+    }
 }
 
 /// Asserts that the job file is refused with exit status 2, and that the message matches the snapshot.

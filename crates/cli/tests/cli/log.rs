@@ -29,19 +29,19 @@ fn a_log_has_every_request_as_it_arrived_in_the_order_in_which_they_ended() {
     let log = lab.read("log.csv");
     assert_eq!(requests(&log), requests(&lab.read("arrivals.csv")));
     let rows = rows(&log);
-    assert!(rows.is_sorted_by_key(|row| number(row[11])), "in order of completion");
+    assert!(rows.is_sorted_by_key(|row| number(row[12])), "in order of completion");
     assert!(!rows.is_sorted_by_key(|row| number(row[0])), "which is not that of arrival");
     for row in &rows {
-        let [arrived, latency, admitted, dispatched, completed] = [0, 8, 9, 10, 11].map(|at| number(row[at]));
+        let [arrived, latency, admitted, dispatched, completed] = [0, 9, 10, 11, 12].map(|at| number(row[at]));
         assert!(arrived <= admitted && admitted <= dispatched && dispatched <= completed, "{row:?}");
         assert_eq!(arrived + latency, completed, "{row:?}");
-        assert_eq!(row[13..].iter().map(|cell| number(cell)).sum::<u64>(), latency, "{row:?}");
-        assert_eq!(row[12], "done");
+        assert_eq!(row[14..].iter().map(|cell| number(cell)).sum::<u64>(), latency, "{row:?}");
+        assert_eq!((row[8], row[13]), ("none", "done"));
     }
     let result = json(&lab.read("result.json"));
     assert_eq!(result["host"]["completed"], rows.len());
     for (op, name) in [("R", "read"), ("W", "write")] {
-        let longest = rows.iter().filter(|row| row[1] == op).map(|row| number(row[8])).max();
+        let longest = rows.iter().filter(|row| row[1] == op).map(|row| number(row[9])).max();
         assert_eq!(result["host"]["latency_ns"][name]["max"].as_u64(), longest, "{name}");
     }
 }
@@ -61,7 +61,7 @@ fn a_log_is_replayed_as_a_trace_of_the_same_requests() {
     assert_eq!(requests(&lab.read("again.csv")), requests(&log));
     lab.succeed(&["trace", "convert", "log.csv", "own.csv", "--sort"]);
     let own = lab.read("own.csv");
-    assert_eq!(own.lines().next(), Some("timestamp_ns,op,lba,sectors,task,sync,flush,fua,latency_ns"));
+    assert_eq!(own.lines().next(), Some("timestamp_ns,op,lba,sectors,task,sync,flush,fua,ioprio,latency_ns"));
     assert_eq!(requests(&own), requests(&log));
 }
 
@@ -88,10 +88,10 @@ fn requests_that_failed_are_in_the_log_with_the_reason() {
     let log = lab.read("log.csv");
     let rows = rows(&log);
     for reason in ["end_of_life", "read_only"] {
-        let logged = rows.iter().filter(|row| row[12] == reason).count();
+        let logged = rows.iter().filter(|row| row[13] == reason).count();
         assert_eq!(failed[reason].as_u64().unwrap_or(0), logged as u64, "{reason}");
     }
-    assert!(rows.iter().any(|row| row[12] == "read_only"), "the drive's life ended");
+    assert!(rows.iter().any(|row| row[13] == "read_only"), "the drive's life ended");
     assert_eq!(rows.len(), 4_000);
 }
 

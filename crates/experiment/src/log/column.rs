@@ -1,7 +1,7 @@
 //! The columns of a log, for every file format. A request is a row of numbers; some numbers are indices of words.
 
 use flashloom_device::{Cause, Reason, Served, Status};
-use flashloom_workload::{LOG_COLUMNS, Request};
+use flashloom_workload::{LOG_COLUMNS, Priority, Request};
 
 /// One request: a number per column, in the order of [`LOG_COLUMNS`].
 pub type Row = [u64; LOG_COLUMNS.len()];
@@ -40,6 +40,7 @@ const LEADING: usize = LOG_COLUMNS.len() - (Cause::COUNT - 2);
 pub fn content(name: &str) -> Content {
     match name {
         "op" => Content::Word(&OPS),
+        "ioprio" => Content::Word(&Priority::NAMES),
         "status" => Content::Word(&STATUSES),
         "sectors" | "task" => Content::Small,
         "sync" | "flush" | "fua" => Content::Flag,
@@ -59,6 +60,7 @@ pub fn row(served: &Served) -> Row {
         u64::from(request.has(Request::SYNC)),
         u64::from(request.has(Request::PREFLUSH)),
         u64::from(request.has(Request::FUA)),
+        request.priority().index() as u64,
         served.latency_ns(),
         served.admitted_ns,
         served.dispatched_ns,

@@ -1,14 +1,11 @@
 //! Results of fio jobs in fio's own output format.
 
 use flashloom_units::{Latency, MS, Ns, S};
-use flashloom_workload::{FioDirection, FioReport, FioSamples};
+use flashloom_workload::{FioDirection, FioPercentiles, FioReport, FioSamples, Priority, Samples};
 use serde_json::{Map, Value, json};
 
 /// Version string of fio 3.33.
 const VERSION: &str = "fio-3.33";
-/// The percentiles that fio reports by default.
-const PERCENTILES: [f64; 17] =
-    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 
 /// The results of the jobs as `fio --output-format=json` writes them. Time begins at zero and there is no date, so that
 /// the output of identical runs is identical.
@@ -36,7 +33,7 @@ fn job(report: &FioReport) -> Value {
     object.insert("elapsed".to_owned(), json!(report.elapsed_ns.div_ceil(S)));
     object.insert("job options".to_owned(), options(&report.options));
     for (name, of) in ["read", "write", "trim"].iter().zip(&report.directions) {
-        object.insert((*name).to_owned(), direction(of, report.elapsed_ns));
+        object.insert((*name).to_owned(), direction(of, report));
     }
     object.insert("sync".to_owned(), sync(report));
     let elapsed_ms = report.elapsed_ns / MS;
@@ -65,7 +62,8 @@ fn job(report: &FioReport) -> Value {
     Value::Object(object)
 }
 
-fn direction(of: &FioDirection, elapsed_ns: Ns) -> Value {
+fn direction(of: &FioDirection, report: &FioReport) -> Value {
+    let (elapsed_ns, percentiles) = (report.elapsed_ns, &*report.percentiles);
     let latency = of.latency.get();
     let latency = latency.as_deref();
     let count = of.latency.count();
@@ -83,9 +81,12 @@ fn direction(of: &FioDirection, elapsed_ns: Ns) -> Value {
         "short_ios": 0,
         "drop_ios": 0,
         "slat_ns": moments(None),
-        "clat_ns": with_percentiles(latency),
-        "lat_ns": moments(latency),
+        "clat_ns": latencies(latency, percentiles.of_completion.then_some(percentiles)),
+        "lat_ns": latencies(latency, percentiles.of_all.then_some(percentiles)),
     });
+    if let Some(priorities) = by_priority(of, percentiles) {
+        object["prios"] = priorities;
+    }
     let FioSamples { count: samples, min, max, .. } = of.bandwidth;
     let share = if bytes_per_s == 0 || samples == 0 { 0.0 } else { 100.0 };
     object["bw_min"] = json!(min as u64);
@@ -103,7 +104,22 @@ fn direction(of: &FioDirection, elapsed_ns: Ns) -> Value {
 }
 
 fn sync(report: &FioReport) -> Value {
-    json!({ "total_ios": report.flushes.count(), "lat_ns": with_percentiles(report.flushes.get().as_deref()) })
+    let latency = report.flushes.get();
+    json!({ "total_ios": report.flushes.count(), "lat_ns": latencies(latency.as_deref(), Some(&report.percentiles)) })
+}
+
+/// Latencies by priority; fio writes them if requests of at least two priorities completed.
+fn by_priority(of: &FioDirection, percentiles: &FioPercentiles) -> Option<Value> {
+    let name = if percentiles.of_all { "lat_ns" } else { "clat_ns" };
+    let shown = (percentiles.of_all || percentiles.of_completion).then_some(percentiles);
+    let of_one = |(priority, samples): &(Priority, Samples)| {
+        let latency = samples.get()?;
+        let mut object = json!({ "prioclass": priority.class() as u8, "prio": priority.level() });
+        object[name] = latencies(Some(&latency), shown);
+        Some(object)
+    };
+    let all: Vec<Value> = of.priorities.iter().filter_map(of_one).collect();
+    (all.len() > 1).then_some(Value::Array(all))
 }
 
 fn moments(latency: Option<&Latency>) -> Value {
@@ -119,10 +135,10 @@ fn moments(latency: Option<&Latency>) -> Value {
     }
 }
 
-fn with_percentiles(latency: Option<&Latency>) -> Value {
+fn latencies(latency: Option<&Latency>, percentiles: Option<&FioPercentiles>) -> Value {
     let mut value = moments(latency);
-    if let Some(latency) = latency {
-        let percentiles = PERCENTILES.iter();
+    if let (Some(latency), Some(percentiles)) = (latency, percentiles) {
+        let percentiles = percentiles.list.iter();
         let of = |percent: &f64| (format!("{percent:.6}"), Value::from(latency.percentile(*percent)));
         value["percentile"] = Value::Object(percentiles.map(of).collect());
     }

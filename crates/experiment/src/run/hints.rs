@@ -24,7 +24,7 @@
 //!                   would show
 //! ```
 //!
-//! Those that no run says by itself, of the rows of a comparison, are in [`compared`](self::compared).
+//! Remarks of a workload on its requests come before them. Those that no run says by itself, of the rows of a comparison, are in [`compared`](self::compared).
 //!
 //! The utilisation of the dies shows whether a figure is limited by something else than flash: below half, twice the
 //! work would fit. Of n samples beyond a percentile, chance alone moves the count by the square root of n: 10 by a
@@ -39,7 +39,7 @@ mod tails;
 
 use flashloom_device::{HostReport, InterfaceParams};
 use flashloom_units::{Ns, S, SECTOR_BYTES};
-use flashloom_workload::workload::Footprint;
+use flashloom_workload::workload::{Footprint, Remark};
 use flashloom_workload::{Addresses, TraceInfo};
 
 use crate::config::Config;
@@ -78,6 +78,11 @@ pub fn of(config: &Config, scanned: Option<&TraceInfo>, host: &HostReport, resul
             run.no_read_retries(),
         ]);
     found.flatten().take(MOST).collect()
+}
+
+/// The hint that shows a remark of the workload, before those at figures.
+pub fn remarked(remark: Remark) -> HintResult {
+    HintResult { about: remark.about.to_owned(), text: remark.text, key: remark.key.to_owned() }
 }
 
 fn hint(about: &str, key: &str, text: String) -> Option<HintResult> {

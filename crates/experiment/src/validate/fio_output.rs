@@ -6,6 +6,7 @@
 //! another or the rate: by Little's law rate times mean latency is the number of requests outstanding, which is at most
 //! `iodepth` times `numjobs`; and the mean is at least what the percentiles say.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -178,9 +179,39 @@ impl MeasuredJob {
     }
 }
 
-/// True if a text begins like JSON.
+/// True if a text begins like JSON, or has the JSON of fio behind lines of text.
 pub fn is_json(bytes: &[u8]) -> bool {
-    bytes.trim_ascii_start().first() == Some(&b'{')
+    bytes.trim_ascii_start().first() == Some(&b'{') || output_in(bytes).is_some()
+}
+
+/// Where a line begins an output of fio.
+fn output_in(text: &[u8]) -> Option<usize> {
+    let begins = |at: &usize| {
+        let inside = text[*at..].strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
+        inside.is_some_and(|inside| inside.starts_with(b"\"fio version\""))
+    };
+    let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+    std::iter::once(0).chain(ends).find(begins)
+}
+
+/// The JSON among the text that fio prints around it: notes and the output in words come before and after, on lines of
+/// their own. What is before is blank, so that lines keep their numbers.
+///
+/// # Errors
+/// Several outputs, as `--status-interval` prints them.
+fn json_part(text: &str) -> Result<Cow<'_, str>, Refusal> {
+    let begins = text.trim_ascii_start().starts_with('{');
+    let start = if begins { 0 } else { output_in(text.as_bytes()).unwrap_or(0) };
+    let end = text[start..].find("\n}").map_or(text.len(), |end| start + end + "\n}".len());
+    if output_in(&text.as_bytes()[end..]).is_some() {
+        let refusal = Refusal::new("several outputs of fio, one after another", "the last of them alone");
+        return Err(refusal.help("`--status-interval` prints one for each interval: run fio without it"));
+    }
+    if start == 0 {
+        return Ok(Cow::Borrowed(&text[..end]));
+    }
+    let blank = text[..start].chars().map(|char| if char == '\n' { '\n' } else { ' ' });
+    Ok(Cow::Owned(blank.chain(text[start..end].chars()).collect()))
 }
 
 /// Reads the output of fio; `name` is that of the file in errors.
@@ -188,8 +219,9 @@ pub fn is_json(bytes: &[u8]) -> bool {
 /// # Errors
 /// No JSON of fio 3, a load that cannot be simulated, or latencies that no device can have had.
 pub fn read(name: &str, text: &str) -> Result<Vec<MeasuredJob>, Problem> {
-    let output: Output = parse(text.as_bytes()).map_err(|unread| unreadable(name, text, unread))?;
     let refuse = |refusal: Refusal| refusal.in_file(name);
+    let json = json_part(text).map_err(refuse)?;
+    let output: Output = parse(json.as_bytes()).map_err(|unread| unreadable(name, text, unread))?;
     if !output.version.starts_with("fio-3") {
         let refusal = Refusal::new(format!("the output of `{}`", output.version), "that of fio 3");
         return Err(refuse(refusal.help("latencies have had nanoseconds (clat_ns) since then")));
@@ -529,6 +561,20 @@ mod tests {
         let read = job.read.as_ref().unwrap();
         assert_eq!((read.requests, read.iops, read.percentiles[2]), (9_000, 40_000.0, (99.9, 300_000)));
         assert!((job.outstanding_on_average() - 3.92).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_json_is_found_between_the_lines_that_fio_prints_around_it() {
+        let sound = output("", &direction_of(90_000.0, SOUND)).replace("{\"fio version\"", "{\n  \"fio version\"");
+        let sound = sound.strip_suffix('}').unwrap().to_owned() + "\n}\n";
+        let around =
+            format!("note: both iodepth >= 1 and synchronous I/O engine\nfio: {{x}}\n{sound}\na: (groupid=0)\n");
+        assert!(is_json(around.as_bytes()) && !is_json(b"fio: {\"fio version\"\n"));
+        assert_eq!(read("fio.json", &around).unwrap(), read("fio.json", &sound).unwrap());
+        let wrong = refused(&around.replace("\"unknown\": [1, {}]", "\"unknown\": [1, ?]"));
+        assert!(wrong.contains("fio.json:6:"), "{wrong}");
+        let twice = refused(&format!("{sound}{sound}"));
+        assert!(twice.contains("several outputs of fio") && twice.contains("--status-interval"), "{twice}");
     }
 
     #[test]

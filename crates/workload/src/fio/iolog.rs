@@ -1,20 +1,25 @@
 //! Recordings that jobs replay (`read_iolog`). The first few that a single clone replays are read as the clone goes on.
 //! The requests of all others are kept in memory, once for all clones, so that neither memory nor open files follow the
 //! number of clones or of files.
+//!
+//! Of several files, clone n replays the one at n modulo their number. A file of version 3 is replayed by the times
+//! between its requests, one of version 2 by its waits, which count from the start of all jobs.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use flashloom_units::{Problem, ProblemPlace, Refusal};
+use flashloom_units::{Ns, Problem, ProblemPlace, Refusal, SECTOR_BYTES};
 
 use super::as_recording;
 use super::job::FioJob;
 use super::job_file::{Findings, Section};
 use super::jobs::scaled_ns;
+use crate::trace::input::Input;
+use crate::trace::record::Record;
 use crate::trace::{sort_limit, too_many_in_memory};
-use crate::{Footprint, Format, Request, Source, Trace, TraceInfo, TraceOptions, open_trace, scan_trace};
+use crate::{Addresses, Format, Op, Request, Trace, TraceOptions, open_trace};
 
 /// Recordings that are open at a time at most. One that is compressed takes the window of its decoder, up to 128 MiB,
 /// and a thread.
@@ -28,155 +33,291 @@ fn options() -> TraceOptions {
 }
 
 /// A file that jobs replay.
-struct Recording<'a> {
+#[derive(Clone, Debug)]
+struct Recording {
     /// Its name in the first job that replays it.
-    path: &'a str,
+    path: String,
     clones: u32,
     /// True if its requests are kept in memory.
     is_kept: bool,
-    kept: Option<Arc<[Request]>>,
+    scan: Result<Scan, Problem>,
+}
+
+/// What a file holds.
+#[derive(Clone, Debug)]
+struct Scan {
+    requests: u64,
+    largest_bytes: u64,
+    duration_ns: Ns,
+    /// Time of its first request.
+    start_ns: Ns,
+    /// True for version 2, whose waits count from the start of all jobs.
+    has_waits: bool,
+    /// The files whose requests it holds, in order of appearance: number, name, and the byte after the last.
+    files: Vec<(u32, String, u64)>,
 }
 
 /// The recordings of a job file.
-pub(super) struct Iologs<'a> {
-    recordings: Vec<Recording<'a>>,
-    /// The recording that each job replays.
-    of_job: Vec<Option<usize>>,
+#[derive(Clone, Debug, Default)]
+pub(super) struct Recordings {
+    recordings: Vec<Recording>,
+    /// The recordings that each job replays, in the order of its files.
+    of_jobs: Vec<Vec<usize>>,
 }
 
-impl<'a> Iologs<'a> {
-    /// The recordings that jobs replay: one for each file, however its name is spelled.
-    pub fn of(jobs: &'a [FioJob]) -> Self {
+impl Recordings {
+    /// Reads the recordings that jobs replay to their ends: one for each file, however its name is spelled.
+    pub fn read(jobs: &[FioJob]) -> Self {
         let mut numbers = BTreeMap::new();
         let mut recordings = Vec::<Recording>::new();
-        let mut number = |job: &'a FioJob| {
-            let path = &*job.iolog.as_ref()?.path;
-            // A file that cannot be found is told of when it is read.
-            let file = fs::canonicalize(path).unwrap_or_else(|_| PathBuf::from(path));
-            let number = *numbers.entry(file).or_insert(recordings.len());
-            if number == recordings.len() {
-                recordings.push(Recording { path, clones: 0, is_kept: false, kept: None });
+        let mut of_jobs = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            let paths = job.iolog.as_ref().map_or(&[][..], |iolog| &iolog.paths);
+            let mut of_job = Vec::with_capacity(paths.len());
+            for (at, path) in paths.iter().enumerate().take(job.clones as usize) {
+                // A file that cannot be found is told of when it is read.
+                let file = fs::canonicalize(path).unwrap_or_else(|_| PathBuf::from(path));
+                let number = *numbers.entry(file).or_insert(recordings.len());
+                if number == recordings.len() {
+                    recordings.push(Recording { path: path.clone(), clones: 0, is_kept: false, scan: scan(path) });
+                }
+                recordings[number].clones += (job.clones - at as u32).div_ceil(paths.len() as u32);
+                of_job.push(number);
             }
-            recordings[number].clones += job.clones;
-            Some(number)
-        };
-        let of_job = jobs.iter().map(&mut number).collect();
+            of_jobs.push(of_job);
+        }
         let mut open = 0;
         for recording in &mut recordings {
             recording.is_kept = recording.clones > 1 || open == MOST_OPEN;
             open += usize::from(!recording.is_kept);
         }
-        Self { recordings, of_job }
+        Self { recordings, of_jobs }
     }
 
-    /// Begins to replay the recording of a job.
+    /// The files whose requests a job replays, each with the byte after the last: those that its iologs name, or the
+    /// one that all are redirected to.
+    pub fn files<'a>(&'a self, number: usize, job: &'a FioJob) -> Vec<(&'a str, u64)> {
+        let scans = self.of_jobs[number].iter().filter_map(|&number| self.recordings[number].scan.as_ref().ok());
+        let files = scans.flat_map(|scan| &scan.files).map(|(_, name, end)| (&**name, *end));
+        match job.iolog.as_ref().and_then(|iolog| iolog.redirect.as_deref()) {
+            None => files.collect(),
+            Some(redirect) => vec![(redirect, files.map(|(_, end)| end).max().unwrap_or(0))],
+        }
+    }
+
+    /// Adds what is wrong with recordings to `findings`: once at the first job that names one, or at the job whose
+    /// speed does not suit it.
+    pub fn check(
+        &self,
+        sections: &[Section],
+        jobs: &[FioJob],
+        (capacity_bytes, addresses): (u64, Addresses),
+        findings: &mut Findings,
+    ) {
+        let mut told = vec![false; self.recordings.len()];
+        let mut kept = 0;
+        for ((job, section), of_job) in jobs.iter().zip(sections).zip(&self.of_jobs) {
+            let Some(iolog) = &job.iolog else { continue };
+            for &number in of_job {
+                let recording = &self.recordings[number];
+                if !told[number] {
+                    told[number] = true;
+                    tell(recording, (capacity_bytes, addresses), &mut kept, section, findings);
+                }
+                let length_ns = recording.scan.as_ref().map_or(0, |scan| scan.duration_ns);
+                let ends_ns = iolog.time_scale.map_or(0, |scale| scaled_ns(length_ns, scale));
+                if ends_ns > Request::LAST_ARRIVAL_NS {
+                    findings.refuse(section.place(&["replay_time_scale"]), || {
+                        let found = format!("the iolog {} would take more than 146 years", recording.path);
+                        Refusal::new(found, "a speed at which its last request arrives before")
+                    });
+                }
+            }
+        }
+    }
+
+    /// Begins to replay the recording of a clone. `start_of` returns the first sector of a file on the drive, `None`
+    /// for one whose requests are left out; `kept` are the requests in memory, which earlier calls have read.
     ///
     /// # Errors
-    /// A problem that [`check`] did not meet, such as a file that has changed since.
-    pub fn open(&mut self, job: usize) -> Result<Replay, Problem> {
-        let recording = &mut self.recordings[self.of_job[job].expect("the job replays a recording")];
-        if !recording.is_kept {
-            return Ok(Replay::Alone(Box::new(open_trace(recording.path, &options())?)));
-        }
-        let requests = match &recording.kept {
-            Some(requests) => Arc::clone(requests),
-            None => Arc::clone(recording.kept.insert(read(recording.path)?)),
+    /// A problem that [`Self::check`] did not meet, such as a file that has changed since.
+    pub fn open(
+        &self,
+        (number, job): (usize, &FioJob),
+        clone: usize,
+        start_of: impl Fn(&str) -> Option<u64>,
+        kept: &mut BTreeMap<usize, Arc<[Record]>>,
+    ) -> Result<Replay, Problem> {
+        let of_job = &self.of_jobs[number];
+        let at = of_job[clone % of_job.len()];
+        let recording = &self.recordings[at];
+        let scan = recording.scan.as_ref().map_err(Clone::clone)?;
+        let redirect = job.iolog.as_ref().and_then(|iolog| iolog.redirect.as_deref());
+        let start = |(device, name, _): &(u32, String, u64)| Some((*device, start_of(redirect.unwrap_or(name))?));
+        let starts = scan.files.iter().filter_map(start).collect();
+        let records = if !recording.is_kept {
+            Records::Alone(Box::new(open_trace(&recording.path, &options())?))
+        } else {
+            let records = match kept.get(&at) {
+                Some(records) => Arc::clone(records),
+                None => Arc::clone(kept.entry(at).or_insert(read(&recording.path)?)),
+            };
+            Records::Shared { records, next: 0 }
         };
-        Ok(Replay::Shared { requests, next: 0 })
+        let waits_from_ns = scan.has_waits.then_some(scan.start_ns);
+        Ok(Replay { records, starts, waits_from_ns, last_ns: 0 })
     }
 }
 
-/// Reads each recording to its end, once; what is wrong is added to `findings` at the first job that names it, or at
-/// the job whose speed does not suit it.
-pub(super) fn check(sections: &[Section], jobs: &[FioJob], capacity_bytes: u64, findings: &mut Findings) {
-    let iologs = Iologs::of(jobs);
-    let mut lengths_ns = vec![None; iologs.recordings.len()];
-    let mut kept = 0;
-    for ((job, section), number) in jobs.iter().zip(sections).zip(&iologs.of_job) {
-        let (Some(iolog), Some(number)) = (&job.iolog, *number) else { continue };
-        if lengths_ns[number].is_none() {
-            let scanned = scan(&iologs.recordings[number], &mut kept);
-            lengths_ns[number] = Some(scanned.as_ref().map_or(0, |info| info.duration_ns));
-            tell(&iolog.path, scanned, capacity_bytes, section, findings);
-        }
-        let ends_ns = lengths_ns[number].zip(iolog.time_scale).map_or(0, |(length, scale)| scaled_ns(length, scale));
-        if ends_ns > Request::LAST_ARRIVAL_NS {
-            findings.refuse(section.place(&["replay_time_scale"]), || {
-                let found = format!("the iolog {} would take more than 146 years", iolog.path);
-                Refusal::new(found, "a speed at which its last request arrives before")
-            });
-        }
-    }
-}
-
-/// Adds what is wrong with a recording.
+/// Adds what is wrong with a recording; `kept` counts the requests of those that are kept in memory.
 fn tell(
-    path: &str,
-    scanned: Result<TraceInfo, Problem>,
-    capacity_bytes: u64,
+    recording: &Recording,
+    (capacity_bytes, addresses): (u64, Addresses),
+    kept: &mut u64,
     section: &Section,
     findings: &mut Findings,
 ) {
-    let at = section.place(&["read_iolog"]);
-    match scanned {
-        Ok(info) if info.span_bytes > capacity_bytes => findings.refuse(at, || {
-            let found = format!("the iolog {path} reaches to {} bytes", info.span_bytes);
-            let refusal = Refusal::new(found, format!("addresses within the {capacity_bytes} bytes of the device"));
-            refusal.help(as_recording(path, ", which `workload.addresses` fits to the device"))
-        }),
-        Ok(_) => {}
-        // An iolog of another kind may be a recording that is known.
-        Err(problem) if matches!(problem.place, ProblemPlace::Text { line: 1, .. }) => {
-            let better = " in any of `flashloom list formats`";
-            findings.add(at.start, || problem.with_help(as_recording(path, better)));
+    let (at, path) = (section.place(&["read_iolog"]), &recording.path);
+    match &recording.scan {
+        Ok(scan) => {
+            let end = scan.files.iter().map(|(_, _, end)| *end).max().unwrap_or(0);
+            if end > capacity_bytes && addresses == Addresses::Error {
+                findings.refuse(at.clone(), || {
+                    let found = format!("the iolog {path} reaches to {end} bytes");
+                    let expected = format!("addresses within the {capacity_bytes} bytes of the device");
+                    let better = ", which `workload.addresses` fits to the device";
+                    Refusal::new(found, expected).help(as_recording(path, better))
+                });
+            }
+            if scan.largest_bytes > capacity_bytes {
+                findings.refuse(at.clone(), || {
+                    let found = format!("the iolog {path} has a request of {} bytes", scan.largest_bytes);
+                    Refusal::new(found, format!("requests within the {capacity_bytes} bytes of the device"))
+                });
+            }
+            match sort_limit(path) {
+                Err(problem) => findings.add(at.start, || problem),
+                Ok(limit) if recording.is_kept => {
+                    *kept += scan.requests;
+                    if *kept > limit {
+                        let refusal = || too_many_in_memory(path, limit, PURPOSE).into_refusal();
+                        findings.refuse(at, refusal);
+                    }
+                }
+                Ok(_) => {}
+            }
         }
-        Err(problem) if matches!(problem.place, ProblemPlace::File) => findings.refuse(at, || problem.into_refusal()),
-        Err(problem) => findings.add(at.start, || problem),
+        Err(problem) => match &problem.place {
+            ProblemPlace::Text { line: 1, .. } => match other_format(path) {
+                Some(format) => findings.refuse(at, || {
+                    let found = format!("the iolog {path} is a recording of the format `{}`", format.name());
+                    Refusal::new(found, "an iolog of fio, version 2 or 3").help(as_recording(path, ""))
+                }),
+                None => {
+                    let better = " in any of `flashloom list formats`";
+                    findings.add(at.start, || problem.clone().with_help(as_recording(path, better)));
+                }
+            },
+            ProblemPlace::File => findings.refuse(at, || problem.clone().into_refusal()),
+            _ => findings.add(at.start, || problem.clone()),
+        },
     }
 }
 
-/// Reads a recording to its end; `kept` counts the requests of those that are kept in memory.
-fn scan(recording: &Recording, kept: &mut u64) -> Result<TraceInfo, Problem> {
-    let info = scan_trace(recording.path, &options(), Footprint::Skip)?;
-    if recording.is_kept {
-        let limit = sort_limit(recording.path)?;
-        *kept += info.requests;
-        if *kept > limit {
-            return Err(too_many_in_memory(recording.path, limit, PURPOSE));
-        }
-    }
-    Ok(info)
+/// The format of a file that is no iolog, if it is a recording that is known.
+fn other_format(path: &str) -> Option<Format> {
+    let trace = open_trace(path, &TraceOptions::default()).ok()?;
+    (trace.format() != Format::Fio).then(|| trace.format())
 }
 
-fn read(path: &str) -> Result<Arc<[Request]>, Problem> {
+/// Reads a recording to its end.
+fn scan(path: &str) -> Result<Scan, Problem> {
+    let has_waits = Input::file(path).open()?.line()?.is_some_and(|line| line.starts_with(b"fio version 2"));
+    let mut trace = open_trace(path, &options())?;
+    let mut scan = Scan {
+        requests: 0,
+        largest_bytes: 0,
+        duration_ns: 0,
+        start_ns: trace.start_ns(),
+        has_waits,
+        files: Vec::new(),
+    };
+    let mut ends: BTreeMap<u32, (usize, u64)> = BTreeMap::new();
+    while let Some(record) = trace.next_record()? {
+        scan.requests += 1;
+        scan.largest_bytes = scan.largest_bytes.max(u64::from(record.request.sectors) * SECTOR_BYTES);
+        scan.duration_ns = record.request.arrival_ns;
+        let order = ends.len();
+        let (_, end) = ends.entry(record.device).or_insert((order, 0));
+        *end = (*end).max(record.request.end().saturating_mul(SECTOR_BYTES));
+    }
+    let mut ends: Vec<_> = ends.into_iter().collect();
+    ends.sort_by_key(|(_, (order, _))| *order);
+    let named = |(device, (_, end)): (u32, (usize, u64))| (device, trace.device_name(device), end);
+    scan.files = ends.into_iter().map(named).collect();
+    Ok(scan)
+}
+
+fn read(path: &str) -> Result<Arc<[Record]>, Problem> {
     let limit = sort_limit(path)?;
     let mut trace = open_trace(path, &options())?;
-    let mut requests = Vec::new();
-    while let Some(request) = trace.next_request()? {
-        if requests.len() as u64 == limit {
+    let mut records = Vec::new();
+    while let Some(record) = trace.next_record()? {
+        if records.len() as u64 == limit {
             return Err(too_many_in_memory(path, limit, PURPOSE));
         }
-        requests.push(request);
+        records.push(record);
     }
-    Ok(requests.into())
+    Ok(records.into())
+}
+
+enum Records {
+    Alone(Box<Trace>),
+    Shared { records: Arc<[Record]>, next: usize },
 }
 
 /// The requests of a recording, as one clone replays them.
-pub(super) enum Replay {
-    Alone(Box<Trace>),
-    Shared { requests: Arc<[Request]>, next: usize },
+pub(super) struct Replay {
+    records: Records,
+    /// The files whose requests are replayed, and the first sector of each on the drive.
+    starts: Vec<(u32, u64)>,
+    /// Of version 2: the wait before the first request, from the start of all jobs.
+    waits_from_ns: Option<Ns>,
+    /// Recorded time of the last request.
+    last_ns: Ns,
+}
+
+/// When a recorded request is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Recorded {
+    /// This long after the request before it was issued.
+    After(Ns),
+    /// At this time from the start of all jobs.
+    At(Ns),
 }
 
 impl Replay {
-    /// The next request; `None` at the end.
-    pub fn next(&mut self) -> Result<Option<Request>, Problem> {
-        match self {
-            Self::Alone(trace) => trace.next_request(),
-            Self::Shared { requests, next } => {
-                let request = requests.get(*next).copied();
-                *next += 1;
-                Ok(request)
+    /// The next request and when it is due; `None` at the end.
+    pub fn next(&mut self) -> Result<Option<(Request, Recorded)>, Problem> {
+        loop {
+            let record = match &mut self.records {
+                Records::Alone(trace) => trace.next_record()?,
+                Records::Shared { records, next } => {
+                    *next += 1;
+                    records.get(*next - 1).copied()
+                }
+            };
+            let Some(Record { mut request, device, .. }) = record else { return Ok(None) };
+            let Some((_, start)) = self.starts.iter().find(|(known, _)| *known == device) else { continue };
+            if request.op != Op::Flush {
+                request.lba += start;
             }
+            let due = match self.waits_from_ns {
+                Some(first_ns) => Recorded::At(first_ns.saturating_add(request.arrival_ns)),
+                None => Recorded::After(request.arrival_ns - self.last_ns),
+            };
+            self.last_ns = request.arrival_ns;
+            return Ok(Some((request, due)));
         }
     }
 }

@@ -4,9 +4,13 @@ use std::sync::Arc;
 
 use flashloom_units::{Ns, Refusal, S, US};
 
+use crate::{Priority, PriorityClass};
+
 use super::job_file::{Entry, Findings, MAX_JOBS, Section, at_most};
 use super::law::{Distribution, Zone};
-use super::value::{Expected, flag, integer, integer_within, percent, real, sectors, split, time, triple};
+use super::priority::{CommandPriority, Commands, class, level};
+use super::report::FioPercentiles;
+use super::value::{Expected, flag, integer, integer_within, names, percent, real, sectors, split, time, triple};
 use super::{DIRECTIONS, READ, TRIM, WRITE};
 
 /// Directions of a job's requests.
@@ -73,10 +77,24 @@ impl Amount {
     }
 }
 
-/// An iolog to replay.
+/// Order in which a job goes through its files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Service {
+    /// One after another, each for a number of requests.
+    RoundRobin(u64),
+    /// Any, each for a number of requests.
+    Random(u64),
+    /// Each to its end.
+    Sequential,
+}
+
+/// Iologs to replay.
 #[derive(Clone, Debug)]
 pub(super) struct Iolog {
-    pub path: String,
+    /// Clone n replays the file n modulo their number.
+    pub paths: Vec<String>,
+    /// The file that all requests go to, whatever file the iolog names.
+    pub redirect: Option<String>,
     /// Per cent of the recorded speed; `None` to replay as fast as possible.
     pub time_scale: Option<u64>,
 }
@@ -101,8 +119,11 @@ pub(super) struct FioJob {
     pub offset: Amount,
     pub offset_increment: Amount,
     pub offset_align: Option<u64>,
-    /// The file that several jobs may share; `None` if every clone has its own.
-    pub file: Option<String>,
+    /// The files that several jobs may share; empty if every clone has its own.
+    pub files: Vec<String>,
+    /// Number of files that a clone has of its own.
+    pub own_files: u32,
+    pub service: Service,
     pub depth: u32,
     pub clones: u32,
     pub loops: u64,
@@ -121,6 +142,11 @@ pub(super) struct FioJob {
     pub flush_every: [u64; 2],
     pub flush_at_end: bool,
     pub durable: bool,
+    /// Priority of the job's process.
+    pub priority: Priority,
+    /// Priorities that some requests have instead.
+    pub commands: Commands,
+    pub percentiles: Arc<FioPercentiles>,
     pub iolog: Option<Iolog>,
     pub stonewall: bool,
     pub new_group: bool,
@@ -132,15 +158,28 @@ pub(super) struct FioJob {
 const SYNC_ENGINES: &[&str] = &["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
 const ASYNC_ENGINES: &[&str] = &["libaio", "io_uring", "posixaio", "windowsaio", "solarisaio"];
 
+/// Engines that give single requests a priority.
+const COMMAND_ENGINES: &[&str] = &["libaio", "io_uring"];
+
 /// Number of zones that fio takes at most (`ZONESPLIT_MAX` of its source).
 const MAX_ZONES: usize = 256;
+
+/// Number of files of a clone at most: each takes a hundred bytes and more.
+const MOST_FILES: u64 = 1 << 16;
 
 impl FioJob {
     /// True if its requests depend on the run's seed.
     pub fn draws(&self) -> bool {
         let is_mixed = self.mix == Mix::ReadWrite && (1..100).contains(&self.read_percent);
-        let draws = self.random || is_mixed || self.sizes.iter().any(|sizes| sizes.min() < sizes.max());
-        self.seed.is_none() && self.iolog.is_none() && (draws || self.start_delay_ns.0 < self.start_delay_ns.1)
+        let of_files = matches!(self.service, Service::Random(_)) && self.files_of_clone() > 1;
+        let of_priorities = [READ, WRITE].iter().any(|&direction| self.commands.of(direction).next().is_some());
+        let draws = self.random
+            || is_mixed
+            || of_files
+            || of_priorities
+            || self.sizes.iter().any(|sizes| sizes.min() < sizes.max());
+        let draws = (draws && self.iolog.is_none()) || of_priorities;
+        self.seed.is_none() && (draws || (self.iolog.is_none() && self.start_delay_ns.0 < self.start_delay_ns.1))
     }
 
     /// Number of requests of a clone at most, as far as its options tell.
@@ -153,6 +192,19 @@ impl FioJob {
             _ => u64::MAX,
         };
         of_size.min(self.most_requests())
+    }
+
+    /// True if its requests have priorities.
+    pub fn has_priorities(&self) -> bool {
+        let of_requests = [READ, WRITE].iter().any(|&direction| self.commands.of(direction).next().is_some());
+        self.priority != Priority::default() || of_requests
+    }
+
+    /// True if every loop writes the same blocks in the same random order, as fio does with `randrepeat`.
+    pub fn repeats_its_order(&self) -> bool {
+        let has_map = self.distribution.iter().all(|law| *law == Distribution::Uniform) && !self.without_map;
+        let is_repeated = self.loops > 1 && self.repeats && !self.time_based;
+        self.random && has_map && is_repeated && self.iolog.is_none() && self.has(WRITE)
     }
 
     /// Limit of `number_ios` on the requests of a clone: so many for each loop, counted over all loops together, and no
@@ -185,7 +237,9 @@ impl FioJob {
             offset: Amount::Bytes(0),
             offset_increment: Amount::Bytes(0),
             offset_align: None,
-            file: None,
+            files: Vec::new(),
+            own_files: 1,
+            service: Service::RoundRobin(1),
             depth: 1,
             clones: 1,
             loops: 1,
@@ -204,6 +258,9 @@ impl FioJob {
             flush_every: [0; 2],
             flush_at_end: false,
             durable: false,
+            priority: Priority::default(),
+            commands: Commands::default(),
+            percentiles: Arc::default(),
             iolog: None,
             stonewall: false,
             new_group: false,
@@ -224,6 +281,7 @@ impl FioJob {
             job.read(&mut reader, &section.entries, findings);
             let written = section.entries.iter();
             job.written = written.map(|entry| (entry.spec.name.to_owned(), entry.value.clone())).collect();
+            job.check_options(&reader, section, findings);
             job.complete(reader);
             job.check(section, findings);
             clones += job.clones;
@@ -265,9 +323,11 @@ impl FioJob {
             "offset" => self.offset = amount(value, 0)?,
             "offset_increment" => self.offset_increment = amount(value, 0)?,
             "offset_align" => self.offset_align = Some(integer(value)?).filter(|align| *align > 0),
-            "filename" => reader.filename = Some(file_name(value)?),
-            "directory" => reader.directory = Some(value.to_owned()),
-            "ioengine" => reader.is_async = engine(value)?,
+            "filename" => reader.filenames = names(value)?,
+            "nrfiles" => self.own_files = count(1, MOST_FILES)? as u32,
+            "file_service_type" => self.service = service(value)?,
+            "directory" => reader.directories = names(value)?,
+            "ioengine" => (reader.is_async, reader.engine) = (engine(value)?, value.to_owned()),
             "iodepth" => reader.depth = count(1, 65_536)? as u32,
             "numjobs" => self.clones = count(1, u64::from(MAX_JOBS))? as u32,
             "loops" => self.loops = count(1, 1 << 32)?,
@@ -277,7 +337,8 @@ impl FioJob {
             "fsync" => self.flush_every[0] = count(0, 1 << 32)?,
             "fdatasync" => self.flush_every[1] = count(0, 1 << 32)?,
             "replay_time_scale" => reader.time_scale = count(1, 10_000)?,
-            "read_iolog" => reader.iolog = Some(value.to_owned()),
+            "read_iolog" => reader.iologs = names(value)?,
+            "replay_redirect" => reader.redirect = Some(value.to_owned()),
             "runtime" => self.runtime_ns = Some(time(value, S)?).filter(|runtime| *runtime > 0),
             "thinktime" => self.think_ns = time(value, US)?,
             "startdelay" => self.start_delay_ns = delay(value)?,
@@ -289,6 +350,15 @@ impl FioJob {
             }
             "random_distribution" => self.set_distribution(value)?,
             "percentage_random" => triple(value, &mut self.random_percent, percent)?,
+            "prio" => reader.level = Some(level(value)?),
+            "prioclass" => reader.class = Some(class(value)?),
+            "cmdprio_percentage" => reader.command.set_percent(value)?,
+            "cmdprio_class" => reader.command.set_class(value)?,
+            "cmdprio" => reader.command.set_level(value)?,
+            "cmdprio_bssplit" => reader.command.set_split(value)?,
+            "percentile_list" => Arc::make_mut(&mut self.percentiles).set_list(value)?,
+            "clat_percentiles" => Arc::make_mut(&mut self.percentiles).of_completion = flag(value)?,
+            "lat_percentiles" => Arc::make_mut(&mut self.percentiles).of_all = flag(value)?,
             "sync" => self.durable = one_of(value, &["0", "none", "1", "sync", "dsync"])? > 1,
             _ => self.set_flag(reader, name, value)?,
         }
@@ -357,17 +427,43 @@ impl FioJob {
     /// Sets the fields that depend on several options.
     fn complete(&mut self, reader: Reader) {
         self.depth = if reader.is_async { reader.depth } else { 1 };
-        self.file = reader.filename.map(|name| match &reader.directory {
+        let in_folder = |name: String| match reader.directories.first() {
             Some(directory) if !name.starts_with('/') => format!("{directory}/{name}"),
             _ => name,
-        });
+        };
+        self.files = reader.filenames.into_iter().map(in_folder).collect();
+        self.priority = process_priority(reader.class, reader.level);
+        self.commands = reader.command.priorities();
         for (align, sizes) in self.align.iter_mut().zip(&self.sizes) {
             if *align == 0 {
                 *align = sizes.min();
             }
         }
         let time_scale = (!reader.no_stall).then_some(reader.time_scale);
-        self.iolog = reader.iolog.map(|path| Iolog { path, time_scale });
+        let (paths, redirect) = (reader.iologs, reader.redirect);
+        self.iolog = (!paths.is_empty()).then_some(Iolog { paths, redirect, time_scale });
+    }
+
+    /// Refuses combinations of options that fio refuses, or that the job could not follow.
+    fn check_options(&self, reader: &Reader, section: &Section, findings: &mut Findings) {
+        const OF_COMMANDS: &[&str] = &["cmdprio_percentage", "cmdprio_bssplit", "cmdprio_class", "cmdprio"];
+        if let Some(name) = OF_COMMANDS.iter().find(|name| section.entry(name).is_some())
+            && !COMMAND_ENGINES.contains(&&*reader.engine)
+        {
+            let found = || format!("`{name}` with the engine `{}`, which does not have it", reader.engine);
+            let refusal = || Refusal::new(found(), format!("`ioengine` = {}", COMMAND_ENGINES.join(" or ")));
+            findings.refuse(section.place(&[name]), refusal);
+        }
+        if reader.command.is_ambiguous() {
+            let found = "`cmdprio_percentage` and `cmdprio_bssplit`, which exclude each other";
+            let refusal = || Refusal::new(found, "one of them, as fio takes them");
+            findings.refuse(section.place(&["cmdprio_bssplit"]), refusal);
+        }
+        if !reader.filenames.is_empty() && reader.directories.len() > 1 {
+            let found = "`filename` in several folders, which clones take in turn";
+            let refusal = || Refusal::new(found, "one `directory`, or a job for each");
+            findings.refuse(section.place(&["directory"]), refusal);
+        }
     }
 
     /// Refuses combinations of options that make no sense.
@@ -376,7 +472,7 @@ impl FioJob {
             let span = section.place(&["time_based"]);
             findings.refuse(span, || Refusal::new("`time_based` without a time", "`runtime` in this job too"));
         }
-        let anywhere = self.file.as_deref().is_some_and(is_device) || self.iolog.is_some();
+        let anywhere = self.files.iter().any(|name| is_device(name)) || self.iolog.is_some();
         // A size that could not be read has been reported.
         let is_reported = || self.size.is_none() && section.entry("size").is_some_and(|entry| entry.value != "100%");
         if !anywhere && !matches!(self.size, Some(Amount::Bytes(_))) && !is_reported() {
@@ -390,6 +486,15 @@ impl FioJob {
             let found = "runs of discards and writes in turn";
             findings.refuse(span, || Refusal::new(found, "`randtrimwrite` without a number"));
         }
+        if self.iolog.is_none() && self.mix == Mix::TrimWrite && self.files_of_clone() > 1 {
+            let found = "discards and writes in turn over several files";
+            findings.refuse(section.place(&["filename", "nrfiles"]), || Refusal::new(found, "one file"));
+        }
+    }
+
+    /// Number of files that a clone works on.
+    pub fn files_of_clone(&self) -> u64 {
+        if self.files.is_empty() { self.own_files.into() } else { self.files.len() as u64 }
     }
 
     /// True if the bytes of a direction count towards the size of the job.
@@ -417,11 +522,16 @@ pub(super) fn is_device(name: &str) -> bool {
 struct Reader {
     is_async: bool,
     depth: u32,
-    filename: Option<String>,
-    directory: Option<String>,
-    iolog: Option<String>,
+    engine: String,
+    filenames: Vec<String>,
+    directories: Vec<String>,
+    iologs: Vec<String>,
+    redirect: Option<String>,
     no_stall: bool,
     time_scale: u64,
+    class: Option<PriorityClass>,
+    level: Option<u8>,
+    command: CommandPriority,
 }
 
 impl Default for Reader {
@@ -429,12 +539,26 @@ impl Default for Reader {
         Self {
             is_async: false,
             depth: 1,
-            filename: None,
-            directory: None,
-            iolog: None,
+            engine: "psync".to_owned(),
+            filenames: Vec::new(),
+            directories: Vec::new(),
+            iologs: Vec::new(),
+            redirect: None,
             no_stall: false,
             time_scale: 100,
+            class: None,
+            level: None,
+            command: CommandPriority::default(),
         }
+    }
+}
+
+/// The priority that fio gives the process of a job: best effort where only a level is given.
+fn process_priority(class: Option<PriorityClass>, level: Option<u8>) -> Priority {
+    match (class, level) {
+        (None, None) => Priority::default(),
+        (None | Some(PriorityClass::None), level) => Priority::new(PriorityClass::BestEffort, level.unwrap_or(0)),
+        (Some(class), level) => Priority::new(class, level.unwrap_or(0)),
     }
 }
 
@@ -478,11 +602,16 @@ fn engine(value: &str) -> Result<bool, Expected> {
     }
 }
 
-fn file_name(value: &str) -> Result<String, Expected> {
-    if value.is_empty() || value.contains(':') {
-        return Err("the name of one file; a job works on one".to_owned());
+/// Reads `file_service_type`.
+fn service(value: &str) -> Result<Service, Expected> {
+    let (kind, requests) = value.split_once(':').unwrap_or((value, "1"));
+    let requests = integer_within(requests, 1, 1 << 32)?;
+    match kind {
+        "roundrobin" => Ok(Service::RoundRobin(requests)),
+        "random" => Ok(Service::Random(requests)),
+        "sequential" => Ok(Service::Sequential),
+        _ => Err("roundrobin, random or sequential; zipf, pareto, normal and gauss are not simulated".to_owned()),
     }
-    Ok(value.to_owned())
 }
 
 fn zoned(part: &str, mut size: impl FnMut(&str) -> Result<Zone, Expected>) -> Result<Distribution, Expected> {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use flashloom_files::BYTE_ORDER_MARK;
 use flashloom_units::{Lines, Problem, Problems, Refusal};
 
+use super::foreign::{Origin, origin};
 use super::options::{OptionSpec, Use, find, names};
 
 /// An option as written.
@@ -260,9 +261,7 @@ fn entry(at: usize, content: &str, findings: &mut Findings) -> Option<Entry> {
         return None;
     }
     let Some(spec) = find(name) else {
-        findings.refuse(name_span, || {
-            Refusal::new(format!("unknown option `{name}`"), "an option of fio 3.33").suggesting(name, names())
-        });
+        findings.refuse(name_span, || no_option(name));
         return None;
     };
     match spec.usage {
@@ -277,6 +276,25 @@ fn entry(at: usize, content: &str, findings: &mut Findings) -> Option<Entry> {
         _ => return Some(Entry { spec, value: value.to_owned(), span }),
     }
     None
+}
+
+/// The refusal of a name that is no option here.
+fn no_option(name: &str) -> Refusal {
+    const EXPECTED: &str = "an option of fio 3.33";
+    match origin(name) {
+        None => Refusal::new(format!("unknown option `{name}`"), EXPECTED).suggesting(name, names()),
+        Some(Origin::Engine(engine)) => {
+            let found = format!("`{name}`, an option of the engine `{engine}`, which is not simulated");
+            Refusal::new(found, "an option of fio 3.33 itself, or of an engine that is simulated")
+        }
+        Some(Origin::Later(version)) => {
+            let found = format!("`{name}`, an option that came with fio {version}");
+            Refusal::new(found, EXPECTED).help("jobs run as fio 3.33 runs them: remove it")
+        }
+        Some(Origin::Earlier) => {
+            Refusal::new(format!("`{name}`, an option that fio 3.33 refuses as deprecated"), EXPECTED)
+        }
+    }
 }
 
 /// Decodes the text of a job file.

@@ -6,17 +6,18 @@
 //! to issue or to wait for.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use flashloom_units::{NO_INDEX, Ns, Prng, Problem, S, SECTOR_BYTES};
 
-use super::iolog::{Iologs, Replay};
+use super::iolog::{Recorded, Recordings, Replay};
 use super::job::{FioJob, Mix, Rate};
-use super::layout::Region;
+use super::layout::{Devices, Layout};
 use super::report::{self, FioReport};
 use super::requests::{Requests, Step};
 use super::{READ, TRIM, WRITE};
-use crate::{Arrivals, Op, Request};
+use crate::address::Placement;
+use crate::{Arrivals, Op, Priority, Request};
 
 /// Origin of a clone's requests.
 enum Origin {
@@ -32,6 +33,9 @@ struct Clone {
     group: u32,
     delay_ns: Ns,
     start_ns: Ns,
+    last_issue_ns: Ns,
+    /// Draws the priorities of single requests.
+    prng: Prng,
     /// The request that it issues when due.
     ready: Option<Step>,
     outstanding: u32,
@@ -54,6 +58,7 @@ struct OnItsWay {
     bytes: u64,
     /// The direction; `None` for a flush.
     direction: Option<u8>,
+    priority: Priority,
 }
 
 /// The requests of a job file, as arrivals.
@@ -61,6 +66,7 @@ pub struct FioJobs {
     /// Name of the job file, for problems.
     file: String,
     jobs: Vec<FioJob>,
+    placement: Placement,
     clones: Vec<Clone>,
     reports: Vec<FioReport>,
     /// Due time and clone of each ready request, in the order in which they became ready.
@@ -77,6 +83,8 @@ pub struct FioJobs {
     issuing: u32,
     issued: u64,
     started: bool,
+    /// Start of all jobs.
+    genesis_ns: Ns,
     /// True if there are so many reports that their latencies are sparse.
     are_sparse: bool,
 }
@@ -85,12 +93,14 @@ impl FioJobs {
     pub(super) fn new(
         file: String,
         jobs: Vec<FioJob>,
-        regions: Vec<Vec<Region>>,
+        (recordings, devices): (&Recordings, &Devices),
+        (layout, placement): (&Layout, Placement),
         seed: &Prng,
     ) -> Result<Self, Problem> {
         let mut fio = Self {
             file,
             jobs: Vec::new(),
+            placement,
             clones: Vec::new(),
             reports: Vec::new(),
             due: BinaryHeap::new(),
@@ -103,19 +113,21 @@ impl FioJobs {
             issuing: 0,
             issued: 0,
             started: false,
+            genesis_ns: 0,
             are_sparse: report::are_sparse(&jobs),
         };
-        let mut iologs = Iologs::of(&jobs);
+        let start_of = |name: &str| Some(layout.start_of(name, devices)? / SECTOR_BYTES);
+        let mut kept = BTreeMap::new();
         let (mut group, mut reporting) = (0, 0);
-        for (index, (job, regions)) in jobs.iter().zip(regions).enumerate() {
+        for (index, (job, regions)) in jobs.iter().zip(&layout.regions).enumerate() {
             let stonewalled = job.stonewall && index > 0;
             group += u32::from(stonewalled);
             reporting += u32::from(stonewalled || (job.new_group && index > 0));
-            for region in regions {
+            for (clone, regions) in regions.iter().enumerate() {
                 let seed = fio.seed_of_next(job, seed);
                 let origin = match &job.iolog {
-                    Some(_) => Origin::Replayed(iologs.open(index)?),
-                    None => Origin::Made(Box::new(Requests::new(job, region, seed.clone()))),
+                    Some(_) => Origin::Replayed(recordings.open((index, job), clone, start_of, &mut kept)?),
+                    None => Origin::Made(Box::new(Requests::new(job, regions, seed.clone()))),
                 };
                 fio.add_clone(job, index as u32, origin, (group, reporting), &seed);
             }
@@ -137,6 +149,7 @@ impl FioJobs {
         if !shares {
             self.reports.push(FioReport::new(job, reporting, self.are_sparse));
         }
+        self.reports.last_mut().expect("it has one").expect_priorities(job);
         let (low, high) = job.start_delay_ns;
         let delay_ns = low + if high > low { seed.branch("delay").below(high - low + 1) } else { 0 };
         self.clones.push(Clone {
@@ -146,6 +159,8 @@ impl FioJobs {
             group,
             delay_ns,
             start_ns: 0,
+            last_issue_ns: 0,
+            prng: seed.branch("priority"),
             ready: None,
             outstanding: 0,
             is_flushing: false,
@@ -177,7 +192,7 @@ impl FioJobs {
     fn start_group(&mut self, now: Ns) {
         for (index, clone) in self.clones.iter_mut().enumerate().filter(|(_, clone)| clone.group == self.group) {
             clone.start_ns = now.saturating_add(clone.delay_ns);
-            clone.think_until_ns = clone.start_ns;
+            (clone.think_until_ns, clone.last_issue_ns) = (clone.start_ns, clone.start_ns);
             self.reports[clone.report as usize].started(clone.start_ns);
             self.busy_in_group += 1;
             self.touched.push(index as u32);
@@ -210,7 +225,7 @@ impl FioJobs {
         if !clone.is_over {
             let earliest = now.max(clone.think_until_ns);
             let end_ns = job.runtime_ns.map_or(Ns::MAX, |runtime| clone.start_ns.saturating_add(runtime));
-            match clone.next(job, earliest)?.filter(|(due, _)| *due < end_ns) {
+            match clone.next(job, earliest, (self.genesis_ns, &self.placement))?.filter(|(due, _)| *due < end_ns) {
                 Some((due, _)) if due > Request::LAST_ARRIVAL_NS => return Err(too_late(&self.file, &job.name)),
                 Some((due, step)) => {
                     clone.ready = Some(step);
@@ -255,7 +270,12 @@ impl FioJobs {
 
 impl Clone {
     /// Returns the next step and its due time, not before `earliest`; `None` at the end.
-    fn next(&mut self, job: &FioJob, earliest: Ns) -> Result<Option<(Ns, Step)>, Problem> {
+    fn next(
+        &mut self,
+        job: &FioJob,
+        earliest: Ns,
+        (genesis_ns, placement): (Ns, &Placement),
+    ) -> Result<Option<(Ns, Step)>, Problem> {
         let start_ns = self.start_ns;
         match &mut self.origin {
             Origin::Made(requests) => {
@@ -272,10 +292,19 @@ impl Clone {
                 Ok(step.map(|step| (due(&step), step)))
             }
             Origin::Replayed(replay) => {
-                let Some(request) = replay.next()? else { return Ok(None) };
+                let Some((request, recorded)) = replay.next()? else { return Ok(None) };
                 let scale = job.iolog.as_ref().and_then(|iolog| iolog.time_scale);
-                let recorded = scale.map_or(0, |scale| scaled_ns(request.arrival_ns, scale));
-                let due = earliest.max(start_ns.saturating_add(recorded));
+                if request.op != Op::Flush && placement.place(&request).is_none() {
+                    return Err(changed(job));
+                }
+                // fio scales the times of version 3 alone. A request that is late delays those after it.
+                let due = match (scale, recorded) {
+                    (None, _) => earliest,
+                    (_, Recorded::At(at)) => earliest.max(genesis_ns.saturating_add(at)),
+                    (Some(scale), Recorded::After(gap)) => {
+                        earliest.max(self.last_issue_ns.saturating_add(scaled_ns(gap, scale)))
+                    }
+                };
                 let direction = match request.op {
                     Op::Read => READ,
                     Op::Write => WRITE,
@@ -297,6 +326,14 @@ pub(super) fn scaled_ns(recorded_ns: Ns, scale: u64) -> Ns {
 /// A time beyond all that can be told apart is the last one, which is later than any request may arrive.
 fn bounded(ns: u128) -> Ns {
     Ns::try_from(ns).unwrap_or(Ns::MAX)
+}
+
+/// An iolog has a request beyond the drive, which it had not when it was checked.
+#[cold]
+fn changed(job: &FioJob) -> Problem {
+    let path = job.iolog.as_ref().map_or("", |iolog| &*iolog.paths[0]);
+    let found = format!("an iolog of the job `{}` has changed: a request lies beyond the drive", job.name);
+    Problem::file(path, found, "the iologs as they were when the run began")
 }
 
 /// A job that has something left to do goes on beyond the end of simulated time.
@@ -331,7 +368,7 @@ fn paced_direction(job: &FioJob, requests: &Requests, drawn: usize, start_ns: Ns
 impl Arrivals for FioJobs {
     fn next_ns(&mut self, now: Ns) -> Result<Option<Ns>, Problem> {
         if !self.started {
-            self.started = true;
+            (self.started, self.genesis_ns) = (true, now);
             self.start_group(now);
         }
         self.prepare_touched(now)?;
@@ -344,9 +381,11 @@ impl Arrivals for FioJobs {
         let job = &self.jobs[clone.job as usize];
         let step = clone.ready.take().expect("a clone that is due has a request");
         clone.outstanding += 1;
+        clone.last_issue_ns = now;
         let task = index + 1;
-        let mut request = Request::flush().arriving_at(now).of_task(task);
-        let mut on_its_way = OnItsWay { clone: index, issued_ns: now, bytes: 0, direction: None };
+        let mut request = Request::flush().arriving_at(now).of_task(task).with_priority(job.priority);
+        let mut on_its_way =
+            OnItsWay { clone: index, issued_ns: now, bytes: 0, direction: None, priority: job.priority };
         match step {
             Step::Flush => {
                 clone.is_flushing = true;
@@ -358,9 +397,14 @@ impl Arrivals for FioJobs {
             Step::Io { direction, at, bytes } => {
                 request.op = [Op::Read, Op::Write, Op::Discard][direction];
                 (request.lba, request.sectors) = (at / SECTOR_BYTES, (bytes / SECTOR_BYTES) as u32);
+                request.lba = self.placement.place(&request).expect("the layout fits on the drive");
                 // Direct writes are waited for.
-                request.flags = if direction == WRITE { Request::SYNC } else { 0 };
+                request.flags |= if direction == WRITE { Request::SYNC } else { 0 };
                 request.flags |= if direction == WRITE && job.durable { Request::FUA } else { 0 };
+                if let Some(priority) = job.commands.draw(direction, bytes, &mut clone.prng) {
+                    request = request.with_priority(priority);
+                    on_its_way.priority = priority;
+                }
                 on_its_way.bytes = bytes;
                 on_its_way.direction = Some(direction as u8);
                 self.reports[clone.report as usize].issued(clone.outstanding);
@@ -378,14 +422,14 @@ impl Arrivals for FioJobs {
 
     fn completed(&mut self, now: Ns, cookie: u32) {
         debug_assert_ne!(cookie, NO_INDEX, "every request of a job has a cookie");
-        let OnItsWay { clone: index, issued_ns, bytes, direction } = self.on_their_way[cookie as usize];
+        let OnItsWay { clone: index, issued_ns, bytes, direction, priority } = self.on_their_way[cookie as usize];
         self.free.push(cookie);
         self.touched.push(index);
         let clone = &mut self.clones[index as usize];
         clone.outstanding -= 1;
         let report = &mut self.reports[clone.report as usize];
         match direction {
-            Some(direction) => report.completed(now, usize::from(direction), bytes, now - issued_ns),
+            Some(direction) => report.completed(now, (usize::from(direction), priority), bytes, now - issued_ns),
             None => {
                 clone.is_flushing = false;
                 report.flushed(now, now - issued_ns);

@@ -1,28 +1,49 @@
-//! Placement of the files of a job file on the device.
+//! Placement of the files of a job file on the drive.
 //!
-//! A file whose name begins with `/dev/` is the device: its offsets are the device's. Every other file gets an extent
-//! of its own, in the order of the jobs, each from the next multiple of [`ALIGNMENT`] on; its size is the farthest
-//! offset that any of its jobs reaches. Jobs that name the same file share its extent; a job without `filename` has one
-//! file per clone. The offsets of a replayed iolog are the device's.
+//! A file whose name begins with `/dev/` is a device. If the jobs name one and no other file, it is the drive, and its
+//! offsets are the drive's; so are those of iologs. Every other file gets an extent of its own, in the order of the
+//! jobs, each from the next multiple of [`ALIGNMENT`] on; its size is the farthest offset that any of its jobs reaches.
+//! Jobs that name the same file share its extent; a job without `filename` has files of its own for each clone.
+//!
+//! Jobs that name several devices, or a device and files, would lie over one another. [`Devices`] is what was chosen
+//! for them: one of them, or each in an extent of its own, as if it were a file. A device whose jobs do not say in
+//! bytes what they use then has an equal part of what the others leave.
 
 use std::collections::BTreeMap;
 
 use flashloom_units::{Refusal, format_size};
 
+use super::iolog::Recordings;
 use super::job::{Amount, FioJob, is_device};
 use super::job_file::{Findings, Section};
+use super::{DIRECTIONS, FioDrive, FioRange};
+use crate::{ALL_DEVICES, Addresses};
 
 /// Alignment of extents, in bytes.
 const ALIGNMENT: u64 = 1 << 20;
 
-/// The part of the device that one clone of a job accesses, in bytes.
+/// What was chosen of several devices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Devices {
+    /// Nothing: there must be one.
+    Unasked,
+    /// The jobs of one.
+    Only(String),
+    /// Each in an extent of its own.
+    Each,
+}
+
+/// The part of the drive that one clone of a job accesses in a file, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Region {
-    /// First byte on the device.
+    /// First byte on the drive.
     pub start: u64,
     /// Length; at least the largest request of the job.
     pub length: u64,
 }
+
+/// Regions of one clone, a file each.
+pub(super) type Regions = Vec<Region>;
 
 /// The extent of a file.
 struct File {
@@ -30,101 +51,374 @@ struct File {
     length: u64,
 }
 
-/// The regions of all clones of all jobs, in order; what does not fit is added to `findings`.
-pub(super) fn regions(
+/// Where everything lies.
+#[derive(Debug, Default)]
+pub(super) struct Layout {
+    /// The regions of all clones of all jobs, in order.
+    pub regions: Vec<Vec<Regions>>,
+    /// The extents of devices that have one of their own.
+    pub ranges: Vec<FioRange>,
+    /// The byte after the last that any job or iolog reaches.
+    pub span: u64,
+}
+
+impl Layout {
+    /// The first byte of a file of an iolog.
+    pub fn start_of(&self, name: &str, devices: &Devices) -> Option<u64> {
+        match devices {
+            Devices::Unasked => Some(0),
+            Devices::Only(only) => (only == name).then_some(0),
+            Devices::Each => self.ranges.iter().find(|range| range.name == name).map(|range| range.start),
+        }
+    }
+}
+
+/// The names of the files that each job names, with its iologs'.
+fn named<'a>(jobs: &'a [FioJob], recordings: &'a Recordings) -> Vec<Vec<&'a str>> {
+    let of_job = |(number, job): (usize, &'a FioJob)| match &job.iolog {
+        Some(_) => recordings.files(number, job).into_iter().map(|(name, _)| name).collect(),
+        None => job.files.iter().map(String::as_str).collect(),
+    };
+    jobs.iter().enumerate().map(of_job).collect()
+}
+
+/// True if a job uses a name as that of a device: addresses of an iolog are a device's, whatever it names.
+fn is_of_device(job: &FioJob, name: &str) -> bool {
+    job.iolog.is_some() || is_device(name)
+}
+
+/// The devices and files that would lie over one another, in order of appearance; empty if nothing would.
+fn overlaid<'a>(jobs: &'a [FioJob], named: &[Vec<&'a str>]) -> Vec<&'a str> {
+    let (mut devices, mut all) = (Vec::new(), Vec::new());
+    let mut has_files = false;
+    for (job, names) in jobs.iter().zip(named) {
+        has_files |= job.iolog.is_none() && !names.iter().any(|name| is_device(name));
+        for &name in names {
+            let is_device = is_of_device(job, name);
+            has_files |= !is_device;
+            if is_device && !devices.contains(&name) {
+                devices.push(name);
+            }
+            if !all.contains(&name) {
+                all.push(name);
+            }
+        }
+    }
+    if devices.len() > 1 || (devices.len() == 1 && has_files) { all } else { Vec::new() }
+}
+
+/// Names in an error at most.
+const MOST_NAMES: usize = 16;
+
+fn listed(names: &[&str]) -> String {
+    let shown: Vec<_> = names.iter().take(MOST_NAMES).map(|name| format!("`{name}`")).collect();
+    let more = if names.len() > MOST_NAMES { ", .." } else { "" };
+    format!("{}{more}", shown.join(", "))
+}
+
+/// Which jobs run on the drive: those of the device that was chosen.
+pub(super) fn of_device(
     sections: &[Section],
     jobs: &[FioJob],
-    capacity: u64,
+    recordings: &Recordings,
+    device: &str,
     findings: &mut Findings,
-) -> Vec<Vec<Region>> {
-    let mut spans: Vec<Vec<Region>> = Vec::new();
-    for (job, section) in jobs.iter().zip(sections) {
-        let on_device = job.file.as_deref().is_some_and(is_device) || job.iolog.is_some();
-        // The bytes of a file are its size, those of the device its capacity.
-        let whole = if on_device { capacity } else { size_in_bytes(job) };
-        let within = |clone| within_file(job, clone, whole, on_device);
-        let regions: Vec<Region> = (0..u64::from(job.clones)).map_while(within).collect();
-        let largest = (0..super::DIRECTIONS).filter(|&at| job.has(at)).map(|at| job.sizes[at].max()).max().unwrap_or(0);
-        let too_small = job.iolog.is_none() && regions.iter().any(|region| region.length < largest);
-        if regions.len() < job.clones as usize || too_small {
-            let refusal = || {
-                let (found, room) = if too_small {
-                    (format!("the job `{}` has less room than its largest request", job.name), largest)
-                } else {
-                    (format!("the job `{}` begins beyond the end of the device", job.name), capacity)
-                };
-                Refusal::new(found, format!("room of at least {}", format_size(room)))
-            };
-            findings.refuse(section.place(&["size", "offset", "offset_increment", "bs"]), refusal);
+) -> Vec<bool> {
+    let named = named(jobs, recordings);
+    let mut all: Vec<&str> = Vec::new();
+    named.iter().flatten().for_each(|name| {
+        if !all.contains(name) {
+            all.push(name)
         }
-        spans.push(regions);
+    });
+    if !all.contains(&device) {
+        let place = sections.first().map_or(0..0, |section| section.place(&["filename", "read_iolog"]));
+        findings.refuse(place, || {
+            let found = format!("no job of the device `{device}` (`workload.device`)");
+            let expected = format!("\"{ALL_DEVICES}\" or one that the jobs name: {}", listed(&all));
+            Refusal::new(found, expected).suggesting(device, all.iter().copied())
+        });
     }
+    for ((job, section), names) in jobs.iter().zip(sections).zip(&named) {
+        if job.iolog.is_none() && names.contains(&device) && names.iter().any(|name| *name != device) {
+            findings.refuse(section.place(&["filename"]), || {
+                let found = format!("the job `{}` spreads its requests over {}", job.name, listed(names));
+                let help = format!(
+                    "what one of them gets depends on all: `workload.device` = \"{ALL_DEVICES}\" simulates them"
+                );
+                Refusal::new(found, format!("jobs of `{device}` alone")).help(help)
+            });
+        }
+    }
+    named.iter().map(|names| names.contains(&device)).collect()
+}
+
+/// Lays out the jobs on a drive; what does not fit is added to `findings`.
+pub(super) fn layout(
+    sections: &[Section],
+    jobs: &[FioJob],
+    (recordings, devices): (&Recordings, &Devices),
+    drive: &FioDrive,
+    findings: &mut Findings,
+) -> Layout {
+    let named = named(jobs, recordings);
+    if *devices == Devices::Unasked {
+        refuse_overlaid(sections, jobs, &named, findings);
+    }
+    let sizes = match devices {
+        Devices::Each => device_sizes(sections, jobs, recordings, drive, findings),
+        Devices::Unasked | Devices::Only(_) => BTreeMap::new(),
+    };
+    let mut spans = Vec::with_capacity(jobs.len());
+    for (job, section) in jobs.iter().zip(sections) {
+        spans.push(regions_of(job, section, drive, &sizes, findings));
+    }
+    let mut layout = Layout { regions: spans, ..Layout::default() };
     if findings.is_empty() {
-        place(sections, jobs, capacity, &mut spans, findings);
+        place(sections, jobs, recordings, &sizes, drive, &mut layout, findings);
     }
-    spans
+    layout
 }
 
-fn size_in_bytes(job: &FioJob) -> u64 {
-    if let Some(Amount::Bytes(bytes)) = job.size { bytes } else { 0 }
+/// Refuses jobs that would lie over one another, at the first that names another device or file.
+fn refuse_overlaid(sections: &[Section], jobs: &[FioJob], named: &[Vec<&str>], findings: &mut Findings) {
+    let names = overlaid(jobs, named);
+    let Some(first) = names.first() else { return };
+    let other = |names: &&Vec<&str>| names.is_empty() || names.iter().any(|name| name != first);
+    let Some(at) = named.iter().position(|names| other(&names)) else { return };
+    findings.refuse(sections[at].place(&["filename", "read_iolog", "directory"]), || {
+        let own = if named.iter().any(Vec::is_empty) { ", and files of jobs that name none" } else { "" };
+        let found = format!("the jobs use several devices or files: {}{own}", listed(&names));
+        let help = format!("\"{ALL_DEVICES}\" gives each a range of its own on the drive, one after another");
+        Refusal::new(found, format!("`workload.device`, one of them or \"{ALL_DEVICES}\"")).help(help)
+    });
 }
 
-/// The region of a clone in its file; `None` if it lies beyond what can be addressed.
-fn within_file(job: &FioJob, clone: u64, whole: u64, on_device: bool) -> Option<Region> {
-    let least = (0..super::DIRECTIONS).filter(|&at| job.has(at)).map(|at| job.sizes[at].min()).min().unwrap_or(512);
+/// Sizes of the devices that have extents of their own: what their jobs use, or an equal part of what is left.
+fn device_sizes<'a>(
+    sections: &[Section],
+    jobs: &'a [FioJob],
+    recordings: &'a Recordings,
+    drive: &FioDrive,
+    findings: &mut Findings,
+) -> BTreeMap<&'a str, u64> {
+    let align = |bytes: u64| bytes.checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
+    let mut used: BTreeMap<&str, Option<u64>> = BTreeMap::new();
+    let mut files = 0u64;
+    for (number, job) in jobs.iter().enumerate() {
+        if job.iolog.is_some() {
+            for (name, end) in recordings.files(number, job) {
+                let known = used.entry(name).or_insert(Some(0));
+                *known = known.map(|known| known.max(end));
+            }
+            continue;
+        }
+        let of_jobs = span_in_bytes(job);
+        for name in job.files.iter().filter(|name| is_device(name)) {
+            let known = used.entry(name).or_insert(Some(0));
+            *known = known.zip(of_jobs).map(|(known, span)| known.max(span));
+        }
+        let regular = job.files.iter().filter(|name| !is_device(name)).count() as u64;
+        let own = if job.files.is_empty() { u64::from(job.clones) * job.files_of_clone() } else { regular };
+        files = files.saturating_add(align(of_jobs.unwrap_or(0)).saturating_mul(own));
+    }
+    let taken = used.values().flatten().map(|bytes| align(*bytes)).fold(files, u64::saturating_add);
+    let open = used.values().filter(|bytes| bytes.is_none()).count() as u64;
+    let part = drive.capacity_bytes.saturating_sub(taken) / open.max(1) / ALIGNMENT * ALIGNMENT;
+    if open > 0 && part == 0 {
+        findings.refuse(sections[0].place(&["size", "filename"]), || {
+            let found = "devices that fill the drive, and others whose jobs have no `size` in bytes";
+            Refusal::new(found, "a larger drive, or `size` in bytes in every job")
+        });
+    }
+    used.into_iter().map(|(name, bytes)| (name, bytes.map_or(part, align))).collect()
+}
+
+/// The farthest byte of a file that any clone of a job reaches, if its options say it in bytes.
+fn span_in_bytes(job: &FioJob) -> Option<u64> {
+    let bytes = |amount: Amount| if let Amount::Bytes(bytes) = amount { Some(bytes) } else { None };
+    let size = bytes(job.size?)? / job.files_of_clone();
+    let last = u64::from(job.clones - 1).checked_mul(bytes(job.offset_increment)?)?;
+    bytes(job.offset)?.checked_add(last)?.checked_add(size)
+}
+
+/// The regions of a job's clones in its files, which all begin at zero.
+fn regions_of(
+    job: &FioJob,
+    section: &Section,
+    drive: &FioDrive,
+    sizes: &BTreeMap<&str, u64>,
+    findings: &mut Findings,
+) -> Vec<Regions> {
+    let has_own_end = job.iolog.is_some() || job.files.iter().any(|name| is_device(name));
+    let whole_of = |at: usize| match job.files.get(at) {
+        // The bytes of a file are its size, those of a device its capacity.
+        Some(name) if is_device(name) => sizes.get(&**name).copied().unwrap_or(drive.capacity_bytes),
+        None if job.iolog.is_some() => drive.capacity_bytes,
+        _ => size_of_file(job),
+    };
+    let is_bounded = drive.addresses == Addresses::Error || has_percent(job);
+    let files = if job.iolog.is_some() { 1 } else { job.files_of_clone() as usize };
+    let within = |clone: u64| -> Option<Regions> {
+        (0..files).map(|at| within_file(job, clone, whole_of(at), has_own_end && is_bounded)).collect()
+    };
+    let mut regions = Vec::with_capacity(job.clones as usize);
+    for clone in 0..u64::from(job.clones) {
+        let Some(of_clone) = within(clone) else {
+            findings.refuse(section.place(&["offset", "offset_increment", "size"]), || {
+                let found = format!("the job `{}` begins beyond the end of the device", job.name);
+                Refusal::new(found, format!("an offset below {}", format_size(whole_of(0))))
+            });
+            break;
+        };
+        if job.iolog.is_none() && has_own_end && is_bounded {
+            refuse_beyond(job, section, &of_clone, whole_of(0), findings);
+        }
+        regions.push(of_clone);
+    }
+    let largest = (0..DIRECTIONS).filter(|&at| job.has(at)).map(|at| job.sizes[at].max()).max().unwrap_or(0);
+    let is_too_large = |region: &Region| region.length.min(drive.capacity_bytes) < largest;
+    if job.iolog.is_none() && regions.iter().flatten().any(is_too_large) {
+        findings.refuse(section.place(&["size", "offset", "offset_increment", "bs"]), || {
+            let found = format!("the job `{}` has less room than its largest request", job.name);
+            Refusal::new(found, format!("room of at least {}", format_size(largest)))
+        });
+    }
+    regions
+}
+
+/// Refuses a region that reaches beyond its device. One of a share of the device never does.
+fn refuse_beyond(job: &FioJob, section: &Section, regions: &Regions, whole: u64, findings: &mut Findings) {
+    let end = regions.iter().map(|region| region.start.saturating_add(region.length)).max().unwrap_or(0);
+    if end > whole {
+        findings.refuse(section.place(&["size", "offset", "offset_increment"]), || {
+            let device = job.files.first().map_or("the drive", String::as_str);
+            let found = format!("the job `{}` reaches to {} of `{device}`", job.name, format_size(end));
+            let refusal = Refusal::new(found, format!("at most the {} that the drive holds there", format_size(whole)));
+            refusal.help(
+                "choose a larger drive, a smaller `size`, a share of the device such as `size=100%`, or \
+                 workload.addresses = \"wrap\" or \"scale\"",
+            )
+        });
+    }
+}
+
+fn has_percent(job: &FioJob) -> bool {
+    !matches!(job.size, Some(Amount::Bytes(_)))
+}
+
+/// Bytes of each file of a job that says its size.
+fn size_of_file(job: &FioJob) -> u64 {
+    if let Some(Amount::Bytes(bytes)) = job.size { bytes / job.files_of_clone() / 512 * 512 } else { 0 }
+}
+
+/// The region of a clone in a file of `whole` bytes; `None` if it begins beyond a file that has an end, or lies beyond
+/// what can be addressed. A share of a device ends with it, as in fio.
+fn within_file(job: &FioJob, clone: u64, whole: u64, has_end: bool) -> Option<Region> {
+    let least = (0..DIRECTIONS).filter(|&at| job.has(at)).map(|at| job.sizes[at].min()).min().unwrap_or(512);
     let mut offset = job.offset.of(whole);
     if let Amount::Percent(_) = job.offset {
         offset = offset.checked_next_multiple_of(job.offset_align.unwrap_or(least))?;
     }
     let increment = job.offset_increment.of(whole) / 512 * 512;
     let start = offset.checked_add(increment.checked_mul(clone)?)? / 512 * 512;
-    let length = match job.size {
-        Some(size) => size.of(whole) / 512 * 512,
-        None => whole.checked_sub(start)?,
-    };
-    let end = start.checked_add(length)?;
-    if on_device && start >= whole {
+    if has_end && start >= whole {
         return None;
     }
-    Some(Region { start, length: if on_device { end.min(whole) - start } else { length } })
+    let length = match job.size {
+        Some(Amount::Bytes(bytes)) => bytes / job.files_of_clone() / 512 * 512,
+        Some(share) if has_end => (share.of(whole) / 512 * 512).min(whole - start),
+        Some(share) => share.of(whole) / 512 * 512,
+        None => whole.checked_sub(start)?,
+    };
+    start.checked_add(length)?;
+    Some(Region { start, length })
 }
 
-/// Moves the regions of files to their extents, and refuses those that do not fit on the device.
-fn place(sections: &[Section], jobs: &[FioJob], capacity: u64, spans: &mut [Vec<Region>], findings: &mut Findings) {
-    let mut shared: BTreeMap<&str, File> = BTreeMap::new();
-    for (job, regions) in jobs.iter().zip(&*spans) {
-        if let Some(name) = job.file.as_deref().filter(|name| !is_device(name)).filter(|_| job.iolog.is_none()) {
-            let length = regions.iter().map(|region| region.start + region.length).max().unwrap_or(0);
-            let file = shared.entry(name).or_insert(File { start: u64::MAX, length });
+/// Extents of files, one after another.
+#[derive(Default)]
+struct Extents<'a> {
+    next: u64,
+    shared: BTreeMap<&'a str, File>,
+}
+
+impl<'a> Extents<'a> {
+    fn claim(&mut self, length: u64) -> u64 {
+        let start = self.next;
+        self.next = start.saturating_add(length).checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
+        start
+    }
+
+    /// The first byte of a file, which has an extent from then on.
+    fn start_of(&mut self, name: &'a str) -> u64 {
+        let file = &self.shared[name];
+        if file.start == u64::MAX {
+            let start = self.claim(file.length);
+            self.shared.get_mut(name).expect("it was there").start = start;
+        }
+        self.shared[name].start
+    }
+}
+
+/// Moves the regions of files to their extents, and refuses those that do not fit on the drive.
+fn place<'a>(
+    sections: &[Section],
+    jobs: &'a [FioJob],
+    recordings: &'a Recordings,
+    sizes: &BTreeMap<&'a str, u64>,
+    drive: &FioDrive,
+    layout: &mut Layout,
+    findings: &mut Findings,
+) {
+    let mut extents = Extents::default();
+    for (name, &length) in sizes {
+        extents.shared.insert(name, File { start: u64::MAX, length });
+    }
+    let is_extent = |name: &str| !is_device(name) || sizes.contains_key(name);
+    for (job, regions) in jobs.iter().zip(&layout.regions).filter(|(job, _)| job.iolog.is_none()) {
+        for (at, name) in job.files.iter().enumerate().filter(|(_, name)| is_extent(name)) {
+            let ends = regions.iter().map(|of_clone| of_clone[at].start + of_clone[at].length);
+            let length = ends.max().unwrap_or(0);
+            let file = extents.shared.entry(name).or_insert(File { start: u64::MAX, length });
             file.length = file.length.max(length);
         }
     }
-    let mut next = 0u64;
-    let mut claim = |length: u64| {
-        let start = next;
-        next = next.saturating_add(length).checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
-        start
-    };
-    for ((job, section), regions) in jobs.iter().zip(sections).zip(spans) {
-        if job.iolog.is_some() || job.file.as_deref().is_some_and(is_device) {
+    for (number, (job, section)) in jobs.iter().zip(sections).enumerate() {
+        if job.iolog.is_some() {
+            for (name, end) in recordings.files(number, job) {
+                let start = if sizes.contains_key(name) { extents.start_of(name) } else { 0 };
+                layout.span = layout.span.max(start.saturating_add(end));
+            }
             continue;
         }
-        if let Some(file) = job.file.as_deref().and_then(|name| shared.get_mut(name)) {
-            if file.start == u64::MAX {
-                file.start = claim(file.length);
-            }
-            regions.iter_mut().for_each(|region| region.start = region.start.saturating_add(file.start));
-        } else {
-            for region in &mut *regions {
-                region.start = region.start.saturating_add(claim(region.start.saturating_add(region.length)));
+        for of_clone in &mut layout.regions[number] {
+            for (at, region) in of_clone.iter_mut().enumerate() {
+                let start = match job.files.get(at) {
+                    Some(name) if is_extent(name) => extents.start_of(name),
+                    Some(_) => 0,
+                    None => extents.claim(region.start.saturating_add(region.length)),
+                };
+                region.start = region.start.saturating_add(start);
             }
         }
-        let end = regions.iter().map(|region| region.start.saturating_add(region.length)).max().unwrap_or(0);
-        if end > capacity {
-            findings.refuse(section.place(&["size", "numjobs", "offset_increment", "offset"]), || {
-                let found = format!("the files of the job `{}` reach to {end} bytes of the device", job.name);
-                Refusal::new(found, format!("all files within the {capacity} bytes that the device holds"))
-            });
+        let ends = layout.regions[number].iter().flatten().map(|region| region.start.saturating_add(region.length));
+        let end = ends.max().unwrap_or(0);
+        layout.span = layout.span.max(end);
+        if drive.addresses == Addresses::Error && end > drive.capacity_bytes {
+            refuse_files(job, section, end, drive, findings);
         }
     }
+    let of_devices = extents.shared.iter().filter(|(name, _)| sizes.contains_key(*name));
+    let range =
+        |(name, file): (&&str, &File)| FioRange { name: (*name).to_owned(), start: file.start, bytes: file.length };
+    layout.ranges = of_devices.map(range).collect();
+    layout.ranges.sort_by_key(|range| range.start);
+}
+
+fn refuse_files(job: &FioJob, section: &Section, end: u64, drive: &FioDrive, findings: &mut Findings) {
+    findings.refuse(section.place(&["size", "numjobs", "offset_increment", "offset"]), || {
+        let found = format!("the files of the job `{}` reach to {} of the drive", job.name, format_size(end));
+        let refusal = Refusal::new(found, format!("all files within its {}", format_size(drive.capacity_bytes)));
+        refusal.help("choose a larger drive, smaller files, or workload.addresses = \"wrap\" or \"scale\"")
+    });
 }

@@ -4,10 +4,11 @@
 //! keeps up to `iodepth` of them outstanding. Source: the manual of fio 3.33, and the source of that version where the
 //! manual leaves the order of requests open.
 //!
-//! [`job_file`] parses the text, with [`options`] as the table of all fio options; [`job`] gives the options their
-//! meaning; [`layout`] places files on the device; [`requests`] makes the requests of one clone, or [`iolog`] reads
-//! them, and [`jobs`] decides when they arrive.
+//! [`job_file`] parses the text, with [`options`] as the table of all fio options and [`foreign`] as that of names of
+//! other versions; [`job`] gives the options their meaning; [`layout`] places files on the drive; [`requests`] makes
+//! the requests of one clone, or [`iolog`] reads them, and [`jobs`] decides when they arrive.
 
+mod foreign;
 mod iolog;
 mod job;
 mod job_file;
@@ -15,19 +16,30 @@ mod jobs;
 mod law;
 mod layout;
 mod options;
+mod priority;
 mod random_map;
 mod report;
 mod requests;
 mod value;
 
-use flashloom_files::{TEXT_LIMIT_BYTES, read_input};
-use flashloom_units::{PolicySpec, Prng, Problem, Problems, Refusal};
+use std::sync::{Arc, OnceLock};
 
+use flashloom_files::{TEXT_LIMIT_BYTES, read_input};
+use flashloom_units::{PolicySpec, Prng, Problem, Problems, Refusal, SECTOR_BYTES, format_size};
+
+use crate::Addresses;
+use crate::address::Placement;
+use iolog::Recordings;
 use job::{Amount, FioJob};
 use job_file::{Findings, Section, Text};
+use layout::{Devices, Layout};
+use options::Use;
 
 pub use jobs::FioJobs;
-pub use report::{FioDirection, FioReport, FioSamples};
+pub use report::{FioDirection, FioPercentiles, FioReport, FioSamples, Samples};
+
+/// Devices in a remark at most.
+const MOST_LISTED: usize = 8;
 
 /// Number of directions: reads, writes and discards, as fio numbers them.
 const DIRECTIONS: usize = 3;
@@ -52,12 +64,44 @@ pub(crate) static SPEC: PolicySpec = PolicySpec {
     statistics: &[],
 };
 
+/// The drive that jobs run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FioDrive {
+    /// Its capacity, in bytes.
+    pub capacity_bytes: u64,
+    /// True if simulated time passes; if it does not, a job that ends by time is refused.
+    pub is_timed: bool,
+    /// Treatment of requests beyond its end.
+    pub addresses: Addresses,
+}
+
+impl FioDrive {
+    /// A drive of so many bytes, in simulated time; requests beyond its end are refused.
+    pub fn of_bytes(capacity_bytes: u64) -> Self {
+        Self { capacity_bytes, is_timed: true, addresses: Addresses::Error }
+    }
+}
+
+/// The range of the drive that a device of the jobs has for its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FioRange {
+    /// Name of the device.
+    pub name: String,
+    /// First byte on the drive.
+    pub start: u64,
+    /// Length in bytes.
+    pub bytes: u64,
+}
+
 /// A job file that has been read and checked.
 #[derive(Clone, Debug)]
 pub struct FioJobFile {
     text: Text,
     sections: Vec<Section>,
     jobs: Vec<FioJob>,
+    devices: Devices,
+    /// The recordings that the jobs replay, once they have been read.
+    recordings: Arc<OnceLock<Recordings>>,
 }
 
 impl FioJobFile {
@@ -71,8 +115,8 @@ impl FioJobFile {
             .map_err(|reason| Problem::file(path, reason.to_string(), EXPECTED))?;
         let mut file = Self::parse(path, &bytes)?;
         let folder = std::path::Path::new(path).parent().unwrap_or(std::path::Path::new(""));
-        for iolog in file.jobs.iter_mut().filter_map(|job| job.iolog.as_mut()) {
-            iolog.path = folder.join(&iolog.path).to_string_lossy().into_owned();
+        for path in file.jobs.iter_mut().filter_map(|job| job.iolog.as_mut()).flat_map(|iolog| &mut iolog.paths) {
+            *path = folder.join(&*path).to_string_lossy().into_owned();
         }
         Ok(file)
     }
@@ -87,22 +131,47 @@ impl FioJobFile {
         let sections = job_file::sections(&text, &mut findings);
         let jobs = FioJob::read_all(&sections, &mut findings);
         let (sections, jobs) = findings.unless_any((sections, jobs))?;
-        Ok(Self { text, sections, jobs })
+        Ok(Self { text, sections, jobs, devices: Devices::Unasked, recordings: Arc::default() })
     }
 
-    /// Checks the jobs against a device, and reads the iologs that they replay to their ends. If `is_timed` is false,
-    /// simulated time does not pass, and a job that ends by time is refused.
+    /// The same file for jobs of several devices: those of one, by its name, or with "all" each device in a range of
+    /// its own.
+    ///
+    /// # Errors
+    /// A name that no job has, or a job that spreads its requests over that device and others.
+    pub fn on_device(&self, device: &str) -> Result<Self, Problems> {
+        if device == crate::ALL_DEVICES {
+            return Ok(Self { devices: Devices::Each, ..self.clone() });
+        }
+        let mut findings = Findings::of(&self.text);
+        let run = layout::of_device(&self.sections, &self.jobs, self.recordings(), device, &mut findings);
+        let run = findings.unless_any(run)?;
+        let mut of_device =
+            Self { devices: Devices::Only(device.to_owned()), recordings: Arc::default(), ..self.clone() };
+        let mut of_section = run.iter();
+        of_device.sections.retain(|_| *of_section.next().expect("a section is a job"));
+        let mut of_job = run.iter();
+        of_device.jobs.retain(|_| *of_job.next().expect("there is one for each"));
+        Ok(of_device)
+    }
+
+    fn recordings(&self) -> &Recordings {
+        self.recordings.get_or_init(|| Recordings::read(&self.jobs))
+    }
+
+    /// Checks the jobs against a drive, and reads the iologs that they replay to their ends.
     ///
     /// # Errors
     /// Everything that does not fit.
-    pub fn check(&self, capacity_bytes: u64, is_timed: bool) -> Result<(), Problems> {
+    pub fn check(&self, drive: &FioDrive) -> Result<(), Problems> {
         let mut findings = Findings::of(&self.text);
-        let placed = layout::regions(&self.sections, &self.jobs, capacity_bytes, &mut findings);
-        requests::check_maps(&self.sections, &self.jobs, &placed, &mut findings);
+        let placed = self.layout(drive, &mut findings);
+        requests::check_maps(&self.sections, &self.jobs, &placed.regions, &mut findings);
         report::check_options(&self.sections, &self.jobs, &mut findings);
-        iolog::check(&self.sections, &self.jobs, capacity_bytes, &mut findings);
+        let limit = (drive.capacity_bytes, drive.addresses);
+        self.recordings().check(&self.sections, &self.jobs, limit, &mut findings);
         for (job, section) in self.jobs.iter().zip(&self.sections) {
-            if job.iolog.is_none() && !is_timed && job.time_based {
+            if job.iolog.is_none() && !drive.is_timed && job.time_based {
                 let expected = "`run.timing` = \"timed\", or a job that ends with its size";
                 let refusal = || Refusal::new("a job by time, in a run that takes none", expected);
                 findings.refuse(section.place(&["time_based"]), refusal);
@@ -111,15 +180,91 @@ impl FioJobFile {
         findings.unless_any(())
     }
 
-    /// Starts the jobs on a device that [`Self::check`] found large enough.
+    fn layout(&self, drive: &FioDrive, findings: &mut Findings) -> Layout {
+        layout::layout(&self.sections, &self.jobs, (self.recordings(), &self.devices), drive, findings)
+    }
+
+    /// Starts the jobs on a drive that [`Self::check`] found large enough.
     ///
     /// # Errors
-    /// A problem with the device or an iolog that [`Self::check`] did not meet, such as a file that has changed since.
-    pub fn start(&self, capacity_bytes: u64, seed: &Prng) -> Result<FioJobs, Problems> {
+    /// A problem with the drive or an iolog that [`Self::check`] did not meet, such as a file that has changed since.
+    pub fn start(&self, drive: &FioDrive, seed: &Prng) -> Result<FioJobs, Problems> {
         let mut findings = Findings::of(&self.text);
-        let placed = layout::regions(&self.sections, &self.jobs, capacity_bytes, &mut findings);
+        let placed = self.layout(drive, &mut findings);
         let placed = findings.unless_any(placed)?;
-        FioJobs::new(self.text.name.clone(), self.jobs.clone(), placed, seed).map_err(Problems::from)
+        let placement = Placement {
+            capacity: drive.capacity_bytes / SECTOR_BYTES,
+            span: placed.span.div_ceil(SECTOR_BYTES),
+            addresses: drive.addresses,
+        };
+        let origin = (self.recordings(), &self.devices);
+        FioJobs::new(self.text.name.clone(), self.jobs.clone(), origin, (&placed, placement), seed)
+            .map_err(Problems::from)
+    }
+
+    /// What a user of these jobs should know: a subject, the key to change, and a sentence.
+    pub fn remarks(&self, drive: &FioDrive) -> Vec<(&'static str, &'static str, String)> {
+        let mut findings = Findings::of(&self.text);
+        let placed = self.layout(drive, &mut findings);
+        let (span, capacity) = (placed.span, drive.capacity_bytes);
+        let wrapped = (span > capacity && drive.addresses == Addresses::Wrap).then(|| {
+            let text = format!(
+                "The jobs reach to {} and the drive holds {}, so that parts of their files lie over one another: a \
+                 larger drive or \"scale\" avoids that.",
+                format_size(span),
+                format_size(capacity)
+            );
+            ("wrapped", "workload.addresses", text)
+        });
+        let ranges = (!placed.ranges.is_empty()).then(|| {
+            let range = |range: &FioRange| {
+                format!("`{}` {} from {}", range.name, format_size(range.bytes), format_size(range.start))
+            };
+            let listed = placed.ranges.iter().take(MOST_LISTED).map(range).collect::<Vec<_>>().join(", ");
+            let more = if placed.ranges.len() > MOST_LISTED { ", .." } else { "" };
+            let text = format!("The devices of the jobs lie one after another on the drive: {listed}{more}.");
+            ("devices", "workload.device", text)
+        });
+        wrapped.into_iter().chain(ranges).chain(self.same_order()).chain(self.unheeded()).collect()
+    }
+
+    /// The remark on jobs whose loops write in the same random order.
+    fn same_order(&self) -> Option<(&'static str, &'static str, String)> {
+        let job = self.jobs.iter().find(|job| job.repeats_its_order())?;
+        let text = format!(
+            "The job `{}` writes its blocks in the same random order in each of its {} loops (`randrepeat`), so that \
+             each overwrites in the order of the one before: write amplification is that of sequential writes. \
+             `randrepeat=0` draws another order for each.",
+            job.name, job.loops
+        );
+        Some(("same-order", "workload.path", text))
+    }
+
+    /// The remark on options that have no effect here.
+    fn unheeded(&self) -> Option<(&'static str, &'static str, String)> {
+        let mut found: Vec<(&str, &str)> = Vec::new();
+        for entry in self.sections.iter().flat_map(|section| section.globals().iter().chain(&section.entries)) {
+            let Use::Unheeded(instead) = entry.spec.usage else { continue };
+            if entry.value != "0" && found.iter().all(|(name, _)| *name != entry.spec.name) {
+                found.push((entry.spec.name, instead));
+            }
+        }
+        let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+        for (name, instead) in found {
+            match reasons.iter_mut().find(|(known, _)| *known == instead) {
+                Some((_, names)) => names.push(format!("`{name}`")),
+                None => reasons.push((instead, vec![format!("`{name}`")])),
+            }
+        }
+        let one = |(instead, names): &(&str, Vec<String>)| format!("{}: {instead}", names.join(", "));
+        let listed = reasons.iter().map(one).collect::<Vec<_>>().join("; ");
+        let text = format!("Options of the jobs without effect here: {listed}.");
+        (!reasons.is_empty()).then_some(("without-effect", "workload.path", text))
+    }
+
+    /// True if requests of the jobs have priorities.
+    pub fn has_priorities(&self) -> bool {
+        self.jobs.iter().any(FioJob::has_priorities)
     }
 
     /// The `[global]` options that apply to the first job, as written.
@@ -131,7 +276,7 @@ impl FioJobFile {
     /// The iolog that the only job replays; `None` if there are more jobs, or it replays none.
     pub fn only_iolog(&self) -> Option<&str> {
         match &self.jobs[..] {
-            [FioJob { iolog: Some(iolog), clones: 1, .. }] => Some(&iolog.path),
+            [FioJob { iolog: Some(iolog), clones: 1, .. }] => Some(&iolog.paths[0]),
             _ => None,
         }
     }

@@ -1,12 +1,14 @@
-//! Every option of fio 3.33, and its treatment in a simulation.
+//! Every option of fio 3.33, and its treatment in a simulation; and the names that other versions and engines have.
 
 /// Treatment of an option.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Use {
-    /// Supported: it shapes the requests.
+    /// Supported: it shapes the requests or the report.
     Supported,
     /// Ignored: it cannot matter to a simulation.
     Irrelevant,
+    /// Accepted without effect, which a run says; with what has its place.
+    Unheeded(&'static str),
     /// Only these values leave the requests as they are; with the reason why others are refused.
     Only(&'static [&'static str], &'static str),
     /// Refused, because it would change the requests; with the reason why it is not supported.
@@ -33,10 +35,17 @@ const FILES: &str = "a job works on one file";
 const PAGE_CACHE: &str = "there is no page cache and no file system";
 const STEADY: &str = "the length of a job does not depend on what it measures";
 const MIXING: &str = "jobs do not steer one another, except through stonewall";
+const NO_LOG: &str = "no log is written: `run --fio-json` writes the percentiles, `run --log` every request";
+const NO_COMMAND: &str = "no command is started";
+const CGROUPS: &str = "there are no cgroups; `prio` and `prioclass` reach the scheduler";
 const OFF: &[&str] = &["0"];
 
 const fn supported(name: &'static str, aliases: &'static [&'static str]) -> OptionSpec {
     OptionSpec { name, aliases, usage: Use::Supported }
+}
+
+const fn unheeded(name: &'static str, instead: &'static str) -> OptionSpec {
+    OptionSpec { name, aliases: &[], usage: Use::Unheeded(instead) }
 }
 
 const fn irrelevant(name: &'static str) -> OptionSpec {
@@ -51,6 +60,13 @@ const fn refused(name: &'static str, why: &'static str) -> OptionSpec {
     OptionSpec { name, aliases: &[], usage: Use::Refused(why) }
 }
 
+impl OptionSpec {
+    /// The same option with these alternative names.
+    const fn or(self, aliases: &'static [&'static str]) -> Self {
+        Self { aliases, ..self }
+    }
+}
+
 /// Options that shape the requests, then those that cannot matter, then those that would change the requests.
 pub(super) static OPTIONS: &[OptionSpec] = &[
     supported("rw", &["readwrite"]),
@@ -63,7 +79,7 @@ pub(super) static OPTIONS: &[OptionSpec] = &[
     supported("bssplit", &[]),
     supported("size", &[]),
     supported("io_size", &["io_limit"]),
-    supported("offset", &[]),
+    supported("offset", &["fileoffset"]),
     supported("offset_increment", &[]),
     supported("offset_align", &[]),
     supported("filename", &[]),
@@ -96,6 +112,31 @@ pub(super) static OPTIONS: &[OptionSpec] = &[
     supported("stonewall", &["wait_for_previous"]),
     supported("new_group", &[]),
     supported("group_reporting", &[]),
+    supported("nrfiles", &["nr_files"]),
+    supported("file_service_type", &[]),
+    supported("replay_redirect", &[]),
+    supported("prio", &[]),
+    supported("prioclass", &[]),
+    supported("cmdprio_percentage", &[]),
+    supported("cmdprio_class", &[]),
+    supported("cmdprio", &[]),
+    supported("cmdprio_bssplit", &[]),
+    supported("percentile_list", &[]),
+    supported("clat_percentiles", &[]),
+    supported("lat_percentiles", &[]),
+    unheeded("slat_percentiles", "a submission takes no time, so that there is nothing to report"),
+    unheeded("write_bw_log", NO_LOG),
+    unheeded("write_lat_log", NO_LOG),
+    unheeded("write_iops_log", NO_LOG),
+    unheeded("write_hist_log", NO_LOG),
+    unheeded("write_iolog", "`flashloom generate` writes an iolog"),
+    unheeded("ioscheduler", "`host.scheduler` chooses the scheduler"),
+    unheeded("write_hint", "lifetimes of data are not told to the drive"),
+    unheeded("exec_prerun", NO_COMMAND),
+    unheeded("exec_postrun", NO_COMMAND),
+    unheeded("cgroup", CGROUPS),
+    unheeded("cgroup_weight", CGROUPS),
+    unheeded("block_error_percentiles", "blocks that fail are in the result of the run"),
     irrelevant("description"),
     irrelevant("name"),
     irrelevant("lockfile"),
@@ -108,11 +149,9 @@ pub(super) static OPTIONS: &[OptionSpec] = &[
     irrelevant("fadvise_hint"),
     irrelevant("overwrite"),
     irrelevant("openfiles"),
-    irrelevant("file_service_type"),
     irrelevant("clocksource"),
-    irrelevant("mem"),
-    irrelevant("iomem"),
-    irrelevant("iomem_align"),
+    irrelevant("mem").or(&["iomem"]),
+    irrelevant("iomem_align").or(&["mem_align"]),
     irrelevant("do_verify"),
     irrelevant("verify_interval"),
     irrelevant("verify_offset"),
@@ -121,21 +160,13 @@ pub(super) static OPTIONS: &[OptionSpec] = &[
     irrelevant("verify_dump"),
     irrelevant("verify_async"),
     irrelevant("verify_state_save"),
-    irrelevant("write_iolog"),
     irrelevant("read_iolog_chunked"),
-    irrelevant("replay_redirect"),
-    irrelevant("exec_prerun"),
-    irrelevant("exec_postrun"),
-    irrelevant("ioscheduler"),
     irrelevant("lockmem"),
     irrelevant("nice"),
-    irrelevant("prio"),
-    irrelevant("prioclass"),
     irrelevant("thinktime_spin"),
     irrelevant("thinktime_blocks_type"),
-    irrelevant("rate_cycle"),
+    irrelevant("rate_cycle").or(&["ratecycle"]),
     irrelevant("invalidate"),
-    irrelevant("write_hint"),
     irrelevant("create_serialize"),
     irrelevant("create_fsync"),
     irrelevant("create_on_open"),
@@ -154,16 +185,12 @@ pub(super) static OPTIONS: &[OptionSpec] = &[
     irrelevant("error_dump"),
     irrelevant("thread"),
     irrelevant("per_job_logs"),
-    irrelevant("write_bw_log"),
     irrelevant("bwavgtime"),
-    irrelevant("write_lat_log"),
-    irrelevant("write_iops_log"),
     irrelevant("iopsavgtime"),
     irrelevant("log_entries"),
     irrelevant("log_avg_msec"),
     irrelevant("log_hist_msec"),
     irrelevant("log_hist_coarseness"),
-    irrelevant("write_hist_log"),
     irrelevant("log_max_value"),
     irrelevant("log_offset"),
     irrelevant("log_prio"),
@@ -173,7 +200,6 @@ pub(super) static OPTIONS: &[OptionSpec] = &[
     irrelevant("log_unix_epoch"),
     irrelevant("log_alternate_epoch"),
     irrelevant("log_alternate_epoch_clock_id"),
-    irrelevant("block_error_percentiles"),
     irrelevant("stats"),
     irrelevant("zero_buffers"),
     irrelevant("refill_buffers"),
@@ -185,21 +211,15 @@ pub(super) static OPTIONS: &[OptionSpec] = &[
     irrelevant("dedupe_mode"),
     irrelevant("dedupe_working_set_percentage"),
     irrelevant("dedupe_global"),
-    irrelevant("clat_percentiles"),
-    irrelevant("lat_percentiles"),
-    irrelevant("slat_percentiles"),
-    irrelevant("percentile_list"),
     irrelevant("significant_figures"),
     irrelevant("disk_util"),
     irrelevant("gtod_reduce"),
     irrelevant("disable_lat"),
     irrelevant("disable_clat"),
     irrelevant("disable_slat"),
-    irrelevant("disable_bw_measurement"),
+    irrelevant("disable_bw_measurement").or(&["disable_bw"]),
     irrelevant("gtod_cpu"),
-    irrelevant("cgroup"),
     irrelevant("cgroup_nodelete"),
-    irrelevant("cgroup_weight"),
     irrelevant("uid"),
     irrelevant("gid"),
     irrelevant("unit_base"),
@@ -215,17 +235,29 @@ pub(super) static OPTIONS: &[OptionSpec] = &[
     irrelevant("registerfiles"),
     irrelevant("fixedbufs"),
     irrelevant("nowait"),
-    only("nrfiles", &["1"], FILES),
+    irrelevant("hipri_percentage"),
+    irrelevant("nonvectored"),
+    irrelevant("uncached"),
+    irrelevant("force_async"),
+    irrelevant("sqthread_poll_cpu"),
+    irrelevant("thp"),
+    irrelevant("no_completion_thread"),
+    irrelevant("softrandommap"),
+    irrelevant("gpu_dev_id"),
+    irrelevant("verify_async_cpus"),
+    irrelevant("verifysort"),
+    irrelevant("verifysort_nr"),
+    irrelevant("flow_watermark"),
+    only("cmd_type", &["nvme"], "the engine io_uring_cmd is not simulated"),
+    only("bs_is_seq_rand", OFF, "sizes are those of reads, writes and trims"),
     only("kb_base", &["1024"], "units are those that fio has by default: k is 1024 and ki is 1000"),
-    only("bs_unaligned", OFF, "a device is addressed in sectors of 512 bytes"),
-    only("iodepth_batch", &["1"], BATCH),
-    only("iodepth_batch_submit", &["1"], BATCH),
-    only("iodepth_batch_complete", &["1"], BATCH),
-    only("iodepth_batch_complete_min", &["1"], BATCH),
+    only("bs_unaligned", OFF, "a device is addressed in sectors of 512 bytes").or(&["blocksize_unaligned"]),
+    only("iodepth_batch", &["1"], BATCH).or(&["iodepth_batch_submit"]),
+    only("iodepth_batch_complete_min", &["1"], BATCH).or(&["iodepth_batch_complete"]),
     only("iodepth_batch_complete_max", &["1"], BATCH),
     only("serialize_overlap", OFF, "overlapping requests are not held back"),
     only("io_submit_mode", &["inline"], BATCH),
-    only("fill_device", OFF, "a simulated device is never full"),
+    only("fill_device", OFF, "a job without `size` writes all of a device once").or(&["fill_fs"]),
     only("file_append", OFF, FILES),
     only("verify_only", OFF, VERIFY),
     only("ramp_time", OFF, "statistics begin with the first request; age the drive with run.precondition"),
@@ -272,14 +304,14 @@ pub(super) static OPTIONS: &[OptionSpec] = &[
     refused("zone_reset_threshold", ZONES),
     refused("zone_reset_frequency", ZONES),
     refused("exit_what", MIXING),
-    refused("rate_min", STEADY),
+    refused("rate_min", STEADY).or(&["ratemin"]),
     refused("rate_iops_min", STEADY),
     refused("latency_window", STEADY),
     refused("profile", "a profile replaces the whole job file"),
     refused("flow", MIXING),
-    refused("steadystate", STEADY),
-    refused("steadystate_duration", STEADY),
-    refused("steadystate_ramp_time", STEADY),
+    refused("steadystate", STEADY).or(&["ss"]),
+    refused("steadystate_duration", STEADY).or(&["ss_dur"]),
+    refused("steadystate_ramp_time", STEADY).or(&["ss_ramp"]),
 ];
 
 /// Finds the option of that name.

@@ -10,9 +10,47 @@ use flashloom_units::{Latency, Ns, Refusal, S, SparseLatency};
 use super::DIRECTIONS;
 use super::job::FioJob;
 use super::job_file::{Findings, Section};
+use super::value::{Expected, real};
+use crate::Priority;
 
 /// Length of a throughput sample's window, fio's default.
 const WINDOW_NS: Ns = S / 2;
+
+/// Percentiles that a job reports, and of which latencies.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FioPercentiles {
+    /// In per cent, in ascending order.
+    pub list: Vec<f64>,
+    /// True if those of the completion latency are reported (`clat_percentiles`).
+    pub of_completion: bool,
+    /// True if those of the whole latency are reported (`lat_percentiles`).
+    pub of_all: bool,
+}
+
+/// Percentiles of a list at most, as fio takes them.
+const MOST_PERCENTILES: usize = 20;
+
+impl Default for FioPercentiles {
+    fn default() -> Self {
+        let list =
+            vec![1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+        Self { list, of_completion: true, of_all: false }
+    }
+}
+
+impl FioPercentiles {
+    pub(super) fn set_list(&mut self, text: &str) -> Result<(), Expected> {
+        let list = text.split(':').map(|part| real(part, 0.000_001, 100.0)).collect::<Result<Vec<_>, _>>();
+        let mut list = list.map_err(|_| "percentages above 0, separated by colons, such as 50:99:99.9".to_owned())?;
+        if list.len() > MOST_PERCENTILES {
+            return Err(format!("at most {MOST_PERCENTILES} percentiles, as fio has them"));
+        }
+        list.sort_by(f64::total_cmp);
+        list.dedup();
+        self.list = list;
+        Ok(())
+    }
+}
 
 /// Report of a clone of a job, or of all clones that report as a group.
 #[derive(Clone, Debug)]
@@ -21,6 +59,8 @@ pub struct FioReport {
     pub name: Arc<str>,
     /// Options of its section, as written.
     pub options: Arc<[(String, String)]>,
+    /// Percentiles that it reports.
+    pub percentiles: Arc<FioPercentiles>,
     /// Group number; jobs of the same group run together.
     pub group: u32,
     /// Maximum number of requests outstanding.
@@ -45,6 +85,8 @@ pub struct FioDirection {
     pub bytes: u64,
     /// Latency from issue to completion.
     pub latency: Samples,
+    /// Latencies by priority, of a job whose requests have several.
+    pub priorities: Vec<(Priority, Samples)>,
     /// Throughput of each window, in KiB per second.
     pub bandwidth: FioSamples,
     /// Requests per second of each window.
@@ -104,6 +146,8 @@ pub(super) fn memory_bytes(jobs: &[FioJob]) -> u64 {
     let reports = count(jobs);
     let of_job = |job: &FioJob| {
         let directions = (0..DIRECTIONS).filter(|&direction| job.has(direction)).count() as u64 + 1;
+        let of_priorities = |direction| 1 + job.commands.of(direction).count() as u64;
+        let directions = directions + (0..DIRECTIONS).map(of_priorities).filter(|&count| count > 1).sum::<u64>();
         let requests = job.most_requests_of_clone();
         let each = if reports > MOST_DENSE { SparseLatency::bytes(requests) } else { Latency::MOST_BYTES };
         u64::from(job.clones) * directions * each
@@ -193,9 +237,12 @@ impl FioSamples {
 }
 
 impl FioDirection {
-    fn completed(&mut self, now: Ns, bytes: u64, latency_ns: Ns, is_sparse: bool) {
+    fn completed(&mut self, now: Ns, priority: Priority, bytes: u64, latency_ns: Ns, is_sparse: bool) {
         self.bytes += bytes;
         self.latency.record(latency_ns, is_sparse);
+        if let Some((_, latency)) = self.priorities.iter_mut().find(|(of, _)| *of == priority) {
+            latency.record(latency_ns, is_sparse);
+        }
         self.window.bytes += bytes;
         self.window.requests += 1;
         let length_ns = now - self.window.begin_ns;
@@ -213,6 +260,7 @@ impl FioReport {
         Self {
             name: Arc::clone(&job.name),
             options: Arc::clone(&job.written),
+            percentiles: Arc::clone(&job.percentiles),
             group,
             depth: job.depth,
             is_sparse,
@@ -221,6 +269,19 @@ impl FioReport {
             flushes: Samples::default(),
             depths: [0; 7],
             start_ns: Ns::MAX,
+        }
+    }
+
+    /// Reports latencies by priority too, if requests of the job have several.
+    pub(super) fn expect_priorities(&mut self, job: &FioJob) {
+        for (direction, of) in self.directions.iter_mut().enumerate().filter(|(direction, _)| job.has(*direction)) {
+            let mut commands = job.commands.of(direction).peekable();
+            let own = commands.peek().is_some().then_some(job.priority);
+            for priority in own.into_iter().chain(commands) {
+                if of.priorities.iter().all(|(known, _)| *known != priority) {
+                    of.priorities.push((priority, Samples::default()));
+                }
+            }
         }
     }
 
@@ -240,8 +301,8 @@ impl FioReport {
     }
 
     /// Records a completed request.
-    pub(super) fn completed(&mut self, now: Ns, direction: usize, bytes: u64, latency_ns: Ns) {
-        self.directions[direction].completed(now, bytes, latency_ns, self.is_sparse);
+    pub(super) fn completed(&mut self, now: Ns, (direction, priority): (usize, Priority), bytes: u64, latency_ns: Ns) {
+        self.directions[direction].completed(now, priority, bytes, latency_ns, self.is_sparse);
         self.elapsed_ns = now - self.start_ns;
     }
 

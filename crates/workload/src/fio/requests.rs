@@ -1,17 +1,19 @@
 //! The requests of one clone of a job, one after another: direction, position and size as fio chooses them.
 //!
-//! One step: a flush if `fsync` is due, unless nothing is left to do; otherwise draw the direction; then the position,
-//! which follows the last one of that direction or is drawn; then a size that fits. A random position of a uniform job
-//! is a block not accessed in this pass, or the next such block. A pass ends when the job's number of bytes has been
-//! issued; then the next loop begins.
+//! One step: a flush if `fsync` is due, unless nothing is left to do; otherwise draw the direction; then choose the
+//! file, of several; then the position in it, which follows the last one of that direction or is drawn; then a size
+//! that fits. A random position of a uniform job is a block not accessed in this pass, or the next such block. A file
+//! is done when nothing in it is left. A pass ends when the job's number of bytes has been issued, or all files are
+//! done; then the next loop begins. Random positions without a map are never done, so that all loops are one pass, as
+//! in fio.
 
 use flashloom_files::limit_of;
 use flashloom_units::{Prng, Refusal};
 
-use super::job::{FioJob, Mix, Sizes};
+use super::job::{FioJob, Mix, Service, Sizes};
 use super::job_file::{Findings, Section};
 use super::law::{Distribution, Law};
-use super::layout::Region;
+use super::layout::{Region, Regions};
 use super::random_map::RandomMap;
 use super::{DIRECTIONS, READ, TRIM, WRITE};
 
@@ -44,11 +46,11 @@ fn map_blocks(job: &FioJob, region: Region) -> Option<u64> {
 }
 
 /// Refuses jobs whose random maps take more memory than the limit together with those before them.
-pub(super) fn check_maps(sections: &[Section], jobs: &[FioJob], regions: &[Vec<Region>], findings: &mut Findings) {
+pub(super) fn check_maps(sections: &[Section], jobs: &[FioJob], regions: &[Vec<Regions>], findings: &mut Findings) {
     let limit = limit_of(MAPS_LIMIT_VARIABLE, MAPS_LIMIT_BYTES);
     let mut bytes = 0u64;
     for ((job, section), regions) in jobs.iter().zip(sections).zip(regions) {
-        let blocks = regions.iter().filter_map(|&region| map_blocks(job, region));
+        let blocks = regions.iter().flatten().filter_map(|&region| map_blocks(job, region));
         bytes = blocks.map(RandomMap::bytes).fold(bytes, u64::saturating_add);
         if limit.as_ref().is_ok_and(|limit| bytes <= *limit) {
             continue;
@@ -74,6 +76,7 @@ struct Streams {
     position: Prng,
     size: Prng,
     percent: Prng,
+    file: Prng,
 }
 
 impl Streams {
@@ -83,22 +86,83 @@ impl Streams {
             position: seed.branch("position"),
             size: seed.branch("size"),
             percent: seed.branch("percent"),
+            file: seed.branch("file"),
         }
+    }
+}
+
+/// Positions of a clone in one of its files.
+struct FilePositions {
+    region: Region,
+    laws: [Option<Law>; DIRECTIONS],
+    map: Option<RandomMap>,
+    /// Start and end of the last request of each direction, in bytes from the start of the region.
+    last_start: [u64; DIRECTIONS],
+    last_end: [u64; DIRECTIONS],
+    /// True if nothing in it is left in this pass.
+    is_done: bool,
+}
+
+impl FilePositions {
+    fn new(job: &FioJob, region: Region, placing: &mut Prng) -> Self {
+        let mut law = |at: usize| {
+            // The smallest request fits at the last block too.
+            let blocks = region.length.saturating_sub(job.sizes[at].min()) / job.align[at] + 1;
+            Law::new(&job.distribution[at], blocks, job.align[at], placing)
+        };
+        Self {
+            region,
+            laws: std::array::from_fn(|at| (job.random && job.has(at)).then(|| law(at))),
+            map: map_blocks(job, region).map(RandomMap::new),
+            last_start: [0; DIRECTIONS],
+            last_end: [0; DIRECTIONS],
+            is_done: false,
+        }
+    }
+
+    fn forget(&mut self) {
+        (self.last_start, self.last_end, self.is_done) = ([0; DIRECTIONS], [0; DIRECTIONS], false);
+        if let Some(map) = &mut self.map {
+            map.clear();
+        }
+    }
+
+    /// End of the last request of the direction, plus the skip.
+    fn following(&self, job: &FioJob, direction: usize) -> Option<u64> {
+        let end = self.last_end[direction];
+        // Backwards beyond the start it wraps to the end.
+        let from_end = || self.region.length.saturating_add_signed(job.skip);
+        let skipped =
+            if end > 0 && !job.random { end.checked_add_signed(job.skip).unwrap_or_else(from_end) } else { end };
+        let wrapped = if job.skip != 0 && skipped >= self.region.length { 0 } else { skipped };
+        (self.region.length - wrapped.min(self.region.length) >= job.sizes[direction].min()).then_some(wrapped)
+    }
+
+    /// Adds the blocks of a request to the random map, and cuts it short before one already accessed. Returns its
+    /// bytes.
+    fn mark(&mut self, at: u64, bytes: u64, block_bytes: u64) -> u64 {
+        let Some(map) = &mut self.map else { return bytes };
+        let (first, wanted) = (at / block_bytes, bytes.div_ceil(block_bytes));
+        let last = (self.region.length / block_bytes).min(first + wanted);
+        let mut block = first;
+        while block < last && !map.is_done(block) {
+            map.mark(block);
+            block += 1;
+        }
+        bytes.min((block - first) * block_bytes).max(block_bytes)
     }
 }
 
 /// State of a clone's request generator.
 pub(super) struct Requests {
-    region: Region,
+    files: Vec<FilePositions>,
+    /// The file of the last request, and requests left before the next file has its turn.
+    current: usize,
+    turn_left: u64,
     seed: Prng,
     streams: Streams,
-    laws: [Option<Law>; DIRECTIONS],
-    map: Option<RandomMap>,
     /// Bytes per block of the random map.
     block_bytes: u64,
-    /// Start and end of the last request of each direction, in bytes from the start of the region.
-    last_start: [u64; DIRECTIONS],
-    last_end: [u64; DIRECTIONS],
     /// Bytes of the last discard, which the write after it repeats.
     trimmed: u64,
     run_left: u64,
@@ -114,31 +178,26 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// The generator of a clone in its region, with its own seed.
-    pub fn new(job: &FioJob, region: Region, seed: Prng) -> Self {
-        let block_bytes = block_bytes(job);
-        let map = map_blocks(job, region).map(RandomMap::new);
+    /// The generator of a clone in its regions, a file each, with its own seed.
+    pub fn new(job: &FioJob, regions: &[Region], seed: Prng) -> Self {
         let mut placing = seed.branch("place");
-        let laws = std::array::from_fn(|at| {
-            // The smallest request fits at the last block too.
-            let blocks = region.length.saturating_sub(job.sizes[at].min()) / job.align[at] + 1;
-            let law = || Law::new(&job.distribution[at], blocks, job.align[at], &mut placing);
-            (job.random && job.has(at)).then(law)
-        });
+        let files: Vec<_> = regions.iter().map(|&region| FilePositions::new(job, region, &mut placing)).collect();
+        let bytes = regions.iter().map(|region| region.length).fold(0, u64::saturating_add);
+        let pass_bytes = job.io_size.map_or(bytes, |size| size.of(bytes));
+        let is_one_pass = job.random && files.iter().all(|file| file.map.is_none());
+        let (passes, loops) = if is_one_pass { (1, job.loops) } else { (job.loops, 1) };
         Self {
             streams: Streams::new(&seed),
-            region,
+            current: files.len() - 1,
+            turn_left: 0,
+            files,
             seed,
-            laws,
-            map,
-            block_bytes,
-            last_start: [0; DIRECTIONS],
-            last_end: [0; DIRECTIONS],
+            block_bytes: block_bytes(job),
             trimmed: 0,
             run_left: 0,
-            pass_bytes: job.io_size.map_or(region.length, |size| size.of(region.length)),
+            pass_bytes: pass_bytes.saturating_mul(loops),
             issued_in_pass: 0,
-            passes_left: job.loops,
+            passes_left: passes,
             issued: [0; DIRECTIONS],
             issued_bytes: [0; DIRECTIONS],
             flushed_last: true,
@@ -165,9 +224,9 @@ impl Requests {
         }
         let drawn = self.draw_direction(job);
         let direction = paced(self, drawn);
-        let placed = self.place(job, direction).or_else(|| {
+        let placed = self.place_in_any(job, direction).or_else(|| {
             self.wrap(job)?;
-            self.place(job, direction)
+            self.place_in_any(job, direction)
         });
         let Some((at, bytes)) = placed else {
             let is_flushed = self.pass_ends_with_flush(job);
@@ -175,13 +234,15 @@ impl Requests {
             self.issued_in_pass = self.pass_bytes;
             return is_flushed.then_some(Step::Flush);
         };
-        self.last_start[direction] = at;
-        self.last_end[direction] = at + bytes;
+        let file = &mut self.files[self.current];
+        file.last_start[direction] = at;
+        file.last_end[direction] = at + bytes;
+        let at = file.region.start + at;
         self.issued[direction] += 1;
         self.issued_bytes[direction] += bytes;
         self.issued_in_pass += if job.counts(direction) { bytes } else { 0 };
         self.flushed_last = false;
-        Some(Step::Io { direction, at: self.region.start + at, bytes })
+        Some(Step::Io { direction, at, bytes })
     }
 
     /// True if the pass is followed by another, and by a flush before it. The flush after the last pass is the clone's.
@@ -207,16 +268,56 @@ impl Requests {
         }
     }
 
+    /// Chooses the file of the next request; false if all are done.
+    fn choose_file(&mut self, job: &FioJob) -> bool {
+        let count = self.files.len();
+        if count == 1 || (self.turn_left > 0 && !self.files[self.current].is_done) {
+            self.turn_left = self.turn_left.saturating_sub(1);
+            return !self.files[self.current].is_done;
+        }
+        if self.files.iter().all(|file| file.is_done) {
+            return false;
+        }
+        let turn = match job.service {
+            Service::Random(turn) => {
+                let files = &self.files;
+                let mut draws = std::iter::repeat_with(|| self.streams.file.below(count as u64) as usize);
+                self.current = draws.find(|&file| !files[file].is_done).expect("one is not done");
+                turn
+            }
+            Service::RoundRobin(_) | Service::Sequential => {
+                let mut after = (1..=count).map(|step| (self.current + step) % count);
+                self.current = after.find(|&file| !self.files[file].is_done).expect("one is not done");
+                if let Service::RoundRobin(turn) = job.service { turn } else { u64::MAX }
+            }
+        };
+        self.turn_left = turn - 1;
+        true
+    }
+
+    /// Position and size of the next request, in the file whose turn it is; `None` if all files are done.
+    fn place_in_any(&mut self, job: &FioJob, direction: usize) -> Option<(u64, u64)> {
+        while self.choose_file(job) {
+            let placed = self.place(job, direction);
+            if placed.is_some() {
+                return placed;
+            }
+            self.files[self.current].is_done = true;
+        }
+        None
+    }
+
     /// Position in the region and size of the next request; `None` if the region is done.
     fn place(&mut self, job: &FioJob, direction: usize) -> Option<(u64, u64)> {
         if job.mix == Mix::TrimWrite && direction == WRITE {
-            return Some((self.last_start[TRIM], std::mem::take(&mut self.trimmed)));
+            return Some((self.files[self.current].last_start[TRIM], std::mem::take(&mut self.trimmed)));
         }
         let (at, is_random) = self.position(job, direction)?;
-        let room = self.region.length.checked_sub(at).filter(|&room| room >= job.sizes[direction].min())?;
+        let file = &mut self.files[self.current];
+        let room = file.region.length.checked_sub(at).filter(|&room| room >= job.sizes[direction].min())?;
         let mut bytes = draw_size(&job.sizes[direction], room, &mut self.streams.size);
         if is_random {
-            bytes = self.mark(at, bytes);
+            bytes = file.mark(at, bytes, self.block_bytes);
         }
         if job.mix == Mix::TrimWrite {
             self.trimmed = bytes;
@@ -226,55 +327,31 @@ impl Requests {
 
     /// Position of the next request, and true if it was drawn at random.
     fn position(&mut self, job: &FioJob, direction: usize) -> Option<(u64, bool)> {
+        let file = &self.files[self.current];
         let fresh = self.run_left == 0;
         self.run_left = if fresh { job.run_length } else { self.run_left } - 1;
         if !fresh && job.identical {
-            return Some((self.last_start[direction], false));
+            return Some((file.last_start[direction], false));
         }
         let percent = u64::from(job.random_percent[direction]);
         let is_random = job.random && fresh && (percent == 100 || self.streams.percent.below(100) < percent);
         if !is_random {
-            if let Some(at) = self.following(job, direction) {
+            if let Some(at) = file.following(job, direction) {
                 return Some((at, false));
             }
             if !job.random {
                 return None;
             }
         }
-        let law = self.laws[direction].as_ref().expect("a random job has a law for its directions");
+        let law = file.laws[direction].as_ref().expect("a random job has a law for its directions");
         let drawn = law.draw(&mut self.streams.position) * job.align[direction];
-        let Some(map) = &self.map else { return Some((drawn, true)) };
+        let Some(map) = &file.map else { return Some((drawn, true)) };
         let block = drawn / self.block_bytes;
         // The last blocks of the alignment may lie beyond those of the map.
-        if block < self.region.length / self.block_bytes && !map.is_done(block) {
+        if block < file.region.length / self.block_bytes && !map.is_done(block) {
             return Some((drawn, true));
         }
         map.next_free(block).map(|free| (free * self.block_bytes, true))
-    }
-
-    /// End of the last request of the direction, plus the skip.
-    fn following(&self, job: &FioJob, direction: usize) -> Option<u64> {
-        let end = self.last_end[direction];
-        // Backwards beyond the start it wraps to the end.
-        let from_end = || self.region.length.saturating_add_signed(job.skip);
-        let skipped =
-            if end > 0 && !job.random { end.checked_add_signed(job.skip).unwrap_or_else(from_end) } else { end };
-        let wrapped = if job.skip != 0 && skipped >= self.region.length { 0 } else { skipped };
-        (self.region.length - wrapped.min(self.region.length) >= job.sizes[direction].min()).then_some(wrapped)
-    }
-
-    /// Adds the blocks of a request to the random map, and cuts it short before one already accessed. Returns its
-    /// bytes.
-    fn mark(&mut self, at: u64, bytes: u64) -> u64 {
-        let Some(map) = &mut self.map else { return bytes };
-        let (first, wanted) = (at / self.block_bytes, bytes.div_ceil(self.block_bytes));
-        let last = (self.region.length / self.block_bytes).min(first + wanted);
-        let mut block = first;
-        while block < last && !map.is_done(block) {
-            map.mark(block);
-            block += 1;
-        }
-        bytes.min((block - first) * self.block_bytes).max(self.block_bytes)
     }
 
     /// Restarts at the beginning of the region, if the job goes on without a flush; `None` if not.
@@ -293,11 +370,9 @@ impl Requests {
     }
 
     fn forget_positions(&mut self) {
-        (self.last_start, self.last_end) = ([0; DIRECTIONS], [0; DIRECTIONS]);
         (self.run_left, self.trimmed) = (0, 0);
-        if let Some(map) = &mut self.map {
-            map.clear();
-        }
+        (self.current, self.turn_left) = (self.files.len() - 1, 0);
+        self.files.iter_mut().for_each(FilePositions::forget);
     }
 
     /// Begins the next loop, if there is one; a job that ends by time has as many as it takes.

@@ -108,6 +108,22 @@ pub(super) fn triple<T: Clone>(
     Ok(())
 }
 
+/// Parses names separated by colons; `\:` is a colon of a name.
+pub(super) fn names(text: &str) -> Result<Vec<String>, Expected> {
+    let mut names = vec![String::new()];
+    let mut chars = text.chars().peekable();
+    while let Some(char) = chars.next() {
+        let last = names.last_mut().expect("there is a name");
+        match char {
+            '\\' if chars.next_if_eq(&':').is_some() => last.push(':'),
+            ':' => names.push(String::new()),
+            _ => last.push(char),
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    if names.is_empty() { Err("a name, or several separated by colons".to_owned()) } else { Ok(names) }
+}
+
 /// Parts of a split that fio takes at most.
 const MAX_PARTS: usize = 64;
 
@@ -163,6 +179,13 @@ mod tests {
         assert_eq!(parse("4,8"), Ok([4, 8, 8]));
         assert_eq!(parse(",8,"), Ok([1, 8, 1]));
         assert!(parse("1,2,3,4").is_err());
+    }
+
+    #[test]
+    fn a_colon_separates_names_unless_it_is_escaped() {
+        assert_eq!(names("/dev/a:/dev/b").unwrap(), ["/dev/a", "/dev/b"]);
+        assert_eq!(names("pci-0000\\:00:b:").unwrap(), ["pci-0000:00", "b"]);
+        assert!(names(":").is_err() && names("").is_err());
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub struct ConvertReport {
     pub to: &'static str,
     /// Number of discards and flushes left out because the output format cannot hold them.
     pub dropped_requests: u64,
-    /// Number of requests written without their task, sync, flush or FUA mark, because the output format cannot hold
+    /// Number of requests written without their task, sync, flush or FUA mark, or priority, because the output format cannot hold
     /// it.
     pub stripped_requests: u64,
     /// Number of requests whose time was truncated to the microseconds of the output.
@@ -118,8 +118,9 @@ fn unsupported(to: OutFormat, discards: u64, flushes: u64, columns: Columns) -> 
             parts.push(format!("{count} {name}"));
         }
     }
-    let Columns { task, sync, flush, fua, device: _, latency: _ } = columns;
-    let marks = [(task, "task ids"), (sync, "sync marks"), (flush, "flush marks"), (fua, "FUA marks")];
+    let Columns { task, sync, flush, fua, ioprio, device: _, latency: _ } = columns;
+    let marks =
+        [(task, "task ids"), (sync, "sync marks"), (flush, "flush marks"), (fua, "FUA marks"), (ioprio, "priorities")];
     parts.extend(marks.iter().filter(|(there, _)| *there).map(|(_, name)| (*name).to_owned()));
     (!parts.is_empty()).then(|| format!("holds {}", parts.join(", ")))
 }
@@ -142,12 +143,21 @@ pub struct TraceWriter {
 
 impl TraceWriter {
     /// Writes to `output`, compressed if that ends in `.gz` or `.zst`; the file appears only with [`Self::finish`].
-    /// Recorded latencies are left out, because they do not belong to requests served by a simulated drive.
+    /// Recorded latencies are left out, because they do not belong to requests served by a simulated drive. Priorities
+    /// have a column if the requests have them.
     ///
     /// # Errors
     /// A problem if the file cannot be written.
-    pub fn create(output: &str, to: OutFormat) -> Result<Self, Problem> {
-        let columns = Columns { task: true, sync: true, flush: true, fua: true, device: false, latency: false };
+    pub fn create(output: &str, to: OutFormat, has_priorities: bool) -> Result<Self, Problem> {
+        let columns = Columns {
+            task: true,
+            sync: true,
+            flush: true,
+            fua: true,
+            ioprio: has_priorities,
+            device: false,
+            latency: false,
+        };
         Self::with_columns(output, to, columns)
     }
 

@@ -284,6 +284,16 @@ impl Trace {
         Self { ranges, ..self }
     }
 
+    /// Name of a device that a request so far is of, in the recording.
+    pub(crate) fn device_name(&self, device: u32) -> String {
+        self.reader.device_name(device)
+    }
+
+    /// Time of the first request on the recording's clock.
+    pub(crate) fn start_ns(&self) -> Ns {
+        self.start_ns
+    }
+
     /// Counts of requests and completions that were paired so far, if pairs were asked for and the format has them.
     pub fn pairs(&self) -> Option<Pairs> {
         self.pairing.as_ref().map(Pairing::pairs)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use flashloom_units::{Ns, Problem, S};
 
-use crate::{Op, Request};
+use crate::{Op, PriorityClass, Request};
 
 /// A request as recorded. 48 bytes; a sorted trace holds one for each request in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +135,7 @@ pub(crate) struct Columns {
     pub sync: bool,
     pub flush: bool,
     pub fua: bool,
+    pub ioprio: bool,
     pub device: bool,
     pub latency: bool,
 }
@@ -147,6 +148,7 @@ impl Columns {
         self.sync |= request.has(Request::SYNC);
         self.flush |= request.has(Request::PREFLUSH);
         self.fua |= request.has(Request::FUA);
+        self.ioprio |= request.priority().class() != PriorityClass::None;
         self.device |= record.device != 0;
         self.latency |= request.recorded_latency_ns != 0;
     }

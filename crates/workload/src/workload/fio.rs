@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use flashloom_units::{Ns, Policy, Problem, Problems, Refusal, SECTOR_BYTES};
 
-use super::{Context, Profile, Report, Running, Site, Unfit, Workload, pathless};
+use super::{Context, Profile, Remark, Report, Running, Site, Unfit, Workload, pathless};
 use crate::fio::{SPEC, as_recording};
-use crate::{Arrivals, FioJobFile, FioJobs, Request, TraceInfo};
+use crate::{Arrivals, FioDrive, FioJobFile, FioJobs, Request, TraceInfo};
 
 pub(super) fn policy() -> Policy<dyn Workload> {
     let policy = Policy::<dyn Workload>::new(&SPEC, |_values, context| {
@@ -28,19 +28,17 @@ fn no_path() -> Refusal {
     pathless(SPEC.name, "job file")
 }
 
-/// Refuses keys of replay, length and addresses: the job file itself decides them.
+/// Refuses keys of replay and length: the job file itself decides them.
 fn of_others(site: &Site<'_>) -> Option<Refusal> {
     const OF_OTHERS: &[&str] = &[
         "format",
         "event",
         "sort",
         "skip_bad_lines",
-        "device",
         "replay",
         "queue_depth",
         "submit_time",
         "speed",
-        "addresses",
         "requests",
         "replicate",
     ];
@@ -73,15 +71,26 @@ struct JobFile {
 }
 
 impl JobFile {
-    fn capacity_bytes(&self) -> u64 {
-        self.context.capacity_sectors * SECTOR_BYTES
+    fn drive(&self) -> FioDrive {
+        FioDrive {
+            capacity_bytes: self.context.capacity_sectors * SECTOR_BYTES,
+            is_timed: self.context.is_timed,
+            addresses: self.context.params.addresses,
+        }
+    }
+
+    fn checked(&self) -> &FioJobFile {
+        self.file.as_ref().expect("a job file is read before it runs")
     }
 }
 
 impl Workload for JobFile {
     fn read(&mut self, _scanned: Option<&Arc<TraceInfo>>) -> Result<(), Unfit> {
-        let file = self.context.job_files.read(&self.path)?;
-        file.check(self.capacity_bytes(), self.context.is_timed)?;
+        let mut file = self.context.job_files.read(&self.path)?;
+        if let Some(device) = &self.context.params.device {
+            file = Arc::new(file.on_device(device)?);
+        }
+        file.check(&self.drive())?;
         self.file = Some(file);
         Ok(())
     }
@@ -96,6 +105,15 @@ impl Workload for JobFile {
 
     fn has_task_ids(&self) -> bool {
         true
+    }
+
+    fn has_priorities(&self) -> bool {
+        self.checked().has_priorities()
+    }
+
+    fn remarks(&self) -> Vec<Remark> {
+        let remark = |(about, key, text)| Remark { about, key, text };
+        self.checked().remarks(&self.drive()).into_iter().map(remark).collect()
     }
 
     fn reports_fio(&self) -> bool {
@@ -115,8 +133,8 @@ impl Workload for JobFile {
     }
 
     fn start(&self) -> Result<Box<dyn Running + '_>, Problems> {
-        let file = self.file.as_ref().expect("a job file is read before it runs");
-        Ok(Box::new(Jobs { file, jobs: file.start(self.capacity_bytes(), &self.context.prng)? }))
+        let file = self.checked();
+        Ok(Box::new(Jobs { file, jobs: file.start(&self.drive(), &self.context.prng)? }))
     }
 }
 

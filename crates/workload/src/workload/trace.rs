@@ -35,8 +35,11 @@ pub(super) fn policy() -> Policy<dyn Workload> {
     });
     policy.with_profile(move |_values, site| {
         let missing = site.params.path.as_ref().is_none_or(String::is_empty).then(no_path);
+        let named = site.params.device.as_deref().filter(|device| device.parse::<u32>().is_err()).map(|device| {
+            Refusal::new(format!("`{device}`"), "the number of a device of the recording").at(["workload.device"])
+        });
         Ok(Profile {
-            misfits: missing.into_iter().collect(),
+            misfits: missing.into_iter().chain(named).collect(),
             has_first_sector: true,
             has_replicates: true,
             replay: Some(Replay::Timestamps),
@@ -125,6 +128,10 @@ impl Workload for Recorded {
 
     fn has_task_ids(&self) -> bool {
         self.info.as_ref().is_some_and(|info| info.has_task_ids)
+    }
+
+    fn has_priorities(&self) -> bool {
+        self.info.as_ref().is_some_and(|info| info.columns.ioprio)
     }
 
     fn undrawn(&self) -> Option<Refusal> {

@@ -1,11 +1,16 @@
 //! fio's iologs, versions 2 and 3, told apart by the first line, `fio version N iolog`.
 //!
 //! Version 3: `timestamp filename action [offset length]`, the time in microseconds from the start. Version 2 has no
-//! timestamp; `filename wait offset` waits for that many microseconds after the previous wait. Offset and length are
-//! in bytes. `add`, `open` and `close` manage files and are no requests; `read`, `write` and `trim` are; `sync` and
-//! `datasync` are flushes. Each file is a device, numbered in order of appearance. Tasks and flags are not held.
-//! Source: fio documentation, "Trace file format v2" and "v3"; `iolog.c` for the unit of version 3 and the columns of
-//! `sync`.
+//! timestamp; `filename wait offset` waits until that many milliseconds after the start of the replay, or not at all
+//! if they have passed. Offset and length are in bytes. `add`, `open` and `close` manage files and are no requests;
+//! `read`, `write` and `trim` are; `sync` and `datasync` are flushes. Each file is a device, numbered in order of
+//! appearance. Tasks and flags are not held.
+//!
+//! fio appends to an iolog that exists: the same header within the file begins another recording, whose first request
+//! arrives with the last one above it.
+//!
+//! Source: fio documentation, "Trace file format v2" and "v3"; `iolog.c` of fio 3.33 for the units of both, the columns
+//! of `sync` and headers within. The documentation has microseconds after the previous wait in version 2.
 
 use std::ops::Range;
 
@@ -16,7 +21,7 @@ use crate::trace::convert::push_number;
 use crate::trace::field::{BlankFields, Fault, FieldError, locate};
 use crate::trace::record::{Numbering, Part, Record};
 use crate::trace::text::LineParser;
-use flashloom_units::{Ns, SECTOR_BYTES, US};
+use flashloom_units::{MS, Ns, SECTOR_BYTES, US};
 
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Fio,
@@ -25,7 +30,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     latencies: LatencySource::None,
     clock: Clock::Recording,
     header: &[],
-    reader: Reader::Text(|_, _| Box::new(Fio { version: None, clock_ns: 0, files: Numbering::default() })),
+    reader: Reader::Text(|_, _| Box::new(Fio::default())),
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +39,13 @@ enum Version {
     Three,
 }
 
+#[derive(Default)]
 struct Fio {
     version: Option<Version>,
-    /// Sum of the waits of version 2 so far.
+    /// Time of the last request, or the latest wait of version 2 so far.
     clock_ns: Ns,
+    /// Version 3 within another header: what its times are moved by; `None` until its first request.
+    shift_ns: Option<i128>,
     files: Numbering<Box<[u8]>>,
 }
 
@@ -49,18 +57,33 @@ impl Fio {
         self.version = Some(match line {
             b"fio version 2 iolog" => Version::Two,
             b"fio version 3 iolog" => Version::Three,
-            _ => {
-                let expected = "`fio version 2 iolog` or `fio version 3 iolog`";
-                return Err(FieldError { span: 0..line.len(), fault: Fault::Unknown, expected, nearest: None });
-            }
+            _ => return Err(whole(line, "`fio version 2 iolog` or `fio version 3 iolog`")),
         });
+        self.shift_ns = Some(0);
         Ok(())
     }
 
+    /// A header within the file: the recording behind it goes on from the last request.
+    fn header_within(&mut self, version: Version, line: &[u8]) -> Result<(), FieldError> {
+        let (before, mut other) = (version, Self::default());
+        other.header(line)?;
+        if other.version != Some(before) {
+            return Err(whole(line, "the version of the header above, with which fio reads the whole file"));
+        }
+        self.shift_ns = None;
+        Ok(())
+    }
+
+    /// The time of a request of version 3.
+    fn moved(&mut self, time_ns: Ns) -> Option<Ns> {
+        let shift_ns = *self.shift_ns.get_or_insert(i128::from(self.clock_ns) - i128::from(time_ns));
+        self.clock_ns = Ns::try_from(i128::from(time_ns) + shift_ns).ok()?;
+        Some(self.clock_ns)
+    }
+
     fn wait(&mut self, fields: &mut BlankFields) -> Result<(), FieldError> {
-        let wait = fields.number("how long to wait, in microseconds")?;
-        let clock_ns = self.clock_ns.checked_add(fields.scaled(wait, US)?);
-        self.clock_ns = clock_ns.ok_or_else(|| fields.error(Fault::TooLarge, "waits of at most 584 years"))?;
+        let wait = fields.number("the time to wait for, in milliseconds from the start")?;
+        self.clock_ns = self.clock_ns.max(fields.scaled(wait, MS)?);
         fields.optional_numbers(1, "a length, which does not matter")?;
         fields.finish()
     }
@@ -69,8 +92,11 @@ impl Fio {
 impl LineParser for Fio {
     fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
         let Some(version) = self.version else { return self.header(line).map(|()| None) };
+        if line.starts_with(b"fio version ") {
+            return self.header_within(version, line).map(|()| None);
+        }
         let mut fields = BlankFields::new(line);
-        let time_ns = match version {
+        let recorded_ns = match version {
             Version::Two => self.clock_ns,
             Version::Three => {
                 let time = fields.number("the time in microseconds")?;
@@ -102,13 +128,23 @@ impl LineParser for Fio {
         };
         fields.finish()?;
         let device = self.files.number(name, || name.into());
+        let moved = if version == Version::Two { Some(recorded_ns) } else { self.moved(recorded_ns) };
+        let time_ns = moved.ok_or_else(|| whole(line, "times of at most 584 years"))?;
         Ok(Some(Record::new(time_ns, op, lba, sectors).on_device(device)))
+    }
+
+    fn device_name(&self, device: u32) -> String {
+        self.files.key(device).map_or_else(String::new, |name| String::from_utf8_lossy(name).into_owned())
     }
 
     fn locate(&self, part: Part, line: &[u8]) -> Range<usize> {
         let shift = usize::from(self.version == Some(Version::Three));
         locate::<b' '>(line, if part == Part::Time { 0 } else { 2 + shift })
     }
+}
+
+fn whole(line: &[u8], expected: &'static str) -> FieldError {
+    FieldError { span: 0..line.len(), fault: Fault::Unknown, expected, nearest: None }
 }
 
 /// Writes an iolog of version 3; device N is the file `deviceN`.
@@ -168,7 +204,7 @@ mod tests {
     type Seen = (Ns, Op, u64, u32, u32);
 
     fn records(text: &str) -> Result<Vec<Seen>, FieldError> {
-        let mut parser = Fio { version: None, clock_ns: 0, files: Numbering::default() };
+        let mut parser = Fio::default();
         let parsed = text.lines().map(|line| parser.parse(line.as_bytes()));
         let records = parsed.collect::<Result<Vec<_>, _>>()?.into_iter().flatten();
         Ok(records.map(|r| (r.request.arrival_ns, r.request.op, r.request.lba, r.request.sectors, r.device)).collect())
@@ -188,9 +224,24 @@ mod tests {
     }
 
     #[test]
-    fn the_waits_of_version_2_add_up() {
-        let text = "fio version 2 iolog\na add\na open\na wait 100 0\na read 0 512\na wait 50\na read 512 512\na close";
-        assert_eq!(records(text).unwrap(), [(100_000, Op::Read, 0, 1, 0), (150_000, Op::Read, 1, 1, 0)]);
+    fn a_wait_of_version_2_ends_at_its_milliseconds_from_the_start() {
+        let text = "fio version 2 iolog\na add\na open\na write 0 512\na wait 500 0\na write 512 512\na wait 300 0\n\
+                    a write 1024 512\na wait 900\na write 1536 512\na close";
+        let times: Vec<_> = records(text).unwrap().iter().map(|record| record.0 / MS).collect();
+        assert_eq!(times, [0, 500, 500, 900]);
+    }
+
+    #[test]
+    fn a_header_within_goes_on_from_the_last_request() {
+        let text = "fio version 3 iolog\n0 a add\n300 a write 0 512\n900 a write 512 512\n950 a close\n\
+                    fio version 3 iolog\n0 a add\n100 a write 1024 512\n300 a write 1536 512";
+        let times: Vec<_> = records(text).unwrap().iter().map(|record| record.0 / US).collect();
+        assert_eq!(times, [300, 900, 900, 1_100]);
+        let other = text.replace("950 a close\nfio version 3", "950 a close\nfio version 2");
+        assert_eq!(
+            records(&other).unwrap_err().expected,
+            "the version of the header above, with which fio reads the whole file"
+        );
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Flashloom's own CSV: a header `timestamp_ns,op,lba,sectors`, then one request per line.
 //!
 //! Time is in nanoseconds, the address in sectors of 512 bytes; the operation is `R`, `W`, `D` (discard) or `F` (flush,
-//! with address and length 0). The header may name further columns, in any order: `task` (a number), `sync`, `flush`
-//! (a flush goes before the write) and `fua`, each 0 or 1, `device` (a number; which device of a recording of several),
-//! and `latency_ns` (how long the device took to serve it; 0 where that is not known). Written are the columns that the
+//! with address and length 0). The header may name further columns, in any order: `task` (a number), `sync`, `flush` (a
+//! flush goes before the write) and `fua`, each 0 or 1, `ioprio` (the I/O priority: `none`, or a class, `rt`, `be` or
+//! `idle`, and its level, such as `be/4`), `device` (a number; which device of a recording of several), and
+//! `latency_ns` (how long the device took to serve it; 0 where that is not known). Written are the columns that the
 //! input declares or needs, in the order of this paragraph.
 //!
 //! A latency longer than 32 bits hold (4.294967295 s) is read as that maximum, and a conversion counts it.
@@ -21,7 +22,7 @@ use crate::trace::convert::push_number;
 use crate::trace::field::{CommaFields, Fault, FieldError, locate};
 use crate::trace::record::{Columns, Part, Record};
 use crate::trace::text::LineParser;
-use crate::{Op, Request};
+use crate::{Op, Priority, Request};
 
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Flashloom,
@@ -38,11 +39,11 @@ pub(super) const HEADER: &str = "timestamp_ns,op,lba,sectors";
 const REQUIRED: [&str; 4] = ["timestamp_ns", "op", "lba", "sectors"];
 const EXPECTED_OP: &str = "R, W, D or F";
 const EXPECTED_COLUMN: &str =
-    "one of the columns task, sync, flush, fua, device, latency_ns, or a further one of a log, each once";
+    "one of the columns task, sync, flush, fua, ioprio, device, latency_ns, or a further one of a log, each once";
 
 /// The columns of the log of a run, in order: a trace with `latency_ns`, then the times at which the request passed
 /// each stage, its status, and one column per cause of latency, which add up to `latency_ns`.
-pub const LOG_COLUMNS: [&str; 30] = [
+pub const LOG_COLUMNS: [&str; 31] = [
     "timestamp_ns",
     "op",
     "lba",
@@ -51,6 +52,7 @@ pub const LOG_COLUMNS: [&str; 30] = [
     "sync",
     "flush",
     "fua",
+    "ioprio",
     "latency_ns",
     "admitted_ns",
     "dispatched_ns",
@@ -81,16 +83,18 @@ enum Column {
     Sync,
     Flush,
     Fua,
+    Ioprio,
     Device,
     Latency,
 }
 
 impl Column {
-    const ALL: [(Self, &'static str); 6] = [
+    const ALL: [(Self, &'static str); 7] = [
         (Self::Task, "task"),
         (Self::Sync, "sync"),
         (Self::Flush, "flush"),
         (Self::Fua, "fua"),
+        (Self::Ioprio, "ioprio"),
         (Self::Device, "device"),
         (Self::Latency, "latency_ns"),
     ];
@@ -102,22 +106,28 @@ impl Column {
             Self::Sync => columns.sync,
             Self::Flush => columns.flush,
             Self::Fua => columns.fua,
+            Self::Ioprio => columns.ioprio,
             Self::Device => columns.device,
             Self::Latency => columns.latency,
         }
     }
 
-    /// Value of the column in a record.
-    fn value(self, record: &Record) -> u64 {
+    /// Writes the value of the column in a record.
+    fn write(self, record: &Record, out: &mut Vec<u8>) {
         let request = &record.request;
-        match self {
+        let number = match self {
+            Self::Ioprio => {
+                out.extend_from_slice(Priority::NAMES[request.priority().index()].as_bytes());
+                return;
+            }
             Self::Task => u64::from(request.task),
             Self::Sync => u64::from(request.has(Request::SYNC)),
             Self::Flush => u64::from(request.has(Request::PREFLUSH)),
             Self::Fua => u64::from(request.has(Request::FUA)),
             Self::Device => u64::from(record.device),
             Self::Latency => u64::from(request.recorded_latency_ns),
-        }
+        };
+        push_number(out, number);
     }
 }
 
@@ -193,6 +203,15 @@ fn flag(fields: &mut CommaFields, request: &mut Request, flag: u8, only_writes: 
     }
 }
 
+fn priority(fields: &mut CommaFields) -> Result<Priority, FieldError> {
+    const EXPECTED: &str = "none, or a class and its level, such as rt/0, be/4 or idle/7";
+    let word = fields.word(EXPECTED)?;
+    Priority::of_name(word).ok_or_else(|| {
+        let nearest = nearest(&String::from_utf8_lossy(word), Priority::NAMES);
+        FieldError { nearest, ..fields.error(Fault::Unknown, EXPECTED) }
+    })
+}
+
 /// What other programs write for an operation, and what it is here.
 const OTHER_OPS: [(&str, &str); 7] = [
     ("read", "R"),
@@ -253,6 +272,7 @@ impl LineParser for Flashloom {
                 Column::Device => record.device = fields.small("the device")?,
                 Column::Sync => flag(&mut fields, &mut record.request, Request::SYNC, false)?,
                 Column::Flush => flag(&mut fields, &mut record.request, Request::PREFLUSH, true)?,
+                Column::Ioprio => record.request = record.request.with_priority(priority(&mut fields)?),
                 Column::Fua => flag(&mut fields, &mut record.request, Request::FUA, true)?,
                 Column::Latency => record = record.with_latency(fields.number("the latency in nanoseconds")?),
             }
@@ -272,6 +292,7 @@ impl LineParser for Flashloom {
             sync: has(Column::Sync),
             flush: has(Column::Flush),
             fua: has(Column::Fua),
+            ioprio: has(Column::Ioprio),
             device: has(Column::Device),
             latency: has(Column::Latency),
         }
@@ -306,7 +327,7 @@ pub(crate) fn write(record: &Record, columns: &Columns, out: &mut Vec<u8>) {
     for (column, _) in Column::ALL {
         if column.is_in(columns) {
             out.push(b',');
-            push_number(out, column.value(record));
+            column.write(record, out);
         }
     }
     out.push(b'\n');
@@ -315,6 +336,7 @@ pub(crate) fn write(record: &Record, columns: &Columns, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::PriorityClass;
 
     fn parse(header: &str, line: &str) -> Result<Record, (Range<usize>, Fault)> {
         let mut parser = Flashloom { header: None };
@@ -342,11 +364,15 @@ mod tests {
 
     #[test]
     fn a_log_is_a_trace_whose_further_columns_are_read_over() {
-        let values = ["5,W,8,16,77,1,0,1,4294967300,5,6,4294967305,done"].into_iter().chain([""; 17]);
+        let values = ["5,W,8,16,77,1,0,1,rt/3,4294967300,5,6,4294967305,done"].into_iter().chain([""; 17]);
         let record = parse(&LOG_COLUMNS.join(","), &values.collect::<Vec<_>>().join(",")).unwrap();
         let request = record.request;
         assert_eq!((request.arrival_ns, request.lba, request.sectors, request.task), (5, 8, 16, 77));
-        assert_eq!((request.flags, request.recorded_latency_ns), (Request::SYNC | Request::FUA, u32::MAX));
+        assert_eq!(
+            (request.flags & !Priority::MASK, request.recorded_latency_ns),
+            (Request::SYNC | Request::FUA, u32::MAX)
+        );
+        assert_eq!(request.priority(), Priority::new(PriorityClass::RealTime, 3));
         assert!(record.has_capped_latency());
     }
 
@@ -386,6 +412,7 @@ mod tests {
         assert_eq!(fault("0,R,0,8,1"), (8..9, Fault::NotAWrite));
         assert_eq!(fault("0,F,0,8,0"), (6..7, Fault::HasData));
         assert_eq!(fault("0,F,1,0,0"), (4..5, Fault::HasData));
+        assert_eq!(parse("timestamp_ns,op,lba,sectors,ioprio", "0,R,0,8,be").unwrap_err(), (8..10, Fault::Unknown));
         assert_eq!(fault("0,R,0,8"), (7..7, Fault::Missing));
         assert_eq!(fault("0,R,0,8,0,9"), (10..11, Fault::Trailing));
     }
