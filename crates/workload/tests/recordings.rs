@@ -4,6 +4,7 @@
 //! `data/varmail.blktrace.*` is the start, 600 records of each CPU, of a recording of Filebench's varmail on ext4,
 //! made for this project.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use flashloom_workload::{Event, Footprint, Pairs, TraceInfo, TraceOptions, scan_latencies, scan_trace};
@@ -155,4 +156,39 @@ fn completions_pair_with_their_requests_as_an_independent_count_found() {
     let varmail = Pairs { void: 1_037, ..paired(131_082, 2) };
     assert_eq!(of("filebench-varmail"), (varmail, 458_909));
     assert_eq!(of("linux-desktop"), (paired(83_078, 0), 264_396));
+}
+
+/// Requests, issues of requests that were issued before, and the mean time from the last issue (D) of an extent to its
+/// completion (C), as blkparse prints them.
+fn from_the_last_issue(text: &str) -> (u64, u64, u64) {
+    let (mut issued, mut requests, mut again, mut sum_ns) = (BTreeMap::new(), 0, 0, 0);
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [device, _, _, time, _, event @ ("D" | "C"), what, sector, "+", ..] = fields[..] else { continue };
+        let extent = (device, &what[..1], sector);
+        let time_ns: u64 = time.replace('.', "").parse().expect("a time with nine decimals");
+        if event == "D" {
+            again += u64::from(issued.insert(extent, time_ns).is_some());
+        } else if let Some(issued_ns) = issued.remove(&extent) {
+            requests += 1;
+            sum_ns += time_ns - issued_ns;
+        }
+    }
+    (requests, again, (sum_ns as f64 / requests as f64).round() as u64)
+}
+
+/// A fio job on scsi_debug with `every_nth=50 opts=0x8000`, whose host is busy at every fiftieth command:
+/// `flashloom-lab record requeues.fio --scsi-debug dev_size_mb=64 max_queue=4 every_nth=50 opts=0x8000 --out requeues`.
+#[test]
+fn requests_that_a_busy_host_gives_back_have_their_true_latency() {
+    let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let printed = std::fs::File::open(data.join("requeues.blkparse.txt.zst")).expect("it is there");
+    let printed = std::io::read_to_string(zstd::Decoder::new(printed).expect("zstd")).expect("text");
+    let (requests, again, mean_ns) = from_the_last_issue(&printed);
+    assert!(requests > 700 && again > 10, "{requests} requests, {again} issued again");
+    let expected = (Pairs { paired: requests, reissued: again, ..Pairs::default() }, mean_ns);
+    assert_eq!(pairs(&data.join("requeues.blktrace"), false), expected);
+    assert_eq!(pairs(&data.join("requeues.blkparse.txt.zst"), false), expected);
+    let issued = info(&data, "requeues.blktrace", Event::Issue, false);
+    assert_eq!((issued.requests, issued.pairs), (requests, Some(expected.0)));
 }

@@ -16,7 +16,7 @@ from .kernels import SERIES, Kernel, kernel, newest, oldest
 from .live import BELOW, FILE_SYSTEMS, MAPPINGS, PATHS, SHORT, Run, live, require_live
 from .order import SIMULATED, order
 from .queue_order import GIVE, QUEUES, order_of_queues
-from .record import Recording, check_job, check_null_blk, record
+from .record import Recording, check_job, check_settings, record
 
 
 def parser() -> argparse.ArgumentParser:
@@ -55,7 +55,9 @@ def parser() -> argparse.ArgumentParser:
     recording.add_argument("job", type=Path, metavar="JOB", help="a fio job (.fio) or a script (.sh)")
     recording.add_argument("--scheduler", choices=SCHEDULERS, default="mq-deadline", help="default: %(default)s")
     recording.add_argument("--out", type=Path, required=True, metavar="NAME", help="makes NAME.blktrace.0, .1, ...")
-    recording.add_argument("--null-blk", nargs="+", default=[], metavar="ATTRIBUTE=NUMBER", help="on such a device")
+    devices = recording.add_mutually_exclusive_group()
+    devices.add_argument("--null-blk", nargs="+", default=[], metavar="ATTRIBUTE=NUMBER", help="on such a device")
+    devices.add_argument("--scsi-debug", nargs="+", default=[], metavar="PARAMETER=NUMBER", help="on such a disk")
     recording.add_argument("--exact", action="store_true", help="on a clock that counts instructions")
     recording.add_argument("--kernel", choices=SERIES, default=SERIES[-1], help="the series (default: %(default)s)")
 
@@ -142,7 +144,9 @@ def run_cost(options) -> None:
 def run_record(options) -> None:
     """The command `record`."""
     check_job(options.job)
-    recording = Recording(options.job, options.scheduler, check_null_blk(options.null_blk), options.exact)
+    null_blk = check_settings("--null-blk", options.null_blk)
+    scsi_debug = check_settings("--scsi-debug", options.scsi_debug)
+    recording = Recording(options.job, options.scheduler, null_blk, scsi_debug, options.exact)
     require()
     for path in record(kernel(options.kernel), recording, options.out):
         print(path)

@@ -18,8 +18,10 @@ class Recording:
 
     job: Path
     scheduler: str
-    # Attributes of null_blk as ATTRIBUTE=VALUE; empty for the virtio disk.
+    # Attributes of null_blk as ATTRIBUTE=VALUE; empty for another disk.
     null_blk: tuple[str, ...] = ()
+    # Parameters of scsi_debug likewise; empty, and no null_blk, for the virtio disk.
+    scsi_debug: tuple[str, ...] = ()
     # Whether the guest counts instructions instead of time, so that a busy host changes nothing.
     exact: bool = False
     # So many processors of the guest that take turns; 0: two at the same time.
@@ -36,11 +38,11 @@ def check_job(job: Path) -> bytes:
         raise LabError(f"{job}: {error.strerror}") from None
 
 
-def check_null_blk(settings: list[str]) -> tuple[str, ...]:
-    """The attributes of null_blk; raises if one is malformed."""
+def check_settings(option: str, settings: list[str]) -> tuple[str, ...]:
+    """The settings of a driver; raises if one is malformed."""
     for setting in settings:
-        if not re.fullmatch(r"\w+=\d+", setting):
-            raise LabError(f"--null-blk {setting}: is not ATTRIBUTE=NUMBER")
+        if not re.fullmatch(r"\w+=(\d+|0x[0-9a-f]+)", setting):
+            raise LabError(f"{option} {setting}: is not ATTRIBUTE=NUMBER")
     return tuple(settings)
 
 
@@ -50,7 +52,9 @@ def record(target: Kernel, recording: Recording, out: Path) -> list[Path]:
     if not out.parent.is_dir():
         raise LabError(f"{out.parent}: is not a directory")
     inside = f"lab/job{recording.job.suffix}"
-    arguments = [recording.scheduler, "recording", f"/{inside}", *recording.null_blk]
+    drivers = {"null_blk": recording.null_blk, "scsi_debug": recording.scsi_debug}
+    driver = [word for name, settings in drivers.items() if settings for word in (name, *settings)]
+    arguments = [recording.scheduler, "recording", f"/{inside}", *driver]
     guest = Guest(
         target, build_module(target), f"record-{recording.scheduler}", "record", arguments, {inside: content},
         exact=recording.exact, in_turn=recording.in_turn, memory_mib=2048, disk_mib=1024, output_mib=1024,

@@ -43,6 +43,15 @@ remove_null_blk_device() {
 	rmdir "/sys/kernel/config/nullb/$1"
 }
 
+# scsi_debug_disk PARAMETER=VALUE...: loads scsi_debug, and sets disk_of_scsi_debug to the name of its disk.
+scsi_debug_disk() {
+	attempt modprobe sd_mod
+	attempt modprobe scsi_debug "$@"
+	sleep 1
+	disk_of_scsi_debug=$(ls /sys/bus/pseudo/drivers/scsi_debug/adapter*/host*/target*/*/block) ||
+		fail "there is no scsi_debug disk"
+}
+
 # begin_trace DEVICE DIRECTORY NAME [OPTION...]: records the device with blktrace until end_trace.
 begin_trace() {
 	# Buffers in the guest's memory that no burst fills, so that no event is lost.

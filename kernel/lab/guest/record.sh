@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0
 # Records a load with blktrace. Arguments: the scheduler, the name of the recording, the load's file in the guest, and
-# attributes of null_blk; without these the load runs on the virtio disk.
+# null_blk or scsi_debug with attributes of that; without these the load runs on the virtio disk.
 scheduler=$1
 name=$2
 file=$3
 shift 3
 device=vda
-if [ $# -gt 0 ]; then
+driver=${1:-}
+[ $# -eq 0 ] || shift
+case $driver in
+null_blk)
 	null_blk_device recorded "$@"
 	device=recorded
-fi
+	;;
+scsi_debug)
+	scsi_debug_disk "$@"
+	device=$disk_of_scsi_debug
+	;;
+esac
 select_scheduler $device "$scheduler"
 # Long enough that the scheduler has requests to sort, whatever the depth of the device.
 if [ "$scheduler" != none ]; then

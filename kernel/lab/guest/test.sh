@@ -284,11 +284,9 @@ scsi_debug_fails() {
 }
 
 test_commands_that_fail_or_are_repeated_are_counted_once() {
-	attempt modprobe sd_mod
 	# Every fiftieth command finds the host busy; later, every fiftieth fails on its way and is sent again.
-	attempt modprobe scsi_debug dev_size_mb=64 max_queue=4 every_nth=50 opts=0x8000
-	sleep 1
-	device=$(ls /sys/bus/pseudo/drivers/scsi_debug/adapter*/host*/target*/*/block) || fail "there is no scsi_debug disk"
+	scsi_debug_disk dev_size_mb=64 max_queue=4 every_nth=50 opts=0x8000
+	device=$disk_of_scsi_debug
 	select_scheduler "$device" pardispatcher
 	attempt /usr/bin/fio --name=busy --filename="/dev/$device" --direct=1 --ioengine=libaio --iodepth=32 \
 		--rw=randwrite --bs=4k --size=16m --verify=crc32c --verify_fatal=1 --do_verify=1

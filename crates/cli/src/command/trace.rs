@@ -18,7 +18,7 @@ pub fn info(arguments: &InfoArguments) -> Result<(), Stop> {
     let info = scan_trace(&arguments.file, &arguments.options(), Footprint::Count)?;
     report_skipped(&arguments.file, &info.skipped);
     if let Some(doubt) = info.pairs.as_ref().and_then(doubt_of_pairs) {
-        say(&format!("{}: {doubt}", visible_line(&arguments.file)));
+        say(format!("{}: {doubt}", visible_line(&arguments.file)));
     }
     print(&if arguments.json { json_text(&info) } else { summary(&info) })
 }

@@ -95,7 +95,8 @@ pub struct TraceOptions {
 impl TraceOptions {
     fn events(&self) -> Events {
         let request = if self.completions { Event::Issue } else { self.event };
-        Events { request, completions: self.completions }
+        // Completions end what an issue begins: a request that is issued again is told by what is outstanding.
+        Events { request, completions: request == Event::Issue }
     }
 
     fn units(&self) -> Units {

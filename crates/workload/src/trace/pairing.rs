@@ -274,28 +274,37 @@ fn key(record: &Record, lba: u64) -> Key {
     (record.device, record.request.op, lba)
 }
 
-/// Tells requests that are issued again, where issues are not paired: the first issue counts.
+/// Tells requests that are issued again, where issues are not paired: the first issue counts. A requeue of a request
+/// that has not been issued yet, for want of room in the driver, says nothing.
 #[derive(Default)]
-pub(crate) struct Requeues(BTreeMap<Key, u32>);
+pub(crate) struct Requeues {
+    /// Requests that are outstanding, and how many of their place have been given back.
+    outstanding: BTreeMap<Key, u32>,
+}
 
 impl Requeues {
-    /// True for a request; false for one that was issued before, and for the event that says so.
-    #[inline]
+    /// True for a request; false for one that was issued before, and for events that are none.
     pub fn admits(&mut self, record: &Record) -> bool {
-        if self.0.is_empty() && record.moment == Moment::Begins { true } else { self.is_new(record) }
-    }
-
-    #[cold]
-    fn is_new(&mut self, record: &Record) -> bool {
         let key = key(record, record.request.lba);
-        if record.moment == Moment::Requeued {
-            *self.0.entry(key).or_default() += 1;
-            return false;
-        }
-        let Some(requeued) = self.0.get_mut(&key) else { return true };
-        *requeued -= 1;
-        if *requeued == 0 {
-            self.0.remove(&key);
+        match record.moment {
+            Moment::Begins => {
+                // Without completions nothing would ever leave.
+                if self.outstanding.len() >= REMEMBERED {
+                    self.outstanding.clear();
+                }
+                let requeued = self.outstanding.entry(key).or_default();
+                let is_new = *requeued == 0;
+                *requeued = requeued.saturating_sub(1);
+                return is_new;
+            }
+            Moment::Requeued => {
+                if let Some(requeued) = self.outstanding.get_mut(&key) {
+                    *requeued += 1;
+                }
+            }
+            Moment::Completes | Moment::Fails => {
+                self.outstanding.remove(&key);
+            }
         }
         false
     }
@@ -405,9 +414,10 @@ mod tests {
     fn without_pairs_a_request_issued_again_counts_once() {
         let mut requeues = Requeues::default();
         let requeue = record(2, Moment::Requeued, Op::Write, 0, 8);
-        let records = [issue(1, 0, 8), requeue, issue(3, 64, 8), issue(4, 0, 8), issue(5, 0, 8)];
-        let admitted: Vec<_> = records.iter().filter(|record| requeues.admits(record)).collect();
-        assert_eq!(admitted.iter().map(|record| record.request.arrival_ns).collect::<Vec<_>>(), [1, 3, 5]);
+        let records = [requeue, issue(1, 0, 8), requeue, issue(3, 64, 8), issue(4, 0, 8), issue(5, 0, 8)];
+        let later = [completion(6, 0, 8), requeue, issue(8, 0, 8)];
+        let admitted: Vec<_> = records.iter().chain(&later).filter(|record| requeues.admits(record)).collect();
+        assert_eq!(admitted.iter().map(|record| record.request.arrival_ns).collect::<Vec<_>>(), [1, 3, 5, 8]);
     }
 
     #[test]
