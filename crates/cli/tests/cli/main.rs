@@ -23,6 +23,7 @@ mod memory;
 mod misleading;
 #[cfg(unix)]
 mod outputs;
+mod recordings;
 mod report;
 mod reproduce;
 mod unused;
