@@ -121,6 +121,8 @@ pub(crate) fn fio_jobs() -> Vec<Vec<u8>> {
     let texts = [
         "[global]\nbs=4k\nsize=16m\nrw=randrw\nrwmixread=70\niodepth=4\n[one]\nnumjobs=2\n[two]\nstonewall\nrw=write\n",
         "[zipf]\nrw=randread\nbs=4k\nrandom_distribution=zipf:1.1\nsize=16m\n",
+        "[files]\nioengine=libaio\nfilename=a:b\nrw=randrw\nsize=8m\nprio=3\ncmdprio_bssplit=4k/20/1/0:4k/30\n\
+         percentile_list=50:99\nfile_service_type=random:2\nwrite_lat_log=x\n",
     ];
     texts.map(|text| text.as_bytes().to_vec()).to_vec()
 }

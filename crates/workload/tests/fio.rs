@@ -230,7 +230,7 @@ fn an_iolog_is_replayed_at_its_times_or_as_fast_as_it_goes() {
     assert_eq!(replay("read_iolog=v3.log"), recorded);
     assert_eq!(replay("read_iolog=v3.log\nreplay_time_scale=50")[1], (80, Op::Write, 16));
     assert_eq!(replay("read_iolog=v3.log\nreplay_no_stall=1")[1], (10, Op::Write, 16));
-    assert_eq!(replay("read_iolog=v2.log"), [(0, Op::Read, 8), (40, Op::Discard, 16)]);
+    assert_eq!(replay("read_iolog=v2.log"), [(0, Op::Read, 8), (40_000, Op::Discard, 16)]);
     // Of several clones, which have the requests in memory, each does what one does alone.
     let thrice = replay("read_iolog=v3.log\nnumjobs=3");
     let each = recorded.iter().flat_map(|request| [request; 3]);
@@ -333,6 +333,7 @@ fn every_option_of_fio_is_known_and_those_of_other_versions_are_told_apart() {
     assert!(said("spr_cs").contains("an option that came with fio 3.42"));
     assert!(said("rbdname").contains("an option of the engine `rbd`, which is not simulated"));
     assert!(said("rwmixcycle").contains("fio 3.33 refuses as deprecated"));
+    assert!(said("cmdprio_bssplit=4k/10/1/0/2\n;").contains("hints came with fio 3.36"));
     assert!(said("iodept").contains("unknown option `iodept`") && said("iodept").contains("did you mean `iodepth`?"));
     assert!(said("ss_dur").contains("the length of a job does not depend on what it measures"));
 }
@@ -369,6 +370,10 @@ fn without_a_map_no_loop_repeats_the_one_before() {
         all[..64] == all[64..]
     };
     assert!(twice(""));
+    let zones = |last: &str| {
+        sectors(&issue(&format!("[a]\nrw=randread\nsize=1m\nrandom_distribution=zoned:60/10:40/{last}\n")))
+    };
+    assert_eq!(zones(""), zones("90"), "the last zone is the rest");
     assert!(!twice("norandommap") && !twice("random_distribution=zipf:1.2"));
 }
 
@@ -495,7 +500,7 @@ fn iologs_of_several_files_ask_for_a_device_and_other_recordings_are_named() {
     let said = with(job, None).expect_err("there are two");
     assert!(said.contains("several devices or files: `/dev/a`, `/dev/b`") && said.contains("job.fio:4:12"), "{said}");
     assert_eq!(with(job, Some("/dev/a")).unwrap(), [(0, Op::Write, 0)]);
-    assert_eq!(with(job, Some("/dev/b")).unwrap(), [(0, Op::Write, 2_048), (28, Op::Read, 8)]);
+    assert_eq!(with(job, Some("/dev/b")).unwrap(), [(1, Op::Write, 2_048), (29, Op::Read, 8)]);
     let all = [(0, Op::Write, 0), (1, Op::Write, 2_048 + 2_048), (29, Op::Read, 2_048 + 8)];
     assert_eq!(with(job, Some("all")).unwrap(), all);
     let redirected = format!("{job}replay_redirect=/dev/c\n");

@@ -16,6 +16,7 @@ use super::as_recording;
 use super::job::FioJob;
 use super::job_file::{Findings, Section};
 use super::jobs::scaled_ns;
+use super::layout::Devices;
 use crate::trace::input::Input;
 use crate::trace::record::Record;
 use crate::trace::{sort_limit, too_many_in_memory};
@@ -111,6 +112,7 @@ impl Recordings {
         &self,
         sections: &[Section],
         jobs: &[FioJob],
+        devices: &Devices,
         (capacity_bytes, addresses): (u64, Addresses),
         findings: &mut Findings,
     ) {
@@ -122,7 +124,11 @@ impl Recordings {
                 let recording = &self.recordings[number];
                 if !told[number] {
                     told[number] = true;
-                    tell(recording, (capacity_bytes, addresses), &mut kept, section, findings);
+                    let only = match devices {
+                        Devices::Only(device) if iolog.redirect.is_none() => Some(&**device),
+                        _ => None,
+                    };
+                    tell((recording, only), (capacity_bytes, addresses), &mut kept, section, findings);
                 }
                 let length_ns = recording.scan.as_ref().map_or(0, |scan| scan.duration_ns);
                 let ends_ns = iolog.time_scale.map_or(0, |scale| scaled_ns(length_ns, scale));
@@ -169,9 +175,10 @@ impl Recordings {
     }
 }
 
-/// Adds what is wrong with a recording; `kept` counts the requests of those that are kept in memory.
+/// Adds what is wrong with a recording, of which only one file may be replayed; `kept` counts the requests of those that
+/// are kept in memory.
 fn tell(
-    recording: &Recording,
+    (recording, only): (&Recording, Option<&str>),
     (capacity_bytes, addresses): (u64, Addresses),
     kept: &mut u64,
     section: &Section,
@@ -180,7 +187,8 @@ fn tell(
     let (at, path) = (section.place(&["read_iolog"]), &recording.path);
     match &recording.scan {
         Ok(scan) => {
-            let end = scan.files.iter().map(|(_, _, end)| *end).max().unwrap_or(0);
+            let replayed = scan.files.iter().filter(|(_, name, _)| only.is_none_or(|only| only == name));
+            let end = replayed.map(|(_, _, end)| *end).max().unwrap_or(0);
             if end > capacity_bytes && addresses == Addresses::Error {
                 findings.refuse(at.clone(), || {
                     let found = format!("the iolog {path} reaches to {end} bytes");

@@ -415,10 +415,14 @@ impl FioJob {
 
     fn set_distribution(&mut self, value: &str) -> Result<(), Expected> {
         if let Some(zones) = value.strip_prefix("zoned:") {
-            return triple(zones, &mut self.distribution, |part| zoned(part, |zone| percent(zone).map(Zone::Percent)));
+            return triple(zones, &mut self.distribution, |part| {
+                zoned(part, |zone| if zone.is_empty() { Ok(None) } else { percent(zone).map(Zone::Percent).map(Some) })
+            });
         }
         if let Some(zones) = value.strip_prefix("zoned_abs:") {
-            return triple(zones, &mut self.distribution, |part| zoned(part, |zone| integer(zone).map(Zone::Bytes)));
+            return triple(zones, &mut self.distribution, |part| {
+                zoned(part, |zone| integer(zone).map(Zone::Bytes).map(Some))
+            });
         }
         self.distribution.fill(distribution(value)?);
         Ok(())
@@ -597,7 +601,9 @@ fn delay(value: &str) -> Result<(Ns, Ns), Expected> {
 
 fn engine(value: &str) -> Result<bool, Expected> {
     match (SYNC_ENGINES.contains(&value), ASYNC_ENGINES.contains(&value)) {
-        (false, false) => Err(format!("one of {}, {}", SYNC_ENGINES.join(", "), ASYNC_ENGINES.join(", "))),
+        (false, false) => {
+            Err(format!("an engine that is simulated: {}, {}", SYNC_ENGINES.join(", "), ASYNC_ENGINES.join(", ")))
+        }
         (_, is_async) => Ok(is_async),
     }
 }
@@ -614,7 +620,8 @@ fn service(value: &str) -> Result<Service, Expected> {
     }
 }
 
-fn zoned(part: &str, mut size: impl FnMut(&str) -> Result<Zone, Expected>) -> Result<Distribution, Expected> {
+/// Reads zones; `size` returns `None` for one that has a part of what the others leave of the file.
+fn zoned(part: &str, mut size: impl FnMut(&str) -> Result<Option<Zone>, Expected>) -> Result<Distribution, Expected> {
     let mut zones = Vec::new();
     for zone in part.split(':') {
         if zones.len() == MAX_ZONES {
@@ -624,9 +631,13 @@ fn zoned(part: &str, mut size: impl FnMut(&str) -> Result<Zone, Expected>) -> Re
         zones.push((size(extent)?, f64::from(percent(share)?)));
     }
     let shares: f64 = zones.iter().map(|(_, share)| share).sum();
-    let extents: u32 = zones.iter().map(|(zone, _)| if let Zone::Percent(percent) = zone { *percent } else { 0 }).sum();
+    let in_percent = |zone: &Option<Zone>| if let Some(Zone::Percent(percent)) = zone { *percent } else { 0 };
+    let extents: u32 = zones.iter().map(|(zone, _)| in_percent(zone)).sum();
+    let open = zones.iter().filter(|(zone, _)| zone.is_none()).count() as u32;
     if shares == 100.0 && extents <= 100 {
-        return Ok(Distribution::Zoned(zones));
+        let rest = Zone::Percent((100 - extents) / open.max(1));
+        let zones = zones.into_iter().map(|(zone, share)| (zone.unwrap_or(rest), share));
+        return Ok(Distribution::Zoned(zones.collect()));
     }
     Err("zones whose shares come to 100, and that fit in the file".to_owned())
 }

@@ -386,8 +386,14 @@ fn place<'a>(
     for (number, (job, section)) in jobs.iter().zip(sections).enumerate() {
         if job.iolog.is_some() {
             for (name, end) in recordings.files(number, job) {
-                let start = if sizes.contains_key(name) { extents.start_of(name) } else { 0 };
-                layout.span = layout.span.max(start.saturating_add(end));
+                let has_extent = sizes.contains_key(name);
+                let start = if has_extent { extents.start_of(name) } else { 0 };
+                let end = start.saturating_add(end);
+                layout.span = layout.span.max(end);
+                // What reaches beyond a drive of its own is told of with its iolog.
+                if has_extent && drive.addresses == Addresses::Error && end > drive.capacity_bytes {
+                    refuse_files(job, section, end, drive, findings);
+                }
             }
             continue;
         }
@@ -416,7 +422,7 @@ fn place<'a>(
 }
 
 fn refuse_files(job: &FioJob, section: &Section, end: u64, drive: &FioDrive, findings: &mut Findings) {
-    findings.refuse(section.place(&["size", "numjobs", "offset_increment", "offset"]), || {
+    findings.refuse(section.place(&["size", "numjobs", "offset_increment", "offset", "read_iolog"]), || {
         let found = format!("the files of the job `{}` reach to {} of the drive", job.name, format_size(end));
         let refusal = Refusal::new(found, format!("all files within its {}", format_size(drive.capacity_bytes)));
         refusal.help("choose a larger drive, smaller files, or workload.addresses = \"wrap\" or \"scale\"")

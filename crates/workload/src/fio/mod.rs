@@ -169,7 +169,7 @@ impl FioJobFile {
         requests::check_maps(&self.sections, &self.jobs, &placed.regions, &mut findings);
         report::check_options(&self.sections, &self.jobs, &mut findings);
         let limit = (drive.capacity_bytes, drive.addresses);
-        self.recordings().check(&self.sections, &self.jobs, limit, &mut findings);
+        self.recordings().check(&self.sections, &self.jobs, &self.devices, limit, &mut findings);
         for (job, section) in self.jobs.iter().zip(&self.sections) {
             if job.iolog.is_none() && !drive.is_timed && job.time_based {
                 let expected = "`run.timing` = \"timed\", or a job that ends with its size";

@@ -116,6 +116,7 @@ fn split(text: &str) -> Result<Vec<Part>, Expected> {
                 let class = if class == PriorityClass::None { PriorityClass::BestEffort } else { class };
                 (bytes, share, Some(Priority::new(class, level(at)?)))
             }
+            [_, _, _, _, _] => return Err("a size, a share, a class and a level: hints came with fio 3.36".to_owned()),
             _ => return Err(FORM.to_owned()),
         };
         parts.push(Part { bytes: sectors(bytes)?, percent: percent(share)?, priority });
