@@ -204,11 +204,11 @@ fn two_devices_are_refused() {
     let lines = (0..200).map(|at| format!("{},R,0,8,100,{}", at * 1_000, u8::from(at % 4 == 0)));
     lab.write("two.csv", own(",latency_ns,device", lines));
     let problem = lab.refusal(&[], &["two.csv"]);
-    assert!(problem.contains("requests of 2 devices: 150 of device 0, 50 of device 1"), "{problem}");
-    assert!(problem.contains("`--set workload.device=N` chooses it"), "{problem}");
+    assert!(problem.contains("requests of 2 devices: `0` (150), `1` (50)"), "{problem}");
+    assert!(problem.contains("`--set workload.device=NAME` chooses it"), "{problem}");
     let problem = lab.refusal(&["workload.device=2"], &["two.csv"]);
-    assert!(problem.contains("holds no request of device 2"), "{problem}");
-    assert!(problem.contains("the number of a device of the recording: 0, 1"), "{problem}");
+    assert!(problem.contains("holds no request of device `2`"), "{problem}");
+    assert!(problem.contains("a device of the recording: `0`, `1`"), "{problem}");
     let problem = lab.refusal(&["workload.device=1"], &["two.csv"]);
     assert!(problem.contains("50 of 50 requests have a latency"), "{problem}");
     assert!(lab.load(&["workload.device=0"], &["two.csv"]).is_ok());

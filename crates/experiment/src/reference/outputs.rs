@@ -72,7 +72,8 @@ const HINT_NAMES: &[(&str, &str)] = &[
         "no-slc-cache",
         "The slowest writes waited for room in the buffer, where drives have an SLC cache and this one none.",
     ),
-    ("devices", "Where the devices of fio jobs lie on the drive: each in a range of its own."),
+    ("devices", "Where the devices of a recording or of fio jobs lie on the drive: each in a range of its own."),
+    ("handed-down", "Requests that a volume handed down to its disk were counted once, as those of the volume."),
     (
         "same-order",
         "A fio job writes the same random order in each of its loops, which is a sequential overwrite for the drive.",

@@ -32,7 +32,6 @@
 
 mod arrivals;
 mod compared;
-mod devices;
 mod length;
 mod placement;
 mod tails;

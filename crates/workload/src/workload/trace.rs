@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use flashloom_units::{Policy, PolicySpec, Problem, Problems, Refusal};
 
-use super::{Context, Profile, Running, Unfit, Workload, pathless};
+use super::{Context, Profile, Remark, Running, Unfit, Workload, pathless};
 use crate::trace::devices::overlaid;
 use crate::{
-    ALL_DEVICES, Addresses, Limited, Rebased, Replay, Replicate, Source, TASK_IDS, Trace, TraceInfo, TraceOptions, fit,
-    open_trace, rebase,
+    ALL_DEVICES, Addresses, DeviceInfo, Limited, Rebased, Replay, Replicate, Source, TASK_IDS, Trace, TraceInfo,
+    TraceOptions, fit, open_trace, rebase,
 };
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
@@ -35,11 +35,8 @@ pub(super) fn policy() -> Policy<dyn Workload> {
     });
     policy.with_profile(move |_values, site| {
         let missing = site.params.path.as_ref().is_none_or(String::is_empty).then(no_path);
-        let named = site.params.device.as_deref().filter(|device| device.parse::<u32>().is_err()).map(|device| {
-            Refusal::new(format!("`{device}`"), "the number of a device of the recording").at(["workload.device"])
-        });
         Ok(Profile {
-            misfits: missing.into_iter().chain(named).collect(),
+            misfits: missing.into_iter().collect(),
             has_first_sector: true,
             has_replicates: true,
             replay: Some(Replay::Timestamps),
@@ -48,6 +45,9 @@ pub(super) fn policy() -> Policy<dyn Workload> {
         })
     })
 }
+
+/// Devices that a remark names at most.
+const SHOWN: usize = 6;
 
 struct Recorded {
     path: String,
@@ -120,6 +120,29 @@ impl Workload for Recorded {
 
     fn scanned(&self) -> Option<&TraceInfo> {
         self.info.as_deref()
+    }
+
+    fn remarks(&self) -> Vec<Remark> {
+        let Some(info) = &self.info else { return Vec::new() };
+        let key = "workload.device";
+        let ranges: Vec<String> =
+            info.device_ranges().map(|(name, sector)| format!("`{name}` from sector {sector}")).collect();
+        if ranges.len() > 1 {
+            let more = if ranges.len() > SHOWN { ", .." } else { "" };
+            let shown = ranges[..ranges.len().min(SHOWN)].join(", ");
+            let text =
+                format!("The recording's {} devices are replayed one behind the other: {shown}{more}.", ranges.len());
+            return vec![Remark { about: "devices", key, text }];
+        }
+        let below = info.devices.iter().find(|device| device.handed_down > 0).map(|below| {
+            let DeviceInfo { name, handed_down, .. } = below;
+            let text = format!(
+                "{handed_down} requests of `{name}` are those of a device above it, handed down, and count once, as \
+                 that one's: `{key}` = \"{name}\" replays them as they reached `{name}`."
+            );
+            Remark { about: "handed-down", key, text }
+        });
+        below.into_iter().collect()
     }
 
     fn expected_requests(&self) -> u64 {
