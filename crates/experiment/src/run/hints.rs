@@ -67,15 +67,14 @@ pub fn of(config: &Config, scanned: Option<&TraceInfo>, host: &HostReport, resul
     let limits = [run.buffered(), run.link(), run.one_part(), run.buffer(), run.queue_depth()];
     let is_limited = limits.iter().any(Option::is_some);
     let outstanding = if is_limited { None } else { run.outstanding() };
-    let found =
-        [run.devices(), run.overload(), run.never_collected(), run.wrapped()].into_iter().chain(limits).chain([
-            outstanding,
-            run.short_for_drive().or_else(|| run.lifetime()),
-            run.no_allocator(),
-            run.slc_cache_full().or_else(|| run.no_slc_cache()),
-            run.few_samples(),
-            run.no_read_retries(),
-        ]);
+    let found = [run.overload(), run.never_collected(), run.wrapped()].into_iter().chain(limits).chain([
+        outstanding,
+        run.short_for_drive().or_else(|| run.lifetime()),
+        run.no_allocator(),
+        run.slc_cache_full().or_else(|| run.no_slc_cache()),
+        run.few_samples(),
+        run.no_read_retries(),
+    ]);
     found.flatten().take(MOST).collect()
 }
 
