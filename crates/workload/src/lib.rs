@@ -36,6 +36,6 @@ pub(crate) use trace::Replicate;
 pub use trace::{
     ConvertReport, Event, FORMATS, Fingerprint, Footprint, Format, FormatSpec, LOG_COLUMNS, LatencySource, OutFormat,
     Pairs, RecordedLatencies, SORT_LIMIT, SORT_LIMIT_VARIABLE, SkippedLines, Trace, TraceInfo, TraceOptions,
-    TraceWriter, convert_trace, open_trace, read_trace, scan_latencies, scan_trace,
+    TraceWriter, Unconverted, convert_trace, open_trace, read_trace, scan_latencies, scan_trace,
 };
 pub use workload::{Running, Workload};

@@ -1,14 +1,14 @@
 //! `flashloom trace info` and `flashloom trace convert`.
 
-use std::path::PathBuf;
-
 use flashloom::units::{Problem, visible_line};
-use flashloom::workload::{ConvertReport, Footprint, OutFormat, SkippedLines, TraceInfo, convert_trace, scan_trace};
+use flashloom::workload::{
+    ConvertReport, Footprint, OutFormat, SkippedLines, TraceInfo, Unconverted, convert_trace, scan_trace,
+};
 
 use super::json_text;
 use crate::arguments::{ConvertArguments, InfoArguments};
 use crate::figures::{count, percent, size, table, time};
-use crate::output::{Stop, keep_apart, print, say};
+use crate::output::{Stop, print, say};
 
 /// Prints the summary of a recording.
 pub fn info(arguments: &InfoArguments) -> Result<(), Stop> {
@@ -19,10 +19,13 @@ pub fn info(arguments: &InfoArguments) -> Result<(), Stop> {
 
 /// Converts a recording to another format.
 pub fn convert(arguments: &ConvertArguments) -> Result<(), Stop> {
-    keep_apart(&[PathBuf::from(&arguments.input)], &[Some(&arguments.output)])?;
     let to = format_of(arguments.to, &arguments.output)?;
     let report =
-        convert_trace(&arguments.input, &arguments.options(), &arguments.output, to, arguments.drop_unsupported)?;
+        convert_trace(&arguments.input, &arguments.options(), &arguments.output, to, arguments.drop_unsupported);
+    let report = report.map_err(|unconverted| match unconverted {
+        Unconverted::Refused(problem) => problem.into(),
+        Unconverted::Unwritten(problem) => Stop::Failed(problem.to_string()),
+    })?;
     print(&report_text(&report))
 }
 

@@ -4,6 +4,8 @@
 //! before committing it.
 
 mod anatomy;
+#[cfg(unix)]
+mod apart;
 mod bounds;
 mod cache;
 mod combinations;
@@ -21,8 +23,11 @@ mod lab;
 mod log;
 mod memory;
 mod misleading;
+mod newcomers;
 #[cfg(unix)]
 mod outputs;
 mod report;
 mod reproduce;
 mod unused;
+#[cfg(target_os = "linux")]
+mod unwritten;

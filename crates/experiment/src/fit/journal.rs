@@ -99,8 +99,11 @@ impl Journal {
         let cannot = |error: std::io::Error| refuse(format!("the file cannot be written: {error}"));
         let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(cannot)?;
         // A file system without locks takes the word of its user.
-        if try_lock(&file).is_ok_and(|is_ours| !is_ours) {
-            return Err(refuse("another program is writing it".to_owned()));
+        let is_locked = try_lock(&file).is_ok_and(|is_ours| !is_ours);
+        if is_locked || file.metadata().is_ok_and(|now| now.len() != bytes.len() as u64) {
+            let problem =
+                Problem::file(visible_path(path), "another fit runs with this journal", "a journal of its own");
+            return Err(problem.with_help("wait until that fit has ended, or name another file with --journal"));
         }
         file.set_len(whole as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(cannot)?;
         if whole == 0 {
@@ -165,9 +168,8 @@ mod tests {
         journal.keep(2, "x=1", &simulated(4.5)).unwrap();
         let text = fs::read(&path).unwrap();
         fs::write(&path, &text[..text.len() - 4]).unwrap();
-        assert!(
-            Journal::open(&path, "a", &[2; 3]).err().expect("it is locked").to_string().contains("another program")
-        );
+        let locked = Journal::open(&path, "a", &[2; 3]).err().expect("it is locked").to_string();
+        assert!(locked.contains("another fit runs with this journal") && !locked.contains("remove it"), "{locked}");
         drop(journal);
         let again = Journal::open(&path, "a", &[2; 3]).unwrap();
         assert_eq!((again.taken(), again.get(0, "x=1"), again.get(2, "x=1")), (1, Some(simulated(1.0 / 3.0)), None));
