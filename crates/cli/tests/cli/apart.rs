@@ -105,13 +105,16 @@ fn no_output_of_another_command_is_one_of_its_inputs() {
         ("probe preset.toml --json OUTPUT", "drive.toml"),
         ("validate small.toml --against fio.json --json OUTPUT", "fio.json"),
         ("validate small.toml --against curve.csv --json OUTPUT", "curve.csv"),
-        ("validate small.toml --against fio.json --against log.csv --json OUTPUT", "log.csv"),
-        ("fit fio.json log.csv --start small.toml --vary device.read_time=20us..200us -o OUTPUT", "log.csv"),
+        ("validate small.toml --set workload.sort=true --against fio.json --against log.csv --json OUTPUT", "log.csv"),
+        (
+            "fit fio.json log.csv --set workload.sort=true --start small.toml --vary device.read_time=20us..200us -o OUTPUT",
+            "log.csv",
+        ),
         ("fit fio.json --start small.toml --vary device.read_time=20us..200us -o a.toml --json OUTPUT", "fio.json"),
         ("fit fio.json --start small.toml --vary device.read_time=20us..200us -o a.toml --journal OUTPUT", "fio.json"),
         ("trace convert x.blktrace.0 --to flashloom OUTPUT", "x.blktrace.0"),
         ("trace convert x.blktrace.0 --to flashloom OUTPUT", "x.blktrace.2"),
-        ("trace convert trace.csv --to fio OUTPUT", "trace.csv"),
+        ("trace convert trace.csv --to flashloom OUTPUT", "trace.csv"),
         ("report a.json -o OUTPUT", "a.json"),
     ] {
         refused(&lab, command, input);

@@ -71,7 +71,8 @@ fn results_for_standard_output_are_kept_aside_where_it_is_full() {
 fn a_full_disk_fails_a_trace_that_is_written_and_is_no_bad_input() {
     let lab = small();
     lab.write("trace.csv", TRACE);
-    for command in ["generate small.toml --to flashloom --out /dev/full", "trace convert trace.csv --to fio /dev/full"]
+    for command in
+        ["generate small.toml --to flashloom --out /dev/full", "trace convert trace.csv --to flashloom /dev/full"]
     {
         let answer = run(&lab, &command.split(' ').collect::<Vec<_>>());
         assert_eq!(answer.code, Some(1), "{command}: {answer:?}");
@@ -80,7 +81,8 @@ fn a_full_disk_fails_a_trace_that_is_written_and_is_no_bad_input() {
             "{command}: {answer:?}"
         );
     }
-    for command in ["generate small.toml --to flashloom --out none/a", "trace convert trace.csv --to fio none/a"] {
+    for command in ["generate small.toml --to flashloom --out none/a", "trace convert trace.csv --to flashloom none/a"]
+    {
         let answer = run(&lab, &command.split(' ').collect::<Vec<_>>());
         assert_eq!(answer.code, Some(2), "{command}: {answer:?}");
     }

@@ -18,6 +18,9 @@ const BEGINNINGS: [(&[u8], &str, &str); 8] = [
     (b"<", "HTML or XML", "an experiment is a text such as `[device]`, `blocks = 64`"),
 ];
 
+/// Bytes up to which a text is parsed as a job file of fio, which is short.
+const LONGEST_JOB: usize = 64 << 10;
+
 /// The refusal of a file that is no TOML, if it is of a kind that is known. A recording is looked for at the path.
 pub fn other_kind(path: &str, bytes: &[u8]) -> Option<Refusal> {
     let refuse = |found: &str, help: String| {
@@ -49,7 +52,8 @@ pub fn other_kind(path: &str, bytes: &[u8]) -> Option<Refusal> {
             refuse("JSON", "schema/config.json describes an experiment".to_owned())
         });
     }
-    FioJobFile::parse(path, bytes).is_ok().then(|| refuse("a job file of fio", workload("fio")))
+    let is_job = bytes.len() <= LONGEST_JOB && FioJobFile::parse(path, bytes).is_ok();
+    is_job.then(|| refuse("a job file of fio", workload("fio")))
 }
 
 /// True if the first request of a file can be read in any format.
