@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirEntry};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -88,29 +88,60 @@ fn a_full_disk_fails_a_trace_that_is_written_and_is_no_bad_input() {
     }
 }
 
-/// True for a whole result, which a killed program may have left beside partial ones.
-fn is_result(file: &DirEntry) -> bool {
-    file.file_name().to_string_lossy().ends_with(".json")
+/// The whole results in the folder of a reproduction, which may have partial ones beside them.
+fn kept(lab: &Lab) -> usize {
+    let is_result = |file: &DirEntry| file.file_name().to_string_lossy().ends_with(".json");
+    fs::read_dir(lab.path("out/runs")).map_or(0, |files| files.flatten().filter(is_result).count())
 }
+
+/// Begins a reproduction, and waits until it has kept so many results.
+fn reproducing(lab: &Lab, results: usize) -> Child {
+    let mut command = lab.command(&REPRODUCE);
+    command.stderr(Stdio::piped()).stdout(Stdio::piped()).env("TMPDIR", lab.path("tmp"));
+    let mut child = command.spawn().expect("it can be started");
+    while kept(lab) < results {
+        assert!(child.try_wait().expect("it can be asked").is_none(), "it ended before");
+        thread::sleep(Duration::from_millis(1));
+    }
+    child
+}
+
+/// How many results of how many were there, by the note on them.
+fn kept_by(stderr: &str) -> (usize, usize) {
+    let (note, _) = stderr.split_once(" results are in out/runs already").expect("there is a note");
+    let numbers = note.trim_start_matches("note: ").split_once(" of ").expect("it has two numbers");
+    (numbers.0.parse().expect("a number"), numbers.1.parse().expect("a number"))
+}
+
+const REPRODUCE: [&str; 5] = ["reproduce", "kast", "--quick", "--out", "out"];
 
 #[test]
 fn a_reproduction_that_was_killed_goes_on_with_what_was_run() {
     let lab = Lab::new();
-    let reproduce = ["reproduce", "kast", "--quick", "--out", "out"];
     lab.succeed(&["reproduce", "kast", "--quick", "--out", "whole"]);
-    let mut child = lab.command(&reproduce).stderr(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts");
-    let kept = || fs::read_dir(lab.path("out/runs")).map_or(0, |files| files.flatten().filter(is_result).count());
-    while kept() < 10 && child.try_wait().expect("it can be asked").is_none() {
-        thread::sleep(Duration::from_millis(1));
-    }
+    let mut child = reproducing(&lab, 10);
     child.kill().and_then(|()| child.wait()).expect("it ends");
-    let kept = kept();
-    assert!(kept >= 10, "it ended before it was killed");
-    let again = lab.succeed(&reproduce);
-    let (had, _) = again.stderr.split_once(" results are in out/runs already").expect("it says so");
-    let had: Vec<usize> = had.rsplit(' ').filter_map(|word| word.parse().ok()).collect();
-    assert!(had[1] == kept && had[0] > kept, "{kept}: {again:?}");
+    let kept = kept(&lab);
+    let again = lab.succeed(&REPRODUCE);
+    let (had, all) = kept_by(&again.stderr);
+    assert!(had == kept && all > kept, "{kept}: {again:?}");
     assert_eq!(lab.read("out/kast.json"), lab.read("whole/kast.json"));
     assert_eq!(lab.read("out/csv/kast-runs.csv"), lab.read("whole/csv/kast-runs.csv"));
     assert!(!lab.path("out/runs").exists() && !lab.path("whole/runs").exists());
+}
+
+#[test]
+fn a_reproduction_whose_reports_cannot_be_written_prints_its_table_and_keeps_its_runs() {
+    let lab = Lab::new();
+    fs::create_dir(lab.path("tmp")).expect("there is room");
+    let child = reproducing(&lab, 1);
+    fs::remove_dir_all(lab.path("out/csv")).expect("it is there");
+    let ended = child.wait_with_output().expect("it ends");
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{stderr}");
+    assert!(String::from_utf8_lossy(&ended.stdout).contains("kast"), "{stderr}");
+    assert_eq!(kept_aside(&stderr).len(), 2, "the two of csv: {stderr}");
+    let again = lab.succeed(&REPRODUCE);
+    let all = kept_by(&again.stderr);
+    assert!(all.0 == all.1 && lab.path("out/csv/kast.csv").exists(), "{again:?}");
 }
