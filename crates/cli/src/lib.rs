@@ -95,6 +95,8 @@ fn parsed() -> Result<Arguments, clap::Error> {
         let visible = |argument: OsString| visible_bytes(argument.as_encoded_bytes());
         let mut error = Arguments::try_parse_from(env::args_os().map(visible)).err().unwrap_or(error);
         if let Some(tip) = of_other_command(&error) {
+            // One that is spelt alike and means something else.
+            error.remove(ContextKind::SuggestedArg);
             error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
         }
         error

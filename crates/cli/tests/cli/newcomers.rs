@@ -40,11 +40,14 @@ fn several_values_for_one_run() {
         let help = format!("several values make several runs: `flashloom compare --vary {set}`");
         refused(&lab, &format!("run small.toml --set {set}"), &[&help]);
     }
+    let help = "`flashloom compare --vary host.queue_depth=1..31`";
+    refused(&lab, "run small.toml --set host.queue_depth=1-31", &[help]);
     let other = refused(&lab, "run small.toml --set host.scheduler=noop,deadlin", &["unknown scheduler"]);
     assert!(!other.stderr.contains("several values"), "{}", other.stderr);
     for command in ["run small.toml", "probe small.toml", "generate small.toml --out a.csv", "validate small.toml"] {
         let tip = "`--vary` is an option of `flashloom compare`, `flashloom fit`";
-        refused(&lab, &format!("{command} --vary host.queue_depth=1,8"), &["'--vary'", tip]);
+        let answer = refused(&lab, &format!("{command} --vary host.queue_depth=1,8"), &["'--vary'", tip]);
+        assert!(!answer.stderr.contains("--verify"), "{}", answer.stderr);
     }
     refused(&lab, "run small.toml --seeds 3", &["`--seeds` is an option of `flashloom compare`, `flashloom probe`"]);
 }

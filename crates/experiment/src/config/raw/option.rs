@@ -33,9 +33,11 @@ fn several(catalog: &Catalog, key: KeyId, text: &str, value: Range<usize>) -> Op
     let param = key.param();
     let is_value = |part: &str| range::is_range(param, part) || check_option(catalog, param, part).is_ok();
     let parts = split_at_commas(text, value.clone());
-    let is_several = parts.len() > 1 || range::is_range(param, &text[value]);
+    let is_several = parts.len() > 1 || range::is_range(param, &text[value.clone()]);
+    let written = range::rewritten(&text[value.clone()]).unwrap_or_else(|| text[value].to_owned());
     let are_values = parts.into_iter().all(|part| is_value(&text[trimmed(text, part)]));
-    (is_several && are_values).then(|| format!("several values make several runs: `flashloom compare --vary {text}`"))
+    (is_several && are_values)
+        .then(|| format!("several values make several runs: `flashloom compare --vary {}={written}`", key.path()))
 }
 
 /// Reads a `--vary` option.

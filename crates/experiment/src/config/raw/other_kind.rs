@@ -24,7 +24,7 @@ const LONGEST_JOB: usize = 64 << 10;
 /// The refusal of a file that is no TOML, if it is of a kind that is known. A recording is looked for at the path.
 pub fn other_kind(path: &str, bytes: &[u8]) -> Option<Refusal> {
     let refuse = |found: &str, help: String| {
-        Refusal::new(format!("this is {found}"), "the experiment, a configuration file in TOML").help(help)
+        Refusal::new(format!("this is {found}"), "an experiment, a configuration file in TOML").help(help)
     };
     let workload = |kind: &str| {
         format!(

@@ -25,6 +25,11 @@ fn ends(text: &str) -> Option<(&str, &str)> {
     (!from.is_empty() && is_between && to.chars().all(is_digit)).then_some((from, to))
 }
 
+/// A text with a range in this syntax, if it is one as others write it.
+pub fn rewritten(text: &str) -> Option<String> {
+    ends(text).map(|(from, to)| format!("{from}..{to}"))
+}
+
 /// Expands a range into its values; `None` if the text is not a range.
 pub fn expand(catalog: &Catalog, param: &Param, text: &str) -> Option<Result<Vec<Value>, Refusal>> {
     is_range(param, text).then(|| values(catalog, param, text))
@@ -33,7 +38,7 @@ pub fn expand(catalog: &Catalog, param: &Param, text: &str) -> Option<Result<Vec
 fn values(catalog: &Catalog, param: &Param, text: &str) -> Result<Vec<Value>, Refusal> {
     let refusal = |found: String| Refusal::new(found, EXPECTED);
     let no_range = || {
-        let help = ends(text).map(|(from, to)| format!("did you mean `{from}..{to}`?"));
+        let help = rewritten(text).map(|range| format!("did you mean `{range}`?"));
         Refusal { help, ..refusal(format!("`{text}` is not a range")) }
     };
     let number = |part: &str| {
