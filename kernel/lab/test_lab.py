@@ -38,7 +38,8 @@ class INSTALL_no(InCache):
         self.enterContext(patch.dict(os.environ, {"INSTALL": "no"}))
 
     def test_forbids_downloads(self):
-        with patch.object(kernels, "run") as ran, self.assertRaisesRegex(LabError, "INSTALL=no.*linux-source-6.1=6.1-1"):
+        forbidden = self.assertRaisesRegex(LabError, "INSTALL=no.*linux-source-6.1=6.1-1")
+        with patch.object(kernels, "run") as ran, forbidden:
             kernels.fetch({"linux-source-6.1": "6.1-1"})
         ran.assert_not_called()
 

@@ -666,7 +666,7 @@ mod tests {
             of("p99.9", error(0.9, 0.8), None),
         ];
         let warning = worse_than_null(&summary).expect("some are");
-        assert!(warning.ends_with("read p50 30 % (null 20 %), read p99.9 90 % (null 80 %)"), "{warning}");
+        assert!(warning.ends_with("read p50 30.0 % (null 20.0 %), read p99.9 90.0 % (null 80.0 %)"), "{warning}");
         assert_eq!(worse_than_null(&summary[..1]), None, "the null has no error there");
     }
 }

@@ -119,7 +119,7 @@ mod tests {
         .expect("it is a cell");
         let rows = cell_rows(&cell);
         let cells = |row: usize| rows[row][2..].join("|");
-        assert_eq!(cells(3), "2 %|3 %|+50 %|-100 %");
+        assert_eq!(cells(3), "2.00 %|3.00 %|+50.0 %|-100 %");
         assert_eq!(cells(4), "0 %|3 %|-|-", "nothing is a share of 0");
     }
 }

@@ -103,9 +103,9 @@ fn own_rate(rows: &[Row<'_>]) -> Option<ComparedHintResult> {
     if found.is_empty() {
         return None;
     }
-    let text = "Requests came at times of their own and the drive kept up, so that requests/s and throughput, and their \
-                intervals, are the workload's and say nothing about these rows: compare latencies, or replay with \"closed\", which asks \
-                for as much as the drive gives.";
+    let text = "Requests came at times of their own and the drive kept up, so that requests/s and throughput, and \
+                their intervals, are the workload's and say nothing about these rows: compare latencies, or replay \
+                with \"closed\", which asks for as much as the drive gives.";
     hint("own-rate", "workload.replay", text.to_owned(), &found)
 }
 
