@@ -107,7 +107,7 @@ fn no_output_of_another_command_is_one_of_its_inputs() {
         ("validate small.toml --against curve.csv --json OUTPUT", "curve.csv"),
         ("validate small.toml --set workload.sort=true --against fio.json --against log.csv --json OUTPUT", "log.csv"),
         (
-            "fit fio.json log.csv --set workload.sort=true --start small.toml --vary device.read_time=20us..90us -o OUTPUT",
+            "fit log.csv --set workload.sort=true --start small.toml --vary device.read_time=20us..90us -o OUTPUT",
             "log.csv",
         ),
         ("fit fio.json --start small.toml --vary device.read_time=20us..200us -o a.toml --json OUTPUT", "fio.json"),
