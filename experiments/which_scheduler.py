@@ -70,7 +70,7 @@ def compared(program, traces, out, recording, drive):
         common = [
             *("--set", f"workload.path={traces / RECORDINGS[recording]}", "--set", "workload.device=all"),
             *("--set", f"device.preset={preset}", "--set", f"device.blocks={blocks}"),
-            *("--set", f"host.nr_requests={nr_requests}", "--quiet"),
+            *("--set", f"host.nr_requests={nr_requests}", "--quiet", "--no-hints"),
         ]
         parts = []
         again = ["--vary", "host.scheduler=none", "--set", f"run.seed={SEEDS + 1}"]

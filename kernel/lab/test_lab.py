@@ -32,6 +32,32 @@ class InCache(unittest.TestCase):
         self.enterContext(patch.dict(os.environ, {"XDG_CACHE_HOME": directory}))
 
 
+class INSTALL_no(InCache):
+    def setUp(self):
+        super().setUp()
+        self.enterContext(patch.dict(os.environ, {"INSTALL": "no"}))
+
+    def test_forbids_downloads(self):
+        forbidden = self.assertRaisesRegex(LabError, "INSTALL=no.*linux-source-6.1=6.1-1")
+        with patch.object(kernels, "run") as ran, forbidden:
+            kernels.fetch({"linux-source-6.1": "6.1-1"})
+        ran.assert_not_called()
+
+    def test_forbids_new_lists_of_packages(self):
+        unknown = subprocess.CompletedProcess([], 0, stdout="")
+        with patch.object(kernels, "run") as ran, patch.object(subprocess, "run", return_value=unknown):
+            self.assertRaises(LabError, kernels.newest, "6.1")
+        ran.assert_not_called()
+
+    def test_forbids_fetching_the_sources_of_policies(self):
+        said = subprocess.run(
+            [kernels.KERNEL_DIR / "policies/fetch", self.directory], capture_output=True, text=True, check=False
+        )
+        self.assertEqual(said.returncode, 1)
+        self.assertIn("INSTALL=no forbids apt-get download linux-source-6.1", said.stderr)
+        self.assertEqual(list(self.directory.iterdir()), [])
+
+
 class ABoot(InCache):
     def test_that_could_not_begin_is_no_success(self):
         for problem in (OSError("no space left on device"), LabError("a program is missing")):

@@ -127,8 +127,11 @@ pub struct RunArguments {
     #[arg(long)]
     pub no_cache: bool,
     /// Leave out hints, in the JSON too: warnings that a figure means less than it seems.
-    #[arg(long, visible_alias = "quiet")]
+    #[arg(long)]
     pub no_hints: bool,
+    /// Show no progress on standard error.
+    #[arg(long)]
+    pub quiet: bool,
     /// Write the results of a fio job file as JSON in fio's format (--output-format=json).
     #[arg(long, value_name = "FILE")]
     pub fio_json: Option<String>,
@@ -187,7 +190,7 @@ pub struct ServeArguments {
     #[arg(long)]
     pub no_cache: bool,
     /// Leave out hints, in the JSON too: warnings that a figure means less than it seems.
-    #[arg(long, visible_alias = "quiet")]
+    #[arg(long)]
     pub no_hints: bool,
 }
 
@@ -444,10 +447,12 @@ pub struct CompareArguments {
     /// Show the statistics of the policies that vary, too.
     #[arg(long)]
     pub statistics: bool,
-    /// Leave out hints, in the JSON too: warnings that a figure means less than it seems; and the lines on standard
-    /// error that say which run has ended.
-    #[arg(long, visible_alias = "quiet")]
+    /// Leave out hints, in the JSON too: warnings that a figure means less than it seems.
+    #[arg(long)]
     pub no_hints: bool,
+    /// Show no progress on standard error: neither the bar nor a line for each run that has ended.
+    #[arg(long)]
+    pub quiet: bool,
     /// Ignore the file's expectations (its `expect` tables), which may name runs that other options leave out.
     #[arg(long)]
     pub no_expect: bool,

@@ -6,6 +6,7 @@ pub mod fit;
 pub mod generate;
 pub mod help;
 pub mod install;
+mod kept;
 pub mod probe;
 pub mod report;
 pub mod reproduce;

@@ -21,7 +21,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::{env, panic};
 
-use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
 use flashloom::experiment::registry::{Registry, UNKNOWN_REVISION};
 use flashloom::units::visible_bytes;
 
@@ -92,6 +93,23 @@ pub fn main(mut registry: Registry) -> ExitCode {
 fn parsed() -> Result<Arguments, clap::Error> {
     Arguments::try_parse().map_err(|error| {
         let visible = |argument: OsString| visible_bytes(argument.as_encoded_bytes());
-        Arguments::try_parse_from(env::args_os().map(visible)).err().unwrap_or(error)
+        let mut error = Arguments::try_parse_from(env::args_os().map(visible)).err().unwrap_or(error);
+        if let Some(tip) = of_other_command(&error) {
+            // One that is spelt alike and means something else.
+            error.remove(ContextKind::SuggestedArg);
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        }
+        error
     })
+}
+
+/// The tip for an option that the command has not, and others have.
+fn of_other_command(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(found)) = error.get(ContextKind::InvalidArg) else { return None };
+    let option = found.strip_prefix("--").filter(|_| error.kind() == ErrorKind::UnknownArgument)?;
+    let definition = Arguments::command();
+    let has = |command: &&clap::Command| command.get_arguments().any(|argument| argument.get_long() == Some(option));
+    let named = |command: &clap::Command| format!("`flashloom {}`", command.get_name());
+    let others: Vec<String> = definition.get_subcommands().filter(has).map(named).collect();
+    (!others.is_empty()).then(|| format!("`--{option}` is an option of {}", others.join(", ")))
 }

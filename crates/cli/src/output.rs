@@ -1,11 +1,12 @@
 //! Output: standard output, and files that are either written whole or left as they were (`flashloom_files`).
 
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::env;
+use std::io::{self, BufWriter, ErrorKind, IntoInnerError, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use flashloom::experiment::run::Failure;
-use flashloom::units::{Problem, Problems, visible, visible_message};
-use flashloom_files::{Output, conflict};
+use flashloom::units::{Problem, Problems, visible, visible_message, visible_path};
+use flashloom_files::{Output, conflict, conflict_with_opened};
 
 /// Reason why a command ends without success.
 #[derive(Debug)]
@@ -42,18 +43,52 @@ impl From<Failure> for Stop {
     }
 }
 
-/// Writes text to standard output; what is hidden in it is made visible.
+/// Writes text to standard output; what is hidden in it is made visible. If that is not possible, the text is kept
+/// aside, unless the reader has closed standard output.
 pub fn print(text: &str) -> Result<(), Stop> {
     let mut output = io::stdout().lock();
-    output.write_all(visible(text).as_bytes()).and_then(|()| output.flush()).map_err(|error| match error.kind() {
+    let text = visible(text);
+    output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(|error| match error.kind() {
         ErrorKind::BrokenPipe => Stop::Closed,
-        _ => Stop::Failed(format!("error: standard output cannot be written: {error}")),
+        _ => unwritten("standard output", &error, text.as_bytes()),
     })
 }
 
-/// Refuses outputs that would overwrite an input, or each other.
-pub fn keep_apart(inputs: &[PathBuf], outputs: &[Option<&str>]) -> Result<(), Problem> {
-    match conflict(inputs, outputs.iter().copied().flatten()) {
+/// Characters of an output's name that the name of a file has which keeps its content: as short as any system takes.
+const NAME: usize = 40;
+
+/// The error of an output that cannot be written when its content is complete, which may have taken hours: the content
+/// is kept in a new file in the folder for temporary files, and the error names it.
+fn unwritten(name: &str, error: &io::Error, content: &[u8]) -> Stop {
+    let keep = || {
+        let own_name = Path::new(name).file_name().unwrap_or_default().to_string_lossy();
+        let own_name: String = own_name.chars().skip(own_name.chars().count().saturating_sub(NAME)).collect();
+        let mut named = tempfile::Builder::new();
+        let mut file = named.prefix("flashloom-kept-").suffix(&format!("-{own_name}")).tempfile()?;
+        file.write_all(content)?;
+        Ok::<_, io::Error>(file.keep()?.1)
+    };
+    let kept = match keep() {
+        Ok(path) => format!("the content is in {}", visible_path(&path)),
+        Err(error) => format!("nor can {}: {error}", visible_path(&env::temp_dir())),
+    };
+    Stop::Failed(format!("error: {name} cannot be written: {error}; {kept}"))
+}
+
+/// The outcome of steps that are all taken, whether others fail or not: every failure is reported.
+pub fn all(steps: impl IntoIterator<Item = Result<(), Stop>>) -> Result<(), Stop> {
+    steps.into_iter().fold(Ok(()), |before, step| match (before, step) {
+        (Err(Stop::Failed(one)), Err(Stop::Failed(other))) => Err(Stop::Failed(format!("{one}\n{other}"))),
+        (Err(Stop::Closed) | Ok(()), step @ Err(_)) => step,
+        (before, _) => before,
+    })
+}
+
+/// Refuses outputs that would overwrite an input, or each other. To be called once every input has been opened, because
+/// inputs name others; those that are opened later are listed.
+pub fn keep_apart(opened_later: &[PathBuf], outputs: &[Option<&str>]) -> Result<(), Problem> {
+    let names = || outputs.iter().copied().flatten();
+    match conflict(opened_later, names()).or_else(|| conflict_with_opened(names())) {
         Some((output, found)) => Err(Problem::file(output, found, "another file to write to")),
         None => Ok(()),
     }
@@ -91,18 +126,35 @@ impl OutputFile {
         }
     }
 
+    /// Its name, as it was given.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Opens the file that an option names, if it was given.
     pub fn optional(name: Option<&str>) -> Result<Option<Self>, Problem> {
         name.map(Self::create).transpose()
     }
 
-    /// Writes the content and moves the file to its place.
-    pub fn commit(mut self, content: impl AsRef<[u8]>) -> Result<(), Stop> {
-        let name = self.name;
-        let failed = |error: io::Error| Stop::Failed(format!("error: {name} cannot be written: {error}"));
-        self.writer.write_all(content.as_ref()).map_err(failed)?;
-        self.writer.into_inner().map_err(|error| failed(error.into_error()))?.commit().map_err(failed)
+    /// Writes the content and moves the file to its place. If that is not possible, the content is kept aside.
+    pub fn commit(self, content: impl AsRef<[u8]>) -> Result<(), Stop> {
+        let (Self { name, mut writer }, content) = (self, content.as_ref());
+        let written = writer.write_all(content).and_then(|()| writer.into_inner().map_err(IntoInnerError::into_error));
+        written.and_then(Output::commit).map_err(|error| unwritten(&name, &error, content))
     }
+
+    /// Moves a file to its place that was written before, as it was made.
+    pub fn finish(self) -> Result<(), Stop> {
+        let Self { name, writer } = self;
+        let written = writer.into_inner().map_err(IntoInnerError::into_error);
+        let failed = |error: io::Error| Stop::Failed(format!("error: {name} cannot be written: {error}"));
+        written.and_then(Output::commit).map_err(failed)
+    }
+}
+
+/// [`OutputFile::commit`] of the file that an option names, if it was given.
+pub fn commit(file: Option<OutputFile>, content: impl FnOnce() -> String) -> Result<(), Stop> {
+    file.map_or(Ok(()), |file| file.commit(content()))
 }
 
 impl Write for OutputFile {

@@ -53,6 +53,15 @@ impl Bar {
         bar
     }
 
+    /// The same bar, invisible if `is_quiet`.
+    #[must_use]
+    pub fn unless(self, is_quiet: bool) -> Self {
+        if is_quiet {
+            self.work.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        self
+    }
+
     fn tell(&self) {
         let [ended, requests, pages] = [&self.ended, &self.requests, &self.pages].map(|of| of.load(Ordering::Relaxed));
         let aged = if pages > 0 { format!(", {} pages to age drives", count(pages)) } else { String::new() };

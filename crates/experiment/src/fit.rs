@@ -464,9 +464,10 @@ impl Fit {
             self.space.ranges.iter().zip(&values).map(set).collect::<Vec<_>>()
         };
         let ends = found.ends.iter().map(|end| SearchEnd { objective: end.objective, values: ranges(&end.point) });
-        let mut warnings: Vec<String> =
-            self.bench.loads().iter().flat_map(|load| load.warnings.iter().cloned()).collect();
-        warnings.extend(hints);
+        let summary = summary(&cells);
+        let mut warnings: Vec<String> = worse_than_null(&summary).into_iter().collect();
+        let of_loads = self.bench.loads().iter().flat_map(|load| load.warnings.iter().cloned());
+        warnings.extend(of_loads.chain(hints));
         let parameters = spread::parameters(&self.space, &self.combinations, &self.start.variant.config, best, spread);
         let at_ends =
             parameters.iter().filter(|parameter| parameter.is_range && parameter.tried.contains(&parameter.value));
@@ -489,7 +490,7 @@ impl Fit {
             parameters,
             combinations,
             searches: ends.collect(),
-            summary: summary(&cells),
+            summary,
             cells,
             warnings,
         }
@@ -620,10 +621,52 @@ fn summary(cells: &[FittedCell]) -> Vec<SummaryResult> {
     names.into_iter().map(of).collect()
 }
 
+/// Warning of the quantities whose errors are above those of the null, in the cells that were held out if there are
+/// any: of these the measured mean says more than the fitted drive.
+fn worse_than_null(summary: &[SummaryResult]) -> Option<String> {
+    let percent = crate::figures::percent;
+    let worse: Vec<String> = summary
+        .iter()
+        .filter_map(|one| Some((one, one.held_out.or(one.fitted)?)))
+        // Of the means themselves the null has no error.
+        .filter(|(_, error)| error.null_mean > 0.0 && error.mean > error.null_mean)
+        .map(|(SummaryResult { operation, quantity, .. }, error)| {
+            format!("{operation} {quantity} {} (null {})", percent(error.mean), percent(error.null_mean))
+        })
+        .collect();
+    let of = worse.join(", ");
+    (!worse.is_empty()).then(|| format!("the fitted drive is further off than the null, the recorded mean alone: {of}"))
+}
+
 /// The text of an error with its sign, such as `+3.1 %`.
 fn signed(error: f64) -> String {
     let mut text = String::new();
     let sign = if error > 0.0 { "+" } else { "" };
     let _ = write!(text, "{sign}{}", crate::figures::percent(error));
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_that_are_further_off_than_the_null_are_named() {
+        let error = |mean: f64, null_mean: f64| Some(ErrorResult { cells: 2, mean, greatest: mean, null_mean });
+        let of = |quantity: &str, fitted, held_out| SummaryResult {
+            operation: "read".to_owned(),
+            quantity: quantity.to_owned(),
+            fitted,
+            held_out,
+        };
+        let summary = [
+            of("requests/s", error(0.2, 0.0), None),
+            of("p50", error(0.1, 0.2), error(0.3, 0.2)),
+            of("p99", error(0.9, 0.8), error(0.1, 0.8)),
+            of("p99.9", error(0.9, 0.8), None),
+        ];
+        let warning = worse_than_null(&summary).expect("some are");
+        assert!(warning.ends_with("read p50 30.0 % (null 20.0 %), read p99.9 90.0 % (null 80.0 %)"), "{warning}");
+        assert_eq!(worse_than_null(&summary[..1]), None, "the null has no error there");
+    }
 }

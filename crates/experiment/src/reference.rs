@@ -15,7 +15,7 @@ use flashloom_device::{FitError, PRESETS, Preset, preset};
 use flashloom_units::{Choice, Kind, Param, Problem, Used, Value};
 use flashloom_workload::{FORMATS, FormatSpec};
 
-pub use missing::MISSING;
+pub use missing::{MISSING, missing};
 pub use page::{Block, DocumentPlace, Entry, Page};
 pub use policies::summary;
 

@@ -14,7 +14,7 @@ mod result;
 
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use flashloom_files::{BYTE_ORDER_MARK, TEXT_LIMIT_BYTES, open_input, read_input};
@@ -90,11 +90,6 @@ impl Validation {
             }
         }
         Ok(Self { cases })
-    }
-
-    /// Files that are read.
-    pub fn inputs(&self) -> Vec<PathBuf> {
-        self.cases.iter().flat_map(|case| case.experiment.inputs()).collect()
     }
 
     /// The experiments.

@@ -1,13 +1,18 @@
 //! Inputs: files that a user names, or that an experiment or a job of a stranger names.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::fmt;
 use std::fs::{self, File, FileType, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use crate::folder_of;
-use crate::system::open_waitless;
+use crate::system::{FileId, id_of, open_waitless};
+
+/// Files that this process has opened as inputs.
+static OPENED: Mutex<BTreeSet<FileId>> = Mutex::new(BTreeSet::new());
 
 /// Variable with the limit on texts in bytes, for the user who trusts a longer one.
 pub const TEXT_LIMIT_VARIABLE: &str = "FLASHLOOM_TEXT_LIMIT";
@@ -71,11 +76,24 @@ impl From<io::Error> for NoInput {
 
 /// Opens an input. Links are followed. A pipe, a device or a socket is refused, without waiting for its other end or
 /// touching it. The exception are names of what the program's caller opened (/dev/stdin, /dev/fd/3, and so the
-/// `<(command)` of a shell).
+/// `<(command)` of a shell). The file is noted for [`conflict_with_opened`](crate::conflict_with_opened).
 ///
 /// # Errors
 /// There is no such file, it is no ordinary one, or it cannot be read.
 pub fn open_input(path: &Path) -> Result<File, NoInput> {
+    let file = open(path)?;
+    if let Some(id) = id_of(path, &file.metadata()?) {
+        OPENED.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+    }
+    Ok(file)
+}
+
+/// The files that this process has opened as inputs so far.
+pub(crate) fn opened() -> BTreeSet<FileId> {
+    OPENED.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+fn open(path: &Path) -> Result<File, NoInput> {
     if is_of_caller(path) {
         let file = File::open(path)?;
         return if file.metadata()?.is_dir() { Err(NoInput::Folder) } else { Ok(file) };

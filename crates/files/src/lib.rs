@@ -14,6 +14,7 @@
 //!   Its age says nothing: a run may take days. A file system without locks keeps its leftovers.
 //! - A program that is asked to end removes its own partial files first ([`end_writing`]).
 //! - An input is an ordinary file, or what the program's caller opened; nothing waits for a pipe ([`open_input`]).
+//! - No output is an input, or another output ([`conflict`], [`conflict_with_opened`]).
 //! - Files that other users must not see or change lie in a folder of one's own ([`own_folder`]).
 //!
 //! Locks, owners and links are those of Unix. Elsewhere files are written as whole, and nothing else is checked.
@@ -25,7 +26,7 @@ mod own;
 mod partial;
 mod system;
 
-pub use conflict::conflict;
+pub use conflict::{conflict, conflict_with_opened};
 pub use input::{
     BYTE_ORDER_MARK, NoInput, RESULT_LIMIT_BYTES, TEXT_LIMIT_BYTES, TEXT_LIMIT_VARIABLE, limit_of, open_input,
     read_input,

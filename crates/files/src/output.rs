@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf, is_separator};
 
 use crate::folder_of;
 use crate::partial::{Access, Partial, remove_leftovers};
@@ -58,11 +58,19 @@ impl Output {
     /// # Errors
     /// The name is that of a folder, or cannot be written.
     pub fn create(path: &Path) -> Result<Self, NoOutput> {
-        if fs::metadata(path).is_ok_and(|metadata| metadata.is_dir()) {
+        let ends_as_folder = path.as_os_str().as_encoded_bytes().last().is_some_and(|byte| is_separator(*byte as char));
+        if ends_as_folder || fs::metadata(path).is_ok_and(|metadata| metadata.is_dir()) {
             return Err(NoOutput::Folder);
         }
         let is_link = |metadata: &fs::Metadata| metadata.is_symlink();
-        let found = fs::symlink_metadata(path).ok();
+        let found = match fs::symlink_metadata(path) {
+            Ok(found) => Some(found),
+            // The name itself may be refused, for its length: long before a file takes its place.
+            Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Err(error.into());
+            }
+            Err(_) => None,
+        };
         let is_of_system = found.as_ref().is_some_and(is_link) && lies_in_system(path);
         if is_of_system || found.is_some_and(|found| !found.is_file() && !found.is_symlink()) {
             let file = OpenOptions::new().write(true).open(path)?;

@@ -15,6 +15,9 @@ mod of_unix {
     use rustix::fs::{FlockOperation, Mode, OFlags};
     use rustix::io::Errno;
 
+    /// Identity of a file, whatever its names: device and inode.
+    pub(crate) type FileId = (u64, u64);
+
     /// Bits of a mode with which others than the owner may write.
     const OTHERS_WRITE: u32 = 0o022;
 
@@ -28,6 +31,11 @@ mod of_unix {
             Err(Errno::WOULDBLOCK) => Ok(false),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// The identity of a file.
+    pub(crate) fn id_of(_: &Path, metadata: &Metadata) -> Option<FileId> {
+        Some((metadata.dev(), metadata.ino()))
     }
 
     /// True if a file belongs to the user who runs the program.
@@ -53,7 +61,7 @@ mod of_unix {
     /// True if a path still names an open file.
     pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
         let (open, named) = (file.metadata()?, fs::symlink_metadata(path)?);
-        Ok((open.dev(), open.ino()) == (named.dev(), named.ino()))
+        Ok(id_of(path, &open) == id_of(path, &named))
     }
 
     /// Opens a file to read it, or to lock it; no link is followed, and a pipe does not wait for its other end.
@@ -72,9 +80,17 @@ mod of_unix {
 
 #[cfg(not(unix))]
 mod others {
-    use std::fs::{File, Metadata};
+    use std::fs::{self, File, Metadata};
     use std::io;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
+
+    /// Identity of a file: its path without links.
+    pub(crate) type FileId = PathBuf;
+
+    /// The identity of a file; of a link none is known.
+    pub(crate) fn id_of(path: &Path, known: &Metadata) -> Option<FileId> {
+        if known.is_symlink() { None } else { fs::canonicalize(path).ok() }
+    }
 
     /// Locks a file for this process alone: there are no such locks here.
     ///

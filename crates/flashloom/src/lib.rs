@@ -46,7 +46,8 @@
 
 pub mod prelude;
 
-/// Git revision of the sources of this build, with `-dirty` if they were changed since; `unknown` outside a repository.
+/// Git revision of the sources of this build, with `-dirty-` and a hash of the changes if they were changed since;
+/// `unknown` outside a repository.
 /// A program sets [`Registry::revision`](experiment::registry::Registry::revision) to it, or to its own.
 pub const REVISION: &str = env!("FLASHLOOM_REVISION");
 

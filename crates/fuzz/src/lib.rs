@@ -41,6 +41,10 @@ pub enum Target {
     StateFile,
     /// A formula of an expectation, and its value.
     Formula,
+    /// The journal of a fit.
+    FitJournal,
+    /// The kept result of a run, as `compare --out` and `reproduce --out` write it.
+    Kept,
 }
 
 impl Target {
@@ -58,6 +62,8 @@ impl Target {
             Self::State,
             Self::StateFile,
             Self::Formula,
+            Self::FitJournal,
+            Self::Kept,
         ];
         FORMATS.iter().map(|spec| Self::Trace(spec.format)).chain(others)
     }
@@ -77,6 +83,8 @@ impl Target {
             Self::State => "state".to_owned(),
             Self::StateFile => "state-file".to_owned(),
             Self::Formula => "formula".to_owned(),
+            Self::FitJournal => "fit-journal".to_owned(),
+            Self::Kept => "kept".to_owned(),
         }
     }
 
@@ -94,6 +102,8 @@ impl Target {
             Self::State => states::read(bytes),
             Self::StateFile => readers::state_file(bytes),
             Self::Formula => readers::formula(bytes),
+            Self::FitJournal => readers::fit_journal(bytes),
+            Self::Kept => readers::kept(bytes),
         }
     }
 
@@ -114,6 +124,8 @@ impl Target {
             Self::State => states::seeds(),
             Self::StateFile => vec![seeds::state_file()],
             Self::Formula => seeds::formulas(),
+            Self::FitJournal => vec![seeds::fit_journal()],
+            Self::Kept => vec![seeds::kept()],
         }
     }
 }

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use flashloom_experiment::config::{Catalog, Experiment, Source as Text};
+use flashloom_experiment::fit::Journal;
 use flashloom_experiment::formula::{Formula, Run, Runs};
+use flashloom_experiment::result::{KeptRun, parse, schema_of};
 use flashloom_experiment::run::Prepared;
 use flashloom_experiment::validate::curve::Curve;
 use flashloom_experiment::validate::fio_output;
@@ -135,6 +137,20 @@ pub(crate) fn state_file(bytes: &[u8]) -> bool {
     let experiment = Experiment::from_source(catalog(), Text::text("fuzz.toml", seeds::STATE_DRIVE), &sets, None);
     let Ok(experiment) = experiment else { return false };
     Prepared::new(&experiment).is_ok_and(|prepared| prepared.bare_engine(0, false).is_ok())
+}
+
+/// Opens the journal of a fit of the loads of [`seeds::JOURNAL_CELLS`], and a second time what the first has left.
+pub(crate) fn fit_journal(bytes: &[u8]) -> bool {
+    let path = written("fit.journal", bytes);
+    let open = || Journal::open(&path, seeds::JOURNAL_OF, &seeds::JOURNAL_CELLS).map(|journal| journal.taken());
+    let Ok(taken) = open().map_err(|problem| drop(problem.to_string())) else { return false };
+    assert_eq!(open().ok(), Some(taken), "what was read is kept");
+    true
+}
+
+/// Reads the kept result of a run.
+pub(crate) fn kept(bytes: &[u8]) -> bool {
+    schema_of(bytes).and_then(|_| parse::<KeptRun>(bytes)).is_ok()
 }
 
 /// Two experiments of two runs.

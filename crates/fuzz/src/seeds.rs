@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use flashloom_experiment::config::{Catalog, Experiment, Source};
-use flashloom_experiment::result::{Comparison, RunResult};
+use flashloom_experiment::result::{Comparison, KEPT_SCHEMA, RunResult};
 use flashloom_experiment::run::{Prepared, Quiet};
 use flashloom_workload::Format;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
@@ -14,6 +14,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
+use serde_json::{Value, json};
 
 /// First line of the file of a saved drive.
 pub(crate) const STATE_MAGIC: &[u8] = b"flashloom-state 4\n";
@@ -215,6 +216,34 @@ pub(crate) fn state_file() -> Vec<u8> {
     assert_eq!([magic, b"\n"].concat(), STATE_MAGIC, "the format of saved drives");
     let state = zstd::stream::decode_all(parts.nth(1).unwrap_or_default()).expect("it was compressed");
     [line, b"\n", &state].concat()
+}
+
+/// Hash of the fit that the journal is of, and the number of cells of each of its loads.
+pub(crate) const JOURNAL_OF: &str = "a";
+pub(crate) const JOURNAL_CELLS: [usize; 2] = [1, 2];
+
+/// The journal of a fit: three simulations of its two loads.
+pub(crate) fn fit_journal() -> Vec<u8> {
+    let side =
+        json!({"rate": 1000.5, "mean_ns": 80_000.0, "requests": 100, "percentiles": [80_000, 90_000, null, null]});
+    let entry = |load: usize, at: &str| {
+        let figures = vec![json!([side, null]); JOURNAL_CELLS[load]];
+        json!({"load": load, "at": at, "figures": figures, "hints": []})
+    };
+    let header = json!({"schema": "flashloom/fit-journal/3", "of": JOURNAL_OF});
+    let lines = [header, entry(0, "device.read_time=50us"), entry(1, "device.read_time=50us"), entry(0, "x=1")];
+    lines.iter().map(|line| format!("{line}\n")).collect::<String>().into_bytes()
+}
+
+/// The kept result of a run.
+pub(crate) fn kept() -> Vec<u8> {
+    let result: Value = serde_json::from_slice(&results()[0]).expect("it is JSON");
+    let [version, program_sha256] = ["0.1.0", "0"];
+    let kept = json!({
+        "schema": KEPT_SCHEMA, "version": version, "program_sha256": program_sha256, "vary": {"run.seed": 1},
+        "result": result,
+    });
+    kept.to_string().into_bytes()
 }
 
 pub(crate) fn formulas() -> Vec<Vec<u8>> {

@@ -2,8 +2,8 @@
 
 use flashloom::units::Problem;
 use flashloom::workload::{
-    Event, Footprint, Format, OutFormat, SizeUnit, Source, TimeUnit, TraceOptions, convert_trace, open_trace,
-    scan_trace,
+    Event, Footprint, Format, OutFormat, SizeUnit, Source, TimeUnit, TraceOptions, Unconverted, convert_trace,
+    open_trace, scan_trace,
 };
 use pyo3::prelude::*;
 
@@ -103,7 +103,11 @@ impl Recording {
         let to = named(py, "format to write", to.unwrap_or(&output), asked, &formats)?;
         let (path, options) = (self.path.clone(), self.options.clone());
         BackgroundJob::spawn(Raised::default(), move |_| {
-            let report = convert_trace(&path, &options, &output, to, drop_unsupported).map_err(input)?;
+            let report = convert_trace(&path, &options, &output, to, drop_unsupported);
+            let report = report.map_err(|unconverted| match unconverted {
+                Unconverted::Refused(problem) => input(problem),
+                Unconverted::Unwritten(problem) => Fault::Other(problem.to_string()),
+            })?;
             Ok(text(serde_json::json!({
                 "requests": report.requests,
                 "from": report.from,

@@ -99,7 +99,7 @@ impl DataSet {
     ///
     /// # Errors
     /// A folder that cannot be read, or has none.
-    pub fn files(path: &Path) -> Result<Vec<PathBuf>, Problem> {
+    fn files(path: &Path) -> Result<Vec<PathBuf>, Problem> {
         if !path.is_dir() {
             return Ok(vec![path.to_owned()]);
         }

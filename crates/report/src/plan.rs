@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use flashloom_experiment::config::{Catalog, Experiment, Source};
-use flashloom_experiment::run::{Failure, Prepared, Progress};
+use flashloom_experiment::result::{ComparedRun, RunResult};
+use flashloom_experiment::run::{Failure, Keeper, Prepared, Progress};
 use flashloom_units::{Problem, Problems, visible_path};
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -223,23 +224,35 @@ fn is_there(path: &Path) -> bool {
 }
 
 impl Ready<'_> {
-    /// Upper bound of the number of requests of all runs; runs that are skipped because the seed has no effect are
-    /// counted.
-    pub fn total_requests(&self) -> u64 {
-        self.jobs.iter().map(|job| self.prepared[job.study].expected_requests(job.variant)).sum()
+    /// The experiments of all papers.
+    pub fn experiments(&self) -> &[Prepared<'_>] {
+        &self.prepared
     }
 
-    /// Number of distinct runs, including those that will be skipped because the seed has no effect.
-    pub fn runs(&self) -> usize {
-        self.jobs.len()
+    /// Configuration of the run whose issued requests a variant of an experiment replays, if it replays any.
+    pub fn issuer(&self, experiment: usize, variant: usize) -> Option<Value> {
+        let study = self.plan.papers.iter().flat_map(|paper| &paper.studies).nth(experiment)?;
+        let issuer = study.issued_by.get(&variant)?;
+        Some(study.experiment.variants[*issuer].config.to_json())
     }
 
-    /// Runs everything, in as many threads as the caller's rayon pool has, and returns one reproduction a paper.
+    /// The distinct runs, each by its experiment and its variant there, including those that will be skipped because
+    /// the seed has no effect.
+    pub fn runs(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.jobs.iter().map(|job| (job.study, job.variant))
+    }
+
+    /// Runs everything, in as many threads as the caller's rayon pool has, and returns one reproduction a paper. There
+    /// is a keeper for each experiment, or none at all; what they have is not run again.
     ///
     /// # Errors
     /// A run fails one of its checks, or a formula names a run or field that does not exist.
-    pub fn run(&self, progress: &dyn Progress) -> Result<Vec<crate::reproduce::Reproduction>, Failure> {
-        let outcomes = self.outcomes(progress)?;
+    pub fn run(
+        &self,
+        keepers: &[impl Keeper],
+        progress: &dyn Progress,
+    ) -> Result<Vec<crate::reproduce::Reproduction>, Failure> {
+        let outcomes = self.outcomes(keepers, progress)?;
         let mut first = 0;
         let reproduction = |planned: &PlannedPaper| {
             let studies = first..first + planned.studies.len();
@@ -252,7 +265,7 @@ impl Ready<'_> {
     }
 
     /// Runs the first two seeds of every configuration, and the other seeds of those whose first two results differ.
-    fn outcomes(&self, progress: &dyn Progress) -> Result<Outcomes, Failure> {
+    fn outcomes(&self, keepers: &[impl Keeper], progress: &dyn Progress) -> Result<Outcomes, Failure> {
         let families = self.jobs.iter().map(|job| job.family + 1).max().unwrap_or(0);
         let mut outcomes = Outcomes::new(self.jobs.len(), families);
         let jobs_where = |wanted: &dyn Fn(&PlannedRun) -> bool| -> Vec<usize> {
@@ -260,8 +273,8 @@ impl Ready<'_> {
         };
         let run_all = |jobs: Vec<usize>, outcomes: &mut Outcomes| -> Result<(), Failure> {
             let together = self.together(&jobs);
-            let results: Vec<_> =
-                together.par_iter().with_max_len(1).map(|jobs| self.run_jobs(jobs, progress)).collect();
+            let run = |jobs: &Vec<usize>| self.run_jobs(jobs, keepers, progress);
+            let results: Vec<_> = together.par_iter().with_max_len(1).map(run).collect();
             for results in results {
                 for (job, result) in results? {
                     outcomes.insert(job, self.jobs[job].family, result);
@@ -291,18 +304,38 @@ impl Ready<'_> {
     }
 
     /// Runs a lot of jobs, and returns the result of each with its job.
-    fn run_jobs(&self, jobs: &[usize], progress: &dyn Progress) -> Result<Vec<(usize, Value)>, Failure> {
-        let &PlannedRun { study, issued_by, .. } = &self.jobs[jobs[0]];
-        let issued = issued_by.map(|issuer| self.prepared[study].issued_by(issuer, progress)).transpose()?;
-        let run = |&job: &usize| {
-            let &PlannedRun { study, variant, .. } = &self.jobs[job];
-            let result = match &issued {
-                Some(requests) => self.prepared[study].replay(variant, requests, progress)?,
-                None => self.prepared[study].run_variant(variant, false, progress)?,
-            };
-            Ok((job, serde_json::to_value(&result).expect("results have text keys and finite numbers")))
+    fn run_jobs(
+        &self,
+        jobs: &[usize],
+        keepers: &[impl Keeper],
+        progress: &dyn Progress,
+    ) -> Result<Vec<(usize, Value)>, Failure> {
+        let (mut results, mut to_run) = (Vec::with_capacity(jobs.len()), Vec::new());
+        let with_result = |job: usize, result: &RunResult| {
+            (job, serde_json::to_value(result).expect("results have text keys and finite numbers"))
         };
-        jobs.iter().map(run).collect()
+        for &job in jobs {
+            let &PlannedRun { study, variant, .. } = &self.jobs[job];
+            match keepers.get(study).and_then(|keeper| keeper.kept(variant)) {
+                Some(result) => results.push(with_result(job, &result)),
+                None => to_run.push(job),
+            }
+        }
+        let issuer = to_run.first().and_then(|&job| Some((self.jobs[job].study, self.jobs[job].issued_by?)));
+        let issued = issuer.map(|(study, issuer)| self.prepared[study].issued_by(issuer, progress)).transpose()?;
+        for job in to_run {
+            let &PlannedRun { study, variant, .. } = &self.jobs[job];
+            let prepared = &self.prepared[study];
+            let result = match &issued {
+                Some(requests) => prepared.replay(variant, requests, progress)?,
+                None => prepared.run_variant(variant, false, progress)?,
+            };
+            let vary = prepared.experiment().variants[variant].vary_to_json();
+            let run = ComparedRun { vary, result: Box::new(result) };
+            keepers.get(study).map_or(Ok(()), |keeper| keeper.keep(variant, &run)).map_err(Failure::Unkept)?;
+            results.push(with_result(job, &run.result));
+        }
+        Ok(results)
     }
 
     /// The variants of all studies.

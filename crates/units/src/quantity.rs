@@ -87,7 +87,11 @@ fn parse(text: &str, units: Units, expected: &'static str) -> Result<u64, Refusa
         return fail(format!("`{text}` has no unit"));
     }
     let Some(&(_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
-        return fail(format!("`{unit}` is not a unit of this quantity"));
+        let refusal = Refusal::new(format!("`{unit}` is not a unit of this quantity"), expected);
+        return Err(match meant(unit, units) {
+            Some(name) => refusal.help(format!("did you mean `{}{name}`?", &trimmed[..digits_end])),
+            None => refusal,
+        });
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
     if fraction.contains('.') || (whole.is_empty() && fraction.is_empty()) {
@@ -106,6 +110,19 @@ fn parse(text: &str, units: Units, expected: &'static str) -> Result<u64, Refusa
     }
     let value = number(whole)?.checked_mul(u128::from(factor)).and_then(|whole| whole.checked_add(scaled / scale));
     value.and_then(|value| u64::try_from(value).ok()).ok_or_else(too_large)
+}
+
+/// The unit that was most likely meant: the same in other letters, the first that is longer (`K` is `KiB`, as fio has
+/// it), or the longest that a word begins with (`msec` is `ms`). A bit is no byte.
+fn meant(unit: &str, units: Units) -> Option<&'static str> {
+    let small = unit.to_lowercase().replace(['\u{b5}', '\u{3bc}'], "u");
+    let names = || units.iter().map(|(name, _)| (*name, name.to_lowercase()));
+    let same = names().find(|(_, name)| *name == small);
+    // In times an `m` alone may be a minute or a millisecond.
+    let longer = || names().find(|(_, name)| units != TIME_UNITS && name.starts_with(&small));
+    let shorter = || names().filter(|(_, name)| small.starts_with(name)).max_by_key(|(name, _)| name.len());
+    let meant = same.or_else(longer).or_else(shorter).filter(|_| !small.contains("bit"));
+    meant.map(|(name, _)| name)
 }
 
 /// Formats a duration in the largest unit up to seconds that divides it; parses back to the same value.
@@ -165,6 +182,36 @@ mod tests {
         assert_eq!(parse_time("0.5ns").unwrap_err().found, "`0.5ns` is not a whole number of ns");
         assert_eq!(parse_size("99999999TiB").unwrap_err().found, "`99999999TiB` does not fit in 64 bits");
         assert!(parse_ratio("NaN").is_err());
+    }
+
+    #[test]
+    fn a_unit_of_other_programs_is_told_how_it_is_written_here() {
+        let help = |refused: Result<u64, Refusal>| refused.unwrap_err().help;
+        for (written, meant) in [
+            ("16K", Some("16KiB")),
+            ("16k", Some("16KiB")),
+            ("1.5 m", Some("1.5MiB")),
+            ("4gb", Some("4GB")),
+            ("4mib", Some("4MiB")),
+            ("512bytes", Some("512B")),
+            ("4Mbit", None),
+            ("4us", None),
+        ] {
+            assert_eq!(help(parse_size(written)), meant.map(|meant| format!("did you mean `{meant}`?")), "{written}");
+        }
+        for (written, meant) in [
+            ("10msec", Some("10ms")),
+            ("5\u{b5}s", Some("5us")),
+            ("5\u{3bc}sec", Some("5us")),
+            ("2seconds", Some("2s")),
+            ("5MIN", Some("5min")),
+            ("5m", None),
+            ("5M", None),
+        ] {
+            assert_eq!(help(parse_time(written)), meant.map(|meant| format!("did you mean `{meant}`?")), "{written}");
+        }
+        assert_eq!(help(parse_rate("300mb/s")).as_deref(), Some("did you mean `300MB/s`?"));
+        assert_eq!(help(parse_rate("300M")).as_deref(), Some("did you mean `300MiB/s`?"));
     }
 
     proptest! {

@@ -210,7 +210,7 @@ impl Reader<'_> {
                 Ok(value)
             }
             Err(postcard::Error::DeserializeUnexpectedEnd) => Err(self.ends(1)),
-            Err(error) => Err(self.error(format!("a value ({})", std::any::type_name::<T>()), error.to_string())),
+            Err(_) => Err(self.error("a value".to_owned(), "bytes that encode none".to_owned())),
         }
     }
 
@@ -278,7 +278,7 @@ impl Reader<'_> {
         let mut all = bytes.chunks_exact(T::BYTES).enumerate();
         if !are_words && let Some((index, bytes)) = all.find(|(_, bytes)| T::get(bytes).is_none()) {
             self.at += index * T::BYTES;
-            return Err(self.error(format!("a word ({})", std::any::type_name::<T>()), format!("{bytes:?}")));
+            return Err(self.error("a word".to_owned(), format!("{bytes:?}, which encode none")));
         }
         self.at += length;
         Ok(())

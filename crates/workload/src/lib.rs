@@ -36,7 +36,7 @@ pub(crate) use trace::Replicate;
 pub use trace::{
     ALL_DEVICES, ConvertReport, DeviceInfo, Event, FORMATS, Fingerprint, Footprint, Format, FormatSpec, LOG_COLUMNS,
     LatencySource, OutFormat, Pairs, RecordedLatencies, SORT_LIMIT, SORT_LIMIT_VARIABLE, SizeUnit, SkippedLines,
-    TimeUnit, Trace, TraceInfo, TraceOptions, TraceWriter, convert_trace, open_trace, read_trace, scan_latencies,
-    scan_trace,
+    TimeUnit, Trace, TraceInfo, TraceOptions, TraceWriter, Unconverted, convert_trace, open_trace, read_trace,
+    scan_latencies, scan_trace,
 };
 pub use workload::{Running, Workload};

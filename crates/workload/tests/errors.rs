@@ -276,7 +276,7 @@ fn an_output_that_cannot_hold_the_requests_is_refused_and_leaves_nothing() {
     std::fs::write(name("in.csv"), text).unwrap();
     let options = TraceOptions::default();
     let convert = |to, drop| convert_trace(&name("in.csv"), &options, &name("out"), to, drop);
-    let problem = convert(OutFormat::Ssdsim, false).unwrap_err();
+    let problem = convert(OutFormat::Ssdsim, false).unwrap_err().into_problem();
     assert_eq!(problem.refusal.found, "holds 1 discards, 1 flushes, task ids, sync marks");
     assert!(problem.refusal.help.unwrap().contains("--drop-unsupported"));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing beside the input");

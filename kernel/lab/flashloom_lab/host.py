@@ -99,10 +99,15 @@ def require() -> None:
     install(missing_packages())
 
 
+def is_forbidden() -> bool:
+    """True if nothing may be installed, downloaded or updated by apt."""
+    return os.environ.get("INSTALL") == "no"
+
+
 def install(missing: list[str]) -> None:
     """Installs packages; raises with a list of them for an ordinary user, or if installing is forbidden."""
-    if missing and (os.geteuid() != 0 or os.environ.get("INSTALL") == "no"):
-        why = "INSTALL=no forbids it" if os.environ.get("INSTALL") == "no" else "only root can install them"
+    if missing and (os.geteuid() != 0 or is_forbidden()):
+        why = "INSTALL=no forbids it" if is_forbidden() else "only root can install them"
         raise LabError(f"packages are missing, and {why}: sudo apt-get install {' '.join(missing)}")
     if missing:
         print(f"lab: apt-get installs {' '.join(missing)}, which it runs; INSTALL=no forbids it", flush=True)

@@ -1,7 +1,6 @@
 //! `flashloom compare`.
 
 mod ended;
-mod kept;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -13,13 +12,13 @@ use flashloom::report::csv;
 use flashloom::report::text::{columns, comparison, hints, missing_bounds, whole};
 use rayon::ThreadPoolBuilder;
 
+use super::kept::Kept;
 use super::{json_text, report_memory, report_skipped, report_unused};
 use crate::arguments::CompareArguments;
 use crate::cache;
-use crate::output::{OutputFile, Stop, keep_apart, print, say};
+use crate::output::{OutputFile, Stop, all, commit, keep_apart, print, say};
 use crate::progress::Bar;
 use ended::Ended;
-use kept::Kept;
 
 /// Runs every combination and shows the results side by side.
 pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(), Stop> {
@@ -31,10 +30,7 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     let paths: Vec<String> = experiment.axes.iter().map(|axis| axis.path()).collect();
     let keys: Vec<&str> = paths.iter().map(String::as_str).collect();
     let mut columns = columns::chosen(catalog, &arguments.columns, keys.iter().copied(), arguments.bounds)?;
-    keep_apart(&experiment.inputs(), &[arguments.json.as_deref(), arguments.csv.as_deref()])?;
     let to_stdout = arguments.json.as_deref() == Some("-");
-    let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
-    let csv_file = OutputFile::optional(arguments.csv.as_deref())?;
     let threads = arguments.jobs.map_or(0, usize::from);
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| Stop::Failed(format!("error: the threads cannot be started: {error}")))?;
@@ -52,7 +48,11 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
         .with_bounds(arguments.bounds);
     let experiment = prepared.experiment();
     let out = arguments.out.as_deref();
-    let kept = out.map(|out| Kept::open(out, &prepared, arguments.verify)).transpose()?;
+    let kept = out.map(|out| Kept::open(out, &prepared, arguments.verify, &|_| None)).transpose()?;
+    keep_apart(&[], &[arguments.json.as_deref(), arguments.csv.as_deref()])?;
+    // Not before the folder is there, which one of them may name.
+    let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
+    let csv_file = OutputFile::optional(arguments.csv.as_deref())?;
     report_skipped(&prepared);
     report_unused(experiment);
 
@@ -63,8 +63,9 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     }
     report_memory(prepared.expected_memory_bytes(arguments.verify, pool.current_num_threads(), &is_to_run));
     let requests = (0..runs).filter(|&index| is_to_run(index)).map(|index| prepared.expected_requests(index)).sum();
-    let bar = Bar::with_ageing(requests, prepared.expected_ageing(arguments.verify, &is_to_run), (runs - had) as u64);
-    let keeper = Ended::new(kept.as_ref(), &bar, &columns, runs - had, arguments.no_hints);
+    let pages = prepared.expected_ageing(arguments.verify, &is_to_run);
+    let bar = Bar::with_ageing(requests, pages, (runs - had) as u64).unless(arguments.quiet);
+    let keeper = Ended::new(kept.as_ref(), &bar, &columns, runs - had, arguments.quiet);
     let compared = pool.install(|| prepared.compare_keeping(arguments.verify, &bar, &keeper));
     bar.clear();
     let mut compared = compared?;
@@ -75,13 +76,11 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     if arguments.statistics {
         columns.extend(columns::statistics(catalog, &compared, &keys));
     }
-    if let Some(file) = csv_file {
-        file.commit(csv::comparison(&compared))?;
-    }
-    if let Some(file) = json {
-        file.commit(json_text(&compared))?;
-    }
-    print(&if to_stdout { json_text(&compared) } else { whole(&comparison(&compared, &columns)) })?;
+    all([
+        commit(csv_file, || csv::comparison(&compared)),
+        commit(json, || json_text(&compared)),
+        print(&if to_stdout { json_text(&compared) } else { whole(&comparison(&compared, &columns)) }),
+    ])?;
     missing_bounds(&compared).lines().for_each(say);
     if !to_stdout && !arguments.no_hints {
         hints(catalog, &compared, &columns).lines().for_each(say);

@@ -16,7 +16,7 @@ use rayon::ThreadPoolBuilder;
 use super::json_text;
 use crate::arguments::FitArguments;
 use crate::figures::count;
-use crate::output::{OutputFile, Stop, keep_apart, print, say};
+use crate::output::{OutputFile, Stop, all, commit, keep_apart, print, say};
 use crate::progress::Bar;
 
 /// Writes the fio jobs, with their page, to a folder that is new or empty.
@@ -75,7 +75,7 @@ pub fn fit(catalog: &Arc<Catalog>, arguments: &FitArguments) -> Result<(), Stop>
     let fit = Fit::load(catalog, &options)?;
     let beside = format!("{output}.journal");
     let kept = journal.as_deref().unwrap_or(&beside);
-    keep_apart(&fit.inputs(), &[Some(output), json.as_deref(), Some(kept)])?;
+    keep_apart(&[], &[Some(output), json.as_deref(), Some(kept)])?;
     let to_stdout = json.as_deref() == Some("-");
     let json = OutputFile::optional(json.as_deref().filter(|_| !to_stdout))?;
     let file = OutputFile::create(output)?;
@@ -92,13 +92,14 @@ pub fn fit(catalog: &Arc<Catalog>, arguments: &FitArguments) -> Result<(), Stop>
     bar.clear();
     let result = result?;
     let preset = fitted_preset(&result, &fit.fitted(&result)?);
-    file.commit(preset)?;
-    if let Some(json) = json {
-        json.commit(json_text(&result))?;
-    }
+    all([
+        file.commit(preset),
+        commit(json, || json_text(&result)),
+        print(&if to_stdout { json_text(&result) } else { whole(&text_of(&result)) }),
+    ])?;
     if journal.is_none() {
         let removed = fs::remove_file(&beside);
         removed.map_err(|error| Stop::Failed(format!("error: {beside} cannot be removed: {error}")))?;
     }
-    print(&if to_stdout { json_text(&result) } else { whole(&text_of(&result)) })
+    Ok(())
 }

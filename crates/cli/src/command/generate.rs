@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use flashloom::experiment::config::{Catalog, Experiment};
 use flashloom::experiment::run::Prepared;
+use flashloom::units::Problem;
 use flashloom::workload::{Request, TraceWriter};
 
 use super::trace::{format_of, report_text};
@@ -16,9 +17,9 @@ use crate::progress::Bar;
 /// both: in a closed loop a request arrives when another completes.
 pub fn generate(catalog: &Arc<Catalog>, arguments: &GenerateArguments) -> Result<(), Stop> {
     let experiment = Experiment::load_run(catalog, &arguments.experiment, &arguments.set)?;
-    keep_apart(&experiment.inputs(), &[Some(&arguments.out)])?;
     let to = format_of(arguments.to, &arguments.out)?;
     let prepared = Prepared::new(&experiment)?;
+    keep_apart(&[], &[Some(&arguments.out)])?;
     report_skipped(&prepared);
     report_unused(&experiment);
     let mut writer = TraceWriter::create(&arguments.out, to, prepared.has_priorities())?;
@@ -32,13 +33,12 @@ pub fn generate(catalog: &Arc<Catalog>, arguments: &GenerateArguments) -> Result
     let finished = prepared.requests(arguments.event, &bar, &mut write);
     bar.clear();
     let finished = finished?;
-    if let Some(problem) = problem {
-        return Err(problem.into());
-    }
+    let unwritten = |problem: Problem| Stop::Failed(problem.to_string());
+    problem.map_or(Ok(()), |problem| Err(unwritten(problem)))?;
     if !arguments.drop_unsupported {
         writer.check()?;
     }
-    let report = writer.finish(experiment.variants[0].config.workload.kind)?;
+    let report = writer.finish(experiment.variants[0].config.workload.kind).map_err(unwritten)?;
     print(&report_text(&report))?;
     // A trace that breaks off there is no trace of the workload.
     lived(&experiment, &finished.result)

@@ -9,7 +9,7 @@ use flashloom::units::{Problem, format_size, parse_size};
 use super::{json_text, report_unused_of};
 use crate::arguments::ProbeArguments;
 use crate::figures::{count, factor, percent, table};
-use crate::output::{OutputFile, Stop, keep_apart, print};
+use crate::output::{OutputFile, Stop, all, commit, keep_apart, print};
 use crate::progress::Bar;
 
 /// Measures a drive by span and by outstanding requests, and reports the regions found.
@@ -19,17 +19,14 @@ pub fn probe(catalog: &Arc<Catalog>, arguments: &ProbeArguments) -> Result<(), S
     report_unused_of(&experiment, &["device.", "buffer.", "ftl."]);
     let params = params(arguments)?;
     let probe = Probe::new(&experiment, &params)?;
-    keep_apart(&experiment.inputs(), &[arguments.json.as_deref()])?;
+    keep_apart(&[], &[arguments.json.as_deref()])?;
     let to_stdout = arguments.json.as_deref() == Some("-");
     let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
     let bar = Bar::new(probe.total_requests(), u64::from(params.seeds));
     let result = probe.run(&bar);
     bar.clear();
     let result = result?;
-    if let Some(file) = json {
-        file.commit(json_text(&result))?;
-    }
-    print(&if to_stdout { json_text(&result) } else { summary(&result) })
+    all([commit(json, || json_text(&result)), print(&if to_stdout { json_text(&result) } else { summary(&result) })])
 }
 
 fn params(arguments: &ProbeArguments) -> Result<ProbeParams, Problem> {

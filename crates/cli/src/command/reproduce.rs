@@ -1,21 +1,23 @@
 //! `flashloom reproduce`.
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use flashloom::report::plan::{Options, Plan};
+use flashloom::experiment::run::Prepared;
+use flashloom::report::plan::{Options, Plan, Ready};
 use flashloom::report::published::PAPERS;
 use flashloom::report::reproduce::Reproduction;
 use flashloom::report::row::{Overview, Report, Summary};
 use flashloom::report::verdict::Verdict;
 use flashloom::report::{csv, markdown};
-use flashloom::units::{Problem, visible_path};
+use flashloom::units::{Problem, Problems, visible_path};
 use flashloom_files::{RESULT_LIMIT_BYTES, read_input};
 use rayon::ThreadPoolBuilder;
 
+use super::kept::Kept;
 use crate::arguments::ReproduceArguments;
 use crate::figures::table;
-use crate::output::{OutputFile, Stop, print, say};
+use crate::output::{OutputFile, Stop, all, keep_apart, print, say};
 use crate::progress::Bar;
 
 /// Name that stands for every report.
@@ -33,23 +35,36 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<(), Stop> {
     let threads = arguments.jobs.map_or(0, usize::from);
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| Stop::Failed(format!("error: the threads cannot be started: {error}")))?;
-    let plan = pool.install(|| Plan::new(PAPERS.iter().copied().filter(chosen), &options))?;
-    let folder = arguments.out.as_deref().map(Folder::create).transpose()?;
+    let papers: Vec<&str> = PAPERS.iter().copied().filter(chosen).collect();
+    let plan = pool.install(|| Plan::new(papers.iter().copied(), &options))?;
+    let folder = arguments.out.as_deref().map(|out| Folder::create(out, &papers)).transpose()?;
     let ready = pool.install(|| plan.prepare())?;
-    let bar = Bar::new(ready.total_requests(), ready.runs() as u64);
-    let reproductions = pool.install(|| ready.run(&bar));
+    if let Some(folder) = &folder {
+        keep_apart(&[], &folder.files.iter().map(|file| Some(file.name())).collect::<Vec<_>>())?;
+    }
+    let kept = folder.as_ref().map_or(Ok(Vec::new()), |folder| folder.kept(&ready))?;
+    let is_to_run =
+        |(experiment, variant): &(usize, usize)| kept.get(*experiment).is_none_or(|kept| !kept.has(*variant));
+    let to_run: Vec<(usize, usize)> = ready.runs().filter(is_to_run).collect();
+    let (runs, had) = (ready.runs().count(), ready.runs().count() - to_run.len());
+    if let Some(folder) = folder.as_ref().filter(|_| had > 0) {
+        say(format_args!("note: {had} of {runs} results are in {} already", visible_path(&folder.runs())));
+    }
+    let requests =
+        |(experiment, variant): &(usize, usize)| ready.experiments()[*experiment].expected_requests(*variant);
+    let bar = Bar::new(to_run.iter().map(requests).sum(), to_run.len() as u64);
+    let reproductions = pool.install(|| ready.run(&kept, &bar));
     bar.clear();
     let reproductions = reproductions?;
-    if let Some(folder) = folder {
-        folder.write(&reproductions, &command(arguments))?;
-    }
+    let written = folder.map_or(Ok(()), |folder| folder.write(&reproductions, &command(arguments), kept));
     for row in reproductions.iter().flat_map(|made| &made.report.rows).filter(|row| row.lacks_reason()) {
         say(format_args!("warning: {} is not reproduced, and no reason is known", row.id));
     }
-    if !arguments.only.is_empty() {
-        return print(&reproductions.iter().map(|made| markdown::rows(&made.report)).collect::<String>());
-    }
-    print(&summary(&reproductions))
+    let text = match arguments.only.is_empty() {
+        true => summary(&reproductions),
+        false => reproductions.iter().map(|made| markdown::rows(&made.report)).collect(),
+    };
+    all([written, print(&text)])
 }
 
 /// The command line that repeats this run.
@@ -62,12 +77,19 @@ fn command(arguments: &ReproduceArguments) -> String {
 /// File name of a folder's overview.
 const README: &str = "README.md";
 
+/// Name of the folder with the results of runs, in the folder of reports, until these are written.
+const RUNS: &str = "runs";
+
 /// The folder of the reports.
-struct Folder<'a>(&'a Path);
+struct Folder<'a> {
+    path: &'a Path,
+    /// The files of the reports in order, and the overview: opened before anything runs.
+    files: Vec<OutputFile>,
+}
 
 impl<'a> Folder<'a> {
-    /// Creates the folder, before anything runs.
-    fn create(name: &'a str) -> Result<Self, Problem> {
+    /// Creates the folder for the reports of some papers, before anything runs.
+    fn create(name: &'a str, papers: &[&str]) -> Result<Self, Problem> {
         if name.is_empty() {
             return Err(Problem::file("--out", "an empty name", "a folder that can be written to"));
         }
@@ -81,36 +103,60 @@ impl<'a> Folder<'a> {
             let expected = "a folder of reports, or one without a README.md";
             return Err(Problem::file(visible_path(&readme), "this is not an overview of reports", expected));
         }
-        let csv = folder.join("csv");
-        if csv.is_symlink() {
-            return Err(Problem::file(visible_path(&csv), "this is a link", "a folder, or nothing"));
+        for own in ["csv", RUNS].map(|name| folder.join(name)) {
+            if own.is_symlink() {
+                return Err(Problem::file(visible_path(&own), "this is a link", "a folder, or nothing"));
+            }
         }
-        fs::create_dir_all(csv).map_err(|error| refuse(format!("it cannot be made: {error}")))?;
-        Ok(Self(folder))
+        fs::create_dir_all(folder.join("csv")).map_err(|error| refuse(format!("it cannot be made: {error}")))?;
+        let names = papers.iter().flat_map(|paper| {
+            [
+                format!("{paper}.json"),
+                format!("{paper}.md"),
+                format!("csv/{paper}.csv"),
+                format!("csv/{paper}-runs.csv"),
+            ]
+        });
+        let names = names.chain([README.to_owned()]);
+        let files =
+            names.map(|name| OutputFile::create(&folder.join(name).display().to_string())).collect::<Result<_, _>>()?;
+        Ok(Self { path: folder, files })
     }
 
     /// The overview of a paper whose report lies in the folder.
     fn overview(&self, paper: &str) -> Option<Overview> {
-        let text = read_input(&self.0.join(format!("{paper}.json")), RESULT_LIMIT_BYTES).ok()?;
+        let text = read_input(&self.path.join(format!("{paper}.json")), RESULT_LIMIT_BYTES).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
-    fn write(&self, reproductions: &[Reproduction], command: &str) -> Result<(), Stop> {
-        for Reproduction { report, runs } in reproductions {
-            let paper = &report.paper;
-            self.file(&format!("{paper}.json"), &report.to_json())?;
-            self.file(&format!("{paper}.md"), &markdown::report(report, command))?;
-            self.file(&format!("csv/{paper}.csv"), &csv::report(report))?;
-            self.file(&format!("csv/{paper}-runs.csv"), runs)?;
-        }
+    /// The folder of the results of runs.
+    fn runs(&self) -> PathBuf {
+        self.path.join(RUNS)
+    }
+
+    /// Opens the results of runs that an earlier reproduction has left, one [`Kept`] an experiment.
+    fn kept(&self, ready: &Ready<'_>) -> Result<Vec<Kept>, Problems> {
+        let open = |(number, prepared): (usize, &Prepared<'_>)| {
+            Kept::open(&self.runs().to_string_lossy(), prepared, false, &|variant| ready.issuer(number, variant))
+        };
+        ready.experiments().iter().enumerate().map(open).collect()
+    }
+
+    /// Writes the reports; then the results of runs, from which they can be made again, are removed.
+    fn write(self, reproductions: &[Reproduction], command: &str, kept: Vec<Kept>) -> Result<(), Stop> {
+        let texts = |Reproduction { report, runs }: &Reproduction| {
+            [report.to_json(), markdown::report(report, command), csv::report(report), runs.clone()]
+        };
         // Those of earlier runs that lie in the folder are part of it too.
         let made = |paper: &str| reproductions.iter().map(|made| &made.report).find(|report| report.paper == paper);
         let overview = |paper: &&str| made(paper).map(Overview::of).or_else(|| self.overview(paper));
-        self.file(README, &markdown::overview(&PAPERS.iter().filter_map(overview).collect::<Vec<_>>()))
-    }
-
-    fn file(&self, name: &str, text: &str) -> Result<(), Stop> {
-        OutputFile::create(&self.0.join(name).display().to_string())?.commit(text)
+        let overview = markdown::overview(&PAPERS.iter().filter_map(overview).collect::<Vec<Overview>>());
+        let runs = self.runs();
+        let texts = reproductions.iter().flat_map(texts).chain([overview]);
+        all(self.files.into_iter().zip(texts).map(|(file, text)| file.commit(text)))?;
+        let cannot =
+            |error: io::Error| Stop::Failed(format!("error: {} cannot be removed: {error}", visible_path(&runs)));
+        kept.into_iter().try_for_each(Kept::remove).map_err(cannot)
     }
 }
 

@@ -12,15 +12,22 @@ use flashloom::units::Problem;
 use super::{json_text, lived, report_memory, report_skipped, report_unused};
 use crate::arguments::RunArguments;
 use crate::cache;
-use crate::output::{OutputFile, Stop, keep_apart, print, say};
+use crate::output::{OutputFile, Stop, all, commit, keep_apart, print, say};
 use crate::progress::Bar;
 use watchers::Watchers;
 
 /// Runs one experiment and prints its result.
 pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop> {
     let experiment = Experiment::load_run(catalog, &arguments.experiment, &arguments.set)?;
+    let to_stdout = arguments.json.as_deref() == Some("-");
+    let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
+    let mut watchers = Watchers::new(&experiment, arguments)?;
+    let fio_json = OutputFile::optional(arguments.fio_json.as_deref())?;
+    let state_file = OutputFile::optional(arguments.save_state.as_deref())?;
+    let cache = cache::of_user(arguments.no_cache)?;
+    let mut prepared = Prepared::new(&experiment)?.with_cache(cache);
     keep_apart(
-        &experiment.inputs(),
+        &[],
         &[
             arguments.json.as_deref(),
             arguments.timeline.as_deref(),
@@ -30,13 +37,6 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
             arguments.save_state.as_deref(),
         ],
     )?;
-    let to_stdout = arguments.json.as_deref() == Some("-");
-    let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
-    let mut watchers = Watchers::new(&experiment, arguments)?;
-    let fio_json = OutputFile::optional(arguments.fio_json.as_deref())?;
-    let state_file = OutputFile::optional(arguments.save_state.as_deref())?;
-    let cache = cache::of_user(arguments.no_cache)?;
-    let mut prepared = Prepared::new(&experiment)?.with_cache(cache);
     if fio_json.is_some() && !prepared.runs_fio() {
         let expected = "`kind` = \"fio\" in [workload]";
         return Err(Problem::file("--fio-json", "the workload is not a fio job file", expected).into());
@@ -53,7 +53,7 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
         let drive = drive.map_err(|error| Stop::Failed(format!("error: the drive cannot be saved: {error}")))?;
         file.commit(drive)?;
     }
-    let bar = Bar::new(prepared.total_requests(), 1);
+    let bar = Bar::new(prepared.total_requests(), 1).unless(arguments.quiet);
     let finished = prepared.run(arguments.verify, &bar, &mut watchers.observers());
     bar.clear();
     let Finished { mut result, fio_json: fio_result, .. } = finished?;
@@ -62,18 +62,18 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
     }
     let story = watchers.story();
     let watched = watchers.commit(arguments);
-    if let Some(file) = json {
-        file.commit(json_text(&result))?;
-    }
-    if let (Some(file), Some(result)) = (fio_json, &fio_result) {
-        file.commit(json_text(result))?;
-    }
-    print(&if to_stdout { json_text(&result) } else { whole(&summary(&result)) })?;
-    match story {
-        Some(story) if to_stdout => say(story.trim_end()),
-        Some(story) => print(&format!("\n{story}"))?,
-        None => {}
-    }
-    watched?;
+    let text = match &story {
+        _ if to_stdout => json_text(&result),
+        Some(story) => format!("{}\n{story}", whole(&summary(&result))),
+        None => whole(&summary(&result)),
+    };
+    let written = all([
+        commit(json, || json_text(&result)),
+        fio_result.map_or(Ok(()), |result| commit(fio_json, || json_text(&result))),
+        print(&text),
+        watched,
+    ]);
+    story.iter().filter(|_| to_stdout).for_each(|story| say(story.trim_end()));
+    written?;
     lived(&experiment, &result)
 }

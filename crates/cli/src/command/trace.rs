@@ -1,17 +1,15 @@
 //! `flashloom trace info` and `flashloom trace convert`.
 
-use std::path::PathBuf;
-
 use flashloom::experiment::validate::doubt_of_pairs;
 use flashloom::units::{Problem, visible_line};
 use flashloom::workload::{
-    ConvertReport, DeviceInfo, Footprint, OutFormat, SkippedLines, TraceInfo, convert_trace, scan_trace,
+    ConvertReport, DeviceInfo, Footprint, OutFormat, SkippedLines, TraceInfo, Unconverted, convert_trace, scan_trace,
 };
 
 use super::json_text;
 use crate::arguments::{ConvertArguments, InfoArguments};
 use crate::figures::{count, percent, size, table, time};
-use crate::output::{Stop, keep_apart, print, say};
+use crate::output::{Stop, print, say};
 
 /// Prints the summary of a recording.
 pub fn info(arguments: &InfoArguments) -> Result<(), Stop> {
@@ -25,10 +23,13 @@ pub fn info(arguments: &InfoArguments) -> Result<(), Stop> {
 
 /// Converts a recording to another format.
 pub fn convert(arguments: &ConvertArguments) -> Result<(), Stop> {
-    keep_apart(&[PathBuf::from(&arguments.input)], &[Some(&arguments.output)])?;
     let to = format_of(arguments.to, &arguments.output)?;
     let report =
-        convert_trace(&arguments.input, &arguments.options(), &arguments.output, to, arguments.drop_unsupported)?;
+        convert_trace(&arguments.input, &arguments.options(), &arguments.output, to, arguments.drop_unsupported);
+    let report = report.map_err(|unconverted| match unconverted {
+        Unconverted::Refused(problem) => problem.into(),
+        Unconverted::Unwritten(problem) => Stop::Failed(problem.to_string()),
+    })?;
     print(&report_text(&report))
 }
 

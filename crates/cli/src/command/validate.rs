@@ -4,33 +4,33 @@ use std::sync::Arc;
 
 use flashloom::experiment::config::{Catalog, Source};
 use flashloom::experiment::validate::Validation;
-use flashloom::report::text::{validation, whole};
+use flashloom::report::text::{validation as text_of, whole};
 use flashloom::units::Problem;
 
 use super::{json_text, report_unused};
 use crate::arguments::ValidateArguments;
 use crate::cache;
-use crate::output::{OutputFile, Stop, keep_apart, print};
+use crate::output::{OutputFile, Stop, all, commit, keep_apart, print};
 use crate::progress::Bar;
 
 /// Holds the drives of experiments against measurements of real ones.
 pub fn validate(catalog: &Arc<Catalog>, arguments: &ValidateArguments) -> Result<(), Stop> {
     let ValidateArguments { experiments, against, set, requests, no_cache, json } = arguments;
     let sources = experiments.iter().map(|path| Source::read(path)).collect::<Result<Vec<_>, Problem>>()?;
-    let all = Validation::load(catalog, &sources, set, against, *requests)?;
-    keep_apart(&all.inputs(), &[json.as_deref()])?;
+    let validation = Validation::load(catalog, &sources, set, against, *requests)?;
     let to_stdout = json.as_deref() == Some("-");
     let file = OutputFile::optional(json.as_deref().filter(|_| !to_stdout))?;
-    let ready = all.prepare()?.with_caches(|| cache::of_user(*no_cache))?;
+    let ready = validation.prepare()?.with_caches(|| cache::of_user(*no_cache))?;
+    keep_apart(&[], &[json.as_deref()])?;
     if against.is_empty() {
-        all.experiments().for_each(report_unused);
+        validation.experiments().for_each(report_unused);
     }
-    let bar = Bar::new(ready.total_requests(), all.experiments().count() as u64);
+    let bar = Bar::new(ready.total_requests(), validation.experiments().count() as u64);
     let result = ready.run(&bar);
     bar.clear();
     let result = result?;
-    if let Some(file) = file {
-        file.commit(json_text(&result))?;
-    }
-    print(&if to_stdout { json_text(&result) } else { whole(&validation(&result)) })
+    all([
+        commit(file, || json_text(&result)),
+        print(&if to_stdout { json_text(&result) } else { whole(&text_of(&result)) }),
+    ])
 }

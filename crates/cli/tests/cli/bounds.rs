@@ -37,7 +37,7 @@ fn buffers<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn each_row_is_put_beside_the_best_and_what_has_no_bound_says_why() {
     let lab = small();
-    let bounds = ["--bounds", "--columns", "buffer.hit_ratio,most_write_hits_share,waf", "--no-hints"];
+    let bounds = ["--bounds", "--columns", "buffer.hit_ratio,most_write_hits_share,waf", "--no-hints", "--quiet"];
     let answer = lab.succeed(&buffers(&bounds));
     insta::assert_snapshot!("bounds", format!("{}\n{}", answer.stdout, answer.stderr));
 }

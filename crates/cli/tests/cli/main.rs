@@ -4,6 +4,8 @@
 //! before committing it.
 
 mod anatomy;
+#[cfg(unix)]
+mod apart;
 mod bounds;
 mod cache;
 mod combinations;
@@ -21,9 +23,12 @@ mod lab;
 mod log;
 mod memory;
 mod misleading;
+mod newcomers;
 #[cfg(unix)]
 mod outputs;
 mod recordings;
 mod report;
 mod reproduce;
 mod unused;
+#[cfg(target_os = "linux")]
+mod unwritten;

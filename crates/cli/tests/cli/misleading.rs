@@ -207,8 +207,13 @@ fn schedulers_without_a_choice() {
 #[test]
 fn a_rate_that_is_the_workloads_own() {
     let (printed, hints) = compared(&["workload.synthetic.interarrival=2ms", "host.queue_depth=1"]);
-    assert!(printed.contains("requests/s and throughput are the workload's"), "{printed}");
+    assert!(printed.contains("requests/s and throughput, and their intervals, are the workload's"), "{printed}");
     assert_eq!(hints, ["own-rate"]);
+    // One row, with an interval over seeds.
+    let lab = small();
+    let seeds = ["compare", "small.toml", "--set", "workload.synthetic.interarrival=2ms", "--seeds", "2"];
+    let answer = lab.succeed(&seeds);
+    assert!(answer.stderr.contains("and their intervals, are the workload's"), "{}", answer.stderr);
     for other in ["workload.replay=closed", "workload.synthetic.interarrival=20us"] {
         let (_, hints) = compared(&[other, "host.queue_depth=1"]);
         assert!(hints.is_empty(), "{other}: {hints:?}");

@@ -167,6 +167,19 @@ fn devices_and_pipes_are_written_as_they_are_and_an_open_file_is_refused() {
     assert!(ended.status.code() == Some(2) && said.contains("a file that is open"), "{said}");
 }
 
+#[test]
+fn a_name_that_no_file_can_have_is_refused_before_anything_runs() {
+    let lab = small();
+    let long = "a".repeat(300);
+    for (name, found) in [("new/", "this is a directory"), (&*long, "File name too long"), ("none/a", "no folder")] {
+        let answer = lab.run(&["run", "small.toml", "--json", name]);
+        assert!(answer.code == Some(2) && answer.stdout.is_empty() && answer.stderr.contains(found), "{answer:?}");
+    }
+    // The folder of the results is a folder once it is there.
+    let answer = lab.run(&["compare", "small.toml", "--vary", "run.seed=1,2", "--out", "kept", "--json", "kept"]);
+    assert!(answer.code == Some(2) && answer.stderr.contains("this is a directory"), "{answer:?}");
+}
+
 /// As `cat` does; a status of 0 would say that the reader had it all.
 #[test]
 fn output_that_nobody_reads_ends_the_program_by_pipe() {

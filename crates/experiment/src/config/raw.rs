@@ -4,6 +4,7 @@ mod blank;
 mod document;
 mod expectation;
 mod option;
+mod other_kind;
 mod range;
 mod source;
 mod value;

@@ -59,10 +59,11 @@ impl Journal {
     /// A file that is no journal, or that of another fit; one that cannot be written.
     pub fn open(path: &Path, of: &str, cells: &[usize]) -> Result<Self, Problem> {
         let expected = "the journal of this fit, or no file";
-        let refuse = |found: String| {
-            let problem = Problem::file(visible_path(path), found, expected);
-            problem.with_help("remove it to begin again, or name another with --journal")
-        };
+        let problem = |found: String| Problem::file(visible_path(path), found, expected);
+        // What is no journal is not for the program to have removed.
+        let refuse = |found: String| problem(found).with_help("name another file with --journal");
+        let refuse_journal =
+            |found: String| problem(found).with_help("remove it to begin again, or name another with --journal");
         if path.is_symlink() {
             return Err(refuse("a link, which is not followed".to_owned()));
         }
@@ -82,25 +83,30 @@ impl Journal {
             let header = serde_json::from_slice::<Header>(first).ok().filter(|header| header.schema == SCHEMA);
             let header = header.ok_or_else(|| refuse("no journal of a fit".to_owned()))?;
             if header.of != of {
-                return Err(refuse("the journal of another fit, or of another build of the program".to_owned()));
+                return Err(refuse_journal(
+                    "the journal of another fit, or of another build of the program".to_owned(),
+                ));
             }
         }
         for (number, line) in lines.enumerate() {
-            let damaged = |column: usize| refuse(format!("line {} is damaged, at column {column}", number + 2));
+            let damaged = |column: usize| refuse_journal(format!("line {} is damaged, at column {column}", number + 2));
             let entry: Entry = serde_json::from_slice(line).map_err(|error| damaged(error.column()))?;
             let Entry { load, at, simulated } = entry;
             if cells.get(load) != Some(&simulated.figures.len()) || !simulated.figures.iter().all(Figures::is_sound) {
                 return Err(damaged(1));
             }
             if known.insert((load, at), simulated.clone()).is_some_and(|before| before != simulated) {
-                return Err(refuse(format!("line {} contradicts one above it", number + 2)));
+                return Err(refuse_journal(format!("line {} contradicts one above it", number + 2)));
             }
         }
         let cannot = |error: std::io::Error| refuse(format!("the file cannot be written: {error}"));
         let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(cannot)?;
         // A file system without locks takes the word of its user.
-        if try_lock(&file).is_ok_and(|is_ours| !is_ours) {
-            return Err(refuse("another program is writing it".to_owned()));
+        let is_locked = try_lock(&file).is_ok_and(|is_ours| !is_ours);
+        if is_locked || file.metadata().is_ok_and(|now| now.len() != bytes.len() as u64) {
+            let problem =
+                Problem::file(visible_path(path), "another fit runs with this journal", "a journal of its own");
+            return Err(problem.with_help("wait until that fit has ended, or name another file with --journal"));
         }
         file.set_len(whole as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(cannot)?;
         if whole == 0 {
@@ -165,9 +171,8 @@ mod tests {
         journal.keep(2, "x=1", &simulated(4.5)).unwrap();
         let text = fs::read(&path).unwrap();
         fs::write(&path, &text[..text.len() - 4]).unwrap();
-        assert!(
-            Journal::open(&path, "a", &[2; 3]).err().expect("it is locked").to_string().contains("another program")
-        );
+        let locked = Journal::open(&path, "a", &[2; 3]).err().expect("it is locked").to_string();
+        assert!(locked.contains("another fit runs with this journal") && !locked.contains("remove it"), "{locked}");
         drop(journal);
         let again = Journal::open(&path, "a", &[2; 3]).unwrap();
         assert_eq!((again.taken(), again.get(0, "x=1"), again.get(2, "x=1")), (1, Some(simulated(1.0 / 3.0)), None));
@@ -181,9 +186,11 @@ mod tests {
         let path = folder.path().join("journal");
         Journal::open(&path, "a", &[2; 3]).unwrap();
         let refused = |of: &str| Journal::open(&path, of, &[2; 3]).err().expect("it is refused").to_string();
-        assert!(refused("b").contains("the journal of another fit"));
+        let other = refused("b");
+        assert!(other.contains("the journal of another fit") && other.contains("remove it"), "{other}");
         fs::write(&path, "no journal\n").unwrap();
-        assert!(refused("a").contains("no journal of a fit"));
+        let none = refused("a");
+        assert!(none.contains("no journal of a fit") && !none.contains("remove it"), "{none}");
         // A file of one line without an end is no header that was cut off, and stays; an empty one may be begun.
         for text in ["my only copy", "{\"jobs\":[1,2,3]}"] {
             fs::write(&path, text).unwrap();

@@ -59,8 +59,18 @@ pub const MISSING: &[(&[&str], &str)] = &[
         "Submission, scheduling, locks and interrupts take no time: on fast drives these are what real schedulers \
          differ by most.",
     ),
-    (&["bfq"], "There is none among the built-in schedulers; kernel/policies compiles the kernel's."),
+    (
+        &["bfq"],
+        "There is none among the built-in schedulers. `cfq`, which it began as, and `fios` share the drive among \
+         tasks, too; kernel/policies compiles the kernel's own.",
+    ),
 ];
+
+/// What lacks because a thing of that name is not modelled.
+pub fn missing(name: &str) -> Option<&'static str> {
+    let is_it = |known: &&str| known.eq_ignore_ascii_case(name);
+    MISSING.iter().find(|(names, _)| names.iter().any(is_it)).map(|(_, help)| *help)
+}
 
 /// A page of all, and one for each.
 pub(super) fn pages() -> Vec<Page> {

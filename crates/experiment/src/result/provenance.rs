@@ -13,7 +13,7 @@ result_types! {
     ProvenanceResult {
         /// Version of the program.
         version: String,
-        /// Git revision of its sources, with -dirty if they differed from it; unknown outside of a repository.
+        /// Git revision of its sources; -dirty- and a hash follow if they were changed; unknown without a repository.
         revision: String,
         /// SHA-256 of the effective configuration: `config`, its keys sorted, as JSON without blanks.
         config_sha256: String,

@@ -52,9 +52,24 @@ impl From<serde_json::Error> for Unread {
         let place = (error.line() > 0).then(|| (error.line(), error.column()));
         let message = error.to_string();
         let behind = format!(" at line {} column {}", error.line(), error.column());
-        let found = message.strip_suffix(&behind).unwrap_or(&message).to_owned();
+        let found = without_types(message.strip_suffix(&behind).unwrap_or(&message));
         Self { found, place, is_syntax: error.is_syntax() || error.is_eof() }
     }
+}
+
+/// A message of serde in the words of JSON, without the names of types that only this program knows.
+pub(crate) fn without_types(message: &str) -> String {
+    let Some((found, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
+    let plain = match expected.split(' ').next().unwrap_or_default() {
+        "struct" | "map" => "an object",
+        "tuple" | "sequence" => "a list",
+        "enum" => "one of several names",
+        "f32" | "f64" => "a number",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        _ => expected,
+    };
+    format!("{found}, expected {plain}")
 }
 
 impl fmt::Display for Unread {
@@ -265,6 +280,20 @@ impl Visitor<'_> for Name<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::result::RunResult;
+
+    #[test]
+    fn no_type_of_the_program_is_named() {
+        let found = |text: &str| parse::<RunResult>(text.as_bytes()).expect_err("it is no result").found;
+        assert_eq!(found("[1]"), "invalid type: integer `1`, expected a string");
+        let result = |host: &str| format!(r#"{{"schema": "s", "config": {{}}, "host": {host}}}"#);
+        assert_eq!(found(&result("5")), "invalid type: integer `5`, expected an object");
+        assert_eq!(
+            found(&result(r#"{"requests": "x"}"#)),
+            "invalid type: string \"x\", expected a whole number from 0 on"
+        );
+        assert_eq!(found(&result(r#"{"iops": "x"}"#)), "invalid type: string \"x\", expected a number");
+    }
 
     fn found(text: &str, limit: u64) -> String {
         schema_within(text.as_bytes(), limit).unwrap_or_else(|unread| unread.to_string())

@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use flashloom_device::{Drive, Engine, Preconditioned};
+use flashloom_files::open_input;
 use flashloom_ftl::PAGE_MAPPING;
 use flashloom_units::{Capability, Problem, Refusal, StateError, Value, violation};
 use serde::{Deserialize, Serialize};
@@ -425,11 +426,8 @@ impl AgedDrive {
     /// The file holds no drive, or another one.
     pub(super) fn read(path: &str, config: &Config) -> Result<Self, Refusal> {
         let named = |refusal: Refusal| Refusal { found: format!("{path}: {}", refusal.found), ..refusal };
-        let cannot = |error: io::Error| named(unread(format!("the file cannot be read: {error}")));
-        if !std::fs::metadata(path).map_err(cannot)?.is_file() {
-            return Err(named(unread("this is not a file".to_owned())));
-        }
-        let opened = Opened::open(File::open(path).map_err(cannot)?).map_err(named)?;
+        let file = open_input(Path::new(path)).map_err(|reason| named(unread(reason.to_string())))?;
+        let opened = Opened::open(file).map_err(named)?;
         match misfit(&opened.header.origin, config, path) {
             Some(refusal) => Err(refusal),
             None => opened.state(config).map_err(named),

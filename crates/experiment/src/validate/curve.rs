@@ -10,6 +10,8 @@
 //! ```
 //! The fill is simulated as 1 MiB writes, 32 outstanding, in order from the beginning of the drive, as far as it goes.
 
+use std::ops::RangeInclusive;
+
 use flashloom_device::{Interest, Observer, Served, Status};
 use flashloom_units::{Lines, Ns, Problem, Problems, Refusal, SECTOR_BYTES};
 use flashloom_workload::Op;
@@ -23,6 +25,8 @@ use crate::run::{Failure, Prepared, Progress};
 const HEADER: &str = "written_bytes,bytes_per_second";
 /// Stretches at most.
 const MOST_STRETCHES: usize = 10_000;
+/// Rates that a stretch may have, in bytes a second: what is divided by one stays finite.
+const RATES: RangeInclusive<f64> = 1.0..=1e15;
 /// Bytes of a write, and writes outstanding.
 pub(crate) const WRITE_BYTES: u64 = 1 << 20;
 const OUTSTANDING: u64 = 32;
@@ -72,9 +76,11 @@ impl Curve {
             };
             let numbers = line.trim().split_once(',');
             let numbers = numbers.and_then(|(end, rate)| Some((end.trim().parse().ok()?, rate.trim().parse().ok()?)));
-            let Some((end_bytes, rate)) = numbers.filter(|(_, rate): &(u64, f64)| rate.is_finite() && *rate > 0.0)
-            else {
-                return Err(refuse("no stretch of a fill", "whole bytes written and a rate above 0: 113000000000,4e9"));
+            let Some((end_bytes, rate)) = numbers.filter(|(_, rate): &(u64, f64)| RATES.contains(rate)) else {
+                return Err(refuse(
+                    "no stretch of a fill",
+                    "whole bytes written and a rate from 1 to 1e15 bytes a second: 113000000000,4e9",
+                ));
             };
             if end_bytes <= stretches.last().map_or(0, |last| last.end_bytes) {
                 return Err(refuse("bytes that were written before", "more than on the line above"));

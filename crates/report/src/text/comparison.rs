@@ -133,12 +133,12 @@ fn of_pairs(figures: &[Figures<'_>]) -> String {
     let mut text = String::new();
     let shares = listed(&|figures| figures.paired_share().map(|share| format!("{:.0} %", share * 100.0)));
     if !shares.is_empty() {
-        text.push_str(&format!("width of these intervals, of what it is without pairs: {shares}\n"));
+        text.push_str(&format!("Width of these intervals relative to unpaired seeds: {shares}\n"));
     }
     let seeds = listed(&|figures| figures.seeds_to_tell());
     if !seeds.is_empty() {
         text.push_str(&format!(
-            "seeds that would tell a difference of {} % in 4 of 5 tries, where ~ stands, about: {seeds}\n",
+            "Seeds needed to detect a {} % difference (80 % power), of columns with ~: {seeds}\n",
             TOLD * 100.0
         ));
     }

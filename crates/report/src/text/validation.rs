@@ -67,7 +67,9 @@ pub fn cell_rows(cell: &CellResult) -> Vec<Vec<String>> {
     }
     for stall in &cell.stalls {
         let name = format!("{} and longer", time(stall.at_least_ns as f64));
-        let cells = [percent(stall.recorded), percent(stall.simulated), String::new(), percent(stall.null)];
+        let errors = [stall.simulated, stall.null].map(|share| signed(Compared::of(stall.recorded, share).error));
+        let [error, null_error] = errors;
+        let cells = [percent(stall.recorded), percent(stall.simulated), error, null_error];
         rows.push(row("", &name, cells));
     }
     rows
@@ -97,4 +99,27 @@ pub fn rate_row(one: &RateResult) -> Vec<String> {
     let shown = |value: f64| if one.quantity.contains("bytes") { format!("{}/s", size(value)) } else { factor(value) };
     let Compared { recorded, simulated, error } = one.rate;
     vec![one.quantity.clone(), shown(recorded), shown(simulated), signed(error)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_row_of_stalls_has_errors_in_the_columns_of_errors() {
+        let score = json!({"simulated": 0.1, "null": 0.5});
+        let stall =
+            |recorded: f64| json!({"at_least_ns": 10_000_000, "recorded": recorded, "simulated": 0.03, "null": 0.0});
+        let cell: CellResult = serde_json::from_value(json!({
+            "operation": "read", "recorded_requests": 1_000, "simulated_requests": 1_000,
+            "mean_ns": {"recorded": 100.0, "simulated": 110.0, "error": 0.1}, "percentiles": [],
+            "distance": score, "kolmogorov_smirnov": score, "stalls": [stall(0.02), stall(0.0)],
+        }))
+        .expect("it is a cell");
+        let rows = cell_rows(&cell);
+        let cells = |row: usize| rows[row][2..].join("|");
+        assert_eq!(cells(3), "2.00 %|3.00 %|+50.0 %|-100 %");
+        assert_eq!(cells(4), "0 %|3 %|-|-", "nothing is a share of 0");
+    }
 }

@@ -6,14 +6,16 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use flashloom_files::{NoOutput, Output};
+use flashloom_files::{NoOutput, Output, conflict};
 use flashloom_units::{Problem, US, choice};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::fingerprint::Fingerprints;
 use super::format::{Clock, fio, flashloom, ssdsim};
+use super::info::scan;
 use super::record::{Columns, Record};
-use super::{Footprint, TraceOptions, open_trace, scan_trace};
+use super::{Footprint, TraceOptions, open_trace};
 use crate::{Op, Request};
 
 choice! {
@@ -68,6 +70,29 @@ pub struct ConvertReport {
     pub skipped_lines: u64,
 }
 
+/// Reason why a recording is not converted.
+#[derive(Debug)]
+pub enum Unconverted {
+    /// The input, the options or the place of the output are wrong, and nothing was written.
+    Refused(Problem),
+    /// The output was opened, and then could not be written.
+    Unwritten(Problem),
+}
+
+impl Unconverted {
+    /// What is wrong, in either case.
+    pub fn into_problem(self) -> Problem {
+        let (Self::Refused(problem) | Self::Unwritten(problem)) = self;
+        problem
+    }
+}
+
+impl From<Problem> for Unconverted {
+    fn from(problem: Problem) -> Self {
+        Self::Refused(problem)
+    }
+}
+
 /// Appends a number in decimal.
 #[inline]
 pub(crate) fn push_number(out: &mut Vec<u8>, number: u64) {
@@ -79,16 +104,23 @@ pub(crate) fn push_number(out: &mut Vec<u8>, number: u64) {
 /// Content that the output format cannot hold is an error, or is left out and counted in the report with
 /// `drop_unsupported`. Times are kept if the recording's clock starts with it, else they count from the first request.
 /// A recorded latency is not part of the workload: Flashloom's own format keeps it, the others are written without it.
+///
+/// # Errors
+/// A bad input, an output that is one of the files of the input, or one that cannot be written.
 pub fn convert_trace(
     input: &str,
     options: &TraceOptions,
     output: &str,
     to: OutFormat,
     drop_unsupported: bool,
-) -> Result<ConvertReport, Problem> {
-    let info = scan_trace(input, options, Footprint::Skip)?;
+) -> Result<ConvertReport, Unconverted> {
+    let prints = Fingerprints::default();
+    let info = scan(input, options, Footprint::Skip, prints.clone())?;
+    if let Some((output, found)) = conflict(&prints.paths(), [output]) {
+        return Err(Problem::file(output, found, "another file to write to").into());
+    }
     if !drop_unsupported && let Some(found) = unsupported(to, info.discards, info.flushes, info.columns) {
-        return Err(cannot_hold(input, found, to));
+        return Err(cannot_hold(input, found, to).into());
     }
     let mut trace = open_trace(input, options)?;
     let keeps_times = trace.spec.clock == Clock::Recording;
@@ -96,9 +128,9 @@ pub fn convert_trace(
     let mut writer = TraceWriter::with_columns(output, to, info.columns)?;
     while let Some(mut record) = trace.next_record()? {
         record.request.arrival_ns += base_ns;
-        writer.write_record(&record)?;
+        writer.write_record(&record).map_err(Unconverted::Unwritten)?;
     }
-    let written = writer.finish(info.format)?;
+    let written = writer.finish(info.format).map_err(Unconverted::Unwritten)?;
     Ok(ConvertReport { skipped_lines: info.skipped_lines, ..written })
 }
 

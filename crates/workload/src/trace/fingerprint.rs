@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use sha2::{Digest, Sha256};
@@ -40,6 +40,11 @@ impl Fingerprints {
         let finished = Arc::default();
         let pending = Pending { finished: Arc::clone(&finished), path: path.to_owned(), taken: self.clone() };
         (Hashed { file, hash: Sha256::new(), bytes: 0, path: path.to_owned(), finished }, pending)
+    }
+
+    /// Paths of the files whose fingerprints were taken.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().map(PathBuf::from).collect()
     }
 
     /// The fingerprints taken, in order of path.

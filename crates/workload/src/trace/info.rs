@@ -154,7 +154,16 @@ impl Sums {
 
 /// Reads a recording to its end and summarises it. A bad line is an error unless bad lines are skipped.
 pub fn scan_trace(path: &str, options: &TraceOptions, footprint: Footprint) -> Result<TraceInfo, Problem> {
-    let prints = Fingerprints::default();
+    scan(path, options, footprint, Fingerprints::default())
+}
+
+/// [`scan_trace`] that notes the files that were read in `prints`.
+pub(super) fn scan(
+    path: &str,
+    options: &TraceOptions,
+    footprint: Footprint,
+    prints: Fingerprints,
+) -> Result<TraceInfo, Problem> {
     let mut trace = Trace::open(&Input::file(path).hashed(&prints), options)?;
     let mut sums = Sums { columns: trace.columns(), ..Sums::default() };
     let counts = footprint == Footprint::Count;

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use flashloom_files::limit_of;
 use flashloom_units::{Ns, Problem, choice};
 
-pub use convert::{ConvertReport, OutFormat, TraceWriter, convert_trace};
+pub use convert::{ConvertReport, OutFormat, TraceWriter, Unconverted, convert_trace};
 pub use devices::{ALL_DEVICES, DeviceInfo};
 pub use fingerprint::Fingerprint;
 pub(crate) use footprint::TouchedPages;

@@ -8,7 +8,7 @@ use flashloom::report::text::{Column, plain};
 use flashloom::units::visible_line;
 use serde_json::{Map, Value};
 
-use super::kept::Kept;
+use crate::command::kept::Kept;
 use crate::figures::time;
 use crate::progress::Bar;
 

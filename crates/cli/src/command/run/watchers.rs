@@ -11,7 +11,7 @@ use flashloom::experiment::timeline::Timeline;
 use flashloom::units::{Problem, Problems, Refusal};
 
 use crate::arguments::RunArguments;
-use crate::output::{OutputFile, Stop};
+use crate::output::{OutputFile, Stop, all};
 
 /// The observers; those not asked for are `None`.
 pub struct Watchers {
@@ -76,18 +76,18 @@ impl Watchers {
     /// another failed.
     ///
     /// # Errors
-    /// The first file that could not be written.
+    /// Every file that could not be written.
     pub fn commit(self, arguments: &RunArguments) -> Result<(), Stop> {
         let timeline = commit(arguments.timeline.as_deref(), self.timeline.map(Timeline::finish));
         let log = commit(arguments.log.as_deref(), self.log.map(Log::finish));
         let perfetto = commit(arguments.perfetto.as_deref(), self.perfetto.map(Perfetto::finish));
-        timeline.and(log).and(perfetto)
+        all([timeline, log, perfetto])
     }
 }
 
 fn commit(name: Option<&str>, file: Option<io::Result<OutputFile>>) -> Result<(), Stop> {
     let (Some(name), Some(file)) = (name, file) else { return Ok(()) };
-    file.map_err(|error| Stop::Failed(format!("error: {name} cannot be written: {error}")))?.commit("")
+    file.map_err(|error| Stop::Failed(format!("error: {name} cannot be written: {error}")))?.finish()
 }
 
 fn unknown_ending(path: &str) -> Problem {

@@ -79,8 +79,8 @@ params! {
             Used::with("precondition", &["steady"]);
         /// Idle time of a drive that was aged to its steady state, before the workload starts.
         rest: Rest => "rest", Kind::Choice(Rest::CHOICES), Value::Name("open"),
-            "Without it a light workload pays for collecting what ageing left; with it a heavy one finds free blocks \
-             that it has not paid for.",
+            "Without idle time, garbage collection that ageing left behind slows a light workload; with it, a heavy \
+             workload starts with more free blocks than it can sustain.",
             Used::with("precondition", &["steady"]);
         /// File of an aged drive saved by `run --save-state`, used instead of ageing the drive now.
         state: Option<String> => "state", Kind::Text, Value::Absent,

@@ -11,8 +11,9 @@ use toml::de::{DeTable, DeValue};
 
 use super::blank::{blanked, words_within};
 use super::expectation::{self, Expectation, Numbers};
+use super::other_kind::other_kind;
 use super::range;
-use super::source::{Origin, Report};
+use super::source::{Origin, Report, Source};
 use super::value::check;
 use crate::config::catalog::{Catalog, DeadEnd, EXPECT, FIT, KeyId, Member, SECTIONS, VARY};
 
@@ -64,6 +65,10 @@ pub fn read(catalog: &Catalog, report: &mut Report, source: usize) -> Document {
     let (text, lines) = (&sources.get(source).text, sources.lines(source));
     let Some(parsed) = few_words(report, source, text) else { return document };
     let (root, errors) = DeTable::parse_recoverable(&parsed);
+    if let Some((span, refusal)) = no_experiment(sources.get(source), lines, &errors) {
+        report.distrust(&Origin { source, span }, refusal, None);
+        return document;
+    }
     let bad_lines = report_syntax(report, source, text, lines, errors);
     let known = OnceCell::new();
     let mut reader = Reader { catalog, report, source, lines, bad_lines, document, known };
@@ -88,6 +93,24 @@ fn few_words(report: &mut Report, source: usize, text: &str) -> Option<String> {
     };
     report.distrust(&Origin { source, span }, refusal, None);
     None
+}
+
+/// Refusal of a text that is something else altogether, with its first place that is not TOML: of a known kind, or with
+/// errors on most of its lines.
+fn no_experiment(source: &Source, lines: &Lines, errors: &[toml::de::Error]) -> Option<(Range<usize>, Refusal)> {
+    const FEW: usize = 5;
+    let spans = || errors.iter().filter_map(toml::de::Error::span);
+    let first = spans().min_by_key(|span| span.start)?;
+    if let Some(refusal) = other_kind(&source.name, source.text.as_bytes()) {
+        return Some((first, refusal));
+    }
+    let bad = spans().map(|span| lines.line_of(span.start)).collect::<BTreeSet<_>>().len();
+    let has_words = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let all = source.text.lines().filter(has_words).count();
+    (bad > FEW && 2 * bad > all).then(|| {
+        let found = format!("this is not TOML: {bad} of {all} lines are not");
+        (first, Refusal::new(found, "an experiment, a configuration file in TOML"))
+    })
 }
 
 /// Reports what is not TOML, from top to bottom, each once; returns the lines that are lost.

@@ -18,10 +18,26 @@ pub fn read_set(catalog: &Catalog, report: &mut Report, text: &str) -> Option<As
     match check_option(catalog, key.param(), &text[origin.span.clone()]) {
         Ok(value) => Some(Assignment { key, value, origin }),
         Err(refusal) => {
+            let refusal = match several(catalog, key, text, origin.span.clone()) {
+                Some(help) => refusal.help(help),
+                None => refusal,
+            };
             report.distrust(&origin, refusal, Some(key.section()));
             None
         }
     }
+}
+
+/// Help for several values, or a range, where one value is set.
+fn several(catalog: &Catalog, key: KeyId, text: &str, value: Range<usize>) -> Option<String> {
+    let param = key.param();
+    let is_value = |part: &str| range::is_range(param, part) || check_option(catalog, param, part).is_ok();
+    let parts = split_at_commas(text, value.clone());
+    let is_several = parts.len() > 1 || range::is_range(param, &text[value.clone()]);
+    let written = range::rewritten(&text[value.clone()]).unwrap_or_else(|| text[value].to_owned());
+    let are_values = parts.into_iter().all(|part| is_value(&text[trimmed(text, part)]));
+    (is_several && are_values)
+        .then(|| format!("several values make several runs: `flashloom compare --vary {}={written}`", key.path()))
 }
 
 /// Reads a `--vary` option.

@@ -13,7 +13,21 @@ const EXPECTED: &str = "FROM..TO or FROM..TO..STEP in whole numbers, both ends i
 
 /// True if a text is meant as a range: only counts have ranges.
 pub fn is_range(param: &Param, text: &str) -> bool {
-    matches!(param.kind, Kind::Count { .. } | Kind::CountOr { .. }) && text.contains("..")
+    matches!(param.kind, Kind::Count { .. } | Kind::CountOr { .. }) && (text.contains("..") || ends(text).is_some())
+}
+
+/// The two numbers of a range as others write it: `1-31`, `1:31`, `1 to 31`, `1..=31`.
+fn ends(text: &str) -> Option<(&str, &str)> {
+    let is_digit = |c: char| c.is_ascii_digit();
+    let (from, rest) = text.split_at(text.find(|c: char| !is_digit(c))?);
+    let (between, to) = rest.split_at(rest.find(is_digit)?);
+    let is_between = ["-", ":", "to", "..=", "...", "\u{2013}"].contains(&between.trim());
+    (!from.is_empty() && is_between && to.chars().all(is_digit)).then_some((from, to))
+}
+
+/// A text with a range in this syntax, if it is one as others write it.
+pub fn rewritten(text: &str) -> Option<String> {
+    ends(text).map(|(from, to)| format!("{from}..{to}"))
 }
 
 /// Expands a range into its values; `None` if the text is not a range.
@@ -23,7 +37,10 @@ pub fn expand(catalog: &Catalog, param: &Param, text: &str) -> Option<Result<Vec
 
 fn values(catalog: &Catalog, param: &Param, text: &str) -> Result<Vec<Value>, Refusal> {
     let refusal = |found: String| Refusal::new(found, EXPECTED);
-    let no_range = || refusal(format!("`{text}` is not a range"));
+    let no_range = || {
+        let help = rewritten(text).map(|range| format!("did you mean `{range}`?"));
+        Refusal { help, ..refusal(format!("`{text}` is not a range")) }
+    };
     let number = |part: &str| {
         let digits = part.trim().replace('_', "");
         let is_plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -91,6 +108,11 @@ mod tests {
         for text in ["1..=4", "..4", "1..", "1...4", "1..4..0", "1..4..1..1", "a..b", "-1..4"] {
             assert_eq!(of(text), Err(format!("`{text}` is not a range")));
         }
+        for text in ["1-31", "1:31", "1 to 31", "1..=31", "1...31", "1\u{2013}31"] {
+            let refusal = expand(&Catalog::builtin(), &COUNT, text).expect("it is meant as a range").unwrap_err();
+            assert_eq!(refusal.help.as_deref(), Some("did you mean `1..31`?"), "{text}");
+        }
+        assert!(["-31", "1-", "1-2-3", "1_000", "0x10"].iter().all(|text| !is_range(&COUNT, text)));
         assert_eq!(of("4..1").unwrap_err(), "`4..1` goes down");
         assert_eq!(of("1..10..4").unwrap_err(), "`1..10..4` does not meet its end: its last value is 9");
         assert_eq!(of("0..4").unwrap_err(), "`0` is out of range");

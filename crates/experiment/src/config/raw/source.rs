@@ -5,9 +5,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flashloom_files::{TEXT_LIMIT_BYTES, read_input};
+use flashloom_files::{NoInput, TEXT_LIMIT_BYTES, read_input};
 use flashloom_units::{Lines, Problem, Problems, Refusal};
 
+use super::other_kind::other_kind;
 use crate::config::catalog::SECTIONS;
 
 /// A configuration file, or the text of one command-line option.
@@ -25,12 +26,17 @@ impl Source {
     /// Reads a configuration file; relative paths in it start from its own folder.
     pub fn read(path: &str) -> Result<Self, Problem> {
         const EXPECTED: &str = "a configuration file in TOML";
-        let bytes = read_input(Path::new(path), TEXT_LIMIT_BYTES)
-            .map_err(|reason| Problem::file(path, reason.to_string(), EXPECTED))?;
+        let bytes = read_input(Path::new(path), TEXT_LIMIT_BYTES).map_err(|reason| {
+            let other = matches!(reason, NoInput::TooLong(_)).then(|| other_kind(path, &[])).flatten();
+            other.map_or_else(|| Problem::file(path, reason.to_string(), EXPECTED), |found| found.in_file(path))
+        })?;
         let folder = Path::new(path).parent().unwrap_or(Path::new("")).to_owned();
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Self { name: path.to_owned(), text, folder }),
             Err(error) => {
+                if let Some(found) = other_kind(path, error.as_bytes()) {
+                    return Err(found.in_file(path));
+                }
                 let at = error.utf8_error().valid_up_to();
                 let text = String::from_utf8_lossy(error.as_bytes());
                 Err(Problem::in_text(path, &text, at..at + 1, Refusal::new("this is not UTF-8 text", EXPECTED)))

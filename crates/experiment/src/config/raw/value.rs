@@ -5,9 +5,11 @@ use std::borrow::Cow;
 use flashloom_units::{
     Kind, Param, Refusal, Value, is_path, parse_energy, parse_power, parse_rate, parse_ratio, parse_size, parse_time,
 };
+use flashloom_workload::FORMATS;
 use toml::de::DeValue;
 
 use crate::config::catalog::Catalog;
+use crate::reference::missing;
 
 /// Bytes of a number or a flag; a longer text is not parsed as one, because a parsed text takes many times its length.
 const LONGEST_LITERAL: usize = 1_000;
@@ -120,8 +122,39 @@ fn name(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<&'sta
     let DeValue::String(text) = written else { return Err(mismatch(catalog, param, written)) };
     let names = catalog.names(param);
     names.iter().copied().find(|name| name == text).ok_or_else(|| {
-        Refusal::new(format!("unknown {} `{text}`", param.name), catalog.expected(param)).suggesting(text, names)
+        let refusal = Refusal::new(format!("unknown {} `{text}`", param.name), catalog.expected(param));
+        match (elsewhere(text, &names), missing(text)) {
+            (Some(name), _) => refusal.help(format!("did you mean `{name}`?")),
+            (None, Some(help)) => refusal.help(help),
+            (None, None) => refusal.suggesting(text, names),
+        }
     })
+}
+
+/// Names of other programs and of papers, each with ours.
+const ELSEWHERE: [(&str, &str); 13] = [
+    ("as", "anticipatory"),
+    ("fcfs", "noop"),
+    ("fifo", "noop"),
+    ("mq", "none"),
+    ("nvme", "none"),
+    ("lru", "page-lru"),
+    ("bplru", "block-lru"),
+    ("rga", "d-choices"),
+    ("cb", "cost-benefit"),
+    ("dynamic", "interleave"),
+    ("page-level", "page"),
+    ("page-map", "page"),
+    ("random", "synthetic"),
+];
+
+/// The one of these names that another is elsewhere, or in other letters.
+fn elsewhere<'a>(text: &str, names: &[&'a str]) -> Option<&'a str> {
+    let plain = text.to_lowercase().replace(['_', ' '], "-");
+    let ours = ELSEWHERE.iter().find(|(known, _)| *known == plain).map(|(_, ours)| *ours);
+    // A recording is of a kind, whatever its format.
+    let ours = ours.or_else(|| FORMATS.iter().any(|spec| spec.format.name() == plain).then_some("trace"));
+    names.iter().copied().find(|name| *name == plain || ours == Some(name))
 }
 
 /// Refuses a value of another type than the parameter's.
@@ -205,6 +238,22 @@ mod tests {
         assert_eq!(found(RATIO, "7"), "`7` is out of range");
         assert_eq!(found(NAMES, "nop"), "unknown key `nop`");
         assert_eq!(found(Kind::Flag, "yes"), "the text \"yes\" as `key`");
+    }
+
+    #[test]
+    fn a_name_of_another_program_is_told_ours() {
+        const SCHEDULERS: Kind = Kind::Choice(&[
+            Choice { name: "noop", help: "" },
+            Choice { name: "anticipatory", help: "" },
+            Choice { name: "cfq", help: "" },
+        ]);
+        let help = |written| check_option(&Catalog::builtin(), &param(SCHEDULERS), written).unwrap_err().help;
+        for (written, name) in [("as", "anticipatory"), ("FIFO", "noop"), ("CFQ", "cfq"), ("nop", "noop")] {
+            assert_eq!(help(written), Some(format!("did you mean `{name}`?")), "{written}");
+        }
+        let bfq = help("bfq").expect("it is known to be missing");
+        assert!(bfq.contains("`cfq`") && bfq.contains("kernel/policies"), "{bfq}");
+        assert_eq!(help("lru"), None, "no order is a scheduler");
     }
 
     #[test]

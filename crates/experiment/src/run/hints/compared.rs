@@ -4,7 +4,8 @@
 //! same-replicates   every seed of a row gave the same figures
 //! never-queued      a key of the host varies, and in rows that differ in it requests spent less than a thousandth of
 //!                   their latency in the host
-//! own-rate          requests came at times of their own and the drive kept up, at the same rate in several rows
+//! own-rate          requests came at times of their own and the drive kept up: at the same rate in several rows, or
+//!                   with an interval over seeds, which is that of the requests
 //! ```
 
 use crate::config::{Config, Experiment};
@@ -95,15 +96,16 @@ fn own_rate(rows: &[Row<'_>]) -> Option<ComparedHintResult> {
     let is_shared = |row: usize| {
         let others = rates.iter().enumerate().filter(|(other, _)| *other != row);
         let same = |rate: f64, other: &Option<f64>| other.is_some_and(|other| (rate / other - 1.0).abs() < SAME_RATE);
-        rates[row].is_some_and(|rate| others.clone().any(|(_, other)| same(rate, other)))
+        let has_interval = rows[row].runs.len() > 1;
+        rates[row].is_some_and(|rate| has_interval || others.clone().any(|(_, other)| same(rate, other)))
     };
     let found: Vec<usize> = (0..rows.len()).filter(|&row| is_shared(row)).collect();
     if found.is_empty() {
         return None;
     }
-    let text = "Requests came at times of their own and the drive kept up, so that requests/s and throughput are the \
-                workload's and say nothing about these rows: compare latencies, or replay with \"closed\", which asks \
-                for as much as the drive gives.";
+    let text = "Requests came at times of their own and the drive kept up, so that requests/s and throughput, and \
+                their intervals, are the workload's and say nothing about these rows: compare latencies, or replay \
+                with \"closed\", which asks for as much as the drive gives.";
     hint("own-rate", "workload.replay", text.to_owned(), &found)
 }
 

@@ -6,6 +6,7 @@
 //! build, because results of two builds in one table would be compared as if they were of one.
 
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -14,7 +15,7 @@ use flashloom::experiment::result::{ComparedRun, EXPERIMENT, KEPT_SCHEMA, KeptRu
 use flashloom::experiment::run::{Keeper, Prepared, program_sha256};
 use flashloom::units::{Problem, Problems, Value, visible_path};
 use flashloom_files::{NoInput, RESULT_LIMIT_BYTES, read_input, remove_leftovers, write_whole};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use crate::command::json_text;
@@ -38,11 +39,17 @@ struct KeptFile {
 }
 
 impl Kept {
-    /// Opens a folder, creating it if it does not exist, and reads the results that it holds.
+    /// Opens a folder, creating it if it does not exist, and reads the results that it holds. `issuer` returns the
+    /// configuration of the run whose issued requests a variant replays, if it replays any.
     ///
     /// # Errors
     /// A folder that cannot be written to, results of another build of the program, files that hold something else.
-    pub fn open(folder: &str, prepared: &Prepared<'_>, verify: bool) -> Result<Self, Problems> {
+    pub fn open(
+        folder: &str,
+        prepared: &Prepared<'_>,
+        verify: bool,
+        issuer: &dyn Fn(usize) -> Option<Json>,
+    ) -> Result<Self, Problems> {
         let refuse = |found: String| Problem::file(folder, found, "a folder for the results of runs");
         if folder.is_empty() || fs::metadata(folder).is_ok_and(|metadata| !metadata.is_dir()) {
             return Err(refuse("this is not a folder".to_owned()).into());
@@ -56,7 +63,7 @@ impl Kept {
         let mut kept = Self { folder, program_sha256, files: Vec::with_capacity(prepared.experiment().variants.len()) };
         let (mut problems, mut others) = (Vec::new(), Vec::new());
         for index in 0..prepared.experiment().variants.len() {
-            let name = name_of(prepared, index, verify);
+            let name = name_of(prepared, index, verify, issuer(index));
             let path = kept.folder.join(&name);
             let found = read(&path).unwrap_or_else(|problem| {
                 problems.push(problem);
@@ -88,6 +95,25 @@ impl Kept {
     /// True if the result of a variant was there already.
     pub fn has(&self, index: usize) -> bool {
         self.files[index].was_there
+    }
+
+    /// Removes the results, and the folder if nothing else is in it.
+    ///
+    /// # Errors
+    /// A file that cannot be removed.
+    pub fn remove(self) -> io::Result<()> {
+        for KeptFile { name, .. } in &self.files {
+            match fs::remove_file(self.folder.join(name)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        match fs::remove_dir(&self.folder) {
+            Err(error) if error.kind() != ErrorKind::DirectoryNotEmpty && error.kind() != ErrorKind::NotFound => {
+                Err(error)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Number of results that were there already.
@@ -137,7 +163,7 @@ fn read(path: &Path) -> Result<Option<KeptRun>, Problem> {
 
 /// File name of a variant: its varied values, for people to find it, and the hash of all that its result depends on.
 /// The text of the experiment's file is not part of the hash: it may say more, or in other words, than this run needs.
-fn name_of(prepared: &Prepared<'_>, index: usize, verify: bool) -> String {
+fn name_of(prepared: &Prepared<'_>, index: usize, verify: bool, issuer: Option<Json>) -> String {
     let variant = &prepared.experiment().variants[index];
     let inputs = prepared.inputs(index).iter().filter(|input| input.role != EXPERIMENT);
     let mut counts = json!({
@@ -149,6 +175,9 @@ fn name_of(prepared: &Prepared<'_>, index: usize, verify: bool) -> String {
     });
     if prepared.has_bounds() {
         counts["bounds"] = true.into();
+    }
+    if let Some(issuer) = issuer {
+        counts["issued_by"] = issuer;
     }
     let hash = format!("{:x}", Sha256::digest(counts.to_string()));
     let short = |(key, value): &(KeyId, Value)| {
