@@ -41,6 +41,12 @@ pub enum Target {
     StateFile,
     /// A formula of an expectation, and its value.
     Formula,
+    /// An image of a served drive, and clients of it; or what is in one, to which the fuzzer's side adds the hashes.
+    Image,
+    /// A line of a client of the control socket.
+    ControlLine,
+    /// What a client of the page of a served drive sends.
+    HttpHead,
 }
 
 impl Target {
@@ -58,6 +64,9 @@ impl Target {
             Self::State,
             Self::StateFile,
             Self::Formula,
+            Self::Image,
+            Self::ControlLine,
+            Self::HttpHead,
         ];
         FORMATS.iter().map(|spec| Self::Trace(spec.format)).chain(others)
     }
@@ -77,6 +86,9 @@ impl Target {
             Self::State => "state".to_owned(),
             Self::StateFile => "state-file".to_owned(),
             Self::Formula => "formula".to_owned(),
+            Self::Image => "image".to_owned(),
+            Self::ControlLine => "control-line".to_owned(),
+            Self::HttpHead => "http-head".to_owned(),
         }
     }
 
@@ -94,6 +106,9 @@ impl Target {
             Self::State => states::read(bytes),
             Self::StateFile => readers::state_file(bytes),
             Self::Formula => readers::formula(bytes),
+            Self::Image => readers::image(bytes),
+            Self::ControlLine => flashloom_live::readers::control_line(bytes),
+            Self::HttpHead => flashloom_live::readers::http_head(bytes),
         }
     }
 
@@ -114,6 +129,9 @@ impl Target {
             Self::State => states::seeds(),
             Self::StateFile => vec![seeds::state_file()],
             Self::Formula => seeds::formulas(),
+            Self::Image => seeds::images(),
+            Self::ControlLine => seeds::control_lines(),
+            Self::HttpHead => seeds::http_heads(),
         }
     }
 }
