@@ -305,7 +305,8 @@ FUZZ_FLAGS := --cfg fuzzing -Zsanitizer=address -Cpasses=sancov-module -Cllvm-ar
   -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
   -Cllvm-args=-sanitizer-coverage-trace-compares
 FUZZ_TARGETS := $(addprefix trace-,flashloom msr spc blktrace blkparse fio ssdsim disksim vscsi diskmon systor \
-  alibaba tencent) gz zst experiment fio-job fio-output rate-curve result data-set state state-file formula
+  alibaba tencent) gz zst experiment fio-job fio-output rate-curve result data-set state state-file formula \
+  image control-line http-head
 FUZZ_LIMITS := -rss_limit_mb=1024 -malloc_limit_mb=512 -timeout=10
 
 fuzz: ## Fuzzes each reader of files for SECONDS, or only TARGET, or with CASES inputs; needs a C++ compiler.

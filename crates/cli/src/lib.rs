@@ -81,6 +81,10 @@ pub fn main(mut registry: Registry) -> ExitCode {
             say(problems);
             ExitCode::from(2)
         }
+        Err(Stop::Refused(message)) => {
+            say(message);
+            ExitCode::from(2)
+        }
         Err(Stop::Failed(message)) => {
             say(message);
             ExitCode::FAILURE

@@ -13,6 +13,8 @@ use flashloom_files::{Output, conflict, conflict_with_opened};
 pub enum Stop {
     /// The input is bad, and nothing was run.
     BadInput(Problems),
+    /// The same, in the words of a program that was started with the input.
+    Refused(String),
     /// A check failed, or a result could not be written.
     Failed(String),
     /// The reader of standard output has closed it.

@@ -4,12 +4,12 @@ use std::fs;
 use std::thread;
 
 use flashloom_files::end_writing;
-use signal_hook::consts::{SIGINT, SIGPIPE, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-/// Has Ctrl-C (INT) and TERM remove the partial files of this process. A signal that the caller has turned off, as a
-/// shell does for what a script runs in the background, stays off. Without the thread that waits for them the signals
+/// Has Ctrl-C (INT), TERM and the loss of the terminal (HUP) remove the partial files of this process. A signal that the caller has turned off, as a
+/// shell does for what a script runs in the background and `nohup` for what stays, stays off. Without the thread that waits for them the signals
 /// end the program as ever, and the next run removes what is left.
 pub fn remove_partial_files() {
     on_end(|| false);
@@ -17,12 +17,12 @@ pub fn remove_partial_files() {
 
 /// [`remove_partial_files`], unless `handles` returns true: then the program goes on, and ends by itself.
 pub fn on_end(handles: impl Fn() -> bool + Send + 'static) {
-    let wanted = [SIGINT, SIGTERM].into_iter().filter(|&signal| !is_ignored(signal));
+    let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal));
     let Ok(mut signals) = Signals::new(wanted) else { return };
     let wait = move || {
         if let Some(signal) = signals.forever().find(|_| !handles()) {
             end_writing();
-            // Does not return: both end a process.
+            // Does not return: all of them end a process.
             let _ = emulate_default_handler(signal);
         }
     };

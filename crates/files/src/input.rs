@@ -149,7 +149,7 @@ fn check_ordinary(metadata: &Metadata) -> Result<(), NoInput> {
 }
 
 #[cfg(unix)]
-fn name_of(kind: FileType) -> &'static str {
+pub(crate) fn name_of(kind: FileType) -> &'static str {
     use std::os::unix::fs::FileTypeExt;
     match () {
         () if kind.is_fifo() => "a pipe",
@@ -159,7 +159,7 @@ fn name_of(kind: FileType) -> &'static str {
 }
 
 #[cfg(not(unix))]
-fn name_of(_: FileType) -> &'static str {
+pub(crate) fn name_of(_: FileType) -> &'static str {
     "a device"
 }
 

@@ -13,6 +13,8 @@
 //!   that ends, however it ends, so a partial file without a lock is a leftover, and [`remove_leftovers`] removes it.
 //!   Its age says nothing: a run may take days. A file system without locks keeps its leftovers.
 //! - A program that is asked to end removes its own partial files first ([`end_writing`]).
+//! - A folder for what processes tell each other is locked by the process that made it ([`Scratch`]), and is a leftover
+//!   without its lock likewise.
 //! - An input is an ordinary file, or what the program's caller opened; nothing waits for a pipe ([`open_input`]).
 //! - No output is an input, or another output ([`conflict`], [`conflict_with_opened`]).
 //! - Files that other users must not see or change lie in a folder of one's own ([`own_folder`]).
@@ -24,6 +26,7 @@ mod input;
 mod output;
 mod own;
 mod partial;
+mod scratch;
 mod system;
 
 pub use conflict::{conflict, conflict_with_opened};
@@ -34,7 +37,8 @@ pub use input::{
 pub use output::{NoOutput, Output};
 pub use own::{check_own, open_own, own_folder, remove_unless_locked};
 pub use partial::{Access, Partial, end_writing, remove_leftovers, write_whole};
-pub use system::{is_own, try_lock};
+pub use scratch::Scratch;
+pub use system::{is_at, is_own, try_lock, unlock};
 
 use std::path::Path;
 

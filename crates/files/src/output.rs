@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf, is_separator};
 
 use crate::folder_of;
+use crate::input::name_of;
 use crate::partial::{Access, Partial, remove_leftovers};
 
 /// Reason why there is no output of a name.
@@ -15,6 +16,8 @@ pub enum NoOutput {
     Folder,
     /// This folder, which it is to be in, does not exist.
     Missing(PathBuf),
+    /// The name is that of a pipe, a socket or a device, where a file is wanted.
+    Special(&'static str),
     /// The name is a link of the system to an open file (/dev/stdout), which has a name of its own.
     OpenFile,
     /// The system refuses.
@@ -26,6 +29,7 @@ impl fmt::Display for NoOutput {
         match self {
             Self::Folder => write!(f, "this is a directory"),
             Self::Missing(folder) => write!(f, "there is no folder `{}`", folder.display()),
+            Self::Special(kind) => write!(f, "this is {kind}, no ordinary file"),
             Self::OpenFile => write!(f, "this leads to a file that is open, which would be overwritten"),
             Self::Refused(error) => write!(f, "the file cannot be written: {error}"),
         }
@@ -58,26 +62,26 @@ impl Output {
     /// # Errors
     /// The name is that of a folder, or cannot be written.
     pub fn create(path: &Path) -> Result<Self, NoOutput> {
-        let ends_as_folder = path.as_os_str().as_encoded_bytes().last().is_some_and(|byte| is_separator(*byte as char));
-        if ends_as_folder || fs::metadata(path).is_ok_and(|metadata| metadata.is_dir()) {
-            return Err(NoOutput::Folder);
+        match special(path)? {
+            Some(_) => {
+                let file = OpenOptions::new().write(true).open(path)?;
+                if file.metadata()?.is_file() {
+                    return Err(NoOutput::OpenFile);
+                }
+                Ok(Self(To::Device(file)))
+            }
+            None => Self::file(path),
         }
-        let is_link = |metadata: &fs::Metadata| metadata.is_symlink();
-        let found = match fs::symlink_metadata(path) {
-            Ok(found) => Some(found),
-            // The name itself may be refused, for its length: long before a file takes its place.
-            Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                return Err(error.into());
-            }
-            Err(_) => None,
-        };
-        let is_of_system = found.as_ref().is_some_and(is_link) && lies_in_system(path);
-        if is_of_system || found.is_some_and(|found| !found.is_file() && !found.is_symlink()) {
-            let file = OpenOptions::new().write(true).open(path)?;
-            if file.metadata()?.is_file() {
-                return Err(NoOutput::OpenFile);
-            }
-            return Ok(Self(To::Device(file)));
+    }
+
+    /// [`Self::create`] for names that are known while a program runs: a pipe, which may wait for its other end, and a
+    /// device are refused unopened.
+    ///
+    /// # Errors
+    /// As for [`Self::create`].
+    pub fn file(path: &Path) -> Result<Self, NoOutput> {
+        if let Some(kind) = special(path)? {
+            return Err(NoOutput::Special(kind));
         }
         let folder = folder_of(path);
         if !folder.is_dir() {
@@ -97,6 +101,38 @@ impl Output {
             To::Device(mut file) => file.flush(),
         }
     }
+
+    /// [`Self::commit`] of what nobody can make again: whatever becomes of the machine, the place has what it had or
+    /// the whole file.
+    ///
+    /// # Errors
+    /// The place cannot be written to.
+    pub fn commit_durably(self) -> io::Result<()> {
+        match self.0 {
+            To::Place(partial, place) => partial.place_durably(&place),
+            To::Device(mut file) => file.flush(),
+        }
+    }
+}
+
+/// What a name is that is no file's and no link's; links of the system count as what they lead to.
+///
+/// # Errors
+/// It is that of a folder, or the system refuses the name itself, such as for its length: long before a file takes its
+/// place.
+fn special(path: &Path) -> Result<Option<&'static str>, NoOutput> {
+    let ends_as_folder = path.as_os_str().as_encoded_bytes().last().is_some_and(|byte| is_separator(*byte as char));
+    if ends_as_folder || fs::metadata(path).is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(NoOutput::Folder);
+    }
+    Ok(match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() && lies_in_system(path) => Some("a link of the system"),
+        Ok(found) if !found.is_file() && !found.is_symlink() => Some(name_of(found.file_type())),
+        Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Err(error.into());
+        }
+        Ok(_) | Err(_) => None,
+    })
 }
 
 /// True for names that the system makes for devices and open files.

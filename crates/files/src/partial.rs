@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Seek, Write};
 use std::path::{self, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::TempPath;
 
 use crate::folder_of;
-use crate::system::{is_at, is_own, open_unfollowed, try_lock};
+use crate::system::{is_at, is_own, open_unfollowed, sync_folder, try_lock};
 
 /// Prefix and suffix of the names of partial files; letters and digits are between them.
 const NAME: (&str, &str) = (".flashloom-", ".partial");
@@ -85,14 +85,52 @@ impl Partial {
         Err(io::Error::other("other processes remove every new file".to_owned()))
     }
 
-    /// Moves the file to its place: at once, in place of what is there.
+    /// Moves the file to its place: at once, in place of what is there. A file whose name somebody has removed is
+    /// written again, because what was written to it is still there.
     ///
     /// # Errors
     /// The place cannot be written to; then the file is removed.
     pub fn place(self, at: &Path) -> io::Result<()> {
+        self.named()?.persist(at)
+    }
+
+    fn persist(self, at: &Path) -> io::Result<()> {
         // Unlocked only under its new name.
         let Self { file: _locked, path, live: _live } = self;
         path.persist(at).map_err(|error| error.error)
+    }
+
+    /// The file, if it has its name, or another one with what was written to it.
+    fn named(mut self) -> io::Result<Self> {
+        if is_at(&self.file, &self.path).unwrap_or(false) {
+            return Ok(self);
+        }
+        let mut again = Self::create(folder_of(&self.path), Access::Own)?;
+        again.file.set_permissions(self.file.metadata()?.permissions())?;
+        self.file.rewind()?;
+        io::copy(&mut self.file, &mut again.file)?;
+        Ok(again)
+    }
+
+    /// [`Self::place`], once the system has stored what was written; it has stored the name, too, when this returns.
+    ///
+    /// # Errors
+    /// It cannot be stored, or the place cannot be written to; then the file is removed.
+    pub fn place_durably(self, at: &Path) -> io::Result<()> {
+        let named = self.named()?;
+        named.sync()?;
+        named.persist(at)?;
+        sync_folder(folder_of(at))
+    }
+
+    /// Moves the file to a name that no file has. Returns it, still locked.
+    ///
+    /// # Errors
+    /// A file has the name ([`ErrorKind::AlreadyExists`]), or the place cannot be written to; then the file is removed.
+    pub fn place_new(self, at: &Path) -> io::Result<File> {
+        let Self { file, path, live: _live } = self;
+        path.persist_noclobber(at).map_err(|error| error.error)?;
+        Ok(file)
     }
 
     /// Waits until the system has stored what was written.
@@ -122,8 +160,7 @@ impl Write for Partial {
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut partial = Partial::create(folder_of(path), Access::Usual)?;
     partial.write_all(content)?;
-    partial.sync()?;
-    partial.place(path)
+    partial.place_durably(path)
 }
 
 /// Removes the partial files of this process, and lets none be created any more. For a program that is about to end

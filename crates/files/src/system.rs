@@ -38,6 +38,25 @@ mod of_unix {
         Some((metadata.dev(), metadata.ino()))
     }
 
+    /// Ends the lock of [`try_lock`] before the file is closed.
+    ///
+    /// # Errors
+    /// The file system has no locks.
+    pub fn unlock(file: &File) -> io::Result<()> {
+        rustix::fs::flock(file, FlockOperation::Unlock).map_err(io::Error::from)
+    }
+
+    /// Waits until the system has stored the names in a folder. One that may not be read, or whose file system has no
+    /// such order, is left to the system.
+    pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+        match File::open(path).and_then(|folder| folder.sync_all()) {
+            Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::PermissionDenied) => {
+                Ok(())
+            }
+            synced => synced,
+        }
+    }
+
     /// True if a file belongs to the user who runs the program.
     pub fn is_own(metadata: &Metadata) -> bool {
         metadata.uid() == rustix::process::geteuid().as_raw()
@@ -59,7 +78,10 @@ mod of_unix {
     }
 
     /// True if a path still names an open file.
-    pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    ///
+    /// # Errors
+    /// The path names nothing, or the system refuses.
+    pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
         let (open, named) = (file.metadata()?, fs::symlink_metadata(path)?);
         Ok(id_of(path, &open) == id_of(path, &named))
     }
@@ -100,6 +122,19 @@ mod others {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// Ends the lock of [`try_lock`]: there is none here.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn unlock(_: &File) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Waits until the system has stored the names in a folder: folders are no files here.
+    pub(crate) fn sync_folder(_: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
     /// True if a file belongs to the user who runs the program: as far as is known here.
     pub fn is_own(_: &Metadata) -> bool {
         true
@@ -116,7 +151,10 @@ mod others {
     }
 
     /// True if a path still names an open file: names of open files stay here.
-    pub(crate) fn is_at(_: &File, path: &Path) -> io::Result<bool> {
+    ///
+    /// # Errors
+    /// Never.
+    pub fn is_at(_: &File, path: &Path) -> io::Result<bool> {
         Ok(path.exists())
     }
 

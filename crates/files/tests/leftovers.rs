@@ -111,3 +111,53 @@ fn a_folder_of_ones_own_admits_nobody_else() {
     symlink("/etc/hostname", own.join("b")).expect("there is room");
     assert!(open_own(&own.join("b")).is_err());
 }
+
+/// What was written is not lost with the name that it had meanwhile.
+#[test]
+fn a_partial_file_whose_name_was_removed_is_placed_all_the_same() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let place = folder.path().join("a.json");
+    for is_durable in [false, true] {
+        let mut output = Output::create(&place).expect("there is room");
+        output.write_all(b"hours of work").expect("there is room");
+        let partial = names(folder.path()).into_iter().find(|name| name.ends_with(".partial")).expect("it is there");
+        fs::remove_file(folder.path().join(partial)).expect("it is there");
+        let committed = if is_durable { output.commit_durably() } else { output.commit() };
+        committed.expect("there is room");
+        assert_eq!(fs::read_to_string(&place).expect("it is written"), "hours of work");
+        assert_eq!(names(folder.path()), ["a.json"]);
+        assert_eq!(fs::metadata(&place).expect("it is there").mode() & 0o111, 0);
+        fs::remove_file(&place).expect("it is there");
+    }
+}
+
+#[test]
+fn a_file_is_made_new_or_not_at_all() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let place = folder.path().join("a");
+    let partial = || {
+        let mut partial = Partial::create(folder.path(), Access::Usual).expect("there is room");
+        partial.write_all(b"mine").expect("there is room");
+        partial
+    };
+    let file = partial().place_new(&place).expect("nobody has the name");
+    let other = fs::File::open(&place).expect("it is there");
+    assert!(!flashloom_files::try_lock(&other).expect("there are locks"), "it stays locked");
+    let taken = partial().place_new(&place).expect_err("the name is taken");
+    assert_eq!((taken.kind(), names(folder.path()).len()), (std::io::ErrorKind::AlreadyExists, 1));
+    drop(file);
+    assert!(flashloom_files::try_lock(&other).expect("there are locks"));
+}
+
+/// A pipe without a reader is refused, where opening it would wait for one.
+#[test]
+fn an_output_that_is_to_be_a_file_opens_nothing_else() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let refused = |path: &Path| Output::file(path).map(drop).expect_err("it is no file").to_string();
+    assert_eq!(refused(&pipe), "this is a pipe, no ordinary file");
+    assert_eq!(refused(Path::new("/dev/null")), "this is a device, no ordinary file");
+    assert_eq!(refused(Path::new("/dev/stdout")), "this is a link of the system, no ordinary file");
+    assert_eq!(refused(folder.path()), "this is a directory");
+}

@@ -45,6 +45,12 @@ pub enum Target {
     FitJournal,
     /// The kept result of a run, as `compare --out` and `reproduce --out` write it.
     Kept,
+    /// An image of a served drive, and clients of it; or what is in one, to which the fuzzer's side adds the hashes.
+    Image,
+    /// A line of a client of the control socket.
+    ControlLine,
+    /// What a client of the page of a served drive sends.
+    HttpHead,
 }
 
 impl Target {
@@ -64,6 +70,9 @@ impl Target {
             Self::Formula,
             Self::FitJournal,
             Self::Kept,
+            Self::Image,
+            Self::ControlLine,
+            Self::HttpHead,
         ];
         FORMATS.iter().map(|spec| Self::Trace(spec.format)).chain(others)
     }
@@ -85,6 +94,9 @@ impl Target {
             Self::Formula => "formula".to_owned(),
             Self::FitJournal => "fit-journal".to_owned(),
             Self::Kept => "kept".to_owned(),
+            Self::Image => "image".to_owned(),
+            Self::ControlLine => "control-line".to_owned(),
+            Self::HttpHead => "http-head".to_owned(),
         }
     }
 
@@ -104,6 +116,9 @@ impl Target {
             Self::Formula => readers::formula(bytes),
             Self::FitJournal => readers::fit_journal(bytes),
             Self::Kept => readers::kept(bytes),
+            Self::Image => readers::image(bytes),
+            Self::ControlLine => flashloom_live::readers::control_line(bytes),
+            Self::HttpHead => flashloom_live::readers::http_head(bytes),
         }
     }
 
@@ -126,6 +141,9 @@ impl Target {
             Self::Formula => seeds::formulas(),
             Self::FitJournal => vec![seeds::fit_journal()],
             Self::Kept => vec![seeds::kept()],
+            Self::Image => seeds::images(),
+            Self::ControlLine => seeds::control_lines(),
+            Self::HttpHead => seeds::http_heads(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Every reader, with what its users do with what it has read.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use flashloom_experiment::config::{Catalog, Experiment, Source as Text};
@@ -11,6 +11,7 @@ use flashloom_experiment::result::{KeptRun, parse, schema_of};
 use flashloom_experiment::run::Prepared;
 use flashloom_experiment::validate::curve::Curve;
 use flashloom_experiment::validate::fio_output;
+use flashloom_live::{Claim, Command, LiveDrive, Memory, Pace, Server};
 use flashloom_report::dataset::DataSet;
 use flashloom_report::html::{Document, page};
 use flashloom_units::Prng;
@@ -108,7 +109,7 @@ pub(crate) fn result(bytes: &[u8]) -> bool {
 }
 
 /// A file of this process for readers that take no bytes.
-fn written(name: &str, bytes: &[u8]) -> PathBuf {
+pub(crate) fn written(name: &str, bytes: &[u8]) -> PathBuf {
     static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| tempfile::tempdir().expect("a folder for files"));
     let id = std::thread::current().id();
@@ -151,6 +152,42 @@ pub(crate) fn fit_journal(bytes: &[u8]) -> bool {
 /// Reads the kept result of a run.
 pub(crate) fn kept(bytes: &[u8]) -> bool {
     schema_of(bytes).and_then(|_| parse::<KeptRun>(bytes)).is_ok()
+}
+
+/// Reads an image as it is; and one that is made of a line about a drive, the length of its state in four bytes, the
+/// state and the pages, with their hashes. Clients use what is read.
+pub(crate) fn image(bytes: &[u8]) -> bool {
+    let path = written("image", bytes);
+    let is_read = served(&path);
+    let Some((line, rest)) = bytes.iter().position(|&byte| byte == b'\n').map(|end| bytes.split_at(end)) else {
+        return is_read;
+    };
+    let Some((length, rest)) = rest[1..].split_at_checked(4) else { return is_read };
+    let length = length.iter().rev().fold(0, |length, &byte| length << 8 | usize::from(byte));
+    let (state, pages) = rest.split_at(length.min(rest.len()));
+    fs::write(&path, seeds::image_of(line, state, pages)).expect("a file can be written");
+    served(&path) || is_read
+}
+
+/// Whether an image is read. Then its drive is used.
+fn served(path: &Path) -> bool {
+    let experiment = Experiment::from_source(catalog(), Text::text("fuzz.toml", seeds::STATE_DRIVE), &[], None);
+    let experiment = experiment.expect("it is sound");
+    let load = || -> Option<LiveDrive> {
+        let claim = Claim::take(path).ok()?;
+        let image = claim.image(&experiment.variants[0].config).map_err(|problem| drop(problem.to_string())).ok()??;
+        let memory = Memory { limit_bytes: u64::MAX, folder: std::env::temp_dir() };
+        image.load(&experiment, memory).map_err(|error| drop(error.to_string())).ok()
+    };
+    let Some(drive) = load() else { return false };
+    let (sectors, server) = (drive.capacity_sectors(), Server::new(drive, Pace::Fast { gathers: false }));
+    for lba in (0..sectors / 8 * 8).step_by(8) {
+        let mut found = [0; 4096];
+        let _ = server.execute(Command::Read { lba, sectors: 8 }, &mut found);
+        let _ = server.execute(Command::Write { lba, data: &found, fua: lba.is_multiple_of(3) }, &mut []);
+    }
+    drop(server.end(|drive, _| drive.engine().check().map_err(|violation| violation.to_string())));
+    true
 }
 
 /// Two experiments of two runs.

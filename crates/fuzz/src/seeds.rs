@@ -1,12 +1,14 @@
 //! What fuzzers begin with: an input of every kind, made here. Those of text formats are the lines that the formats
 //! themselves give as examples.
 
+use std::fs;
 use std::io::Write;
 use std::sync::Arc;
 
 use flashloom_experiment::config::{Catalog, Experiment, Source};
 use flashloom_experiment::result::{Comparison, KEPT_SCHEMA, RunResult};
 use flashloom_experiment::run::{Prepared, Quiet};
+use flashloom_live::{Command, Options, Session};
 use flashloom_workload::Format;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
@@ -15,6 +17,9 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::readers::written;
 
 /// First line of the file of a saved drive.
 pub(crate) const STATE_MAGIC: &[u8] = b"flashloom-state 4\n";
@@ -250,4 +255,58 @@ pub(crate) fn formulas() -> Vec<Vec<u8>> {
     let texts =
         ["host.iops{scheduler=noop|cfq} / b:host.iops", "max(host.iops) - 3.5 * (2 + sum(1, 2)) / -mean(b:host.iops)"];
     texts.map(|text| text.as_bytes().to_vec()).to_vec()
+}
+
+/// An image of a drive that was written to, as a file and as what [`readers::image`](crate::readers::image) takes.
+pub(crate) fn images() -> Vec<Vec<u8>> {
+    let mut options = Options::default();
+    let path = written("kept.image", b"");
+    fs::remove_file(&path).expect("it is there");
+    for (name, file) in [("experiment", &written("kept.toml", STATE_DRIVE.as_bytes())), ("image", &path)] {
+        options.set(name, &file.display().to_string()).expect("an option");
+    }
+    let session = Session::new(&Catalog::builtin(), &options).expect("it is sound");
+    for lba in [0, 8, 64] {
+        session.server().execute(Command::Write { lba, data: &[7; 4096], fua: true }, &mut []).expect("it is written");
+    }
+    session.end().expect("it is written");
+    let image = fs::read(&path).expect("it is there");
+    let mut lines = image.splitn(3, |&byte| byte == b'\n').skip(1);
+    let (header, rest) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    let header: serde_json::Value = serde_json::from_slice(header).expect("JSON");
+    let (drive, pages) = rest.split_at(header["drive_bytes"].as_u64().expect("a number") as usize);
+    let mut parts = drive.splitn(4, |&byte| byte == b'\n').skip(1);
+    let line = parts.next().unwrap_or_default();
+    let state = zstd::stream::decode_all(parts.nth(1).unwrap_or_default()).expect("it was compressed");
+    let mut pages = zstd::stream::decode_all(pages).expect("they were compressed");
+    pages.truncate(pages.len() - 32);
+    let inside = [line, b"\n", &(state.len() as u32).to_le_bytes(), &state, &pages].concat();
+    vec![image, inside]
+}
+
+/// An image of these parts, with their hashes.
+pub(crate) fn image_of(line: &[u8], state: &[u8], pages: &[u8]) -> Vec<u8> {
+    let hash = format!("{:x}", Sha256::new().chain_update(line).chain_update(state).finalize());
+    let state = zstd::bulk::compress(state, 1).expect("there is memory to compress");
+    let drive = [STATE_MAGIC, line, b"\n", hash.as_bytes(), b"\n", &state].concat();
+    let header = format!("{{\"drive_bytes\":{},\"page_bytes\":4096}}", drive.len());
+    let hash = Sha256::new().chain_update(&header).chain_update(&drive).chain_update(pages).finalize();
+    let pages = zstd::bulk::compress(&[pages, &hash].concat(), 1).expect("there is memory to compress");
+    [b"flashloom-image 1\n", header.as_bytes(), b"\n", &drive, &pages].concat()
+}
+
+pub(crate) fn control_lines() -> Vec<Vec<u8>> {
+    let lines =
+        [r#"{"do": "status"}"#, r#"{"do":"result"}"#, r#" {"do": "snapshot", "to": "a\u0062"}"#, r#"{"do": "end"}"#];
+    lines.map(|line| format!("{line}\n").into_bytes()).to_vec()
+}
+
+pub(crate) fn http_heads() -> Vec<Vec<u8>> {
+    let browser = "Origin: http://127.0.0.1:8080\r\nSec-Fetch-Site: same-origin\r\nAccept: */*\r\n";
+    let heads = [
+        "GET / HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n".to_owned(),
+        "HEAD / HTTP/1.0\r\nhost: localhost:8080\r\n\r\n".to_owned(),
+        format!("GET /live.json?since=12 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n{browser}\r\n"),
+    ];
+    heads.map(String::into_bytes).to_vec()
 }

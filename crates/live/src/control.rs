@@ -47,6 +47,14 @@ struct Line {
     to: Option<String>,
 }
 
+/// What a line asks for.
+pub(crate) enum Order {
+    Status,
+    Result,
+    Snapshot(String),
+    End,
+}
+
 /// What becomes of a line.
 enum Answer {
     Done(Value),
@@ -119,41 +127,48 @@ fn converse(session: &Session, mut stream: &UnixStream, shut_down: fn()) -> io::
 }
 
 fn answer_to(session: &Session, line: &[u8]) -> Answer {
+    let order = match order(line) {
+        Ok(_) if session.is_ended() => Err(Refusal::new("a session that has ended", "one that is served")),
+        order => order,
+    };
+    match order {
+        Ok(Order::Status) => Answer::Done(json!({"did": "status", "status": Status::of(session, &session.look())})),
+        Ok(Order::Result) => Answer::Done(json!({"did": "result", "result": session.result_so_far()})),
+        Ok(Order::Snapshot(to)) => match session.save_snapshot(&to) {
+            Ok(()) => Answer::Done(json!({"did": "snapshot", "to": to})),
+            Err(refusal) => Answer::Refused(refusal),
+        },
+        Ok(Order::End) => Answer::Ended(session.end()),
+        Err(refusal) => Answer::Refused(refusal),
+    }
+}
+
+/// Reads a line.
+pub(crate) fn order(line: &[u8]) -> Result<Order, Refusal> {
     // An array would be taken for an object by the order of its fields.
     let parsed = match line.trim_ascii_start().first() {
         Some(b'{') => serde_json::from_slice::<Line>(line).map_err(|error| error.to_string()),
         Some(_) => Err(format!("`{}`", String::from_utf8_lossy(line).trim())),
         None => Err("an empty line".to_owned()),
     };
-    let (command, to) = match parsed {
-        Ok(Line { r#do, to }) => (r#do, to),
-        Err(found) => return Answer::Refused(Refusal::new(found, EXPECTED)),
-    };
-    if session.is_ended() {
-        return Answer::Refused(Refusal::new("a session that has ended", "one that is served"));
-    }
+    let Line { r#do: command, to } = parsed.map_err(|found| Refusal::new(found, EXPECTED))?;
     match (&*command, to) {
         ("status" | "result" | "end", Some(_)) => {
-            Answer::Refused(Refusal::new(format!("a file for the command `{command}`"), "it without `to`"))
+            Err(Refusal::new(format!("a file for the command `{command}`"), "it without `to`"))
         }
-        ("snapshot", None) => {
-            Answer::Refused(Refusal::new("a snapshot without `to`", r#"{"do": "snapshot", "to": "FILE"}"#))
-        }
-        ("snapshot", Some(to)) => match session.save_snapshot(&to) {
-            Ok(()) => Answer::Done(json!({"did": "snapshot", "to": to})),
-            Err(refusal) => Answer::Refused(refusal),
-        },
-        ("status", _) => Answer::Done(json!({"did": "status", "status": Status::of(session, &session.look())})),
-        ("result", _) => Answer::Done(json!({"did": "result", "result": session.result_so_far()})),
-        ("end", _) => Answer::Ended(session.end()),
+        ("snapshot", None) => Err(Refusal::new("a snapshot without `to`", r#"{"do": "snapshot", "to": "FILE"}"#)),
+        ("snapshot", Some(to)) => Ok(Order::Snapshot(to)),
+        ("status", None) => Ok(Order::Status),
+        ("result", None) => Ok(Order::Result),
+        ("end", None) => Ok(Order::End),
         _ => {
             let refusal = Refusal::new(format!("the command `{command}`"), COMMANDS.join(", "));
-            Answer::Refused(refusal.suggesting(&command, COMMANDS))
+            Err(refusal.suggesting(&command, COMMANDS))
         }
     }
 }
 
-fn refused(Refusal { found, expected, help, .. }: &Refusal) -> String {
+pub(crate) fn refused(Refusal { found, expected, help, .. }: &Refusal) -> String {
     let help = help.iter().map(|help| ("help".to_owned(), help.clone().into()));
     let parts = [("found".to_owned(), found.clone().into()), ("expected".to_owned(), expected.clone().into())];
     written(&json!({"error": parts.into_iter().chain(help).collect::<serde_json::Map<_, _>>()}))

@@ -231,6 +231,37 @@ fn hostile_clients_hold_up_nobody() {
     assert!(is_served);
 }
 
+/// A pipe that nobody reads would hold up whoever opens it, and 32 of those are all clients that there may be.
+#[test]
+fn a_snapshot_goes_to_files_alone() {
+    let server = Controlled::new(&[]);
+    let pipe = server.folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let link = server.folder.path().join("link");
+    std::os::unix::fs::symlink("pipe", &link).expect("there is room");
+    let control = server.folder.path().join("control");
+    let mut clients: Vec<Client> = (0..30).map(|_| server.client()).collect();
+    for (to, found) in [
+        (&*pipe, "this is a pipe, no ordinary file"),
+        (&*control, "this is a socket, no ordinary file"),
+        ("/dev/full".as_ref(), "this is a device, no ordinary file"),
+        ("/dev/stdout".as_ref(), "this is a link of the system, no ordinary file"),
+    ] {
+        let line = format!("{{\"do\": \"snapshot\", \"to\": \"{}\"}}", to.display());
+        clients.iter_mut().for_each(|client| client.send(format!("{line}\n").as_bytes()));
+        for client in &mut clients {
+            let line = client.hear();
+            let answer: Value = serde_json::from_str(&line).expect("JSON");
+            assert!(answer["error"]["found"].as_str().is_some_and(|told| told.contains(found)), "{answer}");
+        }
+    }
+    // A link is replaced, and what it leads to is not opened.
+    let answer = clients[0].ask(&format!("{{\"do\": \"snapshot\", \"to\": \"{}\"}}", link.display()));
+    assert_eq!(answer["did"], "snapshot", "{answer}");
+    assert!(link.symlink_metadata().expect("it is there").is_file());
+    assert_eq!(server.client().ask(r#"{"do": "status"}"#)["did"], "status");
+}
+
 #[test]
 fn a_socket_takes_no_other_files_place() {
     let server = Controlled::new(&[]);

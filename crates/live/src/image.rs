@@ -9,17 +9,22 @@
 //!          little-endian
 //! ```
 //!
+//! The name of an image belongs to one server from the first moment ([`Claim`]): the file that has it is locked, and if
+//! there is none, a file of the format 0 is put there, which says that nothing is kept yet. A server that is killed
+//! leaves that behind, and the next one takes it.
+//!
 //! A file may come from anybody. It is read once, from its beginning to its end, into the memory of a drive of this
 //! experiment, and no further: the lines and the drive have bounds, and the data of pages goes where the data of a
 //! drive goes. Nothing that is read is served before the hash at the end was found to be right.
 
+use std::env;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::Path;
+use std::io::{self, BufRead, BufReader, Read, Seek, Write};
+use std::path::{Path, PathBuf};
 
 use flashloom_experiment::config::{Config, Experiment};
 use flashloom_experiment::run::{AgedDrive, served_again};
-use flashloom_files::{Output, open_input, try_lock};
+use flashloom_files::{Access, Output, Partial, folder_of, is_at, open_input, try_lock, unlock};
 use flashloom_nand::Ppn;
 use flashloom_units::{Problem, Refusal};
 use serde::{Deserialize, Serialize};
@@ -27,9 +32,15 @@ use sha2::{Digest, Sha256};
 
 use crate::drive::LiveDrive;
 use crate::frames::Memory;
+use crate::session::SessionError;
 
 /// First line of a file.
 const MAGIC: &str = "flashloom-image 1";
+/// What keeps the name of an image that has not been written yet.
+const CLAIM: &[u8] =
+    b"flashloom-image 0\nA server has this name. Nothing is kept before its first service has ended.\n";
+/// Number of times that other processes may replace an image before it is locked.
+const RETRIES: u32 = 10;
 /// Most bytes of a line.
 const LINE_BYTES: u64 = 4096;
 /// In place of the number of a page, behind the last one.
@@ -47,19 +58,132 @@ struct Header {
     page_bytes: u32,
 }
 
-/// Writes a drive at rest, which is switched off by that.
-///
-/// # Errors
-/// The obstacle, in words.
-pub(crate) fn write(drive: &mut LiveDrive, config: &Config, mut output: Output) -> Result<(), String> {
-    let (engine, contents) = drive.parts();
-    let saved = AgedDrive::switched_off(config, engine)?.to_file()?;
+/// The name of an image, which is this server's alone while it is locked.
+pub struct Claim {
+    path: PathBuf,
+    /// What has the name.
+    file: File,
+    /// Whether that is what keeps the name of an image to come. Then it goes with the claim.
+    is_new: bool,
+}
+
+impl Claim {
+    /// Takes the name of an image, which may be there or not.
+    ///
+    /// # Errors
+    /// Another server has it, it is no file's, or no image can be written there.
+    pub fn take(path: &Path) -> Result<Self, Problem> {
+        let of_file = |found: String, expected: &str| Refusal::new(found, expected).in_file(path.display().to_string());
+        let refused =
+            |error: io::Error| of_file(format!("the file cannot be written: {error}"), "a place for an image");
+        for _ in 0..RETRIES {
+            let Some(file) = Self::open(path).map_err(|refusal| refusal.in_file(path.display().to_string()))? else {
+                let mut partial = Partial::create(folder_of(path), Access::Usual).map_err(refused)?;
+                partial.write_all(CLAIM).and_then(|()| partial.sync()).map_err(refused)?;
+                match partial.place_new(path) {
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                    placed => return Ok(Self { path: path.to_owned(), file: placed.map_err(refused)?, is_new: true }),
+                }
+            };
+            // That the next one cannot be written is said before anything is served.
+            let output = Output::file(path).map_err(|no_output| of_file(no_output.to_string(), "a place for an image"));
+            drop(output?);
+            let is_new = (&file).take(CLAIM.len() as u64 + 1).bytes().map_while(Result::ok).eq(CLAIM.iter().copied());
+            return Ok(Self { path: path.to_owned(), file, is_new });
+        }
+        Err(of_file("a file that others replace all the time".to_owned(), "the name of an image"))
+    }
+
+    /// The file that has the name, locked; `None` if there is none.
+    fn open(path: &Path) -> Result<Option<File>, Refusal> {
+        let found = match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            found => found.map_err(unread)?,
+        };
+        if found.is_symlink() {
+            return Err(Refusal::new("a link, which would be replaced by a file at the end", "the name of the file"));
+        }
+        let file = open_input(path).map_err(|no_input| Refusal::new(no_input.to_string(), EXPECTED))?;
+        match try_lock(&file) {
+            Ok(false) => Err(Refusal::new("an image that another server has", "one that nobody has")),
+            // The server that had it has put another file there by now.
+            Ok(true) if !is_at(&file, path).unwrap_or(false) => Ok(None),
+            _ => Ok(Some(file)),
+        }
+    }
+
+    /// The image that has the name; `None` if there is none yet.
+    ///
+    /// # Errors
+    /// The file holds no image, or that of another drive.
+    pub fn image(&self, config: &Config) -> Result<Option<Image>, Problem> {
+        let of_file = |refusal: Refusal| refusal.in_file(self.path.display().to_string());
+        if self.is_new {
+            return Ok(None);
+        }
+        let file = self.file.try_clone().and_then(|mut file| file.rewind().map(|()| file));
+        let file = file.map_err(|error| of_file(unread(error)))?;
+        Image::read(file, config, &self.path).map(Some).map_err(of_file)
+    }
+
+    /// Lets another process have the name from now on.
+    pub fn release(&self) {
+        let _ = unlock(&self.file);
+    }
+
+    /// Writes a drive at rest, which is switched off by that, in place of what has the name. Where that is not
+    /// possible, it is written to another file: nobody can make the data again.
+    ///
+    /// # Errors
+    /// The obstacle, in words, and where the drive is.
+    pub(crate) fn keep(self, drive: &mut LiveDrive, config: &Config) -> Result<(), String> {
+        let name = self.path.display().to_string();
+        let saved = saved(drive, config).map_err(|reason| format!("the image {name} cannot be written: {reason}"))?;
+        // A name that nobody has any more is still this server's.
+        let is_replaced = fs::symlink_metadata(&self.path).is_ok() && !is_at(&self.file, &self.path).unwrap_or(false);
+        let reason = match is_replaced {
+            true => "another file has come in its place".to_owned(),
+            false => match write(drive, config, &saved, &self.path) {
+                Ok(()) => return Ok(()),
+                Err(reason) => reason,
+            },
+        };
+        let other = [folder_of(&self.path).to_owned(), env::temp_dir()].into_iter().find_map(|folder| {
+            let file_name = self.path.file_name()?.to_string_lossy().into_owned();
+            let mut names = (1..1_000).map(|number| folder.join(format!("{file_name}.{number}")));
+            let free = names.find(|path| fs::symlink_metadata(path).is_err())?;
+            write(drive, config, &saved, &free).ok().map(|()| free)
+        });
+        let kept = other.map_or("the drive is lost".to_owned(), |other| format!("the drive is in {}", other.display()));
+        Err(format!("the image {name} cannot be written: {reason}; {kept}"))
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // Another server may have the name by now.
+        let is_free = self.is_new && !matches!(try_lock(&self.file), Ok(false));
+        if is_free && is_at(&self.file, &self.path).unwrap_or(false) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// A drive at rest, switched off, as it is in an image.
+fn saved(drive: &mut LiveDrive, config: &Config) -> Result<Vec<u8>, String> {
+    AgedDrive::switched_off(config, drive.parts().0)?.to_file()
+}
+
+/// Writes the image of a drive that was switched off.
+fn write(drive: &mut LiveDrive, config: &Config, saved: &[u8], path: &Path) -> Result<(), String> {
+    let mut output = Output::file(path).map_err(|no_output| no_output.to_string())?;
+    let (_, contents) = drive.parts();
     let header = Header { drive_bytes: saved.len() as u64, page_bytes: config.device.geometry().page_bytes };
     let header = serde_json::to_string(&header).expect("numbers are JSON");
     let cannot = |error: io::Error| error.to_string();
-    let head = [MAGIC.as_bytes(), b"\n", header.as_bytes(), b"\n", &saved];
+    let head = [MAGIC.as_bytes(), b"\n", header.as_bytes(), b"\n", saved];
     head.iter().try_for_each(|part| output.write_all(part)).map_err(cannot)?;
-    let mut sha256 = Sha256::new().chain_update(&header).chain_update(&saved);
+    let mut sha256 = Sha256::new().chain_update(&header).chain_update(saved);
     let mut pages = zstd::Encoder::new(&mut output, 1).map_err(cannot)?;
     contents
         .each_page(|ppn, data| {
@@ -74,12 +198,12 @@ pub(crate) fn write(drive: &mut LiveDrive, config: &Config, mut output: Output) 
     sha256.update(END.to_le_bytes());
     let end = [&END.to_le_bytes()[..], &sha256.finalize()].concat();
     pages.write_all(&end).and_then(|()| pages.finish().map(drop)).map_err(cannot)?;
-    output.commit().map_err(cannot)
+    output.commit_durably().map_err(cannot)
 }
 
 /// An image whose drive is known to be that of an experiment; its pages have not been read.
 pub struct Image {
-    /// Locked for as long as it is open.
+    name: String,
     file: BufReader<File>,
     drive: AgedDrive,
     header: Header,
@@ -87,27 +211,6 @@ pub struct Image {
 }
 
 impl Image {
-    /// Opens an image; `None` if there is no file of this name.
-    ///
-    /// # Errors
-    /// The file holds no image, that of another drive, or one that is served.
-    pub fn open(path: &Path, config: &Config) -> Result<Option<Self>, Problem> {
-        let of_file = |refusal: Refusal| refusal.in_file(path.display().to_string());
-        let found = match fs::symlink_metadata(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            found => found.map_err(|error| of_file(unread(error)))?,
-        };
-        if found.is_symlink() {
-            let refusal = Refusal::new("a link, which would be replaced by a file at the end", "the name of the file");
-            return Err(of_file(refusal));
-        }
-        let file = open_input(path).map_err(|no_input| of_file(Refusal::new(no_input.to_string(), EXPECTED)))?;
-        if matches!(try_lock(&file), Ok(false)) {
-            return Err(of_file(Refusal::new("an image that another server has", "one that nobody has")));
-        }
-        Self::read(file, config, path).map(Some).map_err(of_file)
-    }
-
     fn read(file: File, config: &Config, path: &Path) -> Result<Self, Refusal> {
         let mut file = BufReader::new(file);
         let mut line = || {
@@ -141,21 +244,21 @@ impl Image {
         if header.page_bytes != page_bytes {
             return Err(damaged(&format!("line 2: pages of {} bytes, not {page_bytes}", header.page_bytes)));
         }
-        Ok(Self { file, drive, header, sha256 })
+        Ok(Self { name: path.display().to_string(), file, drive, header, sha256 })
     }
 
-    /// The drive, with its data. The image stays locked as long as the second value lives.
+    /// The drive, with its data.
     ///
     /// # Errors
     /// A policy that cannot be built, or a damaged image.
-    pub fn load(self, experiment: &Experiment, memory: Memory) -> Result<(LiveDrive, File), String> {
-        let Self { mut file, drive, header, mut sha256 } = self;
-        let engine = served_again(experiment, &drive).map_err(|failure| failure.to_string())?;
+    pub fn load(self, experiment: &Experiment, memory: Memory) -> Result<LiveDrive, SessionError> {
+        let Self { name, mut file, drive, header, mut sha256 } = self;
+        let engine = served_again(experiment, &drive)?;
         drop(drive);
         let mut drive = LiveDrive::new(engine, memory).map_err(|misuse| misuse.to_string())?;
-        read_pages(&mut file, &mut drive, &header, &mut sha256).map_err(|refusal| refusal.to_string())?;
+        read_pages(&mut file, &mut drive, &header, &mut sha256).map_err(|refusal| refusal.in_file(name))?;
         drive.check_data().map_err(|violation| violation.to_string())?;
-        Ok((drive, file.into_inner()))
+        Ok(drive)
     }
 }
 

@@ -4,29 +4,38 @@ use std::fs;
 use std::path::Path;
 
 use flashloom_experiment::config::Experiment;
-use flashloom_experiment::run::{self, Prepared, Quiet, switched_off_copy};
-use flashloom_files::Output;
+use flashloom_experiment::run::{self, Failure, Prepared, Quiet, switched_off_copy};
 use flashloom_units::Prng;
 use sha2::{Digest, Sha256};
 
 use crate::frames::SECTOR;
-use crate::image;
+use crate::image::Claim;
 use crate::server_tests::catalog;
 use crate::tests::{DRIVE, Pair, assert_same_result, experiment, mappings, served_engine};
-use crate::{Command, Image, LiveDrive, Memory, Options, Session};
+use crate::{Command, LiveDrive, Memory, Options, Session, SessionError};
 
 fn memory(limit_bytes: u64) -> Memory {
     Memory { limit_bytes, folder: std::env::temp_dir() }
 }
 
 fn keep(pair: &mut Pair, experiment: &Experiment, path: &Path) -> Result<(), String> {
-    let output = Output::create(path).expect("there is room");
-    image::write(&mut pair.drive, &experiment.variants[0].config, output)
+    Claim::take(path).expect("there is room").keep(&mut pair.drive, &experiment.variants[0].config)
 }
 
 fn load(path: &Path, experiment: &Experiment, limit_bytes: u64) -> Result<LiveDrive, String> {
-    let image = Image::open(path, &experiment.variants[0].config).map_err(|problem| problem.to_string())?;
-    image.expect("it is there").load(experiment, memory(limit_bytes)).map(|(drive, _)| drive)
+    let load = || -> Result<LiveDrive, SessionError> {
+        let image = Claim::take(path)?.image(&experiment.variants[0].config)?;
+        image.expect("it is there").load(experiment, memory(limit_bytes))
+    };
+    load().map_err(|error| {
+        let is_of_file = match &error {
+            SessionError::Problems(_) => true,
+            SessionError::Failure(failure) => matches!(failure, Failure::Input(_) | Failure::Refused(_)),
+            SessionError::Other(_) => false,
+        };
+        assert!(is_of_file, "{error}");
+        error.to_string()
+    })
 }
 
 /// A drive that was served and has come to rest.
@@ -148,11 +157,80 @@ fn an_image_of_another_drive_is_refused_by_the_key_that_differs() {
     let link = folder.path().join("link");
     std::os::unix::fs::symlink(&path, &link).expect("there is room");
     assert!(load(&link, &own, u64::MAX).map(drop).expect_err("it is a link").contains("a link"));
-    let open = |path: &Path| Image::open(path, &own.variants[0].config);
-    assert!(open(&folder.path().join("none")).expect("it is to be made").is_none());
-    let _held = open(&path).expect("it is sound");
-    let refused = open(&path).map(drop).expect_err("it is served");
-    assert!(refused.to_string().contains("another server has"), "{refused}");
+}
+
+/// The first line of a file.
+fn line(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|_| "none".to_owned()).lines().next().unwrap_or_default().to_owned()
+}
+
+/// One server an image from the first moment, by whatever path.
+#[test]
+fn the_name_of_an_image_is_one_servers_also_before_there_is_one() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let at = |name: &str| folder.path().join(name);
+    let (own, path) = (experiment(&[]), at("image"));
+    std::os::unix::fs::symlink(folder.path(), at("other")).expect("there is room");
+    let refused = |path: &Path| Claim::take(path).map(drop).expect_err("it is served").to_string();
+    for is_there in [false, true] {
+        let claim = Claim::take(&path).expect("it is free");
+        let found = claim.image(&own.variants[0].config).expect("it is sound");
+        assert_eq!(found.is_some(), is_there);
+        for other in [&path, &at("other/image"), &at("linked")] {
+            if other.ends_with("linked") {
+                fs::hard_link(&path, other).expect("there is room");
+            }
+            assert!(refused(other).contains("another server has"), "{}", refused(other));
+        }
+        fs::remove_file(at("linked")).expect("it is there");
+        // Handed on to another process, and back.
+        claim.release();
+        drop(Claim::take(&path).expect("it is free"));
+        assert_eq!(path.exists(), is_there, "a name without an image goes with the last claim");
+        let claim = Claim::take(&path).expect("it is free");
+        claim.keep(&mut served(&own, 1, 100).drive, &own.variants[0].config).expect("there is room");
+        load(&path, &own, u64::MAX).map(drop).expect("it is written");
+    }
+    // What a server leaves that is killed before its first end.
+    std::mem::forget(Claim::take(&at("left")).expect("it is free"));
+    assert_eq!(line(&at("left")), "flashloom-image 0");
+    fs::write(at("copy"), fs::read(at("left")).expect("it is there")).expect("there is room");
+    let next = Claim::take(&at("copy")).expect("nobody has it");
+    assert!(next.image(&own.variants[0].config).expect("it is none").is_none());
+    fs::write(at("empty"), "").expect("there is room");
+    let empty = Claim::take(&at("empty")).expect("nobody has it");
+    assert!(empty.image(&own.variants[0].config).is_err(), "what a machine lost is no drive that was never served");
+    drop(empty);
+    assert_eq!(fs::read(at("empty")).expect("it stays"), b"");
+}
+
+/// Nobody can make the data again, so that it is written somewhere, and no file of somebody else is replaced.
+#[test]
+fn a_drive_is_kept_whatever_has_become_of_the_name_of_its_image() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let at = |name: &str| folder.path().join(name);
+    let (own, path) = (experiment(&[]), at("deep/image"));
+    fs::create_dir(at("deep")).expect("there is room");
+    let end = |change: &dyn Fn()| {
+        let claim = Claim::take(&path).expect("it is free");
+        change();
+        claim.keep(&mut served(&own, 1, 100).drive, &own.variants[0].config)
+    };
+    end(&|| fs::remove_file(&path).expect("it is there")).expect("the name is still this server's");
+    load(&path, &own, u64::MAX).map(drop).expect("it is written");
+    let precious = || {
+        fs::remove_file(&path).expect("it is there");
+        fs::write(&path, "precious").expect("there is room");
+    };
+    let reason = end(&precious).expect_err("another file is there");
+    assert!(reason.contains("another file has come in its place; the drive is in "), "{reason}");
+    assert_eq!(line(&path), "precious");
+    load(&at("deep/image.1"), &own, u64::MAX).map(drop).expect("it is written beside it");
+    fs::remove_file(&path).expect("it is there");
+    let reason = end(&|| fs::remove_dir_all(at("deep")).expect("it is there")).expect_err("there is no folder");
+    let (_, kept) = reason.split_once("; the drive is in ").expect("among temporary files");
+    load(Path::new(kept), &own, u64::MAX).map(drop).expect("it is written there");
+    fs::remove_file(kept).expect("it is there");
 }
 
 /// Bytes of a file with random damage.
@@ -295,7 +373,8 @@ fn a_session_leaves_its_image_and_a_snapshot_and_the_next_one_goes_on() {
     first.server().execute(Command::Write { lba: 8, data: &[9; 16 * SECTOR], fua: false }, &mut []).expect("done");
     first.save_snapshot(&path("saved")).expect("it can be saved");
     for (to, found) in [
-        (path("image"), "this is read"),
+        (path("image"), "something else is written to it"),
+        (path("result.json"), "something else is written to it"),
         (path("drive.toml"), "this is read"),
         (path("none/saved"), "there is no folder"),
         (path(""), "this is a directory"),

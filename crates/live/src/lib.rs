@@ -22,6 +22,8 @@ mod log;
 mod picture;
 #[cfg(test)]
 mod picture_tests;
+#[doc(hidden)]
+pub mod readers;
 mod server;
 #[cfg(test)]
 mod server_tests;
@@ -38,8 +40,9 @@ pub use flashloom_units::SECTOR_BYTES;
 pub use build::Build;
 pub use drive::{Command, Ended, LiveDrive};
 pub use frames::Memory;
-pub use image::Image;
+pub use image::{Claim, Image};
 pub use server::{Counts, Fault, Pace, Server};
 pub use session::{
-    DEFAULT_MEMORY_BYTES, EndedSession, FAILURE, MAX_SPEED, MIN_SPEED, OPTIONS, Options, Session, SessionError,
+    DEFAULT_MEMORY_BYTES, EndedSession, FAILURE, Failures, MAX_SPEED, MIN_SPEED, OPTIONS, Options, Session,
+    SessionError,
 };

@@ -21,6 +21,11 @@ use flashloom_device::{Misuse, Reason, Status};
 use flashloom_units::Ns;
 
 use crate::drive::{Command, Ended, LiveDrive};
+use crate::frames::SECTOR;
+
+/// Most bytes of data of the commands inside, unless one alone has more; others wait as if the drive were full. It is
+/// what 128 requests of 512 KiB have. Without a bound, clients would decide how much memory a server takes.
+pub(crate) const DATA_INSIDE_BYTES: u64 = 64 << 20;
 
 /// How time passes on a drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,8 +82,10 @@ struct Shared {
     /// Commands whose threads wait.
     waiting: u32,
     is_driven: bool,
-    /// Threads that wait because the drive is full, the first to come first; each once.
-    crowd: VecDeque<Thread>,
+    /// Data of the commands inside, in bytes.
+    inside_bytes: u64,
+    /// Threads that wait because the drive is full, the first to come first, with the bytes of their data; each once.
+    crowd: VecDeque<(Thread, u64)>,
     /// When the first command came.
     began: Option<Instant>,
     /// Time of the model until which the driver sleeps.
@@ -126,6 +133,7 @@ impl Server {
             waiters: Vec::new(),
             waiting: 0,
             is_driven: false,
+            inside_bytes: 0,
             crowd: VecDeque::new(),
             began: None,
             sleeps_until_ns: 0,
@@ -148,6 +156,7 @@ impl Server {
     /// The command has failed.
     pub fn execute(&self, command: Command<'_>, to: &mut [u8]) -> Result<(), Fault> {
         let _breaks = Breaks(self);
+        let bytes = data_bytes(command);
         let mut shared = self.lock();
         let cookie = loop {
             if shared.broken.is_some() || shared.is_ending {
@@ -155,23 +164,25 @@ impl Server {
             }
             shared.begin();
             self.come_to_now(&mut shared, NOBODY);
-            match shared.submit(command) {
+            match if shared.has_room_for(bytes) { shared.submit(command) } else { Ok(None) } {
                 Ok(Some(cookie)) => break cookie,
-                Ok(None) => shared = self.wait_for_room(shared),
+                Ok(None) => shared = self.wait_for_room(shared, bytes),
                 Err(_) => {
                     // Room that this thread was woken for is for another.
-                    shared.call_one_of_the_crowd();
+                    shared.call_the_crowd(bytes);
                     return Err(Fault::Invalid);
                 }
             }
         };
+        shared.inside_bytes += bytes;
         let next_ns = shared.drive.next_event_ns().unwrap_or(Ns::MAX);
         if next_ns < shared.sleeps_until_ns {
             self.sooner.notify_one();
         }
         let (mut shared, status) = self.wait(shared, cookie)?;
         shared.drive.finish(cookie, if status.is_done() { to } else { &mut [] });
-        shared.call_one_of_the_crowd();
+        shared.inside_bytes -= bytes;
+        shared.call_the_crowd(bytes);
         match status {
             Status::Done(_) => Ok(()),
             Status::Failed(reason) => Err(Fault::Failed(reason)),
@@ -191,8 +202,9 @@ impl Server {
         }
     }
 
-    /// Ends the service: makes everything durable, and lets the drive finish its work. Time does not wait for the wall
-    /// clock any more. Commands that come later fail. Returns what `take` makes of the drive.
+    /// Ends the service: lets the commands that the drive has end, makes everything durable, and lets the drive finish
+    /// its work. Time does not wait for the wall clock any more. Commands that come later fail, and so do those that
+    /// wait because the drive is full. Returns what `take` makes of the drive.
     ///
     /// # Errors
     /// The server broke, for this reason.
@@ -203,12 +215,14 @@ impl Server {
         shared.is_ending = true;
         let shared = &mut *shared;
         if shared.broken.is_none() {
+            // A flush is for the writes that have ended: behind the last of them it is for all.
+            shared.come_to_rest(|drive| drive.outstanding() == 0);
             // A drive that is worn out may fail it; what was asked of the drive is told by its result.
             let flush = if shared.began.is_some() { shared.flush() } else { None };
-            shared.come_to_rest();
+            shared.come_to_rest(|drive| drive.engine().is_idle());
             flush.into_iter().for_each(|cookie| shared.drive.finish(cookie, &mut []));
         }
-        shared.crowd.drain(..).for_each(|thread| thread.unpark());
+        shared.crowd.drain(..).for_each(|(thread, _)| thread.unpark());
         self.ending.notify_all();
         self.sooner.notify_all();
         if let Some(reason) = &shared.broken {
@@ -275,14 +289,14 @@ impl Server {
         }
     }
 
-    fn wait_for_room<'a>(&'a self, mut shared: MutexGuard<'a, Shared>) -> MutexGuard<'a, Shared> {
-        shared.crowd.push_back(thread::current());
+    fn wait_for_room<'a>(&'a self, mut shared: MutexGuard<'a, Shared>, bytes: u64) -> MutexGuard<'a, Shared> {
+        shared.crowd.push_back((thread::current(), bytes));
         drop(shared);
         thread::park();
         shared = self.lock();
         // Threads also wake up for what was told them earlier; then this one has not been taken from the crowd.
         let own = thread::current().id();
-        shared.crowd.retain(|thread| thread.id() != own);
+        shared.crowd.retain(|(thread, _)| thread.id() != own);
         shared
     }
 
@@ -376,9 +390,9 @@ impl Shared {
         None
     }
 
-    /// Lets time go on until all commands have ended, and all work that they cause.
-    fn come_to_rest(&mut self) {
-        while self.broken.is_none() && !self.drive.engine().is_idle() {
+    /// Lets time go on until the drive is at rest.
+    fn come_to_rest(&mut self, is_at_rest: impl Fn(&LiveDrive) -> bool) {
+        while self.broken.is_none() && !is_at_rest(&self.drive) {
             self.step();
         }
         self.take_ended(None, NOBODY);
@@ -432,9 +446,21 @@ impl Shared {
         waits.into_iter().for_each(|thread| thread.unpark());
     }
 
-    /// Wakes the first of those who wait for room, if there are any.
-    fn call_one_of_the_crowd(&mut self) {
-        self.crowd.pop_front().into_iter().for_each(|thread| thread.unpark());
+    /// Whether the data of one more command may come in.
+    fn has_room_for(&self, bytes: u64) -> bool {
+        bytes == 0 || self.inside_bytes == 0 || self.inside_bytes + bytes <= DATA_INSIDE_BYTES
+    }
+
+    /// Wakes the first of those who wait for room, if there are any: one, and as many more as have the data of the
+    /// command that has left.
+    fn call_the_crowd(&mut self, mut bytes: u64) {
+        while let Some((thread, own)) = self.crowd.pop_front() {
+            thread.unpark();
+            bytes = bytes.saturating_sub(own.max(SECTOR as u64));
+            if bytes == 0 {
+                break;
+            }
+        }
     }
 
     /// Ends the service for all.
@@ -445,7 +471,16 @@ impl Shared {
                 thread.unpark();
             }
         }
-        self.crowd.drain(..).for_each(|thread| thread.unpark());
+        self.crowd.drain(..).for_each(|(thread, _)| thread.unpark());
+    }
+}
+
+/// Bytes of data that a server keeps for a command while it is inside.
+fn data_bytes(command: Command<'_>) -> u64 {
+    match command {
+        Command::Read { sectors, .. } => u64::from(sectors) * SECTOR as u64,
+        Command::Write { data, .. } => data.len() as u64,
+        Command::WriteZeros { .. } | Command::Discard { .. } | Command::Flush => 0,
     }
 }
 

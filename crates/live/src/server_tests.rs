@@ -5,13 +5,14 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use flashloom_device::Reason;
+use flashloom_device::{Engine, Reason};
 use flashloom_experiment::config::Catalog;
 use flashloom_experiment::registry::Registry;
 use flashloom_units::{MS, Prng, US};
 
 use crate::frames::SECTOR;
-use crate::tests::{DRIVE, engine, experiment};
+use crate::server::DATA_INSIDE_BYTES;
+use crate::tests::{DRIVE, engine, experiment, served_engine};
 use crate::{Command, Fault, LiveDrive, Memory, Options, Pace, Server, Session};
 
 const PACES: [Pace; 4] = [
@@ -22,8 +23,12 @@ const PACES: [Pace; 4] = [
 ];
 
 fn server(sets: &[&str], pace: Pace) -> Server {
+    server_of(engine(&experiment(sets)), pace)
+}
+
+fn server_of(engine: Engine, pace: Pace) -> Server {
     let memory = Memory { limit_bytes: u64::MAX, folder: std::env::temp_dir() };
-    Server::new(LiveDrive::new(engine(&experiment(sets)), memory).expect("events are kept"), pace)
+    Server::new(LiveDrive::new(engine, memory).expect("events are kept"), pace)
 }
 
 #[expect(clippy::disallowed_methods, reason = "What is tested here is the wall clock.")]
@@ -74,6 +79,64 @@ fn threads_find_their_own_data_at_every_pace() {
             attendant.join().expect("it ends with the server");
         });
     }
+}
+
+/// What was inside when the end came is on flash, too, so that the drive can be switched off.
+#[test]
+fn a_drive_whose_clients_stay_holds_nothing_back_at_its_end() {
+    let mappings = [
+        &["ftl.mapping=page"][..],
+        &["ftl.mapping=fast", "ftl.fast.log_blocks=4"],
+        &["ftl.mapping=kast", "ftl.kast.log_blocks=6"],
+        &["ftl.mapping=page", "buffer.capacity=0B"],
+    ];
+    for (pace, sets) in PACES.into_iter().flat_map(|pace| mappings.map(|sets| (pace, sets))) {
+        let server = server_of(served_engine(&experiment(sets)), pace);
+        let switched_off = thread::scope(|scope| {
+            scope.spawn(|| server.attend());
+            for part in 0..16 {
+                let server = &server;
+                scope.spawn(move || {
+                    let write = |at: u64| {
+                        let data = [part as u8; 8 * SECTOR];
+                        let lba = 8 * ((part + 61 * at) % 240);
+                        server.execute(Command::Write { lba, data: &data, fua: false }, &mut [])
+                    };
+                    let end = (0..).find_map(|at| write(at).err());
+                    assert_eq!(end, Some(Fault::Broken));
+                });
+            }
+            while server.look(|_, counts| counts.commands < 500) {
+                thread::yield_now();
+            }
+            server.end(|drive, _| drive.parts().0.switch_off().map(drop).map_err(|error| error.to_string()))
+        });
+        assert_eq!(switched_off, Ok(Ok(())), "{pace:?}, {sets:?}");
+    }
+}
+
+/// What is inside takes memory, which clients do not decide on.
+#[test]
+fn data_of_commands_that_are_inside_is_bounded() {
+    const BYTES: usize = 2 << 20;
+    let server = server(&["device.blocks=128", "host.nr_requests=96"], Pace::Real { speed: 0.001 });
+    let most = server.look(|drive, _| drive.engine().nand().geometry().raw_bytes()) + DATA_INSIDE_BYTES + (64 << 10);
+    thread::scope(|scope| {
+        for part in 0..96 {
+            let server = &server;
+            let write = move || {
+                let data = vec![part as u8; BYTES];
+                server.execute(Command::Write { lba: part % 3 * 8, data: &data, fua: false }, &mut [])
+            };
+            scope.spawn(move || write().is_ok());
+        }
+        while server.look(|_, counts| counts.inside) < 96 {
+            thread::yield_now();
+        }
+        let (memory, file) = server.look(|drive, _| drive.data_bytes());
+        server.end(|drive, _| drive.engine().check().expect("everything adds up")).expect("it works");
+        assert!(memory + file <= most && memory + file > DATA_INSIDE_BYTES / 2, "{memory} + {file} bytes");
+    });
 }
 
 /// Threads that wait for room are woken for other things too, and must not be taken for two. All of them have a command
@@ -256,8 +319,8 @@ fn what_a_session_writes_replaces_neither_its_experiment_nor_each_other() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     fs::write(path("drive.toml"), DRIVE).expect("there is room");
     for (outputs, found) in [
-        ([("log", "drive.toml"), ("result", "result.json")], "drive.toml: this is read"),
-        ([("log", "both"), ("image", "both")], "both: something else is written to it"),
+        ([("log", "drive.toml"), ("result", "result.json")], "this is read"),
+        ([("log", "both"), ("image", "both")], "something else is written to it"),
     ] {
         let mut options = Options::default();
         for (name, value) in [("experiment", "drive.toml")].into_iter().chain(outputs) {

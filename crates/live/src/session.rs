@@ -13,15 +13,15 @@ use flashloom_device::Outcome;
 use flashloom_experiment::config::{Catalog, Config, Experiment};
 use flashloom_experiment::result::RunResult;
 use flashloom_experiment::run::{self, Failure, SERVED_HOST, served_engine};
-use flashloom_files::{Output, conflict};
+use flashloom_files::{Output, conflict, folder_of, own_folder};
 use flashloom_nand::Geometry;
 use flashloom_units::{Ns, Problem, Problems, Refusal, SECTOR_BYTES, parse_ratio, parse_size, visible_path};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::control;
 use crate::drive::{Command, LiveDrive};
 use crate::frames::Memory;
-use crate::image::{self, Image};
+use crate::image::Claim;
 use crate::server::{Fault, Pace, Server};
 use crate::status::Looked;
 use crate::web;
@@ -32,8 +32,38 @@ pub const OPTIONS: &str = "experiment=FILE.toml [set=KEY=VALUE ...] [pace=fast [
     [folder=FOLDER] [aged=FILE] [log=FILE.csv] [result=FILE.json] [control=SOCKET] [web=ADDRESS:PORT] [image=FILE] \
     [lifeline=true]";
 
-/// Ending of the file beside that of a result, which says what has failed although the result is sound.
+/// Ending of the file beside that of a result, which has [`Failures`] as JSON, if there are any.
 pub const FAILURE: &str = "failure";
+
+/// What has failed, for the program that has started the session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Failures {
+    /// Problems of the inputs, for which nothing was served.
+    pub inputs: Option<String>,
+    /// Why there is no result.
+    pub result: Option<String>,
+    /// Why there is no log.
+    pub log: Option<String>,
+    /// Why the image was not written.
+    pub image: Option<String>,
+}
+
+impl Failures {
+    /// Whether all went well.
+    ///
+    /// # Errors
+    /// What did not, in words.
+    pub fn outcome(&self) -> Result<(), String> {
+        let Self { inputs, result, log, image } = self;
+        let all: Vec<&str> = [inputs, result, log, image].into_iter().flatten().map(String::as_str).collect();
+        if all.is_empty() { Ok(()) } else { Err(all.join("; ")) }
+    }
+
+    /// Leaves them beside a result.
+    fn leave(&self, result: &Path) -> Result<(), String> {
+        leave(&result.with_extension(FAILURE), &serde_json::to_vec(self).expect("texts are JSON"))
+    }
+}
 
 /// What is to be served, and how.
 #[derive(Clone, Debug, PartialEq)]
@@ -162,9 +192,10 @@ pub struct Session {
     web: Option<SocketAddr>,
     /// What a page says of the drive before it does anything.
     facts: Facts,
-    image: Mutex<Option<KeptImage>>,
-    /// Files that a snapshot must not replace.
-    in_use: Vec<PathBuf>,
+    image: Mutex<Option<Claim>>,
+    /// Files that a snapshot must not replace: what was read, and what is written.
+    inputs: Vec<PathBuf>,
+    outputs: Vec<PathBuf>,
     snapshots: Mutex<()>,
     policies: Result<(), Problem>,
     memory_limit_bytes: u64,
@@ -195,15 +226,14 @@ impl Session {
     /// What is wrong.
     pub fn of(experiment: &Experiment, options: &Options) -> Result<Self, SessionError> {
         run::check_served(experiment)?;
-        let mut in_use = experiment.inputs();
-        let outputs = || [&options.log, &options.image, &options.result].into_iter().flatten();
-        if let Some((output, found)) = conflict(&in_use, outputs().filter_map(|path| path.to_str())) {
-            return Err(format!("{output}: {found}: expected another file to write to").into());
+        let inputs = experiment.inputs();
+        let outputs: Vec<_> = [&options.log, &options.image, &options.result].into_iter().flatten().cloned().collect();
+        if let Some((output, found)) = conflict(&inputs, outputs.iter().filter_map(|path| path.to_str())) {
+            return Err(Problem::file(output, found, "another file to write to").into());
         }
-        in_use.extend(outputs().cloned());
         let config = experiment.variants[0].config.clone();
         let (mut drive, image) = match &options.image {
-            Some(path) => KeptImage::open(path, experiment, options).map(|(drive, image)| (drive, Some(image)))?,
+            Some(path) => kept_drive(path, experiment, options).map(|(drive, claim)| (drive, Some(claim)))?,
             None => (new_drive(experiment, options)?, None),
         };
         let cannot = |error: io::Error| format!("standard input cannot be kept: {error}");
@@ -214,7 +244,8 @@ impl Session {
             drive.keep_picture(config.host.queue_depth);
         }
         if let Some(log) = &options.log {
-            let output = Output::create(log).map_err(|reason| format!("{}: {reason}", log.display()))?;
+            let named = |found: String| Problem::file(log.display().to_string(), found, "a file that can be written");
+            let output = Output::file(log).map_err(|no_output| named(no_output.to_string()))?;
             *log_file.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(output);
             let begun = drive.log_to(Box::new(log_file.clone()));
             begun.map_err(|error| format!("{} cannot be written: {error}", log.display()))?;
@@ -230,7 +261,8 @@ impl Session {
             web: options.web,
             facts: Facts::of(&experiment.name, &config, drive.capacity_sectors() * SECTOR_BYTES),
             image: Mutex::new(image),
-            in_use,
+            inputs,
+            outputs,
             snapshots: Mutex::default(),
             policies: run::check_kept(experiment),
             memory_limit_bytes: options.memory.limit_bytes,
@@ -318,10 +350,11 @@ impl Session {
         if let Some(reason) = self.server.broken() {
             return Err(named(reason, "a drive that is served"));
         }
-        if let Some((_, found)) = conflict(&self.in_use, [to]) {
+        let outputs = self.outputs.iter().filter_map(|path| path.to_str()).chain([to]);
+        if let Some((_, found)) = conflict(&self.inputs, outputs) {
             return Err(named(found.to_owned(), "another file to write to"));
         }
-        let mut output = Output::create(Path::new(to)).map_err(|no_output| named(no_output.to_string(), "a file"))?;
+        let mut output = Output::file(Path::new(to)).map_err(|no_output| named(no_output.to_string(), "a file"))?;
         // One copy of the drive at a time, for the sake of memory.
         let _alone = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
         let saved = "a drive that can be saved";
@@ -330,7 +363,7 @@ impl Session {
         let drive =
             run::switched_off_copy(&self.config, &state).map_err(|failure| named(failure.to_string(), saved))?;
         let file = drive.to_file().map_err(|error| named(error, saved))?;
-        let written = output.write_all(&file).and_then(|()| output.commit());
+        let written = output.write_all(&file).and_then(|()| output.commit_durably());
         written.map_err(|error| named(format!("the file cannot be written: {error}"), "room for it"))
     }
 
@@ -408,15 +441,20 @@ impl Session {
         if std::mem::replace(&mut *is_ended, true) {
             return Ok(());
         }
-        let EndedSession { result, kept } = self.settle().map_err(|error| error.to_string())?;
-        let Some(path) = &self.result else { return kept };
-        let json = serde_json::to_string(&result).expect("results have text keys and finite numbers");
-        // Whoever waits for it finds it whole, and what failed beside it.
-        if let Err(reason) = &kept {
-            write_whole(&path.with_extension(FAILURE), reason.as_bytes())?;
+        let (result, failures) = match self.settle() {
+            Ok((result, failures)) => (Some(result), failures),
+            Err(error) => (None, Failures { result: Some(error.to_string()), ..Failures::default() }),
+        };
+        if let Some(path) = &self.result {
+            // Who waits for the result finds it whole, and what failed beside it.
+            if failures != Failures::default() {
+                failures.leave(path)?;
+            }
+            if let Some(result) = result {
+                leave(path, &serde_json::to_vec(&result).expect("results have text keys and finite numbers"))?;
+            }
         }
-        write_whole(path, json.as_bytes())?;
-        kept
+        failures.outcome()
     }
 
     /// [`Self::end`] for whoever takes the result itself; `None` if the session had ended.
@@ -425,26 +463,29 @@ impl Session {
     /// What is wrong.
     pub fn finish(&self) -> Result<Option<EndedSession>, SessionError> {
         let mut is_ended = self.is_ended.lock().unwrap_or_else(PoisonError::into_inner);
-        if std::mem::replace(&mut *is_ended, true) { Ok(None) } else { self.settle().map(Some) }
+        if std::mem::replace(&mut *is_ended, true) {
+            return Ok(None);
+        }
+        let (result, failures) = self.settle()?;
+        Ok(Some(EndedSession { result, kept: failures.outcome() }))
     }
 
-    fn settle(&self) -> Result<EndedSession, SessionError> {
+    fn settle(&self) -> Result<(RunResult, Failures), SessionError> {
         let ended = self.server.end(|drive, _| {
             let logged = drive.finish_log().and_then(|()| self.log_file.commit());
             let result = of_clients(run::result(&self.config, drive.engine())?);
             // Last, because it takes the drive apart.
             let image = self.image.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let kept = image.map_or(Ok(()), |image| image.keep(drive, &self.config));
+            let kept = image.map_or(Ok(()), |claim| claim.keep(drive, &self.config));
             Ok::<_, Failure>((result, logged, kept))
         });
         let (result, logged, kept) = ended??;
-        let logged = logged.map_err(|error| {
+        let log = logged.err().map(|error| {
             // What there is of it is no log.
             self.log_file.give_up();
             format!("the log cannot be written: {error}")
         });
-        let failures: Vec<String> = [logged, kept].into_iter().filter_map(Result::err).collect();
-        Ok(EndedSession { result, kept: if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) } })
+        Ok((result, Failures { log, image: kept.err(), ..Failures::default() }))
     }
 }
 
@@ -478,6 +519,19 @@ impl fmt::Display for SessionError {
 }
 
 impl std::error::Error for SessionError {}
+
+impl SessionError {
+    /// Leaves problems of the inputs beside the result that there will not be, for the program that has started the
+    /// session; false if it is told of them otherwise.
+    pub fn leave(&self, options: &Options) -> bool {
+        let inputs = match self {
+            Self::Problems(_) | Self::Failure(Failure::Input(_) | Failure::Refused(_)) => self.to_string(),
+            Self::Failure(_) | Self::Other(_) => return false,
+        };
+        let failures = Failures { inputs: Some(inputs), ..Failures::default() };
+        options.result.as_ref().is_some_and(|path| failures.leave(path).is_ok())
+    }
+}
 
 impl From<Problems> for SessionError {
     fn from(problems: Problems) -> Self {
@@ -533,9 +587,14 @@ impl Facts {
     }
 }
 
-fn write_whole(path: &Path, content: &[u8]) -> Result<(), String> {
-    flashloom_files::write_whole(path, content)
-        .map_err(|error| format!("{} cannot be written: {error}", path.display()))
+/// Writes a file for the program that has started the session, in a folder that somebody may have removed meanwhile.
+fn leave(path: &Path, content: &[u8]) -> Result<(), String> {
+    let write = || flashloom_files::write_whole(path, content);
+    let written = write().or_else(|error| match error.kind() {
+        io::ErrorKind::NotFound => own_folder(folder_of(path)).and_then(|()| write()),
+        _ => Err(error),
+    });
+    written.map_err(|error| format!("{} cannot be written: {error}", path.display()))
 }
 
 /// The drive of an experiment, on which no client has written yet.
@@ -544,36 +603,15 @@ fn new_drive(experiment: &Experiment, options: &Options) -> Result<LiveDrive, Se
     LiveDrive::new(engine, options.memory.clone()).map_err(|misuse| misuse.to_string().into())
 }
 
-/// The file that keeps drive and data, opened before anything is served.
-struct KeptImage {
-    path: PathBuf,
-    output: Output,
-    /// The file that was loaded, locked until it is replaced.
-    _loaded: Option<File>,
-}
-
-impl KeptImage {
-    /// The drive of an image, or a new one if there is none.
-    fn open(path: &Path, experiment: &Experiment, options: &Options) -> Result<(LiveDrive, Self), SessionError> {
-        run::check_kept(experiment)?;
-        let named = |reason: String| format!("{}: {reason}", path.display());
-        let image = Image::open(path, &experiment.variants[0].config)?;
-        let output = Output::create(path).map_err(|no_output| named(no_output.to_string()))?;
-        let (drive, loaded) = match image {
-            Some(image) => {
-                let (drive, file) = image.load(experiment, options.memory.clone()).map_err(named)?;
-                (drive, Some(file))
-            }
-            None => (new_drive(experiment, options)?, None),
-        };
-        Ok((drive, Self { path: path.to_owned(), output, _loaded: loaded }))
-    }
-
-    /// Writes the drive, which has ended all its work.
-    fn keep(self, drive: &mut LiveDrive, config: &Config) -> Result<(), String> {
-        let cannot = |reason| format!("the image {} cannot be written: {reason}", self.path.display());
-        image::write(drive, config, self.output).map_err(cannot)
-    }
+/// The drive of an image, or a new one if there is none; and the claim on its name.
+fn kept_drive(path: &Path, experiment: &Experiment, options: &Options) -> Result<(LiveDrive, Claim), SessionError> {
+    run::check_kept(experiment)?;
+    let claim = Claim::take(path)?;
+    let drive = match claim.image(&experiment.variants[0].config)? {
+        Some(image) => image.load(experiment, options.memory.clone())?,
+        None => new_drive(experiment, options)?,
+    };
+    Ok((drive, claim))
 }
 
 /// The file of a log, which the drive writes and the session moves to its place.
@@ -583,7 +621,7 @@ struct LogFile(Arc<Mutex<Option<Output>>>);
 impl LogFile {
     fn commit(&self) -> io::Result<()> {
         let output = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        output.map_or(Ok(()), Output::commit)
+        output.map_or(Ok(()), Output::commit_durably)
     }
 
     /// Removes what was written.

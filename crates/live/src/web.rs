@@ -193,6 +193,11 @@ fn hear(site: &Site, stream: &mut impl Read) -> io::Result<(Answer, bool)> {
     }
 }
 
+/// Answers what a client has sent, of whom nothing more comes; true if it gets what it asks for.
+pub(crate) fn answers(site: &Site, mut sent: &[u8]) -> bool {
+    hear(site, &mut sent).is_ok_and(|(answer, is_head)| !answer.bytes(is_head).is_empty() && answer.code == 200)
+}
+
 impl Site {
     fn answer(&self, request: &httparse::Request) -> Answer {
         // A field that comes twice has no meaning.

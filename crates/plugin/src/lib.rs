@@ -203,8 +203,11 @@ extern "C" fn get_ready() -> c_int {
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let options = OPTIONS_GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
         let catalog = registry()?.catalog().map_err(|refusal| refusal.to_string())?;
-        let session = Session::new(&catalog, &options.clone().unwrap_or_default());
-        let session = session.map_err(|error| error.to_string())?;
+        let options = options.clone().unwrap_or_default();
+        let session = Session::new(&catalog, &options).map_err(|error| match error.leave(&options) {
+            true => "the inputs are refused".to_owned(),
+            false => error.to_string(),
+        })?;
         SESSION.set(session).map_err(|_| "it serves already".to_owned())
     })
 }

@@ -7,9 +7,10 @@
 mod find;
 mod place;
 mod plugin;
+mod said;
 
 use std::fs;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, Read};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -22,7 +23,8 @@ use flashloom::experiment::result::{RunResult, parse};
 use flashloom::experiment::run::{SERVED_HOST, aged_to_serve, check_kept, check_served};
 use flashloom::report::text::{summary, whole};
 use flashloom::units::{Problem, SECTOR_BYTES};
-use flashloom_live::{FAILURE, Image};
+use flashloom_files::{Scratch, open_own};
+use flashloom_live::{Claim, FAILURE, Failures};
 
 use super::{json_text, lived, report_memory, report_unused_of};
 use crate::arguments::{ServeArguments, ServePace};
@@ -35,8 +37,6 @@ use crate::progress::Bar;
 const LOOK: Duration = Duration::from_millis(10);
 /// Looks that nbdkit is given to end by itself. Clients that stay keep it from that.
 const PATIENCE: u32 = 100;
-/// Most lines of nbdkit that are passed on.
-const MOST_LINES: u64 = 1_000;
 /// Fewest threads a connection, whatever the drive takes at once.
 const FEWEST_THREADS: u32 = 16;
 
@@ -54,7 +54,10 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
     let outputs = [&arguments.json, &arguments.log, &arguments.image].into_iter().map(Option::as_deref);
     keep_apart(&experiment.inputs(), &outputs.chain(names.iter().map(|name| Some(&**name))).collect::<Vec<_>>())?;
     sockets.iter().try_for_each(|path| place::check_socket(path))?;
-    let has_image = check_image(&experiment, arguments.image.as_deref())?;
+    let child: Serving = Arc::default();
+    let _left = Left(&child);
+    pass_signals_on(&child);
+    let has_image = claim_image(&child, &experiment, arguments.image.as_deref())?;
     arguments.tcp.map_or(Ok(()), |address| place::check_port("--tcp", address))?;
     arguments.web.map_or(Ok(()), |address| place::check_page(address, arguments.tcp))?;
     let (nbdkit, plugin) = (find::nbdkit()?, find::plugin()?);
@@ -81,15 +84,14 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
     let data_bytes = config.device.geometry().raw_bytes();
     report_memory(data_bytes.min(arguments.memory));
 
-    let child: Serving = Arc::default();
-    pass_signals_on(&child);
-    let folder = tempfile::Builder::new().prefix("flashloom-serve-").tempdir();
-    let folder = folder.map_err(|error| failed(format!("a folder for the drive: {error}")))?;
-    lock(&child).folder = Some(folder.path().to_owned());
-    let aged = if has_image { None } else { age(&experiment, arguments, folder.path())? };
+    let scratch = Scratch::create("flashloom-serve-");
+    let scratch = scratch.map_err(|error| failed(format!("a folder for the drive: {error}")))?;
+    let folder = scratch.path().to_owned();
+    lock(&child).folder = Some(scratch);
+    let aged = if has_image { None } else { age(&experiment, arguments, &folder)? };
     let mut command = Command::new(nbdkit);
     command.args(["--foreground", "--exit-with-parent", "--newstyle", "--threads"]);
-    command.arg(threads.to_string()).arg("--pidfile").arg(folder.path().join("pid"));
+    command.arg(threads.to_string()).arg("--pidfile").arg(folder.join("pid"));
     match (&arguments.unix, arguments.tcp) {
         (Some(path), _) => command.arg("--unix").arg(path),
         (None, Some(address)) => {
@@ -98,11 +100,11 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
         (None, None) => unreachable!("the command line asks for one of them"),
     };
     command.arg(plugin).args(options(arguments));
-    let result = folder.path().join("result");
+    let result = folder.join("result");
     command.args(aged.map(|aged| named("aged", &aged))).arg(named("result", &result)).arg("lifeline=true");
     let capacity = size((config.device.capacity_sectors() * SECTOR_BYTES) as f64);
     let mut sockets: Vec<place::Socket> = sockets.into_iter().map(place::Socket::new).collect();
-    let pid = folder.path().join("pid");
+    let pid = folder.join("pid");
     let status = run_nbdkit(command, &child, &result, || {
         // nbdkit writes its number when it listens, and the plugin comes after it.
         let is_ready = pid.exists() && sockets.iter_mut().all(place::Socket::note);
@@ -116,25 +118,27 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
     // Both leave their sockets behind.
     sockets.iter().for_each(place::Socket::remove);
     let status = status?;
-    let failure = fs::read_to_string(failure_beside(&result)).ok();
-    let result = fs::read(result).ok().and_then(|text| parse::<RunResult>(&text).ok());
-    let Some(mut result) = result else {
-        return Err(failed(format!("nbdkit has ended without a result ({status}); what it says is above")));
+    let failures = failures_beside(&result);
+    if let Some(problems) = failures.inputs {
+        return Err(Stop::Refused(problems));
+    }
+    let Some(mut result) = left(&result).and_then(|text| parse::<RunResult>(&text).ok()) else {
+        let without = || format!("nbdkit has ended without a result ({status}); what it says is above");
+        return Err(failed(failures.result.unwrap_or_else(without)));
     };
     if arguments.no_hints {
         result.hints.clear();
     }
-    if let Some(log) = &arguments.log {
+    if let Some(log) = arguments.log.as_ref().filter(|_| failures.log.is_none()) {
         let begins = if has_image { ", on a drive as its image was before" } else { "" };
         say(format_args!("note: to replay what was served{begins}: {}", replay(arguments, config, &result, log)));
     }
-    // Printed first: what there is is told, whatever becomes of the file.
-    print(&if to_stdout { json_text(&result) } else { whole(&summary(&result)) })?;
+    // Each is tried, whatever becomes of the other: a terminal may be gone by now.
+    let printed = print(&if to_stdout { json_text(&result) } else { whole(&summary(&result)) });
     json.map_or(Ok(()), |file| file.commit(json_text(&result)))?;
-    match failure {
-        Some(reason) => Err(failed(reason)),
-        None => lived(&experiment, &result),
-    }
+    printed?;
+    failures.outcome().map_err(failed)?;
+    lived(&experiment, &result)
 }
 
 /// Refuses options that do not go together.
@@ -155,17 +159,17 @@ fn check_together(arguments: &ServeArguments) -> Result<(), Problem> {
     }
 }
 
-/// Whether there is an image that the drive goes on from.
+/// Takes the name of the image, until nbdkit does, and returns whether there is an image that the drive goes on from.
 ///
 /// # Errors
-/// An image of another drive, or a drive that cannot be kept.
-fn check_image(experiment: &Experiment, image: Option<&str>) -> Result<bool, Stop> {
+/// An image of another drive or one that another server has, or a drive that cannot be kept.
+fn claim_image(serving: &Serving, experiment: &Experiment, image: Option<&str>) -> Result<bool, Stop> {
     let Some(image) = image else { return Ok(false) };
     check_kept(experiment)?;
-    let is_there = Image::open(Path::new(image), &experiment.variants[0].config)?.is_some();
-    // The plugin writes it; that this is not possible is to be said now.
-    drop(OutputFile::optional(Some(image))?);
-    Ok(is_there)
+    let claim = Claim::take(Path::new(image))?;
+    let found = claim.image(&experiment.variants[0].config);
+    lock(serving).claim = Some(claim);
+    Ok(found?.is_some())
 }
 
 /// Ages the drive and puts it into a file of the folder, for the plugin. `None` if that is not possible: then the
@@ -182,9 +186,15 @@ fn age(experiment: &Experiment, arguments: &ServeArguments, folder: &Path) -> Re
     Ok(Some(path))
 }
 
-/// Where the plugin says what failed beside a result that is sound.
-fn failure_beside(result: &Path) -> PathBuf {
-    result.with_extension(FAILURE)
+/// What the plugin has left at a path, in a folder that somebody may have removed and made anew.
+fn left(path: &Path) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    open_own(path).and_then(|mut file| file.read_to_end(&mut text)).ok().map(|_| text)
+}
+
+/// What the plugin says has failed, beside a result.
+fn failures_beside(result: &Path) -> Failures {
+    left(&result.with_extension(FAILURE)).and_then(|text| parse(&text).ok()).unwrap_or_default()
 }
 
 /// The options of the plugin.
@@ -256,8 +266,24 @@ struct Nbdkit {
     process: Option<u32>,
     /// Whether a signal has asked for its end.
     is_asked: bool,
-    /// Folder that has to be removed if a signal ends this program before it runs.
-    folder: Option<PathBuf>,
+    /// What goes with this program: the folder for the result, and the name of the image.
+    folder: Option<Scratch>,
+    claim: Option<Claim>,
+}
+
+/// Removes what goes with this program at the end of a service.
+struct Left<'a>(&'a Serving);
+
+impl Drop for Left<'_> {
+    fn drop(&mut self) {
+        lock(self.0).leave();
+    }
+}
+
+impl Nbdkit {
+    fn leave(&mut self) {
+        drop((self.folder.take(), self.claim.take()));
+    }
 }
 
 fn lock(serving: &Serving) -> MutexGuard<'_, Nbdkit> {
@@ -274,7 +300,7 @@ fn pass_signals_on(serving: &Serving) {
             nbdkit.is_asked = true;
             let process = nbdkit.process.and_then(|id| rustix::process::Pid::from_raw(id as i32));
             if process.is_none() {
-                let _ = nbdkit.folder.take().map(fs::remove_dir_all);
+                nbdkit.leave();
             }
             process.is_some_and(|id| rustix::process::kill_process(id, rustix::process::Signal::TERM).is_ok())
         });
@@ -296,20 +322,12 @@ fn run_nbdkit(
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     // A signal finds either no process or its number.
     let mut nbdkit = lock(serving);
+    nbdkit.claim.iter().for_each(Claim::release);
     let mut child = command.spawn().map_err(|error| failed(format!("nbdkit cannot be started: {error}")))?;
     nbdkit.process = Some(child.id());
     drop(nbdkit);
-    let said = child.stderr.take().map(BufReader::new);
-    let teller = thread::spawn(move || {
-        // Clients decide how much that is.
-        for (number, line) in (0..).zip(said.into_iter().flat_map(|said| said.split(b'\n')).map_while(Result::ok)) {
-            match number {
-                0..MOST_LINES => say(String::from_utf8_lossy(&line)),
-                MOST_LINES => say("note: nbdkit says more than that, which is left out"),
-                _ => {}
-            }
-        }
-    });
+    let said = child.stderr.take();
+    let teller = thread::spawn(move || said.into_iter().for_each(|said| said::pass_on(said, |line| say(line))));
     let status = wait(&mut child, serving, result, is_ready).map_err(|error| failed(format!("nbdkit: {error}")));
     // From here on the number may be another process's.
     lock(serving).process = None;
@@ -327,17 +345,19 @@ fn wait(
 ) -> io::Result<ExitStatus> {
     // Waiting for a process closes its input, which is not to end yet.
     let (mut lifeline, mut was_ready, mut patience) = (child.stdin.take(), false, PATIENCE);
+    // The failure to have a result comes in its place, others before it.
+    let has_ended = || result.exists() || failures_beside(result).result.is_some();
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
         was_ready = was_ready || is_ready();
-        if lock(serving).is_asked || result.exists() {
+        if lock(serving).is_asked || has_ended() {
             patience = patience.saturating_sub(1);
         }
         if patience == 0 {
             lifeline.take();
-            if result.exists() {
+            if has_ended() {
                 child.kill()?;
                 return child.wait();
             }

@@ -174,7 +174,7 @@ fn an_image_keeps_drive_and_data_and_a_snapshot_begins_a_run() {
     let sets = ["--set", "ftl.mapping=kast", "--set", "ftl.kast.log_blocks=6", "--image", &path("damaged")];
     let output = flashloom(&[&["serve", &*experiment, "--unix", &*unix], &sets[..]].concat());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(1) && said.contains("the image is damaged"), "{said}");
+    assert!(output.status.code() == Some(2) && said.contains("error: the image is damaged"), "{said}");
     assert!(fs::read(path("damaged")).expect("it is there") == damaged, "what is refused stays as it is");
 }
 

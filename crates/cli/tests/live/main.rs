@@ -5,7 +5,10 @@
 
 mod clients;
 mod control;
+mod endings;
+mod faults;
 mod long;
+mod nbd;
 mod page;
 mod service;
 mod tutorial;

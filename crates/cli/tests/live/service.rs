@@ -55,6 +55,19 @@ const CLIENT_HUNG: &str = "1200";
 /// Looks, a hundredth of a second apart, after which a server has hung that was asked to end.
 const SERVER_HUNG: u32 = 6_000;
 
+/// State and parent of a process.
+fn stat(number: u32) -> Option<(char, u32)> {
+    let stat = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+}
+
+/// Whether a process has ended, after a moment.
+pub fn has_ended(number: u32) -> bool {
+    thread::sleep(Duration::from_millis(10));
+    stat(number).is_none_or(|(state, _)| state == 'Z')
+}
+
 /// Runs the program to its end.
 pub fn flashloom(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_flashloom"));
@@ -64,18 +77,27 @@ pub fn flashloom(arguments: &[&str]) -> Output {
 impl Service {
     /// Serves the drive on a Unix socket, with these arguments.
     pub fn begin(arguments: &[&str]) -> Self {
-        let folder = tempfile::tempdir().expect("there is room");
-        let socket = folder.path().join("socket");
-        Self::begin_in(folder, &["--unix", &socket.display().to_string()], arguments)
+        Self::begin_with(tempfile::tempdir().expect("there is room"), arguments, &[])
+    }
+
+    /// [`Self::begin`] in a folder, with variables of the environment.
+    pub fn begin_with(folder: TempDir, arguments: &[&str], variables: &[(&str, &Path)]) -> Self {
+        let socket = folder.path().join("socket").display().to_string();
+        Self::start(folder, &["--unix", &socket], arguments, variables)
     }
 
     pub fn begin_in(folder: TempDir, place: &[&str], arguments: &[&str]) -> Self {
+        Self::start(folder, place, arguments, &[])
+    }
+
+    fn start(folder: TempDir, place: &[&str], arguments: &[&str], variables: &[(&str, &Path)]) -> Self {
         let experiment = folder.path().join("drive.toml");
         fs::write(&experiment, DRIVE).expect("there is room");
         // A shell turns INT off for what its scripts run in the background, and the program leaves it so.
         let mut command = Command::new("env");
         command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_flashloom"), "serve", "drive.toml"]);
         command.env("FLASHLOOM_CACHE", "").current_dir(folder.path()).args(["--json", "result.json"]);
+        command.envs(variables.iter().copied());
         command.args(place).args(arguments).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program can be started");
         let mut lines = BufReader::new(child.stderr.take().expect("it is a pipe"));
@@ -90,6 +112,19 @@ impl Service {
             said
         });
         Self { folder, child, before, said: Some(said) }
+    }
+
+    /// The number of the program's process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The number of its nbdkit's.
+    pub fn nbdkit(&self) -> u32 {
+        let processes = fs::read_dir("/proc").expect("Linux").flatten();
+        let mut numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let is_child = |&number: &u32| stat(number).is_some_and(|(_, parent)| parent == self.child.id());
+        numbers.find(is_child).expect("it runs")
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -124,6 +159,13 @@ impl Service {
     /// Asks the server to end by a signal, and waits for it.
     pub fn end(mut self, signal: &str) -> Ended {
         self.stop(signal)
+    }
+
+    /// [`Self::end`], with a look at the server's folder before that goes.
+    pub fn end_with(mut self, signal: &str, look: impl FnOnce(&Path)) -> Ended {
+        let ended = self.stop(signal);
+        look(self.folder.path());
+        ended
     }
 
     /// Waits for a server that ends by itself.

@@ -1,0 +1,156 @@
+//! What happens to a service from outside: another one for its image, files that go, clients that flood its log.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use crate::nbd::Nbd;
+use crate::service::{DRIVE, Service, flashloom, has_ended};
+
+/// One of two servers has the image from the first moment, and the other is refused, whichever comes first.
+#[test]
+#[ignore = "needs nbdkit: make live"]
+fn two_servers_of_one_image_are_refused_before_there_is_one() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("drive.toml"), DRIVE).expect("there is room");
+    std::os::unix::fs::symlink(".", path("other")).expect("there is room");
+    for turn in 0..2 {
+        let begin = |(socket, image): (&str, &str)| -> Child {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_flashloom"));
+            command.env("FLASHLOOM_CACHE", "").current_dir(folder.path());
+            command.args(["serve", "drive.toml", "--unix", socket, "--image", image]);
+            command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program can be started")
+        };
+        let mut servers = [("a", "image"), ("b", "other/image")].map(begin);
+        let refused = (0..1_000).find_map(|_| {
+            thread::sleep(Duration::from_millis(10));
+            servers.iter_mut().position(|server| server.try_wait().expect("it is a child").is_some())
+        });
+        let [a, b] = servers;
+        let (refused, served) = if refused.expect("one is refused") == 0 { (a, b) } else { (b, a) };
+        let refused = refused.wait_with_output().expect("it has ended");
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(2) && said.contains("an image that another server has"), "{said}");
+        let listens = || ["a", "b"].iter().any(|socket| path(socket).exists());
+        assert!((0..2_000).any(|_| {
+            thread::sleep(Duration::from_millis(5));
+            listens()
+        }));
+        thread::sleep(Duration::from_millis(200));
+        let killed = Command::new("kill").args(["-TERM", &served.id().to_string()]).status().expect("kill");
+        let served = served.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&served.stderr).into_owned();
+        assert!(killed.success() && served.status.code() == Some(0), "turn {turn}: {said}");
+        assert!(fs::metadata(path("image")).expect("it is there").len() > 1_000);
+    }
+}
+
+/// Programs that remove old temporary files, and people who remove what they do not know, cost nothing.
+#[test]
+#[ignore = "needs nbdkit: make live"]
+fn files_that_are_removed_while_a_drive_is_served_are_made_anew() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let temporary = folder.path().join("tmp");
+    fs::create_dir(&temporary).expect("there is room");
+    let kept = tempfile::tempdir().expect("there is room");
+    let [image, log] = ["image", "log.csv"].map(|name| kept.path().join(name));
+    let arguments = ["--image", &image.display().to_string(), "--log", &log.display().to_string()];
+    let server = Service::begin_with(folder, &arguments, &[("TMPDIR", &temporary)]);
+    Nbd::connect(&server.path("socket")).expect("it listens").write(0, &[7; 4_096], true).expect("it is written");
+    let own = names(&temporary);
+    assert!(own.len() == 1 && own[0].starts_with("flashloom-serve-"), "{own:?}");
+    fs::remove_dir_all(temporary.join(&own[0])).expect("it is there");
+    for hidden in [kept.path(), server.folder.path()] {
+        for name in names(hidden).iter().filter(|name| name.starts_with(".flashloom-")) {
+            fs::remove_file(hidden.join(name)).expect("it is there");
+        }
+    }
+    let ended = server.end_with("TERM", |folder| assert_eq!(names(&folder.join("tmp")), [""; 0]));
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert_eq!(ended.result.expect("a result")["host"]["writes"], 1);
+    assert!(fs::metadata(&image).expect("it is there").len() > 1_000);
+    let log = fs::read_to_string(&log).expect("it is there");
+    assert_eq!(log.lines().count(), 3, "a write, and the flush at the end: {log}");
+    assert_eq!(names(kept.path()), ["image", "log.csv"]);
+}
+
+#[test]
+#[ignore = "needs nbdkit: make live"]
+fn what_killed_servers_leave_is_removed_by_the_next_one() {
+    let temporary = tempfile::tempdir().expect("there is room");
+    let kept = tempfile::tempdir().expect("there is room");
+    let image = kept.path().join("image").display().to_string();
+    let begin = || {
+        let folder = tempfile::tempdir().expect("there is room");
+        Service::begin_with(folder, &["--image", &image], &[("TMPDIR", temporary.path())])
+    };
+    let server = begin();
+    let nbdkit = server.nbdkit();
+    // Both at once, as a machine without memory does.
+    server.client("kill", &["-STOP", &server.process().to_string()]);
+    server.client("kill", &["-KILL", &nbdkit.to_string()]);
+    assert_eq!(server.end("KILL").code, None);
+    assert!((0..1_000).any(|_| has_ended(nbdkit)));
+    assert_eq!((names(temporary.path()).len(), names(kept.path())), (1, vec!["image".to_owned()]));
+    fs::write(kept.path().join(".flashloom-abcDEF012345.partial"), "half an image").expect("there is room");
+    let left = fs::read_to_string(&image).expect("it is text");
+    assert!(left.starts_with("flashloom-image 0\n"), "nothing is kept yet: {left}");
+    let server = begin();
+    assert_eq!(names(temporary.path()).len(), 1, "its own");
+    let ended = server.end("TERM");
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert_eq!((names(temporary.path()), names(kept.path())), (vec![], vec!["image".to_owned()]));
+}
+
+/// Clients decide how much nbdkit says, and not whether the reason for an end is told.
+#[test]
+#[ignore = "needs nbdkit: make live"]
+fn the_reason_of_an_end_is_told_however_much_was_said_before() {
+    let logs = tempfile::tempdir().expect("there is room");
+    let log = logs.path().join("log.csv").display().to_string();
+    let server = Service::begin(&["--log", &log]);
+    let mut client = Nbd::connect(&server.path("socket")).expect("it listens");
+    for _ in 0..1_100 {
+        client.read(1 << 40, &mut [0; 512]).expect_err("it is beyond the end");
+    }
+    drop(client);
+    logs.close().expect("it is removed");
+    let ended = server.end("TERM");
+    let lines: Vec<&str> = ended.said.lines().collect();
+    assert!((1_000..1_300).contains(&lines.len()), "{} lines", lines.len());
+    let told = lines.iter().any(|line| line.starts_with("error: the log cannot be written"));
+    assert!(ended.code == Some(1) && told, "{}", ended.said);
+    assert!(!ended.said.contains("to replay what was served"), "there is nothing to replay");
+}
+
+/// A program whose terminal goes ends in order, and whoever wants it to stay has `nohup` for it.
+#[test]
+#[ignore = "needs nbdkit: make live"]
+fn a_file_that_has_come_in_the_place_of_an_image_stays() {
+    let kept = tempfile::tempdir().expect("there is room");
+    let image = kept.path().join("image");
+    let server = Service::begin(&["--image", &image.display().to_string()]);
+    fs::remove_file(&image).expect("the name is kept by a file");
+    fs::write(&image, "precious").expect("there is room");
+    let ended = server.end("TERM");
+    assert!(ended.code == Some(1) && ended.said.contains("image.1"), "{}", ended.said);
+    assert_eq!(fs::read_to_string(&image).expect("it is there"), "precious");
+    let experiment = kept.path().join("drive.toml").display().to_string();
+    fs::write(&experiment, DRIVE).expect("there is room");
+    let unix = kept.path().join("s").display().to_string();
+    let output = flashloom(&["serve", &experiment, "--unix", &unix, "--image", &image.display().to_string()]);
+    assert_eq!(output.status.code(), Some(2), "it is no image");
+    let other = kept.path().join("image.1").display().to_string();
+    let server = Service::begin(&["--image", &other]);
+    assert_eq!(server.end("TERM").code, Some(0));
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a folder").flatten();
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
