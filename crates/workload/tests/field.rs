@@ -268,6 +268,23 @@ fn requests_that_a_volume_hands_down_count_once_at_the_level_that_is_chosen() {
 }
 
 #[test]
+fn an_encrypted_volume_on_a_volume_counts_once() {
+    let text = "\
+253,1 1 1 0.000000000 811 Q W 8 + 8 [x]
+253,0 1 2 0.000001000 811 A W 2056 + 8 <- (253,1) 8
+253,0 1 3 0.000001100 811 Q W 2056 + 8 [x]
+259,0 1 4 0.000001200 811 A W 4104 + 8 <- (253,0) 2056
+259,0 1 5 0.000001300 811 A W 6152 + 8 <- (259,2) 4104
+259,0 1 6 0.000001400 811 Q W 6152 + 8 [x]
+";
+    let info = scan(text.as_bytes(), &TraceOptions::default()).unwrap();
+    let devices: Vec<_> = info.devices.iter().map(|one| (&*one.name, one.requests, one.handed_down)).collect();
+    assert_eq!(devices, [("253,1", 1, 0), ("253,0", 0, 1), ("259,0", 0, 1)]);
+    let middle = TraceOptions { device: Some("253,0".to_owned()), ..TraceOptions::default() };
+    assert_eq!(scan(text.as_bytes(), &middle).unwrap().requests, 1);
+}
+
+#[test]
 fn a_mirror_in_binary_counts_its_writes_once() {
     let remap = |below: u32| [DM.to_be_bytes(), below.to_be_bytes()].concat().into_iter().chain(1_000u64.to_be_bytes());
     let mut bytes = blktrace(1, 1_000, 4_096, QUEUED, DM, &[]);

@@ -171,12 +171,15 @@ impl Devices {
             self.left_out.insert(record.device);
             return false;
         }
+        let begins = record.moment == Moment::Begins;
+        if begins {
+            self.seen.insert(record.device);
+        }
         if record.above > 0 && self.seen.contains(&(u32::from(record.above) - 1)) {
             *self.handed_down.entry(record.device).or_default() += 1;
             return false;
         }
-        if record.moment == Moment::Begins {
-            self.seen.insert(record.device);
+        if begins {
             self.last = Some(record.device);
         }
         true
