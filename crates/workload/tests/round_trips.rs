@@ -26,7 +26,7 @@ impl Folder {
 
     fn convert(&self, from: &str, to: &str, format: OutFormat) {
         let report = convert_trace(&self.path(from), &TraceOptions::default(), &self.path(to), format, false);
-        report.unwrap_or_else(|problem| panic!("{from} to {to}: {problem}"));
+        report.unwrap_or_else(|problem| panic!("{from} to {to}: {problem:?}"));
     }
 
     fn requests(&self, name: &str) -> Vec<Request> {
