@@ -79,11 +79,15 @@ fn unwritten(name: &str, error: &io::Error, content: &[u8]) -> Stop {
 
 /// The outcome of steps that are all taken, whether others fail or not: every failure is reported.
 pub fn all(steps: impl IntoIterator<Item = Result<(), Stop>>) -> Result<(), Stop> {
-    steps.into_iter().fold(Ok(()), |before, step| match (before, step) {
-        (Err(Stop::Failed(one)), Err(Stop::Failed(other))) => Err(Stop::Failed(format!("{one}\n{other}"))),
-        (Err(Stop::Closed) | Ok(()), step @ Err(_)) => step,
-        (before, _) => before,
-    })
+    let mut stop: Option<Stop> = None;
+    for next in steps.into_iter().filter_map(Result::err) {
+        stop = Some(match (stop, next) {
+            (Some(Stop::Failed(one)), Stop::Failed(other)) => Stop::Failed(format!("{one}\n{other}")),
+            (Some(before @ Stop::Failed(_)), _) => before,
+            (_, next) => next,
+        });
+    }
+    stop.map_or(Ok(()), Err)
 }
 
 /// Refuses outputs that would overwrite an input, or each other. To be called once every input has been opened, because
