@@ -203,7 +203,7 @@ fn json_part(text: &str) -> Result<Cow<'_, str>, Refusal> {
     let begins = text.trim_ascii_start().starts_with('{');
     let start = if begins { 0 } else { output_in(text.as_bytes()).unwrap_or(0) };
     let end = text[start..].find("\n}").map_or(text.len(), |end| start + end + "\n}".len());
-    if output_in(text[end..].as_bytes()).is_some() {
+    if output_in(&text.as_bytes()[end..]).is_some() {
         let refusal = Refusal::new("several outputs of fio, one after another", "the last of them alone");
         return Err(refusal.help("`--status-interval` prints one for each interval: run fio without it"));
     }
