@@ -232,9 +232,9 @@ impl Trace {
         self.reader.columns()
     }
 
-    /// Name of a device that a request so far is of, in a format that names them.
-    pub(crate) fn device_name(&self, device: u32) -> Option<String> {
-        self.reader.device_name(device)
+    /// Names of the devices so far, by their numbers; none of a format that does not name them.
+    pub(crate) fn device_names(&self) -> Vec<String> {
+        self.reader.device_names()
     }
 
     /// Time of the first request on the recording's clock.

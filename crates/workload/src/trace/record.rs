@@ -114,9 +114,9 @@ pub(crate) trait RecordSource: Send {
     /// Optional columns of the requests, beside time, operation and address.
     fn columns(&self) -> Columns;
 
-    /// Name of a device that a record so far is of, in a format that names them.
-    fn device_name(&self, _device: u32) -> Option<String> {
-        None
+    /// Names of the devices so far, by their numbers; none of a format that does not name them.
+    fn device_names(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Builds a problem with a part of the record at `origin`. Reads the recording again to find the place.
@@ -173,8 +173,10 @@ impl<K: Ord> Numbering<K> {
         number
     }
 
-    /// The key of a number.
-    pub fn key(&self, number: u32) -> Option<&K> {
-        self.0.iter().find(|(_, known)| **known == number).map(|(key, _)| key)
+    /// The keys in the order of their numbers.
+    pub fn keys(&self) -> Vec<&K> {
+        let mut keys: Vec<_> = self.0.iter().collect();
+        keys.sort_by_key(|(_, number)| **number);
+        keys.into_iter().map(|(key, _)| key).collect()
     }
 }

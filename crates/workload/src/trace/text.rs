@@ -32,9 +32,9 @@ pub(crate) trait LineParser: Send {
         Columns::default()
     }
 
-    /// Name of a device that a record so far is of, in a format that names them.
-    fn device_name(&self, _device: u32) -> Option<String> {
-        None
+    /// Names of the devices so far, by their numbers; none of a format that does not name them.
+    fn device_names(&self) -> Vec<String> {
+        Vec::new()
     }
 }
 
@@ -109,8 +109,8 @@ impl RecordSource for TextReader {
         self.parser.columns()
     }
 
-    fn device_name(&self, device: u32) -> Option<String> {
-        self.parser.device_name(device)
+    fn device_names(&self) -> Vec<String> {
+        self.parser.device_names()
     }
 
     fn problem_at(&self, origin: u64, part: Part, found: String, expected: String) -> Problem {

@@ -132,8 +132,8 @@ impl LineParser for Fio {
         Ok(Some(Record::new(time_ns, op, lba, sectors).on_device(device)))
     }
 
-    fn device_name(&self, device: u32) -> Option<String> {
-        self.files.key(device).map(|name| String::from_utf8_lossy(name).into_owned())
+    fn device_names(&self) -> Vec<String> {
+        self.files.keys().into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
     }
 
     fn locate(&self, part: Part, line: &[u8]) -> Range<usize> {
