@@ -198,7 +198,8 @@ fn what_a_job_is_given_is_kept_once_and_what_fio_repeats_is_limited() {
     let (jobs, peak) = peak_of(|| start(&job(1_000)));
     assert_eq!(jobs.unwrap_or_else(|problems| panic!("{problems}")).reports().len(), 1_000);
     assert_at_most(peak, 20 * MIB, "options");
-    let names = "description mem cpumask nice prio write_iolog exec_prerun exec_postrun ioscheduler buffer_pattern";
+    let names =
+        "description mem cpumask nice cpus_allowed write_iolog exec_prerun exec_postrun ioscheduler buffer_pattern";
     let options: String = names.split(' ').map(|name| format!("{name}={}\n", "x".repeat(8_000))).collect();
     let refused = |job: &str| start(job).err().expect("it is too much").to_string();
     let problems = refused(&format!("[a]\nsize=64k\nnumjobs=4096\n{options}"));

@@ -397,6 +397,7 @@ fn several_files_have_their_turns_as_in_fio() {
     let mut random: Vec<_> =
         order("filename=fa:fb:fc\nrw=randwrite\nfile_service_type=random").split(' ').map(str::to_owned).collect();
     random.sort();
+    assert!(refusal("[a]\nsize=1m\nnrfiles=10000\nnumjobs=4\n").contains("40000 files of all clones so far"));
     assert_eq!(random.join(" "), "a0 a1 a2 a3 a4 b0 b1 b2 b3 b4 c0 c1 c2 c3 c4");
 }
 
@@ -525,14 +526,18 @@ fn exhaust(bytes: &[u8], capacity: u64) {
         Ok(file) => file,
         Err(problems) => return shown(&problems),
     };
-    let drive = FioDrive::of_bytes(capacity);
-    match file.check(&drive) {
-        Err(problems) => shown(&problems),
-        Ok(()) => {
-            let mut jobs = file.start(&drive, &Prng::new(3)).expect("it was checked");
-            for request in run(&mut jobs, 500) {
-                assert!(request.end() * 512 <= capacity, "{request:?} in {}", String::from_utf8_lossy(bytes));
-                assert_eq!(request.sectors == 0, request.op == Op::Flush, "{request:?}");
+    for (addresses, device) in [(Addresses::Error, None), (Addresses::Wrap, Some("all")), (Addresses::Scale, None)] {
+        let file = device.map_or_else(|| file.clone(), |device| file.on_device(device).expect("it is no name"));
+        let drive = FioDrive { addresses, ..FioDrive::of_bytes(capacity) };
+        match file.check(&drive) {
+            Err(problems) => shown(&problems),
+            Ok(()) => {
+                file.remarks(&drive);
+                let mut jobs = file.start(&drive, &Prng::new(3)).expect("it was checked");
+                for request in run(&mut jobs, 300) {
+                    assert!(request.end() * 512 <= capacity, "{request:?} in {}", String::from_utf8_lossy(bytes));
+                    assert_eq!(request.sectors == 0, request.op == Op::Flush, "{request:?}");
+                }
             }
         }
     }
@@ -552,7 +557,11 @@ fn line() -> impl Strategy<Value = String> {
         1 => law.prop_map(|value| format!("random_distribution={value}")),
         1 => "(runtime|thinktime|startdelay)=[0-9]{1,3}(us|ms)".prop_map(String::from),
         1 => "(time_based|norandommap|stonewall|end_fsync|group_reporting)(=[01])?".prop_map(String::from),
-        1 => "(numjobs=[1-4]|ioengine=(libaio|psync)|filename=(f|/dev/sda)|percentage_random=[0-9]{1,3})"
+        1 => "(numjobs=[1-4]|ioengine=(libaio|psync)|percentage_random=[0-9]{1,3}|nrfiles=[1-5])"
+            .prop_map(String::from),
+        1 => "filename=(f|/dev/sda|/dev/sdb|f:g:h|/dev/sda:/dev/sdb)".prop_map(String::from),
+        1 => "file_service_type=(random:2|roundrobin:3|sequential)".prop_map(String::from),
+        1 => "(prio=[0-9]|cmdprio_percentage=[0-9]{1,3}|cmdprio_bssplit=4k/[0-9]{1,2}/[0-4]/[0-9])"
             .prop_map(String::from),
         1 => "\\[(global|a|b)\\]".prop_map(String::from),
     ]

@@ -160,7 +160,8 @@ impl Recordings {
         let scan = recording.scan.as_ref().map_err(Clone::clone)?;
         let redirect = job.iolog.as_ref().and_then(|iolog| iolog.redirect.as_deref());
         let start = |(device, name, _): &(u32, String, u64)| Some((*device, start_of(redirect.unwrap_or(name))?));
-        let starts = scan.files.iter().filter_map(start).collect();
+        let mut starts: Vec<_> = scan.files.iter().filter_map(start).collect();
+        starts.sort_unstable();
         let records = if !recording.is_kept {
             Records::Alone(Box::new(open_trace(&recording.path, &options())?))
         } else {
@@ -287,7 +288,7 @@ enum Records {
 /// The requests of a recording, as one clone replays them.
 pub(super) struct Replay {
     records: Records,
-    /// The files whose requests are replayed, and the first sector of each on the drive.
+    /// The files whose requests are replayed, by number, and the first sector of each on the drive.
     starts: Vec<(u32, u64)>,
     /// Of version 2: the wait before the first request, from the start of all jobs.
     waits_from_ns: Option<Ns>,
@@ -316,9 +317,9 @@ impl Replay {
                 }
             };
             let Some(Record { mut request, device, .. }) = record else { return Ok(None) };
-            let Some((_, start)) = self.starts.iter().find(|(known, _)| *known == device) else { continue };
+            let Ok(at) = self.starts.binary_search_by_key(&device, |(known, _)| *known) else { continue };
             if request.op != Op::Flush {
-                request.lba += start;
+                request.lba += self.starts[at].1;
             }
             let due = match self.waits_from_ns {
                 Some(first_ns) => Recorded::At(first_ns.saturating_add(request.arrival_ns)),

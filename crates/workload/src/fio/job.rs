@@ -164,8 +164,8 @@ const COMMAND_ENGINES: &[&str] = &["libaio", "io_uring"];
 /// Number of zones that fio takes at most (`ZONESPLIT_MAX` of its source).
 const MAX_ZONES: usize = 256;
 
-/// Number of files of a clone at most: each takes a hundred bytes and more.
-const MOST_FILES: u64 = 1 << 16;
+/// Number of files of all clones at most: the positions in each take some hundred bytes, and with zones some thousand.
+const MOST_FILES: u64 = 1 << 15;
 
 impl FioJob {
     /// True if its requests depend on the run's seed.
@@ -271,7 +271,7 @@ impl FioJob {
 
     /// Reads sections; every problem is added to `findings`. An option of `[global]` is read once, for all jobs below.
     pub fn read_all(sections: &[Section], findings: &mut Findings) -> Vec<Self> {
-        let (mut jobs, mut clones) = (Vec::with_capacity(sections.len()), 0);
+        let (mut jobs, mut clones, mut files) = (Vec::with_capacity(sections.len()), 0, 0);
         let (mut above, mut reader, mut read) = (Self::new(), Reader::default(), 0);
         for section in sections {
             above.read(&mut reader, &section.globals()[read..], findings);
@@ -288,6 +288,13 @@ impl FioJob {
             if clones > MAX_JOBS {
                 let at = section.place(&["numjobs"]);
                 findings.refuse(at, || Refusal::new(format!("{clones} jobs so far"), at_most()));
+                break;
+            }
+            files += u64::from(job.clones) * job.files_of_clone();
+            if files > MOST_FILES {
+                let expected = format!("at most {MOST_FILES}: fewer clones, or fewer files for each");
+                let refusal = || Refusal::new(format!("{files} files of all clones so far"), expected);
+                findings.refuse(section.place(&["nrfiles", "filename", "numjobs"]), refusal);
                 break;
             }
             jobs.push(job);

@@ -9,7 +9,7 @@
 //! for them: one of them, or each in an extent of its own, as if it were a file. A device whose jobs do not say in
 //! bytes what they use then has an equal part of what the others leave.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use flashloom_units::{Refusal, format_size};
 
@@ -56,8 +56,9 @@ struct File {
 pub(super) struct Layout {
     /// The regions of all clones of all jobs, in order.
     pub regions: Vec<Vec<Regions>>,
-    /// The extents of devices that have one of their own.
+    /// The extents of devices that have one of their own, and the first byte of each by name.
     pub ranges: Vec<FioRange>,
+    starts: BTreeMap<String, u64>,
     /// The byte after the last that any job or iolog reaches.
     pub span: u64,
 }
@@ -68,7 +69,7 @@ impl Layout {
         match devices {
             Devices::Unasked => Some(0),
             Devices::Only(only) => (only == name).then_some(0),
-            Devices::Each => self.ranges.iter().find(|range| range.name == name).map(|range| range.start),
+            Devices::Each => self.starts.get(name).copied(),
         }
     }
 }
@@ -89,17 +90,17 @@ fn is_of_device(job: &FioJob, name: &str) -> bool {
 
 /// The devices and files that would lie over one another, in order of appearance; empty if nothing would.
 fn overlaid<'a>(jobs: &'a [FioJob], named: &[Vec<&'a str>]) -> Vec<&'a str> {
-    let (mut devices, mut all) = (Vec::new(), Vec::new());
+    let (mut devices, mut seen, mut all) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
     let mut has_files = false;
     for (job, names) in jobs.iter().zip(named) {
         has_files |= job.iolog.is_none() && !names.iter().any(|name| is_device(name));
         for &name in names {
             let is_device = is_of_device(job, name);
             has_files |= !is_device;
-            if is_device && !devices.contains(&name) {
-                devices.push(name);
+            if is_device {
+                devices.insert(name);
             }
-            if !all.contains(&name) {
+            if seen.insert(name) {
                 all.push(name);
             }
         }
@@ -125,13 +126,9 @@ pub(super) fn of_device(
     findings: &mut Findings,
 ) -> Vec<bool> {
     let named = named(jobs, recordings);
-    let mut all: Vec<&str> = Vec::new();
-    named.iter().flatten().for_each(|name| {
-        if !all.contains(name) {
-            all.push(name)
-        }
-    });
-    if !all.contains(&device) {
+    let mut seen = BTreeSet::new();
+    let all: Vec<&str> = named.iter().flatten().copied().filter(|name| seen.insert(*name)).collect();
+    if !seen.contains(device) {
         let place = sections.first().map_or(0..0, |section| section.place(&["filename", "read_iolog"]));
         findings.refuse(place, || {
             let found = format!("no job of the device `{device}` (`workload.device`)");
@@ -419,6 +416,7 @@ fn place<'a>(
         |(name, file): (&&str, &File)| FioRange { name: (*name).to_owned(), start: file.start, bytes: file.length };
     layout.ranges = of_devices.map(range).collect();
     layout.ranges.sort_by_key(|range| range.start);
+    layout.starts = layout.ranges.iter().map(|range| (range.name.clone(), range.start)).collect();
 }
 
 fn refuse_files(job: &FioJob, section: &Section, end: u64, drive: &FioDrive, findings: &mut Findings) {

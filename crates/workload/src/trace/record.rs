@@ -156,30 +156,34 @@ impl Columns {
 
 /// Numbers keys in order of appearance: devices of a recording that are known by name or by a sparse number.
 #[derive(Debug)]
-pub(crate) struct Numbering<K>(BTreeMap<K, u32>);
+pub(crate) struct Numbering<K> {
+    numbers: BTreeMap<K, u32>,
+    keys: Vec<K>,
+}
 
 impl<K> Default for Numbering<K> {
     fn default() -> Self {
-        Self(BTreeMap::new())
+        Self { numbers: BTreeMap::new(), keys: Vec::new() }
     }
 }
 
-impl<K: Ord> Numbering<K> {
+impl<K: Ord + Clone> Numbering<K> {
     /// The number of `key`, which is added with `make` if it is new.
     pub fn number<Q: ?Sized + Ord>(&mut self, key: &Q, make: impl FnOnce() -> K) -> u32
     where
         K: std::borrow::Borrow<Q>,
     {
-        if let Some(number) = self.0.get(key) {
+        if let Some(number) = self.numbers.get(key) {
             return *number;
         }
-        let number = self.0.len() as u32;
-        self.0.insert(make(), number);
+        let (number, key) = (self.keys.len() as u32, make());
+        self.keys.push(key.clone());
+        self.numbers.insert(key, number);
         number
     }
 
     /// The key of a number.
     pub fn key(&self, number: u32) -> Option<&K> {
-        self.0.iter().find(|(_, known)| **known == number).map(|(key, _)| key)
+        self.keys.get(number as usize)
     }
 }
