@@ -265,7 +265,8 @@ pub(crate) fn image_of(line: &[u8], state: &[u8], pages: &[u8]) -> Vec<u8> {
 }
 
 pub(crate) fn control_lines() -> Vec<Vec<u8>> {
-    let lines = [r#"{"do": "status"}"#, r#"{"do":"result"}"#, r#" {"do": "snapshot", "to": "a\u0062"}"#, r#"{"do": "end"}"#];
+    let lines =
+        [r#"{"do": "status"}"#, r#"{"do":"result"}"#, r#" {"do": "snapshot", "to": "a\u0062"}"#, r#"{"do": "end"}"#];
     lines.map(|line| format!("{line}\n").into_bytes()).to_vec()
 }
 

@@ -21,6 +21,7 @@ use std::env;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use flashloom_experiment::config::{Config, Experiment};
 use flashloom_experiment::run::{AgedDrive, served_again};
@@ -37,7 +38,8 @@ use crate::session::SessionError;
 /// First line of a file.
 const MAGIC: &str = "flashloom-image 1";
 /// What keeps the name of an image that has not been written yet.
-const CLAIM: &[u8] = b"flashloom-image 0\nA server has this name. Nothing is kept before its first service has ended.\n";
+const CLAIM: &[u8] =
+    b"flashloom-image 0\nA server has this name. Nothing is kept before its first service has ended.\n";
 /// Number of times that other processes may replace an image before it is locked.
 const RETRIES: u32 = 10;
 /// Most bytes of a line.
@@ -60,8 +62,9 @@ struct Header {
 /// The name of an image, which is this server's alone while it is locked.
 pub struct Claim {
     path: PathBuf,
-    /// What has the name.
+    /// What has the name, its length, and when it was written to.
     file: File,
+    state: Option<(u64, SystemTime)>,
     /// Whether that is what keeps the name of an image to come. Then it goes with the claim.
     is_new: bool,
 }
@@ -73,23 +76,43 @@ impl Claim {
     /// Another server has it, it is no file's, or no image can be written there.
     pub fn take(path: &Path) -> Result<Self, Problem> {
         let of_file = |found: String, expected: &str| Refusal::new(found, expected).in_file(path.display().to_string());
-        let refused = |error: io::Error| of_file(format!("the file cannot be written: {error}"), "a place for an image");
+        let refused =
+            |error: io::Error| of_file(format!("the file cannot be written: {error}"), "a place for an image");
+        if path.as_os_str().is_empty() {
+            return Err(of_file("an empty name".to_owned(), "the name of a file"));
+        }
         for _ in 0..RETRIES {
+            // That no image can be written is said before anything is served.
             let Some(file) = Self::open(path).map_err(|refusal| refusal.in_file(path.display().to_string()))? else {
+                Self::check_place(path)?;
                 let mut partial = Partial::create(folder_of(path), Access::Usual).map_err(refused)?;
                 partial.write_all(CLAIM).and_then(|()| partial.sync()).map_err(refused)?;
                 match partial.place_new(path) {
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                    placed => return Ok(Self { path: path.to_owned(), file: placed.map_err(refused)?, is_new: true }),
+                    placed => return Ok(Self::of(path, placed.map_err(refused)?, true)),
                 }
             };
-            // That the next one cannot be written is said before anything is served.
-            let output = Output::file(path).map_err(|no_output| of_file(no_output.to_string(), "a place for an image"));
-            drop(output?);
+            Self::check_place(path)?;
             let is_new = (&file).take(CLAIM.len() as u64 + 1).bytes().map_while(Result::ok).eq(CLAIM.iter().copied());
-            return Ok(Self { path: path.to_owned(), file, is_new });
+            return Ok(Self::of(path, file, is_new));
         }
         Err(of_file("a file that others replace all the time".to_owned(), "the name of an image"))
+    }
+
+    fn of(path: &Path, file: File, is_new: bool) -> Self {
+        Self { path: path.to_owned(), state: state(&file), file, is_new }
+    }
+
+    /// Refuses a place where no image can be written.
+    fn check_place(path: &Path) -> Result<(), Problem> {
+        let named = |found: String| Problem::file(path.display().to_string(), found, "a place for an image");
+        Output::file(path).map(drop).map_err(|no_output| named(no_output.to_string()))
+    }
+
+    /// Whether somebody has put something else there. A name that nobody has any more is still this server's.
+    fn is_replaced(&self) -> bool {
+        let is_same = is_at(&self.file, &self.path).unwrap_or(false) && state(&self.file) == self.state;
+        !is_same && fs::symlink_metadata(&self.path).is_ok()
     }
 
     /// The file that has the name, locked; `None` if there is none.
@@ -137,17 +160,17 @@ impl Claim {
     pub(crate) fn keep(self, drive: &mut LiveDrive, config: &Config) -> Result<(), String> {
         let name = self.path.display().to_string();
         let saved = saved(drive, config).map_err(|reason| format!("the image {name} cannot be written: {reason}"))?;
-        // A name that nobody has any more is still this server's.
-        let is_replaced = fs::symlink_metadata(&self.path).is_ok() && !is_at(&self.file, &self.path).unwrap_or(false);
-        let reason = match is_replaced {
-            true => "another file has come in its place".to_owned(),
+        let reason = match self.is_replaced() {
+            true => "something else has come in its place".to_owned(),
             false => match write(drive, config, &saved, &self.path) {
                 Ok(()) => return Ok(()),
                 Err(reason) => reason,
             },
         };
+        // One that has no room for a number behind it is left out.
+        let file_name = self.path.file_name().map(|name| name.to_string_lossy()).filter(|name| name.len() < 250);
+        let file_name = file_name.unwrap_or("flashloom-image".into());
         let other = [folder_of(&self.path).to_owned(), env::temp_dir()].into_iter().find_map(|folder| {
-            let file_name = self.path.file_name()?.to_string_lossy().into_owned();
             let mut names = (1..1_000).map(|number| folder.join(format!("{file_name}.{number}")));
             let free = names.find(|path| fs::symlink_metadata(path).is_err())?;
             write(drive, config, &saved, &free).ok().map(|()| free)
@@ -161,10 +184,16 @@ impl Drop for Claim {
     fn drop(&mut self) {
         // Another server may have the name by now.
         let is_free = self.is_new && !matches!(try_lock(&self.file), Ok(false));
-        if is_free && is_at(&self.file, &self.path).unwrap_or(false) {
+        if is_free && !self.is_replaced() {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Length of a file, and when it was written to.
+fn state(file: &File) -> Option<(u64, SystemTime)> {
+    let metadata = file.metadata().ok()?;
+    Some((metadata.len(), metadata.modified().ok()?))
 }
 
 /// A drive at rest, switched off, as it is in an image.

@@ -43,5 +43,6 @@ pub use frames::Memory;
 pub use image::{Claim, Image};
 pub use server::{Counts, Fault, Pace, Server};
 pub use session::{
-    DEFAULT_MEMORY_BYTES, EndedSession, FAILURE, Failures, MAX_SPEED, MIN_SPEED, OPTIONS, Options, Session, SessionError,
+    DEFAULT_MEMORY_BYTES, EndedSession, FAILURE, Failures, MAX_SPEED, MIN_SPEED, OPTIONS, Options, Session,
+    SessionError,
 };
