@@ -118,8 +118,11 @@ impl Output {
 /// What a name is that is no file's and no link's; links of the system count as what they lead to.
 ///
 /// # Errors
-/// It is that of a folder.
+/// It is that of a folder, or empty.
 fn special(path: &Path) -> Result<Option<&'static str>, NoOutput> {
+    if path.as_os_str().is_empty() {
+        return Err(io::Error::other("an empty name").into());
+    }
     if fs::metadata(path).is_ok_and(|metadata| metadata.is_dir()) {
         return Err(NoOutput::Folder);
     }

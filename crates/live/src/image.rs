@@ -78,9 +78,6 @@ impl Claim {
         let of_file = |found: String, expected: &str| Refusal::new(found, expected).in_file(path.display().to_string());
         let refused =
             |error: io::Error| of_file(format!("the file cannot be written: {error}"), "a place for an image");
-        if path.as_os_str().is_empty() {
-            return Err(of_file("an empty name".to_owned(), "the name of a file"));
-        }
         for _ in 0..RETRIES {
             // That no image can be written is said before anything is served.
             let Some(file) = Self::open(path).map_err(|refusal| refusal.in_file(path.display().to_string()))? else {
@@ -93,7 +90,9 @@ impl Claim {
                 }
             };
             Self::check_place(path)?;
-            let is_new = (&file).take(CLAIM.len() as u64 + 1).bytes().map_while(Result::ok).eq(CLAIM.iter().copied());
+            let mut begin = Vec::new();
+            let is_read = (&file).take(CLAIM.len() as u64 + 1).read_to_end(&mut begin).is_ok();
+            let is_new = is_read && begin == CLAIM;
             return Ok(Self::of(path, file, is_new));
         }
         Err(of_file("a file that others replace all the time".to_owned(), "the name of an image"))
@@ -266,7 +265,8 @@ impl Image {
         let sha256 = Sha256::new().chain_update(&text).chain_update(&drive);
         let drive = AgedDrive::of_bytes(&drive, config, &path.display().to_string()).map_err(|refusal| {
             let help = refusal.keys.first().map(|key| format!("set {key} to that, or name another image"));
-            Refusal { help: help.filter(|_| refusal.help.is_some()), ..refusal }
+            let expected = if refusal.keys.is_empty() { EXPECTED.to_owned() } else { refusal.expected };
+            Refusal { help: help.filter(|_| refusal.help.is_some()), expected, ..refusal }
         })?;
         if header.page_bytes != page_bytes {
             return Err(damaged(&format!("line 2: pages of {} bytes, not {page_bytes}", header.page_bytes)));
