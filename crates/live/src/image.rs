@@ -25,7 +25,7 @@ use std::time::SystemTime;
 
 use flashloom_experiment::config::{Config, Experiment};
 use flashloom_experiment::run::{AgedDrive, served_again};
-use flashloom_files::{Access, Output, Partial, folder_of, is_at, open_input, try_lock, unlock};
+use flashloom_files::{Access, NoOutput, Output, Partial, folder_of, is_at, open_input, try_lock, unlock};
 use flashloom_nand::Ppn;
 use flashloom_units::{Problem, Refusal};
 use serde::{Deserialize, Serialize};
@@ -67,6 +67,8 @@ pub struct Claim {
     state: Option<(u64, SystemTime)>,
     /// Whether that is what keeps the name of an image to come. Then it goes with the claim.
     is_new: bool,
+    /// The image to come: at the end a process may have no room for another open file.
+    output: Option<Output>,
 }
 
 impl Claim {
@@ -81,31 +83,30 @@ impl Claim {
         for _ in 0..RETRIES {
             // That no image can be written is said before anything is served.
             let Some(file) = Self::open(path).map_err(|refusal| refusal.in_file(path.display().to_string()))? else {
-                Self::check_place(path)?;
+                let output = Self::output(path)?;
                 let mut partial = Partial::create(folder_of(path), Access::Usual).map_err(refused)?;
                 partial.write_all(CLAIM).and_then(|()| partial.sync()).map_err(refused)?;
                 match partial.place_new(path) {
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                    placed => return Ok(Self::of(path, placed.map_err(refused)?, true)),
+                    placed => return Ok(Self::of(path, placed.map_err(refused)?, true, output)),
                 }
             };
-            Self::check_place(path)?;
+            let output = Self::output(path)?;
             let mut begin = Vec::new();
             let is_read = (&file).take(CLAIM.len() as u64 + 1).read_to_end(&mut begin).is_ok();
             let is_new = is_read && begin == CLAIM;
-            return Ok(Self::of(path, file, is_new));
+            return Ok(Self::of(path, file, is_new, output));
         }
         Err(of_file("a file that others replace all the time".to_owned(), "the name of an image"))
     }
 
-    fn of(path: &Path, file: File, is_new: bool) -> Self {
-        Self { path: path.to_owned(), state: state(&file), file, is_new }
+    fn of(path: &Path, file: File, is_new: bool, output: Output) -> Self {
+        Self { path: path.to_owned(), state: state(&file), file, is_new, output: Some(output) }
     }
 
-    /// Refuses a place where no image can be written.
-    fn check_place(path: &Path) -> Result<(), Problem> {
+    fn output(path: &Path) -> Result<Output, Problem> {
         let named = |found: String| Problem::file(path.display().to_string(), found, "a place for an image");
-        Output::file(path).map(drop).map_err(|no_output| named(no_output.to_string()))
+        Output::file(path).map_err(|no_output| named(no_output.to_string()))
     }
 
     /// Whether somebody has put something else there. A name that nobody has any more is still this server's.
@@ -147,7 +148,8 @@ impl Claim {
     }
 
     /// Lets another process have the name from now on.
-    pub fn release(&self) {
+    pub fn release(&mut self) {
+        self.output = None;
         let _ = unlock(&self.file);
     }
 
@@ -156,15 +158,18 @@ impl Claim {
     ///
     /// # Errors
     /// The obstacle, in words, and where the drive is.
-    pub(crate) fn keep(self, drive: &mut LiveDrive, config: &Config) -> Result<(), String> {
+    pub(crate) fn keep(mut self, drive: &mut LiveDrive, config: &Config) -> Result<(), String> {
         let name = self.path.display().to_string();
         let saved = saved(drive, config).map_err(|reason| format!("the image {name} cannot be written: {reason}"))?;
         let reason = match self.is_replaced() {
             true => "something else has come in its place".to_owned(),
-            false => match write(drive, config, &saved, &self.path) {
-                Ok(()) => return Ok(()),
-                Err(reason) => reason,
-            },
+            false => {
+                let output = self.output.take().map_or_else(|| Output::file(&self.path), Ok);
+                match write(drive, config, &saved, output) {
+                    Ok(()) => return Ok(()),
+                    Err(reason) => reason,
+                }
+            }
         };
         // One that has no room for a number behind it is left out.
         let file_name = self.path.file_name().map(|name| name.to_string_lossy()).filter(|name| name.len() < 250);
@@ -172,7 +177,7 @@ impl Claim {
         let other = [folder_of(&self.path).to_owned(), env::temp_dir()].into_iter().find_map(|folder| {
             let mut names = (1..1_000).map(|number| folder.join(format!("{file_name}.{number}")));
             let free = names.find(|path| fs::symlink_metadata(path).is_err())?;
-            write(drive, config, &saved, &free).ok().map(|()| free)
+            write(drive, config, &saved, Output::file(&free)).ok().map(|()| free)
         });
         let kept = other.map_or("the drive is lost".to_owned(), |other| format!("the drive is in {}", other.display()));
         Err(format!("the image {name} cannot be written: {reason}; {kept}"))
@@ -201,8 +206,8 @@ fn saved(drive: &mut LiveDrive, config: &Config) -> Result<Vec<u8>, String> {
 }
 
 /// Writes the image of a drive that was switched off.
-fn write(drive: &mut LiveDrive, config: &Config, saved: &[u8], path: &Path) -> Result<(), String> {
-    let mut output = Output::file(path).map_err(|no_output| no_output.to_string())?;
+fn write(drive: &mut LiveDrive, config: &Config, saved: &[u8], output: Result<Output, NoOutput>) -> Result<(), String> {
+    let mut output = output.map_err(|no_output| no_output.to_string())?;
     let (_, contents) = drive.parts();
     let header = Header { drive_bytes: saved.len() as u64, page_bytes: config.device.geometry().page_bytes };
     let header = serde_json::to_string(&header).expect("numbers are JSON");

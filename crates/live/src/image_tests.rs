@@ -173,7 +173,7 @@ fn the_name_of_an_image_is_one_servers_also_before_there_is_one() {
     std::os::unix::fs::symlink(folder.path(), at("other")).expect("there is room");
     let refused = |path: &Path| Claim::take(path).map(drop).expect_err("it is served").to_string();
     for is_there in [false, true] {
-        let claim = Claim::take(&path).expect("it is free");
+        let mut claim = Claim::take(&path).expect("it is free");
         let found = claim.image(&own.variants[0].config).expect("it is sound");
         assert_eq!(found.is_some(), is_there);
         for other in [&path, &at("other/image"), &at("linked")] {

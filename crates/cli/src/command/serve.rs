@@ -343,7 +343,7 @@ fn run_nbdkit(
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     // A signal finds either no process or its number.
     let mut nbdkit = lock(serving);
-    nbdkit.claim.iter().for_each(Claim::release);
+    nbdkit.claim.iter_mut().for_each(Claim::release);
     let mut child = command.spawn().map_err(|error| failed(format!("nbdkit cannot be started: {error}")))?;
     nbdkit.process = Some(child.id());
     drop(nbdkit);
