@@ -8,9 +8,10 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-/// Has Ctrl-C (INT), TERM and the loss of the terminal (HUP) remove the partial files of this process. A signal that the caller has turned off, as a
-/// shell does for what a script runs in the background and `nohup` for what stays, stays off. Without the thread that waits for them the signals
-/// end the program as ever, and the next run removes what is left.
+/// Has Ctrl-C (INT), TERM and the loss of the terminal (HUP) remove the partial files of this process. A signal that
+/// the caller has turned off, as a shell does for what a script runs in the background and `nohup` for what stays,
+/// stays off. Without the thread that waits for them the signals end the program as ever, and the next run removes what
+/// is left.
 pub fn remove_partial_files() {
     on_end(|| false);
 }

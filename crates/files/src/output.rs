@@ -118,9 +118,12 @@ impl Output {
 /// What a name is that is no file's and no link's; links of the system count as what they lead to.
 ///
 /// # Errors
-/// It is that of a folder, or the system refuses the name itself, such as for its length: long before a file takes its
-/// place.
+/// It is that of a folder, or empty, or the system refuses the name itself, such as for its length: long before a file
+/// takes its place.
 fn special(path: &Path) -> Result<Option<&'static str>, NoOutput> {
+    if path.as_os_str().is_empty() {
+        return Err(io::Error::other("an empty name").into());
+    }
     let ends_as_folder = path.as_os_str().as_encoded_bytes().last().is_some_and(|byte| is_separator(*byte as char));
     if ends_as_folder || fs::metadata(path).is_ok_and(|metadata| metadata.is_dir()) {
         return Err(NoOutput::Folder);

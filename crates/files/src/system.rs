@@ -46,13 +46,12 @@ mod of_unix {
         rustix::fs::flock(file, FlockOperation::Unlock).map_err(io::Error::from)
     }
 
-    /// Waits until the system has stored the names in a folder. One that may not be read, or whose file system has no
+    /// Waits until the system has stored the names in a folder. One that cannot be opened, or whose file system has no
     /// such order, is left to the system.
     pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
-        match File::open(path).and_then(|folder| folder.sync_all()) {
-            Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::PermissionDenied) => {
-                Ok(())
-            }
+        let Ok(folder) = File::open(path) else { return Ok(()) };
+        match folder.sync_all() {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
             synced => synced,
         }
     }

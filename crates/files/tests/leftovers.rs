@@ -160,4 +160,5 @@ fn an_output_that_is_to_be_a_file_opens_nothing_else() {
     assert_eq!(refused(Path::new("/dev/null")), "this is a device, no ordinary file");
     assert_eq!(refused(Path::new("/dev/stdout")), "this is a link of the system, no ordinary file");
     assert_eq!(refused(folder.path()), "this is a directory");
+    assert_eq!(refused(Path::new("")), "the file cannot be written: an empty name");
 }

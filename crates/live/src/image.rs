@@ -21,10 +21,11 @@ use std::env;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use flashloom_experiment::config::{Config, Experiment};
 use flashloom_experiment::run::{AgedDrive, served_again};
-use flashloom_files::{Access, Output, Partial, folder_of, is_at, open_input, try_lock, unlock};
+use flashloom_files::{Access, NoOutput, Output, Partial, folder_of, is_at, open_input, try_lock, unlock};
 use flashloom_nand::Ppn;
 use flashloom_units::{Problem, Refusal};
 use serde::{Deserialize, Serialize};
@@ -61,10 +62,13 @@ struct Header {
 /// The name of an image, which is this server's alone while it is locked.
 pub struct Claim {
     path: PathBuf,
-    /// What has the name.
+    /// What has the name, its length, and when it was written to.
     file: File,
+    state: Option<(u64, SystemTime)>,
     /// Whether that is what keeps the name of an image to come. Then it goes with the claim.
     is_new: bool,
+    /// The image to come: at the end a process may have no room for another open file.
+    output: Option<Output>,
 }
 
 impl Claim {
@@ -77,21 +81,38 @@ impl Claim {
         let refused =
             |error: io::Error| of_file(format!("the file cannot be written: {error}"), "a place for an image");
         for _ in 0..RETRIES {
+            // That no image can be written is said before anything is served.
             let Some(file) = Self::open(path).map_err(|refusal| refusal.in_file(path.display().to_string()))? else {
+                let output = Self::output(path)?;
                 let mut partial = Partial::create(folder_of(path), Access::Usual).map_err(refused)?;
                 partial.write_all(CLAIM).and_then(|()| partial.sync()).map_err(refused)?;
                 match partial.place_new(path) {
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                    placed => return Ok(Self { path: path.to_owned(), file: placed.map_err(refused)?, is_new: true }),
+                    placed => return Ok(Self::of(path, placed.map_err(refused)?, true, output)),
                 }
             };
-            // That the next one cannot be written is said before anything is served.
-            let output = Output::file(path).map_err(|no_output| of_file(no_output.to_string(), "a place for an image"));
-            drop(output?);
-            let is_new = (&file).take(CLAIM.len() as u64 + 1).bytes().map_while(Result::ok).eq(CLAIM.iter().copied());
-            return Ok(Self { path: path.to_owned(), file, is_new });
+            let output = Self::output(path)?;
+            let mut begin = Vec::new();
+            let is_read = (&file).take(CLAIM.len() as u64 + 1).read_to_end(&mut begin).is_ok();
+            let is_new = is_read && begin == CLAIM;
+            return Ok(Self::of(path, file, is_new, output));
         }
         Err(of_file("a file that others replace all the time".to_owned(), "the name of an image"))
+    }
+
+    fn of(path: &Path, file: File, is_new: bool, output: Output) -> Self {
+        Self { path: path.to_owned(), state: state(&file), file, is_new, output: Some(output) }
+    }
+
+    fn output(path: &Path) -> Result<Output, Problem> {
+        let named = |found: String| Problem::file(path.display().to_string(), found, "a place for an image");
+        Output::file(path).map_err(|no_output| named(no_output.to_string()))
+    }
+
+    /// Whether somebody has put something else there. A name that nobody has any more is still this server's.
+    fn is_replaced(&self) -> bool {
+        let is_same = is_at(&self.file, &self.path).unwrap_or(false) && state(&self.file) == self.state;
+        !is_same && fs::symlink_metadata(&self.path).is_ok()
     }
 
     /// The file that has the name, locked; `None` if there is none.
@@ -127,7 +148,8 @@ impl Claim {
     }
 
     /// Lets another process have the name from now on.
-    pub fn release(&self) {
+    pub fn release(&mut self) {
+        self.output = None;
         let _ = unlock(&self.file);
     }
 
@@ -136,23 +158,26 @@ impl Claim {
     ///
     /// # Errors
     /// The obstacle, in words, and where the drive is.
-    pub(crate) fn keep(self, drive: &mut LiveDrive, config: &Config) -> Result<(), String> {
+    pub(crate) fn keep(mut self, drive: &mut LiveDrive, config: &Config) -> Result<(), String> {
         let name = self.path.display().to_string();
         let saved = saved(drive, config).map_err(|reason| format!("the image {name} cannot be written: {reason}"))?;
-        // A name that nobody has any more is still this server's.
-        let is_replaced = fs::symlink_metadata(&self.path).is_ok() && !is_at(&self.file, &self.path).unwrap_or(false);
-        let reason = match is_replaced {
-            true => "another file has come in its place".to_owned(),
-            false => match write(drive, config, &saved, &self.path) {
-                Ok(()) => return Ok(()),
-                Err(reason) => reason,
-            },
+        let reason = match self.is_replaced() {
+            true => "something else has come in its place".to_owned(),
+            false => {
+                let output = self.output.take().map_or_else(|| Output::file(&self.path), Ok);
+                match write(drive, config, &saved, output) {
+                    Ok(()) => return Ok(()),
+                    Err(reason) => reason,
+                }
+            }
         };
+        // One that has no room for a number behind it is left out.
+        let file_name = self.path.file_name().map(|name| name.to_string_lossy()).filter(|name| name.len() < 250);
+        let file_name = file_name.unwrap_or("flashloom-image".into());
         let other = [folder_of(&self.path).to_owned(), env::temp_dir()].into_iter().find_map(|folder| {
-            let file_name = self.path.file_name()?.to_string_lossy().into_owned();
             let mut names = (1..1_000).map(|number| folder.join(format!("{file_name}.{number}")));
             let free = names.find(|path| fs::symlink_metadata(path).is_err())?;
-            write(drive, config, &saved, &free).ok().map(|()| free)
+            write(drive, config, &saved, Output::file(&free)).ok().map(|()| free)
         });
         let kept = other.map_or("the drive is lost".to_owned(), |other| format!("the drive is in {}", other.display()));
         Err(format!("the image {name} cannot be written: {reason}; {kept}"))
@@ -163,10 +188,16 @@ impl Drop for Claim {
     fn drop(&mut self) {
         // Another server may have the name by now.
         let is_free = self.is_new && !matches!(try_lock(&self.file), Ok(false));
-        if is_free && is_at(&self.file, &self.path).unwrap_or(false) {
+        if is_free && !self.is_replaced() {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Length of a file, and when it was written to.
+fn state(file: &File) -> Option<(u64, SystemTime)> {
+    let metadata = file.metadata().ok()?;
+    Some((metadata.len(), metadata.modified().ok()?))
 }
 
 /// A drive at rest, switched off, as it is in an image.
@@ -175,8 +206,8 @@ fn saved(drive: &mut LiveDrive, config: &Config) -> Result<Vec<u8>, String> {
 }
 
 /// Writes the image of a drive that was switched off.
-fn write(drive: &mut LiveDrive, config: &Config, saved: &[u8], path: &Path) -> Result<(), String> {
-    let mut output = Output::file(path).map_err(|no_output| no_output.to_string())?;
+fn write(drive: &mut LiveDrive, config: &Config, saved: &[u8], output: Result<Output, NoOutput>) -> Result<(), String> {
+    let mut output = output.map_err(|no_output| no_output.to_string())?;
     let (_, contents) = drive.parts();
     let header = Header { drive_bytes: saved.len() as u64, page_bytes: config.device.geometry().page_bytes };
     let header = serde_json::to_string(&header).expect("numbers are JSON");
@@ -239,7 +270,8 @@ impl Image {
         let sha256 = Sha256::new().chain_update(&text).chain_update(&drive);
         let drive = AgedDrive::of_bytes(&drive, config, &path.display().to_string()).map_err(|refusal| {
             let help = refusal.keys.first().map(|key| format!("set {key} to that, or name another image"));
-            Refusal { help: help.filter(|_| refusal.help.is_some()), ..refusal }
+            let expected = if refusal.keys.is_empty() { EXPECTED.to_owned() } else { refusal.expected };
+            Refusal { help: help.filter(|_| refusal.help.is_some()), expected, ..refusal }
         })?;
         if header.page_bytes != page_bytes {
             return Err(damaged(&format!("line 2: pages of {} bytes, not {page_bytes}", header.page_bytes)));

@@ -173,7 +173,7 @@ fn the_name_of_an_image_is_one_servers_also_before_there_is_one() {
     std::os::unix::fs::symlink(folder.path(), at("other")).expect("there is room");
     let refused = |path: &Path| Claim::take(path).map(drop).expect_err("it is served").to_string();
     for is_there in [false, true] {
-        let claim = Claim::take(&path).expect("it is free");
+        let mut claim = Claim::take(&path).expect("it is free");
         let found = claim.image(&own.variants[0].config).expect("it is sound");
         assert_eq!(found.is_some(), is_there);
         for other in [&path, &at("other/image"), &at("linked")] {
@@ -197,6 +197,9 @@ fn the_name_of_an_image_is_one_servers_also_before_there_is_one() {
     fs::write(at("copy"), fs::read(at("left")).expect("it is there")).expect("there is room");
     let next = Claim::take(&at("copy")).expect("nobody has it");
     assert!(next.image(&own.variants[0].config).expect("it is none").is_none());
+    for (path, found) in [(Path::new(""), "an empty name"), (&at("none/image"), "there is no folder")] {
+        assert!(refused(path).contains(found), "{}", refused(path));
+    }
     fs::write(at("empty"), "").expect("there is room");
     let empty = Claim::take(&at("empty")).expect("nobody has it");
     assert!(empty.image(&own.variants[0].config).is_err(), "what a machine lost is no drive that was never served");
@@ -223,10 +226,20 @@ fn a_drive_is_kept_whatever_has_become_of_the_name_of_its_image() {
         fs::write(&path, "precious").expect("there is room");
     };
     let reason = end(&precious).expect_err("another file is there");
-    assert!(reason.contains("another file has come in its place; the drive is in "), "{reason}");
+    assert!(reason.contains("something else has come in its place; the drive is in "), "{reason}");
     assert_eq!(line(&path), "precious");
     load(&at("deep/image.1"), &own, u64::MAX).map(drop).expect("it is written beside it");
     fs::remove_file(&path).expect("it is there");
+    // The file that keeps the name, written over.
+    let reason = end(&|| fs::write(&path, "as precious").expect("there is room")).expect_err("it is another");
+    assert!(reason.ends_with("deep/image.2"), "{reason}");
+    assert_eq!(line(&path), "as precious");
+    fs::remove_file(&path).expect("it is there");
+    let long = at(&"x".repeat(255));
+    let claim = Claim::take(&long).expect("it is free");
+    fs::write(&long, "precious").expect("there is room");
+    let reason = claim.keep(&mut served(&own, 1, 100).drive, &own.variants[0].config).expect_err("it is another");
+    assert!(reason.ends_with("/flashloom-image.1"), "{reason}");
     let reason = end(&|| fs::remove_dir_all(at("deep")).expect("it is there")).expect_err("there is no folder");
     let (_, kept) = reason.split_once("; the drive is in ").expect("among temporary files");
     load(Path::new(kept), &own, u64::MAX).map(drop).expect("it is written there");

@@ -9,6 +9,7 @@ mod place;
 mod plugin;
 mod said;
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
 use std::net::TcpStream;
@@ -68,19 +69,9 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
     // The plugin writes it; that this is not possible is to be said now.
     drop(OutputFile::optional(arguments.log.as_deref())?);
     report_unused_of(&experiment, &["device.", "buffer.", "ftl."]);
-    if let Some(address) = arguments.tcp.filter(|address| !address.ip().is_loopback()) {
-        say(format_args!(
-            "note: whoever reaches {address} may read and write the drive; 127.0.0.1 is for this machine"
-        ));
-    }
     let config = &experiment.variants[0].config;
     let threads = arguments.threads.unwrap_or_else(|| config.host.queue_depth.max(FEWEST_THREADS));
-    if threads > 1 && find::ends_with_its_clients(&nbdkit) {
-        say(format_args!(
-            "note: this nbdkit ends, and the drive with it, when a client is killed while several of its requests are \
-             inside; nbdkit 1.34 does not, nor does this one with --threads 1"
-        ));
-    }
+    warn(arguments, &nbdkit, threads);
     let data_bytes = config.device.geometry().raw_bytes();
     report_memory(data_bytes.min(arguments.memory));
 
@@ -89,22 +80,14 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
     let folder = scratch.path().to_owned();
     lock(&child).folder = Some(scratch);
     let aged = if has_image { None } else { age(&experiment, arguments, &folder)? };
+    let (pid, result) = (folder.join("pid"), folder.join("result"));
     let mut command = Command::new(nbdkit);
     command.args(["--foreground", "--exit-with-parent", "--newstyle", "--threads"]);
-    command.arg(threads.to_string()).arg("--pidfile").arg(folder.join("pid"));
-    match (&arguments.unix, arguments.tcp) {
-        (Some(path), _) => command.arg("--unix").arg(path),
-        (None, Some(address)) => {
-            command.args(["--ipaddr", &address.ip().to_string(), "--port", &address.port().to_string()])
-        }
-        (None, None) => unreachable!("the command line asks for one of them"),
-    };
-    command.arg(plugin).args(options(arguments));
-    let result = folder.join("result");
-    command.args(aged.map(|aged| named("aged", &aged))).arg(named("result", &result)).arg("lifeline=true");
+    command.arg(threads.to_string()).arg("--pidfile").arg(&pid).args(place(arguments)).arg(plugin);
+    command.args(options(arguments)).args(aged.map(|aged| named("aged", &aged)));
+    command.arg(named("result", &result)).arg("lifeline=true");
     let capacity = size((config.device.capacity_sectors() * SECTOR_BYTES) as f64);
     let mut sockets: Vec<place::Socket> = sockets.into_iter().map(place::Socket::new).collect();
-    let pid = folder.join("pid");
     let status = run_nbdkit(command, &child, &result, || {
         // nbdkit writes its number when it listens, and the plugin comes after it.
         let is_ready = pid.exists() && sockets.iter_mut().all(place::Socket::note);
@@ -117,12 +100,22 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
     });
     // Both leave their sockets behind.
     sockets.iter().for_each(place::Socket::remove);
-    let status = status?;
-    let failures = failures_beside(&result);
+    tell_end(arguments, &experiment, (status?, &result), has_image, json)
+}
+
+/// Prints the result that the plugin has left, and writes it.
+fn tell_end(
+    arguments: &ServeArguments,
+    experiment: &Experiment,
+    (status, result): (ExitStatus, &Path),
+    has_image: bool,
+    json: Option<OutputFile>,
+) -> Result<(), Stop> {
+    let failures = failures_beside(result);
     if let Some(problems) = failures.inputs {
         return Err(Stop::Refused(problems));
     }
-    let Some(mut result) = left(&result).and_then(|text| parse::<RunResult>(&text).ok()) else {
+    let Some(mut result) = left(result).and_then(|text| parse::<RunResult>(&text).ok()) else {
         let without = || format!("nbdkit has ended without a result ({status}); what it says is above");
         return Err(failed(failures.result.unwrap_or_else(without)));
     };
@@ -131,14 +124,42 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
     }
     if let Some(log) = arguments.log.as_ref().filter(|_| failures.log.is_none()) {
         let begins = if has_image { ", on a drive as its image was before" } else { "" };
-        say(format_args!("note: to replay what was served{begins}: {}", replay(arguments, config, &result, log)));
+        let replay = replay(arguments, &experiment.variants[0].config, &result, log);
+        say(format_args!("note: to replay what was served{begins}: {replay}"));
     }
     // Each is tried, whatever becomes of the other: a terminal may be gone by now.
+    let to_stdout = arguments.json.as_deref() == Some("-");
     let printed = print(&if to_stdout { json_text(&result) } else { whole(&summary(&result)) });
     json.map_or(Ok(()), |file| file.commit(json_text(&result)))?;
     printed?;
     failures.outcome().map_err(failed)?;
-    lived(&experiment, &result)
+    lived(experiment, &result)
+}
+
+/// Says what a user of these options should know.
+fn warn(arguments: &ServeArguments, nbdkit: &Path, threads: u32) {
+    if let Some(address) = arguments.tcp.filter(|address| !address.ip().is_loopback()) {
+        say(format_args!(
+            "note: whoever reaches {address} may read and write the drive; 127.0.0.1 is for this machine"
+        ));
+    }
+    if threads > 1 && find::ends_with_its_clients(nbdkit) {
+        say(format_args!(
+            "note: this nbdkit ends, and the drive with it, when a client is killed while several of its requests are \
+             inside; nbdkit 1.34 does not, nor does this one with --threads 1"
+        ));
+    }
+}
+
+/// Where nbdkit listens, as its options.
+fn place(arguments: &ServeArguments) -> Vec<OsString> {
+    match (&arguments.unix, arguments.tcp) {
+        (Some(path), _) => vec!["--unix".into(), path.into()],
+        (None, Some(address)) => {
+            vec!["--ipaddr".into(), address.ip().to_string().into(), "--port".into(), address.port().to_string().into()]
+        }
+        (None, None) => unreachable!("the command line asks for one of them"),
+    }
 }
 
 /// Refuses options that do not go together.
@@ -322,7 +343,7 @@ fn run_nbdkit(
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     // A signal finds either no process or its number.
     let mut nbdkit = lock(serving);
-    nbdkit.claim.iter().for_each(Claim::release);
+    nbdkit.claim.iter_mut().for_each(Claim::release);
     let mut child = command.spawn().map_err(|error| failed(format!("nbdkit cannot be started: {error}")))?;
     nbdkit.process = Some(child.id());
     drop(nbdkit);

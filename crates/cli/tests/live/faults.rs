@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::nbd::Nbd;
-use crate::service::{DRIVE, Service, flashloom, has_ended};
+use crate::service::{DRIVE, Service, child_of, flashloom, has_ended};
 
 /// One of two servers has the image from the first moment, and the other is refused, whichever comes first.
 #[test]
@@ -94,7 +94,7 @@ fn what_killed_servers_leave_is_removed_by_the_next_one() {
     server.client("kill", &["-KILL", &nbdkit.to_string()]);
     assert_eq!(server.end("KILL").code, None);
     assert!((0..1_000).any(|_| has_ended(nbdkit)));
-    assert_eq!((names(temporary.path()).len(), names(kept.path())), (1, vec!["image".to_owned()]));
+    assert_eq!((names(temporary.path()).len(), names(kept.path()).len()), (1, 2), "and an image to come");
     fs::write(kept.path().join(".flashloom-abcDEF012345.partial"), "half an image").expect("there is room");
     let left = fs::read_to_string(&image).expect("it is text");
     assert!(left.starts_with("flashloom-image 0\n"), "nothing is kept yet: {left}");
@@ -126,7 +126,7 @@ fn the_reason_of_an_end_is_told_however_much_was_said_before() {
     assert!(!ended.said.contains("to replay what was served"), "there is nothing to replay");
 }
 
-/// A program whose terminal goes ends in order, and whoever wants it to stay has `nohup` for it.
+/// Nothing that somebody has put there is replaced, and the drive is not lost.
 #[test]
 #[ignore = "needs nbdkit: make live"]
 fn a_file_that_has_come_in_the_place_of_an_image_stays() {
@@ -146,6 +146,35 @@ fn a_file_that_has_come_in_the_place_of_an_image_stays() {
     let other = kept.path().join("image.1").display().to_string();
     let server = Service::begin(&["--image", &other]);
     assert_eq!(server.end("TERM").code, Some(0));
+}
+
+/// A machine that loses power leaves the old image or the new one.
+#[test]
+#[ignore = "traces system calls: make test-live"]
+fn long_an_image_is_stored_before_it_takes_its_place_and_so_is_its_name() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("drive.toml"), DRIVE).expect("there is room");
+    let mut command = Command::new("strace");
+    command.args(["-f", "-y", "-o", "trace", "-e", "trace=fsync,rename,renameat,renameat2"]);
+    command.args([env!("CARGO_BIN_EXE_flashloom"), "serve", "drive.toml", "--unix", "socket", "--image", "image"]);
+    command.env("FLASHLOOM_CACHE", "").current_dir(folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut strace = command.spawn().expect("strace");
+    assert!((0..3_000).any(|_| {
+        thread::sleep(Duration::from_millis(10));
+        Nbd::connect(&path("socket")).is_ok()
+    }));
+    let served = child_of(strace.id()).to_string();
+    assert!(Command::new("kill").args(["-TERM", &served]).status().expect("kill").success());
+    assert!(strace.wait().expect("it ends").success());
+    let trace = fs::read_to_string(path("trace")).expect("it is text");
+    let own = folder.path().canonicalize().expect("it is there").display().to_string();
+    let calls: Vec<&str> = trace.lines().filter(|line| line.contains(&own)).collect();
+    let renamed = calls.iter().rposition(|call| call.contains("rename") && call.contains("/image\"")).expect("it is");
+    let partial = calls[renamed].split('"').nth(1).expect("from a name");
+    let stored = |call: &str, name: &str| call.contains("fsync(") && call.contains(&format!("<{name}>)"));
+    assert!(calls[..renamed].iter().any(|call| stored(call, partial)), "{calls:#?}");
+    assert!(calls[renamed..].iter().any(|call| stored(call, &own)), "{calls:#?}");
 }
 
 fn names(folder: &Path) -> Vec<String> {

@@ -62,6 +62,14 @@ fn stat(number: u32) -> Option<(char, u32)> {
     Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
 }
 
+/// The process that another one has started.
+pub fn child_of(parent: u32) -> u32 {
+    let processes = fs::read_dir("/proc").expect("Linux").flatten();
+    let mut numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_child = |&number: &u32| stat(number).is_some_and(|(_, of)| of == parent);
+    numbers.find(is_child).expect("it runs")
+}
+
 /// Whether a process has ended, after a moment.
 pub fn has_ended(number: u32) -> bool {
     thread::sleep(Duration::from_millis(10));
@@ -121,10 +129,7 @@ impl Service {
 
     /// The number of its nbdkit's.
     pub fn nbdkit(&self) -> u32 {
-        let processes = fs::read_dir("/proc").expect("Linux").flatten();
-        let mut numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let is_child = |&number: &u32| stat(number).is_some_and(|(_, parent)| parent == self.child.id());
-        numbers.find(is_child).expect("it runs")
+        child_of(self.child.id())
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
