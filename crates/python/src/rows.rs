@@ -17,6 +17,8 @@ use flashloom::workload::{LOG_COLUMNS, Request};
 
 /// Columns of a recording: those of a log that a trace has.
 const TRACE_COLUMNS: usize = 10;
+/// Column of a recording behind those: the number of the device.
+const DEVICE: &str = "device";
 /// Columns of the timeline with a fraction.
 const FRACTIONS: [&str; 2] = ["iops", "waf"];
 
@@ -72,20 +74,16 @@ fn field(name: &str, content: Content) -> Field {
     Field::new(name, of, false)
 }
 
-/// Schema of the first columns of a log.
-fn schema(columns: usize) -> SchemaRef {
-    let fields: Vec<_> = LOG_COLUMNS[..columns].iter().map(|name| field(name, content(name))).collect();
-    Arc::new(Schema::new(fields))
-}
-
 /// Schema of a log.
 pub(crate) fn log_schema() -> SchemaRef {
-    schema(LOG_COLUMNS.len())
+    let fields: Vec<_> = LOG_COLUMNS.iter().map(|name| field(name, content(name))).collect();
+    Arc::new(Schema::new(fields))
 }
 
 /// Schema of a recording.
 pub(crate) fn trace_schema() -> SchemaRef {
-    schema(TRACE_COLUMNS)
+    let of_log = LOG_COLUMNS[..TRACE_COLUMNS].iter().map(|name| field(name, content(name)));
+    Arc::new(Schema::new(of_log.chain([field(DEVICE, Content::Small)]).collect::<Vec<_>>()))
 }
 
 /// Schema of the timeline of a drive with or without an SLC cache.
@@ -122,7 +120,8 @@ pub(crate) struct Requests {
 
 impl Requests {
     fn new(schema: SchemaRef, outlet: Outlet) -> Self {
-        let columns = schema.fields().iter().map(|field| Cells::of(content(field.name()))).collect();
+        let of = |name: &str| if name == DEVICE { Content::Small } else { content(name) };
+        let columns = schema.fields().iter().map(|field| Cells::of(of(field.name()))).collect();
         Self { schema, columns, rows: 0, outlet }
     }
 
@@ -144,8 +143,8 @@ impl Requests {
         }
     }
 
-    /// Adds a request of a recording.
-    pub(crate) fn push_request(&mut self, request: &Request) {
+    /// Adds a request of a device of a recording.
+    pub(crate) fn push_request(&mut self, request: &Request, device: u32) {
         let has = |flag| u64::from(request.has(flag));
         self.push(&[
             request.arrival_ns,
@@ -158,6 +157,7 @@ impl Requests {
             has(Request::FUA),
             request.priority().index() as u64,
             u64::from(request.recorded_latency_ns),
+            u64::from(device),
         ]);
     }
 

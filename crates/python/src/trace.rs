@@ -77,7 +77,7 @@ impl Recording {
             let mut trace = open_trace(&path, &options).map_err(input)?;
             let mut requests = Requests::of_trace(outlet);
             while let Some(request) = trace.next_request().map_err(input)? {
-                requests.push_request(&request);
+                requests.push_request(&request, trace.device());
                 if counts.interrupt.is_raised() {
                     break;
                 }

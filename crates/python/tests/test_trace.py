@@ -46,6 +46,7 @@ def test_one_device_of_several_is_read(tmp_path: Path) -> None:
     assert Trace(tmp_path / "one.csv").info().requests == 2
     devices = [(device.name, device.requests) for device in Trace(path).info().devices]
     assert devices == [("3", 1), ("5", 2)]
+    assert list(Trace(path).batches().read_all().column("device")) == [3, 5, 5]
     assert Trace(path, device="5").info().requests == 2
     with pytest.raises(InputError, match="`3`, `5`"):
         Trace(path, device=4).info()

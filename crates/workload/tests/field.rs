@@ -331,6 +331,10 @@ fn columns_of_other_programs_are_read_in_the_units_that_are_said() {
     let seconds: String = (0..40).map(|line| format!("0.{:06} 0 {line} 8 1\n", line * 311)).collect();
     let (_, found) = scan(seconds.replace(' ', "  ").as_bytes(), &TraceOptions::default()).unwrap_err();
     assert!(found.contains("the times are not like those of the format"), "{found}");
+    for unix in ["1538323200 0 128 8 1\n1538323201 0 136 8 0\n", "1538323200.25 0 128 8 1\n1538323201.5 0 136 8 0\n"] {
+        let (_, found) = scan(unix.as_bytes(), &TraceOptions::default()).unwrap_err();
+        assert!(found.contains("the times are not like those of the format"), "{unix}: {found}");
+    }
     // Units of a format that has its own.
     let (_, found) = scan(b"0,R,126703644672,4096,1577808000000626\n", &bytes).unwrap_err();
     assert!(found.contains("`alibaba`, which has its own"), "{found}");
@@ -363,9 +367,12 @@ fn archives_and_tables_of_other_kinds_are_named() {
 
 #[test]
 fn a_table_with_other_headers_is_shown_our_own() {
-    for header in
-        ["time,offset,size,rw", "ts;op;lba;len,a,b", "Timestamp,Type,Offset,Size", "arrival,kind,sector,count"]
-    {
+    for header in [
+        "time,offset,size,rw",
+        "\"ts\",\"op\",\"lba\",\"len\"",
+        "Timestamp,Type,Offset,Size",
+        "arrival,kind,sector,count",
+    ] {
         let problem = read_trace("t", format!("{header}\n1,2,3,4\n").as_bytes().into(), &TraceOptions::default());
         let problem = problem.err().expect("it is no format");
         let help = problem.refusal.help.unwrap_or_default();

@@ -85,7 +85,7 @@ class Trace:
     def batches(self, batch_rows: int = 65_536) -> Stream:
         """The requests in batches, from time zero on: `timestamp_ns`, `op` (`R`, `W`, `D`, `F`), `lba` and `sectors` in
         sectors of 512 bytes, `task`, `sync`, `flush`, `fua`, `ioprio` (`none`, or a class and level such as
-        `be/4`), `latency_ns` (0 where none was recorded)."""
+        `be/4`), `latency_ns` (0 where none was recorded), `device` (its number, as in `info().devices`)."""
         if isinstance(batch_rows, bool) or batch_rows < 1:
             raise ValueError(f"a batch has at least one row, not {batch_rows}")
         return Stream(self._inner.read(batch_rows))

@@ -73,8 +73,7 @@ pub struct DeviceInfo {
     /// End of the highest address that any of its requests names, in bytes.
     pub span_bytes: u64,
     /// Number in the recording, by which a conversion names it.
-    #[serde(skip)]
-    pub(crate) number: u32,
+    pub number: u32,
 }
 
 /// Refuses to lay the devices of a recording over one another.
@@ -100,7 +99,7 @@ pub(crate) fn ranges(devices: &[DeviceInfo]) -> (BTreeMap<u32, u64>, u64) {
         end += (device.span_bytes / SECTOR_BYTES).next_multiple_of(RANGE_SECTORS);
         (device.number, start)
     };
-    (devices.iter().map(range).collect(), end)
+    (devices.iter().filter(|device| device.requests > 0).map(range).collect(), end)
 }
 
 /// Sums over the requests of each device.

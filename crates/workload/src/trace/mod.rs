@@ -142,6 +142,8 @@ pub struct Trace {
     last_ns: Ns,
     /// Origin of the last record that was read or taken.
     origin: u64,
+    /// Device of the last request that was taken.
+    last_device: u32,
 }
 
 /// Opens a recording. `path` names a file, or for blktrace any of the per-CPU files or their prefix.
@@ -246,8 +248,21 @@ impl Trace {
             records.sort_by_key(|record| record.request.arrival_ns);
             sorted = Some(records.into_iter());
         }
-        let (ranges, first, start_ns, last_ns, origin) = (BTreeMap::new(), None, 0, 0, 0);
-        Ok(Self { spec, event, reader, devices, ranges, sorted, pairing, requeues, first, start_ns, last_ns, origin })
+        Ok(Self {
+            spec,
+            event,
+            reader,
+            devices,
+            ranges: BTreeMap::new(),
+            sorted,
+            pairing,
+            requeues,
+            first: None,
+            start_ns: 0,
+            last_ns: 0,
+            origin: 0,
+            last_device: 0,
+        })
     }
 
     /// Format of the recording.
@@ -258,6 +273,11 @@ impl Trace {
     /// Event that counts as a request, for a format that has several.
     pub fn event(&self) -> Option<Event> {
         self.event
+    }
+
+    /// Device of the last request, by its number ([`DeviceInfo::number`]).
+    pub fn device(&self) -> u32 {
+        self.last_device
     }
 
     /// Bad lines left out so far.
@@ -308,6 +328,7 @@ impl Trace {
         };
         let Some(mut record) = next else { return Ok(None) };
         self.origin = record.origin;
+        self.last_device = record.device;
         record.request.arrival_ns -= self.start_ns;
         if record.request.arrival_ns > Request::LAST_ARRIVAL_NS {
             return Err(self.too_late(record.request.arrival_ns));

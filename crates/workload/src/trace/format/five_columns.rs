@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! bytes       all addresses and sizes of the sample are multiples of 512: requests of 256 KiB and longer, if sectors
-//! seconds     times with more decimals than milliseconds have nanoseconds, or more requests a second than the drives
-//!             have whose recordings are in the format
+//! time        more decimals than milliseconds have nanoseconds, Unix time, or more requests a second than the drives have
+//!             whose recordings are in the format
 //! ```
 
 use flashloom_units::{Problem, ProblemPlace, Refusal, SECTOR_BYTES, format_size};
@@ -19,6 +19,14 @@ use crate::trace::units::{TimeUnit, Units};
 const LEAST_LINES: usize = 16;
 /// Decimals of a time in milliseconds that is given to the nanosecond.
 const DECIMALS_OF_MS: usize = 6;
+
+/// Nanoseconds that a sample lasts at least whose times begin like Unix time in coarser units, and are not.
+const UNIX_SPAN: f64 = 1e6;
+
+/// True for a time that is of this century in Unix time, in seconds, milliseconds or microseconds.
+fn is_unix_time(time: f64) -> bool {
+    [1.0, 1e3, 1e6].iter().any(|unit| (1e9..2.2e9).contains(&(time / unit)))
+}
 
 /// What the sample of a file shows.
 #[derive(Default)]
@@ -66,6 +74,9 @@ impl<'a> Sample<'a> {
         };
         let (first, last) = self.times.unwrap_or_default();
         let seconds = (last - first) * unit.ns() as f64 / 1e9;
+        if is_unix_time(first) && (format == Format::Disksim || last - first < UNIX_SPAN) {
+            return true;
+        }
         let is_too_fast = self.lines >= LEAST_LINES && seconds > 0.0 && self.lines as f64 / seconds > most_per_second;
         self.decimals > DECIMALS_OF_MS || is_too_fast
     }

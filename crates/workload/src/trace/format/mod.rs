@@ -215,7 +215,10 @@ pub(crate) fn unknown(file: &str, chunks: &mut Chunks) -> Result<Problem, Proble
     let names = Format::CHOICES.iter().map(|choice| choice.name).collect::<Vec<_>>().join(", ");
     let expected = format!("a trace in one of the formats {names}");
     let line = chunks.line()?.unwrap_or_default();
-    let is_word = |field: &[u8]| field.trim_ascii().first().is_some_and(u8::is_ascii_alphabetic);
+    let is_word = |field: &[u8]| {
+        let field = field.trim_ascii();
+        field.strip_prefix(b"\"").unwrap_or(field).first().is_some_and(u8::is_ascii_alphabetic)
+    };
     let has_names = line.split(|&byte| byte == b',').filter(|field| is_word(field)).count() >= 3;
     let source = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]).into_owned();
     let width = source.chars().count().max(1) as u64;
