@@ -99,8 +99,9 @@ fn parsed() -> Result<Arguments, clap::Error> {
         let visible = |argument: OsString| visible_bytes(argument.as_encoded_bytes());
         let mut error = Arguments::try_parse_from(env::args_os().map(visible)).err().unwrap_or(error);
         if let Some(tip) = of_other_command(&error) {
-            // One that is spelt alike and means something else.
+            // An option that is spelt alike and means something else, also in the line on usage.
             error.remove(ContextKind::SuggestedArg);
+            error.remove(ContextKind::Usage);
             error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
         }
         error

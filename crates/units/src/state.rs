@@ -278,7 +278,7 @@ impl Reader<'_> {
         let mut all = bytes.chunks_exact(T::BYTES).enumerate();
         if !are_words && let Some((index, bytes)) = all.find(|(_, bytes)| T::get(bytes).is_none()) {
             self.at += index * T::BYTES;
-            return Err(self.error("a word".to_owned(), format!("{bytes:?}, which encode none")));
+            return Err(self.error("a word".to_owned(), format!("{bytes:?}")));
         }
         self.at += length;
         Ok(())
@@ -665,7 +665,7 @@ mod tests {
         let mut flags = bytes.clone();
         *flags.last_mut().unwrap() = 2;
         let message = load_state(&mut empty(), &flags).unwrap_err().to_string();
-        assert!(message.contains("`part.flags`") && message.ends_with("found [2]"), "{message}");
+        assert!(message.contains("`part.flags`") && message.ends_with("expected a word, found [2]"), "{message}");
         let mut huge = bytes;
         huge.splice(0..1, [255, 255, 255, 255, 255, 255, 255, 255, 255, 1]);
         assert!(load_state(&mut empty(), &huge).is_err(), "2^64 - 1 names");

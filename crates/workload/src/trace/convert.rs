@@ -3,6 +3,7 @@
 //! The input is read twice: first to its end, so that nothing is written of a recording that is bad or that the output
 //! format cannot hold; then to write it. The output takes its place when it is complete (`flashloom_files`).
 
+use std::fmt;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -84,6 +85,13 @@ impl Unconverted {
     pub fn into_problem(self) -> Problem {
         let (Self::Refused(problem) | Self::Unwritten(problem)) = self;
         problem
+    }
+}
+
+impl fmt::Display for Unconverted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Refused(problem) | Self::Unwritten(problem)) = self;
+        problem.fmt(f)
     }
 }
 
