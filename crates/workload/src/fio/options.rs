@@ -67,7 +67,7 @@ impl OptionSpec {
     }
 }
 
-/// Options that shape the requests, then those that cannot matter, then those that would change the requests.
+/// Options that shape the requests or the report, then those without effect, then those that would change the requests.
 pub(super) static OPTIONS: &[OptionSpec] = &[
     supported("rw", &["readwrite"]),
     supported("rwmixread", &[]),
