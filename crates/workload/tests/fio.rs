@@ -487,9 +487,9 @@ fn clones_replay_the_iologs_of_a_list_in_turn_and_a_late_request_delays_those_af
     let job = "[j]\nnumjobs=3\nread_iolog=a.log:b\\:.log\n";
     let r = |at, lba| (at, Op::Read, lba);
     assert_eq!(read(job), [r(0, 0), r(0, 16), r(0, 0), r(40, 0), r(40, 16), r(40, 0)]);
-    let late = "fio version 3 iolog\n0 f add\n0 f open\n1 f read 0 4096\n2 f read 0 4096\n12 f read 0 4096\n";
+    let late = "fio version 3 iolog\n0 f add\n0 f open\n1 f read 0 4096\n2 f read 0 4096\n17 f read 0 4096\n";
     let times: Vec<_> = replay(&[("l", late)], "[j]\nread_iolog=l\n", None).unwrap().iter().map(|one| one.0).collect();
-    assert_eq!(times, [0, 10, 20], "10 us after the one that was 9 us late");
+    assert_eq!(times, [0, 10, 25], "15 us after the one that was 9 us late");
 }
 
 #[test]
