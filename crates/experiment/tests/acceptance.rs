@@ -31,10 +31,8 @@ const OF_FTLS: &str = "run.precondition = \"fill\"\nbuffer.order = \"block-lru\"
 /// Runs an experiment twice on a recording and checks each run's figures.
 fn accept((file, drive): Recording, text: &str) {
     let folder = PathBuf::from(std::env::var("FLASHLOOM_TRACES").expect("FLASHLOOM_TRACES names the folder"));
-    let workload = format!(
-        "workload.kind = \"trace\"\nworkload.path = \"{file}\"\nworkload.addresses = \"wrap\"\nworkload.device = \"all\"\n"
-    );
-    let text = format!("{workload}{drive}{text}");
+    let workload = format!("workload.kind = \"trace\"\nworkload.path = \"{file}\"\nworkload.device = \"all\"\n");
+    let text = format!("{workload}workload.addresses = \"wrap\"\n{drive}{text}");
     let source = Source { name: file.to_owned(), text, folder };
     let experiment = Experiment::from_source(&Catalog::builtin(), source, &[], Some(&[]))
         .unwrap_or_else(|problems| panic!("{problems}"));

@@ -48,7 +48,7 @@ struct Line {
 }
 
 /// What a line asks for.
-pub(crate) enum Order {
+pub(crate) enum ControlOrder {
     Status,
     Result,
     Snapshot(String),
@@ -132,19 +132,21 @@ fn answer_to(session: &Session, line: &[u8]) -> Answer {
         order => order,
     };
     match order {
-        Ok(Order::Status) => Answer::Done(json!({"did": "status", "status": Status::of(session, &session.look())})),
-        Ok(Order::Result) => Answer::Done(json!({"did": "result", "result": session.result_so_far()})),
-        Ok(Order::Snapshot(to)) => match session.save_snapshot(&to) {
+        Ok(ControlOrder::Status) => {
+            Answer::Done(json!({"did": "status", "status": Status::of(session, &session.look())}))
+        }
+        Ok(ControlOrder::Result) => Answer::Done(json!({"did": "result", "result": session.result_so_far()})),
+        Ok(ControlOrder::Snapshot(to)) => match session.save_snapshot(&to) {
             Ok(()) => Answer::Done(json!({"did": "snapshot", "to": to})),
             Err(refusal) => Answer::Refused(refusal),
         },
-        Ok(Order::End) => Answer::Ended(session.end()),
+        Ok(ControlOrder::End) => Answer::Ended(session.end()),
         Err(refusal) => Answer::Refused(refusal),
     }
 }
 
 /// Reads a line.
-pub(crate) fn order(line: &[u8]) -> Result<Order, Refusal> {
+pub(crate) fn order(line: &[u8]) -> Result<ControlOrder, Refusal> {
     // An array would be taken for an object by the order of its fields.
     let parsed = match line.trim_ascii_start().first() {
         Some(b'{') => serde_json::from_slice::<Line>(line).map_err(|error| error.to_string()),
@@ -157,10 +159,10 @@ pub(crate) fn order(line: &[u8]) -> Result<Order, Refusal> {
             Err(Refusal::new(format!("a file for the command `{command}`"), "it without `to`"))
         }
         ("snapshot", None) => Err(Refusal::new("a snapshot without `to`", r#"{"do": "snapshot", "to": "FILE"}"#)),
-        ("snapshot", Some(to)) => Ok(Order::Snapshot(to)),
-        ("status", None) => Ok(Order::Status),
-        ("result", None) => Ok(Order::Result),
-        ("end", None) => Ok(Order::End),
+        ("snapshot", Some(to)) => Ok(ControlOrder::Snapshot(to)),
+        ("status", None) => Ok(ControlOrder::Status),
+        ("result", None) => Ok(ControlOrder::Result),
+        ("end", None) => Ok(ControlOrder::End),
         _ => {
             let refusal = Refusal::new(format!("the command `{command}`"), COMMANDS.join(", "));
             Err(refusal.suggesting(&command, COMMANDS))

@@ -32,7 +32,12 @@ fn recordings_give_the_same_result_twice_and_lose_nothing() {
     let names = policies().iter().map(|policy| policy.spec.name).collect::<Vec<_>>().join(",");
     for (file, drive) in RECORDINGS {
         let workload =
-            format!("workload.kind = \"trace\"\nworkload.path = \"{file}\"\nworkload.addresses = \"wrap\"\nworkload.device = \"all\"\n");
+            format!("workload.kind = \"trace\"
+workload.path = \"{file}\"
+workload.device = \"all\"
+");
+        let drive = format!("workload.addresses = \"wrap\"
+{drive}");
         let source = Source { name: file.to_owned(), text: format!("{workload}{drive}"), folder: folder.clone() };
         let vary = [format!("host.scheduler={names}")];
         let experiment = Experiment::from_source(&catalog, source, &[], Some(&vary));

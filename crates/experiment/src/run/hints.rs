@@ -24,7 +24,8 @@
 //!                   would show
 //! ```
 //!
-//! Remarks of a workload on its requests come before them. Those that no run says by itself, of the rows of a comparison, are in [`compared`](self::compared).
+//! Remarks of a workload on its requests come before them. Those that no run says by itself, of the rows of a
+//! comparison, are in [`compared`](self::compared).
 //!
 //! The utilisation of the dies shows whether a figure is limited by something else than flash: below half, twice the
 //! work would fit. Of n samples beyond a percentile, chance alone moves the count by the square root of n: 10 by a

@@ -176,8 +176,8 @@ impl Recordings {
     }
 }
 
-/// Adds what is wrong with a recording, of which only one file may be replayed; `kept` counts the requests of those that
-/// are kept in memory.
+/// Adds what is wrong with a recording, of which only one file may be replayed; `kept` counts the requests of those
+/// that are kept in memory.
 fn tell(
     (recording, only): (&Recording, Option<&str>),
     (capacity_bytes, addresses): (u64, Addresses),

@@ -60,8 +60,8 @@ pub struct ConvertReport {
     pub to: &'static str,
     /// Number of discards and flushes left out because the output format cannot hold them.
     pub dropped_requests: u64,
-    /// Number of requests written without their task, sync, flush or FUA mark, or priority, because the output format cannot hold
-    /// it.
+    /// Number of requests written without their task, sync, flush or FUA mark, or priority, because the output format
+    /// cannot hold it.
     pub stripped_requests: u64,
     /// Number of requests whose time was truncated to the microseconds of the output.
     pub rounded_times: u64,

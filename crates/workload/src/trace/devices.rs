@@ -1,4 +1,4 @@
-//! Devices of a recording: which one is read, and requests that a volume hands down to its disks, which are counted once.
+//! Devices of a recording: which one is read, and requests that a volume hands down to its disks, which count once.
 //!
 //! ```text
 //! remap    (device, sector) of a disk <- (device, sector) above it: the next event of that processor at the disk's

@@ -8,9 +8,9 @@
 //!             of the request, the request waits on for the rest
 //! returned    the front of those that wait, once it has completed
 //! ```
-//! An issue at a place where a request waits already is that request again, if it writes or discards: a requeue that was
-//! not recorded. The earlier issue is dropped. Of two reads or flushes there may be two, and no completion says whose it
-//! is: their pairs are void, and so is every further one there until the completions have come.
+//! An issue at a place where a request waits already is that request again, if it writes or discards: a requeue that
+//! was not recorded. The earlier issue is dropped. Of reads and flushes two may be outstanding, and no completion says
+//! whose it is: their pairs are void, and so is every further one there until the completions have come.
 //!
 //! A completion whose request was issued before the recording began, or is missing, pairs with none. A request whose
 //! completion is missing is returned without a latency: at the end, when another is issued there [`TIMEOUT_NS`] later,

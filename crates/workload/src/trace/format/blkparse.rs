@@ -4,10 +4,11 @@
 //! Time is in seconds from the start of the recording, addresses in sectors of 512 bytes. Of the actions, Q (queued by
 //! the host) or D (dispatched to the device) is read, as chosen by the event; beside D, R (given back to be issued
 //! again), and C (completed) if completions are asked for. A (remapped: `SECTOR + SECTORS <- (DEVICE) SECTOR`) says
-//! that the next event of its processor at that sector is the request of another device. All others are ignored, and so are commands that are not of the file system (a packet in parentheses
-//! instead of an address) and the summary at the end. In `rwbs`, an F before the operation is a flush that goes before
-//! it and an F after it is FUA, S is synchronous, B (barrier) was both in old kernels; A, M and E have no meaning here.
-//! Without data, an F is a flush. The process is the task.
+//! that the next event of its processor at that sector is the request of another device. All others are ignored, and so
+//! are commands that are not of the file system (a packet in parentheses instead of an address) and the summary at the
+//! end. In `rwbs`, an F before the operation is a flush that goes before it and an F after it is FUA, S is synchronous,
+//! B (barrier) was both in old kernels; A, M and E have no meaning here. Without data, an F is a flush. The process is
+//! the task.
 //!
 //! A time before the start of the recording is printed as its remainder after wrapping at 64 bits of nanoseconds and
 //! then at 32 bits of seconds: about 1,266,874,889 s, which no recording lasts. It is read as the negative time that it

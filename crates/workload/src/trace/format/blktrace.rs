@@ -2,7 +2,8 @@
 //!
 //! A record has 48 bytes: magic u32 (0x656174 and the version, 7, in the low byte), sequence u32, time u64 in ns,
 //! sector u64, bytes u32, action u32, process u32, device u32, cpu u32, error u16, length of what follows u16; then as
-//! many bytes, which are used of a remap alone: device above u32, device u32, sector above u64, big-endian. The byte order is that of the recording machine and told from the magic number.
+//! many bytes, which are used of a remap alone: device above u32, device u32, sector above u64, big-endian. The byte
+//! order of the rest is that of the recording machine and told from the magic number.
 //!
 //! The low byte of the action is the event: 1 queued by the host, 7 issued to the device; beside 7, 6 given back to be
 //! issued again, and 8 completed if completions are asked for. 15 is a remap: the next event of its processor at that

@@ -1,11 +1,11 @@
-//! Five columns of numbers separated by blanks: DiskSim and SSDsim write time, device, address, size and direction, and so
-//! do other programs in units of their own. A file is taken for one of the two without a word only if its units look
+//! Five columns of numbers separated by blanks: DiskSim and SSDsim write time, device, address, size and direction, and
+//! so do other programs in units of their own. A file is taken for one of the two without a word only if its units look
 //! like that one's.
 //!
 //! ```text
 //! bytes       all addresses and sizes of the sample are multiples of 512: requests of 256 KiB and longer, if sectors
-//! time        more decimals than milliseconds have nanoseconds, Unix time, or more requests a second than the drives have
-//!             whose recordings are in the format
+//! time        more decimals than milliseconds have nanoseconds, Unix time, or more requests a second than the drives
+//!             have whose recordings are in the format
 //! ```
 
 use flashloom_units::{Problem, ProblemPlace, Refusal, SECTOR_BYTES, format_size};
