@@ -31,13 +31,8 @@ fn recordings_give_the_same_result_twice_and_lose_nothing() {
     let catalog = registry.catalog().expect("the names are in order");
     let names = policies().iter().map(|policy| policy.spec.name).collect::<Vec<_>>().join(",");
     for (file, drive) in RECORDINGS {
-        let workload =
-            format!("workload.kind = \"trace\"
-workload.path = \"{file}\"
-workload.device = \"all\"
-");
-        let drive = format!("workload.addresses = \"wrap\"
-{drive}");
+        let workload = format!("workload.kind = \"trace\"\nworkload.path = \"{file}\"\nworkload.device = \"all\"\n");
+        let drive = format!("workload.addresses = \"wrap\"\n{drive}");
         let source = Source { name: file.to_owned(), text: format!("{workload}{drive}"), folder: folder.clone() };
         let vary = [format!("host.scheduler={names}")];
         let experiment = Experiment::from_source(&catalog, source, &[], Some(&vary));

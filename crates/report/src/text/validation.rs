@@ -120,6 +120,6 @@ mod tests {
         let rows = cell_rows(&cell);
         let cells = |row: usize| rows[row][2..].join("|");
         assert_eq!(cells(3), "2.00 %|3.00 %|+50.0 %|-100 %");
-        assert_eq!(cells(4), "0 %|3 %|-|-", "nothing is a share of 0");
+        assert_eq!(cells(4), "0 %|3.00 %|-|-", "nothing is a share of 0");
     }
 }

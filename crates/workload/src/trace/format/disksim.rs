@@ -1,6 +1,6 @@
 //! DiskSim's ASCII traces: arrival time in milliseconds, device, first block, blocks, flags.
 //!
-//! Blocks are of 512 bytes. Other programs write the same columns in other units; `size_unit` and `time_unit` name them.
+//! Blocks are of 512 bytes. Other programs write the same columns in other units, named by `size_unit` and `time_unit`.
 //! The flags are hexadecimal; bit 0 marks a read, the others are DiskSim's own hints
 //! (time-critical, time-limited, ...) and are ignored. Source: DiskSim 4.0 reference manual, "Traces", and
 //! `disksim_iotrace.c`.
