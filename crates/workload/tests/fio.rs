@@ -339,6 +339,17 @@ fn every_option_of_fio_is_known_and_those_of_other_versions_are_told_apart() {
 }
 
 #[test]
+fn a_recording_that_is_given_as_a_job_is_named_in_one_error() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let path = folder.path().join("disk.csv");
+    std::fs::write(&path, "0,R,126703644672,4096,1577808000000626\n".repeat(300)).expect("it can be written");
+    let problems = FioJobFile::read(&path.to_string_lossy()).expect_err("it is no job file");
+    let [problem] = &problems.0[..] else { panic!("{problems}") };
+    assert_eq!(problem.refusal.found, "this is a recording of the format `alibaba`");
+    assert!(problem.refusal.help.as_ref().is_some_and(|help| help.contains("\"trace\"")), "{problem}");
+}
+
+#[test]
 fn a_job_that_reaches_beyond_the_drive_is_refused_or_placed_as_its_key_says() {
     let large = "[one]\nfilename=/dev/sdg\nrw=write\nbs=1m\nsize=128m\n";
     let said = refusal(large);

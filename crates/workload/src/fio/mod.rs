@@ -27,8 +27,8 @@ use std::sync::{Arc, OnceLock};
 use flashloom_files::{TEXT_LIMIT_BYTES, read_input};
 use flashloom_units::{PolicySpec, Prng, Problem, Problems, Refusal, SECTOR_BYTES, format_size};
 
-use crate::Addresses;
 use crate::address::Placement;
+use crate::{Addresses, TraceOptions, open_trace};
 use iolog::Recordings;
 use job::{Amount, FioJob};
 use job_file::{Findings, Section, Text};
@@ -113,7 +113,13 @@ impl FioJobFile {
         const EXPECTED: &str = "a fio job file";
         let bytes = read_input(std::path::Path::new(path), TEXT_LIMIT_BYTES)
             .map_err(|reason| Problem::file(path, reason.to_string(), EXPECTED))?;
-        let mut file = Self::parse(path, &bytes)?;
+        let mut file = Self::parse(path, &bytes).map_err(|problems| match open_trace(path, &TraceOptions::default()) {
+            Ok(trace) => {
+                let found = format!("this is a recording of the format `{}`", trace.format().name());
+                Problem::file(path, found, EXPECTED).with_help(as_recording(path, "")).into()
+            }
+            Err(_) => problems,
+        })?;
         let folder = std::path::Path::new(path).parent().unwrap_or(std::path::Path::new(""));
         for path in file.jobs.iter_mut().filter_map(|job| job.iolog.as_mut()).flat_map(|iolog| &mut iolog.paths) {
             *path = folder.join(&*path).to_string_lossy().into_owned();
