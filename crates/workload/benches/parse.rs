@@ -74,7 +74,7 @@ fn line(format: &str, text: &mut String, (line, lba, read): (u64, u64, bool)) ->
         }
         "spc" => writeln!(text, "0,{lba},4096,{letter},{seconds}.{:06}", nanoseconds / 1_000),
         "ssdsim" => writeln!(text, "{} 0 {lba} 8 {bit}", line * 15_000),
-        "disksim" => writeln!(text, "{}.{:03} 0 {lba} 8 {bit}", line / 60, line % 60 * 16),
+        "disksim" => writeln!(text, "{}.{:03} 0 {lba} 8 {bit}", line / 6, line % 6 * 160),
         "fio" => writeln!(text, "{} /dev/sda {} {offset} 4096", line * 15, if read { "read" } else { "write" }),
         "diskmon" => writeln!(text, "{line}\t{seconds}.{nanoseconds:09}\t0.00038147\t0\t{word}\t{lba}\t8\r"),
         "systor" => writeln!(text, "{}.{nanoseconds:09},0.000806000,{letter},0,{offset},4096", 1_456_095_145 + seconds),

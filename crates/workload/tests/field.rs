@@ -157,7 +157,7 @@ fn every_format_of_text_is_read_as_the_field_writes_it_and_never_lays_devices_ov
             assert_eq!(info.requests, 1, "{name}: {} without {}", row.names[device], row.names[other]);
         }
         assert_eq!(seen(two.replace('\n', "\r\n").as_bytes()), expected, "{name}: CR LF");
-        assert_eq!(seen(two.replace('\n', "\n\n\r\n").as_bytes()), expected, "{name}: blank lines");
+        assert_eq!(seen(two.replace('\n', "\n\n\r\n  \t\n").as_bytes()), expected, "{name}: blank lines");
         if is_read {
             assert_eq!(seen(format!("{header}\n{first}\n{second}").as_bytes()), expected, "{name}: header");
         } else {
@@ -267,6 +267,94 @@ fn requests_that_a_volume_hands_down_count_once_at_the_level_that_is_chosen() {
     assert_eq!(scan(disk.as_bytes(), &TraceOptions::default()).unwrap().requests, 3);
 }
 
+/// Requests and what was handed down, of each device by its name.
+fn levels(text: &str) -> Vec<(String, u64, u64)> {
+    let info = scan(text.as_bytes(), &TraceOptions::default()).unwrap_or_else(|problem| panic!("{problem:?}"));
+    info.devices.into_iter().map(|one| (one.name, one.requests, one.handed_down)).collect()
+}
+
+fn level(name: &str, requests: u64, handed_down: u64) -> (String, u64, u64) {
+    (name.to_owned(), requests, handed_down)
+}
+
+#[test]
+fn a_mirror_whose_writes_a_thread_submits_counts_once() {
+    let text = "\
+9,0 1 1 0.000000000 811 Q W 1000 + 8 [x]
+8,0 1 2 0.000001000 811 A W 3048 + 8 <- (9,0) 1000
+8,16 1 3 0.000001100 811 A W 3048 + 8 <- (9,0) 1000
+8,0 0 1 0.000002000 70 Q W 3048 + 8 [md0_raid1]
+8,16 0 2 0.000002100 70 Q W 3048 + 8 [md0_raid1]
+";
+    assert_eq!(levels(text), [level("9,0", 1, 0), level("8,0", 0, 1), level("8,16", 0, 1)]);
+    // Two seconds later it is a request of the disk's own.
+    let later = text.replace("0.000002000", "2.000002000").replace("0.000002100", "2.000002100");
+    assert_eq!(levels(&later), [level("9,0", 1, 0), level("8,0", 1, 0), level("8,16", 1, 0)]);
+}
+
+#[test]
+fn flushes_are_handed_down_and_a_recording_may_begin_in_mid_load() {
+    let flush = "\
+253,0 1 1 0.000000000 811 Q FWS [jbd2]
+8,0 1 2 0.000001000 811 A FWS 2048 + 0 <- (253,0) 0
+8,0 1 3 0.000001100 811 Q FWS [jbd2]
+";
+    assert_eq!(levels(flush), [level("253,0", 1, 0), level("8,0", 0, 1)]);
+    let cut = "\
+8,0 2 1 0.000000000 811 A W 4096 + 8 <- (253,0) 2048
+8,0 2 2 0.000000100 811 Q W 4096 + 8 [x]
+253,0 1 1 0.000001000 811 Q W 3000 + 8 [x]
+8,0 1 2 0.000001100 811 A W 5048 + 8 <- (253,0) 3000
+8,0 1 3 0.000001200 811 Q W 5048 + 8 [x]
+";
+    assert_eq!(levels(cut), [level("8,0", 0, 2), level("253,0", 1, 0)]);
+}
+
+#[test]
+fn what_is_issued_again_is_one_request_in_a_replay_and_in_pairs_alike() {
+    let line =
+        |at: u64, event: &str, what: &str, extent: &str| format!("8,0 1 1 0.{at:09} 7 {event} {what} {extent} [0]\n");
+    let of = |events: &[(u64, &str, &str, &str)]| {
+        let text: String = events.iter().map(|(at, event, what, extent)| line(*at, event, what, extent)).collect();
+        let options = TraceOptions { event: Event::Issue, ..TraceOptions::default() };
+        let info = scan(text.as_bytes(), &options).unwrap();
+        let pairs = info.pairs.unwrap();
+        (info.requests, info.read_bytes + info.write_bytes, [pairs.paired, pairs.void, pairs.reissued, pairs.strays])
+    };
+    // Not recorded, so that the second issue is the first one again.
+    let again = [(0, "D", "W", "0 + 8"), (9, "D", "W", "0 + 8"), (12, "C", "W", "0 + 8")];
+    assert_eq!(of(&again), (1, 4_096, [1, 0, 1, 0]));
+    // The rest of a request, a part of which has completed.
+    let rest = [
+        (0, "D", "W", "0 + 16"),
+        (1, "C", "W", "0 + 8"),
+        (2, "R", "W", "8 + 8"),
+        (3, "D", "W", "8 + 8"),
+        (4, "C", "W", "8 + 8"),
+    ];
+    assert_eq!(of(&rest), (1, 8_192, [1, 0, 0, 0]));
+    // Two completions: there were two writes, and one pair is void.
+    let two = [(0, "D", "W", "0 + 8"), (1, "D", "W", "0 + 8"), (2, "C", "W", "0 + 8"), (3, "C", "W", "0 + 8")];
+    assert_eq!(of(&two).2, [1, 1, 1, 0]);
+    // A read whose requeue was not recorded makes a hot place void for half a minute, and no longer.
+    let mut hot = vec![(0, "D", "R", "0 + 8"), (1, "D", "R", "0 + 8"), (2, "C", "R", "0 + 8")];
+    for second in 1..100_u64 {
+        let at = second * 10_000_000;
+        hot.extend([(at, "D", "R", "0 + 8"), (at + 9, "C", "R", "0 + 8")]);
+    }
+    let hot: Vec<_> = hot.into_iter().map(|(at, event, what, extent)| (at * 100, event, what, extent)).collect();
+    let text: String = hot
+        .iter()
+        .map(|(at, event, what, extent)| {
+            let (seconds, rest) = (at / 1_000_000_000, at % 1_000_000_000);
+            format!("8,0 1 1 {seconds}.{rest:09} 7 {event} {what} {extent} [0]\n")
+        })
+        .collect();
+    let options = TraceOptions { event: Event::Issue, ..TraceOptions::default() };
+    let pairs = scan(text.as_bytes(), &options).unwrap().pairs.unwrap();
+    assert_eq!((pairs.void, pairs.paired), (32, 69));
+}
+
 #[test]
 fn an_encrypted_volume_on_a_volume_counts_once() {
     let text = "\
@@ -328,12 +416,32 @@ fn columns_of_other_programs_are_read_in_the_units_that_are_said() {
     let as_it_is = TraceOptions { format: Some(Format::Disksim), ..TraceOptions::default() };
     assert_eq!(of(&as_it_is), (4 << 20, 4 << 20, 2_105_344 * 512, 250_000));
     // Seconds: more requests in what would be a millisecond than any drive of DiskSim's has.
-    let seconds: String = (0..40).map(|line| format!("0.{:06} 0 {line} 8 1\n", line * 311)).collect();
+    let seconds: String = (0..90).map(|line| format!("{}.{:03} 0 {line} 8 1\n", line / 20, line % 20 * 50)).collect();
     let (_, found) = scan(seconds.replace(' ', "  ").as_bytes(), &TraceOptions::default()).unwrap_err();
-    assert!(found.contains("the times are not like those of the format"), "{found}");
-    for unix in ["1538323200 0 128 8 1\n1538323201 0 136 8 0\n", "1538323200.25 0 128 8 1\n1538323201.5 0 136 8 0\n"] {
-        let (_, found) = scan(unix.as_bytes(), &TraceOptions::default()).unwrap_err();
-        assert!(found.contains("the times are not like those of the format"), "{unix}: {found}");
+    assert!(found.contains("would be those of 20000 requests a second"), "{found}");
+    let lines = |first: u64, step: u64, size: u64, lines: u64| -> String {
+        (0..lines).map(|line| format!("{} 0 {} {size} 1\n", first + line * step, line * size)).collect()
+    };
+    for (text, why) in [
+        (lines(1_538_323_200, 1, 8, 2), "Unix time"),
+        (lines(1_538_323_200_000, 1_000, 8, 90), "Unix time"),
+        (lines(1_538_323_200_000_000, 10_000, 8, 90), "Unix time"),
+        (lines(0, 100, 8, 90), "requests a second"),
+        ("0.000000000 0 8 8 1\n0.100000001 0 16 8 0\n".to_owned(), "nanoseconds, if they are seconds"),
+        (lines(0, 20_000, 4_096, 90).replace(" 0 4096 ", " 0 4100 "), "multiples of 512"),
+    ] {
+        let (_, found) = scan(text.as_bytes(), &TraceOptions::default()).unwrap_err();
+        assert!(found.contains(why), "{text}: {found}");
+    }
+    // What those two formats themselves look like.
+    for text in [
+        lines(1_200_000_000, 20_000, 8, 90),
+        lines(4_851_300, 20_000, 1_024, 90),
+        "1500000000 0 8 8 1\n".to_owned(),
+        "1036800000.125 0 8 8 1\n1036800005.25 0 16 8 0\n".to_owned(),
+        "0.1 0 8 8 1\n4.80000000000000071 0 16 8 0\n".to_owned(),
+    ] {
+        assert!(scan(text.as_bytes(), &TraceOptions::default()).is_ok(), "{text}");
     }
     // Units of a format that has its own.
     let (_, found) = scan(b"0,R,126703644672,4096,1577808000000626\n", &bytes).unwrap_err();

@@ -49,7 +49,11 @@ fn devices_are_never_laid_over_one_another() {
     assert!(shown.contains("one behind the other: `3` from sector 0, `5` from sector 6144."), "{shown}");
     let unknown = lab.run(&["run", "e.toml", "--set", "workload.device=4"]);
     assert_eq!(unknown.code, Some(2));
-    assert!(unknown.stderr.contains("expected a device of the recording: `3`, `5`"), "{}", unknown.stderr);
+    assert!(
+        unknown.stderr.contains("expected a device of the recording that has such: `3`, `5`"),
+        "{}",
+        unknown.stderr
+    );
     let moved = ["run", "e.toml", "--set", "workload.device=all", "--set", "workload.first_sector=8"];
     let moved = lab.run(&moved);
     assert!(moved.code == Some(2) && moved.stderr.contains("a first sector is that of one"), "{}", moved.stderr);
@@ -62,7 +66,7 @@ fn a_volume_and_its_disk_are_one_load_at_the_level_that_is_chosen_and_said() {
     let lab = lab(VOLUME);
     assert_eq!(requests(&lab.succeed(&["run", "e.toml", "--json", "-"])), 2);
     let shown = lab.succeed(&["run", "e.toml"]).stdout;
-    assert!(shown.contains("2 requests of `8,0` are those of a device above it, handed down"), "{shown}");
+    assert!(shown.contains("2 requests of `8,0` are those of a device above, handed down"), "{shown}");
     for (set, event) in
         [("workload.device=8,0", "workload.event=queue"), ("workload.device=8,0", "workload.event=issue")]
     {

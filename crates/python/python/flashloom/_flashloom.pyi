@@ -143,7 +143,15 @@ class Stream:
 @final
 class Recording:
     def __new__(
-        cls, path: str, format: str | None, event: str, sort: bool, skip_bad_lines: bool, device: int | None
+        cls,
+        path: str,
+        format: str | None,
+        event: str,
+        sort: bool,
+        skip_bad_lines: bool,
+        device: str | None,
+        size_unit: str | None,
+        time_unit: str | None,
     ) -> Recording: ...
     def info(self) -> BackgroundJob: ...
     def read(self, rows: int) -> Stream: ...

@@ -113,13 +113,14 @@ impl FioJobFile {
         const EXPECTED: &str = "a fio job file";
         let bytes = read_input(std::path::Path::new(path), TEXT_LIMIT_BYTES)
             .map_err(|reason| Problem::file(path, reason.to_string(), EXPECTED))?;
-        let mut file = Self::parse(path, &bytes).map_err(|problems| match open_trace(path, &TraceOptions::default()) {
-            Ok(trace) => {
-                let found = format!("this is a recording of the format `{}`", trace.format().name());
-                Problem::file(path, found, EXPECTED).with_help(as_recording(path, "")).into()
-            }
-            Err(_) => problems,
-        })?;
+        let mut file =
+            Self::parse(path, &bytes).map_err(|problems| match open_trace(path, &TraceOptions::default()) {
+                Ok(trace) => {
+                    let found = format!("this is a recording of the format `{}`", trace.format().name());
+                    Problem::file(path, found, EXPECTED).with_help(as_recording(path, "")).into()
+                }
+                Err(_) => problems,
+            })?;
         let folder = std::path::Path::new(path).parent().unwrap_or(std::path::Path::new(""));
         for path in file.jobs.iter_mut().filter_map(|job| job.iolog.as_mut()).flat_map(|iolog| &mut iolog.paths) {
             *path = folder.join(&*path).to_string_lossy().into_owned();

@@ -16,7 +16,7 @@ use super::fingerprint::Fingerprints;
 use super::format::{Clock, fio, flashloom, ssdsim};
 use super::info::scan;
 use super::record::{Columns, Record};
-use super::{Footprint, TraceOptions, open_trace};
+use super::{Footprint, TraceOptions, open_trace_of};
 use crate::{Op, Request};
 
 choice! {
@@ -130,7 +130,7 @@ pub fn convert_trace(
     if !drop_unsupported && let Some(found) = unsupported(to, info.discards, info.flushes, info.columns) {
         return Err(cannot_hold(input, found, to).into());
     }
-    let mut trace = open_trace(input, options)?;
+    let mut trace = open_trace_of(input, options, &info.seen)?;
     let keeps_times = trace.spec.clock == Clock::Recording;
     let base_ns = if keeps_times { info.start_ns } else { 0 };
     let mut writer = TraceWriter::with_columns(output, to, info.columns)?;

@@ -1,21 +1,25 @@
 //! Devices of a recording: which one is read, and requests that a volume hands down to its disks, which count once.
 //!
 //! ```text
-//! remap    (device, sector) of a disk <- (device, sector) above it: the next event of that processor at the disk's
-//!          sector is the request of the device above. A partition between the two is passed over
+//! remap    (device, sector) of a disk <- (device, sector) above it: the next event at the disk's sector, within
+//!          [`HANDED_DOWN_NS`], is the request of the device above; the next flush, for a flush. A partition between the
+//!          two is passed over
 //! counted  at the highest device that has events of the chosen kind: for queued requests the volume, for issued ones
 //!          of most volumes the disk, since a volume of bios issues none
 //! chosen   a device by its name: all of its requests, handed down or not
 //! ```
-//! Source: `block_bio_remap` and `block_rq_remap` of Linux, `drivers/md/dm.c`, `block/blk-core.c`.
+//! A device above is one that has such events anywhere in the recording, also behind: a recording may begin while
+//! requests are on their way. Source: `block_bio_remap` and `block_rq_remap` of Linux, `drivers/md/dm.c`,
+//! `drivers/md/raid1.c`, `block/blk-core.c`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use flashloom_units::{Problem, Refusal, SECTOR_BYTES, nearest};
+use flashloom_units::{Ns, Problem, Refusal, S, SECTOR_BYTES, nearest};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::record::{Moment, Record, RecordSource};
+use crate::Op;
 
 /// `workload.device` that replays every device in a range of its own.
 pub const ALL_DEVICES: &str = "all";
@@ -29,34 +33,76 @@ const RANGE_SECTORS: u64 = (1 << 20) / SECTOR_BYTES;
 /// A device, by its number, and a sector of it.
 type Place = (u32, u64);
 
-/// The last remap of each processor.
+/// Time after which a request that was handed down comes no more: md may leave it to a thread of its own.
+const HANDED_DOWN_NS: Ns = S;
+/// Requests on their way at which those that come no more are cleared.
+const MOST_ON_THEIR_WAY: usize = 1 << 16;
+/// The sector of a flush, which has none: one for all of them.
+const OF_FLUSHES: u64 = u64::MAX;
+
+/// Requests that were handed down and have not come yet, by the place that they go to.
 #[derive(Debug, Default)]
-pub(crate) struct Remaps(BTreeMap<u64, (Place, u32)>);
+pub(crate) struct Remaps(BTreeMap<Place, OnTheirWay>);
+
+#[derive(Clone, Copy, Debug)]
+struct OnTheirWay {
+    /// The device that handed them down first.
+    highest: u32,
+    requests: u32,
+    /// Time of the last remap.
+    time_ns: Ns,
+}
+
+/// A remap: a request goes to a place below from one above.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Remap {
+    pub below: Place,
+    pub above: Place,
+    /// Length; a flush has none.
+    pub sectors: u64,
+}
 
 impl Remaps {
-    /// Notes that a request of the device above goes to a place below it.
-    pub fn note(&mut self, cpu: u64, below: Place, above: Place) {
+    /// Notes a remap. To be called in the order of time, as [`Self::above`].
+    pub fn note(&mut self, time_ns: Ns, remap: Remap) {
+        let (device, sector) = remap.below;
+        let is_flush = remap.sectors == 0;
         // The remap of a partition follows that of the volume on it, at the sector that the volume has chosen.
-        let chained = self.0.get(&cpu).filter(|((device, sector), _)| *device == below.0 && *sector == above.1);
-        let highest = chained.map_or(above.0, |(_, highest)| *highest);
-        self.0.insert(cpu, (below, highest));
+        let between = (device, if is_flush { OF_FLUSHES } else { remap.above.1 });
+        let chained = self.take(between, time_ns);
+        if self.0.len() >= MOST_ON_THEIR_WAY {
+            self.0.retain(|_, requests| time_ns - requests.time_ns <= HANDED_DOWN_NS);
+        }
+        let highest = chained.unwrap_or(remap.above.0);
+        let place = (device, if is_flush { OF_FLUSHES } else { sector });
+        let requests = self.0.entry(place).or_insert(OnTheirWay { highest, requests: 0, time_ns });
+        *requests = OnTheirWay { highest, requests: requests.requests + 1, time_ns };
     }
 
-    /// What [`Record::above`] says of an event at a place.
+    /// What [`Record::above`] says of the event of a record.
     #[inline]
-    pub fn above(&mut self, cpu: u64, place: Place) -> u8 {
-        if self.0.is_empty() { 0 } else { self.take(cpu, place) }
+    pub fn above(&mut self, record: &Record) -> u8 {
+        if self.0.is_empty() || record.moment != Moment::Begins { 0 } else { self.above_of(record) }
     }
 
     #[cold]
-    fn take(&mut self, cpu: u64, place: Place) -> u8 {
-        let Some((below, highest)) = self.0.get(&cpu) else { return 0 };
-        if *below != place {
-            return 0;
+    fn above_of(&mut self, record: &Record) -> u8 {
+        let request = &record.request;
+        let sector = if request.op == Op::Flush { OF_FLUSHES } else { request.lba };
+        let highest = self.take((record.device, sector), request.arrival_ns);
+        highest.and_then(|highest| u8::try_from(highest.saturating_add(1)).ok()).unwrap_or(0)
+    }
+
+    /// Takes one of the requests on their way to a place.
+    fn take(&mut self, place: Place, time_ns: Ns) -> Option<u32> {
+        let OnTheirWay { highest, requests, time_ns: last_ns } = *self.0.get(&place)?;
+        let is_late = time_ns.saturating_sub(last_ns) > HANDED_DOWN_NS;
+        if is_late || requests == 1 {
+            self.0.remove(&place);
+        } else {
+            self.0.insert(place, OnTheirWay { highest, requests: requests - 1, time_ns: last_ns });
         }
-        let above = u8::try_from(highest.saturating_add(1)).unwrap_or(0);
-        self.0.remove(&cpu);
-        above
+        (!is_late).then_some(highest)
     }
 }
 
@@ -140,12 +186,19 @@ pub(crate) struct Devices {
     seen: BTreeSet<u32>,
     /// Requests left out because the device above them has had them, by device.
     handed_down: BTreeMap<u32, u64>,
+    /// Devices above requests that were read, because none of theirs had been seen.
+    unseen: BTreeSet<u32>,
 }
 
 impl Devices {
-    /// All devices, or one by its name.
-    pub fn new(chosen: Option<&str>) -> Self {
-        Self { chosen: chosen.map(|name| (name.to_owned(), None)), ..Self::default() }
+    /// All devices, or one by its name. `seen` are devices of which it is known that they have requests.
+    pub fn new(chosen: Option<&str>, seen: BTreeSet<u32>) -> Self {
+        Self { chosen: chosen.map(|name| (name.to_owned(), None)), seen, ..Self::default() }
+    }
+
+    /// All devices that have had requests, if any of them is above a request that was read before it was seen.
+    pub fn seen_too_late(&self) -> Option<BTreeSet<u32>> {
+        self.unseen.iter().any(|device| self.seen.contains(device)).then(|| self.seen.clone())
     }
 
     /// True if a record is read.
@@ -174,9 +227,13 @@ impl Devices {
         if begins {
             self.seen.insert(record.device);
         }
-        if record.above > 0 && self.seen.contains(&(u32::from(record.above) - 1)) {
-            *self.handed_down.entry(record.device).or_default() += 1;
-            return false;
+        if record.above > 0 {
+            let above = u32::from(record.above) - 1;
+            if self.seen.contains(&above) {
+                *self.handed_down.entry(record.device).or_default() += 1;
+                return false;
+            }
+            self.unseen.insert(above);
         }
         if begins {
             self.last = Some(record.device);
@@ -190,7 +247,7 @@ impl Devices {
         let names: Vec<String> = self.left_out.iter().map(|&number| reader.device_name(number)).collect();
         let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
         let more = if names.len() > SHOWN { ", .." } else { "" };
-        let expected = format!("a device of the recording: {}{more}", shown.join(", "));
+        let expected = format!("a device of the recording that has such: {}{more}", shown.join(", "));
         let problem = Problem::file(file, format!("holds no request of device `{name}`"), expected);
         Some(match nearest(name, names.iter().map(String::as_str)) {
             Some(near) => problem.with_help(format!("did you mean `{near}`?")),

@@ -1,6 +1,6 @@
 //! Summary of a whole recording, made in one pass that checks every line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use flashloom_units::{Ns, Problem, SECTOR_BYTES};
 use schemars::JsonSchema;
@@ -73,6 +73,11 @@ pub struct TraceInfo {
     pub pairs: Option<Pairs>,
     /// Devices of the recording, in the order of their numbers.
     pub devices: Vec<DeviceInfo>,
+    /// Devices above others, if some of their requests came before it could be known.
+    #[serde(skip)]
+    pub(crate) seen: BTreeSet<u32>,
+    #[serde(skip)]
+    seen_too_late: Option<BTreeSet<u32>>,
     /// First sector of the range of each device that is replayed in one of its own.
     #[serde(skip)]
     pub(crate) ranges: BTreeMap<u32, u64>,
@@ -164,7 +169,23 @@ pub(super) fn scan(
     footprint: Footprint,
     prints: Fingerprints,
 ) -> Result<TraceInfo, Problem> {
-    let mut trace = Trace::open(&Input::file(path).hashed(&prints), options)?;
+    let info = scan_with(path, options, footprint, prints.clone(), BTreeSet::new())?;
+    // A recording that begins in mid-load has requests of a volume at its disk before the volume's first.
+    match info.seen_too_late {
+        Some(seen) => scan_with(path, options, footprint, prints, seen),
+        None => Ok(info),
+    }
+}
+
+/// Scans a recording with devices of which it is known that they have requests.
+fn scan_with(
+    path: &str,
+    options: &TraceOptions,
+    footprint: Footprint,
+    prints: Fingerprints,
+    seen: BTreeSet<u32>,
+) -> Result<TraceInfo, Problem> {
+    let mut trace = Trace::open(&Input::file(path).hashed(&prints), options, &seen)?;
     let mut sums = Sums { columns: trace.columns(), ..Sums::default() };
     let counts = footprint == Footprint::Count;
     let (mut tally, mut touched) = (Tally::default(), BTreeMap::<u32, TouchedPages>::new());
@@ -203,6 +224,8 @@ pub(super) fn scan(
         has_latencies: sums.columns.latency || pairs.is_some_and(|pairs| pairs.paired > 0),
         pairs,
         devices: trace.devices(&tally),
+        seen_too_late: trace.seen_too_late(),
+        seen,
         ranges: BTreeMap::new(),
         skipped_lines: trace.skipped().count,
         skipped: trace.skipped().clone(),

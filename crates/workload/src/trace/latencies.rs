@@ -3,9 +3,8 @@
 use flashloom_units::{Latency, Ns, Problem, Refusal};
 
 use super::devices::{DeviceInfo, Tally, overlaid};
-use super::input::Input;
 use super::pairing::Pairs;
-use super::{Format, Trace, TraceOptions};
+use super::{Format, TraceOptions, open_trace};
 use crate::Op;
 
 /// Where the latencies of a format's requests are.
@@ -68,7 +67,7 @@ impl RecordedLatencies {
 /// # Errors
 /// A recording that cannot be read.
 pub fn scan_latencies(path: &str, options: &TraceOptions, requests: Option<u64>) -> Result<RecordedLatencies, Problem> {
-    let mut trace = Trace::open(&Input::file(path), options)?;
+    let mut trace = open_trace(path, options)?;
     let source = trace.format().spec().latencies;
     let mut scan = RecordedLatencies {
         format: trace.format(),
@@ -175,7 +174,7 @@ mod tests {
             assert_eq!((read.requests, read.latencies.sum(), read.duration_ns), (2, 300, 201));
             let problem = scan(text, &TraceOptions { device: Some("5".to_owned()), ..options }).unwrap_err();
             assert_eq!(problem.refusal.found, "holds no request of device `5`");
-            assert_eq!(problem.refusal.expected, "a device of the recording: `0`, `1`");
+            assert_eq!(problem.refusal.expected, "a device of the recording that has such: `0`, `1`");
         }
         assert!(scan(text, &TraceOptions::default()).is_err(), "the times of both go back");
         let events = "8,0 1 1 0.001 7 D W 0 + 8 [a]\n8,16 1 2 0.002 7 D W 0 + 8 [a]\n8,16 1 3 0.0025 0 C W 0 + 8 [0]\n\

@@ -18,7 +18,7 @@ mod replicate;
 pub(crate) mod text;
 mod units;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use flashloom_files::limit_of;
@@ -148,12 +148,17 @@ pub struct Trace {
 
 /// Opens a recording. `path` names a file, or for blktrace any of the per-CPU files or their prefix.
 pub fn open_trace(path: &str, options: &TraceOptions) -> Result<Trace, Problem> {
-    Trace::open(&Input::file(path), options)
+    Trace::open(&Input::file(path), options, &BTreeSet::new())
+}
+
+/// [`open_trace`] of a recording whose devices with requests are known.
+pub(crate) fn open_trace_of(path: &str, options: &TraceOptions, seen: &BTreeSet<u32>) -> Result<Trace, Problem> {
+    Trace::open(&Input::file(path), options, seen)
 }
 
 /// Reads a recording from memory; `name` stands for the file in errors.
 pub fn read_trace(name: &str, bytes: Arc<[u8]>, options: &TraceOptions) -> Result<Trace, Problem> {
-    Trace::open(&Input::memory(name, bytes), options)
+    Trace::open(&Input::memory(name, bytes), options, &BTreeSet::new())
 }
 
 fn open_reader(input: &Input, options: &TraceOptions) -> Result<(&'static FormatSpec, Box<dyn RecordSource>), Problem> {
@@ -211,11 +216,11 @@ fn open_reader(input: &Input, options: &TraceOptions) -> Result<(&'static Format
 }
 
 impl Trace {
-    fn open(input: &Input, options: &TraceOptions) -> Result<Self, Problem> {
-        let mut trace = Self::unread(input, options)?;
+    fn open(input: &Input, options: &TraceOptions, seen: &BTreeSet<u32>) -> Result<Self, Problem> {
+        let mut trace = Self::unread(input, options, seen)?;
         let mut first = trace.next_recorded()?;
         if first.is_none() && trace.event == Some(Event::Queue) {
-            trace = Self::unread(input, &TraceOptions { event: Event::Issue, ..options.clone() })?;
+            trace = Self::unread(input, &TraceOptions { event: Event::Issue, ..options.clone() }, seen)?;
             first = trace.next_recorded()?;
         }
         let Some(first) = first else { return Err(trace.no_requests(input)) };
@@ -224,14 +229,14 @@ impl Trace {
     }
 
     /// A recording of which no request has been taken.
-    fn unread(input: &Input, options: &TraceOptions) -> Result<Self, Problem> {
+    fn unread(input: &Input, options: &TraceOptions, seen: &BTreeSet<u32>) -> Result<Self, Problem> {
         let (spec, mut reader) = open_reader(input, options)?;
         let has_events = spec.latencies == LatencySource::Events;
         let event = has_events.then_some(options.events().request);
         let pairing = (has_events && options.completions).then(Pairing::default);
         let is_issued = event == Some(Event::Issue);
         let requeues = (is_issued && pairing.is_none()).then(Requeues::default);
-        let mut devices = Devices::new(options.device.as_deref());
+        let mut devices = Devices::new(options.device.as_deref(), seen.clone());
         let mut sorted = None;
         if options.sort {
             let limit = sort_limit(&input.name)?;
@@ -298,6 +303,11 @@ impl Trace {
     /// The devices of the requests that were added to a tally, and of those that were left out.
     pub(crate) fn devices(&self, tally: &Tally) -> Vec<DeviceInfo> {
         tally.finish(&self.devices, &*self.reader)
+    }
+
+    /// All devices that have had requests, if some of theirs came to others before.
+    pub(crate) fn seen_too_late(&self) -> Option<BTreeSet<u32>> {
+        self.devices.seen_too_late()
     }
 
     /// Moves every device's requests to a range of its own, as [`devices::ranges`] lays them.

@@ -86,7 +86,7 @@ impl RecordSource for TextReader {
         loop {
             let Some(line) = self.chunks.line()? else { return Ok(None) };
             self.line += 1;
-            if line.is_empty() {
+            if line.first().is_none_or(u8::is_ascii_whitespace) && line.trim_ascii().is_empty() {
                 continue;
             }
             if std::mem::take(&mut self.is_at_start) && self.spec.is_header(line) {

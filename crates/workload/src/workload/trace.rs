@@ -6,9 +6,10 @@ use flashloom_units::{Policy, PolicySpec, Problem, Problems, Refusal};
 
 use super::{Context, Profile, Remark, Running, Unfit, Workload, pathless};
 use crate::trace::devices::overlaid;
+use crate::trace::open_trace_of;
 use crate::{
     ALL_DEVICES, Addresses, DeviceInfo, Limited, Rebased, Replay, Replicate, Source, TASK_IDS, Trace, TraceInfo,
-    TraceOptions, fit, open_trace, rebase,
+    TraceOptions, fit, rebase,
 };
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
@@ -66,9 +67,9 @@ impl Recorded {
     /// Opens the recording at its start.
     fn open(&self) -> Result<Rebased<Trace>, Problem> {
         let params = &self.context.params;
-        let trace = open_trace(&self.path, &self.context.trace_options())?;
-        let ranges = self.info.as_ref().map(|info| info.ranges.clone()).unwrap_or_default();
-        Ok(rebase(trace.in_ranges(ranges), params.first_sector))
+        let info = self.info.as_ref().expect("it was read before");
+        let trace = open_trace_of(&self.path, &self.context.trace_options(), &info.seen)?;
+        Ok(rebase(trace.in_ranges(info.ranges.clone()), params.first_sector))
     }
 
     /// Refuses to move the ranges of several devices by the sector of one.
@@ -134,15 +135,18 @@ impl Workload for Recorded {
                 format!("The recording's {} devices are replayed one behind the other: {shown}{more}.", ranges.len());
             return vec![Remark { about: "devices", key, text }];
         }
-        let below = info.devices.iter().find(|device| device.handed_down > 0).map(|below| {
-            let DeviceInfo { name, handed_down, .. } = below;
-            let text = format!(
-                "{handed_down} requests of `{name}` are those of a device above it, handed down, and count once, as \
-                 that one's: `{key}` = \"{name}\" replays them as they reached `{name}`."
-            );
-            Remark { about: "handed-down", key, text }
-        });
-        below.into_iter().collect()
+        let below: Vec<&DeviceInfo> = info.devices.iter().filter(|device| device.handed_down > 0).collect();
+        let Some(first) = below.first() else { return Vec::new() };
+        let requests: u64 = below.iter().map(|device| device.handed_down).sum();
+        let names: Vec<String> = below.iter().take(SHOWN).map(|device| format!("`{}`", device.name)).collect();
+        let more = if below.len() > SHOWN { ", .." } else { "" };
+        let text = format!(
+            "{requests} requests of {}{more} are those of a device above, handed down, and count once, as that one's: \
+             `{key}` = \"{name}\" replays them as they reached `{name}`.",
+            names.join(", "),
+            name = first.name
+        );
+        vec![Remark { about: "handed-down", key, text }]
     }
 
     fn expected_requests(&self) -> u64 {

@@ -4,7 +4,7 @@
 //! Time is in seconds from the start of the recording, addresses in sectors of 512 bytes. Of the actions, Q (queued by
 //! the host) or D (dispatched to the device) is read, as chosen by the event; beside D, R (given back to be issued
 //! again), and C (completed) if completions are asked for. A (remapped: `SECTOR + SECTORS <- (DEVICE) SECTOR`) says
-//! that the next event of its processor at that sector is the request of another device. All others are ignored, and so
+//! that the next event of the device at that sector is the request of another device. All others are ignored, and so
 //! are commands that are not of the file system (a packet in parentheses instead of an address) and the summary at the
 //! end. In `rwbs`, an F before the operation is a flush that goes before it and an F after it is FUA, S is synchronous,
 //! B (barrier) was both in old kernels; A, M and E have no meaning here. Without data, an F is a flush. The process is
@@ -19,7 +19,7 @@
 use std::ops::Range;
 
 use super::{Clock, Format, FormatSpec, Reader};
-use crate::trace::devices::Remaps;
+use crate::trace::devices::{Remap, Remaps};
 use crate::trace::field::{BlankFields, Fault, FieldError, locate};
 use crate::trace::record::{Columns, Moment, Numbering, Part, Record};
 use crate::trace::text::LineParser;
@@ -118,34 +118,40 @@ impl Blkparse {
         }
     }
 
-    /// Notes a remap of a line, from its extent on: `+ SECTORS <- (DEVICE) SECTOR`, or without the length in old
-    /// releases.
+    /// Notes a remap of a line, from what it does on: `RWBS SECTOR + SECTORS <- (DEVICE) SECTOR`, or without the length
+    /// in old releases.
     #[cold]
-    fn remap(&mut self, cpu: u64, device: &[u8], mut fields: BlankFields) -> Result<(), FieldError> {
-        fields.word("what it does")?;
+    fn remap(&mut self, time_ns: Ns, device: &[u8], mut fields: BlankFields) -> Result<(), FieldError> {
+        let is_flush = fields.word("what it does")?.starts_with(b"F");
         let sector = fields.number("the first sector")?;
-        let is_arrow = |fields: &BlankFields| &fields.line()[fields.span()] == b"<-";
-        while fields.word("`<-` and the device above").is_ok() && !is_arrow(&fields) {}
+        let mut sectors = None;
+        loop {
+            match fields.word("`<-` and the device above")? {
+                b"<-" => break,
+                b"+" => sectors = Some(fields.number("the number of sectors")?),
+                _ => return Ok(()),
+            }
+        }
         let above = fields.word("the device above, in parentheses")?;
         let above_sector = fields.number("the first sector on the device above")?;
-        let above = above.trim_ascii_start().strip_prefix(b"(").and_then(|above| above.strip_suffix(b")"));
-        let Some(above) = above else { return Ok(()) };
+        let Some(above) = above.strip_prefix(b"(").and_then(|above| above.strip_suffix(b")")) else { return Ok(()) };
         let device = self.devices.number(device, || device.into());
         let above = self.devices.number(above, || above.into());
-        self.remaps.note(cpu, (device, sector), (above, above_sector));
+        let sectors = sectors.unwrap_or(u64::from(!is_flush));
+        self.remaps.note(time_ns, Remap { below: (device, sector), above: (above, above_sector), sectors });
         Ok(())
     }
 
     /// Parses the fields after the device.
     fn default_line(&mut self, device: &[u8], mut fields: BlankFields) -> Result<Option<Record>, FieldError> {
-        let cpu = fields.number("the CPU")?;
+        fields.number("the CPU")?;
         fields.number("the sequence number")?;
         let time_ns = Self::time(&mut fields)?;
         let task = fields.small("the process")?;
         let action = Self::action(&mut fields)?;
         let Some(mut moment) = self.moment(action) else {
             if action == b"A" {
-                self.remap(cpu, device, fields)?;
+                self.remap(time_ns, device, fields)?;
             }
             return Ok(None);
         };
@@ -170,7 +176,7 @@ impl Blkparse {
         record.moment = moment;
         record.request.task = task;
         record.device = self.devices.number(device, || device.into());
-        record.above = self.remaps.above(cpu, (record.device, record.request.lba));
+        record.above = self.remaps.above(&record);
         Ok(Some(record))
     }
 

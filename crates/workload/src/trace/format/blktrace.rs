@@ -6,7 +6,7 @@
 //! order of the rest is that of the recording machine and told from the magic number.
 //!
 //! The low byte of the action is the event: 1 queued by the host, 7 issued to the device; beside 7, 6 given back to be
-//! issued again, and 8 completed if completions are asked for. 15 is a remap: the next event of its processor at that
+//! issued again, and 8 completed if completions are asked for. 15 is a remap: the next event of the device at that
 //! sector is the request of another device. All others are ignored. Its high half has a bit for each property: read,
 //! write, flush, sync, ..., discard, FUA. Notes of the kernel (process names, messages) and passthrough commands are
 //! not requests. An action without data is a flush if the flush bit is set, and is ignored otherwise (a zone command).
@@ -21,7 +21,7 @@ use std::path::Path;
 use flashloom_units::{Ns, Problem, ProblemPlace, SECTOR_BYTES};
 
 use super::{Clock, Format, FormatSpec, Reader};
-use crate::trace::devices::Remaps;
+use crate::trace::devices::{Remap, Remaps};
 use crate::trace::field::MAX_SECTOR;
 use crate::trace::input::{Chunks, Input};
 use crate::trace::record::{Columns, Moment, Numbering, Part, Record, RecordSource, SkippedLines};
@@ -252,13 +252,20 @@ pub(crate) struct BlktraceReader {
     streams: Vec<Stream>,
     /// Time and stream of the next request of each stream that has one.
     next: BinaryHeap<Reverse<(Ns, u32)>>,
-    /// The last request read of each stream; of a stream in `next`, that request.
-    heads: Vec<Record>,
+    /// The last request or remap read of each stream; of a stream in `next`, that one.
+    heads: Vec<Head>,
     events: Events,
     devices: Numbering<u32>,
     remaps: Remaps,
     skip_bad_lines: bool,
     skipped: SkippedLines,
+}
+
+/// What comes next of a stream.
+#[derive(Clone, Copy)]
+enum Head {
+    Request(Record),
+    Remap(Remap),
 }
 
 /// Low bits of an origin that hold the record's number; the stream's number is above them.
@@ -267,7 +274,7 @@ const RECORD_BITS: u32 = 40;
 impl BlktraceReader {
     pub fn new(inputs: &[Input], events: Events, skip_bad_lines: bool) -> Result<Self, Problem> {
         let streams = inputs.iter().map(Stream::open).collect::<Result<Vec<_>, _>>()?;
-        let (next, heads) = (BinaryHeap::new(), vec![Record::new(0, Op::Flush, 0, 0); streams.len()]);
+        let (next, heads) = (BinaryHeap::new(), vec![Head::Request(Record::new(0, Op::Flush, 0, 0)); streams.len()]);
         let (devices, remaps, skipped) = (Numbering::default(), Remaps::default(), SkippedLines::default());
         let mut reader = Self { streams, next, heads, events, devices, remaps, skip_bad_lines, skipped };
         for stream in 0..inputs.len() {
@@ -296,14 +303,15 @@ impl BlktraceReader {
             if let Some((above, sector)) = entry.above {
                 let device = self.devices.number(&entry.device, || entry.device);
                 let above = self.devices.number(&above, || above);
-                self.remaps.note(index as u64, (device, entry.sector), (above, sector));
-                continue;
+                let sectors = u64::from(entry.bytes).div_ceil(SECTOR_BYTES);
+                let remap = Remap { below: (device, entry.sector), above: (above, sector), sectors };
+                self.heads[index] = Head::Remap(remap);
+                return Ok(Some(entry.time_ns));
             }
             match entry.record(self.events, &mut self.devices) {
                 Ok(Some(mut record)) => {
-                    record.above = self.remaps.above(index as u64, (record.device, record.request.lba));
                     record.origin = (index as u64) << RECORD_BITS | stream.records;
-                    self.heads[index] = record;
+                    self.heads[index] = Head::Request(record);
                     return Ok(Some(entry.time_ns));
                 }
                 Ok(None) => {}
@@ -317,20 +325,34 @@ impl BlktraceReader {
             }
         }
     }
-}
 
-impl RecordSource for BlktraceReader {
-    fn next_record(&mut self) -> Result<Option<Record>, Problem> {
-        let Some(&Reverse((_, stream))) = self.next.peek() else { return Ok(None) };
-        let record = self.heads[stream as usize];
+    /// Takes what comes next of all streams, and its time.
+    fn next_head(&mut self) -> Result<Option<(Ns, Head)>, Problem> {
+        let Some(&Reverse((time_ns, stream))) = self.next.peek() else { return Ok(None) };
+        let head = self.heads[stream as usize];
         let following = self.advance(stream as usize);
         let mut first = self.next.peek_mut().expect("the stream was found at the top");
         match following {
             // In place: requests of one CPU often follow one another, and the heap is then left as it is.
-            Ok(Some(time_ns)) => *first = Reverse((time_ns, stream)),
+            Ok(Some(following_ns)) => *first = Reverse((following_ns, stream)),
             Ok(None) | Err(_) => drop(PeekMut::pop(first)),
         }
-        following.map(|_| Some(record))
+        following.map(|_| Some((time_ns, head)))
+    }
+}
+
+impl RecordSource for BlktraceReader {
+    fn next_record(&mut self) -> Result<Option<Record>, Problem> {
+        loop {
+            match self.next_head()? {
+                None => return Ok(None),
+                Some((time_ns, Head::Remap(remap))) => self.remaps.note(time_ns, remap),
+                Some((_, Head::Request(mut record))) => {
+                    record.above = self.remaps.above(&record);
+                    return Ok(Some(record));
+                }
+            }
+        }
     }
 
     fn skipped(&self) -> &SkippedLines {

@@ -3,12 +3,14 @@
 //! like that one's.
 //!
 //! ```text
-//! bytes       all addresses and sizes of the sample are multiples of 512: requests of 256 KiB and longer, if sectors
-//! time        more decimals than milliseconds have nanoseconds, Unix time, or more requests a second than the drives
-//!             have whose recordings are in the format
+//! bytes   nearly all addresses and sizes of the sample are multiples of 512, and a size is 4,096 or more: as sectors
+//!         these are requests of 256 KiB and longer, as bytes of a page and longer
+//! time    milliseconds with seven to nine decimals have nanoseconds; more requests a second than the drives have whose
+//!         recordings are in the format; a clock of SSDsim's nanoseconds that begins like Unix time in milliseconds or
+//!         microseconds
 //! ```
 
-use flashloom_units::{Problem, ProblemPlace, Refusal, SECTOR_BYTES, format_size};
+use flashloom_units::{Problem, ProblemPlace, Refusal, S, SECTOR_BYTES, format_size};
 
 use super::{Format, SAMPLE_BYTES};
 use crate::trace::field::{BlankFields, locate};
@@ -16,24 +18,24 @@ use crate::trace::input::Chunks;
 use crate::trace::units::{TimeUnit, Units};
 
 /// Lines from which on a rate says something.
-const LEAST_LINES: usize = 16;
-/// Decimals of a time in milliseconds that is given to the nanosecond.
-const DECIMALS_OF_MS: usize = 6;
-
-/// Nanoseconds that a sample lasts at least whose times begin like Unix time in coarser units, and are not.
-const UNIX_SPAN: f64 = 1e6;
-
-/// True for a time that is of this century in Unix time, in seconds, milliseconds or microseconds.
-fn is_unix_time(time: f64) -> bool {
-    [1.0, 1e3, 1e6].iter().any(|unit| (1e9..2.2e9).contains(&(time / unit)))
-}
+const LEAST_LINES: u64 = 64;
+/// Share of the lines whose address and size are multiples of 512 from which on they may be bytes.
+const MOST_WHOLE: f64 = 0.95;
+/// Size from which on bytes are as likely as sectors: less is no page, and in sectors at most 2 MiB.
+const PAGE: u64 = 4096;
+/// Decimals of milliseconds or of nothing that are those of seconds to the nanosecond. More are those of a program that
+/// prints all digits of a number.
+const DECIMALS: std::ops::RangeInclusive<usize> = 7..=9;
 
 /// What the sample of a file shows.
 #[derive(Default)]
 struct Sample<'a> {
-    first: Option<(&'a [u8], u64, u64)>,
-    lines: usize,
-    has_other_sizes: bool,
+    /// The first line of five columns: its number, itself, address and size.
+    first: Option<(u64, &'a [u8], u64, u64)>,
+    lines: u64,
+    /// Lines whose address and size are multiples of 512.
+    whole: u64,
+    largest: u64,
     decimals: usize,
     /// First and last time, in the unit of the file.
     times: Option<(f64, f64)>,
@@ -43,22 +45,23 @@ impl<'a> Sample<'a> {
     fn of(bytes: &'a [u8]) -> Self {
         let cut = memchr::memrchr(b'\n', bytes).filter(|_| bytes.len() == SAMPLE_BYTES).unwrap_or(bytes.len());
         let mut sample = Self::default();
-        for line in bytes[..cut].split(|&byte| byte == b'\n') {
-            sample.add(line.trim_ascii_end());
+        for (index, line) in bytes[..cut].split(|&byte| byte == b'\n').enumerate() {
+            sample.add(index as u64 + 1, line.trim_ascii_end());
         }
         sample
     }
 
     /// Adds a line, unless it is none of five columns.
-    fn add(&mut self, line: &'a [u8]) -> Option<()> {
+    fn add(&mut self, number: u64, line: &'a [u8]) -> Option<()> {
         let mut fields = BlankFields::new(line);
         let time = std::str::from_utf8(fields.word("").ok()?).ok()?;
         let seen: f64 = time.parse().ok()?;
         fields.number("").ok()?;
         let (address, size) = (fields.number("").ok()?, fields.number("").ok()?);
-        self.first = self.first.or(Some((line, address, size)));
+        self.first = self.first.or(Some((number, line, address, size)));
         self.lines += 1;
-        self.has_other_sizes |= !(address.is_multiple_of(SECTOR_BYTES) && size.is_multiple_of(SECTOR_BYTES));
+        self.whole += u64::from(address.is_multiple_of(SECTOR_BYTES) && size.is_multiple_of(SECTOR_BYTES));
+        self.largest = self.largest.max(size);
         let decimals = time.split_once('.').map_or(0, |(_, decimals)| decimals.trim_end_matches('0').len());
         self.decimals = self.decimals.max(decimals);
         let (first, last) = self.times.unwrap_or((seen, seen));
@@ -66,19 +69,45 @@ impl<'a> Sample<'a> {
         Some(())
     }
 
-    /// True if the times are those of another unit than the format's.
-    fn has_other_times(&self, format: Format) -> bool {
-        let (unit, most_per_second) = match format {
-            Format::Disksim => (TimeUnit::Milliseconds, 200e3),
-            _ => (TimeUnit::Nanoseconds, 10e6),
+    /// True if addresses and sizes may be bytes.
+    fn may_be_bytes(&self) -> bool {
+        self.whole as f64 >= MOST_WHOLE * self.lines as f64 && self.largest >= PAGE
+    }
+
+    /// Requests a second, if times are of a unit; none if all have the same.
+    fn rate(&self, unit: TimeUnit) -> Option<f64> {
+        let (first, last) = self.times.filter(|(first, last)| first < last)?;
+        Some((self.lines - 1) as f64 / ((last - first) * unit.ns() as f64 / S as f64))
+    }
+
+    /// Why the times may be of another unit than the format's: the reason, and that unit.
+    fn other_unit(&self, format: Format) -> Option<(String, TimeUnit)> {
+        let is_unix_in = |unit: f64| self.times.is_some_and(|(first, _)| (1e9..2.2e9).contains(&(first / unit)));
+        let is_over = |unit: TimeUnit, most: f64| self.rate(unit).is_some_and(|rate| rate > most);
+        let has_lines = self.lines >= LEAST_LINES;
+        let of_rate = |unit: TimeUnit, other| {
+            let rate = self.rate(unit).unwrap_or_default();
+            (format!("its times would be those of {rate:.0} requests a second"), other)
         };
-        let (first, last) = self.times.unwrap_or_default();
-        let seconds = (last - first) * unit.ns() as f64 / 1e9;
-        if is_unix_time(first) && (format == Format::Disksim || last - first < UNIX_SPAN) {
-            return true;
+        if format == Format::Disksim {
+            if DECIMALS.contains(&self.decimals) {
+                return Some(("its times have nanoseconds, if they are seconds".to_owned(), TimeUnit::Seconds));
+            }
+            let is_fast = is_over(TimeUnit::Milliseconds, 10e3) && (has_lines || is_unix_in(1.0));
+            return is_fast.then(|| of_rate(TimeUnit::Milliseconds, TimeUnit::Seconds));
         }
-        let is_too_fast = self.lines >= LEAST_LINES && seconds > 0.0 && self.lines as f64 / seconds > most_per_second;
-        self.decimals > DECIMALS_OF_MS || is_too_fast
+        let of_clock = |unit| ("its clock begins like Unix time".to_owned(), unit);
+        if is_unix_in(1e6) {
+            return Some(of_clock(TimeUnit::Microseconds));
+        }
+        if is_unix_in(1e3) && is_over(TimeUnit::Nanoseconds, 50e3) {
+            return Some(of_clock(TimeUnit::Milliseconds));
+        }
+        if is_unix_in(1.0) && is_over(TimeUnit::Nanoseconds, 2e6) {
+            return Some(of_clock(TimeUnit::Seconds));
+        }
+        let is_fast = has_lines && is_over(TimeUnit::Nanoseconds, 2e6);
+        is_fast.then(|| of_rate(TimeUnit::Nanoseconds, TimeUnit::Microseconds))
     }
 }
 
@@ -91,22 +120,16 @@ pub(crate) fn ambiguous(
     units: Units,
 ) -> Result<Option<Problem>, Problem> {
     let sample = Sample::of(chunks.peek(SAMPLE_BYTES)?);
-    let Some((line, address, size)) = sample.first else { return Ok(None) };
-    let (reason, column, readings, key) = if units.size.is_none() && !sample.has_other_sizes {
+    let Some((number, line, address, size)) = sample.first else { return Ok(None) };
+    let (reason, column, readings, key) = if units.size.is_none() && sample.may_be_bytes() {
         let sectors = extent(address.saturating_mul(SECTOR_BYTES), size.saturating_mul(SECTOR_BYTES));
         let readings = format!("{sectors}, in sectors; or {}, in bytes", extent(address, size));
-        ("all addresses and sizes are multiples of 512, as bytes are", 2, readings, "size_unit")
-    } else if units.time.is_none() && sample.has_other_times(format) {
-        let per_second = |unit_ns: f64| {
-            let (first, last) = sample.times.unwrap_or_default();
-            format!("{:.0} requests a second", (sample.lines - 1) as f64 / ((last - first) * unit_ns / 1e9))
-        };
-        let (unit, unit_ns, other) = match format {
-            Format::Disksim => ("milliseconds", 1e6, per_second(1e9) + ", in seconds"),
-            _ => ("nanoseconds", 1.0, per_second(1e3) + ", in microseconds"),
-        };
-        let readings = format!("{}, in {unit}; or {other}", per_second(unit_ns));
-        ("the times are not like those of the format", 0, readings, "time_unit")
+        ("addresses and sizes are multiples of 512, as bytes are".to_owned(), 2, readings, "size_unit")
+    } else if units.time.is_none()
+        && let Some((reason, other)) = sample.other_unit(format)
+    {
+        let own = if format == Format::Disksim { TimeUnit::Milliseconds } else { TimeUnit::Nanoseconds };
+        (reason, 0, format!("times in {}, or in {}", own.name(), other.name()), "time_unit")
     } else {
         return Ok(None);
     };
@@ -121,7 +144,12 @@ pub(crate) fn ambiguous(
     );
     Ok(Some(Problem {
         file: file.to_owned(),
-        place: ProblemPlace::Text { line: 1, column: span.start as u64 + 1, width: span.len().max(1) as u64, source },
+        place: ProblemPlace::Text {
+            line: number,
+            column: span.start as u64 + 1,
+            width: span.len().max(1) as u64,
+            source,
+        },
         refusal: Refusal::new(found, readings).help(help),
     }))
 }
