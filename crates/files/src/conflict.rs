@@ -39,6 +39,10 @@ fn find<'a>(
         if is_read(path, id(path, fs::metadata(path)).as_ref()) {
             return Some((output, "this is read"));
         }
+        // One that is there is read with the others, or is told as such.
+        if is_named_as_part(path) && fs::symlink_metadata(path).is_err() {
+            return Some((output, "a file of this name is read as a part of the recording of blktrace beside it"));
+        }
         let (place, file) = (place(path), id(path, fs::symlink_metadata(path)));
         if places.contains(&place) || file.as_ref().is_some_and(|file| files.contains(file)) {
             return Some((output, "something else is written to it"));
@@ -47,6 +51,14 @@ fn find<'a>(
         files.extend(file);
     }
     None
+}
+
+/// True for the name of a file of a processor, `NAME.blktrace.3`, which belongs to every recording NAME.
+fn is_named_as_part(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.strip_suffix(".zst").or_else(|| name.strip_suffix(".gz")).unwrap_or(&name);
+    name.rsplit_once(".blktrace.")
+        .is_some_and(|(_, cpu)| !cpu.is_empty() && cpu.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The folder of a file without links, with the file's own name.
@@ -79,5 +91,11 @@ mod tests {
         let (one, other) = (at("new"), at("sub/../new"));
         assert_eq!(conflict(&inputs, [&*one, &*other]), Some((&*other, "something else is written to it")));
         assert_eq!(conflict(&inputs, ["-", "-", "/dev/null", "/dev/null", &*one]), None);
+        for (name, is_part) in
+            [("r.blktrace.2", true), ("r.blktrace.12.zst", true), ("r.blktrace", false), ("r.2", false)]
+        {
+            let output = at(name);
+            assert_eq!(conflict(&[], [&*output]).is_some(), is_part, "{name}");
+        }
     }
 }

@@ -21,7 +21,7 @@ def test_the_summary_counts_what_the_batches_have(recording: Path) -> None:
 def test_batches_go_to_polars_and_pyarrow(recording: Path) -> None:
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame(Trace(recording).batches())
-    assert frame.shape == (1000, 9) and frame["sectors"].sum() == 8000
+    assert frame.shape == (1000, 11) and frame["sectors"].sum() == 8000
     pyarrow = pytest.importorskip("pyarrow")
     schema = pyarrow.schema(Trace(recording).batches())
     assert schema.names[:4] == ["timestamp_ns", "op", "lba", "sectors"]

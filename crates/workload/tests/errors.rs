@@ -296,7 +296,8 @@ fn events_that_are_not_there_are_missed_with_either_choice() {
     let text = "8,0 1 1 0.5 7 Q WS 8 + 16 [a]\n8,0 1 2 0.6 7 Q R 8 + 16 [a]\n";
     assert_eq!(read(text, &TraceOptions::default()), Ok(2));
     let options = TraceOptions { event: Event::Issue, ..TraceOptions::default() };
-    assert_eq!(read(text, &options).unwrap_err().refusal.found, "holds no request");
+    let found = read(text, &options).unwrap_err().refusal.found;
+    assert_eq!(found, "holds queued requests (Q), and none that was issued (D)");
 }
 
 #[test]

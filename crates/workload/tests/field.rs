@@ -88,10 +88,10 @@ const ROWS: [Row; 11] = [
     },
     Row {
         format: Format::Fio,
-        lines: ["812 /dev/sda write 1048576 4096", "813 /dev/sdb read 1048576 4096"],
+        lines: ["0 /dev/sda add\n812 /dev/sda write 1048576 4096", "812 /dev/sdb add\n813 /dev/sdb read 1048576 4096"],
         names: ["/dev/sda", "/dev/sdb"],
         header: ("fio version 3 iolog", true),
-        wrong_unit: ("0.812 /dev/sda write 1048576 4096", ":3:1", "`0.812` is not a number"),
+        wrong_unit: ("0.812 /dev/sda write 1048576 4096", ":4:1", "`0.812` is not a number"),
     },
     Row {
         format: Format::Ssdsim,
@@ -494,4 +494,18 @@ fn every_device_can_be_replayed_in_a_range_of_its_own() {
         read_trace("t", b"0 0 8 8 1\n1 7 8 8 1\n".as_slice().into(), &TraceOptions::default()).expect("a recording");
     let requests: Vec<_> = std::iter::from_fn(|| trace.next_request().expect("good lines")).collect();
     assert_eq!(requests.iter().map(|request| request.lba).collect::<Vec<_>>(), [8, 8], "as each device has them");
+}
+
+#[test]
+fn a_file_of_an_iolog_that_was_not_added_is_refused_as_by_fio() {
+    let text = b"fio version 3 iolog\n0 /dev/sda add\n1 /dev/sda write 0 4096\n2 /dev/sdb write 0 4096\n";
+    let (place, found) = scan(text, &TraceOptions::default()).unwrap_err();
+    assert_eq!((place.as_str(), found.as_str()), (":4:3", "`/dev/sdb` is not known here"));
+}
+
+#[test]
+fn a_recording_of_queued_requests_alone_says_what_it_has() {
+    let options = TraceOptions { completions: true, ..TraceOptions::default() };
+    let (_, found) = scan(b"8,0 1 1 0.1 7 Q W 8 + 8 [x]\n", &options).unwrap_err();
+    assert_eq!(found, "holds queued requests (Q), and none that was issued (D)");
 }

@@ -101,8 +101,8 @@ fn blktrace_recordings_hold_what_their_readme_says_of_both_events() {
 fn one_of_the_per_cpu_files_stands_for_all_of_them() {
     let Some(folder) = recordings() else { return };
     let by_prefix = info(&folder, "keks-blktrace/keks.blktrace", Event::Issue, false);
-    // The README counts discards (`DS` in blkparse's own text) among the flushes, and five writes and five discards twice
-    // that were issued again.
+    // The README counts discards (`DS` in blkparse's own text) among the flushes, and twice the five writes and five
+    // discards that were issued again.
     assert_eq!(counts(&by_prefix), [1_182, 0, 1_153, 5, 24]);
     assert_eq!(by_prefix.duration_ns, 56_332_277_322);
     for name in ["keks-blktrace/keks", "keks-blktrace/keks.blktrace.3", "keks-blktrace/keks.blkparse.txt.zst"] {

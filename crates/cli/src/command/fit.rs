@@ -73,6 +73,10 @@ pub fn fit(catalog: &Arc<Catalog>, arguments: &FitArguments) -> Result<(), Stop>
         seed: *seed,
     };
     let fit = Fit::load(catalog, &options)?;
+    if journal.is_none() && fs::metadata(output).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        let found = "this is no file, so that no journal is kept beside it";
+        return Err(Problem::file(output, found, "a file, or `--journal FILE`").into());
+    }
     let beside = format!("{output}.journal");
     let kept = journal.as_deref().unwrap_or(&beside);
     keep_apart(&[], &[Some(output), json.as_deref(), Some(kept)])?;

@@ -35,6 +35,10 @@ pub fn convert(arguments: &ConvertArguments) -> Result<(), Stop> {
 
 /// The format to write: the one asked for, or the one that the file's name implies.
 pub fn format_of(asked: Option<OutFormat>, output: &str) -> Result<OutFormat, Problem> {
+    if output == "-" {
+        let expected = "the name of a file, in .csv, .iolog or .ssdsim (and .gz or .zst)";
+        return Err(Problem::file(output, "a trace is not written to standard output", expected));
+    }
     asked.or_else(|| OutFormat::of_path(output)).ok_or_else(|| {
         let names = OutFormat::CHOICES.iter().map(|choice| choice.name).collect::<Vec<_>>().join(", ");
         let expected = "a name in .csv, .iolog or .ssdsim (and .gz or .zst)";

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! remap    (device, sector) of a disk <- (device, sector) above it: the next event at the disk's sector, within
-//!          [`HANDED_DOWN_NS`], is the request of the device above; the next flush, for a flush. A partition between the
-//!          two is passed over
+//!          [`HANDED_DOWN_NS`], is the request of the device above; the next flush, for a flush. A partition between
+//!          the two is passed over
 //! counted  at the highest device that has events of the chosen kind: for queued requests the volume, for issued ones
 //!          of most volumes the disk, since a volume of bios issues none
 //! chosen   a device by its name: all of its requests, handed down or not

@@ -223,9 +223,18 @@ impl Trace {
             trace = Self::unread(input, &TraceOptions { event: Event::Issue, ..options.clone() }, seen)?;
             first = trace.next_recorded()?;
         }
-        let Some(first) = first else { return Err(trace.no_requests(input)) };
+        let Some(first) = first else {
+            let is_queued = trace.event == Some(Event::Issue)
+                && Self::unread(input, &Self::queued(options), seen)?.next_recorded()?.is_some();
+            return Err(if is_queued { not_issued(input) } else { trace.no_requests(input) });
+        };
         (trace.first, trace.start_ns) = (Some(first), first.request.arrival_ns);
         Ok(trace)
+    }
+
+    /// Options that read the queued requests.
+    fn queued(options: &TraceOptions) -> TraceOptions {
+        TraceOptions { event: Event::Queue, completions: false, ..options.clone() }
     }
 
     /// A recording of which no request has been taken.
@@ -443,6 +452,14 @@ impl Source for Trace {
     fn address_problem(&self, found: String, expected: String) -> Problem {
         self.reader.problem_at(self.origin, Part::Address, found, expected)
     }
+}
+
+/// A recording has queued requests and no issued ones.
+fn not_issued(input: &Input) -> Problem {
+    let found = "holds queued requests (Q), and none that was issued (D)";
+    let problem = Problem::file(&input.name, found, "a recording of issues and completions (D and C)");
+    problem
+        .with_help("blktrace records them unless a mask (-a) leaves them out; `workload.event = \"queue\"` replays Q")
 }
 
 /// Number of requests that are sorted, or replayed by several fio jobs, at most: 384 MB.

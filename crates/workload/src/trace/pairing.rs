@@ -10,8 +10,9 @@
 //! ```
 //! An issue at a place where a request waits already is that request again, if it writes or discards: a requeue that
 //! was not recorded. The earlier issue is dropped, and a second completion, which shows that there were two, makes a
-//! void pair. What is given back of a request that has completed in part is that request still. Of reads and flushes two may be outstanding, and no completion says
-//! whose it is: their pairs are void, and so is every further one there until the completions have come.
+//! void pair. What is given back of a request that has completed in part is that request still. Of reads and flushes
+//! two may be outstanding, and no completion says whose it is: their pairs are void, and so is every further one there
+//! until the completions have come.
 //!
 //! A completion whose request was issued before the recording began, or is missing, pairs with none. A request whose
 //! completion is missing is returned without a latency: at the end, when another is issued there [`TIMEOUT_NS`] later,

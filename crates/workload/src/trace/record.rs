@@ -182,6 +182,14 @@ impl<K: Ord + Clone> Numbering<K> {
         number
     }
 
+    /// The number of `key`, if it has one.
+    pub fn known<Q: ?Sized + Ord>(&self, key: &Q) -> Option<u32>
+    where
+        K: std::borrow::Borrow<Q>,
+    {
+        self.numbers.get(key).copied()
+    }
+
     /// The key of a number.
     pub fn key(&self, number: u32) -> Option<&K> {
         self.keys.get(number as usize)

@@ -104,6 +104,7 @@ impl LineParser for Fio {
             }
         };
         let name = fields.word("the name of a file")?;
+        let named = fields.span();
         let op = match fields.word(ACTION)? {
             b"read" => Op::Read,
             b"write" => Op::Write,
@@ -127,7 +128,11 @@ impl LineParser for Fio {
             fields.extent(offset, length)?
         };
         fields.finish()?;
-        let device = self.files.number(name, || name.into());
+        // fio itself crashes at a file that it has not been told of.
+        let device = self.files.known(name).ok_or_else(|| {
+            let expected = "a file that is added above (`FILE add`)";
+            FieldError { span: named, fault: Fault::Unknown, expected, nearest: None }
+        })?;
         let moved = if version == Version::Two { Some(recorded_ns) } else { self.moved(recorded_ns) };
         let time_ns = moved.ok_or_else(|| whole(line, "times of at most 584 years"))?;
         Ok(Some(Record::new(time_ns, op, lba, sectors).on_device(device)))

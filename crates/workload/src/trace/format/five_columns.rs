@@ -80,34 +80,30 @@ impl<'a> Sample<'a> {
         Some((self.lines - 1) as f64 / ((last - first) * unit.ns() as f64 / S as f64))
     }
 
-    /// Why the times may be of another unit than the format's: the reason, and that unit.
-    fn other_unit(&self, format: Format) -> Option<(String, TimeUnit)> {
+    /// Why the times may be of another unit than the format's.
+    fn other_unit(&self, format: Format) -> Option<String> {
         let is_unix_in = |unit: f64| self.times.is_some_and(|(first, _)| (1e9..2.2e9).contains(&(first / unit)));
         let is_over = |unit: TimeUnit, most: f64| self.rate(unit).is_some_and(|rate| rate > most);
         let has_lines = self.lines >= LEAST_LINES;
-        let of_rate = |unit: TimeUnit, other| {
+        let of_rate = |unit: TimeUnit| {
             let rate = self.rate(unit).unwrap_or_default();
-            (format!("its times would be those of {rate:.0} requests a second"), other)
+            format!("its times would be those of {rate:.0} requests a second")
         };
         if format == Format::Disksim {
             if DECIMALS.contains(&self.decimals) {
-                return Some(("its times have nanoseconds, if they are seconds".to_owned(), TimeUnit::Seconds));
+                return Some("its times have nanoseconds, if they are seconds".to_owned());
             }
             let is_fast = is_over(TimeUnit::Milliseconds, 10e3) && (has_lines || is_unix_in(1.0));
-            return is_fast.then(|| of_rate(TimeUnit::Milliseconds, TimeUnit::Seconds));
+            return is_fast.then(|| of_rate(TimeUnit::Milliseconds));
         }
-        let of_clock = |unit| ("its clock begins like Unix time".to_owned(), unit);
-        if is_unix_in(1e6) {
-            return Some(of_clock(TimeUnit::Microseconds));
-        }
-        if is_unix_in(1e3) && is_over(TimeUnit::Nanoseconds, 50e3) {
-            return Some(of_clock(TimeUnit::Milliseconds));
-        }
-        if is_unix_in(1.0) && is_over(TimeUnit::Nanoseconds, 2e6) {
-            return Some(of_clock(TimeUnit::Seconds));
+        let is_of_clock = is_unix_in(1e6)
+            || is_unix_in(1e3) && is_over(TimeUnit::Nanoseconds, 50e3)
+            || is_unix_in(1.0) && is_over(TimeUnit::Nanoseconds, 2e6);
+        if is_of_clock {
+            return Some("its clock begins like Unix time".to_owned());
         }
         let is_fast = has_lines && is_over(TimeUnit::Nanoseconds, 2e6);
-        is_fast.then(|| of_rate(TimeUnit::Nanoseconds, TimeUnit::Microseconds))
+        is_fast.then(|| of_rate(TimeUnit::Nanoseconds))
     }
 }
 
@@ -126,10 +122,12 @@ pub(crate) fn ambiguous(
         let readings = format!("{sectors}, in sectors; or {}, in bytes", extent(address, size));
         ("addresses and sizes are multiples of 512, as bytes are".to_owned(), 2, readings, "size_unit")
     } else if units.time.is_none()
-        && let Some((reason, other)) = sample.other_unit(format)
+        && let Some(reason) = sample.other_unit(format)
     {
         let own = if format == Format::Disksim { TimeUnit::Milliseconds } else { TimeUnit::Nanoseconds };
-        (reason, 0, format!("times in {}, or in {}", own.name(), other.name()), "time_unit")
+        let others = TimeUnit::CHOICES.iter().map(|choice| choice.name).filter(|name| *name != own.name());
+        let others: Vec<_> = others.collect();
+        (reason, 0, format!("times in {}, or in one of {}", own.name(), others.join(", ")), "time_unit")
     } else {
         return Ok(None);
     };
@@ -137,11 +135,9 @@ pub(crate) fn ambiguous(
     let source = String::from_utf8_lossy(line).into_owned();
     let name = format.name();
     let found = format!("ambiguous: five columns as those of `{name}`, but {reason}");
-    let help = format!(
-        "`workload.format = \"{name}\"` takes the file as it is; `workload.{key}` says what the columns are \
-         (`--format`, `--{}`)",
-        key.replace('_', "-")
-    );
+    let example = if key == "size_unit" { "bytes" } else { "us" };
+    let said = format!("`workload.{key} = \"{example}\"` (`--{}`) says what its columns are", key.replace('_', "-"));
+    let help = format!("`workload.format = \"{name}\"` (`--format`) takes the file as it is; {said}");
     Ok(Some(Problem {
         file: file.to_owned(),
         place: ProblemPlace::Text {
