@@ -138,7 +138,9 @@ impl Load {
             }
         };
         let cells = each.iter().enumerate().map(cell).collect();
-        let warnings = recording.doubts().into_iter().map(|doubt| format!("{input}: {doubt}")).collect();
+        let left_out = recording.left_out().into_iter().map(|what| format!("not compared: {what}"));
+        let warnings =
+            recording.doubts().into_iter().chain(left_out).map(|doubt| format!("{input}: {doubt}")).collect();
         let (name, sha256, parts) = (input.to_owned(), Some(sha256), Parts::Slices(slices));
         Ok((Self { name, experiment, footprint, warnings, sha256, parts }, cells))
     }

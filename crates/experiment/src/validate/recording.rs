@@ -137,7 +137,7 @@ impl Recording {
     }
 
     /// What the recording itself leaves out.
-    fn left_out(&self) -> Vec<String> {
+    pub fn left_out(&self) -> Vec<String> {
         let pairs = self.scan.pairs.unwrap_or_default();
         let counts = [
             (pairs.unpaired, "issued requests whose completion is missing"),
