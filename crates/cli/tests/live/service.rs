@@ -101,9 +101,9 @@ impl Service {
     fn start(folder: TempDir, place: &[&str], arguments: &[&str], variables: &[(&str, &Path)]) -> Self {
         let experiment = folder.path().join("drive.toml");
         fs::write(&experiment, DRIVE).expect("there is room");
-        // A shell turns INT off for what its scripts run in the background, and the program leaves it so.
+        // A shell turns INT off for what its scripts run in the background, `nohup` HUP, and the program leaves it so.
         let mut command = Command::new("env");
-        command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_flashloom"), "serve", "drive.toml"]);
+        command.args(["--default-signal=INT,HUP", env!("CARGO_BIN_EXE_flashloom"), "serve", "drive.toml"]);
         command.env("FLASHLOOM_CACHE", "").current_dir(folder.path()).args(["--json", "result.json"]);
         command.envs(variables.iter().copied());
         command.args(place).args(arguments).stdout(Stdio::null()).stderr(Stdio::piped());
