@@ -208,7 +208,7 @@ fn two_devices_are_refused() {
     assert!(problem.contains("`--set workload.device=NAME` chooses it"), "{problem}");
     let problem = lab.refusal(&["workload.device=2"], &["two.csv"]);
     assert!(problem.contains("holds no request of device `2`"), "{problem}");
-    assert!(problem.contains("a device of the recording that has such: `0`, `1`"), "{problem}");
+    assert!(problem.contains("a device that has such: `0`, `1`"), "{problem}");
     let problem = lab.refusal(&["workload.device=1"], &["two.csv"]);
     assert!(problem.contains("50 of 50 requests have a latency"), "{problem}");
     assert!(lab.load(&["workload.device=0"], &["two.csv"]).is_ok());

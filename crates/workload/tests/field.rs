@@ -213,20 +213,24 @@ fn vscsi(time_us: u64, bytes: u32) -> Vec<u8> {
 }
 
 #[test]
-fn binary_formats_are_read_as_the_field_writes_them_or_refused_by_name() {
+fn binary_formats_are_read_as_the_field_writes_them_or_refused_with_the_record() {
     let two = [blktrace(5, 8, 4096, QUEUED, SDA, &[]), blktrace(9, 8, 512, QUEUED, SDA + 16, &[])].concat();
-    assert_eq!(seen(&two), read(&[("8,0", 1), ("8,16", 1)]));
-    // vscsi has no column for a device: a file is one.
     let disk = [vscsi(5, 4_096), vscsi(9, 512)].concat();
-    assert_eq!(seen(&disk), read(&[("0", 2)]));
-    for (name, bytes) in [("blktrace", &two), ("vscsi", &disk)] {
-        for (what, spoilt) in [
-            ("a header", [b"time,lba\n", &bytes[..]].concat()),
-            ("a blank line", [b"\n", &bytes[..]].concat()),
-            ("lines that end in CR LF", bytes.iter().flat_map(|&byte| [byte, b'\n']).collect()),
-            ("a cut record", bytes[..bytes.len() - 7].to_vec()),
+    let in_sectors = [blktrace(5, 8, 8, QUEUED, SDA, &[]), vscsi(5, 8)];
+    // vscsi has no column for a device: a file is one.
+    let rows = [("blktrace", two, read(&[("8,0", 1), ("8,16", 1)])), ("vscsi", disk, read(&[("0", 2)]))];
+    for ((name, bytes, devices), in_sectors) in rows.into_iter().zip(in_sectors) {
+        assert_eq!(seen(&bytes), devices, "{name}: two devices");
+        let crlf = bytes.iter().flat_map(|&byte| if byte == 8 { vec![b'\r', byte] } else { vec![byte] }).collect();
+        for (what, spoilt, found) in [
+            ("header", [b"time,lba\n", &bytes[..]].concat(), "no trace format"),
+            ("CR LF", crlf, ""),
+            ("blank lines", [b"\n\n", &bytes[..]].concat(), "no trace format"),
+            ("wrong unit", in_sectors, "the length is 8"),
+            ("cut", bytes[..bytes.len() - 7].to_vec(), "the file ends after"),
         ] {
-            assert!(matches!(seen(&spoilt), Seen::Refused(..)), "{name} with {what}");
+            let Seen::Refused(place, why) = seen(&spoilt) else { panic!("{name} with {what} is read") };
+            assert!(why.contains(found) && !place.is_empty(), "{name}, {what}: {place}: {why}");
         }
     }
 }
@@ -308,6 +312,63 @@ fn flushes_are_handed_down_and_a_recording_may_begin_in_mid_load() {
 8,0 1 3 0.000001200 811 Q W 5048 + 8 [x]
 ";
     assert_eq!(levels(cut), [level("8,0", 0, 2), level("253,0", 1, 0)]);
+}
+
+#[test]
+fn volumes_are_told_in_the_order_of_time_and_however_many_there_are() {
+    // A text that is not in order: the disk's request stands before the remap, and is later.
+    let text = "\
+8,0 1 3 0.000001100 811 Q W 5048 + 8 [x]
+253,0 1 1 0.000000000 811 Q W 3000 + 8 [x]
+8,0 1 2 0.000001000 811 A W 5048 + 8 <- (253,0) 3000
+";
+    let (place, found) = scan(text.as_bytes(), &TraceOptions::default()).unwrap_err();
+    assert_eq!((place.as_str(), found.as_str()), (":2:11", "the time goes back by 1100 ns"));
+    let sorted = scan(text.as_bytes(), &TraceOptions { sort: true, ..TraceOptions::default() }).unwrap();
+    let devices: Vec<_> = sorted.devices.iter().map(|one| (&*one.name, one.requests, one.handed_down)).collect();
+    assert_eq!(devices, [("8,0", 0, 1), ("253,0", 1, 0)]);
+    let many: String = (0..300)
+        .map(|volume| {
+            let (time, sector) = (volume * 10, volume * 8);
+            format!(
+                "253,{volume} 1 1 0.{time:09} 7 Q W 0 + 8 [x]\n8,0 1 1 0.{:09} 7 A W {sector} + 8 <- (253,{volume}) 0\n\
+                 8,0 1 1 0.{:09} 7 Q W {sector} + 8 [x]\n",
+                time + 1,
+                time + 2
+            )
+        })
+        .collect();
+    let info = scan(many.as_bytes(), &TraceOptions::default()).unwrap();
+    assert_eq!((info.requests, info.devices[1].requests, info.devices[1].handed_down), (300, 0, 300));
+}
+
+#[test]
+fn issued_requests_that_are_not_in_order_are_refused_at_their_time() {
+    let text = "8,0 1 1 5.000000000 7 D W 8 + 8 [x]\n8,0 1 2 1.000000000 7 D W 8 + 8 [x]\n";
+    for completions in [false, true] {
+        let options = TraceOptions { event: Event::Issue, completions, ..TraceOptions::default() };
+        let (place, found) = scan(text.as_bytes(), &options).unwrap_err();
+        assert_eq!((place.as_str(), found.as_str()), (":2:9", "the time goes back by 4000000000 ns"));
+    }
+}
+
+/// What nothing takes is bounded, in memory and in time: remaps of md's stripes, which have no request of their own
+/// below, and places whose completions never come.
+#[test]
+fn a_hundred_thousand_remaps_and_lost_completions_at_one_instant_are_read_in_a_moment() {
+    let number = 100_000;
+    let remaps: String =
+        (0..number).map(|at| format!("8,0 1 1 0.000000001 7 A W {0} + 8 <- (9,0) {0}\n", at * 8)).collect();
+    let text = format!("9,0 1 1 0.000000000 7 Q W 0 + 8 [x]\n{remaps}");
+    assert_eq!(scan(text.as_bytes(), &TraceOptions::default()).unwrap().requests, 1);
+    let events = |event: &str, what: &str| -> String {
+        (0..number).map(|at| format!("8,0 1 1 0.000000001 7 {event} {what} {} + 8 [x]\n", at * 8)).collect()
+    };
+    let issued = TraceOptions { event: Event::Issue, ..TraceOptions::default() };
+    let again = [events("D", "W"), events("D", "W")].concat();
+    assert_eq!(scan(again.as_bytes(), &issued).unwrap().pairs.unwrap().reissued, number);
+    let void = [events("D", "R"), events("D", "R"), events("C", "R")].concat();
+    assert_eq!(scan(void.as_bytes(), &issued).unwrap().pairs.unwrap().void, 2 * number);
 }
 
 #[test]

@@ -174,7 +174,7 @@ mod tests {
             assert_eq!((read.requests, read.latencies.sum(), read.duration_ns), (2, 300, 201));
             let problem = scan(text, &TraceOptions { device: Some("5".to_owned()), ..options }).unwrap_err();
             assert_eq!(problem.refusal.found, "holds no request of device `5`");
-            assert_eq!(problem.refusal.expected, "a device of the recording that has such: `0`, `1`");
+            assert_eq!(problem.refusal.expected, "a device that has such: `0`, `1`");
         }
         assert!(scan(text, &TraceOptions::default()).is_err(), "the times of both go back");
         let events = "8,0 1 1 0.001 7 D W 0 + 8 [a]\n8,16 1 2 0.002 7 D W 0 + 8 [a]\n8,16 1 3 0.0025 0 C W 0 + 8 [0]\n\

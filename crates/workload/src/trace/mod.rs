@@ -38,11 +38,11 @@ pub(crate) use replicate::Replicate;
 pub use units::{SizeUnit, TimeUnit};
 
 use crate::{Op, Request, Source};
-use devices::{Devices, Tally};
+use devices::{Chosen, Tally, Volumes};
 use format::Reader;
 use input::Input;
 use pairing::{Pairing, Requeues};
-use record::{Columns, Part, Record, RecordSource};
+use record::{Columns, Moment, Part, Record, RecordSource};
 use units::Units;
 
 choice! {
@@ -125,7 +125,10 @@ pub struct Trace {
     spec: &'static FormatSpec,
     event: Option<Event>,
     reader: Box<dyn RecordSource>,
-    devices: Devices,
+    /// The device whose records are read, if one was chosen.
+    chosen: Option<Chosen>,
+    /// Counts requests once that devices hand down, of a format that has events, unless one device was chosen.
+    volumes: Option<Volumes>,
     /// First sector of the range that each device's requests are moved to, by its number; empty if they stay.
     ranges: BTreeMap<u32, u64>,
     /// The remaining records, if they were sorted.
@@ -245,13 +248,14 @@ impl Trace {
         let pairing = (has_events && options.completions).then(Pairing::default);
         let is_issued = event == Some(Event::Issue);
         let requeues = (is_issued && pairing.is_none()).then(Requeues::default);
-        let mut devices = Devices::new(options.device.as_deref(), seen.clone());
+        let mut chosen = options.device.clone().map(Chosen::new);
+        let volumes = (has_events && chosen.is_none()).then(|| Volumes::new(seen.clone()));
         let mut sorted = None;
         if options.sort {
             let limit = sort_limit(&input.name)?;
             let mut records = Vec::new();
             while let Some(record) = reader.next_record()? {
-                if options.device.is_some() && !devices.admits(&record, &*reader) {
+                if chosen.as_mut().is_some_and(|chosen| !chosen.admits(&record, &*reader)) {
                     continue;
                 }
                 if records.len() as u64 >= limit {
@@ -266,7 +270,8 @@ impl Trace {
             spec,
             event,
             reader,
-            devices,
+            chosen,
+            volumes,
             ranges: BTreeMap::new(),
             sorted,
             pairing,
@@ -311,12 +316,13 @@ impl Trace {
 
     /// The devices of the requests that were added to a tally, and of those that were left out.
     pub(crate) fn devices(&self, tally: &Tally) -> Vec<DeviceInfo> {
-        tally.finish(&self.devices, &*self.reader)
+        let none = BTreeMap::new();
+        tally.finish(self.volumes.as_ref().map_or(&none, Volumes::handed_down), &*self.reader)
     }
 
-    /// All devices that have had requests, if some of theirs came to others before.
+    /// All devices that have requests, if any of them is above a request that was counted before it was seen.
     pub(crate) fn seen_too_late(&self) -> Option<BTreeSet<u32>> {
-        self.devices.seen_too_late()
+        self.volumes.as_ref()?.seen_too_late()
     }
 
     /// Moves every device's requests to a range of its own, as [`devices::ranges`] lays them.
@@ -379,34 +385,45 @@ impl Trace {
         }
     }
 
-    /// Reads the next record, which is not before the last one.
+    /// Reads the next record of a request that is read, which is not before the last one.
     #[inline]
     fn next_in_time(&mut self) -> Result<Option<Record>, Problem> {
-        let record = loop {
+        loop {
             let next = match &mut self.sorted {
                 Some(sorted) => sorted.next(),
                 None => self.reader.next_record()?,
             };
             let Some(record) = next else { return Ok(None) };
-            if self.devices.admits(&record, &*self.reader)
-                && self.requeues.as_mut().is_none_or(|requeues| requeues.admits(&record))
+            if let Some(chosen) = &mut self.chosen
+                && !chosen.admits(&record, &*self.reader)
             {
-                break record;
+                continue;
             }
-        };
-        let time_ns = record.request.arrival_ns;
-        if time_ns < self.last_ns {
-            self.origin = record.origin;
-            return Err(self.backwards(time_ns));
+            let time_ns = record.request.arrival_ns;
+            if time_ns < self.last_ns {
+                self.origin = record.origin;
+                return Err(self.backwards(time_ns));
+            }
+            self.last_ns = time_ns;
+            if self.event.is_none() || self.counts(&record) {
+                return Ok(Some(record));
+            }
         }
-        self.last_ns = time_ns;
-        Ok(Some(record))
+    }
+
+    /// True for an event of a request that is read.
+    fn counts(&mut self, record: &Record) -> bool {
+        let is_highest = match &mut self.volumes {
+            Some(volumes) => volumes.admits(record),
+            None => record.moment != Moment::HandedDown,
+        };
+        is_highest && self.requeues.as_mut().is_none_or(|requeues| requeues.admits(record))
     }
 
     /// Nothing is left of the recording.
     fn no_requests(&self, input: &Input) -> Problem {
-        if let Some(problem) = self.devices.missing(&input.name, &*self.reader) {
-            return problem;
+        if let Some(chosen) = self.chosen.as_ref().filter(|chosen| chosen.has_others()) {
+            return chosen.missing(&input.name, &*self.reader);
         }
         let skipped = self.skipped();
         let problem = Problem::file(&input.name, "holds no request", "a trace of at least one request");

@@ -24,7 +24,7 @@ use flashloom_units::{Ns, S};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::record::{Moment, Record};
+use super::record::{Key, Moment, Record, make_room};
 use crate::Op;
 
 /// Requests that wait for their completion at most: 64 MB. More than any host has outstanding.
@@ -35,9 +35,6 @@ const REMEMBERED: usize = 1 << 16;
 
 /// Time after which a completion does not come any more: Linux fails a request that takes longer.
 const TIMEOUT_NS: Ns = 30 * S;
-
-/// Device, operation and first sector.
-type Key = (u32, Op, u64);
 
 /// Counts of the pairs of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -133,6 +130,7 @@ impl Pairing {
         match record.moment {
             Moment::Begins => self.issue(record),
             Moment::Requeued => self.requeue(&record),
+            Moment::HandedDown => {}
             Moment::Completes | Moment::Fails => self.complete(&record),
         }
     }
@@ -151,7 +149,7 @@ impl Pairing {
             }
             let Issued { record, rest, fate, follows_stray, .. } = self.issued.pop_front()?;
             if fate == Fate::Waits {
-                self.waiting.remove(&key(&record, rest.0));
+                self.waiting.remove(&record.key(rest.0));
             }
             self.first += 1;
             match fate {
@@ -171,7 +169,7 @@ impl Pairing {
 
     fn issue(&mut self, record: Record) {
         let rest = (record.request.lba, record.request.sectors);
-        let key = key(&record, rest.0);
+        let key = record.key(rest.0);
         if self.is_rest(&key) {
             return;
         }
@@ -219,12 +217,13 @@ impl Pairing {
         }
         earlier.fate = Fate::Over;
         self.pairs.void += 1;
+        make_room(&mut self.void, REMEMBERED, |due| is_recent(due.last_issue_ns));
         self.void.insert(key, Due { completions: 2, last_issue_ns: now_ns });
         true
     }
 
     fn requeue(&mut self, record: &Record) {
-        let key = key(record, record.request.lba);
+        let key = record.key(record.request.lba);
         let Some(&number) = self.waiting.get(&key) else {
             self.is_due(&key);
             return;
@@ -256,7 +255,7 @@ impl Pairing {
 
     fn complete(&mut self, completion: &Record) {
         let completed = completion.request;
-        let key_of_completion = key(completion, completed.lba);
+        let key_of_completion = completion.key(completed.lba);
         let Some(number) = self.waiting.remove(&key_of_completion) else {
             if !self.is_due(&key_of_completion) && !self.was_another(&key_of_completion, completed.arrival_ns) {
                 self.stray(key_of_completion);
@@ -267,7 +266,7 @@ impl Pairing {
         let (lba, left) = issued.rest;
         if completed.sectors < left && completion.moment == Moment::Completes {
             issued.rest = (lba + u64::from(completed.sectors), left - completed.sectors);
-            let rest = key(completion, issued.rest.0);
+            let rest = completion.key(issued.rest.0);
             let issued_ns = issued.record.request.arrival_ns;
             if !self.is_void(rest, issued_ns.max(completed.arrival_ns), false) {
                 self.waiting.insert(rest, number);
@@ -288,9 +287,7 @@ impl Pairing {
     }
 
     fn note_reissue(&mut self, key: Key, now_ns: Ns) {
-        if self.reissued.len() >= REMEMBERED {
-            self.reissued.retain(|_, issued_ns| now_ns - *issued_ns <= TIMEOUT_NS);
-        }
+        make_room(&mut self.reissued, REMEMBERED, |issued_ns| now_ns - issued_ns <= TIMEOUT_NS);
         self.reissued.insert(key, now_ns);
     }
 
@@ -308,11 +305,6 @@ impl Pairing {
             *self.strays.entry(key).or_default() += 1;
         }
     }
-}
-
-/// What identifies a request whose next sector to complete is `lba`.
-fn key(record: &Record, lba: u64) -> Key {
-    (record.device, record.request.op, lba)
 }
 
 /// Tells requests that are issued again, where issues are not paired: the first issue counts. A requeue of a request
@@ -337,7 +329,7 @@ impl Requeues {
     /// True for a request; false for one that was issued before, and for events that are none.
     pub fn admits(&mut self, record: &Record) -> bool {
         let request = &record.request;
-        let place = key(record, request.lba);
+        let place = record.key(request.lba);
         match record.moment {
             Moment::Begins => return self.is_new(place, request.sectors, request.arrival_ns),
             Moment::Requeued => {
@@ -345,11 +337,12 @@ impl Requeues {
                     outstanding.back += 1;
                 }
             }
+            Moment::HandedDown => {}
             Moment::Completes | Moment::Fails => {
                 let Some(mut left) = self.outstanding.remove(&place) else { return false };
                 if request.sectors < left.sectors && record.moment == Moment::Completes {
                     left.sectors -= request.sectors;
-                    self.outstanding.insert(key(record, request.end()), left);
+                    self.outstanding.insert(record.key(request.end()), left);
                 } else if left.requests > 1 {
                     left.requests -= 1;
                     self.outstanding.insert(place, left);
@@ -361,9 +354,7 @@ impl Requeues {
 
     fn is_new(&mut self, place: Key, sectors: u32, now_ns: Ns) -> bool {
         // Without completions nothing would ever leave.
-        if self.outstanding.len() >= REMEMBERED {
-            self.outstanding.clear();
-        }
+        make_room(&mut self.outstanding, REMEMBERED, |there| now_ns - there.issued_ns <= TIMEOUT_NS);
         let there = self.outstanding.entry(place).or_default();
         if now_ns - there.issued_ns > TIMEOUT_NS {
             *there = Outstanding::default();

@@ -6,6 +6,24 @@ use flashloom_units::{Ns, Problem, S};
 
 use crate::{Op, PriorityClass, Request};
 
+/// A device, by its number, and a sector of it.
+pub(crate) type Place = (u32, u64);
+
+/// Device, operation and first sector: what identifies a request whose next sector to complete is known.
+pub(crate) type Key = (u32, Op, u64);
+
+/// Removes from a map what is no longer recent, once it has `most` entries; all of it, if most of it is recent. A map
+/// of what may never come is bounded so, and takes a constant time for each entry.
+pub(crate) fn make_room<K: Ord, V>(map: &mut BTreeMap<K, V>, most: usize, is_recent: impl Fn(&V) -> bool) {
+    if map.len() < most {
+        return;
+    }
+    map.retain(|_, value| is_recent(value));
+    if map.len() > most / 2 {
+        map.clear();
+    }
+}
+
 /// A request as recorded. 48 bytes; a sorted trace holds one for each request in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
@@ -19,9 +37,6 @@ pub(crate) struct Record {
     pub latency_s: u16,
     /// What the record says of the request.
     pub moment: Moment,
-    /// The device that handed the request down to this one, as a volume does to its disk: one more than its number.
-    /// Zero if none did, or one whose number is above 254.
-    pub above: u8,
 }
 
 /// Moment in the life of a request that a record is about.
@@ -35,6 +50,8 @@ pub(crate) enum Moment {
     Fails,
     /// The driver gives a request back that was issued to it: it has not begun, and will be issued again.
     Requeued,
+    /// A device above hands a request down to this one ([`Record::above`]).
+    HandedDown,
 }
 
 const _: () = assert!(size_of::<Record>() == 48);
@@ -49,7 +66,23 @@ impl Record {
     /// A request as it begins, of device zero.
     #[inline]
     pub fn of(request: Request) -> Self {
-        Self { request, device: 0, origin: 0, latency_s: 0, moment: Moment::Begins, above: 0 }
+        Self { request, device: 0, origin: 0, latency_s: 0, moment: Moment::Begins }
+    }
+
+    /// A remap: the request at this place is handed down from a place of a device above, as a volume does to its disk.
+    /// A remap has neither task, length nor latency, whose fields hold the place above.
+    pub fn handed_down_from(mut self, (device, sector): Place) -> Self {
+        self.moment = Moment::HandedDown;
+        self.request.task = device;
+        self.request.sectors = (sector >> 32) as u32;
+        self.request.recorded_latency_ns = sector as u32;
+        self
+    }
+
+    /// The place above, of a remap.
+    pub fn above(&self) -> Place {
+        let [high, low] = [self.request.sectors, self.request.recorded_latency_ns].map(u64::from);
+        (self.request.task, high << 32 | low)
     }
 
     /// Sets the device.
@@ -65,6 +98,11 @@ impl Record {
         self.request.recorded_latency_ns = u32::try_from(latency_ns).unwrap_or(u32::MAX);
         self.latency_s = u16::try_from(latency_ns / S).unwrap_or(u16::MAX);
         self
+    }
+
+    /// What identifies it, if its next sector to complete is `lba`.
+    pub fn key(&self, lba: u64) -> Key {
+        (self.device, self.request.op, lba)
     }
 
     /// The recorded latency, in nanoseconds up to 4.2 s and in whole seconds above; zero if there is none.

@@ -19,9 +19,8 @@
 use std::ops::Range;
 
 use super::{Clock, Format, FormatSpec, Reader};
-use crate::trace::devices::{Remap, Remaps};
 use crate::trace::field::{BlankFields, Fault, FieldError, locate};
-use crate::trace::record::{Columns, Moment, Numbering, Part, Record};
+use crate::trace::record::{Columns, Moment, Numbering, Part, Place, Record};
 use crate::trace::text::LineParser;
 use crate::trace::{Event, Events, LatencySource};
 use crate::{Op, Request};
@@ -52,7 +51,6 @@ struct Blkparse {
     /// True if completions are read beside them.
     completions: bool,
     devices: Numbering<Box<[u8]>>,
-    remaps: Remaps,
     /// Layout of the last parsed line.
     layout: Layout,
     /// True once an event has been read, after which a summary may follow.
@@ -71,7 +69,6 @@ impl Blkparse {
             action,
             completions,
             devices: Numbering::default(),
-            remaps: Remaps::default(),
             layout: Layout::Default,
             began: false,
             in_summary: false,
@@ -114,32 +111,24 @@ impl Blkparse {
             _ if action == [self.action] => Some(Moment::Begins),
             b"C" if self.completions => Some(Moment::Completes),
             b"R" if self.action == b'D' => Some(Moment::Requeued),
+            b"A" => Some(Moment::HandedDown),
             _ => None,
         }
     }
 
-    /// Notes a remap of a line, from what it does on: `RWBS SECTOR + SECTORS <- (DEVICE) SECTOR`, or without the length
-    /// in old releases.
+    /// Parses the end of a remap, `<- (DEVICE) SECTOR`: the place above.
     #[cold]
-    fn remap(&mut self, time_ns: Ns, device: &[u8], mut fields: BlankFields) -> Result<(), FieldError> {
-        let is_flush = fields.word("what it does")?.starts_with(b"F");
-        let sector = fields.number("the first sector")?;
-        let mut sectors = None;
-        loop {
-            match fields.word("`<-` and the device above")? {
-                b"<-" => break,
-                b"+" => sectors = Some(fields.number("the number of sectors")?),
-                _ => return Ok(()),
-            }
+    fn place_above(&mut self, fields: &mut BlankFields) -> Result<Place, FieldError> {
+        const EXPECTED: &str = "`<-`, the device above in parentheses, and its sector";
+        if fields.word(EXPECTED)? != b"<-" {
+            return Err(fields.error(Fault::Unknown, EXPECTED));
         }
-        let above = fields.word("the device above, in parentheses")?;
-        let above_sector = fields.number("the first sector on the device above")?;
-        let Some(above) = above.strip_prefix(b"(").and_then(|above| above.strip_suffix(b")")) else { return Ok(()) };
+        let word = fields.word(EXPECTED)?;
+        let Some(device) = word.strip_prefix(b"(").and_then(|word| word.strip_suffix(b")")) else {
+            return Err(fields.error(Fault::Unknown, EXPECTED));
+        };
         let device = self.devices.number(device, || device.into());
-        let above = self.devices.number(above, || above.into());
-        let sectors = sectors.unwrap_or(u64::from(!is_flush));
-        self.remaps.note(time_ns, Remap { below: (device, sector), above: (above, above_sector), sectors });
-        Ok(())
+        Ok((device, fields.number("the first sector on the device above")?))
     }
 
     /// Parses the fields after the device.
@@ -148,13 +137,7 @@ impl Blkparse {
         fields.number("the sequence number")?;
         let time_ns = Self::time(&mut fields)?;
         let task = fields.small("the process")?;
-        let action = Self::action(&mut fields)?;
-        let Some(mut moment) = self.moment(action) else {
-            if action == b"A" {
-                self.remap(time_ns, device, fields)?;
-            }
-            return Ok(None);
-        };
+        let Some(mut moment) = self.moment(Self::action(&mut fields)?) else { return Ok(None) };
         let what = What::parse(&mut fields)?;
         let (lba, sectors) = if fields.next_begins_with(b'[') {
             fields.word("the command")?;
@@ -176,8 +159,10 @@ impl Blkparse {
         record.moment = moment;
         record.request.task = task;
         record.device = self.devices.number(device, || device.into());
-        record.above = self.remaps.above(&record);
-        Ok(Some(record))
+        Ok(Some(match moment {
+            Moment::HandedDown => record.handed_down_from(self.place_above(&mut fields)?),
+            _ => record,
+        }))
     }
 
     fn short_line(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
@@ -301,7 +286,8 @@ mod tests {
     fn issue(text: &str) -> Vec<Result<Option<Request>, FieldError>> {
         let mut parser = Blkparse::new(Event::Issue.into());
         let parsed = text.lines().map(|line| parser.parse(line.as_bytes()));
-        parsed.map(|record| record.map(|record| record.map(|record| record.request))).collect()
+        let is_request = |record: &Record| record.moment == Moment::Begins;
+        parsed.map(|record| record.map(|record| record.filter(is_request).map(|record| record.request))).collect()
     }
 
     #[test]
@@ -333,6 +319,23 @@ mod tests {
             (Moment::Completes, Op::Write, 8),
         ];
         assert_eq!(read(true)[1..], ends);
+    }
+
+    #[test]
+    fn a_remap_names_the_place_above() {
+        let parse = |line: &str| Blkparse::new(Event::Queue.into()).parse(line.as_bytes());
+        let above = |line: &str| parse(line).unwrap().map(|record| (record.moment, record.request.lba, record.above()));
+        let sector = (1 << 40) + 9;
+        let line = format!("8,0 1 1 0.5 7 A WS 3048 + 8 <- (253,0) {sector}");
+        assert_eq!(above(&line), Some((Moment::HandedDown, 3_048, (1, sector))));
+        assert_eq!(above("8,0 1 1 0.5 7 A FWS 2048 + 0 <- (253,0) 0").map(|seen| seen.1), Some(0));
+        for (line, span) in [
+            ("8,0 1 1 0.5 7 A W 8 + 8 (253,0) 0", 24..31),
+            ("8,0 1 1 0.5 7 A W 8 + 8 <- 253,0 0", 27..32),
+            ("8,0 1 1 0.5 7 A W 8 + 8 <- (253,0) x", 35..36),
+        ] {
+            assert_eq!(parse(line).unwrap_err().span, span, "{line}");
+        }
     }
 
     #[test]

@@ -21,7 +21,6 @@ use std::path::Path;
 use flashloom_units::{Ns, Problem, ProblemPlace, SECTOR_BYTES};
 
 use super::{Clock, Format, FormatSpec, Reader};
-use crate::trace::devices::{Remap, Remaps};
 use crate::trace::field::MAX_SECTOR;
 use crate::trace::input::{Chunks, Input};
 use crate::trace::record::{Columns, Moment, Numbering, Part, Record, RecordSource, SkippedLines};
@@ -123,7 +122,7 @@ struct Entry {
 
 impl Entry {
     /// The request of a record of a chosen event. The error text says what is impossible in it.
-    fn record(&self, events: Events, devices: &mut Numbering<u32>) -> Result<Option<Record>, String> {
+    fn record(&self, events: Events, devices: &mut Numbering<u32>) -> Result<Option<Record>, (String, &'static str)> {
         let category = self.action >> 16;
         let is = |bit: u32| category & bit != 0;
         let moment = match self.action & 0xff {
@@ -132,6 +131,7 @@ impl Entry {
             COMPLETED if events.completions && self.error == 0 => Moment::Completes,
             COMPLETED if events.completions => Moment::Fails,
             REQUEUED if events.request == Event::Issue => Moment::Requeued,
+            REMAPPED if self.above.is_some() => Moment::HandedDown,
             _ => return Ok(None),
         };
         if is(category::NOTIFY) || is(category::PASSTHROUGH) {
@@ -144,9 +144,15 @@ impl Entry {
             _ if is(category::WRITE) => Op::Write,
             _ => Op::Read,
         };
-        let sectors = self.bytes.div_ceil(SECTOR_BYTES as u32);
+        if !u64::from(self.bytes).is_multiple_of(SECTOR_BYTES) {
+            return Err((
+                format!("the length is {}", self.bytes),
+                "whole sectors of 512 bytes: the length is in bytes",
+            ));
+        }
+        let sectors = self.bytes / SECTOR_BYTES as u32;
         if op != Op::Flush && self.sector > MAX_SECTOR - u64::from(sectors) {
-            return Err(format!("the sector is {}", self.sector));
+            return Err((format!("the sector is {}", self.sector), "a request that ends within 64 bits of bytes"));
         }
         let mut record = Record::new(self.time_ns, op, if op == Op::Flush { 0 } else { self.sector }, sectors);
         let flag = |bit: u32, flag: u8| if is(bit) { flag } else { 0 };
@@ -156,7 +162,11 @@ impl Entry {
         if op == Op::Write {
             record.request.flags |= flag(category::FUA, Request::FUA) | flag(category::FLUSH, Request::PREFLUSH);
         }
-        Ok(Some(record.on_device(devices.number(&self.device, || self.device))))
+        record.device = devices.number(&self.device, || self.device);
+        Ok(Some(match self.above {
+            Some((above, sector)) => record.handed_down_from((devices.number(&above, || above), sector)),
+            None => record,
+        }))
     }
 }
 
@@ -253,19 +263,11 @@ pub(crate) struct BlktraceReader {
     /// Time and stream of the next request of each stream that has one.
     next: BinaryHeap<Reverse<(Ns, u32)>>,
     /// The last request or remap read of each stream; of a stream in `next`, that one.
-    heads: Vec<Head>,
+    heads: Vec<Record>,
     events: Events,
     devices: Numbering<u32>,
-    remaps: Remaps,
     skip_bad_lines: bool,
     skipped: SkippedLines,
-}
-
-/// What comes next of a stream.
-#[derive(Clone, Copy)]
-enum Head {
-    Request(Record),
-    Remap(Remap),
 }
 
 /// Low bits of an origin that hold the record's number; the stream's number is above them.
@@ -274,9 +276,9 @@ const RECORD_BITS: u32 = 40;
 impl BlktraceReader {
     pub fn new(inputs: &[Input], events: Events, skip_bad_lines: bool) -> Result<Self, Problem> {
         let streams = inputs.iter().map(Stream::open).collect::<Result<Vec<_>, _>>()?;
-        let (next, heads) = (BinaryHeap::new(), vec![Head::Request(Record::new(0, Op::Flush, 0, 0)); streams.len()]);
-        let (devices, remaps, skipped) = (Numbering::default(), Remaps::default(), SkippedLines::default());
-        let mut reader = Self { streams, next, heads, events, devices, remaps, skip_bad_lines, skipped };
+        let (next, heads) = (BinaryHeap::new(), vec![Record::new(0, Op::Flush, 0, 0); streams.len()]);
+        let (devices, skipped) = (Numbering::default(), SkippedLines::default());
+        let mut reader = Self { streams, next, heads, events, devices, skip_bad_lines, skipped };
         for stream in 0..inputs.len() {
             if let Some(time_ns) = reader.advance(stream)? {
                 reader.next.push(Reverse((time_ns, stream as u32)));
@@ -300,23 +302,15 @@ impl BlktraceReader {
                 }
                 Err(problem) => return Err(problem),
             };
-            if let Some((above, sector)) = entry.above {
-                let device = self.devices.number(&entry.device, || entry.device);
-                let above = self.devices.number(&above, || above);
-                let sectors = u64::from(entry.bytes).div_ceil(SECTOR_BYTES);
-                let remap = Remap { below: (device, entry.sector), above: (above, sector), sectors };
-                self.heads[index] = Head::Remap(remap);
-                return Ok(Some(entry.time_ns));
-            }
             match entry.record(self.events, &mut self.devices) {
                 Ok(Some(mut record)) => {
                     record.origin = (index as u64) << RECORD_BITS | stream.records;
-                    self.heads[index] = Head::Request(record);
+                    self.heads[index] = record;
                     return Ok(Some(entry.time_ns));
                 }
                 Ok(None) => {}
-                Err(found) => {
-                    let problem = stream.problem(offset, found, "a request that ends within 64 bits of bytes");
+                Err((found, expected)) => {
+                    let problem = stream.problem(offset, found, expected);
                     if !self.skip_bad_lines {
                         return Err(problem);
                     }
@@ -325,34 +319,20 @@ impl BlktraceReader {
             }
         }
     }
-
-    /// Takes what comes next of all streams, and its time.
-    fn next_head(&mut self) -> Result<Option<(Ns, Head)>, Problem> {
-        let Some(&Reverse((time_ns, stream))) = self.next.peek() else { return Ok(None) };
-        let head = self.heads[stream as usize];
-        let following = self.advance(stream as usize);
-        let mut first = self.next.peek_mut().expect("the stream was found at the top");
-        match following {
-            // In place: requests of one CPU often follow one another, and the heap is then left as it is.
-            Ok(Some(following_ns)) => *first = Reverse((following_ns, stream)),
-            Ok(None) | Err(_) => drop(PeekMut::pop(first)),
-        }
-        following.map(|_| Some((time_ns, head)))
-    }
 }
 
 impl RecordSource for BlktraceReader {
     fn next_record(&mut self) -> Result<Option<Record>, Problem> {
-        loop {
-            match self.next_head()? {
-                None => return Ok(None),
-                Some((time_ns, Head::Remap(remap))) => self.remaps.note(time_ns, remap),
-                Some((_, Head::Request(mut record))) => {
-                    record.above = self.remaps.above(&record);
-                    return Ok(Some(record));
-                }
-            }
+        let Some(&Reverse((_, stream))) = self.next.peek() else { return Ok(None) };
+        let record = self.heads[stream as usize];
+        let following = self.advance(stream as usize);
+        let mut first = self.next.peek_mut().expect("the stream was found at the top");
+        match following {
+            // In place: requests of one CPU often follow one another, and the heap is then left as it is.
+            Ok(Some(time_ns)) => *first = Reverse((time_ns, stream)),
+            Ok(None) | Err(_) => drop(PeekMut::pop(first)),
         }
+        following.map(|_| Some(record))
     }
 
     fn skipped(&self) -> &SkippedLines {

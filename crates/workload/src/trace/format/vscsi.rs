@@ -117,6 +117,9 @@ fn parse(record: &[u8], layout: &Layout) -> Result<Record, (String, &'static str
     if op != Op::Flush {
         let length = u32::from_le_bytes(field(record, layout.length));
         lba = u64::from_le_bytes(field(record, layout.block));
+        if op != Op::Discard && !u64::from(length).is_multiple_of(SECTOR_BYTES) {
+            return Err((format!("the length is {length}"), "whole sectors of 512 bytes: the length is in bytes"));
+        }
         sectors = length.div_ceil(SECTOR_BYTES as u32);
         if sectors == 0 {
             return Err(("the length is zero".to_owned(), "at least one byte"));
