@@ -214,14 +214,15 @@ fn vscsi(time_us: u64, bytes: u32) -> Vec<u8> {
 
 #[test]
 fn binary_formats_are_read_as_the_field_writes_them_or_refused_with_the_record() {
-    let two = [blktrace(5, 8, 4096, QUEUED, SDA, &[]), blktrace(9, 8, 512, QUEUED, SDA + 16, &[])].concat();
-    let disk = [vscsi(5, 4_096), vscsi(9, 512)].concat();
+    let two = [blktrace(10, 8, 4096, QUEUED, SDA, &[]), blktrace(11, 8, 512, QUEUED, SDA + 16, &[])].concat();
+    let disk = [vscsi(10, 4_096), vscsi(11, 512)].concat();
     let in_sectors = [blktrace(5, 8, 8, QUEUED, SDA, &[]), vscsi(5, 8)];
     // vscsi has no column for a device: a file is one.
     let rows = [("blktrace", two, read(&[("8,0", 1), ("8,16", 1)])), ("vscsi", disk, read(&[("0", 2)]))];
     for ((name, bytes, devices), in_sectors) in rows.into_iter().zip(in_sectors) {
         assert_eq!(seen(&bytes), devices, "{name}: two devices");
-        let crlf = bytes.iter().flat_map(|&byte| if byte == 8 { vec![b'\r', byte] } else { vec![byte] }).collect();
+        // What a transfer in text mode makes of the byte 10.
+        let crlf = bytes.iter().flat_map(|&byte| if byte == b'\n' { vec![b'\r', byte] } else { vec![byte] }).collect();
         for (what, spoilt, found) in [
             ("header", [b"time,lba\n", &bytes[..]].concat(), "no trace format"),
             ("CR LF", crlf, ""),
