@@ -181,7 +181,7 @@ impl Recording {
     }
 }
 
-/// What says that so many requests have no latency that those which have one may not stand for all.
+/// Warning that more than 1 % of the issued requests have no latency.
 pub fn doubt_of_pairs(pairs: &Pairs) -> Option<String> {
     (pairs.lost_share() > MOST_LOST).then(|| {
         format!(

@@ -29,7 +29,7 @@ const SHOWN: usize = 8;
 /// Sectors to a multiple of which the range of a device is rounded up: 1 MiB.
 const RANGE_SECTORS: u64 = (1 << 20) / SECTOR_BYTES;
 
-/// Time after which a request that was handed down comes no more: md may leave it to a thread of its own.
+/// Longest time from a remap to its request below. md submits some requests from a thread of its own.
 const HANDED_DOWN_NS: Ns = S;
 /// Requests on their way at most.
 const MOST_ON_THEIR_WAY: usize = 1 << 16;
@@ -50,7 +50,7 @@ pub struct DeviceInfo {
     pub number: u32,
 }
 
-/// Refuses to lay the devices of a recording over one another.
+/// Refusal of a recording with requests of several devices, which would share the addresses of one drive.
 pub(crate) fn overlaid(devices: &[DeviceInfo]) -> Option<Refusal> {
     let mut busy: Vec<_> = devices.iter().filter(|device| device.requests > 0).collect();
     if busy.len() < 2 {
@@ -65,7 +65,8 @@ pub(crate) fn overlaid(devices: &[DeviceInfo]) -> Option<Refusal> {
     Some(Refusal::new(found, expected).at(["workload.device", "workload.path"]).help(help))
 }
 
-/// First sector of each device's range, by its number, if the ranges follow one another; and the end of the last.
+/// First sector of each device's range, by the device's number, and the end of the last range. Ranges lie one behind
+/// the other.
 pub(crate) fn ranges(devices: &[DeviceInfo]) -> (BTreeMap<u32, u64>, u64) {
     let mut end = 0;
     let range = |device: &DeviceInfo| {
@@ -151,17 +152,17 @@ impl Chosen {
     }
 }
 
-/// Requests that were handed down and have not come yet.
+/// Requests that were remapped to one place and have not appeared there yet.
 #[derive(Clone, Copy, Debug)]
 struct OnTheirWay {
-    /// The device that handed them down first.
+    /// The highest device that handed them down.
     highest: u32,
     requests: u32,
     /// Time of the last remap.
     time_ns: Ns,
 }
 
-/// Counts a request once that a device hands down to others. Takes the records of all devices in the order of time.
+/// Counts each request once, at the highest device that has it. Takes the records of all devices in the order of time.
 #[derive(Debug, Default)]
 pub(crate) struct Volumes {
     /// Requests on their way, by the place below.
@@ -170,9 +171,9 @@ pub(crate) struct Volumes {
     seen: BTreeSet<u32>,
     /// The device of the last request.
     last: Option<u32>,
-    /// Requests left out because the device above them has had them, by device.
+    /// Number of requests left out at each device, because a device above has them.
     handed_down: BTreeMap<u32, u64>,
-    /// Devices above requests that were counted, because none of their own had been seen.
+    /// Devices above requests that were counted, because no request of the device above had been seen.
     unseen: BTreeSet<u32>,
 }
 
@@ -182,7 +183,7 @@ impl Volumes {
         Self { seen, ..Self::default() }
     }
 
-    /// True for a record that is read: an event of a request that no device above has had.
+    /// True unless the record is a remap, or a request that a device above has.
     #[inline]
     pub fn admits(&mut self, record: &Record) -> bool {
         match record.moment {
@@ -223,7 +224,7 @@ impl Volumes {
         *way = OnTheirWay { highest, requests: way.requests + 1, time_ns: now_ns };
     }
 
-    /// Takes one of the requests on their way to a place, and returns the device that handed it down first.
+    /// Removes one of the requests on their way to a place. Returns the highest device that handed it down.
     fn take(&mut self, place: Key, now_ns: Ns) -> Option<u32> {
         let way = self.on_their_way.get_mut(&place)?;
         let (highest, is_late) = (way.highest, now_ns - way.time_ns > HANDED_DOWN_NS);
@@ -234,7 +235,7 @@ impl Volumes {
         (!is_late).then_some(highest)
     }
 
-    /// Requests left out, by device.
+    /// Number of requests left out, by device.
     pub fn handed_down(&self) -> &BTreeMap<u32, u64> {
         &self.handed_down
     }

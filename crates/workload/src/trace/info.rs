@@ -73,9 +73,10 @@ pub struct TraceInfo {
     pub pairs: Option<Pairs>,
     /// Devices of the recording, in the order of their numbers.
     pub devices: Vec<DeviceInfo>,
-    /// Devices above others, if some of their requests came before it could be known.
+    /// Devices that the scan knew to have requests from its start; empty unless a first scan found some too late.
     #[serde(skip)]
     pub(crate) seen: BTreeSet<u32>,
+    /// Devices that have requests, if the scan counted requests handed down by one of them before it saw that one's own.
     #[serde(skip)]
     seen_too_late: Option<BTreeSet<u32>>,
     /// First sector of the range of each device that is replayed in one of its own.
@@ -177,7 +178,7 @@ pub(super) fn scan(
     }
 }
 
-/// Scans a recording with devices of which it is known that they have requests.
+/// Scans a recording. `seen` are devices that are known to have requests.
 fn scan_with(
     path: &str,
     options: &TraceOptions,

@@ -135,7 +135,7 @@ pub struct Trace {
     sorted: Option<std::vec::IntoIter<Record>>,
     /// Pairs requests with their completions, if that was asked for.
     pairing: Option<Pairing>,
-    /// Tells requests that are issued again, of issued ones that are not paired.
+    /// Drops repeated issues, if issues are read and not paired.
     requeues: Option<Requeues>,
     /// The first request, until it is taken.
     first: Option<Record>,
@@ -154,7 +154,7 @@ pub fn open_trace(path: &str, options: &TraceOptions) -> Result<Trace, Problem> 
     Trace::open(&Input::file(path), options, &BTreeSet::new())
 }
 
-/// [`open_trace`] of a recording whose devices with requests are known.
+/// [`open_trace`] with the devices that are known to have requests ([`TraceInfo::seen`]).
 pub(crate) fn open_trace_of(path: &str, options: &TraceOptions, seen: &BTreeSet<u32>) -> Result<Trace, Problem> {
     Trace::open(&Input::file(path), options, seen)
 }

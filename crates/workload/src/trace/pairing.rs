@@ -2,21 +2,22 @@
 //! is the latency of the device.
 //!
 //! ```text
-//! issue       waits, in the order of issues
-//! requeue     the youngest request that waits at its device, operation and first sector has not been issued
-//! completion  of the request that waits at its device, operation and first sector; if it is shorter than what is left
-//!             of the request, the request waits on for the rest
-//! returned    the front of those that wait, once it has completed
+//! issue       the request waits, in the order of issues
+//! requeue     the request that waits at this device, operation and first sector was not issued
+//! completion  of the request that waits at this device, operation and first sector; a shorter one completes a part, and
+//!             the request waits for the rest
+//! returned    the first request that waits, once its completion is known, or known to be missing
 //! ```
-//! An issue at a place where a request waits already is that request again, if it writes or discards: a requeue that
-//! was not recorded. The earlier issue is dropped, and a second completion, which shows that there were two, makes a
-//! void pair. What is given back of a request that has completed in part is that request still. Of reads and flushes
-//! two may be outstanding, and no completion says whose it is: their pairs are void, and so is every further one there
-//! until the completions have come.
+//! Two requests may be outstanding at one device, operation and first sector:
 //!
-//! A completion whose request was issued before the recording began, or is missing, pairs with none. A request whose
-//! completion is missing is returned without a latency: at the end, when another is issued there [`TIMEOUT_NS`] later,
-//! or when [`WINDOW`] others have been issued after it. A request that ended with an error has no latency either.
+//! - Writes and discards: the second issue is the first request again, and its requeue was not recorded. The first issue
+//!   is dropped. A second completion shows that there were two requests; it counts as a void pair.
+//! - Reads and flushes: both are requests. A completion does not say whose it is, so their pairs are void.
+//!
+//! Other rules: the rest of a request that completed in part may be requeued and issued again; the request stays one.
+//! A completion is missing after [`TIMEOUT_NS`], at the end of the recording, or after [`WINDOW`] further issues. A
+//! completion without an issue is a stray: the issue lies before the start of the recording. A request that failed has
+//! no latency.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -74,7 +75,7 @@ struct Issued {
     fate: Fate,
     /// True if a completion that pairs with no other request lies before it.
     follows_stray: bool,
-    /// True once the driver has given back what has not completed of it.
+    /// True after a requeue of the part that has not completed.
     is_back: bool,
 }
 
@@ -93,7 +94,7 @@ enum Fate {
 /// Completions that are due at a place where several requests are outstanding.
 struct Due {
     completions: u32,
-    /// Time of the last issue that found two outstanding and more, or made them two.
+    /// Time of the last issue at which two or more requests were outstanding.
     last_issue_ns: Ns,
 }
 
@@ -107,7 +108,7 @@ pub(crate) struct Pairing {
     waiting: BTreeMap<Key, u64>,
     /// Places whose pairs are void.
     void: BTreeMap<Key, Due>,
-    /// Places where a write or discard was taken for the one before it, issued again, and the time of that issue.
+    /// Places of writes and discards that counted as issued again, with the time of the second issue.
     reissued: BTreeMap<Key, Ns>,
     strays: BTreeMap<Key, u32>,
     /// Completions that pair with none, by device; and the devices that issues were recorded of. A volume has
@@ -190,12 +191,12 @@ impl Pairing {
         self.issued.push_back(Issued { record, rest, fate, follows_stray, is_back: false });
     }
 
-    /// Ends the wait of the request that waits where another one begins to wait; true if the pair of that one is void.
+    /// Settles the request that waits at a place where another begins to wait. True if the pair of the other is void.
     fn is_void(&mut self, key: Key, now_ns: Ns, may_be_reissued: bool) -> bool {
         let is_recent = |issued_ns: Ns| now_ns - issued_ns <= TIMEOUT_NS;
         if let Some(due) = self.void.get_mut(&key) {
             if is_recent(due.last_issue_ns) {
-                // One completion that is due may never come: only two and more say that the place is still in use.
+                // A single completion that is due may never come. Two or more show that the place is still shared.
                 if due.completions > 1 {
                     due.last_issue_ns = now_ns;
                 }
@@ -237,7 +238,7 @@ impl Pairing {
         self.waiting.remove(&key);
     }
 
-    /// True for the issue of what is left of a request, a part of which has completed: it goes on.
+    /// True if an issue continues a request that completed in part and was requeued.
     fn is_rest(&mut self, key: &Key) -> bool {
         let Some(number) = self.waiting.get(key) else { return false };
         std::mem::take(&mut self.issued[(number - self.first) as usize].is_back)
@@ -291,8 +292,7 @@ impl Pairing {
         self.reissued.insert(key, now_ns);
     }
 
-    /// True for a second completion of a place where a request was taken for the one before it, issued again: there
-    /// were two, and the pair of the second is void.
+    /// True for a second completion after a write or discard that counted as issued again: there were two requests.
     fn was_another(&mut self, key: &Key, now_ns: Ns) -> bool {
         let is_another = self.reissued.remove(key).is_some_and(|issued_ns| now_ns - issued_ns <= TIMEOUT_NS);
         self.pairs.void += u64::from(is_another);
@@ -307,8 +307,8 @@ impl Pairing {
     }
 }
 
-/// Tells requests that are issued again, where issues are not paired: the first issue counts. A requeue of a request
-/// that has not been issued yet, for want of room in the driver, says nothing.
+/// Drops repeated issues of a request where issues are not paired with completions. The first issue counts. A requeue
+/// without an issue before it is ignored: the driver had no room for the request.
 #[derive(Default)]
 pub(crate) struct Requeues {
     /// Requests that are outstanding, by the first sector that has not completed.
@@ -473,7 +473,7 @@ mod tests {
         let requeue = record(2, Moment::Requeued, Op::Write, 0, 8);
         let records = [requeue, issue(1, 0, 8), requeue, issue(3, 64, 8), issue(4, 0, 8), issue(5, 0, 8)];
         let later = [completion(6, 0, 8), requeue, issue(8, 0, 8)];
-        // The fourth issue is the second request again, which nobody has recorded: two writes of one place are not.
+        // The requeue before the fourth issue was not recorded: a host does not write one place twice at once.
         let admitted: Vec<_> = records.iter().chain(&later).filter(|record| requeues.admits(record)).collect();
         assert_eq!(admitted.iter().map(|record| record.request.arrival_ns).collect::<Vec<_>>(), [1, 3, 8]);
     }

@@ -12,8 +12,8 @@ pub(crate) type Place = (u32, u64);
 /// Device, operation and first sector: what identifies a request whose next sector to complete is known.
 pub(crate) type Key = (u32, Op, u64);
 
-/// Removes from a map what is no longer recent, once it has `most` entries; all of it, if most of it is recent. A map
-/// of what may never come is bounded so, and takes a constant time for each entry.
+/// Bounds a map of events that are awaited and may never come: at `most` entries it drops those that are not recent, or
+/// all if most are. An entry takes constant time on average.
 pub(crate) fn make_room<K: Ord, V>(map: &mut BTreeMap<K, V>, most: usize, is_recent: impl Fn(&V) -> bool) {
     if map.len() < most {
         return;
@@ -69,8 +69,8 @@ impl Record {
         Self { request, device: 0, origin: 0, latency_s: 0, moment: Moment::Begins }
     }
 
-    /// A remap: the request at this place is handed down from a place of a device above, as a volume does to its disk.
-    /// A remap has neither task, length nor latency, whose fields hold the place above.
+    /// A remap: a device above, such as a volume, hands the request at this place down from one of its own. The fields of
+    /// task, length and latency hold the place above, because a remap has none of the three.
     pub fn handed_down_from(mut self, (device, sector): Place) -> Self {
         self.moment = Moment::HandedDown;
         self.request.task = device;
@@ -197,11 +197,13 @@ impl Columns {
 pub(crate) struct Numbering<K> {
     numbers: BTreeMap<K, u32>,
     keys: Vec<K>,
+    /// Number of the last key: most lines are of the device of the line before.
+    last: u32,
 }
 
 impl<K> Default for Numbering<K> {
     fn default() -> Self {
-        Self { numbers: BTreeMap::new(), keys: Vec::new() }
+        Self { numbers: BTreeMap::new(), keys: Vec::new(), last: 0 }
     }
 }
 
@@ -211,13 +213,16 @@ impl<K: Ord + Clone> Numbering<K> {
     where
         K: std::borrow::Borrow<Q>,
     {
-        if let Some(number) = self.numbers.get(key) {
-            return *number;
+        if self.key(self.last).is_some_and(|last| last.borrow() == key) {
+            return self.last;
         }
-        let (number, key) = (self.keys.len() as u32, make());
-        self.keys.push(key.clone());
-        self.numbers.insert(key, number);
-        number
+        self.last = self.known(key).unwrap_or_else(|| {
+            let (number, key) = (self.keys.len() as u32, make());
+            self.keys.push(key.clone());
+            self.numbers.insert(key, number);
+            number
+        });
+        self.last
     }
 
     /// The number of `key`, if it has one.

@@ -63,7 +63,7 @@ impl Fio {
         Ok(())
     }
 
-    /// A header within the file: the recording behind it goes on from the last request.
+    /// Parses a header within the file. The recording that it begins continues at the time of the last request.
     fn header_within(&mut self, version: Version, line: &[u8]) -> Result<(), FieldError> {
         let (before, mut other) = (version, Self::default());
         other.header(line)?;

@@ -1,13 +1,11 @@
-//! Five columns of numbers separated by blanks: DiskSim and SSDsim write time, device, address, size and direction, and
-//! so do other programs in units of their own. A file is taken for one of the two without a word only if its units look
-//! like that one's.
+//! Checks of the units of five columns of numbers. DiskSim and SSDsim write time, device, address, size and direction;
+//! other programs write the same columns in bytes, or in another unit of time. Detection refuses a file as ambiguous if:
 //!
 //! ```text
-//! bytes   nearly all addresses and sizes of the sample are multiples of 512, and a size is 4,096 or more: as sectors
-//!         these are requests of 256 KiB and longer, as bytes of a page and longer
-//! time    milliseconds with seven to nine decimals have nanoseconds; more requests a second than the drives have whose
-//!         recordings are in the format; a clock of SSDsim's nanoseconds that begins like Unix time in milliseconds or
-//!         microseconds
+//! bytes   nearly all addresses and sizes are multiples of 512, and a size is 4,096 or more. Read as sectors, requests
+//!         would be 256 KiB and longer
+//! time    DiskSim: seven to nine decimals, which are nanoseconds of seconds; or more than 10,000 requests a second
+//!         SSDsim: a clock that begins like Unix time in s, ms or us; or more than 2 million requests a second
 //! ```
 
 use flashloom_units::{Problem, ProblemPlace, Refusal, S, SECTOR_BYTES, format_size};
@@ -17,14 +15,14 @@ use crate::trace::field::{BlankFields, locate};
 use crate::trace::input::Chunks;
 use crate::trace::units::{TimeUnit, Units};
 
-/// Lines from which on a rate says something.
+/// Least number of lines for a rate to be judged.
 const LEAST_LINES: u64 = 64;
-/// Share of the lines whose address and size are multiples of 512 from which on they may be bytes.
+/// Least share of lines with multiples of 512 for columns that may be bytes.
 const MOST_WHOLE: f64 = 0.95;
-/// Size from which on bytes are as likely as sectors: less is no page, and in sectors at most 2 MiB.
+/// Least size, of the largest request, for columns that may be bytes. Smaller sizes are plausible as sectors, up to
+/// 2 MiB, and implausible as bytes.
 const PAGE: u64 = 4096;
-/// Decimals of milliseconds or of nothing that are those of seconds to the nanosecond. More are those of a program that
-/// prints all digits of a number.
+/// Decimals of seconds given to the nanosecond. A program that prints every digit of a float prints more.
 const DECIMALS: std::ops::RangeInclusive<usize> = 7..=9;
 
 /// What the sample of a file shows.
