@@ -23,6 +23,7 @@ pub(crate) enum Fault {
     NotANumber,
     Negative,
     TooLarge,
+    EndsTooFar,
     ZeroLength,
     Missing,
     Trailing,
@@ -50,6 +51,7 @@ impl FieldError {
             Fault::NotANumber => format!("`{text}` is not a number"),
             Fault::Negative => format!("`{text}` is negative"),
             Fault::TooLarge => format!("`{text}` is too large"),
+            Fault::EndsTooFar => format!("a request of length `{text}` at this address ends beyond 64 bits of bytes"),
             Fault::ZeroLength => format!("a request of length `{text}` transfers nothing"),
             Fault::Missing => "the line ends too early".to_owned(),
             Fault::Trailing => format!("`{text}` is more than the line should hold"),
@@ -254,7 +256,8 @@ impl<'a, const SEPARATOR: u8> Fields<'a, SEPARATOR> {
         }
         match u32::try_from(sectors) {
             Ok(sectors) if lba <= MAX_SECTOR - u64::from(sectors) => Ok(sectors),
-            _ => Err(self.error(Fault::TooLarge, "at most 4294967295 sectors, ending within 64 bits of bytes")),
+            Ok(_) => Err(self.error(Fault::EndsTooFar, "a request that ends within 64 bits of bytes")),
+            Err(_) => Err(self.error(Fault::TooLarge, "at most 4294967295 sectors")),
         }
     }
 
@@ -265,7 +268,7 @@ impl<'a, const SEPARATOR: u8> Fields<'a, SEPARATOR> {
             return Err(self.error(Fault::ZeroLength, "at least one byte"));
         }
         let Some(end) = offset.checked_add(length) else {
-            return Err(self.error(Fault::TooLarge, "a request that ends within 64 bits of bytes"));
+            return Err(self.error(Fault::EndsTooFar, "a request that ends within 64 bits of bytes"));
         };
         let lba = offset / SECTOR_BYTES;
         Ok((lba, self.sectors(lba, end.div_ceil(SECTOR_BYTES) - lba)?))
@@ -351,9 +354,9 @@ mod tests {
         assert_eq!(fields.extent(512, 1024), Ok((1, 2)));
         assert_eq!(fields.extent(511, 2), Ok((0, 2)));
         assert_eq!(fields.extent(0, 0).unwrap_err().fault, Fault::ZeroLength);
-        assert_eq!(fields.extent(u64::MAX, 1).unwrap_err().fault, Fault::TooLarge);
+        assert_eq!(fields.extent(u64::MAX, 1).unwrap_err().fault, Fault::EndsTooFar);
         assert_eq!(fields.extent(0, 1 << 41).unwrap_err().fault, Fault::TooLarge);
-        assert_eq!(fields.sectors(MAX_SECTOR - 7, 8).unwrap_err().fault, Fault::TooLarge);
+        assert_eq!(fields.sectors(MAX_SECTOR - 7, 8).unwrap_err().fault, Fault::EndsTooFar);
         assert_eq!(fields.sectors(MAX_SECTOR - 8, 8), Ok(8));
     }
 

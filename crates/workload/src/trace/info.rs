@@ -76,7 +76,8 @@ pub struct TraceInfo {
     /// Devices that the scan knew to have requests from its start; empty unless a first scan found some too late.
     #[serde(skip)]
     pub(crate) seen: BTreeSet<u32>,
-    /// Devices that have requests, if the scan counted requests handed down by one of them before it saw that one's own.
+    /// Devices that have requests, if the scan counted requests handed down by one of them before it saw that one's
+    /// own.
     #[serde(skip)]
     seen_too_late: Option<BTreeSet<u32>>,
     /// First sector of the range of each device that is replayed in one of its own.

@@ -55,21 +55,6 @@ choice! {
     }
 }
 
-/// Events of a recording that its reader returns, of a format that has several.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Events {
-    /// Event that counts as a request.
-    pub request: Event,
-    /// True if the completions of requests are returned beside them.
-    pub completions: bool,
-}
-
-impl From<Event> for Events {
-    fn from(request: Event) -> Self {
-        Self { request, completions: false }
-    }
-}
-
 /// Options for reading a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceOptions {
@@ -93,10 +78,10 @@ pub struct TraceOptions {
 }
 
 impl TraceOptions {
-    fn events(&self) -> Events {
-        let request = if self.completions { Event::Issue } else { self.event };
-        // Completions end what an issue begins: a request that is issued again is told by what is outstanding.
-        Events { request, completions: request == Event::Issue }
+    /// The event that readers return as a request. Beside issues they return completions, without which a repeated issue
+    /// could not be told from a new request.
+    fn event(&self) -> Event {
+        if self.completions { Event::Issue } else { self.event }
     }
 
     fn units(&self) -> Units {
@@ -171,7 +156,7 @@ fn open_reader(input: &Input, options: &TraceOptions) -> Result<(&'static Format
         && let Some(files) = format::blktrace::per_cpu_files(&input.name)?
     {
         let files: Vec<Input> = files.into_iter().map(|file| input.sibling(file)).collect();
-        let reader = format::blktrace::BlktraceReader::new(&files, options.events(), options.skip_bad_lines)?;
+        let reader = format::blktrace::BlktraceReader::new(&files, options.event(), options.skip_bad_lines)?;
         return Ok((Format::Blktrace.spec(), Box::new(reader)));
     }
     let mut chunks = input.open()?;
@@ -206,13 +191,13 @@ fn open_reader(input: &Input, options: &TraceOptions) -> Result<(&'static Format
     let skip = options.skip_bad_lines;
     let reader: Box<dyn RecordSource> = match spec.reader {
         Reader::Text(parser) => {
-            let parser = parser(options.events(), units);
+            let parser = parser(options.event(), units);
             Box::new(text::TextReader::new(input, chunks, spec, parser, skip, looks_like))
         }
         Reader::Vscsi => Box::new(format::vscsi::VscsiReader::new(input, chunks, skip).map_err(hinted)?),
         Reader::Blktrace => {
             let inputs = std::slice::from_ref(input);
-            Box::new(format::blktrace::BlktraceReader::new(inputs, options.events(), skip).map_err(hinted)?)
+            Box::new(format::blktrace::BlktraceReader::new(inputs, options.event(), skip).map_err(hinted)?)
         }
     };
     Ok((spec, reader))
@@ -244,7 +229,7 @@ impl Trace {
     fn unread(input: &Input, options: &TraceOptions, seen: &BTreeSet<u32>) -> Result<Self, Problem> {
         let (spec, mut reader) = open_reader(input, options)?;
         let has_events = spec.latencies == LatencySource::Events;
-        let event = has_events.then_some(options.events().request);
+        let event = has_events.then_some(options.event());
         let pairing = (has_events && options.completions).then(Pairing::default);
         let is_issued = event == Some(Event::Issue);
         let requeues = (is_issued && pairing.is_none()).then(Requeues::default);

@@ -4,14 +4,14 @@
 //! ```text
 //! issue       the request waits, in the order of issues
 //! requeue     the request that waits at this device, operation and first sector was not issued
-//! completion  of the request that waits at this device, operation and first sector; a shorter one completes a part, and
-//!             the request waits for the rest
+//! completion  of the request that waits at this device, operation and first sector; a shorter one completes a part,
+//!             and the request waits for the rest
 //! returned    the first request that waits, once its completion is known, or known to be missing
 //! ```
 //! Two requests may be outstanding at one device, operation and first sector:
 //!
-//! - Writes and discards: the second issue is the first request again, and its requeue was not recorded. The first issue
-//!   is dropped. A second completion shows that there were two requests; it counts as a void pair.
+//! - Writes and discards: the second issue is the first request again, and its requeue was not recorded. The first
+//!   issue is dropped. A second completion shows that there were two requests; it counts as a void pair.
 //! - Reads and flushes: both are requests. A completion does not say whose it is, so their pairs are void.
 //!
 //! Other rules: the rest of a request that completed in part may be requeued and issued again; the request stays one.

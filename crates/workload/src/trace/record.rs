@@ -69,8 +69,8 @@ impl Record {
         Self { request, device: 0, origin: 0, latency_s: 0, moment: Moment::Begins }
     }
 
-    /// A remap: a device above, such as a volume, hands the request at this place down from one of its own. The fields of
-    /// task, length and latency hold the place above, because a remap has none of the three.
+    /// A remap: a device above, such as a volume, hands the request at this place down from one of its own. The fields
+    /// of task, length and latency hold the place above, because a remap has none of the three.
     pub fn handed_down_from(mut self, (device, sector): Place) -> Self {
         self.moment = Moment::HandedDown;
         self.request.task = device;

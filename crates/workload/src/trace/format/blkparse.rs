@@ -3,7 +3,7 @@
 //!
 //! Time is in seconds from the start of the recording, addresses in sectors of 512 bytes. Of the actions, Q (queued by
 //! the host) or D (dispatched to the device) is read, as chosen by the event; beside D, R (given back to be issued
-//! again), and C (completed) if completions are asked for. A (remapped: `SECTOR + SECTORS <- (DEVICE) SECTOR`) says
+//! again) and C (completed). A (remapped: `SECTOR + SECTORS <- (DEVICE) SECTOR`) says
 //! that the next event of the device at that sector is the request of another device. All others are ignored, and so
 //! are commands that are not of the file system (a packet in parentheses instead of an address) and the summary at the
 //! end. In `rwbs`, an F before the operation is a flush that goes before it and an F after it is FUA, S is synchronous,
@@ -22,7 +22,7 @@ use super::{Clock, Format, FormatSpec, Reader};
 use crate::trace::field::{BlankFields, Fault, FieldError, locate};
 use crate::trace::record::{Columns, Moment, Numbering, Part, Place, Record};
 use crate::trace::text::LineParser;
-use crate::trace::{Event, Events, LatencySource};
+use crate::trace::{Event, LatencySource};
 use crate::{Op, Request};
 use flashloom_units::{Ns, S};
 
@@ -33,7 +33,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     latencies: LatencySource::Events,
     clock: Clock::World,
     header: &[],
-    reader: Reader::Text(|events, _| Box::new(Blkparse::new(events))),
+    reader: Reader::Text(|event, _| Box::new(Blkparse::new(event))),
 };
 
 /// Wrap-around of printed times: minus one nanosecond is printed as one less than this.
@@ -48,8 +48,6 @@ enum Layout {
 struct Blkparse {
     /// Letter of the chosen event.
     action: u8,
-    /// True if completions are read beside them.
-    completions: bool,
     devices: Numbering<Box<[u8]>>,
     /// Layout of the last parsed line.
     layout: Layout,
@@ -59,20 +57,12 @@ struct Blkparse {
 }
 
 impl Blkparse {
-    fn new(events: Events) -> Self {
-        let action = match events.request {
+    fn new(event: Event) -> Self {
+        let action = match event {
             Event::Queue => b'Q',
             Event::Issue => b'D',
         };
-        let completions = events.completions;
-        Self {
-            action,
-            completions,
-            devices: Numbering::default(),
-            layout: Layout::Default,
-            began: false,
-            in_summary: false,
-        }
+        Self { action, devices: Numbering::default(), layout: Layout::Default, began: false, in_summary: false }
     }
 
     fn layout(line: &[u8]) -> Layout {
@@ -109,7 +99,7 @@ impl Blkparse {
     fn moment(&self, action: &[u8]) -> Option<Moment> {
         match action {
             _ if action == [self.action] => Some(Moment::Begins),
-            b"C" if self.completions => Some(Moment::Completes),
+            b"C" if self.action == b'D' => Some(Moment::Completes),
             b"R" if self.action == b'D' => Some(Moment::Requeued),
             b"A" => Some(Moment::HandedDown),
             _ => None,
@@ -284,7 +274,7 @@ mod tests {
     use super::*;
 
     fn issue(text: &str) -> Vec<Result<Option<Request>, FieldError>> {
-        let mut parser = Blkparse::new(Event::Issue.into());
+        let mut parser = Blkparse::new(Event::Issue);
         let parsed = text.lines().map(|line| parser.parse(line.as_bytes()));
         let is_request = |record: &Record| record.moment == Moment::Begins;
         parsed.map(|record| record.map(|record| record.filter(is_request).map(|record| record.request))).collect()
@@ -302,15 +292,16 @@ mod tests {
     }
 
     #[test]
-    fn completions_are_read_only_if_they_are_asked_for() {
+    fn completions_are_read_beside_issues_alone() {
         let text = "8,0 1 2 0.6 7 D WS 8 + 16 [a b]\n8,0 1 3 0.7 0 C WS 8 + 16 [0]\n8,0 1 4 0.8 0 C FN 0 [0]\n\
                     8,0 1 5 0.9 0 C R 8 + 8 ( 1234) [0]\n8,0 1 6 0.9 0 C R 8 + 8 [-5]\n0.9 C W 8 8 swapper/3";
-        let read = |completions: bool| {
-            let mut parser = Blkparse::new(Events { request: Event::Issue, completions });
+        let read = |event| {
+            let mut parser = Blkparse::new(event);
             let parsed = text.lines().filter_map(|line| parser.parse(line.as_bytes()).expect("a good line"));
             parsed.map(|record| (record.moment, record.request.op, record.request.sectors)).collect::<Vec<_>>()
         };
-        assert_eq!(read(false), [(Moment::Begins, Op::Write, 16)]);
+        assert_eq!(read(Event::Queue), []);
+        assert_eq!(read(Event::Issue)[0], (Moment::Begins, Op::Write, 16));
         let ends = [
             (Moment::Completes, Op::Write, 16),
             (Moment::Completes, Op::Flush, 0),
@@ -318,12 +309,12 @@ mod tests {
             (Moment::Fails, Op::Read, 8),
             (Moment::Completes, Op::Write, 8),
         ];
-        assert_eq!(read(true)[1..], ends);
+        assert_eq!(read(Event::Issue)[1..], ends);
     }
 
     #[test]
     fn a_remap_names_the_place_above() {
-        let parse = |line: &str| Blkparse::new(Event::Queue.into()).parse(line.as_bytes());
+        let parse = |line: &str| Blkparse::new(Event::Queue).parse(line.as_bytes());
         let above = |line: &str| parse(line).unwrap().map(|record| (record.moment, record.request.lba, record.above()));
         let sector = (1 << 40) + 9;
         let line = format!("8,0 1 1 0.5 7 A WS 3048 + 8 <- (253,0) {sector}");

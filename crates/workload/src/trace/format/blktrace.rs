@@ -6,7 +6,7 @@
 //! order of the rest is that of the recording machine and told from the magic number.
 //!
 //! The low byte of the action is the event: 1 queued by the host, 7 issued to the device; beside 7, 6 given back to be
-//! issued again, and 8 completed if completions are asked for. 15 is a remap: the next event of the device at that
+//! issued again, and 8 completed. 15 is a remap: the next event of the device at that
 //! sector is the request of another device. All others are ignored. Its high half has a bit for each property: read,
 //! write, flush, sync, ..., discard, FUA. Notes of the kernel (process names, messages) and passthrough commands are
 //! not requests. An action without data is a flush if the flush bit is set, and is ignored otherwise (a zone command).
@@ -24,7 +24,7 @@ use super::{Clock, Format, FormatSpec, Reader};
 use crate::trace::field::MAX_SECTOR;
 use crate::trace::input::{Chunks, Input};
 use crate::trace::record::{Columns, Moment, Numbering, Part, Record, RecordSource, SkippedLines};
-use crate::trace::{Event, Events, LatencySource};
+use crate::trace::{Event, LatencySource};
 use crate::{Op, Request};
 
 pub(crate) const SPEC: FormatSpec = FormatSpec {
@@ -122,15 +122,15 @@ struct Entry {
 
 impl Entry {
     /// The request of a record of a chosen event. The error text says what is impossible in it.
-    fn record(&self, events: Events, devices: &mut Numbering<u32>) -> Result<Option<Record>, (String, &'static str)> {
+    fn record(&self, event: Event, devices: &mut Numbering<u32>) -> Result<Option<Record>, (String, &'static str)> {
         let category = self.action >> 16;
         let is = |bit: u32| category & bit != 0;
         let moment = match self.action & 0xff {
-            QUEUED if events.request == Event::Queue => Moment::Begins,
-            ISSUED if events.request == Event::Issue => Moment::Begins,
-            COMPLETED if events.completions && self.error == 0 => Moment::Completes,
-            COMPLETED if events.completions => Moment::Fails,
-            REQUEUED if events.request == Event::Issue => Moment::Requeued,
+            QUEUED if event == Event::Queue => Moment::Begins,
+            ISSUED if event == Event::Issue => Moment::Begins,
+            COMPLETED if event == Event::Issue && self.error == 0 => Moment::Completes,
+            COMPLETED if event == Event::Issue => Moment::Fails,
+            REQUEUED if event == Event::Issue => Moment::Requeued,
             REMAPPED if self.above.is_some() => Moment::HandedDown,
             _ => return Ok(None),
         };
@@ -264,7 +264,7 @@ pub(crate) struct BlktraceReader {
     next: BinaryHeap<Reverse<(Ns, u32)>>,
     /// The last request or remap read of each stream; of a stream in `next`, that one.
     heads: Vec<Record>,
-    events: Events,
+    event: Event,
     devices: Numbering<u32>,
     skip_bad_lines: bool,
     skipped: SkippedLines,
@@ -274,11 +274,11 @@ pub(crate) struct BlktraceReader {
 const RECORD_BITS: u32 = 40;
 
 impl BlktraceReader {
-    pub fn new(inputs: &[Input], events: Events, skip_bad_lines: bool) -> Result<Self, Problem> {
+    pub fn new(inputs: &[Input], event: Event, skip_bad_lines: bool) -> Result<Self, Problem> {
         let streams = inputs.iter().map(Stream::open).collect::<Result<Vec<_>, _>>()?;
         let (next, heads) = (BinaryHeap::new(), vec![Record::new(0, Op::Flush, 0, 0); streams.len()]);
         let (devices, skipped) = (Numbering::default(), SkippedLines::default());
-        let mut reader = Self { streams, next, heads, events, devices, skip_bad_lines, skipped };
+        let mut reader = Self { streams, next, heads, event, devices, skip_bad_lines, skipped };
         for stream in 0..inputs.len() {
             if let Some(time_ns) = reader.advance(stream)? {
                 reader.next.push(Reverse((time_ns, stream as u32)));
@@ -302,7 +302,7 @@ impl BlktraceReader {
                 }
                 Err(problem) => return Err(problem),
             };
-            match entry.record(self.events, &mut self.devices) {
+            match entry.record(self.event, &mut self.devices) {
                 Ok(Some(mut record)) => {
                     record.origin = (index as u64) << RECORD_BITS | stream.records;
                     self.heads[index] = record;
@@ -387,14 +387,14 @@ mod tests {
         out
     }
 
-    fn records(parts: &[Vec<u8>], events: Events) -> Result<Vec<Record>, Problem> {
+    fn records(parts: &[Vec<u8>], event: Event) -> Result<Vec<Record>, Problem> {
         let inputs: Vec<_> = parts.iter().map(|part| Input::memory("t.blktrace.0", part[..].into())).collect();
-        let mut reader = BlktraceReader::new(&inputs, events, false)?;
+        let mut reader = BlktraceReader::new(&inputs, event, false)?;
         std::iter::from_fn(|| reader.next_record().transpose()).collect()
     }
 
     fn all(parts: &[Vec<u8>], event: Event) -> Result<Vec<Request>, Problem> {
-        Ok(records(parts, event.into())?.into_iter().map(|record| record.request).collect())
+        Ok(records(parts, event)?.into_iter().map(|record| record.request).collect())
     }
 
     const WRITE_QUEUED: u32 = category::WRITE << 16 | QUEUED;
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn completions_are_read_only_if_they_are_asked_for() {
+    fn completions_are_read_beside_issues_alone() {
         let end = |big_endian, time_ns, error: u16| {
             let mut bytes = record(big_endian, time_ns, 8, 512, category::WRITE << 16 | COMPLETED, &[]);
             bytes[44..46].copy_from_slice(&if big_endian { error.to_be_bytes() } else { error.to_le_bytes() });
@@ -437,13 +437,12 @@ mod tests {
         for big_endian in [false, true] {
             let issue = record(big_endian, 1, 8, 512, category::WRITE << 16 | ISSUED, &[]);
             let bytes = [issue, end(big_endian, 5, 0), end(big_endian, 6, 5)].concat();
-            let moments = |completions| {
-                let read =
-                    records(std::slice::from_ref(&bytes), Events { request: Event::Issue, completions }).unwrap();
+            let moments = |event| {
+                let read = records(std::slice::from_ref(&bytes), event).unwrap();
                 read.iter().map(|record| (record.request.arrival_ns, record.moment)).collect::<Vec<_>>()
             };
-            assert_eq!(moments(false), [(1, Moment::Begins)]);
-            assert_eq!(moments(true), [(1, Moment::Begins), (5, Moment::Completes), (6, Moment::Fails)]);
+            assert_eq!(moments(Event::Queue), []);
+            assert_eq!(moments(Event::Issue), [(1, Moment::Begins), (5, Moment::Completes), (6, Moment::Fails)]);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Checks of the units of five columns of numbers. DiskSim and SSDsim write time, device, address, size and direction;
-//! other programs write the same columns in bytes, or in another unit of time. Detection refuses a file as ambiguous if:
+//! other programs write the same columns in bytes, or in another unit of time. Detection refuses a file as ambiguous
+//! if:
 //!
 //! ```text
 //! bytes   nearly all addresses and sizes are multiples of 512, and a size is 4,096 or more. Read as sectors, requests

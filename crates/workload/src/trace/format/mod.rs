@@ -20,10 +20,11 @@ pub(crate) mod vscsi;
 
 use flashloom_units::{Problem, ProblemPlace, Refusal, choice, nearest};
 
+use super::field::FieldError;
 use super::input::Chunks;
 use super::text::LineParser;
 use super::units::Units;
-use super::{Event, Events, LatencySource};
+use super::{Event, LatencySource};
 
 choice! {
     /// Format of a recording.
@@ -73,9 +74,9 @@ pub(crate) enum Clock {
     World,
 }
 
-/// Makes a parser that reads the requests of chosen events, for formats that have several, and columns in other units,
-/// for formats that have such.
-pub(crate) type MakeParser = fn(Events, Units) -> Box<dyn LineParser>;
+/// Makes a parser. The event counts as a request, in formats that have several; the units are those of the columns, in
+/// formats that other programs write in other units.
+pub(crate) type MakeParser = fn(Event, Units) -> Box<dyn LineParser>;
 
 /// Reader of a format.
 #[derive(Clone, Copy)]
@@ -165,7 +166,7 @@ pub(crate) fn detect(chunks: &mut Chunks) -> Result<Option<Format>, Problem> {
     let cut = memchr::memrchr(b'\n', sample).filter(|_| sample.len() == SAMPLE_BYTES).unwrap_or(sample.len());
     let score = |spec: &FormatSpec| match spec.reader {
         Reader::Text(parser) => {
-            let mut parser = parser(Event::Queue.into(), Units::default());
+            let mut parser = parser(Event::Queue, Units::default());
             let lines = sample[..cut].split(|&byte| byte == b'\n').map(|line| line.trim_ascii_end());
             let mut fits = |line: &[u8]| parser.parse(line).is_ok() && parser.is_evidence(line);
             lines.filter(|line| !line.is_empty()).take(SAMPLE_LINES).filter(|line| fits(line)).count()
@@ -208,6 +209,25 @@ pub(crate) fn container(file: &str, chunks: &mut Chunks) -> Result<Option<Proble
     }))
 }
 
+/// Least number of fields that a format reads of a line that is said to be like it.
+const LIKE: usize = 3;
+
+/// The format that reads most fields of a line before the first fault, with that fault.
+fn closest(line: &[u8]) -> Option<(&'static FormatSpec, FieldError)> {
+    let mut best: Option<(usize, &FormatSpec, FieldError)> = None;
+    for spec in FORMATS {
+        let Reader::Text(parser) = spec.reader else { continue };
+        let Err(fault) = parser(Event::Queue, Units::default()).parse(line) else { continue };
+        let separators: &[u8] = if spec.example.contains([' ', '\t']) { b" \t" } else { b"," };
+        let fields = line[..fault.span.start].split(|byte| separators.contains(byte)).filter(|field| !field.is_empty());
+        let fields = fields.count();
+        if fields >= LIKE && best.as_ref().is_none_or(|best| best.0 < fields) {
+            best = Some((fields, spec, fault));
+        }
+    }
+    best.map(|(_, spec, fault)| (spec, fault))
+}
+
 /// Builds the problem of a file of unknown format: its first line, and the known formats. A line of names of columns is
 /// told the header of Flashloom's own CSV.
 pub(crate) fn unknown(file: &str, chunks: &mut Chunks) -> Result<Problem, Problem> {
@@ -223,14 +243,20 @@ pub(crate) fn unknown(file: &str, chunks: &mut Chunks) -> Result<Problem, Proble
     let source = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]).into_owned();
     let width = source.chars().count().max(1) as u64;
     let own = nearest(&source, [flashloom::HEADER]);
-    let help = match own {
-        Some(header) => format!("did you mean `{header}`? It is the header of Flashloom's own CSV"),
-        None if has_names => format!(
+    let help = if let Some(header) = own {
+        format!("did you mean `{header}`? It is the header of Flashloom's own CSV")
+    } else if let Some((spec, fault)) = closest(line) {
+        let column = String::from_utf8_lossy(&line[..fault.span.start]).chars().count() + 1;
+        let (found, expected) = (fault.found(line), fault.expected);
+        format!("this is most like `{}`, but at column {column} {found}; expected {expected}", spec.name())
+    } else if has_names {
+        format!(
             "Flashloom's own CSV has the header `{}`: times in nanoseconds, R, W, D or F, sectors of 512 bytes; \
              `flashloom list formats` shows a line of each format",
             flashloom::HEADER
-        ),
-        None => "`flashloom list formats` shows a line of each".to_owned(),
+        )
+    } else {
+        "`flashloom list formats` shows a line of each".to_owned()
     };
     Ok(Problem {
         file: file.to_owned(),
@@ -264,7 +290,7 @@ mod tests {
     #[test]
     fn the_example_of_every_text_format_is_read_by_it_and_recognised_as_it() {
         for (spec, parser) in text_formats() {
-            let mut parser = parser(Event::Queue.into(), Units::default());
+            let mut parser = parser(Event::Queue, Units::default());
             let last = spec.example.lines().map(|line| parser.parse(line.as_bytes())).last().expect("a line");
             assert!(matches!(last, Ok(Some(_))), "{}: {last:?}", spec.name());
             let mut chunks = Input::memory("example", spec.example.as_bytes().into()).open().unwrap();
@@ -276,7 +302,7 @@ mod tests {
     fn every_parser_points_at_time_and_address_of_its_own_example() {
         use super::super::record::Part;
         for (spec, parser) in text_formats() {
-            let mut parser = parser(Event::Queue.into(), Units::default());
+            let mut parser = parser(Event::Queue, Units::default());
             let line = spec.example.lines().inspect(|line| drop(parser.parse(line.as_bytes()))).last().unwrap();
             for part in [Part::Time, Part::Address] {
                 let text = &line[parser.locate(part, line.as_bytes())];
@@ -301,6 +327,25 @@ mod tests {
         assert!(help("timestamp_ms,op,lba,sectors\n0,R,0,8\n").contains("`timestamp_ns,op,lba,sectors`"));
         assert!(help("time,offset,size\n").contains("`timestamp_ns,op,lba,sectors`"));
         assert!(help("time;offset;size\n").contains("flashloom list formats"));
+    }
+
+    #[test]
+    fn a_line_with_one_fault_is_told_the_format_that_it_is_like() {
+        let help = |text: &str| {
+            let mut chunks = Input::memory("t", text.as_bytes().into()).open().unwrap();
+            unknown("t", &mut chunks).unwrap().refusal.help.unwrap()
+        };
+        let wrong = help("128166391024154329,prxy,0,Wrte,0,4096,500\n");
+        assert_eq!(
+            wrong,
+            "this is most like `msr`, but at column 27 `Wrte` is not known here; expected `Read` or `Write`"
+        );
+        assert!(
+            help("128166391024154329,prxy,0,Write,0,4096\n")
+                .contains("`msr`, but at column 39 the line ends too early")
+        );
+        assert!(help("0 0 8 8 7 x\n").contains("most like `disksim`"));
+        assert!(!help("hello, good world\n").contains("most like"));
     }
 
     #[test]
