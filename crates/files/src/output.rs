@@ -102,8 +102,8 @@ impl Output {
         }
     }
 
-    /// [`Self::commit`] of what nobody can make again: whatever becomes of the machine, the place has what it had or
-    /// the whole file.
+    /// [`Self::commit`] for data that cannot be computed again: after a crash of the machine the place holds the old
+    /// file or the whole new one.
     ///
     /// # Errors
     /// The place cannot be written to.

@@ -54,8 +54,8 @@ impl Drop for Live {
 }
 
 impl Partial {
-    /// Creates a partial file in a folder, under a name that no file has, and locks it. Where there are no locks it
-    /// stays unlocked; nobody takes it for a leftover there.
+    /// Creates a partial file in a folder, under a name that no file has, and locks it. On file systems
+    /// without locks it stays unlocked, and leftovers are not removed there.
     ///
     /// # Errors
     /// The folder cannot be written to.

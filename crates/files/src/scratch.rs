@@ -11,16 +11,16 @@ use crate::system::{is_at, is_own, open_unfollowed, try_lock};
 
 /// Letters and digits of a name, behind its prefix.
 const DIGITS: usize = 12;
-/// Number of times that another process may take a new folder for a leftover, before it is locked.
+/// Retries if another process removes a new folder as a leftover before its lock is taken.
 const RETRIES: u32 = 10;
 
-/// A folder for temporary files, which nobody else may enter. Dropped, it is removed with all that is in it, also if
-/// somebody has made it anew.
+/// A private folder for temporary files. On drop the path is removed with its content, also if another process replaced
+/// the folder.
 #[derive(Debug)]
 pub struct Scratch {
     folder: TempDir,
-    /// Where there are no locks it is unlocked, and nobody takes it for a leftover. Programs that remove old temporary
-    /// files leave folders with such a lock alone, too.
+    /// The lock that marks the folder as in use; `None` on file systems without locks, where leftovers are not removed.
+    /// Cleaners of temporary files respect it, too.
     _locked: Option<File>,
 }
 
@@ -64,7 +64,7 @@ fn remove_leftovers(above: &Path, prefix: &str) {
     };
     let named = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_name));
     for path in named.map(|entry| entry.path()) {
-        // Kept locked until it is gone: nobody who has just made it takes it for its own.
+        // Locked until it is removed, so that a process that has just made it sees that it is lost.
         if let Ok(Some(_locked)) = is_leftover(&path) {
             let _ = fs::remove_dir_all(&path);
         }

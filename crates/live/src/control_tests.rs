@@ -231,7 +231,7 @@ fn hostile_clients_hold_up_nobody() {
     assert!(is_served);
 }
 
-/// A pipe that nobody reads would hold up whoever opens it, and 32 of those are all clients that there may be.
+/// Opening a pipe without a reader blocks; 32 blocked threads would use up every client of the control socket.
 #[test]
 fn a_snapshot_goes_to_files_alone() {
     let server = Controlled::new(&[]);

@@ -180,7 +180,7 @@ fn check_together(arguments: &ServeArguments) -> Result<(), Problem> {
     }
 }
 
-/// Takes the name of the image, until nbdkit does, and returns whether there is an image that the drive goes on from.
+/// Locks the name of the image until nbdkit takes the lock over. True if the file holds an image to continue from.
 ///
 /// # Errors
 /// An image of another drive or one that another server has, or a drive that cannot be kept.
@@ -207,7 +207,7 @@ fn age(experiment: &Experiment, arguments: &ServeArguments, folder: &Path) -> Re
     Ok(Some(path))
 }
 
-/// What the plugin has left at a path, in a folder that somebody may have removed and made anew.
+/// Reads a file that the plugin wrote. `None` if the file or its folder is missing or belongs to another user.
 fn left(path: &Path) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     open_own(path).and_then(|mut file| file.read_to_end(&mut text)).ok().map(|_| text)

@@ -94,7 +94,7 @@ fn kept(lab: &Lab) -> usize {
     fs::read_dir(lab.path("out/runs")).map_or(0, |files| files.flatten().filter(is_result).count())
 }
 
-/// Begins a reproduction, and waits until it has kept so many results.
+/// Starts a reproduction and waits until its folder holds `results` kept results.
 fn reproducing(lab: &Lab, results: usize) -> Child {
     let mut command = lab.command(&REPRODUCE);
     command.stderr(Stdio::piped()).stdout(Stdio::piped()).env("TMPDIR", lab.path("tmp"));

@@ -76,7 +76,7 @@ pub struct FioDrive {
 }
 
 impl FioDrive {
-    /// A drive of so many bytes, in simulated time; requests beyond its end are refused.
+    /// A timed drive of `capacity_bytes`, which refuses requests beyond its end.
     pub fn of_bytes(capacity_bytes: u64) -> Self {
         Self { capacity_bytes, is_timed: true, addresses: Addresses::Error }
     }
