@@ -78,8 +78,8 @@ pub struct TraceOptions {
 }
 
 impl TraceOptions {
-    /// The event that readers return as a request. Beside issues they return completions, without which a repeated issue
-    /// could not be told from a new request.
+    /// The event that readers return as a request. Beside issues they return completions, without which an extent that
+    /// is issued twice could not be told from two requests.
     fn event(&self) -> Event {
         if self.completions { Event::Issue } else { self.event }
     }
