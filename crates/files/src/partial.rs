@@ -85,7 +85,7 @@ impl Partial {
         Err(io::Error::other("other processes remove every new file".to_owned()))
     }
 
-    /// Moves the file to its place: at once, in place of what is there. A file whose name somebody has removed is
+    /// Moves the file to its place: at once, in place of what is there. A file whose name was removed is
     /// written again, because what was written to it is still there.
     ///
     /// # Errors

@@ -109,7 +109,7 @@ impl Claim {
         Output::file(path).map_err(|no_output| named(no_output.to_string()))
     }
 
-    /// Whether somebody has put something else there. A name that nobody has any more is still this server's.
+    /// Whether another file has come in its place. A name that was removed is still this server's.
     fn is_replaced(&self) -> bool {
         let is_same = is_at(&self.file, &self.path).unwrap_or(false) && state(&self.file) == self.state;
         !is_same && fs::symlink_metadata(&self.path).is_ok()
@@ -126,7 +126,7 @@ impl Claim {
         }
         let file = open_input(path).map_err(|no_input| Refusal::new(no_input.to_string(), EXPECTED))?;
         match try_lock(&file) {
-            Ok(false) => Err(Refusal::new("an image that another server has", "one that nobody has")),
+            Ok(false) => Err(Refusal::new("an image that another server has", "one that no server has")),
             // The server that had it has put another file there by now.
             Ok(true) if !is_at(&file, path).unwrap_or(false) => Ok(None),
             _ => Ok(Some(file)),
@@ -154,7 +154,7 @@ impl Claim {
     }
 
     /// Writes a drive at rest, which is switched off by that, in place of what has the name. Where that is not
-    /// possible, it is written to another file: nobody can make the data again.
+    /// possible, it is written to another file: the data cannot be computed again.
     ///
     /// # Errors
     /// The obstacle, in words, and where the drive is.

@@ -195,19 +195,19 @@ fn the_name_of_an_image_is_one_servers_also_before_there_is_one() {
     std::mem::forget(Claim::take(&at("left")).expect("it is free"));
     assert_eq!(line(&at("left")), "flashloom-image 0");
     fs::write(at("copy"), fs::read(at("left")).expect("it is there")).expect("there is room");
-    let next = Claim::take(&at("copy")).expect("nobody has it");
+    let next = Claim::take(&at("copy")).expect("no server has it");
     assert!(next.image(&own.variants[0].config).expect("it is none").is_none());
     for (path, found) in [(Path::new(""), "an empty name"), (&at("none/image"), "there is no folder")] {
         assert!(refused(path).contains(found), "{}", refused(path));
     }
     fs::write(at("empty"), "").expect("there is room");
-    let empty = Claim::take(&at("empty")).expect("nobody has it");
+    let empty = Claim::take(&at("empty")).expect("no server has it");
     assert!(empty.image(&own.variants[0].config).is_err(), "what a machine lost is no drive that was never served");
     drop(empty);
     assert_eq!(fs::read(at("empty")).expect("it stays"), b"");
 }
 
-/// Nobody can make the data again, so that it is written somewhere, and no file of somebody else is replaced.
+/// The data cannot be computed again: it is written somewhere, and no other file is replaced.
 #[test]
 fn a_drive_is_kept_whatever_has_become_of_the_name_of_its_image() {
     let folder = tempfile::tempdir().expect("there is room");

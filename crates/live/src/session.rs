@@ -587,7 +587,7 @@ impl Facts {
     }
 }
 
-/// Writes a file for the program that has started the session, in a folder that somebody may have removed meanwhile.
+/// Writes a file for the program that has started the session, in a folder that may have been removed meanwhile.
 fn leave(path: &Path, content: &[u8]) -> Result<(), String> {
     let write = || flashloom_files::write_whole(path, content);
     let written = write().or_else(|error| match error.kind() {

@@ -140,7 +140,7 @@ fn tell_end(
 fn warn(arguments: &ServeArguments, nbdkit: &Path, threads: u32) {
     if let Some(address) = arguments.tcp.filter(|address| !address.ip().is_loopback()) {
         say(format_args!(
-            "note: whoever reaches {address} may read and write the drive; 127.0.0.1 is for this machine"
+            "note: programs that reach {address} may read and write the drive; 127.0.0.1 is for this machine"
         ));
     }
     if threads > 1 && find::ends_with_its_clients(nbdkit) {

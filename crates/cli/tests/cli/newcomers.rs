@@ -1,4 +1,4 @@
-//! What somebody types who knows other programs: each message says what to write here.
+//! Words and options of other programs: each message says what to write here.
 
 use crate::commands::{TRACE, measured};
 use crate::lab::{Answer, Lab};
@@ -65,7 +65,7 @@ fn files_of_other_kinds_as_an_experiment() {
         "--json",
         "a.json",
     ]);
-    let page = "# A drive\n\nSome words on it, which nobody takes for a table.\n".repeat(60);
+    let page = "# A drive\n\nSome words on it, without a table.\n".repeat(60);
     let block = "```toml\n[device]\nblocks = 64\n```\n";
     lab.write("trace.csv", TRACE).write("notes.md", page.clone() + block + &page);
     lab.succeed(&["trace", "convert", "trace.csv", "trace.csv.gz"]);

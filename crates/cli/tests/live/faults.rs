@@ -126,7 +126,7 @@ fn the_reason_of_an_end_is_told_however_much_was_said_before() {
     assert!(!ended.said.contains("to replay what was served"), "there is nothing to replay");
 }
 
-/// Nothing that somebody has put there is replaced, and the drive is not lost.
+/// A file of another program in the image's place is not replaced, and the drive is not lost.
 #[test]
 #[ignore = "needs nbdkit: make live"]
 fn a_file_that_has_come_in_the_place_of_an_image_stays() {
