@@ -108,7 +108,7 @@ fn parsed() -> Result<Arguments, clap::Error> {
     })
 }
 
-/// The tip for an option that the command has not, and others have.
+/// The tip for an option that only other commands have.
 fn of_other_command(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(found)) = error.get(ContextKind::InvalidArg) else { return None };
     let option = found.strip_prefix("--").filter(|_| error.kind() == ErrorKind::UnknownArgument)?;

@@ -56,7 +56,7 @@ pub fn print(text: &str) -> Result<(), Stop> {
     })
 }
 
-/// Characters of an output's name that the name of a file has which keeps its content: as short as any system takes.
+/// Most characters of an output's name in the name of the file that keeps its content.
 const NAME: usize = 40;
 
 /// The error of an output that cannot be written when its content is complete, which may have taken hours: the content
@@ -72,7 +72,7 @@ fn unwritten(name: &str, error: &io::Error, content: &[u8]) -> Stop {
     };
     let kept = match keep() {
         Ok(path) => format!("the content is in {}", visible_path(&path)),
-        Err(error) => format!("nor can {}: {error}", visible_path(&env::temp_dir())),
+        Err(error) => format!("and the content cannot be kept in {} either: {error}", visible_path(&env::temp_dir())),
     };
     Stop::Failed(format!("error: {name} cannot be written: {error}; {kept}"))
 }
@@ -149,7 +149,7 @@ impl OutputFile {
         written.and_then(Output::commit).map_err(|error| unwritten(&name, &error, content))
     }
 
-    /// Moves a file to its place that was written before, as it was made.
+    /// Moves a file, whose content was written during the run, to its place.
     pub fn finish(self) -> Result<(), Stop> {
         let Self { name, writer } = self;
         let written = writer.into_inner().map_err(IntoInnerError::into_error);

@@ -57,6 +57,8 @@ impl Bar {
     #[must_use]
     pub fn unless(self, is_quiet: bool) -> Self {
         if is_quiet {
+            // Drawn once by now.
+            self.work.finish_and_clear();
             self.work.set_draw_target(ProgressDrawTarget::hidden());
         }
         self

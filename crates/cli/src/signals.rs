@@ -10,15 +10,17 @@ use signal_hook::low_level::emulate_default_handler;
 
 /// Has Ctrl-C (INT), TERM and the loss of the terminal (HUP) remove the partial files of this process. A signal that
 /// the caller has turned off, as a shell does for what a script runs in the background and `nohup` for what stays,
-/// stays off. Without the thread that waits for them the signals end the program as ever, and the next run removes what
-/// is left.
+/// stays off. Where the system does not say which signals are off, HUP ends the program as ever, and so does each of
+/// them without the thread that waits for them; the next run removes what is left.
 pub fn remove_partial_files() {
     on_end(|| false);
 }
 
 /// [`remove_partial_files`], unless `handles` returns true: then the program goes on, and ends by itself.
 pub fn on_end(handles: impl Fn() -> bool + Send + 'static) {
-    let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal));
+    let ignored = ignored();
+    let is_off = |signal: i32| ignored.map_or(signal == SIGHUP, |mask| mask >> (signal - 1) & 1 == 1);
+    let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_off(signal));
     let Ok(mut signals) = Signals::new(wanted) else { return };
     let wait = move || {
         if let Some(signal) = signals.forever().find(|_| !handles()) {
@@ -38,10 +40,9 @@ pub fn end_unread() {
     let _ = emulate_default_handler(SIGPIPE);
 }
 
-/// True for a signal that the caller has turned off, as far as the system tells.
-fn is_ignored(signal: i32) -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    ignored.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+/// Mask of the signals that the caller has turned off, signal 1 first; `None` if the system does not tell.
+fn ignored() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(mask.trim(), 16).ok()
 }

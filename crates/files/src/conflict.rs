@@ -39,7 +39,7 @@ fn find<'a>(
         if is_read(path, id(path, fs::metadata(path)).as_ref()) {
             return Some((output, "this is read"));
         }
-        // One that is there is read with the others, or is told as such.
+        // A file of that name that exists is found above, because the recording was opened with it.
         if is_named_as_part(path) && fs::symlink_metadata(path).is_err() {
             return Some((output, "a file of this name is read as a part of the recording of blktrace beside it"));
         }

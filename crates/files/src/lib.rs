@@ -13,8 +13,8 @@
 //!   that ends, however it ends, so a partial file without a lock is a leftover, and [`remove_leftovers`] removes it.
 //!   Its age says nothing: a run may take days. A file system without locks keeps its leftovers.
 //! - A program that is asked to end removes its own partial files first ([`end_writing`]).
-//! - A folder for what processes tell each other is locked by the process that made it ([`Scratch`]), and is a leftover
-//!   without its lock likewise.
+//! - A folder through which processes exchange files is locked by the process that made it ([`Scratch`]). Without its
+//!   lock it is a leftover.
 //! - An input is an ordinary file, or what the program's caller opened; nothing waits for a pipe ([`open_input`]).
 //! - No output is an input, or another output ([`conflict`], [`conflict_with_opened`]).
 //! - Files that other users must not see or change lie in a folder of one's own ([`own_folder`]).

@@ -115,7 +115,7 @@ impl Output {
     }
 }
 
-/// What a name is that is no file's and no link's; links of the system count as what they lead to.
+/// The kind of a name that is neither a file nor a link; a link of the system has a kind of its own.
 ///
 /// # Errors
 /// It is that of a folder, or empty, or the system refuses the name itself, such as for its length: long before a file

@@ -85,8 +85,8 @@ impl Partial {
         Err(io::Error::other("other processes remove every new file".to_owned()))
     }
 
-    /// Moves the file to its place: at once, in place of what is there. A file whose name was removed is
-    /// written again, because what was written to it is still there.
+    /// Moves the file to its place: at once, in place of what is there. A file whose name was removed is written again,
+    /// because its content is still there.
     ///
     /// # Errors
     /// The place cannot be written to; then the file is removed.
@@ -123,14 +123,26 @@ impl Partial {
         sync_folder(folder_of(at))
     }
 
-    /// Moves the file to a name that no file has. Returns it, still locked.
+    /// [`Self::place_durably`] at the first of these paths that no file has. Returns the file, still locked, and its
+    /// path.
     ///
     /// # Errors
-    /// A file has the name ([`ErrorKind::AlreadyExists`]), or the place cannot be written to; then the file is removed.
-    pub fn place_new(self, at: &Path) -> io::Result<File> {
-        let Self { file, path, live: _live } = self;
-        path.persist_noclobber(at).map_err(|error| error.error)?;
-        Ok(file)
+    /// Files have all of them ([`ErrorKind::AlreadyExists`]), it cannot be stored, or a path cannot be written to; then
+    /// the file is removed.
+    pub fn place_new(self, paths: impl IntoIterator<Item = PathBuf>) -> io::Result<(File, PathBuf)> {
+        self.sync()?;
+        let Self { file, mut path, live: _live } = self;
+        for at in paths {
+            match path.persist_noclobber(&at) {
+                Ok(()) => {
+                    sync_folder(folder_of(&at))?;
+                    return Ok((file, at));
+                }
+                Err(taken) if taken.error.kind() == ErrorKind::AlreadyExists => path = taken.path,
+                Err(refused) => return Err(refused.error),
+            }
+        }
+        Err(ErrorKind::AlreadyExists.into())
     }
 
     /// Waits until the system has stored what was written.
@@ -171,7 +183,7 @@ pub fn end_writing() {
         // One that was completed in the meantime has another name by now.
         let _ = fs::remove_file(path);
     }
-    // Kept for ever: whoever wants to create a file waits for the end.
+    // Kept for ever: a thread that wants to create a file waits until the process ends.
     std::mem::forget(all);
 }
 

@@ -51,7 +51,7 @@ mod of_unix {
     pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
         let Ok(folder) = File::open(path) else { return Ok(()) };
         match folder.sync_all() {
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
             synced => synced,
         }
     }

@@ -140,10 +140,10 @@ fn a_file_is_made_new_or_not_at_all() {
         partial.write_all(b"mine").expect("there is room");
         partial
     };
-    let file = partial().place_new(&place).expect("no file has the name");
+    let file = partial().place_new([place.clone()]).expect("no file has the name");
     let other = fs::File::open(&place).expect("it is there");
     assert!(!flashloom_files::try_lock(&other).expect("there are locks"), "it stays locked");
-    let taken = partial().place_new(&place).expect_err("the name is taken");
+    let taken = partial().place_new([place.clone()]).expect_err("the name is taken");
     assert_eq!((taken.kind(), names(folder.path()).len()), (std::io::ErrorKind::AlreadyExists, 1));
     drop(file);
     assert!(flashloom_files::try_lock(&other).expect("there are locks"));

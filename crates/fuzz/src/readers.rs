@@ -186,7 +186,8 @@ fn served(path: &Path) -> bool {
         let _ = server.execute(Command::Read { lba, sectors: 8 }, &mut found);
         let _ = server.execute(Command::Write { lba, data: &found, fua: lba.is_multiple_of(3) }, &mut []);
     }
-    drop(server.end(|drive, _| drive.engine().check().map_err(|violation| violation.to_string())));
+    // An image whose hashes are right may hold a state that no drive comes to: its checks may fail, without a panic.
+    let _ = server.end(|drive, _| drive.engine().check().map_err(|violation| violation.to_string()));
     true
 }
 

@@ -105,8 +105,8 @@ impl LiveDrive {
         self.log.take().map_or(Ok(()), RequestLog::finish)
     }
 
-    /// Follows the events for a page from now on. No request has been submitted yet, of which the host sends so many
-    /// at a time.
+    /// Follows the events for a page from now on. No request has been submitted yet; the host sends at most
+    /// `queue_depth` at a time.
     pub(crate) fn keep_picture(&mut self, queue_depth: u32) {
         let picture = Picture::new(self.engine.nand().geometry(), queue_depth);
         self.picture = Some(Box::new(picture));

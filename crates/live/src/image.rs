@@ -25,7 +25,7 @@ use std::time::SystemTime;
 
 use flashloom_experiment::config::{Config, Experiment};
 use flashloom_experiment::run::{AgedDrive, served_again};
-use flashloom_files::{Access, NoOutput, Output, Partial, folder_of, is_at, open_input, try_lock, unlock};
+use flashloom_files::{Access, Output, Partial, folder_of, is_at, open_input, try_lock, unlock};
 use flashloom_nand::Ppn;
 use flashloom_units::{Problem, Refusal};
 use serde::{Deserialize, Serialize};
@@ -62,10 +62,10 @@ struct Header {
 /// The name of an image, which is this server's alone while it is locked.
 pub struct Claim {
     path: PathBuf,
-    /// What has the name, its length, and when it was written to.
+    /// The locked file, its length, and the time of its last change.
     file: File,
     state: Option<(u64, SystemTime)>,
-    /// Whether that is what keeps the name of an image to come. Then it goes with the claim.
+    /// Whether the file is a placeholder for an image to come. A placeholder is removed with the claim.
     is_new: bool,
     /// The image to come: at the end a process may have no room for another open file.
     output: Option<Output>,
@@ -75,7 +75,7 @@ impl Claim {
     /// Takes the name of an image, which may be there or not.
     ///
     /// # Errors
-    /// Another server has it, it is no file's, or no image can be written there.
+    /// Another server has it, it does not name a file, or no image can be written there.
     pub fn take(path: &Path) -> Result<Self, Problem> {
         let of_file = |found: String, expected: &str| Refusal::new(found, expected).in_file(path.display().to_string());
         let refused =
@@ -85,10 +85,10 @@ impl Claim {
             let Some(file) = Self::open(path).map_err(|refusal| refusal.in_file(path.display().to_string()))? else {
                 let output = Self::output(path)?;
                 let mut partial = Partial::create(folder_of(path), Access::Usual).map_err(refused)?;
-                partial.write_all(CLAIM).and_then(|()| partial.sync()).map_err(refused)?;
-                match partial.place_new(path) {
+                partial.write_all(CLAIM).map_err(refused)?;
+                match partial.place_new([path.to_owned()]) {
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                    placed => return Ok(Self::of(path, placed.map_err(refused)?, true, output)),
+                    placed => return Ok(Self::of(path, placed.map_err(refused)?.0, true, output)),
                 }
             };
             let output = Self::output(path)?;
@@ -165,19 +165,24 @@ impl Claim {
             true => "something else has come in its place".to_owned(),
             false => {
                 let output = self.output.take().map_or_else(|| Output::file(&self.path), Ok);
-                match write(drive, config, &saved, output) {
+                let written = output.map_err(|no_output| no_output.to_string()).and_then(|mut output| {
+                    write(drive, config, &saved, &mut output)?;
+                    output.commit_durably().map_err(|error| error.to_string())
+                });
+                match written {
                     Ok(()) => return Ok(()),
                     Err(reason) => reason,
                 }
             }
         };
-        // One that has no room for a number behind it is left out.
+        // A name too long to take a number is not used.
         let file_name = self.path.file_name().map(|name| name.to_string_lossy()).filter(|name| name.len() < 250);
         let file_name = file_name.unwrap_or("flashloom-image".into());
         let other = [folder_of(&self.path).to_owned(), env::temp_dir()].into_iter().find_map(|folder| {
-            let mut names = (1..1_000).map(|number| folder.join(format!("{file_name}.{number}")));
-            let free = names.find(|path| fs::symlink_metadata(path).is_err())?;
-            write(drive, config, &saved, Output::file(&free)).ok().map(|()| free)
+            let mut partial = Partial::create(&folder, Access::Own).ok()?;
+            write(drive, config, &saved, &mut partial).ok()?;
+            let paths = (1..1_000).map(|number| folder.join(format!("{file_name}.{number}")));
+            partial.place_new(paths).ok().map(|(_, path)| path)
         });
         let kept = other.map_or("the drive is lost".to_owned(), |other| format!("the drive is in {}", other.display()));
         Err(format!("the image {name} cannot be written: {reason}; {kept}"))
@@ -206,16 +211,15 @@ fn saved(drive: &mut LiveDrive, config: &Config) -> Result<Vec<u8>, String> {
 }
 
 /// Writes the image of a drive that was switched off.
-fn write(drive: &mut LiveDrive, config: &Config, saved: &[u8], output: Result<Output, NoOutput>) -> Result<(), String> {
-    let mut output = output.map_err(|no_output| no_output.to_string())?;
+fn write(drive: &mut LiveDrive, config: &Config, saved: &[u8], to: &mut impl Write) -> Result<(), String> {
     let (_, contents) = drive.parts();
     let header = Header { drive_bytes: saved.len() as u64, page_bytes: config.device.geometry().page_bytes };
     let header = serde_json::to_string(&header).expect("numbers are JSON");
     let cannot = |error: io::Error| error.to_string();
     let head = [MAGIC.as_bytes(), b"\n", header.as_bytes(), b"\n", saved];
-    head.iter().try_for_each(|part| output.write_all(part)).map_err(cannot)?;
+    head.iter().try_for_each(|part| to.write_all(part)).map_err(cannot)?;
     let mut sha256 = Sha256::new().chain_update(&header).chain_update(saved);
-    let mut pages = zstd::Encoder::new(&mut output, 1).map_err(cannot)?;
+    let mut pages = zstd::Encoder::new(to, 1).map_err(cannot)?;
     contents
         .each_page(|ppn, data| {
             let number = ppn.0.to_le_bytes();
@@ -228,8 +232,7 @@ fn write(drive: &mut LiveDrive, config: &Config, saved: &[u8], output: Result<Ou
     drive.check_data().map_err(|violation| violation.to_string())?;
     sha256.update(END.to_le_bytes());
     let end = [&END.to_le_bytes()[..], &sha256.finalize()].concat();
-    pages.write_all(&end).and_then(|()| pages.finish().map(drop)).map_err(cannot)?;
-    output.commit_durably().map_err(cannot)
+    pages.write_all(&end).and_then(|()| pages.finish().map(drop)).map_err(cannot)
 }
 
 /// An image whose drive is known to be that of an experiment; its pages have not been read.

@@ -114,7 +114,7 @@ const LONG_NAP: Duration = Duration::from_millis(20);
 /// Longest sleep of a driver.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// A server is broken by whoever panics while it uses the drive, and those who wait are told.
+/// A thread that panics while it uses the drive breaks the server, and the waiting threads are told.
 struct Breaks<'a>(&'a Server);
 
 impl Drop for Breaks<'_> {
@@ -158,6 +158,7 @@ impl Server {
         let _breaks = Breaks(self);
         let bytes = data_bytes(command);
         let mut shared = self.lock();
+        let mut was_called = false;
         let cookie = loop {
             if shared.broken.is_some() || shared.is_ending {
                 return Err(Fault::Broken);
@@ -166,7 +167,13 @@ impl Server {
             self.come_to_now(&mut shared, NOBODY);
             match if shared.has_room_for(bytes) { shared.submit(command) } else { Ok(None) } {
                 Ok(Some(cookie)) => break cookie,
-                Ok(None) => shared = self.wait_for_room(shared, bytes),
+                Ok(None) => {
+                    if was_called && !shared.has_room_for(bytes) {
+                        shared.call_one_with_room();
+                    }
+                    shared = self.wait_for_room(shared, bytes);
+                    was_called = true;
+                }
                 Err(_) => {
                     // Room that this thread was woken for is for another.
                     shared.call_the_crowd(bytes);
@@ -215,7 +222,7 @@ impl Server {
         shared.is_ending = true;
         let shared = &mut *shared;
         if shared.broken.is_none() {
-            // A flush is for the writes that have ended: behind the last of them it is for all.
+            // A flush covers the writes that have ended, so it is submitted after the last of them.
             shared.come_to_rest(|drive| drive.outstanding() == 0);
             // A drive that is worn out may fail it; what was asked of the drive is told by its result.
             let flush = if shared.began.is_some() { shared.flush() } else { None };
@@ -451,8 +458,8 @@ impl Shared {
         bytes == 0 || self.inside_bytes == 0 || self.inside_bytes + bytes <= DATA_INSIDE_BYTES
     }
 
-    /// Wakes the first of those who wait for room, if there are any: one, and as many more as have the data of the
-    /// command that has left.
+    /// Wakes the first thread that waits for room, and further ones until their data equals that of the command that
+    /// has left.
     fn call_the_crowd(&mut self, mut bytes: u64) {
         while let Some((thread, own)) = self.crowd.pop_front() {
             thread.unpark();
@@ -460,6 +467,14 @@ impl Shared {
             if bytes == 0 {
                 break;
             }
+        }
+    }
+
+    /// Wakes the first thread that waits for room and whose data has room now: the one that was woken has more.
+    fn call_one_with_room(&mut self) {
+        let fits = self.crowd.iter().position(|&(_, bytes)| self.has_room_for(bytes));
+        if let Some((thread, _)) = fits.and_then(|at| self.crowd.remove(at)) {
+            thread.unpark();
         }
     }
 
@@ -488,4 +503,44 @@ fn data_bytes(command: Command<'_>) -> u64 {
 #[expect(clippy::disallowed_methods, reason = "Clients wait by it; the model's time does not come from here.")]
 pub(crate) fn now() -> Instant {
     Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Memory;
+    use crate::tests::{engine, experiment};
+
+    /// A command that is woken and has no room lets one with less data go before it.
+    #[test]
+    fn room_that_is_too_small_for_the_first_is_for_the_next() {
+        let memory = Memory { limit_bytes: u64::MAX, folder: std::env::temp_dir() };
+        let drive = LiveDrive::new(engine(&experiment(&[])), memory).expect("events are kept");
+        let server = Server::new(drive, Pace::Fast { gathers: false });
+        let (large, small) = (vec![0; 16 * SECTOR], vec![0; SECTOR]);
+        let write = |data: &[u8]| server.execute(Command::Write { lba: 0, data, fua: false }, &mut []);
+        let waits = |threads: usize| {
+            while server.lock().crowd.len() != threads {
+                thread::yield_now();
+            }
+        };
+        server.lock().inside_bytes = DATA_INSIDE_BYTES;
+        thread::scope(|scope| {
+            let first = scope.spawn(|| write(&large));
+            waits(1);
+            let second = scope.spawn(|| write(&small));
+            waits(2);
+            let mut shared = server.lock();
+            shared.inside_bytes -= 4 * SECTOR as u64;
+            shared.call_the_crowd(4 * SECTOR as u64);
+            drop(shared);
+            second.join().expect("it has room").expect("it is written");
+            waits(1);
+            let mut shared = server.lock();
+            shared.inside_bytes = 0;
+            shared.call_the_crowd(SECTOR as u64);
+            drop(shared);
+            first.join().expect("it has room").expect("it is written");
+        });
+    }
 }

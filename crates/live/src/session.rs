@@ -38,7 +38,7 @@ pub const FAILURE: &str = "failure";
 /// What has failed, for the program that has started the session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Failures {
-    /// Problems of the inputs, for which nothing was served.
+    /// Problems of the inputs, because of which the drive was not served.
     pub inputs: Option<String>,
     /// Why there is no result.
     pub result: Option<String>,
@@ -49,10 +49,10 @@ pub struct Failures {
 }
 
 impl Failures {
-    /// Whether all went well.
+    /// Success if nothing has failed.
     ///
     /// # Errors
-    /// What did not, in words.
+    /// The reasons, joined by semicolons.
     pub fn outcome(&self) -> Result<(), String> {
         let Self { inputs, result, log, image } = self;
         let all: Vec<&str> = [inputs, result, log, image].into_iter().flatten().map(String::as_str).collect();
@@ -441,23 +441,28 @@ impl Session {
         if std::mem::replace(&mut *is_ended, true) {
             return Ok(());
         }
-        let (result, failures) = match self.settle() {
-            Ok((result, failures)) => (Some(result), failures),
-            Err(error) => (None, Failures { result: Some(error.to_string()), ..Failures::default() }),
-        };
+        let (result, mut failures) = self.settle();
+        if let Err(error) = &result {
+            failures.result = Some(error.to_string());
+        }
+        // Nobody else says what has failed if the file that says it cannot be written.
+        let outcome = failures.outcome();
+        let also =
+            |error: String| outcome.as_ref().map_or_else(|reason| format!("{reason}; {error}"), |()| error.clone());
         if let Some(path) = &self.result {
-            // Who waits for the result finds it whole, and what failed beside it.
+            // The failures are written before the result: once the result is there, both are complete.
             if failures != Failures::default() {
-                failures.leave(path)?;
+                failures.leave(path).map_err(also)?;
             }
-            if let Some(result) = result {
-                leave(path, &serde_json::to_vec(&result).expect("results have text keys and finite numbers"))?;
+            if let Ok(result) = result {
+                let result = serde_json::to_vec(&result).expect("results have text keys and finite numbers");
+                leave(path, &result).map_err(also)?;
             }
         }
-        failures.outcome()
+        outcome
     }
 
-    /// [`Self::end`] for whoever takes the result itself; `None` if the session had ended.
+    /// [`Self::end`] for a caller that takes the result itself; `None` if the session had ended.
     ///
     /// # Errors
     /// What is wrong.
@@ -466,26 +471,33 @@ impl Session {
         if std::mem::replace(&mut *is_ended, true) {
             return Ok(None);
         }
-        let (result, failures) = self.settle()?;
-        Ok(Some(EndedSession { result, kept: failures.outcome() }))
+        let (result, failures) = self.settle();
+        Ok(Some(EndedSession { result: result?, failures }))
     }
 
-    fn settle(&self) -> Result<(RunResult, Failures), SessionError> {
+    /// The result, and what else has failed. Log and image are written without a result, too: a check of the accounts
+    /// that fails says nothing against the data.
+    fn settle(&self) -> (Result<RunResult, SessionError>, Failures) {
         let ended = self.server.end(|drive, _| {
-            let logged = drive.finish_log().and_then(|()| self.log_file.commit());
-            let result = of_clients(run::result(&self.config, drive.engine())?);
+            let log = self.keep_log(drive);
+            let result = run::result(&self.config, drive.engine()).map(of_clients).map_err(SessionError::from);
             // Last, because it takes the drive apart.
             let image = self.image.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let kept = image.map_or(Ok(()), |claim| claim.keep(drive, &self.config));
-            Ok::<_, Failure>((result, logged, kept))
+            let image = image.and_then(|claim| claim.keep(drive, &self.config).err());
+            (result, Failures { log, image, ..Failures::default() })
         });
-        let (result, logged, kept) = ended??;
-        let log = logged.err().map(|error| {
-            // What there is of it is no log.
-            self.log_file.give_up();
-            format!("the log cannot be written: {error}")
-        });
-        Ok((result, Failures { log, image: kept.err(), ..Failures::default() }))
+        ended.unwrap_or_else(|reason| {
+            let log = self.server.look(|drive, _| self.keep_log(drive));
+            (Err(reason.into()), Failures { log, ..Failures::default() })
+        })
+    }
+
+    /// Completes the log. Returns why that is not possible, in words.
+    fn keep_log(&self, drive: &mut LiveDrive) -> Option<String> {
+        let error = drive.finish_log().and_then(|()| self.log_file.commit()).err()?;
+        // An incomplete log is removed.
+        self.log_file.give_up();
+        Some(format!("the log cannot be written: {error}"))
     }
 }
 
@@ -493,8 +505,8 @@ impl Session {
 pub struct EndedSession {
     /// Its result.
     pub result: RunResult,
-    /// Why its log or its image could not be written, in words.
-    pub kept: Result<(), String>,
+    /// Why its log or its image could not be written.
+    pub failures: Failures,
 }
 
 /// Why a drive is not served, or its session has no result.
@@ -521,15 +533,15 @@ impl fmt::Display for SessionError {
 impl std::error::Error for SessionError {}
 
 impl SessionError {
-    /// Leaves problems of the inputs beside the result that there will not be, for the program that has started the
-    /// session; false if it is told of them otherwise.
+    /// Writes problems of the inputs to the failure file, for the program that has started the session. Returns false
+    /// if there is no such program, or nothing was written: the caller then reports the error.
     pub fn leave(&self, options: &Options) -> bool {
         let inputs = match self {
             Self::Problems(_) | Self::Failure(Failure::Input(_) | Failure::Refused(_)) => self.to_string(),
             Self::Failure(_) | Self::Other(_) => return false,
         };
         let failures = Failures { inputs: Some(inputs), ..Failures::default() };
-        options.result.as_ref().is_some_and(|path| failures.leave(path).is_ok())
+        options.has_lifeline && options.result.as_ref().is_some_and(|path| failures.leave(path).is_ok())
     }
 }
 

@@ -193,7 +193,7 @@ fn hear(site: &Site, stream: &mut impl Read) -> io::Result<(Answer, bool)> {
     }
 }
 
-/// Answers what a client has sent, of whom nothing more comes; true if it gets what it asks for.
+/// Answers a request that is complete; true if the answer has status 200.
 pub(crate) fn answers(site: &Site, mut sent: &[u8]) -> bool {
     hear(site, &mut sent).is_ok_and(|(answer, is_head)| !answer.bytes(is_head).is_empty() && answer.code == 200)
 }

@@ -201,7 +201,7 @@ impl LiveDrive {
         if let State::Ended(result) = &*self.state() {
             return Ok(result.clone());
         }
-        let EndedSession { result, kept } = match self.with(py, Session::finish)? {
+        let EndedSession { result, failures } = match self.with(py, Session::finish)? {
             Ok(Some(ended)) => ended,
             Ok(None) => return Err(error(py, "ClosedError", "another thread ends the service of this drive")),
             Err(failed) => {
@@ -211,7 +211,7 @@ impl LiveDrive {
         };
         let result = json(&result);
         self.set(State::Ended(result.clone()));
-        kept.map(|()| result).map_err(|reason| Fault::Other(reason).into_exception(py))
+        failures.outcome().map(|()| result).map_err(|reason| Fault::Other(reason).into_exception(py))
     }
 
     /// Frees the drive; every later call raises. What waits inside ends first.

@@ -243,7 +243,7 @@ impl Ready<'_> {
     }
 
     /// Runs everything, in as many threads as the caller's rayon pool has, and returns one reproduction a paper. There
-    /// is a keeper for each experiment, or none at all; what they have is not run again.
+    /// is a keeper for each experiment, or none at all; results that a keeper has are not computed again.
     ///
     /// # Errors
     /// A run fails one of its checks, or a formula names a run or field that does not exist.

@@ -50,7 +50,7 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     let out = arguments.out.as_deref();
     let kept = out.map(|out| Kept::open(out, &prepared, arguments.verify, &|_| None)).transpose()?;
     keep_apart(&[], &[arguments.json.as_deref(), arguments.csv.as_deref()])?;
-    // Not before the folder is there, which one of them may name.
+    // After the folder of `--out` exists, because an output may lie in it.
     let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
     let csv_file = OutputFile::optional(arguments.csv.as_deref())?;
     report_skipped(&prepared);

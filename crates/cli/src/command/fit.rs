@@ -74,7 +74,7 @@ pub fn fit(catalog: &Arc<Catalog>, arguments: &FitArguments) -> Result<(), Stop>
     };
     let fit = Fit::load(catalog, &options)?;
     if journal.is_none() && fs::metadata(output).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-        let found = "this is no file, so that no journal is kept beside it";
+        let found = "this is not a file, so no journal can be kept beside it";
         return Err(Problem::file(output, found, "a file, or `--journal FILE`").into());
     }
     let beside = format!("{output}.journal");

@@ -137,8 +137,13 @@ impl Keeper for Kept {
             result: (*run.result).clone(),
         };
         let path = self.folder.join(name);
-        write_whole(&path, json_text(&kept).as_bytes())
-            .map_err(|error| format!("{} cannot be written: {error}", visible_path(&path)))
+        let write = || write_whole(&path, json_text(&kept).as_bytes());
+        // Another command with the same folder may have ended and removed it.
+        let written = write().or_else(|error| match error.kind() {
+            ErrorKind::NotFound => fs::create_dir_all(&self.folder).and_then(|()| write()),
+            _ => Err(error),
+        });
+        written.map_err(|error| format!("{} cannot be written: {error}", visible_path(&path)))
     }
 }
 

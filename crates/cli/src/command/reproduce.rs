@@ -99,7 +99,8 @@ impl<'a> Folder<'a> {
             return Err(refuse("this is not a folder".to_owned()));
         }
         let readme = folder.join(README);
-        if readme.is_file() && fs::read_to_string(&readme).is_ok_and(|text| !text.starts_with(markdown::OVERVIEW)) {
+        let is_overview = |text: Vec<u8>| text.starts_with(markdown::OVERVIEW.as_bytes());
+        if readme.is_file() && !fs::read(&readme).is_ok_and(is_overview) {
             let expected = "a folder of reports, or one without a README.md";
             return Err(Problem::file(visible_path(&readme), "this is not an overview of reports", expected));
         }

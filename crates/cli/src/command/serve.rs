@@ -31,7 +31,7 @@ use super::{json_text, lived, report_memory, report_unused_of};
 use crate::arguments::{ServeArguments, ServePace};
 use crate::cache;
 use crate::figures::size;
-use crate::output::{OutputFile, Stop, keep_apart, print, say};
+use crate::output::{OutputFile, Stop, all, commit, keep_apart, print, say};
 use crate::progress::Bar;
 
 /// Time between two looks at what nbdkit does.
@@ -127,12 +127,13 @@ fn tell_end(
         let replay = replay(arguments, &experiment.variants[0].config, &result, log);
         say(format_args!("note: to replay what was served{begins}: {replay}"));
     }
-    // Each is tried, whatever becomes of the other: a terminal may be gone by now.
+    // Each step is taken even if another fails: the terminal may be gone.
     let to_stdout = arguments.json.as_deref() == Some("-");
-    let printed = print(&if to_stdout { json_text(&result) } else { whole(&summary(&result)) });
-    json.map_or(Ok(()), |file| file.commit(json_text(&result)))?;
-    printed?;
-    failures.outcome().map_err(failed)?;
+    all([
+        print(&if to_stdout { json_text(&result) } else { whole(&summary(&result)) }),
+        commit(json, || json_text(&result)),
+        failures.outcome().map_err(failed),
+    ])?;
     lived(experiment, &result)
 }
 
@@ -287,12 +288,12 @@ struct Nbdkit {
     process: Option<u32>,
     /// Whether a signal has asked for its end.
     is_asked: bool,
-    /// What goes with this program: the folder for the result, and the name of the image.
+    /// Removed at the end of a service: the folder for the result, and the claim on the image.
     folder: Option<Scratch>,
     claim: Option<Claim>,
 }
 
-/// Removes what goes with this program at the end of a service.
+/// Removes the folder and the claim of [`Nbdkit`] at the end of a service.
 struct Left<'a>(&'a Serving);
 
 impl Drop for Left<'_> {
@@ -366,7 +367,7 @@ fn wait(
 ) -> io::Result<ExitStatus> {
     // Waiting for a process closes its input, which is not to end yet.
     let (mut lifeline, mut was_ready, mut patience) = (child.stdin.take(), false, PATIENCE);
-    // The failure to have a result comes in its place, others before it.
+    // If there is no result, the failure file says so; other failures are written before the result.
     let has_ended = || result.exists() || failures_beside(result).result.is_some();
     loop {
         if let Some(status) = child.try_wait()? {

@@ -116,6 +116,8 @@ fn no_output_of_another_command_is_one_of_its_inputs() {
         ("trace convert x.blktrace.0 --to flashloom OUTPUT", "x.blktrace.2"),
         ("trace convert trace.csv --to flashloom OUTPUT", "trace.csv"),
         ("report a.json -o OUTPUT", "a.json"),
+        ("serve aged.toml --unix s --json OUTPUT", "saved.state"),
+        ("serve aged.toml --unix s --image OUTPUT", "saved.state"),
     ] {
         refused(&lab, command, input);
     }

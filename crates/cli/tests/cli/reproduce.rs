@@ -63,11 +63,12 @@ fn the_guarantee_of_kast_holds_at_every_k() {
 #[test]
 fn what_cannot_be_reproduced_or_written_is_refused_before_anything_runs() {
     let lab = Lab::new();
-    lab.write("file", "").write("mine/README.md", "precious");
+    lab.write("file", "").write("mine/README.md", "precious").write("other/README.md", b"pr\xe9cieux");
     for (arguments, expected) in [
         (&["reproduce", "fios"][..], "pardispatcher"),
         (&["reproduce", "kast", "--quick", "--out", ""], "a folder that can be written to"),
         (&["reproduce", "kast", "--quick", "--out", "mine"], "a folder of reports, or one without a README.md"),
+        (&["reproduce", "kast", "--quick", "--out", "other"], "a folder of reports, or one without a README.md"),
         (&["reproduce", "kast", "--quick", "--traces", "nowhere"], "a folder of recordings"),
         (&["reproduce", "kast", "--quick", "--out", "file"], "a folder that can be written to"),
     ] {

@@ -97,6 +97,8 @@ fn kept(lab: &Lab) -> usize {
 /// Starts a reproduction and waits until its folder holds `results` kept results.
 fn reproducing(lab: &Lab, results: usize) -> Child {
     let mut command = lab.command(&REPRODUCE);
+    // One run at a time, so that it is stopped among them.
+    command.args(["--jobs", "1"]);
     command.stderr(Stdio::piped()).stdout(Stdio::piped()).env("TMPDIR", lab.path("tmp"));
     let mut child = command.spawn().expect("it can be started");
     while kept(lab) < results {

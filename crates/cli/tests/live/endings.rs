@@ -103,7 +103,8 @@ impl Kept {
         let client = Nbd::connect(&server.path("socket")).expect("it listens");
         let (durable, last) = (self.durable, self.last);
         let writer = thread::spawn(move || write_numbers(client, durable, last));
-        while fio.try_wait().expect("it is a child").is_none() && !is_busy(&server) {
+        while !is_busy(&server) {
+            assert!(fio.try_wait().expect("it is a child").is_none(), "{what}: fio has ended");
             thread::sleep(Duration::from_millis(10));
         }
         let nbdkit = server.nbdkit();

@@ -60,7 +60,7 @@ impl Journal {
     pub fn open(path: &Path, of: &str, cells: &[usize]) -> Result<Self, Problem> {
         let expected = "the journal of this fit, or no file";
         let problem = |found: String| Problem::file(visible_path(path), found, expected);
-        // What is no journal is not for the program to have removed.
+        // The help does not suggest removing a file that is not a journal.
         let refuse = |found: String| problem(found).with_help("name another file with --journal");
         let refuse_journal =
             |found: String| problem(found).with_help("remove it to begin again, or name another with --journal");
@@ -101,7 +101,7 @@ impl Journal {
         }
         let cannot = |error: std::io::Error| refuse(format!("the file cannot be written: {error}"));
         let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(cannot)?;
-        // A file system without locks takes the word of its user.
+        // Without file locks, the user has to make sure that one fit runs at a time.
         let is_locked = try_lock(&file).is_ok_and(|is_ours| !is_ours);
         if is_locked || file.metadata().is_ok_and(|now| now.len() != bytes.len() as u64) {
             let problem =

@@ -66,7 +66,7 @@ pub const MISSING: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// What lacks because a thing of that name is not modelled.
+/// What the simulator lacks in place of a feature of that name.
 pub fn missing(name: &str) -> Option<&'static str> {
     let is_it = |known: &&str| known.eq_ignore_ascii_case(name);
     MISSING.iter().find(|(names, _)| names.iter().any(is_it)).map(|(_, help)| *help)

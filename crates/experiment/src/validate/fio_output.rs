@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use flashloom_units::{KIB, Lines, Ns, Problem, Refusal, SECTOR_BYTES};
-use serde::de::{self, MapAccess, Visitor};
+use serde::de::{self, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::figures::{factor, time};
@@ -202,7 +202,12 @@ fn output_in(text: &[u8]) -> Option<usize> {
 fn json_part(text: &str) -> Result<Cow<'_, str>, Refusal> {
     let begins = text.trim_ascii_start().starts_with('{');
     let start = if begins { 0 } else { output_in(text.as_bytes()).unwrap_or(0) };
-    let end = text[start..].find("\n}").map_or(text.len(), |end| start + end + "\n}".len());
+    let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<IgnoredAny>();
+    let end = match values.next() {
+        Some(Ok(_)) => start + values.byte_offset(),
+        // The reader says what is wrong.
+        _ => text.len(),
+    };
     if output_in(&text.as_bytes()[end..]).is_some() {
         let refusal = Refusal::new("several outputs of fio, one after another", "the last of them alone");
         return Err(refusal.help("`--status-interval` prints one for each interval: run fio without it"));
@@ -571,6 +576,8 @@ mod tests {
             format!("note: both iodepth >= 1 and synchronous I/O engine\nfio: {{x}}\n{sound}\na: (groupid=0)\n");
         assert!(is_json(around.as_bytes()) && !is_json(b"fio: {\"fio version\"\n"));
         assert_eq!(read("fio.json", &around).unwrap(), read("fio.json", &sound).unwrap());
+        let flush_left = around.replace("}, \"", "\n}, \"");
+        assert_eq!(read("fio.json", &flush_left).unwrap(), read("fio.json", &sound).unwrap());
         let wrong = refused(&around.replace("\"unknown\": [1, {}]", "\"unknown\": [1, ?]"));
         assert!(wrong.contains("fio.json:6:"), "{wrong}");
         let twice = refused(&format!("{sound}{sound}"));

@@ -148,7 +148,7 @@ const ELSEWHERE: [(&str, &str); 13] = [
     ("random", "synthetic"),
 ];
 
-/// The one of these names that another is elsewhere, or in other letters.
+/// Our name for a name of another program, or for one of ours in other letters.
 fn elsewhere<'a>(text: &str, names: &[&'a str]) -> Option<&'a str> {
     let plain = text.to_lowercase().replace(['_', ' '], "-");
     let ours = ELSEWHERE.iter().find(|(known, _)| *known == plain).map(|(_, ours)| *ours);
