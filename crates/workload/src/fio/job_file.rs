@@ -101,9 +101,9 @@ impl Text {
 /// What is wrong with a job file: the first problems, and how many more there are.
 pub(super) struct Findings<'a> {
     text: &'a Text,
-    /// Problems with the place that each is told of.
+    /// Problems with the place at which each is reported.
     first: Vec<(usize, Problem)>,
-    /// All places: an option of `[global]` may be a problem of several jobs, and is told of once.
+    /// All places: an option of `[global]` may be a problem of several jobs, and is reported once.
     places: BTreeSet<usize>,
 }
 
