@@ -15,7 +15,7 @@ pub(super) enum Origin {
 /// Options of the engines that are not simulated.
 const OF_ENGINES: &[(&str, &[&str])] = &[
     ("cpuio", &["cpuchunks", "cpuload", "cpumode", "exit_on_io_done"]),
-    ("dfs` and `libhdfs", &["chunk_size"]),
+    ("dfs` or `libhdfs", &["chunk_size"]),
     ("dfs", &["cont", "object_class", "pool", "svcl"]),
     ("e4defrag", &["donorname", "inplace"]),
     ("exec", &["arguments", "grace_time", "program", "std_redirect"]),
@@ -48,7 +48,7 @@ const OF_ENGINES: &[(&str, &[&str])] = &[
     ("librpma_apm_client", &["busy_wait_polling", "direct_write_to_pmem", "serverip"]),
     ("mtd", &["skip_bad"]),
     ("nbd", &["uri"]),
-    ("net` and `rdma", &["proto"]),
+    ("net` or `rdma", &["proto"]),
     ("net", &["interface", "listen", "mss", "nodelay", "pingpong", "protocol", "ttl", "window_size"]),
     ("nfs", &["nfs_url"]),
     ("rados", &["busy_poll", "clientname", "clustername", "conf", "touch_objects"]),

@@ -387,7 +387,7 @@ fn within_file(job: &FioJob, clone: u64, whole: u64, has_end: bool) -> Option<Re
 
 /// Sets the size of every named file to what its jobs have made of it when a clone begins: fio lays out the files of
 /// all clones in turn before it starts any.
-fn grow_files<'a>(jobs: &'a [FioJob], regions: &mut [Vec<Regions>]) {
+fn grow_files(jobs: &[FioJob], regions: &mut [Vec<Regions>]) {
     let mut sizes = BTreeMap::<&str, u64>::new();
     for (job, regions) in jobs.iter().zip(regions).filter(|(job, _)| job.iolog.is_none()) {
         for of_clone in regions {
