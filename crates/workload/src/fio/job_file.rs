@@ -143,7 +143,7 @@ impl<'a> Findings<'a> {
 /// Number of jobs that fio runs at most (`REAL_MAX_JOBS` of its source), each of `numjobs` counted.
 pub(super) const MAX_JOBS: u32 = 4_096;
 
-/// Options of a file at most, as many as 64 for each of the jobs that fio runs: each takes a hundred bytes.
+/// Options of a file at most: 64 for each of the jobs that fio runs. Each takes a hundred bytes.
 const MOST_OPTIONS: usize = 64 * MAX_JOBS as usize;
 
 /// Bytes of a line that fio reads as one (`OPT_LEN_MAX` of its source, without the line end and the end of the text).

@@ -229,7 +229,8 @@ mod tests {
 
     #[test]
     fn version_3_has_microseconds_and_a_sync_has_an_offset_and_a_length() {
-        let text = "fio version 3 iolog\n0 a add\n1 b add\n2 a open\n5 b write 4096 8192\n7 a sync 0 0\n9 a datasync 0 0\n\
+        let text = "fio version 3 iolog\n0 a add\n1 b add\n2 a open\n5 b write 4096 8192\n7 a sync 0 0\n\
+                    9 a datasync 0 0\n\
                     11 a trim 512 512\n12 a close";
         let expected = [
             (5_000, Op::Write, 8, 16, 1),
