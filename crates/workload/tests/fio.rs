@@ -74,6 +74,8 @@ fn a_synchronous_job_waits_for_each_request() {
 #[test]
 fn an_asynchronous_job_keeps_its_depth_outstanding() {
     assert_eq!(times(&issue("[a]\nrw=read\nsize=20k\nioengine=libaio\niodepth=2")), [0, 0, 10, 10, 20]);
+    let loops = times(&issue("[a]\nrw=read\nsize=12k\nloops=2\nioengine=libaio\niodepth=2"));
+    assert_eq!(loops, [0, 0, 10, 20, 20, 30], "a loop waits for the requests of the one before, as in fio");
 }
 
 #[test]
@@ -179,10 +181,64 @@ fn loops_limits_holes_backwards_and_flushes_at_the_end_are_those_of_fio() {
         ("rw=write\nsize=16k\nloops=2\nend_fsync=1", "w0 w1 w2 w3 F w0 w1 w2 w3 F"),
         ("rw=read\nsize=16k\nend_fsync=1", "r0 r1 r2 r3"),
         ("rw=rw\nrwmixread=100\nsize=16k\nend_fsync=1", "r0 r1 r2 r3 F"),
+        ("rw=rw\nrwmixread=100\nsize=16k\nloops=2\nend_fsync=1", "r0 r1 r2 r3 F r0 r1 r2 r3 F"),
         ("rw=write\nsize=64k\nnumber_ios=2\nend_fsync=1", "w0 w1 F"),
+        // A flush that is due begins the next loop too; one that ended a loop is not repeated at the end.
+        ("rw=write\nsize=16k\nloops=2\nend_fsync=1\nfsync=2", "w0 w1 F w2 w3 F F w0 w1 F w2 w3 F"),
+        ("rw=write\nsize=16k\nloops=2\nfsync=4", "w0 w1 w2 w3 F F w0 w1 w2 w3"),
+        ("rw=write\nsize=16k\nio_size=18k\nfsync=4\nend_fsync=1", "w0 w1 w2 w3 F"),
+        // Bytes are counted over all loops together, and a loop ends with the file.
+        ("rw=read\nsize=16k\nio_size=8k\nloops=2", "r0 r1 r2 r3"),
+        ("rw=read\nsize=16k\nio_size=50k\nloops=2", "r0 r1 r2 r3 r0 r1 r2 r3 r0 r1 r2 r3"),
+        ("rw=read\nsize=16k\nio_size=16k\nloops=2", "r0 r1 r2 r3 r0 r1 r2 r3"),
+        ("rw=read\nsize=16k\nio_size=24k\nioengine=libaio", "r0 r1 r2 r3 r0 r1"),
+        ("rw=read\nsize=16k\nio_size=8k\nloops=2\nioengine=libaio", "r0 r1 r2 r3"),
+        ("rw=read\nsize=16k\nio_size=50%", "r0 r1"),
+        ("rw=read\nsize=16k\nio_size=50%\nloops=2", "r0 r1 r2 r3"),
+        ("rw=write\nsize=16k\nio_size=8k\nloops=2\nend_fsync=1", "w0 w1 w2 w3 F F"),
+        // `number_ios` counts pairs, and twice as many in each loop after the first.
+        ("rw=trimwrite\nsize=64k\nnumber_ios=2", "t0 w0 t1 w1"),
+        ("rw=trimwrite\nsize=16k\nnumber_ios=1\nloops=2", "t0 w0 t1 w1 t0 w0 t1 w1"),
+        // A hole wraps at the end of the file, and not at that of the job's part of a device.
+        ("rw=write:4k\nsize=32k", "w0 w2 w4 w6 w0 w2 w4 w6"),
+        ("rw=write:4k\nsize=32k\nfilename=/dev/x", "w0 w2 w4 w6"),
+        ("rw=write:8k\noffset=16k\nsize=32k\nio_size=64k", "w4 w7 w10 w4 w7 w10 w4 w7 w10 w4 w7 w10 w4 w7 w10 w4"),
+        ("rw=write:8k\noffset=16k\nsize=32k\nfilename=/dev/x", "w4 w7 w10"),
+        ("rw=write:-8k\noffset=16k\nsize=32k\nfilename=/dev/x", "w6 w5 w4 w10 w9 w8 w7 w6"),
+        ("rw=write:-8k\noffset=64k\nsize=32k", "w22 w21 w20 w19 w18 w17 w16 w22"),
+        ("rw=read\nsize=10k", "r0 r1"),
+        ("rw=read\nsize=10k\nfilename=/dev/x", "r0 r1 r2"),
     ] {
         assert_eq!(in_short(&format!("[a]\nbs=4k\n{options}")), of_fio, "{options}");
     }
+}
+
+/// What fio 3.33 did on a file or device of 64 MiB, counted or in sectors.
+#[test]
+fn parts_of_a_device_begin_and_end_as_in_fio() {
+    let of_device = |options: &str| issue(&format!("[a]\nbs=4k\nrw=read\nfilename=/dev/x\n{options}\n"));
+    assert_eq!(of_device("rw=write:4k\nsize=1m").len(), 128);
+    let offsets = |options: &str| sectors(&of_device(&format!("{options}\nnumber_ios=1")));
+    assert_eq!(offsets("offset_increment=33%\nsize=25%\nnumjobs=2"), [0, 22_147_072 / 512]);
+    assert_eq!(offsets("bs=64k,4k\noffset=33%"), [22_147_072 / 512]);
+    let shares = of_device("bs=64k\nsize=33%");
+    assert_eq!((shares.len(), shares[336].lba * 512), (337, 21_504 << 10));
+    let clones = offsets("size=64k\noffset_increment=1m\nnumjobs=4");
+    assert_eq!(clones, [0, 3 * 2_048, 2 * 2_048, 2_048], "after the first clone, all others from the last");
+}
+
+/// Of a file that grows, the size is that when a job is laid out: holes wrapped in fio 3.33 as here.
+#[test]
+fn a_shared_file_is_as_long_as_the_jobs_so_far_have_made_it() {
+    let job = |name: &str, size: &str| format!("[{name}]\nstonewall\nsize={size}\n");
+    let blocks = |jobs: &[String]| {
+        let all = issue(&format!("[global]\nfilename=q\nrw=write:4k\nbs=4k\n{}", jobs.concat()));
+        all.iter().map(|request| (request.task, request.lba / 8)).collect::<Vec<_>>()
+    };
+    let first = blocks(&[job("z", "16k"), job("y", "32k")]);
+    assert_eq!(first[..4], [(1, 0), (1, 2), (1, 0), (1, 2)]);
+    let after = blocks(&[job("x", "16k"), job("y", "32k"), job("z", "16k")]);
+    assert_eq!(after.iter().filter(|(task, _)| *task == 3).collect::<Vec<_>>(), [&(3, 0), &(3, 2)]);
 }
 
 #[test]
@@ -207,16 +263,59 @@ fn a_random_job_does_every_block_once_a_loop_and_repeats_its_loops() {
     assert_eq!((&twice[..64], &twice[64..]), (&first[..], &first[..]));
     let other = sectors(&issue("[a]\nrw=randread\nsize=256k\nloops=2\nrandrepeat=0"));
     assert_ne!(other[..64], other[64..]);
-    assert_ne!(sectors(&issue("[a]\nrw=randread\nsize=256k\nrandseed=7")), first);
+    let seeded = sectors(&issue("[a]\nrw=randread\nsize=256k\nloops=2\nrandseed=7"));
+    assert_ne!(seeded[..64], first);
+    assert_ne!(seeded[..64], seeded[64..], "a seed ends `randrepeat`, as in fio");
+}
+
+#[test]
+fn requests_in_a_row_come_before_the_first_random_position_as_in_fio() {
+    let blocks = |options: &str| {
+        let all = issue(&format!("[a]\nbs=4k\nrw=randread:4\nsize=64k\n{options}\n"));
+        all.iter().map(|request| request.lba / 8).collect::<Vec<_>>()
+    };
+    let rows = blocks("norandommap");
+    assert_eq!((rows.len(), &rows[..3]), (16, &[0, 1, 2][..]));
+    let same = blocks("rw_sequencer=identical");
+    assert!(same[..3] == [0, 0, 0] && same[3..15].chunks(4).all(|row| row.iter().all(|at| *at == row[0])), "{same:?}");
+}
+
+#[test]
+fn another_alignment_turns_the_random_map_off_and_its_blocks_are_whole() {
+    let blocks = |options: &str| {
+        let all = issue(&format!("[a]\nbs=4k\nrw=randread\n{options}\n"));
+        all.iter().map(|request| request.lba / 8).collect::<Vec<_>>()
+    };
+    let aligned = blocks("size=64k\nba=8k");
+    let distinct: std::collections::BTreeSet<_> = aligned.iter().collect();
+    assert!(aligned.len() == 16 && distinct.len() < 9 && aligned.iter().all(|at| at % 2 == 0), "{aligned:?}");
+    assert_eq!(blocks("size=68k\nba=64k"), [0; 17], "as fio 3.33 read");
+    assert!(blocks("size=64k\nbs=8k\nba=4k").iter().all(|at| *at < 15));
+    for job in ["rw=randrw\nbs=4k,8k", "rw=randread\nbs=8k,4k", "rw=randread\nrandom_distribution=zipf\nba=8k"] {
+        assert!(refusal(&format!("[a]\nsize=1m\n{job}\n")).contains("before it has accessed all"), "{job}");
+    }
+    assert!(!issue("[a]\nsize=64k\nrw=randrw\nbs=4k,8k\nnorandommap\n").is_empty());
+}
+
+/// Of 9,610 requests, fio 3.33 gave 3,824 to 4 KiB, 3,809 to 8 KiB and 1,977 to 10 KiB; of 4k-16k, each a quarter.
+#[test]
+fn sizes_of_a_range_have_the_shares_of_fio() {
+    let share = |range: &str, bytes: u32| {
+        let all = issue(&format!("[a]\nrw=randwrite\nnorandommap\nsize=32m\nbsrange={range}\n"));
+        all.iter().filter(|request| request.sectors * 512 == bytes).count() as f64 / all.len() as f64
+    };
+    let near = |share: f64, expected: f64| (share - expected).abs() < 0.02;
+    assert!(near(share("4k-10k", 4_096), 0.4) && near(share("4k-10k", 8_192), 0.4));
+    assert!(near(share("4k-10k", 10_240), 0.2) && near(share("4k-16k", 16_384), 0.25));
 }
 
 #[test]
 fn an_iolog_is_replayed_at_its_times_or_as_fast_as_it_goes() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let log =
-        "fio version 3 iolog\n0 f add\n0 f open\n0 f read 4096 4096\n40 f write 8192 4096\n40 f sync 0 0\n60 f close\n";
+        "fio version 3 iolog\n0 f add\n0 f open\n5 f read 4096 4096\n45 f write 8192 4096\n45 f sync 0 0\n65 f close\n";
     std::fs::write(folder.path().join("v3.log"), log).expect("a file of the test can be written");
-    let log = "fio version 2 iolog\nf add\nf open\nf read 4096 4096\nf wait 40\nf trim 8192 4096\nf close\n";
+    let log = "fio version 2 iolog\nf add\nf open\nf read 4096 4096\nf wait 40 0\nf trim 8192 4096\nf close\n";
     std::fs::write(folder.path().join("v2.log"), log).expect("a file of the test can be written");
     let replay = |options: &str| {
         let path = folder.path().join("job.fio");
@@ -374,7 +473,7 @@ fn a_job_that_reaches_beyond_the_drive_is_refused_or_placed_as_its_key_says() {
 }
 
 #[test]
-fn without_a_map_no_loop_repeats_the_one_before() {
+fn without_a_map_a_loop_repeats_the_one_before_with_engines_that_queue_alone() {
     let twice = |options: &str| {
         let all = sectors(&issue(&format!("[a]\nrw=randread\nsize=256k\nloops=2\n{options}\n")));
         assert_eq!(all.len(), 128);
@@ -386,6 +485,16 @@ fn without_a_map_no_loop_repeats_the_one_before() {
     };
     assert_eq!(zones(""), zones("90"), "the last zone is the rest");
     assert!(!twice("norandommap") && !twice("random_distribution=zipf:1.2"));
+    // With an engine that queues requests, a loop ends after `size` and the next has the same random numbers; but
+    // positions of these distributions are drawn on, as in fio.
+    assert!(twice("norandommap\nioengine=libaio") && twice("random_distribution=zoned:60/50:40/50\nioengine=libaio"));
+    assert!(!twice("norandommap\nioengine=libaio\nrandrepeat=0"));
+    assert!(!twice("random_distribution=zipf:1.2\nioengine=libaio"));
+    let writes = |options: &str| sectors(&issue(&format!("[a]\nrw=randwrite\nsize=32k\nioengine=libaio\n{options}\n")));
+    let thrice = writes("norandommap\nio_size=16k\nloops=3");
+    assert_eq!((thrice.len(), &thrice[8..]), (12, &thrice[..4]), "a pass of 32 KiB, and half of another");
+    let once = writes("norandommap\nio_size=64k");
+    assert_ne!(once[..8], once[8..], "writes without a map go on to `io_size`");
 }
 
 /// What fio 3.33 wrote with `write_iolog`: file and block of 4 KiB.
@@ -393,8 +502,10 @@ fn without_a_map_no_loop_repeats_the_one_before() {
 fn several_files_have_their_turns_as_in_fio() {
     let order = |options: &str| {
         let requests = issue(&format!("[a]\nbs=4k\nrw=write\nsize=64k\n{options}\n"));
-        let short =
-            |request: &Request| format!("{}{}", ["a", "b", "c"][request.lba as usize / 2_048], request.lba % 2_048 / 8);
+        let short = |request: &Request| match request.op {
+            Op::Flush => "F".to_owned(),
+            _ => format!("{}{}", ["a", "b", "c"][request.lba as usize / 2_048], request.lba % 2_048 / 8),
+        };
         requests.iter().map(short).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(order("filename=fa:fb"), "a0 b0 a1 b1 a2 b2 a3 b3 a4 b4 a5 b5 a6 b6 a7 b7");
@@ -405,8 +516,26 @@ fn several_files_have_their_turns_as_in_fio() {
     assert_eq!(order("filename=fa:fb\nfile_service_type=sequential\nsize=32k"), "a0 a1 a2 a3 b0 b1 b2 b3");
     assert_eq!(order("filename=fa:fb\nloops=2\nsize=16k"), "a0 b0 a1 b1 a0 b0 a1 b1");
     assert_eq!(order("filename=fa:fb\nsize=16k\nio_size=32k"), "a0 b0 a1 b1 a0 b0 a1 b1");
-    let mut random: Vec<_> =
-        order("filename=fa:fb:fc\nrw=randwrite\nfile_service_type=random").split(' ').map(str::to_owned).collect();
+    // A flush has its turn too, and a name that is written twice is two files.
+    assert_eq!(order("filename=fa:fb\nfsync=2\nnumber_ios=8"), "a0 b0 F b1 a1 F a2 b2 F b3 a3");
+    assert_eq!(order("filename=fa:fb\nfsync=3\nnumber_ios=8"), "a0 b0 a1 F a2 b1 a3 F a4 b2");
+    let three = "filename=fa:fb\nfsync=2\nfile_service_type=roundrobin:3\nnumber_ios=10";
+    assert_eq!(order(three), "a0 a1 F b0 b1 F a2 a3 F b2 b3 F a4 a5");
+    assert_eq!(order("filename=fa\nfilename=fb\nnumber_ios=4"), "a0 b0 a1 b1");
+    assert_eq!(order("filename=fa:fb\nnrfiles=1\nsize=16k"), "a0 b0 a1 b1", "names count last in a section");
+    let of_global = |global: &str, job: &str| {
+        let requests = issue(&format!("[global]\nbs=4k\nrw=write\n{global}\n[j]\n{job}\n"));
+        requests.iter().map(|request| (request.lba / 2_048, request.lba % 2_048 / 8)).collect::<Vec<_>>()
+    };
+    let with_twice = [(0, 0), (1, 0), (1, 0), (0, 1), (1, 1), (1, 1)];
+    assert_eq!(of_global("filename=a:b\nsize=32k", "filename=b"), with_twice);
+    assert_eq!(of_global("filename=a:b\nsize=16k", "nrfiles=1"), [(0, 0), (0, 1), (0, 2), (0, 3)]);
+    assert!(refusal("[a]\nsize=1m\nfilename=a:b:c\nopenfiles=2\n").contains("`openfiles` = 2 of 3 files"));
+    assert!(refusal("[a]\nsize=1m\nfilename_format=x.$jobnum\n").contains("`filename_format`"));
+    let drawn = order("filename=fa:fb:fc\nrw=randwrite\nfile_service_type=random");
+    let mut random: Vec<_> = drawn.split(' ').map(str::to_owned).collect();
+    let turns: Vec<_> = random.iter().map(|request| request[..1].to_owned()).collect();
+    assert!(turns.windows(2).any(|pair| pair[0] == pair[1]) && turns.windows(2).any(|pair| pair[0] != pair[1]));
     random.sort();
     assert!(refusal("[a]\nsize=1m\nnrfiles=10000\nnumjobs=4\n").contains("40000 files of all clones so far"));
     assert_eq!(random.join(" "), "a0 a1 a2 a3 a4 b0 b1 b2 b3 b4 c0 c1 c2 c3 c4");
@@ -417,6 +546,18 @@ fn on_device(job: &str, device: &str) -> Result<Vec<Request>, Problems> {
     let file = FioJobFile::parse("job.fio", job.as_bytes())?.on_device(device)?;
     file.check(&drive())?;
     Ok(run(&mut file.start(&drive(), &Prng::new(1))?, 10_000))
+}
+
+#[test]
+fn files_that_cannot_be_addressed_are_refused_wherever_addresses_are_placed() {
+    let job = "[a]\nrw=write\nsize=1024p\nnumjobs=17\n";
+    let file = FioJobFile::parse("job.fio", job.as_bytes()).expect("each alone can be");
+    for addresses in [Addresses::Error, Addresses::Wrap, Addresses::Scale] {
+        let said = file.check(&FioDrive { addresses, ..drive() }).expect_err("all together cannot").to_string();
+        assert!(said.contains("too large to be addressed"), "{said}");
+    }
+    let mixed = on_device("[a]\nrw=write\nbs=4k\nfilename=f:/dev/sda\nsize=1m\noffset=1m\n", "all");
+    assert_eq!(mixed.unwrap_or_else(|problems| panic!("{problems}")).len(), 256, "a file has no end of its own");
 }
 
 #[test]
@@ -497,10 +638,35 @@ fn clones_replay_the_iologs_of_a_list_in_turn_and_a_late_request_delays_those_af
     let read = |job: &str| replay(&logs, job, None).unwrap_or_else(|said| panic!("{said}"));
     let job = "[j]\nnumjobs=3\nread_iolog=a.log:b\\:.log\n";
     let r = |at, lba| (at, Op::Read, lba);
-    assert_eq!(read(job), [r(0, 0), r(0, 16), r(0, 0), r(40, 0), r(40, 16), r(40, 0)]);
+    let third_before_second = [r(0, 0), r(0, 0), r(0, 16), r(40, 0), r(40, 0), r(40, 16)];
+    assert_eq!(read(job), third_before_second, "clones start from the last, after the first");
     let late = "fio version 3 iolog\n0 f add\n0 f open\n1 f read 0 4096\n2 f read 0 4096\n17 f read 0 4096\n";
     let times: Vec<_> = replay(&[("l", late)], "[j]\nread_iolog=l\n", None).unwrap().iter().map(|one| one.0).collect();
     assert_eq!(times, [0, 10, 25], "15 us after the one that was 9 us late");
+}
+
+/// What fio 3.33 waited for at the same times in milliseconds.
+#[test]
+fn a_gap_of_version_3_counts_from_the_first_time_that_is_not_zero() {
+    let times = |lines: &str| {
+        let log = format!("fio version 3 iolog\n{lines}");
+        let found = replay(&[("l", &log)], "[j]\nread_iolog=l\n", None).unwrap_or_else(|said| panic!("{said}"));
+        found.iter().map(|one| one.0).collect::<Vec<_>>()
+    };
+    let reads = "0 f read 0 4096\n300 f read 4096 4096\n500 f read 8192 4096\n";
+    assert_eq!(times(&format!("0 f add\n0 f open\n{reads}")), [0, 10, 210], "each takes 10 us");
+    assert_eq!(times(&format!("0 f add\n0 f open\n{}", reads.replace("0 f read 0", "1 f read 0"))), [0, 299, 499]);
+    assert_eq!(times("100 f add\n200 f open\n300 f read 0 4096\n400 f read 4096 4096\n"), [200, 300]);
+    let closed = "0 f add\n0 f open\n0 f read 0 4096\n200 f close\n300 f open\n500 f read 4096 4096\n";
+    assert_eq!(times(closed), [0, 300]);
+}
+
+#[test]
+fn an_iolog_of_too_many_files_is_refused() {
+    let mut log = String::from("fio version 3 iolog\n");
+    (0..=32_769).for_each(|file| log += &format!("0 f{file} add\n1 f{file} read 0 4096\n"));
+    let said = replay(&[("l", &log)], "[j]\nread_iolog=l\nreplay_redirect=/dev/x\n", None).expect_err("too many");
+    assert!(said.contains("requests to more than 32768 files"), "{said}");
 }
 
 #[test]

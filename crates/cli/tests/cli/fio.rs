@@ -90,10 +90,39 @@ fn deterministic_jobs_issue_the_same_requests_in_the_same_order() {
         "rw=write\nsize=64k\nthinktime=1\nthinktime_blocks=4\nioengine=sync\niodepth=16",
         "rw=read\nsize=128k\nrate_iops=4000",
         "rw=read\nsize=256k\nioengine=libaio\niodepth=8",
+        "rw=read\nbs=4k\nsize=1m\nio_size=512k\nloops=2",
+        "rw=read\nbs=4k\nsize=64k\nio_size=200k\nloops=2",
+        "rw=write\nbs=4k\nsize=64k\nloops=2\nfsync=8\nend_fsync=1",
+        "rw=write\nbs=4k\nsize=64k\nio_size=32k\nloops=2\nend_fsync=1",
+        "rw=write:-8k\nbs=4k\nsize=64k\noffset=1m",
     ] {
         let (fio, ours) = both(options);
         assert!(fio.len() > 2, "{options}");
         assert_eq!(ours, fio, "{options}");
+    }
+}
+
+#[test]
+fn passes_of_an_engine_that_queues_repeat_the_first_where_those_of_fio_do() {
+    if !has_fio() {
+        return;
+    }
+    for (options, passes) in [
+        ("rw=randwrite\nnorandommap\nloops=2", 1),
+        ("rw=randwrite\nnorandommap\nloops=2\nioengine=libaio", 2),
+        ("rw=randwrite\nloops=2\nrandseed=7", 1),
+        ("rw=randwrite\nloops=2", 2),
+        ("rw=randread\nio_size=4m\nrandom_distribution=zoned:60/50:40/50\nioengine=libaio", 4),
+        ("rw=randread\nio_size=4m\nrandom_distribution=zipf:1.2\nioengine=libaio", 1),
+    ] {
+        let (fio, ours) = both(&format!("bs=4k\nsize=1m\n{options}"));
+        assert_eq!(fio.len(), ours.len(), "{options}");
+        for requests in [&fio, &ours] {
+            let mut of_passes = requests.chunks(256);
+            let first = of_passes.next().expect("there is a pass");
+            let same = of_passes.filter(|pass| *pass == first).count();
+            assert_eq!(same + 1, passes, "{options}");
+        }
     }
 }
 
@@ -367,10 +396,74 @@ fn every_option_that_fio_lists_is_known() {
     let lines = listed.lines().chain(engines.iter().flat_map(|help| help.lines()));
     let names: Vec<&str> = lines.filter_map(|line| line.split([':', ' ']).find(|word| !word.is_empty())).collect();
     assert!(names.len() > 210, "{names:?}");
-    let job: String = names.iter().map(|name| format!("{name}=1\n")).collect();
-    lab.write("job.fio", format!("[j]\nsize=64k\n{job}")).write("experiment.toml", EXPERIMENT);
-    let said = lab.run(&["run", "experiment.toml"]).stderr;
-    assert!(!said.contains("unknown option") && !said.contains("came with fio"), "{said}");
+    // A file shows its first errors alone, so that each has few options.
+    for names in names.chunks(40) {
+        let job: String = names.iter().map(|name| format!("{name}=1\n")).collect();
+        lab.write("job.fio", format!("[j]\nsize=64k\n{job}")).write("experiment.toml", EXPERIMENT);
+        let said = lab.run(&["run", "experiment.toml"]).stderr;
+        assert!(!said.contains("unknown option") && !said.contains("came with fio"), "{said}");
+    }
+}
+
+/// Reports of a job file by fio and by Flashloom, on files of 1 MiB.
+fn both_reports(job: &str) -> Option<[Value; 2]> {
+    let lab = Lab::new();
+    let (ours, _) = reported(&lab, job, &[]);
+    if !has_fio() {
+        return None;
+    }
+    let fio = Command::new("fio").current_dir(lab.path("")).args(["--output-format=json", "job.fio"]).output();
+    let fio: Value = serde_json::from_slice(&fio.expect("fio can be started").stdout).expect("it is JSON");
+    Some([fio, ours])
+}
+
+#[test]
+fn reports_of_a_group_have_the_settings_of_its_last_job_and_the_priorities_of_all_as_in_fio() {
+    let prios = |job: &Value| {
+        let of = |direction: &str| {
+            let all = job[direction]["prios"].as_array().cloned().unwrap_or_default();
+            all.iter().map(|of| (of["prioclass"].as_u64(), of["prio"].as_u64())).collect::<Vec<_>>()
+        };
+        (of("read"), of("write"))
+    };
+    let seen = |report: &Value| {
+        let jobs = report["jobs"].as_array().expect("a list of jobs");
+        let one = |job: &Value| {
+            let percentiles = |of: &str| {
+                let all = job.pointer(of).and_then(|of| of["percentile"].as_object());
+                all.map(|all| all.keys().cloned().collect::<Vec<_>>())
+            };
+            let shown = ["/read/clat_ns", "/read/lat_ns", "/write/clat_ns", "/sync/lat_ns"].map(percentiles);
+            let bytes = job["read"]["io_bytes"].clone();
+            (job["jobname"].clone(), job["job options"].clone(), job["latency_depth"].clone(), prios(job), shown, bytes)
+        };
+        jobs.iter().map(one).collect::<Vec<_>>()
+    };
+    let global = "[global]\nbs=4k\nsize=1m\nrw=read\nioengine=libaio\ngroup_reporting\nfilename=data\n";
+    let split = "cmdprio_bssplit=8k/30/3/1:8k/50/3/2:4k/20/1/0:4k/20/2/7:4k/30/2/5";
+    for jobs in [
+        "[a]\nprio=3\n[b]\n[c]\nprioclass=3\n".to_owned(),
+        "[a]\nrw=write\n[b]\nprio=1\n".to_owned(),
+        "[a]\nprio=3\n[b]\nprio=3\n[c]\ncmdprio_percentage=40\ncmdprio_class=3\n".to_owned(),
+        format!("[a]\nprio=2\nbssplit=4k/50:8k/50\n{split}\n"),
+        "[a]\npercentile_list=50\n[b]\npercentile_list=10:20\nprio=4\niodepth=5\n".to_owned(),
+        "[a]\nrw=write\nfsync=4\nclat_percentiles=0\n".to_owned(),
+    ] {
+        let Some([fio, ours]) = both_reports(&format!("{global}{jobs}")) else { return };
+        assert_eq!(seen(&ours), seen(&fio), "{jobs}");
+    }
+}
+
+#[test]
+fn a_replay_with_priorities_reports_them_for_reads_and_writes() {
+    let lab = Lab::new();
+    let io = |at: u64| format!("{at} data read {} 4096\n{at} data write {} 4096\n", at * 4_096, at * 4_096);
+    let log = "fio version 3 iolog\n0 data add\n0 data open\n".to_owned() + &(1..100).map(io).collect::<String>();
+    lab.write("log", log);
+    let (json, _) = reported(&lab, "[a]\nread_iolog=log\nioengine=libaio\ncmdprio_percentage=50\n", &[]);
+    for direction in ["read", "write"] {
+        assert_eq!(json["jobs"][0][direction]["prios"].as_array().map(Vec::len), Some(2), "as fio 3.33 reports");
+    }
 }
 
 #[test]
@@ -409,8 +502,18 @@ fn loops_in_the_same_order_have_a_hint() {
         lab.write("job.fio", format!("[a]\nrw=randwrite\nsize=1m\n{options}\n")).write("experiment.toml", EXPERIMENT);
         lab.succeed(&["run", "experiment.toml"]).stdout.contains("`randrepeat=0` draws")
     };
-    assert!(hints("loops=3"));
-    for options in ["", "loops=3\nrandrepeat=0", "loops=3\nnorandommap", "loops=3\nrw=randread"] {
+    for options in ["loops=3", "io_size=2m", "loops=3\nnorandommap\nioengine=libaio"] {
+        assert!(hints(options), "{options}");
+    }
+    for options in [
+        "",
+        "loops=3\nrandrepeat=0",
+        "loops=3\nrandseed=3",
+        "loops=3\nnorandommap",
+        "loops=3\nrw=randread",
+        "io_size=2m\nnorandommap\nioengine=libaio",
+        "loops=2\nio_size=512k",
+    ] {
         assert!(!hints(options), "{options}");
     }
 }
@@ -425,6 +528,8 @@ fn files_of_one_job_have_their_turns_as_in_fio() {
         ("filename=a:b\nrw=write\nsize=1m\nfile_service_type=roundrobin:3\nloops=2", true),
         ("filename=a:b\nrw=write\nsize=1m\nfile_service_type=sequential\nfsync=7", true),
         ("nrfiles=5\nrw=write\nsize=1m\nbs=12k\nio_size=3m", true),
+        ("filename=a:b:c\nrw=write\nsize=3m\nfsync=4\nloops=2", true),
+        ("filename=a:b\nfilename=c\nrw=write\nsize=3m\nfile_service_type=roundrobin:3\nfsync=2", true),
         ("filename=a:b\nrw=randrw\nsize=8m", false),
     ] {
         let lab = Lab::new();
@@ -474,6 +579,12 @@ fn bad_job_files_are_refused_with_the_place_and_what_is_allowed() {
     refused("environment", "[a]\nrw=read\nsize=${SIZE}\n");
     refused("by_time_without_time", "[a]\nrw=read\nsize=1m\ntime_based\nruntime=10\n");
     refused("iolog_missing", "[a]\nread_iolog=nowhere.log\n");
+    refused("two_rates", "[a]\nrw=read\nsize=1m\nrate=1m\nrate_iops=10\n");
+    refused("open_files", "[a]\nrw=read\nsize=1m\nnrfiles=3\nopenfiles=2\n");
+    refused("file_names", "[a]\nrw=read\nsize=1m\nfilename_format=x.$jobnum\n");
+    refused("group_percentiles", "[a]\nrw=read\nsize=1m\n[b]\nrw=read\nsize=1m\nlat_percentiles=1\n");
+    refused("blocks_of_two_sizes", "[a]\nrw=randrw\nsize=1m\nbs=4k,8k\n");
+    refused("engine_options", "[a]\nrw=read\nsize=1m\nproto=tcp\nchunk_size=4k\nopendir=x\nfile_append\n");
 }
 
 #[test]

@@ -105,7 +105,9 @@ fn direction(of: &FioDirection, report: &FioReport) -> Value {
 
 fn sync(report: &FioReport) -> Value {
     let latency = report.flushes.get();
-    json!({ "total_ios": report.flushes.count(), "lat_ns": latencies(latency.as_deref(), Some(&report.percentiles)) })
+    let FioPercentiles { of_all, of_completion, .. } = *report.percentiles;
+    let shown = (of_all || of_completion).then_some(&*report.percentiles);
+    json!({ "total_ios": report.flushes.count(), "lat_ns": latencies(latency.as_deref(), shown) })
 }
 
 /// Latencies by priority; fio writes them if requests of at least two priorities completed.

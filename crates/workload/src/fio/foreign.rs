@@ -15,7 +15,8 @@ pub(super) enum Origin {
 /// Options of the engines that are not simulated.
 const OF_ENGINES: &[(&str, &[&str])] = &[
     ("cpuio", &["cpuchunks", "cpuload", "cpumode", "exit_on_io_done"]),
-    ("dfs", &["chunk_size", "cont", "object_class", "pool", "svcl"]),
+    ("dfs` or `libhdfs", &["chunk_size"]),
+    ("dfs", &["cont", "object_class", "pool", "svcl"]),
     ("e4defrag", &["donorname", "inplace"]),
     ("exec", &["arguments", "grace_time", "program", "std_redirect"]),
     ("filestat", &["stat_type"]),
@@ -39,11 +40,15 @@ const OF_ENGINES: &[(&str, &[&str])] = &[
         ],
     ),
     ("libcufile", &["cuda_io", "gpu_dev_ids"]),
-    ("libhdfs", &["hdfs_use_direct", "hdfsdirectory", "hostname", "namenode", "port", "single_instance"]),
+    (
+        "libhdfs",
+        &["chunck_size", "hdfs_use_direct", "hdfsdirectory", "hostname", "namenode", "port", "single_instance"],
+    ),
     ("libiscsi", &["initiator"]),
     ("librpma_apm_client", &["busy_wait_polling", "direct_write_to_pmem", "serverip"]),
     ("mtd", &["skip_bad"]),
     ("nbd", &["uri"]),
+    ("net` or `rdma", &["proto"]),
     ("net", &["interface", "listen", "mss", "nodelay", "pingpong", "protocol", "ttl", "window_size"]),
     ("nfs", &["nfs_url"]),
     ("rados", &["busy_poll", "clientname", "clustername", "conf", "touch_objects"]),

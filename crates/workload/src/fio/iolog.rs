@@ -3,14 +3,15 @@
 //! number of clones or of files.
 //!
 //! Of several files, clone n replays the one at n modulo their number. A file of version 3 is replayed by the times
-//! between its requests, one of version 2 by its waits, which count from the start of all jobs.
+//! between its lines, of which fio passes over those up to the first time that is not zero; one of version 2 by its
+//! waits, which count from the start of all jobs.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use flashloom_units::{Ns, Problem, ProblemPlace, Refusal, SECTOR_BYTES};
+use flashloom_units::{Ns, Problem, ProblemPlace, Refusal, SECTOR_BYTES, US};
 
 use super::as_recording;
 use super::job::FioJob;
@@ -25,6 +26,9 @@ use crate::{Addresses, Format, Op, Request, Trace, TraceOptions, open_trace};
 /// Recordings that are open at a time at most. One that is compressed takes the window of its decoder, up to 128 MiB,
 /// and a thread.
 const MOST_OPEN: usize = 8;
+
+/// Files of a recording whose requests are replayed, at most.
+const MOST_FILES: usize = 1 << 15;
 
 /// What the requests of recordings are kept in memory for.
 const PURPOSE: &str = "of iologs that several jobs replay, or behind the first eight";
@@ -52,8 +56,9 @@ struct Scan {
     duration_ns: Ns,
     /// Time of its first request.
     start_ns: Ns,
-    /// True for version 2, whose waits count from the start of all jobs.
-    has_waits: bool,
+    /// Of version 3: the first time that is not zero, of any line. `None` for version 2, whose waits count from the
+    /// start of all jobs.
+    first_ns: Option<Ns>,
     /// The files whose requests it holds, in order of appearance: number, name, and the byte after the last.
     files: Vec<(u32, String, u64)>,
 }
@@ -76,7 +81,7 @@ impl Recordings {
             let paths = job.iolog.as_ref().map_or(&[][..], |iolog| &iolog.paths);
             let mut of_job = Vec::with_capacity(paths.len());
             for (at, path) in paths.iter().enumerate().take(job.clones as usize) {
-                // A file that cannot be found is told of when it is read.
+                // A file that cannot be found is reported when it is read.
                 let file = fs::canonicalize(path).unwrap_or_else(|_| PathBuf::from(path));
                 let number = *numbers.entry(file).or_insert(recordings.len());
                 if number == recordings.len() {
@@ -130,8 +135,12 @@ impl Recordings {
                     };
                     tell((recording, only), (capacity_bytes, addresses), &mut kept, section, findings);
                 }
-                let length_ns = recording.scan.as_ref().map_or(0, |scan| scan.duration_ns);
-                let ends_ns = iolog.time_scale.map_or(0, |scale| scaled_ns(length_ns, scale));
+                let ends_ns = match (&recording.scan, iolog.time_scale) {
+                    (Err(_), _) | (_, None) => 0,
+                    (Ok(scan), Some(scale)) if scan.first_ns.is_some() => scaled_ns(scan.duration_ns, scale),
+                    // fio does not scale the waits of version 2.
+                    (Ok(scan), Some(_)) => scan.start_ns.saturating_add(scan.duration_ns),
+                };
                 if ends_ns > Request::LAST_ARRIVAL_NS {
                     findings.refuse(section.place(&["replay_time_scale"]), || {
                         let found = format!("the iolog {} would take more than 146 years", recording.path);
@@ -143,7 +152,7 @@ impl Recordings {
     }
 
     /// Begins to replay the recording of a clone. `start_of` returns the first sector of a file on the drive, `None`
-    /// for one whose requests are left out; `kept` are the requests in memory, which earlier calls have read.
+    /// for one whose requests are left out; `kept` is what earlier calls have read for the other clones.
     ///
     /// # Errors
     /// A problem that [`Self::check`] did not meet, such as a file that has changed since.
@@ -152,7 +161,7 @@ impl Recordings {
         (number, job): (usize, &FioJob),
         clone: usize,
         start_of: impl Fn(&str) -> Option<u64>,
-        kept: &mut BTreeMap<usize, Arc<[Record]>>,
+        kept: &mut KeptInMemory,
     ) -> Result<Replay, Problem> {
         let of_job = &self.of_jobs[number];
         let at = of_job[clone % of_job.len()];
@@ -160,21 +169,37 @@ impl Recordings {
         let scan = recording.scan.as_ref().map_err(Clone::clone)?;
         let redirect = job.iolog.as_ref().and_then(|iolog| iolog.redirect.as_deref());
         let start = |(device, name, _): &(u32, String, u64)| Some((*device, start_of(redirect.unwrap_or(name))?));
-        let mut starts: Vec<_> = scan.files.iter().filter_map(start).collect();
-        starts.sort_unstable();
+        let starts = || {
+            let mut starts: Vec<_> = scan.files.iter().filter_map(start).collect();
+            starts.sort_unstable();
+            starts.into()
+        };
+        let starts = Arc::clone(kept.starts.entry((number, at)).or_insert_with(starts));
         let records = if !recording.is_kept {
             Records::Alone(Box::new(open_trace(&recording.path, &options())?))
         } else {
-            let records = match kept.get(&at) {
+            let records = match kept.records.get(&at) {
                 Some(records) => Arc::clone(records),
-                None => Arc::clone(kept.entry(at).or_insert(read(&recording.path)?)),
+                None => Arc::clone(kept.records.entry(at).or_insert(read(&recording.path)?)),
             };
             Records::Shared { records, next: 0 }
         };
-        let waits_from_ns = scan.has_waits.then_some(scan.start_ns);
-        Ok(Replay { records, starts, waits_from_ns, last_ns: 0 })
+        let (begin_ns, first_ns) = (scan.start_ns, scan.first_ns);
+        Ok(Replay { records, starts, begin_ns, first_ns, last_ns: first_ns.unwrap_or(0) })
     }
 }
+
+/// What the clones of a job file share of their recordings.
+#[derive(Default)]
+pub(super) struct KeptInMemory {
+    /// Requests by recording.
+    records: BTreeMap<usize, Arc<[Record]>>,
+    /// First sectors of files by job and recording.
+    starts: BTreeMap<(usize, usize), Starts>,
+}
+
+/// Files by number, and the first sector of each on the drive.
+type Starts = Arc<[(u32, u64)]>;
 
 /// Adds what is wrong with a recording, of which only one file may be replayed; `kept` counts the requests of those
 /// that are kept in memory.
@@ -241,22 +266,20 @@ fn other_format(path: &str) -> Option<Format> {
 
 /// Reads a recording to its end.
 fn scan(path: &str) -> Result<Scan, Problem> {
-    let has_waits = Input::file(path).open()?.line()?.is_some_and(|line| line.starts_with(b"fio version 2"));
+    let first_ns = first_time(path)?;
     let mut trace = open_trace(path, &options())?;
-    let mut scan = Scan {
-        requests: 0,
-        largest_bytes: 0,
-        duration_ns: 0,
-        start_ns: trace.start_ns(),
-        has_waits,
-        files: Vec::new(),
-    };
+    let mut scan =
+        Scan { requests: 0, largest_bytes: 0, duration_ns: 0, start_ns: trace.start_ns(), first_ns, files: Vec::new() };
     let mut ends: BTreeMap<u32, (usize, u64)> = BTreeMap::new();
     while let Some(record) = trace.next_record()? {
         scan.requests += 1;
         scan.largest_bytes = scan.largest_bytes.max(u64::from(record.request.sectors) * SECTOR_BYTES);
         scan.duration_ns = record.request.arrival_ns;
         let order = ends.len();
+        if order > MOST_FILES {
+            let found = format!("holds requests to more than {MOST_FILES} files");
+            return Err(Problem::file(path, found, "an iolog of fewer files"));
+        }
         let (_, end) = ends.entry(record.device).or_insert((order, 0));
         *end = (*end).max(record.request.end().saturating_mul(SECTOR_BYTES));
     }
@@ -265,6 +288,23 @@ fn scan(path: &str) -> Result<Scan, Problem> {
     let named = |(device, (_, end)): (u32, (usize, u64))| (device, trace.device_name(device), end);
     scan.files = ends.into_iter().map(named).collect();
     Ok(scan)
+}
+
+/// The first time that is not zero, of any line of a recording of version 3; `None` for version 2.
+fn first_time(path: &str) -> Result<Option<Ns>, Problem> {
+    let mut lines = Input::file(path).open()?;
+    if lines.line()?.is_some_and(|line| line.starts_with(b"fio version 2")) {
+        return Ok(None);
+    }
+    while let Some(line) = lines.line()? {
+        // Lines that cannot be read are reported as those of the recording.
+        let time = line.split(u8::is_ascii_whitespace).find(|word| !word.is_empty());
+        let time = time.and_then(|word| std::str::from_utf8(word).ok()?.parse::<Ns>().ok());
+        if let Some(time_us @ 1..) = time {
+            return Ok(Some(time_us.saturating_mul(US)));
+        }
+    }
+    Ok(Some(0))
 }
 
 fn read(path: &str) -> Result<Arc<[Record]>, Problem> {
@@ -288,11 +328,13 @@ enum Records {
 /// The requests of a recording, as one clone replays them.
 pub(super) struct Replay {
     records: Records,
-    /// The files whose requests are replayed, by number, and the first sector of each on the drive.
-    starts: Vec<(u32, u64)>,
-    /// Of version 2: the wait before the first request, from the start of all jobs.
-    waits_from_ns: Option<Ns>,
-    /// Recorded time of the last request.
+    /// The files whose requests are replayed.
+    starts: Starts,
+    /// Recorded time of the first request.
+    begin_ns: Ns,
+    /// Of version 3: the time from which on gaps are replayed.
+    first_ns: Option<Ns>,
+    /// Recorded time of the last request of version 3, or that from which on gaps are replayed.
     last_ns: Ns,
 }
 
@@ -321,11 +363,14 @@ impl Replay {
             if request.op != Op::Flush {
                 request.lba += self.starts[at].1;
             }
-            let due = match self.waits_from_ns {
-                Some(first_ns) => Recorded::At(first_ns.saturating_add(request.arrival_ns)),
-                None => Recorded::After(request.arrival_ns - self.last_ns),
+            let at_ns = self.begin_ns.saturating_add(request.arrival_ns);
+            let due = match self.first_ns {
+                None => Recorded::At(at_ns),
+                Some(first_ns) => {
+                    let last_ns = std::mem::replace(&mut self.last_ns, at_ns.max(first_ns));
+                    Recorded::After(self.last_ns.saturating_sub(last_ns))
+                }
             };
-            self.last_ns = request.arrival_ns;
             return Ok(Some((request, due)));
         }
     }

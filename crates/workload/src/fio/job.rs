@@ -27,7 +27,7 @@ pub(super) enum Mix {
 /// Request sizes of a job, in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Sizes {
-    /// Any multiple of the minimum up to the maximum.
+    /// Any multiple of the minimum up to the maximum, and the maximum.
     Range { min: u64, max: u64 },
     /// Sizes, each with its share in per cent.
     Split(Vec<(u64, f64)>),
@@ -124,6 +124,8 @@ pub(super) struct FioJob {
     /// Number of files that a clone has of its own.
     pub own_files: u32,
     pub service: Service,
+    /// True if the engine queues requests.
+    pub is_async: bool,
     pub depth: u32,
     pub clones: u32,
     pub loops: u64,
@@ -137,6 +139,7 @@ pub(super) struct FioJob {
     pub distribution: [Distribution; DIRECTIONS],
     pub random_percent: [u32; DIRECTIONS],
     pub without_map: bool,
+    /// True if every pass draws the same numbers as the first.
     pub repeats: bool,
     pub seed: Option<u64>,
     pub flush_every: [u64; 2],
@@ -172,26 +175,41 @@ impl FioJob {
     pub fn draws(&self) -> bool {
         let is_mixed = self.mix == Mix::ReadWrite && (1..100).contains(&self.read_percent);
         let of_files = matches!(self.service, Service::Random(_)) && self.files_of_clone() > 1;
-        let of_priorities = [READ, WRITE].iter().any(|&direction| self.commands.of(direction).next().is_some());
+        let has = |direction: usize| self.iolog.is_some() || self.has(direction);
+        let of_priorities = [READ, WRITE].iter().any(|&direction| has(direction) && self.commands.draws(direction));
         let draws = self.random
             || is_mixed
             || of_files
             || of_priorities
-            || self.sizes.iter().any(|sizes| sizes.min() < sizes.max());
+            || (0..DIRECTIONS).any(|at| self.has(at) && self.sizes[at].min() < self.sizes[at].max());
         let draws = (draws && self.iolog.is_none()) || of_priorities;
         self.seed.is_none() && (draws || (self.iolog.is_none() && self.start_delay_ns.0 < self.start_delay_ns.1))
     }
 
     /// Number of requests of a clone at most, as far as its options tell.
     pub fn most_requests_of_clone(&self) -> u64 {
-        let smallest = self.sizes.iter().map(Sizes::min).min().unwrap_or(1);
         let of_size = match self.io_size.or(self.size) {
             Some(Amount::Bytes(bytes)) if !self.time_based && self.iolog.is_none() => {
-                (bytes / smallest).saturating_add(1).saturating_mul(self.loops)
+                (bytes / self.least_bytes()).saturating_add(1).saturating_mul(self.loops)
             }
             _ => u64::MAX,
         };
-        of_size.min(self.most_requests())
+        if self.mix == Mix::TrimWrite { of_size.saturating_mul(2) } else { of_size.min(self.most_requests()) }
+    }
+
+    /// The smallest size of all directions, whether the job has requests of them or not, as fio has it in its sums.
+    pub fn least_bytes(&self) -> u64 {
+        self.sizes.iter().map(Sizes::min).min().expect("there are three directions")
+    }
+
+    /// True if its requests are counted in a random map. fio has none with another `ba` or another distribution.
+    pub fn has_map(&self) -> bool {
+        self.random && !self.without_map && self.iolog.is_none()
+    }
+
+    /// True if no pass repeats the positions of another: those of these distributions have a state of their own.
+    pub fn draws_on(&self) -> bool {
+        self.distribution.iter().any(|law| !matches!(law, Distribution::Uniform | Distribution::Zoned(_)))
     }
 
     /// True if its requests have priorities.
@@ -200,15 +218,21 @@ impl FioJob {
         self.priority != Priority::default() || of_requests
     }
 
-    /// True if every loop writes the same blocks in the same random order, as fio does with `randrepeat`.
+    /// True if every pass writes the same blocks in the same random order, as fio does with `randrepeat`, and there
+    /// are several: a job without a map has them with an engine that queues requests.
     pub fn repeats_its_order(&self) -> bool {
-        let has_map = self.distribution.iter().all(|law| *law == Distribution::Uniform) && !self.without_map;
-        let is_repeated = self.loops > 1 && self.repeats && !self.time_based;
-        self.random && has_map && is_repeated && self.iolog.is_none() && self.has(WRITE)
+        let has_passes = match (self.size, self.io_size) {
+            (Some(Amount::Bytes(size)), Some(Amount::Bytes(io_size))) => {
+                let pass = if self.has_map() { size } else { size.max(io_size) };
+                io_size.saturating_mul(self.loops) > pass
+            }
+            _ => self.loops > 1,
+        };
+        let is_repeated = self.repeats && !self.draws_on() && (self.has_map() || self.is_async);
+        self.random && self.has(WRITE) && is_repeated && has_passes && !self.time_based && self.iolog.is_none()
     }
 
-    /// Limit of `number_ios` on the requests of a clone: so many for each loop, counted over all loops together, and no
-    /// limit in a job that ends by time, as in fio.
+    /// `number_ios` times `loops`, counted over all loops; no limit if the job ends by time.
     pub fn most_requests(&self) -> u64 {
         if self.time_based { u64::MAX } else { self.number_ios.saturating_mul(self.loops) }
     }
@@ -240,6 +264,7 @@ impl FioJob {
             files: Vec::new(),
             own_files: 1,
             service: Service::RoundRobin(1),
+            is_async: false,
             depth: 1,
             clones: 1,
             loops: 1,
@@ -304,7 +329,9 @@ impl FioJob {
 
     /// Sets options in the order in which they were written.
     fn read(&mut self, reader: &mut Reader, entries: &[Entry], findings: &mut Findings) {
-        for entry in entries {
+        // As in fio, names count after all other options of a section.
+        let is_name = |entry: &&Entry| entry.spec.name == "filename";
+        for entry in entries.iter().filter(|entry| !is_name(entry)).chain(entries.iter().filter(is_name)) {
             if let Err(expected) = self.set(reader, entry.spec.name, &entry.value) {
                 let found = || format!("`{}` is not a value of `{}`", entry.value, entry.spec.name);
                 findings.refuse(entry.span.clone(), || Refusal::new(found(), expected));
@@ -329,9 +356,18 @@ impl FioJob {
             "io_size" => self.io_size = Some(amount(value, 1)?),
             "offset" => self.offset = amount(value, 0)?,
             "offset_increment" => self.offset_increment = amount(value, 0)?,
-            "offset_align" => self.offset_align = Some(integer(value)?).filter(|align| *align > 0),
-            "filename" => reader.filenames = names(value)?,
-            "nrfiles" => self.own_files = count(1, MOST_FILES)? as u32,
+            "offset_align" => self.offset_align = if value == "0" { None } else { Some(sectors(value)?) },
+            "filename" => {
+                let names = names(value)?;
+                // Files of another `filename`, as of `[global]`, remain.
+                reader.used = if reader.filenames.is_empty() { 0 } else { reader.used } + names.len() as u64;
+                reader.filenames.extend(names);
+            }
+            "nrfiles" => {
+                self.own_files = count(1, MOST_FILES)? as u32;
+                reader.used = self.own_files.into();
+            }
+            "openfiles" => reader.open_files = count(0, MOST_FILES)?,
             "file_service_type" => self.service = service(value)?,
             "directory" => reader.directories = names(value)?,
             "ioengine" => (reader.is_async, reader.engine) = (engine(value)?, value.to_owned()),
@@ -349,12 +385,8 @@ impl FioJob {
             "runtime" => self.runtime_ns = Some(time(value, S)?).filter(|runtime| *runtime > 0),
             "thinktime" => self.think_ns = time(value, US)?,
             "startdelay" => self.start_delay_ns = delay(value)?,
-            "rate" => {
-                triple(value, &mut self.rate, |part| integer(part).map(|rate| positive(rate, Rate::Bytes)))?;
-            }
-            "rate_iops" => {
-                triple(value, &mut self.rate, |part| integer(part).map(|rate| positive(rate, Rate::Requests)))?;
-            }
+            "rate" => triple(value, &mut reader.rate_bytes, integer)?,
+            "rate_iops" => triple(value, &mut reader.rate_requests, integer)?,
             "random_distribution" => self.set_distribution(value)?,
             "percentage_random" => triple(value, &mut self.random_percent, percent)?,
             "prio" => reader.level = Some(level(value)?),
@@ -376,7 +408,7 @@ impl FioJob {
         let target = match name {
             "time_based" => &mut self.time_based,
             "norandommap" => &mut self.without_map,
-            "randrepeat" | "allrandrepeat" => &mut self.repeats,
+            "randrepeat" => &mut self.repeats,
             "end_fsync" => &mut self.flush_at_end,
             "replay_no_stall" => &mut reader.no_stall,
             "stonewall" => &mut self.stonewall,
@@ -437,19 +469,28 @@ impl FioJob {
 
     /// Sets the fields that depend on several options.
     fn complete(&mut self, reader: Reader) {
+        self.is_async = reader.is_async;
         self.depth = if reader.is_async { reader.depth } else { 1 };
+        // As in fio, another seed for each run is also another one for each pass.
+        self.repeats &= self.seed.is_none();
         let in_folder = |name: String| match reader.directories.first() {
             Some(directory) if !name.starts_with('/') => format!("{directory}/{name}"),
             _ => name,
         };
-        self.files = reader.filenames.into_iter().map(in_folder).collect();
+        self.files = reader.filenames.into_iter().take(reader.used as usize).map(in_folder).collect();
+        for (at, rate) in self.rate.iter_mut().enumerate() {
+            let bytes = positive(reader.rate_bytes[at], Rate::Bytes);
+            *rate = bytes.or(positive(reader.rate_requests[at], Rate::Requests));
+        }
         self.priority = process_priority(reader.class, reader.level);
         self.commands = reader.command.priorities();
         for (align, sizes) in self.align.iter_mut().zip(&self.sizes) {
-            if *align == 0 {
+            if *align == 0 || !self.random {
                 *align = sizes.min();
             }
+            self.without_map |= *align != sizes.min();
         }
+        self.without_map |= self.distribution.iter().any(|law| *law != Distribution::Uniform);
         let time_scale = (!reader.no_stall).then_some(reader.time_scale);
         let (paths, redirect) = (reader.iologs, reader.redirect);
         self.iolog = (!paths.is_empty()).then_some(Iolog { paths, redirect, time_scale });
@@ -469,6 +510,16 @@ impl FioJob {
             let found = "`cmdprio_percentage` and `cmdprio_bssplit`, which exclude each other";
             let refusal = || Refusal::new(found, "one of them, as fio takes them");
             findings.refuse(section.place(&["cmdprio_bssplit"]), refusal);
+        }
+        if reader.rate_bytes.iter().any(|rate| *rate > 0) && reader.rate_requests.iter().any(|rate| *rate > 0) {
+            let refusal = || Refusal::new("`rate` and `rate_iops`, which exclude each other", "one of them, as in fio");
+            findings.refuse(section.place(&["rate_iops"]), refusal);
+        }
+        let files = if reader.filenames.is_empty() { u64::from(self.own_files) } else { reader.used };
+        if reader.open_files > 0 && reader.open_files < files {
+            let found = || format!("`openfiles` = {} of {files} files, which others wait for", reader.open_files);
+            let refusal = || Refusal::new(found(), "all files open, without `openfiles`");
+            findings.refuse(section.place(&["openfiles"]), refusal);
         }
         if !reader.filenames.is_empty() && reader.directories.len() > 1 {
             let found = "`filename` in several folders, which clones take in turn";
@@ -492,6 +543,7 @@ impl FioJob {
             let span = section.place(&["size"]);
             findings.refuse(span, || Refusal::new(found, expected));
         }
+        self.check_blocks(section, findings);
         if self.iolog.is_none() && self.mix == Mix::TrimWrite && self.run_length > 1 {
             let span = section.place(&["rw"]);
             let found = "runs of discards and writes in turn";
@@ -501,6 +553,36 @@ impl FioJob {
             let found = "discards and writes in turn over several files";
             findings.refuse(section.place(&["filename", "nrfiles"]), || Refusal::new(found, "one file"));
         }
+    }
+
+    /// Refuses random positions that fio counts in other blocks than those of the requests: it ends such a job where
+    /// the first position lies beyond the file, and the rest is never accessed.
+    fn check_blocks(&self, section: &Section, findings: &mut Findings) {
+        let of_requests = |least: u64| (0..DIRECTIONS).all(|at| !self.has(at) || self.align[at] == least);
+        let counted = if self.has_map() {
+            self.least_bytes()
+        } else if self.draws_on() {
+            self.sizes[READ].min().min(self.sizes[WRITE].min())
+        } else {
+            return;
+        };
+        if !self.random || self.iolog.is_some() || of_requests(counted) {
+            return;
+        }
+        findings.refuse(section.place(&["ba", "bs", "bsrange", "bssplit"]), || {
+            let found = format!("random positions in blocks of {counted} bytes, and requests in others");
+            let expected = if self.has_map() {
+                "one smallest size for all directions, or `norandommap`"
+            } else {
+                "one smallest size for all directions, and no other `ba`"
+            };
+            Refusal::new(found, expected).help("fio 3.33 ends such a job before it has accessed all of its file")
+        });
+    }
+
+    /// Number of the clone at a place in the order in which fio starts them: the first, then all others from the last.
+    pub fn number_of_clone(&self, place: usize) -> u64 {
+        if place == 0 { 0 } else { u64::from(self.clones) - place as u64 }
     }
 
     /// Number of files that a clone works on.
@@ -535,6 +617,11 @@ struct Reader {
     depth: u32,
     engine: String,
     filenames: Vec<String>,
+    /// Number of these that are used: the last `nrfiles` counts too.
+    used: u64,
+    open_files: u64,
+    rate_bytes: [u64; DIRECTIONS],
+    rate_requests: [u64; DIRECTIONS],
     directories: Vec<String>,
     iologs: Vec<String>,
     redirect: Option<String>,
@@ -552,6 +639,10 @@ impl Default for Reader {
             depth: 1,
             engine: "psync".to_owned(),
             filenames: Vec::new(),
+            used: 0,
+            open_files: 0,
+            rate_bytes: [0; DIRECTIONS],
+            rate_requests: [0; DIRECTIONS],
             directories: Vec::new(),
             iologs: Vec::new(),
             redirect: None,
@@ -646,7 +737,7 @@ fn zoned(part: &str, mut size: impl FnMut(&str) -> Result<Option<Zone>, Expected
         let zones = zones.into_iter().map(|(zone, share)| (zone.unwrap_or(rest), share));
         return Ok(Distribution::Zoned(zones.collect()));
     }
-    Err("zones whose shares come to 100, and that fit in the file".to_owned())
+    Err("zones whose shares add up to 100 and that fit in the file".to_owned())
 }
 
 fn distribution(value: &str) -> Result<Distribution, Expected> {

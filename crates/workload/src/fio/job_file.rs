@@ -101,9 +101,9 @@ impl Text {
 /// What is wrong with a job file: the first problems, and how many more there are.
 pub(super) struct Findings<'a> {
     text: &'a Text,
-    /// Problems with the place that each is told of.
+    /// Problems with the place at which each is reported.
     first: Vec<(usize, Problem)>,
-    /// All places: an option of `[global]` may be a problem of several jobs, and is told of once.
+    /// All places: an option of `[global]` may be a problem of several jobs, and is reported once.
     places: BTreeSet<usize>,
 }
 
@@ -143,7 +143,7 @@ impl<'a> Findings<'a> {
 /// Number of jobs that fio runs at most (`REAL_MAX_JOBS` of its source), each of `numjobs` counted.
 pub(super) const MAX_JOBS: u32 = 4_096;
 
-/// Options of a file at most, as many as 64 for each of the jobs that fio runs: each takes a hundred bytes.
+/// Options of a file at most: 64 for each of the jobs that fio runs. Each takes a hundred bytes.
 const MOST_OPTIONS: usize = 64 * MAX_JOBS as usize;
 
 /// Bytes of a line that fio reads as one (`OPT_LEN_MAX` of its source, without the line end and the end of the text).

@@ -6,11 +6,11 @@
 //! to issue or to wait for.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
 
 use flashloom_units::{NO_INDEX, Ns, Prng, Problem, S, SECTOR_BYTES};
 
-use super::iolog::{Recorded, Recordings, Replay};
+use super::iolog::{KeptInMemory, Recorded, Recordings, Replay};
 use super::job::{FioJob, Mix, Rate};
 use super::layout::{Devices, Layout};
 use super::report::{self, FioReport};
@@ -40,6 +40,8 @@ struct Clone {
     ready: Option<Step>,
     outstanding: u32,
     is_flushing: bool,
+    /// The clone waits for its outstanding requests, and then begins the next pass.
+    is_draining: bool,
     /// The clone waits for its outstanding requests, and then for the think time.
     is_thinking: bool,
     think_until_ns: Ns,
@@ -85,7 +87,7 @@ pub struct FioJobs {
     started: bool,
     /// Start of all jobs.
     genesis_ns: Ns,
-    /// True if there are so many reports that their latencies are sparse.
+    /// True if latencies are kept sparsely, because there are many reports.
     are_sparse: bool,
 }
 
@@ -117,13 +119,14 @@ impl FioJobs {
             are_sparse: report::are_sparse(&jobs),
         };
         let start_of = |name: &str| Some(layout.start_of(name, devices)? / SECTOR_BYTES);
-        let mut kept = BTreeMap::new();
+        let mut kept = KeptInMemory::default();
         let (mut group, mut reporting) = (0, 0);
         for (index, (job, regions)) in jobs.iter().zip(&layout.regions).enumerate() {
             let stonewalled = job.stonewall && index > 0;
             group += u32::from(stonewalled);
             reporting += u32::from(stonewalled || (job.new_group && index > 0));
-            for (clone, regions) in regions.iter().enumerate() {
+            for (place, regions) in regions.iter().enumerate() {
+                let clone = job.number_of_clone(place) as usize;
                 let seed = fio.seed_of_next(job, seed);
                 let origin = match &job.iolog {
                     Some(_) => Origin::Replayed(recordings.open((index, job), clone, start_of, &mut kept)?),
@@ -132,6 +135,7 @@ impl FioJobs {
                 fio.add_clone(job, index as u32, origin, (group, reporting), &seed);
             }
         }
+        fio.reports.iter_mut().for_each(FioReport::settle_priorities);
         fio.jobs = jobs;
         fio.issuing = fio.clones.len() as u32;
         fio.due.reserve(fio.clones.len());
@@ -149,7 +153,7 @@ impl FioJobs {
         if !shares {
             self.reports.push(FioReport::new(job, reporting, self.are_sparse));
         }
-        self.reports.last_mut().expect("it has one").expect_priorities(job);
+        self.reports.last_mut().expect("it has one").add(job);
         let (low, high) = job.start_delay_ns;
         let delay_ns = low + if high > low { seed.branch("delay").below(high - low + 1) } else { 0 };
         self.clones.push(Clone {
@@ -164,6 +168,7 @@ impl FioJobs {
             ready: None,
             outstanding: 0,
             is_flushing: false,
+            is_draining: false,
             is_thinking: false,
             think_until_ns: 0,
             since_thought: 0,
@@ -218,14 +223,23 @@ impl FioJobs {
     fn prepare(&mut self, index: u32, now: Ns) -> Result<(), Problem> {
         let clone = &mut self.clones[index as usize];
         let job = &self.jobs[clone.job as usize];
-        let waits = clone.is_flushing || clone.is_thinking || clone.outstanding >= job.depth;
+        let waits = clone.is_flushing || clone.is_draining || clone.is_thinking || clone.outstanding >= job.depth;
         if clone.ready.is_some() || clone.is_done || waits {
             return Ok(());
         }
         if !clone.is_over {
             let earliest = now.max(clone.think_until_ns);
             let end_ns = job.runtime_ns.map_or(Ns::MAX, |runtime| clone.start_ns.saturating_add(runtime));
-            match clone.next(job, earliest, (self.genesis_ns, &self.placement))?.filter(|(due, _)| *due < end_ns) {
+            let next = clone.next(job, earliest, (self.genesis_ns, &self.placement))?;
+            // A flush that ended the last pass is not repeated.
+            if let (None, Origin::Made(requests)) = (&next, &clone.origin) {
+                clone.flush_left &= !requests.flushed_last;
+            }
+            match next.filter(|(due, _)| *due < end_ns) {
+                Some((_, Step::Drain)) => {
+                    clone.is_draining = true;
+                    return Ok(());
+                }
                 Some((due, _)) if due > Request::LAST_ARRIVAL_NS => return Err(too_late(&self.file, &job.name)),
                 Some((due, step)) => {
                     clone.ready = Some(step);
@@ -279,15 +293,19 @@ impl Clone {
         let start_ns = self.start_ns;
         match &mut self.origin {
             Origin::Made(requests) => {
-                let step =
-                    requests.next(job, |requests, drawn| paced_direction(job, requests, drawn, start_ns, earliest));
+                let paced =
+                    |requests: &Requests, drawn: usize| paced_direction(job, requests, drawn, start_ns, earliest);
+                let step = match requests.next(job, paced) {
+                    Some(Step::Drain) if self.outstanding == 0 => requests.next(job, paced),
+                    step => step,
+                };
                 let due = |step: &Step| match step {
                     // The request itself is among those issued by now: its turn comes after those before it.
                     Step::Io { direction, bytes, .. } => {
                         let (count, sum) = (requests.issued[*direction] - 1, requests.issued_bytes[*direction] - bytes);
                         start_ns.saturating_add(paced_ns(job.rate[*direction], count, sum)).max(earliest)
                     }
-                    Step::Flush => earliest,
+                    Step::Flush | Step::Drain => earliest,
                 };
                 Ok(step.map(|step| (due(&step), step)))
             }
@@ -328,7 +346,7 @@ fn bounded(ns: u128) -> Ns {
     Ns::try_from(ns).unwrap_or(Ns::MAX)
 }
 
-/// An iolog has a request beyond the drive, which it had not when it was checked.
+/// A request lies beyond the drive; when the iolog was checked, none did.
 #[cold]
 fn changed(job: &FioJob) -> Problem {
     let path = job.iolog.as_ref().map_or("", |iolog| &*iolog.paths[0]);
@@ -394,6 +412,7 @@ impl Arrivals for FioJobs {
                     self.issuing -= 1;
                 }
             }
+            Step::Drain => unreachable!("a pass that ends has no request"),
             Step::Io { direction, at, bytes } => {
                 request.op = [Op::Read, Op::Write, Op::Discard][direction];
                 (request.lba, request.sectors) = (at / SECTOR_BYTES, (bytes / SECTOR_BYTES) as u32);
@@ -435,6 +454,7 @@ impl Arrivals for FioJobs {
                 report.flushed(now, now - issued_ns);
             }
         }
+        clone.is_draining &= clone.outstanding > 0;
         if clone.is_thinking && clone.outstanding == 0 {
             clone.is_thinking = false;
             clone.think_until_ns = now.saturating_add(self.jobs[clone.job as usize].think_ns);

@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use flashloom_units::{Refusal, format_size};
+use flashloom_units::{Refusal, SECTOR_BYTES, format_size};
 
 use super::iolog::Recordings;
 use super::job::{Amount, FioJob, is_device};
@@ -33,13 +33,39 @@ pub(super) enum Devices {
     Each,
 }
 
+/// Size of a device that is as large as its jobs need.
+const OPEN_END: u64 = 1 << 62;
+
+/// Bytes that all files may reach to, whatever becomes of addresses beyond the drive.
+const MOST_BYTES: u64 = 1 << 62;
+
 /// The part of the drive that one clone of a job accesses in a file, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Region {
     /// First byte on the drive.
     pub start: u64,
+    /// First byte in the file.
+    pub offset: u64,
     /// Length; at least the largest request of the job.
     pub length: u64,
+    /// Size of the file: a request that begins in the region may end behind it, but not behind the file.
+    pub whole: u64,
+}
+
+impl Region {
+    /// The byte of the file after the last that requests of a job reach.
+    fn end(&self, job: &FioJob) -> u64 {
+        let beyond = (0..DIRECTIONS).filter(|&at| job.has(at)).map(|at| self.overhang(job, at)).max().unwrap_or(0);
+        (self.offset + self.length).saturating_add(beyond).min(self.whole)
+    }
+
+    /// Bytes behind the region that requests of a direction may reach: those of one size that does not divide it.
+    fn overhang(&self, job: &FioJob, direction: usize) -> u64 {
+        let (bytes, align) = (job.sizes[direction].min(), job.align[direction]);
+        let is_drawn = job.random && !job.draws_on() && job.run_length == 1 && job.random_percent[direction] == 100;
+        let divides = job.skip == 0 && self.length.is_multiple_of(bytes) && align.is_multiple_of(bytes);
+        if bytes < job.sizes[direction].max() || is_drawn || divides { 0 } else { bytes }
+    }
 }
 
 /// Regions of one clone, a file each.
@@ -54,7 +80,7 @@ struct File {
 /// Where everything lies.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
-    /// The regions of all clones of all jobs, in order.
+    /// The regions of all clones of all jobs, in the order in which they start.
     pub regions: Vec<Vec<Regions>>,
     /// The extents of devices that have one of their own, and the first byte of each by name.
     pub ranges: Vec<FioRange>,
@@ -141,7 +167,8 @@ pub(super) fn of_device(
             findings.refuse(section.place(&["filename"]), || {
                 let found = format!("the job `{}` spreads its requests over {}", job.name, listed(names));
                 let help = format!(
-                    "what one of them gets depends on all: `workload.device` = \"{ALL_DEVICES}\" simulates them"
+                    "the requests to one device depend on those to the others; `workload.device` = \"{ALL_DEVICES}\" \
+                     simulates all"
                 );
                 Refusal::new(found, format!("jobs of `{device}` alone")).help(help)
             });
@@ -168,8 +195,9 @@ pub(super) fn layout(
     };
     let mut spans = Vec::with_capacity(jobs.len());
     for (job, section) in jobs.iter().zip(sections) {
-        spans.push(regions_of(job, section, drive, &sizes, findings));
+        spans.push(regions_of(job, section, (drive, devices), &sizes, findings));
     }
+    grow_files(jobs, &mut spans);
     let mut layout = Layout { regions: spans, ..Layout::default() };
     if findings.is_empty() {
         place(sections, jobs, recordings, &sizes, drive, &mut layout, findings);
@@ -211,9 +239,10 @@ fn device_sizes<'a>(
             continue;
         }
         let of_jobs = span_in_bytes(job);
+        let of_device = of_jobs.map(|span| span.saturating_add(overhang_in_bytes(job)));
         for name in job.files.iter().filter(|name| is_device(name)) {
             let known = used.entry(name).or_insert(Some(0));
-            *known = known.zip(of_jobs).map(|(known, span)| known.max(span));
+            *known = known.zip(of_device).map(|(known, span)| known.max(span));
         }
         let regular = job.files.iter().filter(|name| !is_device(name)).count() as u64;
         let own = if job.files.is_empty() { u64::from(job.clones) * job.files_of_clone() } else { regular };
@@ -239,15 +268,23 @@ fn span_in_bytes(job: &FioJob) -> Option<u64> {
     bytes(job.offset)?.checked_add(last)?.checked_add(size)
 }
 
+/// Bytes that requests of a job may reach behind its part of a device.
+fn overhang_in_bytes(job: &FioJob) -> u64 {
+    let Some(Amount::Bytes(size)) = job.size else { return 0 };
+    let length = size / job.files_of_clone();
+    let region = Region { start: 0, offset: 0, length, whole: OPEN_END };
+    region.end(job) - length
+}
+
 /// The regions of a job's clones in its files, which all begin at zero.
 fn regions_of(
     job: &FioJob,
     section: &Section,
-    drive: &FioDrive,
+    (drive, devices): (&FioDrive, &Devices),
     sizes: &BTreeMap<&str, u64>,
     findings: &mut Findings,
 ) -> Vec<Regions> {
-    let has_own_end = job.iolog.is_some() || job.files.iter().any(|name| is_device(name));
+    let has_own_end = |at: usize| job.iolog.is_some() || job.files.get(at).is_some_and(|name| is_device(name));
     let whole_of = |at: usize| match job.files.get(at) {
         // The bytes of a file are its size, those of a device its capacity.
         Some(name) if is_device(name) => sizes.get(&**name).copied().unwrap_or(drive.capacity_bytes),
@@ -255,26 +292,44 @@ fn regions_of(
         _ => size_of_file(job),
     };
     let is_bounded = drive.addresses == Addresses::Error || has_percent(job);
+    // A range that is as long as what its jobs use stands for a device that is larger.
+    let is_known = is_bounded && (*devices != Devices::Each || has_percent(job));
     let files = if job.iolog.is_some() { 1 } else { job.files_of_clone() as usize };
     let within = |clone: u64| -> Option<Regions> {
-        (0..files).map(|at| within_file(job, clone, whole_of(at), has_own_end && is_bounded)).collect()
+        let of_file = |at: usize| {
+            let mut region = within_file(job, clone, whole_of(at), has_own_end(at) && is_bounded)?;
+            if has_own_end(at) {
+                region.whole = if is_known { whole_of(at) } else { OPEN_END };
+            }
+            Some(region)
+        };
+        (0..files).map(of_file).collect()
     };
     let mut regions = Vec::with_capacity(job.clones as usize);
-    for clone in 0..u64::from(job.clones) {
-        let Some(of_clone) = within(clone) else {
+    for place in 0..job.clones as usize {
+        let Some(of_clone) = within(job.number_of_clone(place)) else {
             findings.refuse(section.place(&["offset", "offset_increment", "size"]), || {
                 let found = format!("the job `{}` begins beyond the end of the device", job.name);
                 Refusal::new(found, format!("an offset below {}", format_size(whole_of(0))))
             });
             break;
         };
-        if job.iolog.is_none() && has_own_end && is_bounded {
-            refuse_beyond(job, section, &of_clone, whole_of(0), findings);
+        if job.iolog.is_none() && is_bounded {
+            for at in (0..files).filter(|&at| has_own_end(at)) {
+                refuse_beyond(job, section, (at, &of_clone[at]), whole_of(at), findings);
+            }
         }
         regions.push(of_clone);
     }
     let largest = (0..DIRECTIONS).filter(|&at| job.has(at)).map(|at| job.sizes[at].max()).max().unwrap_or(0);
     let is_too_large = |region: &Region| region.length.min(drive.capacity_bytes) < largest;
+    let is_broken = |region: &Region| !region.length.is_multiple_of(SECTOR_BYTES);
+    if job.iolog.is_none() && job.skip < 0 && regions.iter().flatten().any(is_broken) {
+        findings.refuse(section.place(&["nrfiles", "filename", "size"]), || {
+            let found = format!("the job `{}` goes backwards through files that end within a sector", job.name);
+            Refusal::new(found, format!("files of a multiple of {SECTOR_BYTES} bytes each"))
+        });
+    }
     if job.iolog.is_none() && regions.iter().flatten().any(is_too_large) {
         findings.refuse(section.place(&["size", "offset", "offset_increment", "bs"]), || {
             let found = format!("the job `{}` has less room than its largest request", job.name);
@@ -285,11 +340,11 @@ fn regions_of(
 }
 
 /// Refuses a region that reaches beyond its device. One of a share of the device never does.
-fn refuse_beyond(job: &FioJob, section: &Section, regions: &Regions, whole: u64, findings: &mut Findings) {
-    let end = regions.iter().map(|region| region.start.saturating_add(region.length)).max().unwrap_or(0);
+fn refuse_beyond(job: &FioJob, section: &Section, (at, region): (usize, &Region), whole: u64, findings: &mut Findings) {
+    let end = region.offset.saturating_add(region.length);
     if end > whole {
         findings.refuse(section.place(&["size", "offset", "offset_increment"]), || {
-            let device = job.files.first().map_or("the drive", String::as_str);
+            let device = job.files.get(at).map_or("the drive", String::as_str);
             let found = format!("the job `{}` reaches to {} of `{device}`", job.name, format_size(end));
             let refusal = Refusal::new(found, format!("at most the {} that the drive holds there", format_size(whole)));
             refusal.help(
@@ -306,30 +361,43 @@ fn has_percent(job: &FioJob) -> bool {
 
 /// Bytes of each file of a job that says its size.
 fn size_of_file(job: &FioJob) -> u64 {
-    if let Some(Amount::Bytes(bytes)) = job.size { bytes / job.files_of_clone() / 512 * 512 } else { 0 }
+    if let Some(Amount::Bytes(bytes)) = job.size { bytes / job.files_of_clone() } else { 0 }
 }
 
 /// The region of a clone in a file of `whole` bytes; `None` if it begins beyond a file that has an end, or lies beyond
-/// what can be addressed. A share of a device ends with it, as in fio.
+/// what can be addressed. A share of a device ends with it, and an offset that depends on a share begins at a whole
+/// block, as in fio.
 fn within_file(job: &FioJob, clone: u64, whole: u64, has_end: bool) -> Option<Region> {
-    let least = (0..DIRECTIONS).filter(|&at| job.has(at)).map(|at| job.sizes[at].min()).min().unwrap_or(512);
-    let mut offset = job.offset.of(whole);
-    if let Amount::Percent(_) = job.offset {
+    let least = job.least_bytes();
+    let mut offset = job.offset.of(whole).checked_add(job.offset_increment.of(whole).checked_mul(clone)?)?;
+    if [job.offset, job.offset_increment].iter().any(|amount| matches!(amount, Amount::Percent(_))) {
         offset = offset.checked_next_multiple_of(job.offset_align.unwrap_or(least))?;
     }
-    let increment = job.offset_increment.of(whole) / 512 * 512;
-    let start = offset.checked_add(increment.checked_mul(clone)?)? / 512 * 512;
-    if has_end && start >= whole {
+    if has_end && offset >= whole {
         return None;
     }
     let length = match job.size {
-        Some(Amount::Bytes(bytes)) => bytes / job.files_of_clone() / 512 * 512,
-        Some(share) if has_end => (share.of(whole) / 512 * 512).min(whole - start),
-        Some(share) => share.of(whole) / 512 * 512,
-        None => whole.checked_sub(start)?,
+        Some(Amount::Bytes(bytes)) => bytes / job.files_of_clone(),
+        Some(share) => share.of(whole).min(whole.checked_sub(offset)?) / least * least,
+        None => whole.checked_sub(offset)?,
     };
-    start.checked_add(length)?;
-    Some(Region { start, length })
+    let end = offset.checked_add(length).filter(|end| *end <= MOST_BYTES)?;
+    Some(Region { start: offset, offset, length, whole: end })
+}
+
+/// Sets the size of every named file to what its jobs have made of it when a clone begins: fio lays out the files of
+/// all clones in turn before it starts any.
+fn grow_files(jobs: &[FioJob], regions: &mut [Vec<Regions>]) {
+    let mut sizes = BTreeMap::<&str, u64>::new();
+    for (job, regions) in jobs.iter().zip(regions).filter(|(job, _)| job.iolog.is_none()) {
+        for of_clone in regions {
+            for (name, region) in job.files.iter().zip(of_clone).filter(|(name, _)| !is_device(name)) {
+                let size = sizes.entry(name).or_default();
+                *size = (*size).max(region.whole);
+                region.whole = *size;
+            }
+        }
+    }
 }
 
 /// Extents of files, one after another.
@@ -374,7 +442,7 @@ fn place<'a>(
     let is_extent = |name: &str| !is_device(name) || sizes.contains_key(name);
     for (job, regions) in jobs.iter().zip(&layout.regions).filter(|(job, _)| job.iolog.is_none()) {
         for (at, name) in job.files.iter().enumerate().filter(|(_, name)| is_extent(name)) {
-            let ends = regions.iter().map(|of_clone| of_clone[at].start + of_clone[at].length);
+            let ends = regions.iter().map(|of_clone| of_clone[at].end(job));
             let length = ends.max().unwrap_or(0);
             let file = extents.shared.entry(name).or_insert(File { start: u64::MAX, length });
             file.length = file.length.max(length);
@@ -387,8 +455,9 @@ fn place<'a>(
                 let start = if has_extent { extents.start_of(name) } else { 0 };
                 let end = start.saturating_add(end);
                 layout.span = layout.span.max(end);
-                // What reaches beyond a drive of its own is told of with its iolog.
-                if has_extent && drive.addresses == Addresses::Error && end > drive.capacity_bytes {
+                // An iolog beyond the whole drive is refused where iologs are checked.
+                let is_beyond = drive.addresses == Addresses::Error && end > drive.capacity_bytes;
+                if end > MOST_BYTES || (has_extent && is_beyond) {
                     refuse_files(job, section, end, drive, findings);
                 }
             }
@@ -399,15 +468,15 @@ fn place<'a>(
                 let start = match job.files.get(at) {
                     Some(name) if is_extent(name) => extents.start_of(name),
                     Some(_) => 0,
-                    None => extents.claim(region.start.saturating_add(region.length)),
+                    None => extents.claim(region.end(job)),
                 };
-                region.start = region.start.saturating_add(start);
+                region.start = start.saturating_add(region.offset);
             }
         }
-        let ends = layout.regions[number].iter().flatten().map(|region| region.start.saturating_add(region.length));
-        let end = ends.max().unwrap_or(0);
+        let end_of = |region: &Region| region.start.saturating_add(region.end(job) - region.offset);
+        let end = layout.regions[number].iter().flatten().map(end_of).max().unwrap_or(0);
         layout.span = layout.span.max(end);
-        if drive.addresses == Addresses::Error && end > drive.capacity_bytes {
+        if end > MOST_BYTES || (drive.addresses == Addresses::Error && end > drive.capacity_bytes) {
             refuse_files(job, section, end, drive, findings);
         }
     }
@@ -421,6 +490,10 @@ fn place<'a>(
 
 fn refuse_files(job: &FioJob, section: &Section, end: u64, drive: &FioDrive, findings: &mut Findings) {
     findings.refuse(section.place(&["size", "numjobs", "offset_increment", "offset", "read_iolog"]), || {
+        if end > MOST_BYTES {
+            let found = format!("files that are too large to be addressed, up to the job `{}`", job.name);
+            return Refusal::new(found, format!("at most {} together", format_size(MOST_BYTES)));
+        }
         let found = format!("the files of the job `{}` reach to {} of the drive", job.name, format_size(end));
         let refusal = Refusal::new(found, format!("all files within its {}", format_size(drive.capacity_bytes)));
         refusal.help("choose a larger drive, smaller files, or workload.addresses = \"wrap\" or \"scale\"")

@@ -56,8 +56,8 @@ pub(crate) static SPEC: PolicySpec = PolicySpec {
               order. `run --fio-json` writes the results as fio does.",
     source: "fio 3.33, fio(1)",
     example: "workload.kind=fio workload.path=experiments/fio-randrw.fio",
-    instead: "No file system and no page cache lie in between: for the requests that these leave over use `filebench` \
-              or a recording (`trace`).",
+    instead: "No file system and no page cache lie in between: for the requests below them, use `filebench` or a \
+              recording (`trace`).",
     needs: &[],
     offers: &[],
     params: &[],
@@ -175,6 +175,7 @@ impl FioJobFile {
         let placed = self.layout(drive, &mut findings);
         requests::check_maps(&self.sections, &self.jobs, &placed.regions, &mut findings);
         report::check_options(&self.sections, &self.jobs, &mut findings);
+        report::check_percentiles(&self.sections, &self.jobs, &mut findings);
         let limit = (drive.capacity_bytes, drive.addresses);
         self.recordings().check(&self.sections, &self.jobs, &self.devices, limit, &mut findings);
         for (job, section) in self.jobs.iter().zip(&self.sections) {
@@ -235,14 +236,14 @@ impl FioJobFile {
         wrapped.into_iter().chain(ranges).chain(self.same_order()).chain(self.unheeded()).collect()
     }
 
-    /// The remark on jobs whose loops write in the same random order.
+    /// The remark on jobs whose passes write in the same random order.
     fn same_order(&self) -> Option<(&'static str, &'static str, String)> {
         let job = self.jobs.iter().find(|job| job.repeats_its_order())?;
         let text = format!(
-            "The job `{}` writes its blocks in the same random order in each of its {} loops (`randrepeat`), so that \
-             each overwrites in the order of the one before: write amplification is that of sequential writes. \
-             `randrepeat=0` draws another order for each.",
-            job.name, job.loops
+            "The job `{}` writes its blocks in the same random order in each of its passes (`loops`, `io_size`, \
+             `randrepeat`), so that each overwrites in the order of the one before: write amplification is that of \
+             sequential writes. `randrepeat=0` draws another order for each.",
+            job.name
         );
         Some(("same-order", "workload.path", text))
     }
@@ -309,7 +310,7 @@ impl FioJobFile {
     }
 }
 
-/// Advice to replay an iolog without its job file: what is recorded, and how a recording is better off.
+/// Advice to replay an iolog as a recording; `better` is the advantage.
 pub(crate) fn as_recording(path: &str, better: &str) -> String {
     format!("`workload.kind` = \"trace\" with `workload.path` = \"{path}\" replays it as a recording{better}")
 }

@@ -7,7 +7,7 @@ pub(super) enum Use {
     Supported,
     /// Ignored: it cannot matter to a simulation.
     Irrelevant,
-    /// Accepted without effect, which a run says; with what has its place.
+    /// Accepted without effect; a hint names it and what to use instead.
     Unheeded(&'static str),
     /// Only these values leave the requests as they are; with the reason why others are refused.
     Only(&'static [&'static str], &'static str),
@@ -31,7 +31,9 @@ const SCALE: &str = "addresses of an iolog are taken as they are; `workload.kind
 const VERIFY: &str = "verification reads back what was written, which the simulator does itself with --verify";
 const ZONES: &str = "zoned devices are not simulated";
 const BATCH: &str = "requests are submitted and reaped one at a time";
-const FILES: &str = "a job works on one file";
+const FOLDER: &str = "files are not looked up in a folder; `filename` names them";
+const APPEND: &str = "files are as long as what their jobs use, so that nothing lies before what is appended";
+const NAMES: &str = "files are named by job, clone and number; `filename` gives several jobs the same file";
 const PAGE_CACHE: &str = "there is no page cache and no file system";
 const STEADY: &str = "the length of a job does not depend on what it measures";
 const MIXING: &str = "jobs do not steer one another, except through stonewall";
@@ -100,7 +102,6 @@ pub(super) static OPTIONS: &[OptionSpec] = &[
     supported("percentage_random", &[]),
     supported("norandommap", &[]),
     supported("randrepeat", &[]),
-    supported("allrandrepeat", &[]),
     supported("randseed", &[]),
     supported("fsync", &[]),
     supported("fdatasync", &[]),
@@ -113,6 +114,7 @@ pub(super) static OPTIONS: &[OptionSpec] = &[
     supported("new_group", &[]),
     supported("group_reporting", &[]),
     supported("nrfiles", &["nr_files"]),
+    supported("openfiles", &[]),
     supported("file_service_type", &[]),
     supported("replay_redirect", &[]),
     supported("prio", &[]),
@@ -140,15 +142,14 @@ pub(super) static OPTIONS: &[OptionSpec] = &[
     irrelevant("description"),
     irrelevant("name"),
     irrelevant("lockfile"),
-    irrelevant("filename_format"),
     irrelevant("unique_filename"),
     irrelevant("random_generator"),
+    irrelevant("allrandrepeat"),
     irrelevant("direct"),
     irrelevant("buffered"),
     irrelevant("fallocate"),
     irrelevant("fadvise_hint"),
     irrelevant("overwrite"),
-    irrelevant("openfiles"),
     irrelevant("clocksource"),
     irrelevant("mem").or(&["iomem"]),
     irrelevant("iomem_align").or(&["mem_align"]),
@@ -269,8 +270,9 @@ pub(super) static OPTIONS: &[OptionSpec] = &[
     only("iodepth_batch_complete_max", &["1"], BATCH),
     only("serialize_overlap", OFF, "overlapping requests are not held back"),
     only("io_submit_mode", &["inline"], BATCH),
+    only("filename_format", &["$jobname.$jobnum.$filenum"], NAMES),
     only("fill_device", OFF, "a job without `size` writes all of a device once").or(&["fill_fs"]),
-    only("file_append", OFF, FILES),
+    only("file_append", OFF, APPEND),
     only("verify_only", OFF, VERIFY),
     only("ramp_time", OFF, "statistics begin with the first request; age the drive with run.precondition"),
     only("verify", &["0"], VERIFY),
@@ -292,7 +294,7 @@ pub(super) static OPTIONS: &[OptionSpec] = &[
     only("write_barrier", OFF, "`sync=1` or `fsync` makes writes durable"),
     refused("sync_file_range", PAGE_CACHE),
     refused("wait_for", MIXING),
-    refused("opendir", FILES),
+    refused("opendir", FOLDER),
     refused("filesize", "`size` and `offset` say what part of the device a job uses"),
     refused("iodepth_low", BATCH),
     refused("verify_backlog_batch", VERIFY),

@@ -95,7 +95,9 @@ impl CommandPriority {
                 percent: part.percent,
                 priority: part.priority.unwrap_or(given),
             };
-            let commands = self.split[direction].iter().map(of_part).chain([of_all]);
+            let mut parts = self.split[direction].clone();
+            parts.sort_by_key(|part| part.bytes);
+            let commands = parts.iter().map(of_part).chain([of_all]);
             commands.filter(|command| command.percent > 0).collect()
         }))
     }
@@ -122,7 +124,7 @@ fn split(text: &str) -> Result<Vec<Part>, Expected> {
         parts.push(Part { bytes: sectors(bytes)?, percent: percent(share)?, priority });
         let of_size = parts.iter().filter(|other| other.bytes == parts[parts.len() - 1].bytes);
         if of_size.map(|part| part.percent).sum::<u32>() > 100 {
-            return Err("shares that come to at most 100 for each size".to_owned());
+            return Err("shares that add up to at most 100 for each size".to_owned());
         }
     }
     Ok(parts)
@@ -156,7 +158,12 @@ impl Commands {
         None
     }
 
-    /// The priorities that requests of a direction may get.
+    /// True if the priorities of a direction are drawn: those of all requests, or of all of one size, are not.
+    pub fn draws(&self, direction: usize) -> bool {
+        self.0.get(direction).into_iter().flatten().any(|command| command.percent < 100)
+    }
+
+    /// The priorities that requests of a direction may get, in the order in which fio reports them.
     pub fn of(&self, direction: usize) -> impl Iterator<Item = Priority> {
         self.0.get(direction).into_iter().flatten().map(|command| command.priority)
     }

@@ -25,7 +25,7 @@ impl RandomMap {
         map
     }
 
-    /// Memory of a map of so many blocks, in bytes; the levels above the first add a 63rd, and are left out.
+    /// Memory of a map of `blocks` blocks, in bytes, without the upper levels (1/63 more).
     pub fn bytes(blocks: u64) -> u64 {
         blocks.div_ceil(64) * 8
     }

@@ -144,9 +144,11 @@ const MOST_DENSE: u64 = 64;
 /// Memory of the reports of these jobs at the end of a run, in bytes: an estimate from above.
 pub(super) fn memory_bytes(jobs: &[FioJob]) -> u64 {
     let reports = count(jobs);
+    let differ = jobs.windows(2).any(|pair| pair[0].priority != pair[1].priority);
     let of_job = |job: &FioJob| {
         let directions = (0..DIRECTIONS).filter(|&direction| job.has(direction)).count() as u64 + 1;
-        let of_priorities = |direction| 1 + job.commands.of(direction).count() as u64;
+        let of_group = u64::from(differ && job.reports_as_group);
+        let of_priorities = |direction| 1 + of_group + job.commands.of(direction).count() as u64;
         let directions = directions + (0..DIRECTIONS).map(of_priorities).filter(|&count| count > 1).sum::<u64>();
         let requests = job.most_requests_of_clone();
         let each = if reports > MOST_DENSE { SparseLatency::bytes(requests) } else { Latency::MOST_BYTES };
@@ -159,6 +161,20 @@ pub(super) fn memory_bytes(jobs: &[FioJob]) -> u64 {
 const OPTION_BYTES: u64 = 128;
 /// Memory of the options in all reports, for each byte that a job file may have.
 const OPTIONS: u64 = 16;
+
+/// Refuses jobs of one group of which some report the percentiles of the whole latency and others do not, as fio does.
+pub(super) fn check_percentiles(sections: &[Section], jobs: &[FioJob], findings: &mut Findings) {
+    for (section, pair) in sections.iter().skip(1).zip(jobs.windows(2)) {
+        let (before, job) = (&pair[0], &pair[1]);
+        let is_of_group = !job.stonewall && !job.new_group;
+        if is_of_group && job.percentiles.of_all != before.percentiles.of_all {
+            findings.refuse(section.place(&["lat_percentiles"]), || {
+                let found = format!("`lat_percentiles` of the job `{}` is not that of the job before it", job.name);
+                Refusal::new(found, "the same in all jobs of a group (`stonewall`, `new_group`), as in fio")
+            });
+        }
+    }
+}
 
 /// Refuses jobs whose options, which fio writes again for each clone, take more than the limit with those before them.
 pub(super) fn check_options(sections: &[Section], jobs: &[FioJob], findings: &mut Findings) {
@@ -186,7 +202,7 @@ fn count(jobs: &[FioJob]) -> u64 {
     jobs.iter().map(|job| u64::from(job.clones)).sum()
 }
 
-/// True if the reports of these jobs are so many that their latencies are sparse.
+/// True if these jobs have more reports than are kept with a distribution of every length each.
 pub(super) fn are_sparse(jobs: &[FioJob]) -> bool {
     count(jobs) > MOST_DENSE
 }
@@ -272,17 +288,23 @@ impl FioReport {
         }
     }
 
-    /// Reports latencies by priority too, if requests of the job have several.
-    pub(super) fn expect_priorities(&mut self, job: &FioJob) {
-        for (direction, of) in self.directions.iter_mut().enumerate().filter(|(direction, _)| job.has(*direction)) {
-            let mut commands = job.commands.of(direction).peekable();
-            let own = commands.peek().is_some().then_some(job.priority);
-            for priority in own.into_iter().chain(commands) {
+    /// Adds a job of the group, whose options the report has: as in fio, those of the last.
+    pub(super) fn add(&mut self, job: &FioJob) {
+        (self.options, self.percentiles) = (Arc::clone(&job.written), Arc::clone(&job.percentiles));
+        self.depth = job.depth;
+        let is_used = |direction: usize| job.iolog.is_some() || job.has(direction);
+        for (direction, of) in self.directions.iter_mut().enumerate().filter(|(direction, _)| is_used(*direction)) {
+            for priority in [job.priority].into_iter().chain(job.commands.of(direction)) {
                 if of.priorities.iter().all(|(known, _)| *known != priority) {
                     of.priorities.push((priority, Samples::default()));
                 }
             }
         }
+    }
+
+    /// Keeps latencies by priority only where requests may have several.
+    pub(super) fn settle_priorities(&mut self) {
+        self.directions.iter_mut().filter(|of| of.priorities.len() < 2).for_each(|of| of.priorities.clear());
     }
 
     /// Records the start of a clone.

@@ -1,16 +1,18 @@
 //! The requests of one clone of a job, one after another: direction, position and size as fio chooses them.
 //!
-//! One step: a flush if `fsync` is due, unless nothing is left to do; otherwise draw the direction; then choose the
-//! file, of several; then the position in it, which follows the last one of that direction or is drawn; then a size
-//! that fits. A random position of a uniform job is a block not accessed in this pass, or the next such block. A file
-//! is done when nothing in it is left. A pass ends when the job's number of bytes has been issued, or all files are
-//! done; then the next loop begins. Random positions without a map are never done, so that all loops are one pass, as
-//! in fio.
+//! One step: choose the file, of several; a flush if `fsync` is due; otherwise draw the direction; then the position in
+//! the file, which follows the last one of that direction or is drawn; then a size that fits. A random position of a
+//! uniform job is a block not accessed in this pass, or the next such block. A file is done when nothing in it is left.
+//!
+//! A pass ends when all files are done, or when the limit of bytes is reached, which is one for all loops together:
+//! `io_size` or `size`, times `loops`. An asynchronous job also ends it after `size` bytes. Another pass follows while
+//! `loops` are left; after them, while less than `io_size` of all passes has been issued. A pass without any request is
+//! the last.
 
 use flashloom_files::limit_of;
 use flashloom_units::{Prng, Refusal};
 
-use super::job::{FioJob, Mix, Service, Sizes};
+use super::job::{Amount, FioJob, Mix, Service, Sizes};
 use super::job_file::{Findings, Section};
 use super::law::{Distribution, Law};
 use super::layout::{Region, Regions};
@@ -24,6 +26,8 @@ pub(super) enum Step {
     Io { direction: usize, at: u64, bytes: u64 },
     /// A flush.
     Flush,
+    /// The end of a pass, which all outstanding requests complete before.
+    Drain,
 }
 
 /// Memory that the random maps of all clones take at most, in bytes: thousands of clones on one device have a map each.
@@ -32,17 +36,9 @@ const MAPS_LIMIT_BYTES: u64 = 1 << 30;
 /// Variable with another limit, for the user who has the memory.
 const MAPS_LIMIT_VARIABLE: &str = "FLASHLOOM_MAPS_LIMIT";
 
-/// Smallest request of a job, in bytes.
-fn block_bytes(job: &FioJob) -> u64 {
-    let used = (0..DIRECTIONS).filter(|&at| job.has(at));
-    used.map(|at| job.sizes[at].min()).min().expect("a job has a direction")
-}
-
 /// Number of blocks of a clone's random map; `None` for a job without one.
 fn map_blocks(job: &FioJob, region: Region) -> Option<u64> {
-    let is_uniform = (0..DIRECTIONS).all(|at| !job.has(at) || job.distribution[at] == Distribution::Uniform);
-    (job.random && is_uniform && !job.without_map && job.iolog.is_none())
-        .then(|| (region.length / block_bytes(job)).max(1))
+    job.has_map().then(|| (region.length / job.least_bytes()).max(1))
 }
 
 /// Refuses jobs whose random maps take more memory than the limit together with those before them.
@@ -94,6 +90,7 @@ impl Streams {
 /// Positions of a clone in one of its files.
 struct FilePositions {
     region: Region,
+    /// Laws of the random positions by direction; `None` also where no block fits.
     laws: [Option<Law>; DIRECTIONS],
     map: Option<RandomMap>,
     /// Start and end of the last request of each direction, in bytes from the start of the region.
@@ -106,13 +103,19 @@ struct FilePositions {
 impl FilePositions {
     fn new(job: &FioJob, region: Region, placing: &mut Prng) -> Self {
         let mut law = |at: usize| {
-            // The smallest request fits at the last block too.
-            let blocks = region.length.saturating_sub(job.sizes[at].min()) / job.align[at] + 1;
-            Law::new(&job.distribution[at], blocks, job.align[at], placing)
+            let (least, align, length) = (job.sizes[at].min(), job.align[at], region.length);
+            let blocks = match job.distribution[at] {
+                Distribution::Uniform | Distribution::Zoned(_) => {
+                    // The smallest request fits at the last block too, unless blocks are larger than it.
+                    length.saturating_sub(least.saturating_sub(align)) / align
+                }
+                _ => length.div_ceil(align),
+            };
+            (blocks > 0).then(|| Law::new(&job.distribution[at], blocks, align, placing))
         };
         Self {
             region,
-            laws: std::array::from_fn(|at| (job.random && job.has(at)).then(|| law(at))),
+            laws: std::array::from_fn(|at| if job.random && job.has(at) { law(at) } else { None }),
             map: map_blocks(job, region).map(RandomMap::new),
             last_start: [0; DIRECTIONS],
             last_end: [0; DIRECTIONS],
@@ -127,15 +130,36 @@ impl FilePositions {
         }
     }
 
-    /// End of the last request of the direction, plus the skip.
-    fn following(&self, job: &FioJob, direction: usize) -> Option<u64> {
-        let end = self.last_end[direction];
-        // Backwards beyond the start it wraps to the end.
-        let from_end = || self.region.length.saturating_add_signed(job.skip);
-        let skipped =
-            if end > 0 && !job.random { end.checked_add_signed(job.skip).unwrap_or_else(from_end) } else { end };
-        let wrapped = if job.skip != 0 && skipped >= self.region.length { 0 } else { skipped };
-        (self.region.length - wrapped.min(self.region.length) >= job.sizes[direction].min()).then_some(wrapped)
+    /// The position after the last request of the direction, moved by the skip; `None` at the end of the file. It may
+    /// lie beyond the region. Backwards, fio takes the length of the region for a position in the file, whatever the
+    /// offset; forwards, it begins again at the offset, counted from the offset.
+    fn following(&mut self, job: &FioJob, direction: usize, is_only_file: bool) -> Option<u64> {
+        let Region { offset, length, whole, .. } = self.region;
+        let end = &mut self.last_end[direction];
+        if job.time_based && is_only_file && *end >= length {
+            *end = 0;
+        }
+        if offset + *end >= whole {
+            return None;
+        }
+        let last = length.min(whole);
+        let is_first_backwards = *end == 0 && offset > 0 && job.skip < 0;
+        let at = if is_first_backwards { last.wrapping_sub(offset) } else { *end };
+        if at == 0 || job.skip == 0 {
+            return Some(at);
+        }
+        let moved = at.wrapping_add_signed(job.skip);
+        let wrapped = if job.skip > 0 { offset } else { last.wrapping_add_signed(job.skip) };
+        Some(if moved < whole { moved } else { wrapped })
+    }
+
+    /// A random position, of a block that the map does not have; `None` if it has all.
+    fn draw(&self, job: &FioJob, direction: usize, prng: &mut Prng) -> Option<u64> {
+        let drawn = self.laws[direction].as_ref()?.draw(prng) * job.align[direction];
+        let Some(map) = &self.map else { return Some(drawn) };
+        let block_bytes = job.least_bytes();
+        let block = drawn / block_bytes;
+        if map.is_done(block) { map.next_free(block).map(|free| free * block_bytes) } else { Some(drawn) }
     }
 
     /// Adds the blocks of a request to the random map, and cuts it short before one already accessed. Returns its
@@ -161,20 +185,53 @@ pub(super) struct Requests {
     turn_left: u64,
     seed: Prng,
     streams: Streams,
-    /// Bytes per block of the random map.
-    block_bytes: u64,
     /// Bytes of the last discard, which the write after it repeats.
     trimmed: u64,
+    /// Requests up to and with the next at a new random position.
     run_left: u64,
-    /// Bytes to issue per pass, and bytes issued in this pass.
-    pass_bytes: u64,
+    limits: Limits,
+    is_in_pass: bool,
+    /// True if a flush of the pass before begins this one.
+    flush_left: bool,
+    passes: u64,
+    /// Bytes issued in this pass, and those of them that the engine queues: it discards at once.
     issued_in_pass: u64,
-    passes_left: u64,
+    queued_in_pass: u64,
+    is_over: bool,
     /// Requests issued, by direction.
     pub issued: [u64; DIRECTIONS],
     /// Bytes issued, by direction.
     pub issued_bytes: [u64; DIRECTIONS],
-    flushed_last: bool,
+    /// True if the last step of this pass was a flush.
+    pub flushed_last: bool,
+}
+
+/// Limits of a clone in bytes.
+struct Limits {
+    /// Of all passes together.
+    all: u64,
+    /// Of a pass, for an engine that queues requests.
+    pass: u64,
+    /// A pass that none of `loops` asks for begins below it.
+    once: u64,
+}
+
+impl Limits {
+    fn of(job: &FioJob, regions: &[Region]) -> Self {
+        let share = if let Some(Amount::Percent(percent)) = job.io_size { percent } else { 100 };
+        let of_file = |region: &Region| Amount::Percent(share).of(region.length);
+        let sum = regions.iter().map(of_file).fold(0, u64::saturating_add);
+        let size = if let Some(Amount::Bytes(bytes)) = job.size { bytes.min(sum) } else { sum };
+        let io_size = if let Some(Amount::Bytes(bytes)) = job.io_size { Some(bytes) } else { None };
+        let once = io_size.unwrap_or(size);
+        let pass = match job.mix {
+            _ if !job.is_async => u64::MAX,
+            Mix::TrimWrite => u64::MAX,
+            _ if job.random && job.without_map && job.has(WRITE) => size.max(once),
+            _ => size,
+        };
+        Self { all: once.saturating_mul(job.loops), pass, once }
+    }
 }
 
 impl Requests {
@@ -182,72 +239,130 @@ impl Requests {
     pub fn new(job: &FioJob, regions: &[Region], seed: Prng) -> Self {
         let mut placing = seed.branch("place");
         let files: Vec<_> = regions.iter().map(|&region| FilePositions::new(job, region, &mut placing)).collect();
-        let bytes = regions.iter().map(|region| region.length).fold(0, u64::saturating_add);
-        let pass_bytes = job.io_size.map_or(bytes, |size| size.of(bytes));
-        let is_one_pass = job.random && files.iter().all(|file| file.map.is_none());
-        let (passes, loops) = if is_one_pass { (1, job.loops) } else { (job.loops, 1) };
         Self {
             streams: Streams::new(&seed),
             current: files.len() - 1,
             turn_left: 0,
             files,
             seed,
-            block_bytes: block_bytes(job),
             trimmed: 0,
-            run_left: 0,
-            pass_bytes: pass_bytes.saturating_mul(loops),
+            run_left: job.run_length,
+            limits: Limits::of(job, regions),
+            is_in_pass: false,
+            flush_left: false,
+            passes: 0,
             issued_in_pass: 0,
-            passes_left: passes,
+            queued_in_pass: 0,
+            is_over: false,
             issued: [0; DIRECTIONS],
             issued_bytes: [0; DIRECTIONS],
-            flushed_last: true,
+            flushed_last: false,
         }
     }
 
     /// Returns the next step, or `None` at the end. `paced` may replace the drawn direction by another.
-    pub fn next(&mut self, job: &FioJob, paced: impl FnOnce(&Self, usize) -> usize) -> Option<Step> {
-        if self.issued.iter().sum::<u64>() >= job.most_requests() {
+    pub fn next(&mut self, job: &FioJob, paced: impl Fn(&Self, usize) -> usize) -> Option<Step> {
+        if self.passes == 0 && !self.begin_pass(job) {
             return None;
         }
-        if self.issued_in_pass >= self.pass_bytes {
-            if self.pass_ends_with_flush(job) {
+        if std::mem::take(&mut self.flush_left) {
+            return Some(Step::Flush);
+        }
+        if !self.is_in_pass {
+            return None;
+        }
+        let step = self.goes_on(job).then(|| self.next_in_pass(job, paced)).flatten();
+        if step.is_none() && self.end_pass(job) {
+            // The flush at the end of the last pass is the clone's.
+            let is_flushed = std::mem::take(&mut self.flushed_last);
+            self.flush_left = job.flushes_at_end() && !is_flushed;
+            return Some(Step::Drain);
+        }
+        step
+    }
+
+    /// The next step in this pass; `None` if all files are done.
+    fn next_in_pass(&mut self, job: &FioJob, paced: impl Fn(&Self, usize) -> usize) -> Option<Step> {
+        while self.choose_file(job) {
+            if self.flush_is_due(job) {
                 self.flushed_last = true;
                 return Some(Step::Flush);
             }
-            if !self.next_pass(job) {
-                return None;
-            }
+            let drawn = self.draw_direction(job);
+            let direction = paced(self, drawn);
+            let Some((at, bytes)) = self.place(job, direction) else {
+                self.files[self.current].is_done = true;
+                continue;
+            };
+            let file = &mut self.files[self.current];
+            file.last_start[direction] = at;
+            file.last_end[direction] = at + bytes;
+            let at = file.region.start + at;
+            self.issued[direction] += 1;
+            self.issued_bytes[direction] += bytes;
+            self.issued_in_pass += bytes;
+            self.queued_in_pass += if direction == TRIM { 0 } else { bytes };
+            self.flushed_last = false;
+            return Some(Step::Io { direction, at, bytes });
         }
-        if self.flush_is_due(job) {
-            self.flushed_last = true;
-            return Some(Step::Flush);
-        }
-        let drawn = self.draw_direction(job);
-        let direction = paced(self, drawn);
-        let placed = self.place_in_any(job, direction).or_else(|| {
-            self.wrap(job)?;
-            self.place_in_any(job, direction)
-        });
-        let Some((at, bytes)) = placed else {
-            let is_flushed = self.pass_ends_with_flush(job);
-            self.flushed_last |= is_flushed;
-            self.issued_in_pass = self.pass_bytes;
-            return is_flushed.then_some(Step::Flush);
-        };
-        let file = &mut self.files[self.current];
-        file.last_start[direction] = at;
-        file.last_end[direction] = at + bytes;
-        let at = file.region.start + at;
-        self.issued[direction] += 1;
-        self.issued_bytes[direction] += bytes;
-        self.issued_in_pass += if job.counts(direction) { bytes } else { 0 };
-        self.flushed_last = false;
-        Some(Step::Io { direction, at, bytes })
+        None
     }
 
-    /// True if the pass is followed by another, and by a flush before it. The flush after the last pass is the clone's.
-    fn pass_ends_with_flush(&self, job: &FioJob) -> bool {
-        job.flushes_at_end() && !job.time_based && self.passes_left > 1 && !self.flushed_last
+    /// Limit of `number_ios` on the requests of all loops. fio doubles it whenever a pass of discards and writes
+    /// begins.
+    fn most_requests(&self, job: &FioJob) -> u64 {
+        let doubled = if job.mix == Mix::TrimWrite { self.passes.min(63) } else { 0 };
+        job.most_requests().saturating_mul(1 << doubled)
+    }
+
+    fn has_all_requests(&self, job: &FioJob) -> bool {
+        self.issued.iter().sum::<u64>() >= self.most_requests(job)
+    }
+
+    /// True unless a limit ends this pass.
+    fn goes_on(&self, job: &FioJob) -> bool {
+        let counted: u64 = (0..DIRECTIONS).filter(|&at| job.counts(at)).map(|at| self.issued_bytes[at]).sum();
+        let is_below = counted < self.limits.all && self.queued_in_pass < self.limits.pass;
+        job.time_based || (is_below && !self.has_all_requests(job))
+    }
+
+    /// Ends a pass; true if another begins.
+    fn end_pass(&mut self, job: &FioJob) -> bool {
+        self.is_in_pass = false;
+        self.is_over |= self.issued_in_pass == 0;
+        self.begin_pass(job)
+    }
+
+    /// True if another pass follows those before.
+    fn has_pass(&self, job: &FioJob) -> bool {
+        if self.is_over || job.time_based || self.passes < job.loops {
+            return !self.is_over;
+        }
+        let left = self.limits.once.saturating_sub(self.issued_bytes.iter().sum());
+        let largest = job.sizes.iter().map(Sizes::max).max().unwrap_or(0);
+        let is_done = self.files.iter().all(|file| file.is_done) && !matches!(job.io_size, Some(Amount::Bytes(_)));
+        !self.has_all_requests(job) && left > 0 && left >= largest && !is_done
+    }
+
+    /// Begins the next pass, if there is one.
+    fn begin_pass(&mut self, job: &FioJob) -> bool {
+        if !self.has_pass(job) {
+            return false;
+        }
+        if self.passes > 0 {
+            (self.trimmed, self.turn_left) = (0, 0);
+            self.files.iter_mut().for_each(FilePositions::forget);
+            if job.repeats {
+                let position = self.streams.position.clone();
+                self.streams = Streams::new(&self.seed);
+                if job.draws_on() {
+                    self.streams.position = position;
+                }
+            }
+        }
+        (self.issued_in_pass, self.queued_in_pass) = (0, 0);
+        (self.is_in_pass, self.passes) = (true, self.passes + 1);
+        true
     }
 
     fn flush_is_due(&self, job: &FioJob) -> bool {
@@ -295,106 +410,74 @@ impl Requests {
         true
     }
 
-    /// Position and size of the next request, in the file whose turn it is; `None` if all files are done.
-    fn place_in_any(&mut self, job: &FioJob, direction: usize) -> Option<(u64, u64)> {
-        while self.choose_file(job) {
-            let placed = self.place(job, direction);
-            if placed.is_some() {
-                return placed;
-            }
-            self.files[self.current].is_done = true;
-        }
-        None
-    }
-
-    /// Position in the region and size of the next request; `None` if the region is done.
+    /// Position in the region and size of the next request; `None` if the file is done.
     fn place(&mut self, job: &FioJob, direction: usize) -> Option<(u64, u64)> {
         if job.mix == Mix::TrimWrite && direction == WRITE {
             return Some((self.files[self.current].last_start[TRIM], std::mem::take(&mut self.trimmed)));
         }
         let (at, is_random) = self.position(job, direction)?;
         let file = &mut self.files[self.current];
-        let room = file.region.length.checked_sub(at).filter(|&room| room >= job.sizes[direction].min())?;
-        let mut bytes = draw_size(&job.sizes[direction], room, &mut self.streams.size);
-        if is_random {
-            bytes = file.mark(at, bytes, self.block_bytes);
+        let room = file.region.length.checked_sub(at).filter(|&room| room > 0)?;
+        let (sizes, least) = (&job.sizes[direction], job.sizes[direction].min());
+        // A request of the only size may reach beyond the region, as far as its file goes.
+        let bytes = if least == sizes.max() {
+            least
+        } else if room < least {
+            return None;
+        } else {
+            draw_size(sizes, room, &mut self.streams.size)
+        };
+        if file.region.offset + at + bytes > file.region.whole {
+            return None;
         }
+        let bytes = if is_random { file.mark(at, bytes, least) } else { bytes };
         if job.mix == Mix::TrimWrite {
             self.trimmed = bytes;
         }
         Some((at, bytes))
     }
 
-    /// Position of the next request, and true if it was drawn at random.
+    /// Position of the next request, and true if it was meant to be random.
     fn position(&mut self, job: &FioJob, direction: usize) -> Option<(u64, bool)> {
-        let file = &self.files[self.current];
+        let is_only_file = self.files.len() == 1;
+        let file = &mut self.files[self.current];
+        self.run_left -= 1;
         let fresh = self.run_left == 0;
-        self.run_left = if fresh { job.run_length } else { self.run_left } - 1;
-        if !fresh && job.identical {
+        if fresh {
+            self.run_left = job.run_length;
+        } else if job.identical {
             return Some((file.last_start[direction], false));
         }
         let percent = u64::from(job.random_percent[direction]);
         let is_random = job.random && fresh && (percent == 100 || self.streams.percent.below(100) < percent);
         if !is_random {
-            if let Some(at) = file.following(job, direction) {
+            if let Some(at) = file.following(job, direction, is_only_file) {
                 return Some((at, false));
             }
             if !job.random {
                 return None;
             }
         }
-        let law = file.laws[direction].as_ref().expect("a random job has a law for its directions");
-        let drawn = law.draw(&mut self.streams.position) * job.align[direction];
-        let Some(map) = &file.map else { return Some((drawn, true)) };
-        let block = drawn / self.block_bytes;
-        // The last blocks of the alignment may lie beyond those of the map.
-        if block < file.region.length / self.block_bytes && !map.is_done(block) {
-            return Some((drawn, true));
-        }
-        map.next_free(block).map(|free| (free * self.block_bytes, true))
-    }
-
-    /// Restarts at the beginning of the region, if the job goes on without a flush; `None` if not.
-    fn wrap(&mut self, job: &FioJob) -> Option<()> {
-        let largest = (0..DIRECTIONS).filter(|&at| job.has(at)).map(|at| job.sizes[at].max()).max().unwrap_or(0);
-        let rest = self.pass_bytes.saturating_sub(self.issued_in_pass);
-        let goes_on = job.io_size.is_some() && rest >= largest;
-        if goes_on {
-            self.forget_positions();
-            return Some(());
-        }
-        if self.pass_ends_with_flush(job) {
-            return None;
-        }
-        self.next_pass(job).then_some(())
-    }
-
-    fn forget_positions(&mut self) {
-        (self.run_left, self.trimmed) = (0, 0);
-        (self.current, self.turn_left) = (self.files.len() - 1, 0);
-        self.files.iter_mut().for_each(FilePositions::forget);
-    }
-
-    /// Begins the next loop, if there is one; a job that ends by time has as many as it takes.
-    fn next_pass(&mut self, job: &FioJob) -> bool {
-        self.passes_left -= u64::from(!job.time_based);
-        if self.passes_left == 0 {
-            return false;
-        }
-        self.issued_in_pass = 0;
-        self.forget_positions();
-        if job.repeats && !job.time_based {
-            self.streams = Streams::new(&self.seed);
-        }
-        true
+        let prng = &mut self.streams.position;
+        let drawn = file.draw(job, direction, prng);
+        let at = if drawn.is_none() && job.time_based {
+            file.forget();
+            file.draw(job, direction, prng)
+        } else {
+            drawn
+        };
+        Some((at?, is_random))
     }
 }
 
 /// Draws a size of at most `room`, which is at least the smallest.
 fn draw_size(sizes: &Sizes, room: u64, prng: &mut Prng) -> u64 {
     match sizes {
-        Sizes::Range { min, max } if min == max => *min,
-        Sizes::Range { min, max } => min * (1 + prng.below(room.min(*max) / min)),
+        // Every multiple has the same share, and a maximum that is none what is left.
+        Sizes::Range { min, max } => {
+            let shares = if room < *max { room / min * min } else { *max };
+            (min * (1 + prng.below(shares) / min)).min(*max)
+        }
         Sizes::Split(parts) => {
             let fits = |size: u64| size <= room;
             let total: f64 = parts.iter().filter(|(size, _)| fits(*size)).map(|(_, share)| share).sum();

@@ -131,7 +131,7 @@ const MAX_PARTS: usize = 64;
 /// left out.
 ///
 /// # Errors
-/// More than fio takes, a share or a value that is none, or shares that do not come to 100.
+/// More parts than fio takes, an invalid share or value, or shares that do not add up to 100.
 pub(super) fn split<T>(
     text: &str,
     mut parse: impl FnMut(&str) -> Result<T, Expected>,
@@ -148,7 +148,7 @@ pub(super) fn split<T>(
     let given: u32 = parts.iter().filter_map(|(_, share)| *share).sum();
     let open = parts.iter().filter(|(_, share)| share.is_none()).count();
     if given > 100 || (open == 0 && given < 100) {
-        return Err(format!("percentages that come to 100, not {given}"));
+        return Err(format!("percentages that add up to 100; these add up to {given}"));
     }
     let rest = f64::from(100 - given) / open.max(1) as f64;
     let weighed = parts.into_iter().map(|(value, share)| (value, share.map_or(rest, f64::from)));

@@ -210,18 +210,6 @@ impl<'a, const SEPARATOR: u8> Fields<'a, SEPARATOR> {
         Err(self.error(Fault::Trailing, "the end of the line"))
     }
 
-    /// Reads up to `count` optional whole numbers.
-    pub fn optional_numbers(&mut self, count: usize, what: &'static str) -> Result<(), FieldError> {
-        for _ in 0..count {
-            match self.number(what) {
-                Ok(_) => {}
-                Err(error) if error.fault == Fault::Missing => break,
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
     /// An error at the field that was read last.
     #[cold]
     pub fn error(&self, fault: Fault, expected: &'static str) -> FieldError {

@@ -1,10 +1,11 @@
 //! fio's iologs, versions 2 and 3, told apart by the first line, `fio version N iolog`.
 //!
 //! Version 3: `timestamp filename action [offset length]`, the time in microseconds from the start. Version 2 has no
-//! timestamp; `filename wait offset` waits until that many milliseconds after the start of the replay, or not at all
-//! if they have passed. Offset and length are in bytes. `add`, `open` and `close` manage files and are no requests;
-//! `read`, `write` and `trim` are; `sync` and `datasync` are flushes. Each file is a device, numbered in order of
-//! appearance. Tasks and flags are not held.
+//! timestamp; `filename wait offset length` waits until `offset` milliseconds after the start of the replay, or not at
+//! all if they have passed. Offset and length are in bytes. `add`, `open` and `close` manage files and are no requests;
+//! `read`, `write` and `trim` are; `sync` and `datasync` are flushes. All but those that manage files have an offset
+//! and a length; fio skips a line without them. Each file is a device, numbered in order of appearance. Tasks and flags
+//! are not held.
 //!
 //! fio appends to an iolog that exists: the same header within the file begins another recording, whose first request
 //! arrives with the last one above it.
@@ -12,6 +13,7 @@
 //! Source: fio documentation, "Trace file format v2" and "v3"; `iolog.c` of fio 3.33 for the units of both, the columns
 //! of `sync` and headers within. The documentation has microseconds after the previous wait in version 2.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::{Clock, Format, FormatSpec, Reader};
@@ -84,8 +86,15 @@ impl Fio {
     fn wait(&mut self, fields: &mut BlankFields) -> Result<(), FieldError> {
         let wait = fields.number("the time to wait for, in milliseconds from the start")?;
         self.clock_ns = self.clock_ns.max(fields.scaled(wait, MS)?);
-        fields.optional_numbers(1, "a length, which does not matter")?;
+        // fio skips a line without it.
+        fields.number("a length, which does not matter")?;
         fields.finish()
+    }
+
+    /// The number of a file. fio crashes at a file without an `add` line.
+    fn added(&self, name: &[u8], span: Range<usize>) -> Result<u32, FieldError> {
+        let expected = "a file that is added above (`FILE add`)";
+        self.files.known(name).ok_or(FieldError { span, fault: Fault::Unknown, expected, nearest: None })
     }
 }
 
@@ -110,17 +119,23 @@ impl LineParser for Fio {
             b"write" => Op::Write,
             b"trim" => Op::Discard,
             b"sync" | b"datasync" => Op::Flush,
-            b"add" | b"open" | b"close" => {
+            b"add" => {
                 fields.finish()?;
                 self.files.number(name, || name.into());
                 return Ok(None);
+            }
+            b"open" | b"close" => {
+                fields.finish()?;
+                return self.added(name, named).map(|_| None);
             }
             b"wait" if version == Version::Two => return self.wait(&mut fields).map(|()| None),
             _ if version == Version::Two => return Err(fields.error(Fault::Unknown, ACTION_OR_WAIT)),
             _ => return Err(fields.error(Fault::Unknown, ACTION)),
         };
         let (lba, sectors) = if op == Op::Flush {
-            fields.optional_numbers(2, "an offset and a length, which do not matter")?;
+            // fio skips a line without them.
+            fields.number("an offset, which does not matter")?;
+            fields.number("a length, which does not matter")?;
             (0, 0)
         } else {
             let offset = fields.number("the offset in bytes")?;
@@ -128,11 +143,7 @@ impl LineParser for Fio {
             fields.extent(offset, length)?
         };
         fields.finish()?;
-        // fio itself crashes at a file that it has not been told of.
-        let device = self.files.known(name).ok_or_else(|| {
-            let expected = "a file that is added above (`FILE add`)";
-            FieldError { span: named, fault: Fault::Unknown, expected, nearest: None }
-        })?;
+        let device = self.added(name, named)?;
         let moved = if version == Version::Two { Some(recorded_ns) } else { self.moved(recorded_ns) };
         let time_ns = moved.ok_or_else(|| whole(line, "times of at most 584 years"))?;
         Ok(Some(Record::new(time_ns, op, lba, sectors).on_device(device)))
@@ -155,8 +166,9 @@ fn whole(line: &[u8], expected: &'static str) -> FieldError {
 /// Writes an iolog of version 3; device N is the file `deviceN`.
 #[derive(Default)]
 pub(crate) struct Writer {
-    /// The devices that were added and opened.
+    /// The devices that were added and opened, in order.
     devices: Vec<u32>,
+    added: BTreeSet<u32>,
     last_us: u64,
 }
 
@@ -176,7 +188,7 @@ impl Writer {
     pub fn write(&mut self, record: &Record, out: &mut Vec<u8>) {
         let request = &record.request;
         self.last_us = request.arrival_ns / US;
-        if !self.devices.contains(&record.device) {
+        if self.added.insert(record.device) {
             self.devices.push(record.device);
             self.action(record.device, b" add\n", out);
             self.action(record.device, b" open\n", out);
@@ -216,8 +228,9 @@ mod tests {
     }
 
     #[test]
-    fn version_3_has_microseconds_and_a_sync_with_or_without_offset() {
-        let text = "fio version 3 iolog\n0 a add\n1 b add\n2 a open\n5 b write 4096 8192\n7 a sync 0 0\n9 a datasync\n\
+    fn version_3_has_microseconds_and_a_sync_has_an_offset_and_a_length() {
+        let text = "fio version 3 iolog\n0 a add\n1 b add\n2 a open\n5 b write 4096 8192\n7 a sync 0 0\n\
+                    9 a datasync 0 0\n\
                     11 a trim 512 512\n12 a close";
         let expected = [
             (5_000, Op::Write, 8, 16, 1),
@@ -231,7 +244,7 @@ mod tests {
     #[test]
     fn a_wait_of_version_2_ends_at_its_milliseconds_from_the_start() {
         let text = "fio version 2 iolog\na add\na open\na write 0 512\na wait 500 0\na write 512 512\na wait 300 0\n\
-                    a write 1024 512\na wait 900\na write 1536 512\na close";
+                    a write 1024 512\na wait 900 0\na write 1536 512\na close";
         let times: Vec<_> = records(text).unwrap().iter().map(|record| record.0 / MS).collect();
         assert_eq!(times, [0, 500, 500, 900]);
     }
