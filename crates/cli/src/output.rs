@@ -123,7 +123,7 @@ impl OutputFile {
     /// Opens an output, before anything runs; a problem if it cannot be written.
     pub fn create(name: &str) -> Result<Self, Problem> {
         if name.is_empty() || name == "-" {
-            let found = if name.is_empty() { "an empty name" } else { "standard output, which takes only `--json`" };
+            let found = if name.is_empty() { "an empty name" } else { "`-`, which only `--json` takes" };
             return Err(Problem::file("an output", found, "the name of a file"));
         }
         match Output::create(Path::new(name)) {

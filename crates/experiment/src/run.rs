@@ -580,6 +580,7 @@ fn simulate(
     result.run = Some(stopwatch.cost(outcome.host.total_completed(), outcome.filled));
     result.provenance = Some(provenance::provenance(config, input.files, &result));
     let remarks = input.workload.remarks().into_iter().map(hints::remarked);
+    let remarks = remarks.chain(hints::priorities(config, input.workload));
     result.hints = remarks.chain(hints::of(config, info, &outcome.host, &result)).collect();
     let report = running.report().map_err(Failure::Input)?;
     let figures = Figures::default().with(&WORKLOADS, running.figures());

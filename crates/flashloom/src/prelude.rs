@@ -18,4 +18,4 @@ pub use flashloom_units::{
     Capability, Chosen, Component, Figure, Figures, GIB, KIB, Kind, MIB, MS, Ns, Param, ParamSet, Policy, PolicySpec,
     Prng, Refusal, S, Slot, Statistic, US, Unit, Value, Violation, choice, params, violation,
 };
-pub use flashloom_workload::{Op, Priority, PriorityClass, Request, TASK_IDS};
+pub use flashloom_workload::{IO_PRIORITIES, Op, Priority, PriorityClass, Request, TASK_IDS};

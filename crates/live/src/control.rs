@@ -128,7 +128,9 @@ fn converse(session: &Session, mut stream: &UnixStream, shut_down: fn()) -> io::
 
 fn answer_to(session: &Session, line: &[u8]) -> Answer {
     let order = match order(line) {
-        Ok(_) if session.is_ended() => Err(Refusal::new("a session that has ended", "one that is served")),
+        Ok(_) if session.is_ended() => {
+            Err(Refusal::new("a command after the end of the session", "no further command"))
+        }
         order => order,
     };
     match order {

@@ -141,7 +141,7 @@ fn a_client_may_end_the_session_once_and_for_all() {
     assert!(server.write(2) == Err(Fault::Broken) && server.folder.path().join("result.json").exists());
     for command in ["status", "result", "end"] {
         let refused = other.ask(&format!(r#"{{"do": "{command}"}}"#));
-        assert_eq!(refused["error"]["found"], "a session that has ended");
+        assert_eq!(refused["error"]["found"], "a command after the end of the session");
     }
     assert_eq!(ENDED.load(Ordering::Relaxed), 1);
 }

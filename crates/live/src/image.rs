@@ -273,7 +273,8 @@ impl Image {
         let sha256 = Sha256::new().chain_update(&text).chain_update(&drive);
         let drive = AgedDrive::of_bytes(&drive, config, &path.display().to_string()).map_err(|refusal| {
             let help = refusal.keys.first().map(|key| format!("set {key} to that, or name another image"));
-            let expected = if refusal.keys.is_empty() { EXPECTED.to_owned() } else { refusal.expected };
+            let is_drive = refusal.keys.iter().all(|key| key == "run.state");
+            let expected = if is_drive { EXPECTED.to_owned() } else { refusal.expected };
             Refusal { help: help.filter(|_| refusal.help.is_some()), expected, ..refusal }
         })?;
         if header.page_bytes != page_bytes {

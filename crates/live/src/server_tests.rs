@@ -313,6 +313,23 @@ fn a_session_serves_an_experiment_and_leaves_log_and_result() {
     assert_eq!(ops, ["W", "W", "W", "D", "F", "R", "F"]);
 }
 
+/// The program that waits for a result learns of the end, and the caller of the reason.
+#[test]
+fn a_session_whose_result_cannot_be_written_leaves_an_empty_file_beside_it() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(path("drive.toml"), DRIVE).expect("there is room");
+    let mut options = Options::default();
+    for (name, value) in [("experiment", "drive.toml"), ("result", "result.json")] {
+        options.set(name, &path(value)).expect("an option");
+    }
+    let session = Session::new(&catalog(), &options).expect("it ages");
+    fs::create_dir(path("result.json")).expect("there is room");
+    let reason = session.end().expect_err("a folder is there");
+    assert!(reason.contains("result.json cannot be written"), "{reason}");
+    assert_eq!(fs::metadata(path("result.failure")).expect("it is there").len(), 0);
+}
+
 #[test]
 fn what_a_session_writes_replaces_neither_its_experiment_nor_each_other() {
     let folder = tempfile::tempdir().expect("there is room");

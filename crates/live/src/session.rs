@@ -32,7 +32,8 @@ pub const OPTIONS: &str = "experiment=FILE.toml [set=KEY=VALUE ...] [pace=fast [
     [folder=FOLDER] [aged=FILE] [log=FILE.csv] [result=FILE.json] [control=SOCKET] [web=ADDRESS:PORT] [image=FILE] \
     [lifeline=true]";
 
-/// Ending of the file beside that of a result, which has [`Failures`] as JSON, if there are any.
+/// Ending of the file beside that of a result, which has [`Failures`] as JSON, if there are any. It is empty if the
+/// session has ended and cannot write what it leaves.
 pub const FAILURE: &str = "failure";
 
 /// What has failed, for the program that has started the session.
@@ -445,20 +446,21 @@ impl Session {
         if let Err(error) = &result {
             failures.result = Some(error.to_string());
         }
-        // Nobody else says what has failed if the file that says it cannot be written.
         let outcome = failures.outcome();
-        let also =
-            |error: String| outcome.as_ref().map_or_else(|reason| format!("{reason}; {error}"), |()| error.clone());
-        if let Some(path) = &self.result {
+        let Some(path) = &self.result else { return outcome };
+        let left = || {
             // The failures are written before the result: once the result is there, both are complete.
             if failures != Failures::default() {
-                failures.leave(path).map_err(also)?;
+                failures.leave(path)?;
             }
-            if let Ok(result) = result {
-                let result = serde_json::to_vec(&result).expect("results have text keys and finite numbers");
-                leave(path, &result).map_err(also)?;
-            }
-        }
+            let Ok(result) = result else { return Ok(()) };
+            leave(path, &serde_json::to_vec(&result).expect("results have text keys and finite numbers"))
+        };
+        left().map_err(|error: String| {
+            // Without it the program would wait for a result that does not come. An empty file needs no room on a disk.
+            let _ = File::create(path.with_extension(FAILURE));
+            outcome.as_ref().map_or_else(|reason| format!("{reason}; {error}"), |()| error.clone())
+        })?;
         outcome
     }
 

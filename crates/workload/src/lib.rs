@@ -28,7 +28,7 @@ pub use arrivals::{Arrivals, Pace, Replayed};
 pub use filebench::{BACKGROUND_DEPTH, Filebench, FilebenchParams, FilebenchReport, FlowReport, Personality};
 pub use fio::{FioDirection, FioDrive, FioJobFile, FioJobs, FioPercentiles, FioRange, FioReport, FioSamples, Samples};
 pub use params::{Replay, WORKLOADS, WorkloadParams};
-pub use request::{Op, Priority, PriorityClass, Request, TASK_IDS};
+pub use request::{IO_PRIORITIES, Op, Priority, PriorityClass, Request, TASK_IDS};
 pub use source::{Limited, Source};
 pub use synthesized::{Character, Characterisation, Synthesized, SynthesizedParams};
 pub use synthetic::{Arrival, Pattern, Synthetic, SyntheticParams};

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 /// Requests that carry task ids. It depends on the workload.
 pub const TASK_IDS: Capability = Capability::new("requests that carry task ids");
 
+/// A scheduler that follows the I/O priorities of requests.
+pub const IO_PRIORITIES: Capability = Capability::new("a scheduler that follows I/O priorities");
+
 /// Operation that a request asks of the device.
 // Not `#[non_exhaustive]`: who serves operations has to decide about a new one, and the compiler is to name the places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -484,23 +484,26 @@ fn columns_of_other_programs_are_read_in_the_units_that_are_said() {
     let lines = |first: u64, step: u64, size: u64, lines: u64| -> String {
         (0..lines).map(|line| format!("{} 0 {} {size} 1\n", first + line * step, line * size)).collect()
     };
-    for (text, why) in [
-        (lines(1_538_323_200, 1, 8, 2), "Unix time"),
-        (lines(1_538_323_200_000, 1_000, 8, 90), "Unix time"),
-        (lines(1_538_323_200_000_000, 10_000, 8, 90), "Unix time"),
-        (lines(0, 100, 8, 90), "requests a second"),
-        ("0.000000000 0 8 8 1\n0.100000001 0 16 8 0\n".to_owned(), "nanoseconds, if they are seconds"),
-        (lines(0, 20_000, 4_096, 90).replace(" 0 4096 ", " 0 4100 "), "multiples of 512"),
+    for (text, why, unit) in [
+        (lines(1_538_323_200, 1, 8, 2), "Unix time", "s"),
+        (lines(1_538_323_200_000, 1_000, 8, 90), "Unix time", "ms"),
+        (lines(1_538_323_200_000_000, 10_000, 8, 90), "Unix time", "us"),
+        ("1577808000.1 0 8 8 1\n1577808010.1 0 16 8 0\n".to_owned(), "Unix time", "s"),
+        (lines(0, 100, 8, 90), "requests a second", "us"),
+        ("0.000000000 0 8 8 1\n0.100000001 0 16 8 0\n".to_owned(), "nanoseconds, if they are seconds", "s"),
+        (lines(0, 20_000, 4_096, 90).replace(" 0 4096 ", " 0 4100 "), "multiples of 512", "bytes"),
     ] {
-        let (_, found) = scan(text.as_bytes(), &TraceOptions::default()).unwrap_err();
-        assert!(found.contains(why), "{text}: {found}");
+        let problem = read_trace("t", text.as_bytes().into(), &TraceOptions::default()).err().expect("it is ambiguous");
+        assert!(problem.refusal.found.contains(why), "{text}: {}", problem.refusal.found);
+        let help = problem.refusal.help.unwrap_or_default();
+        assert!(help.contains(&format!("_unit = \"{unit}\"`")), "{text}: {help}");
     }
     // What those two formats themselves look like.
     for text in [
         lines(1_200_000_000, 20_000, 8, 90),
         lines(4_851_300, 20_000, 1_024, 90),
         "1500000000 0 8 8 1\n".to_owned(),
-        "1036800000.125 0 8 8 1\n1036800005.25 0 16 8 0\n".to_owned(),
+        "604800000.125 0 8 8 1\n604800005.25 0 16 8 0\n".to_owned(),
         "0.1 0 8 8 1\n4.80000000000000071 0 16 8 0\n".to_owned(),
     ] {
         assert!(scan(text.as_bytes(), &TraceOptions::default()).is_ok(), "{text}");

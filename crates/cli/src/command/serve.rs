@@ -172,7 +172,9 @@ fn check_together(arguments: &ServeArguments) -> Result<(), Problem> {
         return Err(Problem::file("--gather", "requests that are gathered at `--pace real`", "`--pace fast`"));
     }
     match arguments.log.as_deref() {
-        Some(log) if !log.ends_with(".csv") => Err(Problem::file(log, "another ending", "a name that ends in .csv")),
+        Some(log) if !log.ends_with(".csv") => {
+            Err(Problem::file(log, "a name with another ending", "one that ends in .csv"))
+        }
         // A pipe would wait for its reader before anything is served.
         Some(log) if fs::metadata(log).is_ok_and(|found| !found.is_file()) => {
             Err(Problem::file(log, "something that is no file", "a name of a file, which is replaced at the end"))
@@ -367,8 +369,9 @@ fn wait(
 ) -> io::Result<ExitStatus> {
     // Waiting for a process closes its input, which is not to end yet.
     let (mut lifeline, mut was_ready, mut patience) = (child.stdin.take(), false, PATIENCE);
-    // If there is no result, the failure file says so; other failures are written before the result.
-    let has_ended = || result.exists() || failures_beside(result).result.is_some();
+    // If there is no result, the failure file says so, or is empty; other failures are written before the result.
+    let is_empty = || fs::metadata(result.with_extension(FAILURE)).is_ok_and(|file| file.len() == 0);
+    let has_ended = || result.exists() || is_empty() || failures_beside(result).result.is_some();
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);

@@ -311,13 +311,14 @@ fn the_idle_class_waits_for_all_others_under_a_scheduler_that_knows_classes() {
     let job = "[global]\nioengine=io_uring\nbs=4k\nfilename=/dev/nvme0n1\nruntime=100ms\ntime_based\niodepth=64\n\
                rw=randread\n[rt]\nprioclass=1\nprio=0\n[idle]\nprioclass=3\nprio=7\n";
     let reads = |scheduler: &str| {
-        let (json, _) = reported(&lab, job, &[&format!("host.scheduler={scheduler}")]);
-        [0, 1].map(|job| json["jobs"][job]["read"]["total_ios"].as_u64().expect("a number"))
+        let (json, text) = reported(&lab, job, &[&format!("host.scheduler={scheduler}")]);
+        let reads = [0, 1].map(|job| json["jobs"][job]["read"]["total_ios"].as_u64().expect("a number"));
+        (reads, text.contains(&format!("I/O priorities, which `{scheduler}` does not follow")))
     };
-    let [real_time, idle] = reads("mq-deadline");
-    assert!(real_time > 1_000 && idle * 50 < real_time, "{real_time} and {idle}");
-    let [first, second] = reads("none");
-    assert!(second * 2 > first, "without classes both are served: {first} and {second}");
+    let ([real_time, idle], is_told) = reads("mq-deadline");
+    assert!(real_time > 1_000 && idle * 50 < real_time && !is_told, "{real_time} and {idle}");
+    let ([first, second], is_told) = reads("none");
+    assert!(second * 2 > first && is_told, "without classes both are served: {first} and {second}");
 }
 
 #[test]

@@ -61,8 +61,8 @@ pub const MISSING: &[(&[&str], &str)] = &[
     ),
     (
         &["bfq"],
-        "There is none among the built-in schedulers. `cfq`, which it began as, and `fios` share the drive among \
-         tasks, too; kernel/policies compiles the kernel's own.",
+        "bfq is not among the built-in schedulers. `cfq`, from which it comes, and `fios` share the drive among tasks; \
+         kernel/policies compiles the kernel's own bfq.",
     ),
 ];
 

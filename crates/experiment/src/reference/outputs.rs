@@ -75,6 +75,10 @@ const HINT_NAMES: &[(&str, &str)] = &[
     ("devices", "Where the devices of a recording or of fio jobs lie on the drive: each in a range of its own."),
     ("handed-down", "Requests that a volume handed down to its disk were counted once, as those of the volume."),
     (
+        "priorities",
+        "Requests have I/O priorities, and the scheduler follows none: their latencies by priority are alike.",
+    ),
+    (
         "same-order",
         "A fio job writes the same random order in each of its loops, which is a sequential overwrite for the drive.",
     ),

@@ -24,8 +24,8 @@
 //!                   would show
 //! ```
 //!
-//! Remarks of a workload on its requests come before them. Those that no run says by itself, of the rows of a
-//! comparison, are in [`compared`](self::compared).
+//! Remarks of a workload on its requests come before them, and then that on its priorities. Those that no run says by
+//! itself, of the rows of a comparison, are in [`compared`](self::compared).
 //!
 //! The utilisation of the dies shows whether a figure is limited by something else than flash: below half, twice the
 //! work would fit. Of n samples beyond a percentile, chance alone moves the count by the square root of n: 10 by a
@@ -39,10 +39,10 @@ mod tails;
 
 use flashloom_device::{HostReport, InterfaceParams};
 use flashloom_units::{Ns, S, SECTOR_BYTES};
-use flashloom_workload::workload::{Footprint, Remark};
-use flashloom_workload::{Addresses, TraceInfo};
+use flashloom_workload::workload::{Footprint, Remark, Workload};
+use flashloom_workload::{Addresses, IO_PRIORITIES, TraceInfo};
 
-use crate::config::Config;
+use crate::config::{Config, Timing};
 use crate::figures::{count, factor, percent, rate, size};
 use crate::result::{Distribution, HintResult, HostResult, LatencyResult, RunResult};
 
@@ -77,6 +77,20 @@ pub fn of(config: &Config, scanned: Option<&TraceInfo>, host: &HostReport, resul
         run.no_read_retries(),
     ]);
     found.flatten().take(MOST).collect()
+}
+
+/// The hint on requests whose I/O priorities the scheduler does not follow.
+pub fn priorities(config: &Config, workload: &dyn Workload) -> Option<HintResult> {
+    let (scheduler, _) = config.policy("host.scheduler");
+    if !workload.has_priorities() || config.run.timing == Timing::Counting || scheduler.offers.contains(&IO_PRIORITIES)
+    {
+        return None;
+    }
+    let text = format!(
+        "The requests have I/O priorities, which `{}` does not follow: `mq-deadline` follows their classes.",
+        scheduler.name
+    );
+    hint("priorities", "host.scheduler", text)
 }
 
 /// The hint that shows a remark of the workload, before those at figures.

@@ -22,7 +22,7 @@ use flashloom_units::{
     Capability, Component, FieldType, Figure, Kind, Lists, MS, Ns, ParamSet, PolicySpec, Refusal, S, Statistic, Used,
     Value, Violation, params, violation,
 };
-use flashloom_workload::{Priority, PriorityClass, Request};
+use flashloom_workload::{IO_PRIORITIES, Priority, PriorityClass, Request};
 use serde::{Deserialize, Serialize};
 
 use super::{Choice, Join, Merge, Scheduler, SchedulerSetup, Serves};
@@ -49,7 +49,7 @@ pub static SPEC: PolicySpec = PolicySpec {
     instead: "A task that submits much gets much: `fios` shares the drive by task. If the drive has a free tag for \
               every request (`host.queue_depth`) there is nothing to sort, and `none` gives the same order.",
     needs: &[],
-    offers: &[Capability::SAVED_STATE],
+    offers: &[IO_PRIORITIES, Capability::SAVED_STATE],
     params: MqDeadlineParams::PARAMS,
     statistics: &[Statistic::count(
         "aged",

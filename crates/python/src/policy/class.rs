@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use flashloom::prelude::{FIXED_HOMES, PAGE_MAPPING, SINGLE_CHIP, TASK_IDS, TRANSLATION_PAGES, WRITE_BUFFER};
+use flashloom::prelude::{
+    FIXED_HOMES, IO_PRIORITIES, PAGE_MAPPING, SINGLE_CHIP, TASK_IDS, TRANSLATION_PAGES, WRITE_BUFFER,
+};
 use flashloom::units::{Capability, Choice, Kind, Param, PolicySpec, Refusal, Statistic, Unit, Value, nearest};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyString, PyType};
@@ -13,8 +15,9 @@ use super::answer::{self, Wrong};
 use super::instance::{Instance, Method, Raised};
 
 /// The names of capabilities in Python.
-const CAPABILITIES: [(&str, Capability); 6] = [
+const CAPABILITIES: [(&str, Capability); 7] = [
     ("task-ids", TASK_IDS),
+    ("io-priorities", IO_PRIORITIES),
     ("write-buffer", WRITE_BUFFER),
     ("page-mapping", PAGE_MAPPING),
     ("single-chip", SINGLE_CHIP),

@@ -34,8 +34,8 @@ pub fn check_socket(path: &Path) -> Result<(), Problem> {
     match whole.as_os_str().len() {
         0..=PATH_BYTES => Ok(()),
         length => refuse(
-            &format!("a name of {length} bytes, with all folders above it"),
-            &format!("at most {PATH_BYTES}, as systems take no longer ones of sockets"),
+            &format!("a path of {length} bytes, from the root on"),
+            &format!("at most {PATH_BYTES} bytes, the limit of the system for sockets"),
         ),
     }
 }

@@ -170,7 +170,8 @@ fn mismatch(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Refusal 
     let is_short = |text: &str| text.len() <= LONGEST_LITERAL;
     let unquoted = matches!(written, DeValue::String(text) if is_short(text) && check_literal(catalog, param, text));
     let is_number = matches!(written, DeValue::Integer(_) | DeValue::Float(_));
-    let quoted = is_number && name(catalog, param, &DeValue::String(Cow::Owned(shown(written)))).is_ok();
+    let as_text = || DeValue::String(Cow::Owned(shown(written)));
+    let quoted = is_number && (matches!(param.kind, Kind::Text) || name(catalog, param, &as_text()).is_ok());
     let help = if unquoted { Some("write it without quotes") } else { quoted.then_some("write it in quotes") };
     let help = help.map(str::to_owned);
     Refusal { help, ..Refusal::new(format!("{found} as `{}`", param.name), catalog.expected(param)) }

@@ -12,7 +12,15 @@ from ..errors import Error
 
 if TYPE_CHECKING:
     _Unit = Literal["count", "ns", "bytes", "bytes/s", "ratio"]
-    _Need = Literal["task-ids", "write-buffer", "page-mapping", "single-chip", "translation-pages", "fixed-homes"]
+    _Need = Literal[
+        "task-ids",
+        "io-priorities",
+        "write-buffer",
+        "page-mapping",
+        "single-chip",
+        "translation-pages",
+        "fixed-homes",
+    ]
 
 T = TypeVar("T", int, float, bool, str)
 N = TypeVar("N", int, float)

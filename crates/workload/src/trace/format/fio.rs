@@ -7,8 +7,8 @@
 //! and a length; fio skips a line without them. Each file is a device, numbered in order of appearance. Tasks and flags
 //! are not held.
 //!
-//! fio appends to an iolog that exists: the same header within the file begins another recording, whose first request
-//! arrives with the last one above it.
+//! fio appends to an iolog that exists: the same header within the file begins another recording. If the clock begins
+//! again there, it continues at the last line above.
 //!
 //! Source: fio documentation, "Trace file format v2" and "v3"; `iolog.c` of fio 3.33 for the units of both, the columns
 //! of `sync` and headers within. The documentation has microseconds after the previous wait in version 2.
@@ -44,10 +44,14 @@ enum Version {
 #[derive(Default)]
 struct Fio {
     version: Option<Version>,
-    /// Time of the last request, or the latest wait of version 2 so far.
+    /// Time of the last line of version 3, moved; or the latest wait of version 2 so far.
     clock_ns: Ns,
-    /// Version 3 within another header: what its times are moved by; `None` until its first request.
-    shift_ns: Option<i128>,
+    /// Time of the last line of version 3, as it stands there.
+    written_ns: Ns,
+    /// What the times of version 3 are moved by.
+    shift_ns: i128,
+    /// True after a header within the file, until the next line.
+    may_begin_again: bool,
     files: Numbering<Box<[u8]>>,
 }
 
@@ -61,25 +65,28 @@ impl Fio {
             b"fio version 3 iolog" => Version::Three,
             _ => return Err(whole(line, "`fio version 2 iolog` or `fio version 3 iolog`")),
         });
-        self.shift_ns = Some(0);
         Ok(())
     }
 
-    /// Parses a header within the file. The recording that it begins continues at the time of the last request.
+    /// Parses a header within the file.
     fn header_within(&mut self, version: Version, line: &[u8]) -> Result<(), FieldError> {
         let (before, mut other) = (version, Self::default());
         other.header(line)?;
         if other.version != Some(before) {
             return Err(whole(line, "the version of the header above, with which fio reads the whole file"));
         }
-        self.shift_ns = None;
+        self.may_begin_again = true;
         Ok(())
     }
 
-    /// The time of a request of version 3.
+    /// The time of a line of version 3. A clock that begins again behind a header continues at the line above; one that
+    /// runs on keeps the gap.
     fn moved(&mut self, time_ns: Ns) -> Option<Ns> {
-        let shift_ns = *self.shift_ns.get_or_insert(i128::from(self.clock_ns) - i128::from(time_ns));
-        self.clock_ns = Ns::try_from(i128::from(time_ns) + shift_ns).ok()?;
+        if std::mem::take(&mut self.may_begin_again) && time_ns < self.written_ns {
+            self.shift_ns = i128::from(self.clock_ns) - i128::from(time_ns);
+        }
+        self.written_ns = time_ns;
+        self.clock_ns = Ns::try_from(i128::from(time_ns) + self.shift_ns).ok()?;
         Some(self.clock_ns)
     }
 
@@ -105,13 +112,11 @@ impl LineParser for Fio {
             return self.header_within(version, line).map(|()| None);
         }
         let mut fields = BlankFields::new(line);
-        let recorded_ns = match version {
-            Version::Two => self.clock_ns,
-            Version::Three => {
-                let time = fields.number("the time in microseconds")?;
-                fields.scaled(time, US)?
-            }
-        };
+        if version == Version::Three {
+            let time = fields.number("the time in microseconds")?;
+            let time_ns = fields.scaled(time, US)?;
+            self.moved(time_ns).ok_or_else(|| whole(line, "times of at most 584 years"))?;
+        }
         let name = fields.word("the name of a file")?;
         let named = fields.span();
         let op = match fields.word(ACTION)? {
@@ -144,9 +149,7 @@ impl LineParser for Fio {
         };
         fields.finish()?;
         let device = self.added(name, named)?;
-        let moved = if version == Version::Two { Some(recorded_ns) } else { self.moved(recorded_ns) };
-        let time_ns = moved.ok_or_else(|| whole(line, "times of at most 584 years"))?;
-        Ok(Some(Record::new(time_ns, op, lba, sectors).on_device(device)))
+        Ok(Some(Record::new(self.clock_ns, op, lba, sectors).on_device(device)))
     }
 
     fn device_name(&self, device: u32) -> String {
@@ -250,12 +253,19 @@ mod tests {
     }
 
     #[test]
-    fn a_header_within_goes_on_from_the_last_request() {
-        let text = "fio version 3 iolog\n0 a add\n300 a write 0 512\n900 a write 512 512\n950 a close\n\
-                    fio version 3 iolog\n0 a add\n100 a write 1024 512\n300 a write 1536 512";
-        let times: Vec<_> = records(text).unwrap().iter().map(|record| record.0 / US).collect();
-        assert_eq!(times, [300, 900, 900, 1_100]);
-        let other = text.replace("950 a close\nfio version 3", "950 a close\nfio version 2");
+    fn a_clock_that_begins_again_behind_a_header_continues_at_the_line_above() {
+        let begins = "fio version 3 iolog\n0 a add\n100 a write 0 512\n400 a write 512 512\n";
+        let of = |first: &str, second: &str| format!("{begins}{first}fio version 3 iolog\n{second}");
+        // The times at which fio 3.33 sent the requests, each 1,000 times as long after the first.
+        for (first, second, times) in [
+            ("", "900 a read 1024 512\n1000 a read 1536 512\n", [0, 300, 800, 900]),
+            ("", "250 a read 1024 512\n550 a read 1536 512\n", [0, 300, 300, 600]),
+            ("400 a close\n", "50 a add\n50 a open\n150 a read 1024 512\n250 a read 1536 512\n", [0, 300, 400, 500]),
+        ] {
+            let found = records(&of(first, second)).unwrap();
+            assert_eq!(found.iter().map(|record| record.0 / US - 100).collect::<Vec<_>>(), times);
+        }
+        let other = of("", "").replace("512 512\nfio version 3", "512 512\nfio version 2");
         assert_eq!(
             records(&other).unwrap_err().expected,
             "the version of the header above, with which fio reads the whole file"

@@ -5,11 +5,12 @@
 //! ```text
 //! bytes   nearly all addresses and sizes are multiples of 512, and a size is 4,096 or more. Read as sectors, requests
 //!         would be 256 KiB and longer
-//! time    DiskSim: seven to nine decimals, which are nanoseconds of seconds; or more than 10,000 requests a second
+//! time    DiskSim: seven to nine decimals, which are nanoseconds of seconds; a clock that begins like Unix time in
+//!         seconds, with decimals; or more than 10,000 requests a second
 //!         SSDsim: a clock that begins like Unix time in s, ms or us; or more than 2 million requests a second
 //! ```
 
-use flashloom_units::{Problem, ProblemPlace, Refusal, S, SECTOR_BYTES, format_size};
+use flashloom_units::{KIB, Problem, ProblemPlace, Refusal, S, SECTOR_BYTES};
 
 use super::{Format, SAMPLE_BYTES};
 use crate::trace::field::{BlankFields, locate};
@@ -79,30 +80,40 @@ impl<'a> Sample<'a> {
         Some((self.lines - 1) as f64 / ((last - first) * unit.ns() as f64 / S as f64))
     }
 
-    /// Why the times may be of another unit than the format's.
-    fn other_unit(&self, format: Format) -> Option<String> {
+    /// Why the times may be of another unit than the format's, and of which.
+    fn other_unit(&self, format: Format) -> Option<(String, TimeUnit)> {
         let is_unix_in = |unit: f64| self.times.is_some_and(|(first, _)| (1e9..2.2e9).contains(&(first / unit)));
         let is_over = |unit: TimeUnit, most: f64| self.rate(unit).is_some_and(|rate| rate > most);
         let has_lines = self.lines >= LEAST_LINES;
+        let of_clock = "its clock begins like Unix time";
         let of_rate = |unit: TimeUnit| {
             let rate = self.rate(unit).unwrap_or_default();
             format!("its times would be those of {rate:.0} requests a second")
         };
         if format == Format::Disksim {
-            if DECIMALS.contains(&self.decimals) {
-                return Some("its times have nanoseconds, if they are seconds".to_owned());
-            }
-            let is_fast = is_over(TimeUnit::Milliseconds, 10e3) && (has_lines || is_unix_in(1.0));
-            return is_fast.then(|| of_rate(TimeUnit::Milliseconds));
+            let reason = if DECIMALS.contains(&self.decimals) {
+                "its times have nanoseconds, if they are seconds".to_owned()
+            } else if is_unix_in(1.0) {
+                of_clock.to_owned()
+            } else if has_lines && is_over(TimeUnit::Milliseconds, 10e3) {
+                of_rate(TimeUnit::Milliseconds)
+            } else {
+                return None;
+            };
+            return Some((reason, TimeUnit::Seconds));
         }
-        let is_of_clock = is_unix_in(1e6)
-            || is_unix_in(1e3) && is_over(TimeUnit::Nanoseconds, 50e3)
-            || is_unix_in(1.0) && is_over(TimeUnit::Nanoseconds, 2e6);
-        if is_of_clock {
-            return Some("its clock begins like Unix time".to_owned());
+        let of_unit = |unit| Some((of_clock.to_owned(), unit));
+        if is_unix_in(1e6) {
+            of_unit(TimeUnit::Microseconds)
+        } else if is_unix_in(1e3) && is_over(TimeUnit::Nanoseconds, 50e3) {
+            of_unit(TimeUnit::Milliseconds)
+        } else if is_unix_in(1.0) && is_over(TimeUnit::Nanoseconds, 2e6) {
+            of_unit(TimeUnit::Seconds)
+        } else if has_lines && is_over(TimeUnit::Nanoseconds, 2e6) {
+            Some((of_rate(TimeUnit::Nanoseconds), TimeUnit::Microseconds))
+        } else {
+            None
         }
-        let is_fast = has_lines && is_over(TimeUnit::Nanoseconds, 2e6);
-        is_fast.then(|| of_rate(TimeUnit::Nanoseconds))
     }
 }
 
@@ -116,17 +127,15 @@ pub(crate) fn ambiguous(
 ) -> Result<Option<Problem>, Problem> {
     let sample = Sample::of(chunks.peek(SAMPLE_BYTES)?);
     let Some((number, line, address, size)) = sample.first else { return Ok(None) };
-    let (reason, column, readings, key) = if units.size.is_none() && sample.may_be_bytes() {
+    let (reason, column, readings, key, example) = if units.size.is_none() && sample.may_be_bytes() {
         let sectors = extent(address.saturating_mul(SECTOR_BYTES), size.saturating_mul(SECTOR_BYTES));
         let readings = format!("{sectors}, in sectors; or {}, in bytes", extent(address, size));
-        ("addresses and sizes are multiples of 512, as bytes are".to_owned(), 2, readings, "size_unit")
+        ("addresses and sizes are multiples of 512, as bytes are".to_owned(), 2, readings, "size_unit", "bytes")
     } else if units.time.is_none()
-        && let Some(reason) = sample.other_unit(format)
+        && let Some((reason, other)) = sample.other_unit(format)
     {
         let own = if format == Format::Disksim { TimeUnit::Milliseconds } else { TimeUnit::Nanoseconds };
-        let others = TimeUnit::CHOICES.iter().map(|choice| choice.name).filter(|name| *name != own.name());
-        let others: Vec<_> = others.collect();
-        (reason, 0, format!("times in {}, or in one of {}", own.name(), others.join(", ")), "time_unit")
+        (reason, 0, format!("times in {}, or in {}", own.name(), other.name()), "time_unit", other.name())
     } else {
         return Ok(None);
     };
@@ -134,7 +143,6 @@ pub(crate) fn ambiguous(
     let source = String::from_utf8_lossy(line).into_owned();
     let name = format.name();
     let found = format!("ambiguous: five columns as those of `{name}`, but {reason}");
-    let example = if key == "size_unit" { "bytes" } else { "us" };
     let said = format!("`workload.{key} = \"{example}\"` (`--{}`) says what its columns are", key.replace('_', "-"));
     let help = format!("`workload.format = \"{name}\"` (`--format`) takes the file as it is; {said}");
     Ok(Some(Problem {
@@ -149,7 +157,7 @@ pub(crate) fn ambiguous(
     }))
 }
 
-/// The size and place of a request, both in bytes.
+/// The size and place of a request, of which both are given in bytes.
 fn extent(address: u64, size: u64) -> String {
-    format!("{} at {}", format_size(size), format_size(address))
+    format!("{} KiB at byte {address}", size as f64 / KIB as f64)
 }
