@@ -459,7 +459,10 @@ impl Session {
         left().map_err(|error: String| {
             // Without it the program would wait for a result that does not come. An empty file needs no room on a disk.
             let _ = File::create(path.with_extension(FAILURE));
-            outcome.as_ref().map_or_else(|reason| format!("{reason}; {error}"), |()| error.clone())
+            let reason = outcome.as_ref().map_or_else(|reason| format!("{reason}; {error}"), |()| error.clone());
+            // A session that a client of the control socket ends has no other way to report it.
+            let _ = writeln!(io::stderr(), "{reason}");
+            reason
         })?;
         outcome
     }

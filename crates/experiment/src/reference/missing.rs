@@ -61,7 +61,7 @@ pub const MISSING: &[(&[&str], &str)] = &[
     ),
     (
         &["bfq"],
-        "bfq is not among the built-in schedulers. `cfq`, from which it comes, and `fios` share the drive among tasks; \
+        "Not built in. `cfq`, from which it comes, and `fios` share the drive among tasks; \
          kernel/policies compiles the kernel's own bfq.",
     ),
 ];
