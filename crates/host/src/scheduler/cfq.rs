@@ -154,6 +154,7 @@ struct Rank {
 }
 
 impl Default for Rank {
+    #[inline]
     fn default() -> Self {
         Self { class: Class::BestEffort, level: Self::NORMAL }
     }
@@ -170,6 +171,10 @@ impl Rank {
     /// The priority in the flags of a request.
     #[inline]
     fn of_flags(flags: u8) -> Self {
+        // Nearly all requests have none.
+        if flags & Priority::MASK == 0 {
+            return Self::default();
+        }
         let priority = Priority::of_flags(flags);
         match priority.class() {
             PriorityClass::None => Self::default(),
@@ -184,7 +189,8 @@ impl Rank {
     fn index(self) -> u32 {
         match self.class {
             Class::Idle => Self::COUNT - 1,
-            class => class as u32 * u32::from(Priority::LEVELS) + u32::from(self.level),
+            Class::RealTime => u32::from(self.level),
+            Class::BestEffort => u32::from(Priority::LEVELS + self.level),
         }
     }
 
@@ -318,6 +324,7 @@ impl Cfq {
         })
     }
 
+    #[inline]
     fn slice_ns(&self, queue: TaskSlot) -> Ns {
         let Queue { sync, rank, .. } = self.queues[queue.at()];
         rank.slice_ns(if sync { self.params.slice_sync_ns } else { self.params.slice_async_ns })
@@ -409,7 +416,8 @@ impl Cfq {
         self.serve_by(now as i64 + offset - left, queue);
     }
 
-    /// Inserts a queue before all others of its class, unless that is the idle class.
+    /// Inserts a queue a second before the one whose turn is next, which keeps its turn if it is of a higher class. A
+    /// queue of the idle class goes last.
     fn serve_first(&mut self, now: Ns, queue: TaskSlot) {
         if self.queues[queue.at()].rank.class == Class::Idle {
             return self.serve_last(now, queue);
@@ -712,7 +720,6 @@ impl Scheduler for Cfq {
         self.stop_idling_in_time(now);
         self.sample_depth();
         let (queue, sync) = (self.queue_of[id.at()], requests[id].is_sync());
-        let slice_ns = self.slice_ns(queue);
         let state = &mut self.queues[queue.at()];
         state.at_device -= 1;
         if sync {
@@ -724,8 +731,10 @@ impl Scheduler for Cfq {
         }
         if self.active == Some(queue) {
             if std::mem::take(&mut state.slice_unstarted) {
-                state.slice_end_ns = now + slice_ns;
+                let slice_ns = self.slice_ns(queue);
+                self.queues[queue.at()].slice_end_ns = now + slice_ns;
             }
+            let state = &self.queues[queue.at()];
             if state.slice_used(now) || state.rank.class == Class::Idle {
                 self.end_slice(now, true);
             } else if state.queued == 0 && sync {
