@@ -160,6 +160,16 @@ impl<I: Id> Forest<I> {
         self.first_from(tree, 0)
     }
 
+    /// The identifier with the greatest key, the latest of equal ones.
+    #[inline]
+    pub fn last(&self, tree: usize) -> Option<I> {
+        let (mut node, mut found) = (self.slots[self.root(tree)], NO_INDEX);
+        while node != NO_INDEX {
+            (found, node) = (node, self.slots[right(node)]);
+        }
+        Self::id(found)
+    }
+
     /// The first identifier whose key is at least `value`.
     #[inline]
     pub fn at_or_after(&self, tree: usize, value: u64) -> Option<I> {
@@ -235,6 +245,7 @@ mod tests {
                     let ids: Vec<u32> = forest.iter(tree).map(|id| id.0).collect();
                     prop_assert_eq!(&ids, &model.values().copied().collect::<Vec<_>>());
                     prop_assert_eq!(forest.is_empty(tree), model.is_empty());
+                    prop_assert_eq!(forest.last(tree).map(|id| id.0), ids.last().copied());
                     let expected = model.range((value, 0)..).next().map(|(_, id)| RequestId(*id));
                     prop_assert_eq!(forest.at_or_after(tree, value), expected);
                     let exact = model.range((value, 0)..(value + 1, 0)).next().map(|(_, id)| RequestId(*id));

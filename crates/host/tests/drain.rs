@@ -4,7 +4,7 @@
 use flashloom_host::scheduler::builtin;
 use flashloom_host::{Admission, BlockLayer, Decision, HostParams, RequestId, Scheduler};
 use flashloom_units::{MIB, MS, Ns, ParamSet, US, Value};
-use flashloom_workload::{Op, Request};
+use flashloom_workload::{Op, Priority, Request};
 use proptest::prelude::*;
 
 const CAPACITY: u64 = 64 * MIB / 512;
@@ -100,6 +100,28 @@ proptest! {
                 prop_assert_eq!(stats.merged == 0 || merging, true);
             }
         }
+    }
+}
+
+proptest! {
+    #[test]
+    fn cfq_completes_every_request_of_any_priority_once(
+        trace in trace(),
+        priorities in prop::collection::vec(0..32u8, 200),
+        service_ns in US..20 * MS,
+        queue_depth in 1..33u32,
+        nr_requests in 1..40u32,
+        rotational: bool,
+        pick: u64,
+    ) {
+        let host = HostParams { queue_depth, nr_requests, ..HostParams::defaults() };
+        // Three bits above the flags for the level, two for the class.
+        let with = |(request, priority): (&Request, u8)| request.with_priority(Priority::of_flags(priority << 3));
+        let trace: Vec<Request> = trace.iter().zip(priorities).map(with).collect();
+        let set = [("rotational", Value::Flag(rotational))];
+        let mut layer = BlockLayer::new(&host, scheduler("cfq", &host, &set));
+        let completions = replay(&mut layer, &trace, service_ns, pick).map_err(TestCaseError::fail)?;
+        prop_assert!(completions.iter().all(|&times| times == 1), "{completions:?}");
     }
 }
 

@@ -1,25 +1,35 @@
 //! cfq, completely fair queueing: a queue for each task's synchronous requests, each with a slice of the device's time.
 //!
 //! ```text
-//! insert:   into the sorted tree and FIFO of the task's queue, asynchronous ones into the one that all tasks share;
+//! insert:   into the sorted tree and FIFO of the task's queue, whose class and level become those of the request;
+//!           asynchronous ones into the queue that all tasks of their class and level share
 //!           updates the task's think time and the queue's seek distance, which decide whether to idle for it
-//!           a synchronous request takes the device from the asynchronous queue; one near the head takes it from a
-//!           queue that is being idled for
+//!           takes the device from the active queue: any request if the slice is over; except for a queue of the idle
+//!           class, any if the active queue is of that class, a synchronous one from an asynchronous queue, one of the
+//!           real-time class from another class, one near the head from a queue that is being idled for
 //! dispatch: while the active queue has time left and requests: the head of its FIFO if expired (once a slice),
 //!           otherwise the next in elevator order
 //!           while it has none: wait for its requests at the device if idling pays, and then slice_idle for another
-//!           otherwise the queue with the least key in the service tree becomes active
+//!           otherwise the queue with the least key in the service tree of the highest class becomes active
 //!           no more than `quantum` of a queue at the device, 4 times that if it is the only one; asynchronous ones
 //!           wait until no synchronous ones are at the device, and go deeper only as time goes by without any
-//! complete: the first completion of a slice starts its clock: slice_sync or slice_async
+//!           a queue of the idle class has one request at the device and gives way after each
+//! complete: the first completion of a slice starts its clock: slice_sync or slice_async, longer by a fifth for each
+//!           level below 4 and shorter by a fifth for each level above
 //! key:      now + (other queues with requests) * (longest slice - own slice) - what was left of the last slice
+//!           of the idle class: 200 ms after the last of all queues
 //! merge:    within a queue
 //! ```
-//! Source: Linux 2.6.32, `block/cfq-iosched.c`, with one priority (best effort, 4) because traces carry none, hence
-//! without the real-time and idle classes. Differences:
+//! Source: Linux 2.6.32, `block/cfq-iosched.c`. A request without a class is of best effort, level 4, as in Linux those
+//! of a task without a priority whose niceness is 0. Levels of the idle class count as 7. In Linux the priority is the
+//! task's; here it is the request's, and a request whose priority is another one than that of the task's queue changes
+//! the queue, with all requests in it, as if the task had called `ioprio_set` before it. The queue keeps its place in
+//! the service tree until it is inserted anew. Differences:
 //! - There is no plugging: a request that was idled for goes at once, not after the kernel's unplug delay.
 //! - Queues of different tasks that work in the same place are not run in turn or merged into one ("cooperators").
 //! - Two requests that begin at the same sector both stay sorted; Linux sends the older one at once.
+//! - A task that changes its priority merges with its new asynchronous queue at once, not from its next request on.
+//! - Metadata and tasks that hold a lock of a file system have no privileges, because traces do not tell of them.
 //! - Tasks do not exit.
 //!
 //! As in Linux, cfq never idles on a device that is not `rotational` and queues commands. The parameter `hw_tag`
@@ -27,14 +37,14 @@
 //! whose rule distributions adopted together with CFQ's groups, keeps it (docs/decisions/0030-hw-tag.md). Nothing else
 //! of 2.6.33 is here: no groups, no trees by kind of workload, no slices that shrink with the number of tasks.
 //!
-//! Without task ids there is one synchronous queue, task 0's. The memory of tasks without requests is bounded. Cost:
-//! O(log n) each.
+//! Without task ids there is one synchronous queue, task 0's, with the priority of its latest request. The memory of
+//! tasks without requests is bounded. Cost: O(log n) each.
 
 use flashloom_units::{
     Capability, Component, Figure, Kind, Lists, MIB, MS, Ns, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Value,
     Violation, params, violation,
 };
-use flashloom_workload::Request;
+use flashloom_workload::{Priority, PriorityClass, Request};
 use serde::{Deserialize, Serialize};
 
 use super::{Choice, Scheduler, SchedulerSetup};
@@ -50,8 +60,9 @@ pub static SPEC: PolicySpec = PolicySpec {
     name: "cfq",
     summary: "A queue with slices of time for each task, writes after reads: fair between tasks (Linux 2.6.32)",
     details: "Each task's synchronous requests have a queue of their own, sorted by address; queues take turns with \
-              slices of time. Asynchronous writes share one queue, which waits for the others. On a trace without task \
-              ids all synchronous requests belong to one task.",
+              slices of time. Asynchronous writes share a queue, which waits for the others. Queues of the real-time \
+              class go first and those of the idle class last; a lower level has longer slices. On a trace without \
+              task ids all synchronous requests belong to one task.",
     source: "Linux 2.6.32, block/cfq-iosched.c",
     example: "host.scheduler=cfq host.cfq.slice_sync=20ms workload.queue_depth=64 workload.synthetic.read_share=0.6 \
               workload.synthetic.tasks=8 workload.synthetic.sync_share=1",
@@ -85,13 +96,16 @@ params! {
         /// Factor by which the elevator multiplies the distance of a back seek.
         back_seek_penalty: u32 => "back_seek_penalty", Kind::Count { min: 1, max: 65_536 }, Value::Count(2),
             "A higher price keeps the elevator going one way.";
-        /// Length of a synchronous queue's slice.
+        /// Length of a synchronous queue's slice at level 4 of its priority class; it is 1.8 times that at level 0 and
+        /// 0.4 times that at level 7.
         slice_sync_ns: Ns => "slice_sync", Kind::Time { min: MS, max: 3_600 * S }, Value::Time(100 * MS),
             "Longer slices keep one task's locality and let the others wait longer.";
-        /// Length of the asynchronous queue's slice.
+        /// Length of an asynchronous queue's slice at level 4 of its priority class; it is 1.8 times that at level 0
+        /// and 0.4 times that at level 7.
         slice_async_ns: Ns => "slice_async", Kind::Time { min: MS, max: 3_600 * S }, Value::Time(40 * MS),
             "Longer slices favour writes.";
-        /// An eighth of the maximum number of asynchronous requests in a slice while others wait.
+        /// An eighth of the maximum number of asynchronous requests in a slice at level 4 while others wait; a
+        /// sixteenth of it at level 0, half of it at level 7.
         slice_async_rq: u32 => "slice_async_rq", Kind::Count { min: 1, max: 65_536 }, Value::Count(2),
             "A larger number favours writes.";
         /// Longest wait for the active queue's next request; zero never waits.
@@ -115,17 +129,95 @@ params! {
 const SEEKY_SECTORS: u64 = 8 * 1_024;
 /// Longest idling for a seeky queue.
 const SEEKY_IDLE_NS: Ns = 2 * MS;
+/// Distance of a queue of the idle class from the last queue of the service trees.
+const IDLE_DELAY_NS: i64 = 200 * MS as i64;
 /// Added to keys of the service tree, so that keys below zero keep their order as unsigned numbers.
 const KEY_BIAS: i64 = 1 << 62;
 
-/// A queue: a task's synchronous requests, or all asynchronous ones.
+/// Class of a queue: the number of its service tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[repr(u8)]
+enum Class {
+    RealTime,
+    BestEffort,
+    Idle,
+}
+
+/// Number of classes, each of which has a service tree.
+const CLASSES: usize = 3;
+
+/// Priority of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Rank {
+    class: Class,
+    level: u8,
+}
+
+impl Default for Rank {
+    #[inline]
+    fn default() -> Self {
+        Self { class: Class::BestEffort, level: Self::NORMAL }
+    }
+}
+
+impl Rank {
+    /// Level of tasks that were given none, at which a slice has the length of the parameters.
+    const NORMAL: u8 = 4;
+    const LOWEST: u8 = Priority::LEVELS - 1;
+    /// Number of asynchronous queues: one for each level of the real-time class and of best effort, and one for the
+    /// idle class.
+    const COUNT: u32 = 2 * Priority::LEVELS as u32 + 1;
+
+    /// The priority in the flags of a request.
+    #[inline]
+    fn of_flags(flags: u8) -> Self {
+        // Nearly all requests have none.
+        if flags & Priority::MASK == 0 {
+            return Self::default();
+        }
+        let priority = Priority::of_flags(flags);
+        match priority.class() {
+            PriorityClass::None => Self::default(),
+            PriorityClass::RealTime => Self { class: Class::RealTime, level: priority.level() },
+            PriorityClass::BestEffort => Self { class: Class::BestEffort, level: priority.level() },
+            PriorityClass::Idle => Self { class: Class::Idle, level: Self::LOWEST },
+        }
+    }
+
+    /// Its place among the asynchronous queues.
+    #[inline]
+    fn index(self) -> u32 {
+        match self.class {
+            Class::Idle => Self::COUNT - 1,
+            Class::RealTime => u32::from(self.level),
+            Class::BestEffort => u32::from(Priority::LEVELS + self.level),
+        }
+    }
+
+    /// All priorities, in the order of [`Self::index`].
+    fn all() -> impl Iterator<Item = Self> {
+        let levels = |class| (0..Priority::LEVELS).map(move |level| Self { class, level });
+        let idle = Self { class: Class::Idle, level: Self::LOWEST };
+        levels(Class::RealTime).chain(levels(Class::BestEffort)).chain([idle])
+    }
+
+    /// Scales the slice of level 4: each level is a fifth of it.
+    #[inline]
+    fn slice_ns(self, normal_ns: Ns) -> Ns {
+        normal_ns - normal_ns / 5 * Ns::from(Self::NORMAL) + normal_ns / 5 * Ns::from(2 * Self::NORMAL - self.level)
+    }
+}
+
+/// A queue: a task's synchronous requests, or all asynchronous ones of a class and level.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Queue {
     sync: bool,
+    rank: Rank,
     queued: u32,
     at_device: u32,
     next: Option<RequestId>,
-    in_service_tree: bool,
+    /// The service tree that it is in, while it has requests; its class may have changed since.
+    served_in: Option<Class>,
     /// True until the first completion of the slice, which starts its clock.
     slice_unstarted: bool,
     slice_end_ns: Ns,
@@ -161,12 +253,14 @@ pub struct Cfq {
     params: CfqParams,
     elevator: Elevator,
     tasks: Tasks,
-    /// Queues by task slot; the shared asynchronous queue is the last.
+    /// Queues by task slot, and behind them the shared asynchronous queues in the order of [`Rank::index`].
     queues: Vec<Queue>,
+    /// The first asynchronous queue.
     asynchronous: TaskSlot,
     queue_of: Vec<TaskSlot>,
     sorted: Forest<RequestId>,
     fifo: Lists<RequestId>,
+    /// Queues with requests by the time of their turn, a tree for each class.
     service: Forest<TaskSlot>,
     busy: u32,
     active: Option<TaskSlot>,
@@ -194,14 +288,14 @@ flashloom_units::state! {
     }
 }
 
-const SERVICE: usize = 0;
-
 impl Cfq {
     /// Makes empty queues.
     pub fn new(params: CfqParams, setup: &SchedulerSetup) -> Result<Self, Refusal> {
         // Each request holds its task, and so does the active slice.
         let tasks = Tasks::new(setup.requests + 1);
-        let queues = tasks.slots() + 1;
+        let mut queues = vec![Queue::default(); tasks.slots() as usize];
+        queues.extend(Rank::all().map(|rank| Queue { rank, ..Queue::default() }));
+        let trees = queues.len() as u32;
         Ok(Self {
             elevator: Elevator {
                 back_seek_max_sectors: params.back_seek_max_bytes / SECTOR_BYTES,
@@ -209,11 +303,11 @@ impl Cfq {
             },
             asynchronous: TaskSlot(tasks.slots()),
             tasks,
-            queues: vec![Queue::default(); queues as usize],
+            queues,
             queue_of: vec![TaskSlot(0); setup.requests as usize],
-            sorted: Forest::new(setup.requests, queues),
-            fifo: Lists::new(setup.requests, queues),
-            service: Forest::new(queues, 1),
+            sorted: Forest::new(setup.requests, trees),
+            fifo: Lists::new(setup.requests, trees),
+            service: Forest::new(trees, CLASSES as u32),
             busy: 0,
             active: None,
             idle_until_ns: None,
@@ -230,55 +324,105 @@ impl Cfq {
         })
     }
 
-    fn slice_ns(&self, sync: bool) -> Ns {
-        if sync { self.params.slice_sync_ns } else { self.params.slice_async_ns }
+    #[inline]
+    fn slice_ns(&self, queue: TaskSlot) -> Ns {
+        let Queue { sync, rank, .. } = self.queues[queue.at()];
+        rank.slice_ns(if sync { self.params.slice_sync_ns } else { self.params.slice_async_ns })
     }
 
-    /// Returns the queue for a request of a task; resets the queue of a task that is `new`.
-    fn queue_for(&mut self, now: Ns, task: TaskSlot, new: bool, sync: bool) -> TaskSlot {
+    fn is_shared(&self, queue: TaskSlot) -> bool {
+        queue.0 >= self.asynchronous.0
+    }
+
+    fn async_queue(&self, rank: Rank) -> TaskSlot {
+        TaskSlot(self.asynchronous.0 + rank.index())
+    }
+
+    /// Returns the queue for a request of a task, with the priority of the request; resets the queue of a task that is
+    /// `new`.
+    fn queue_for(&mut self, now: Ns, task: TaskSlot, new: bool, sync: bool, rank: Rank) -> TaskSlot {
         if new {
             self.queues[task.at()] = Queue { sync: true, idle_window: true, completed_ns: now, ..Queue::default() };
         }
-        if sync { task } else { self.asynchronous }
+        if !sync {
+            return self.async_queue(rank);
+        }
+        let queue = &mut self.queues[task.at()];
+        queue.rank = rank;
+        queue.idle_window &= rank.class != Class::Idle;
+        task
     }
 
     /// The queue that a request would join; none if its task is not remembered.
     fn queue_known(&self, incoming: &Request) -> Option<TaskSlot> {
-        if incoming.is_sync() { self.tasks.find(incoming.task) } else { Some(self.asynchronous) }
+        if incoming.is_sync() {
+            self.tasks.find(incoming.task)
+        } else {
+            Some(self.async_queue(Rank::of_flags(incoming.flags)))
+        }
     }
 
     fn hold(&mut self, queue: TaskSlot) {
-        if queue != self.asynchronous {
+        if !self.is_shared(queue) {
             self.tasks.hold(queue);
         }
     }
 
     fn release(&mut self, queue: TaskSlot) {
-        if queue != self.asynchronous {
+        if !self.is_shared(queue) {
             self.tasks.release(queue);
         }
     }
 
-    /// Inserts a queue with requests into the service tree, or moves it there.
+    fn key_ns(&self, queue: TaskSlot) -> i64 {
+        self.service.key(queue) as i64 - KEY_BIAS
+    }
+
+    /// The queue whose turn is next.
+    fn first_served(&self) -> Option<TaskSlot> {
+        (0..CLASSES).find_map(|class| self.service.first(class))
+    }
+
+    /// The queue whose turn is last.
+    fn last_served(&self) -> Option<TaskSlot> {
+        (0..CLASSES).rev().find_map(|class| self.service.last(class))
+    }
+
+    /// Inserts a queue with requests into the service tree of its class, or moves it there.
     fn serve_by(&mut self, key_ns: i64, queue: TaskSlot) {
-        if std::mem::replace(&mut self.queues[queue.at()].in_service_tree, true) {
-            self.service.remove(SERVICE, queue);
+        let class = self.queues[queue.at()].rank.class;
+        if let Some(tree) = self.queues[queue.at()].served_in.replace(class) {
+            self.service.remove(tree as usize, queue);
         } else {
             self.busy += 1;
         }
-        self.service.insert(SERVICE, queue, (key_ns + KEY_BIAS) as u64);
+        self.service.insert(class as usize, queue, (key_ns + KEY_BIAS) as u64);
+    }
+
+    /// Inserts a queue of the idle class behind all others. What was left of its last slice stays.
+    fn serve_last(&mut self, now: Ns, queue: TaskSlot) {
+        let last = self.last_served().filter(|&last| last != queue).map(|last| self.key_ns(last));
+        self.serve_by(last.unwrap_or(now as i64) + IDLE_DELAY_NS, queue);
     }
 
     fn serve_in_turn(&mut self, now: Ns, queue: TaskSlot, others: u32) {
+        if self.queues[queue.at()].rank.class == Class::Idle {
+            return self.serve_last(now, queue);
+        }
         let longest = self.params.slice_sync_ns + self.params.slice_sync_ns / 5 * 4;
-        let own = self.slice_ns(self.queues[queue.at()].sync);
+        let own = self.slice_ns(queue);
         let offset = i64::from(others) * (longest as i64 - own as i64);
         let left = std::mem::take(&mut self.queues[queue.at()].slice_left_ns);
         self.serve_by(now as i64 + offset - left, queue);
     }
 
+    /// Inserts a queue a second before the one whose turn is next, which keeps its turn if it is of a higher class. A
+    /// queue of the idle class goes last.
     fn serve_first(&mut self, now: Ns, queue: TaskSlot) {
-        let first = self.service.first(SERVICE).map(|first| self.service.key(first) as i64 - KEY_BIAS);
+        if self.queues[queue.at()].rank.class == Class::Idle {
+            return self.serve_last(now, queue);
+        }
+        let first = self.first_served().map(|first| self.key_ns(first));
         self.serve_by(first.unwrap_or(now as i64) - S as i64, queue);
     }
 
@@ -305,7 +449,7 @@ impl Cfq {
         if carry_over && !state.slice_unstarted {
             state.slice_left_ns = state.slice_end_ns as i64 - now as i64;
         }
-        if state.in_service_tree {
+        if state.served_in.is_some() {
             self.serve_in_turn(now, queue, self.busy - 1);
         }
         self.release(queue);
@@ -335,7 +479,7 @@ impl Cfq {
         let state = &mut self.queues[queue.at()];
         state.seek.add_seek(state.ended_at.map_or(0, |ended_at| lba.abs_diff(ended_at)));
         state.ended_at = Some(end);
-        if !state.sync {
+        if !state.sync || state.rank.class == Class::Idle {
             return;
         }
         let pointless = !self.params.low_latency && self.depth.queues() && state.is_seeky();
@@ -347,11 +491,18 @@ impl Cfq {
         }
     }
 
-    /// True if a new request of another queue preempts the active one.
-    fn preempts(&self, now: Ns, sync: bool, lba: u64) -> bool {
+    /// True if a new request of a queue that is not the active one preempts that.
+    fn preempts(&self, now: Ns, queue: TaskSlot, lba: u64) -> bool {
         let Some(active) = self.active else { return false };
-        let state = &self.queues[active.at()];
-        state.slice_used(now) || (sync && !state.sync) || (state.waited_for && self.is_close(active, lba))
+        let (state, new) = (&self.queues[active.at()], &self.queues[queue.at()]);
+        if state.slice_used(now) {
+            return true;
+        }
+        match (new.rank.class, state.rank.class) {
+            (Class::Idle, _) => false,
+            (_, Class::Idle) | (Class::RealTime, Class::BestEffort) => true,
+            _ => (new.sync && !state.sync) || (state.waited_for && self.is_close(active, lba)),
+        }
     }
 
     /// Returns the queue whose request may be sent next, or how long to wait for one.
@@ -371,7 +522,7 @@ impl Cfq {
             }
             self.end_slice(now, false);
         }
-        let queue = self.service.first(SERVICE).ok_or(Choice::Idle)?;
+        let queue = self.first_served().ok_or(Choice::Idle)?;
         self.activate(queue);
         Ok(queue)
     }
@@ -384,9 +535,10 @@ impl Cfq {
         if !state.sync && self.sync_at_device > 0 {
             return false;
         }
-        let mut most = self.params.quantum;
+        let is_idle_class = state.rank.class == Class::Idle;
+        let mut most = if is_idle_class { 1 } else { self.params.quantum };
         if state.at_device >= most {
-            if self.busy > 1 {
+            if is_idle_class || self.busy > 1 {
                 return false;
             }
             most *= 4;
@@ -418,8 +570,8 @@ impl Cfq {
         let state = &mut self.queues[queue.at()];
         state.queued -= 1;
         if state.queued == 0 {
-            state.in_service_tree = false;
-            self.service.remove(SERVICE, queue);
+            let tree = state.served_in.take().expect("a queue with requests is served");
+            self.service.remove(tree as usize, queue);
             self.busy -= 1;
         }
     }
@@ -462,14 +614,14 @@ impl Scheduler for Cfq {
         self.stop_idling_in_time(now);
         let (request, sync) = (&requests[id], requests[id].is_sync());
         let (task, new) = self.tasks.enter(request.task);
-        let queue = self.queue_for(now, task, new, sync);
+        let queue = self.queue_for(now, task, new, sync, Rank::of_flags(request.flags));
         self.hold(queue);
         self.queue_of[id.at()] = queue;
         self.sorted.insert(queue.at(), id, request.lba);
         self.fifo.push_back(queue.at(), id);
         self.queued += 1;
         self.queues[queue.at()].queued += 1;
-        if !self.queues[queue.at()].in_service_tree {
+        if self.queues[queue.at()].served_in.is_none() {
             self.serve_in_turn(now, queue, self.busy);
         }
         let next = self.queues[queue.at()].next;
@@ -481,7 +633,7 @@ impl Scheduler for Cfq {
                 self.idle_until_ns = None;
                 state.must_dispatch = true;
             }
-        } else if self.preempts(now, sync, request.lba) {
+        } else if self.preempts(now, queue, request.lba) {
             self.preemptions += 1;
             self.end_slice(now, true);
             self.serve_first(now, queue);
@@ -550,14 +702,15 @@ impl Scheduler for Cfq {
         state.at_device += 1;
         state.slice_dispatched += 1;
         state.must_dispatch = false;
-        // Priority 4 of 8 has four times slice_async_rq, and Linux doubles that.
-        let spent = !state.sync && state.slice_dispatched >= 8 * self.params.slice_async_rq;
+        let share = 2 * u32::from(Priority::LEVELS - state.rank.level);
+        let spent = !state.sync && state.slice_dispatched >= share * self.params.slice_async_rq;
+        let gives_way = spent || state.rank.class == Class::Idle;
         if state.sync {
             self.sync_at_device += 1;
         } else {
             self.async_at_device += 1;
         }
-        if self.busy > 1 && spent {
+        if self.busy > 1 && gives_way {
             self.end_slice(now, false);
         }
         Choice::Request(id)
@@ -567,7 +720,6 @@ impl Scheduler for Cfq {
         self.stop_idling_in_time(now);
         self.sample_depth();
         let (queue, sync) = (self.queue_of[id.at()], requests[id].is_sync());
-        let slice_ns = self.slice_ns(sync);
         let state = &mut self.queues[queue.at()];
         state.at_device -= 1;
         if sync {
@@ -579,9 +731,11 @@ impl Scheduler for Cfq {
         }
         if self.active == Some(queue) {
             if std::mem::take(&mut state.slice_unstarted) {
-                state.slice_end_ns = now + slice_ns;
+                let slice_ns = self.slice_ns(queue);
+                self.queues[queue.at()].slice_end_ns = now + slice_ns;
             }
-            if state.slice_used(now) {
+            let state = &self.queues[queue.at()];
+            if state.slice_used(now) || state.rank.class == Class::Idle {
                 self.end_slice(now, true);
             } else if state.queued == 0 && sync {
                 self.idle_for(now, queue);
@@ -596,15 +750,15 @@ impl Scheduler for Cfq {
         for (index, queue) in self.queues.iter().enumerate() {
             let listed = self.fifo.iter(index).count() as u32;
             let sorted = self.sorted.iter(index).count() as u32;
-            if [listed, sorted] != [queue.queued; 2] || queue.in_service_tree != (listed > 0) {
+            if [listed, sorted] != [queue.queued; 2] || queue.served_in.is_some() != (listed > 0) {
                 return Err(violation!(
                     "cfq: queue {index} has {listed} listed, {sorted} sorted, counts {}",
                     queue.queued
                 ));
             }
-            busy += u32::from(queue.in_service_tree);
+            busy += u32::from(queue.served_in.is_some());
         }
-        let served = self.service.iter(SERVICE).count() as u32;
+        let served = (0..CLASSES).map(|class| self.service.iter(class).count() as u32).sum();
         if u64::from(self.queued) == queued && [busy, served] == [self.busy; 2] {
             Ok(())
         } else {

@@ -1,6 +1,6 @@
 //! Rules of cfq, one a test, with the exact order of dispatch.
 
-use flashloom_workload::Op;
+use flashloom_workload::{Op, Priority, PriorityClass};
 
 use super::*;
 use crate::lab::Lab;
@@ -224,4 +224,173 @@ fn a_request_that_takes_in_an_elder_one_takes_its_place_in_the_fifo() {
     assert_eq!(lab.submit(Op::Read, 1, 0, 108, 8), Admission::Merged);
     lab.now = 125 * MS;
     assert_eq!(lab.serve(9), [100, 50]);
+}
+
+/// Flags of a request of that priority.
+fn of(class: PriorityClass, level: u8) -> u8 {
+    Request::flush().with_priority(Priority::new(class, level)).flags
+}
+
+const URGENT: PriorityClass = PriorityClass::RealTime;
+const NORMAL: PriorityClass = PriorityClass::BestEffort;
+const IDLE: PriorityClass = PriorityClass::Idle;
+
+fn queue(lab: &mut Lab, op: Op, task: u32, flags: u8, sectors: impl IntoIterator<Item = u64>) {
+    for lba in sectors {
+        assert_eq!(lab.submit(op, task, flags, lba, 8), Admission::Queued, "{lba}");
+    }
+}
+
+fn read(lab: &mut Lab, task: u32, flags: u8, sectors: impl IntoIterator<Item = u64>) {
+    queue(lab, Op::Read, task, flags, sectors);
+}
+
+#[test]
+fn every_priority_has_an_asynchronous_queue_and_none_is_best_effort_4() {
+    for (index, rank) in Rank::all().enumerate() {
+        assert_eq!(rank.index() as usize, index, "{rank:?}");
+    }
+    assert_eq!(Rank::all().count(), Rank::COUNT as usize);
+    assert_eq!(Rank::of_flags(0), Rank::of_flags(of(NORMAL, 4)));
+    assert_eq!(Rank::of_flags(of(PriorityClass::None, 1)), Rank::of_flags(of(NORMAL, 4)), "no class, no level");
+    assert_eq!(Rank::of_flags(of(IDLE, 0)), Rank::of_flags(of(IDLE, 7)), "the idle class has no levels");
+}
+
+#[test]
+fn a_slice_is_a_fifth_longer_or_shorter_for_each_level() {
+    let slices =
+        |normal| [0, 1, 2, 3, 4, 5, 6, 7].map(|level| Rank { class: Class::BestEffort, level }.slice_ns(normal));
+    assert_eq!(slices(100 * MS), [180, 160, 140, 120, 100, 80, 60, 40].map(|ms| ms * MS));
+    assert_eq!(slices(40 * MS), [72, 64, 56, 48, 40, 32, 24, 16].map(|ms| ms * MS));
+    let mut lab = lab(|_| {});
+    read(&mut lab, 1, of(NORMAL, 0), (1..30).map(|n| 100 * n));
+    read(&mut lab, 2, of(NORMAL, 7), (1..30).map(|n| FAR + 100 * n));
+    let order = serve_slowly(&mut lab, 26, 20 * MS);
+    let runs: Vec<usize> = order.chunk_by(|a, b| (*a < FAR) == (*b < FAR)).map(<[u64]>::len).collect();
+    // The clock starts with the first completion: 20 ms and nine times 20 ms, 20 ms and twice 20 ms.
+    assert_eq!(runs, [10, 3, 10, 3]);
+}
+
+#[test]
+fn a_queue_comes_later_the_higher_its_level() {
+    let mut lab = lab(|_| {});
+    read(&mut lab, 9, 0, [100]);
+    read(&mut lab, 1, of(NORMAL, 7), [FAR]);
+    lab.now = 10 * MS;
+    read(&mut lab, 2, of(NORMAL, 0), [2 * FAR]);
+    read(&mut lab, 3, of(NORMAL, 4), [3 * FAR]);
+    // Keys: task 1 at 140 ms, task 2 at 10 ms + 2 * 0 ms, task 3 at 10 ms + 3 * 80 ms.
+    assert_eq!(lab.serve(9), [100, 2 * FAR, FAR, 3 * FAR]);
+}
+
+#[test]
+fn real_time_goes_first_and_idle_only_when_nothing_else_is_queued() {
+    let mut lab = lab(|_| {});
+    read(&mut lab, 1, of(IDLE, 0), [100, 200]);
+    read(&mut lab, 2, of(NORMAL, 0), (0..4).map(|n| FAR + 100 * n));
+    read(&mut lab, 3, of(URGENT, 7), (0..4).map(|n| 2 * FAR + 100 * n));
+    let order = serve_slowly(&mut lab, 10, 60 * MS);
+    let far = |times: u64| (0..4).map(move |n| times * FAR + 100 * n);
+    assert_eq!(order, far(2).chain(far(1)).chain([100, 200]).collect::<Vec<_>>(), "whatever the slices");
+}
+
+#[test]
+fn a_queue_of_the_idle_class_has_one_request_at_the_device() {
+    let mut lab = lab(|_| {});
+    read(&mut lab, 1, of(IDLE, 4), [100, 200]);
+    assert_eq!(lab.start_one(), 100);
+    assert_eq!(lab.start(), Decision::Idle, "although no other queue has requests");
+    lab.finish(100);
+    assert_eq!(lab.start_one(), 200);
+    assert_eq!(lab.counts()[0], 2, "the completion ended the slice");
+}
+
+#[test]
+fn queues_of_the_idle_class_take_turns_after_each_request() {
+    let mut lab = lab(|_| {});
+    read(&mut lab, 1, of(IDLE, 4), [100, 200]);
+    read(&mut lab, 2, of(IDLE, 4), [FAR, FAR + 100]);
+    // Keys: task 1 at 200 ms, then at 600 ms behind task 2 at 400 ms, which then comes at 800 ms.
+    assert_eq!([lab.start_one(), lab.start_one()], [100, FAR]);
+    assert_eq!(lab.start(), Decision::Idle, "task 1 is active and has one at the device");
+    lab.finish(100);
+    assert_eq!(lab.start(), Decision::Idle, "task 1 has gone behind task 2, which has one at the device");
+    lab.finish(FAR);
+    assert_eq!([lab.start_one(), lab.start_one()], [200, FAR + 100]);
+}
+
+#[test]
+fn a_queue_of_the_idle_class_is_not_idled_for() {
+    for (class, waits) in [(IDLE, false), (NORMAL, true)] {
+        let mut lab = lab(|params| params.rotational = true);
+        read(&mut lab, 1, of(class, 4), [100]);
+        assert_eq!(lab.serve(1), [100]);
+        read(&mut lab, 2, of(class, 4), [FAR]);
+        assert_eq!(lab.start() == Decision::NotBefore(8 * MS), waits, "{class:?}");
+    }
+}
+
+#[test]
+fn a_queue_preempts_lower_classes() {
+    let sync =
+        [(URGENT, 7), (URGENT, 0), (NORMAL, 7), (NORMAL, 0), (IDLE, 7)].map(|(class, level)| (class, of(class, level)));
+    for (active, flags) in sync {
+        for (class, new) in sync {
+            let mut lab = lab(|_| {});
+            read(&mut lab, 1, flags, [100, 200]);
+            assert_eq!(lab.start_one(), 100);
+            read(&mut lab, 2, new, [FAR]);
+            let preempts = class < active;
+            assert_eq!(lab.counts()[1], u64::from(preempts), "{class:?} by level preempts {active:?}");
+            if preempts {
+                assert_eq!(lab.start_one(), FAR);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_synchronous_request_preempts_an_asynchronous_queue_of_real_time_which_is_chosen_again() {
+    let mut lab = lab(|_| {});
+    queue(&mut lab, Op::Write, 1, of(URGENT, 0), [9_000, 9_100]);
+    assert_eq!(lab.start_one(), 9_000);
+    read(&mut lab, 2, of(NORMAL, 4), [100]);
+    assert_eq!(lab.counts()[1], 1);
+    lab.finish(9_000);
+    assert_eq!(lab.serve(9), [9_100, 100], "the front of best effort is behind real time");
+}
+
+#[test]
+fn asynchronous_requests_of_a_class_and_level_share_a_queue() {
+    let mut lab = lab(|_| {});
+    queue(&mut lab, Op::Write, 1, of(IDLE, 4), [9_000]);
+    queue(&mut lab, Op::Write, 1, of(NORMAL, 4), [500]);
+    queue(&mut lab, Op::Write, 1, of(URGENT, 4), [9_200]);
+    assert_eq!(lab.submit(Op::Write, 2, of(NORMAL, 4), 508, 8), Admission::Merged);
+    assert_eq!(lab.submit(Op::Write, 2, of(NORMAL, 5), 516, 8), Admission::Queued, "another level");
+    assert_eq!(lab.serve(9), [9_200, 500, 516, 9_000]);
+    assert_eq!(lab.counts()[0], 4, "a slice for each queue");
+}
+
+#[test]
+fn an_asynchronous_slice_has_more_requests_the_lower_its_level() {
+    let mut lab = lab(|params| (params.slice_async_rq, params.low_latency) = (1, false));
+    queue(&mut lab, Op::Write, 1, of(NORMAL, 7), (0..9).map(|n| FAR + 100 * n));
+    queue(&mut lab, Op::Write, 1, of(NORMAL, 0), (0..20).map(|n| 100 * n));
+    assert_eq!(lab.serve(2), [FAR, FAR + 100]);
+    assert_eq!((lab.counts()[0], lab.serve(16).last(), lab.counts()[0]), (1, Some(&1_500), 2));
+    // Keys: level 7 at 164 ms, level 0 at 108 ms, which therefore has another slice.
+    assert_eq!((lab.serve(1), lab.counts()[0]), (vec![1_600], 3));
+}
+
+#[test]
+fn a_task_that_changes_its_priority_takes_its_queue_along_when_that_is_inserted_anew() {
+    let mut lab = lab(|_| {});
+    read(&mut lab, 1, of(NORMAL, 4), [100, 200]);
+    read(&mut lab, 2, of(NORMAL, 4), [FAR]);
+    read(&mut lab, 1, of(IDLE, 4), [300]);
+    assert_eq!(lab.serve(9), [100, FAR, 200, 300], "in its old place once, then behind the others");
+    read(&mut lab, 2, 0, [FAR]);
+    read(&mut lab, 1, of(URGENT, 4), [400]);
+    assert_eq!(lab.serve(9), [400, FAR]);
 }
