@@ -315,8 +315,10 @@ fn the_idle_class_waits_for_all_others_under_a_scheduler_that_knows_classes() {
         let reads = [0, 1].map(|job| json["jobs"][job]["read"]["total_ios"].as_u64().expect("a number"));
         (reads, text.contains(&format!("I/O priorities, which `{scheduler}` does not follow")))
     };
-    let ([real_time, idle], is_told) = reads("mq-deadline");
-    assert!(real_time > 1_000 && idle * 50 < real_time && !is_told, "{real_time} and {idle}");
+    for scheduler in ["mq-deadline", "cfq"] {
+        let ([real_time, idle], is_told) = reads(scheduler);
+        assert!(real_time > 1_000 && idle * 50 < real_time && !is_told, "{scheduler}: {real_time} and {idle}");
+    }
     let ([first, second], is_told) = reads("none");
     assert!(second * 2 > first && is_told, "without classes both are served: {first} and {second}");
 }

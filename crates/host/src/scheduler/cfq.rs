@@ -44,7 +44,7 @@ use flashloom_units::{
     Capability, Component, Figure, Kind, Lists, MIB, MS, Ns, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Value,
     Violation, params, violation,
 };
-use flashloom_workload::{Priority, PriorityClass, Request};
+use flashloom_workload::{IO_PRIORITIES, Priority, PriorityClass, Request};
 use serde::{Deserialize, Serialize};
 
 use super::{Choice, Scheduler, SchedulerSetup};
@@ -69,7 +69,7 @@ pub static SPEC: PolicySpec = PolicySpec {
     instead: "Made for disks: it serves one task at a time and leaves most chips of a drive idle. `fios` shares the \
               drive by task and keeps many tasks at it.",
     needs: &[],
-    offers: &[Capability::SAVED_STATE],
+    offers: &[IO_PRIORITIES, Capability::SAVED_STATE],
     params: CfqParams::PARAMS,
     statistics: &[
         Statistic::count("slices", "Slices of time that were begun."),
