@@ -317,7 +317,7 @@ fn the_idle_class_waits_for_all_others_under_a_scheduler_that_knows_classes() {
     };
     for scheduler in ["mq-deadline", "cfq"] {
         let ([real_time, idle], is_told) = reads(scheduler);
-        assert!(real_time > 1_000 && idle * 50 < real_time && !is_told, "{scheduler}: {real_time} and {idle}");
+        assert!(real_time > 1_000 && idle * 40 < real_time && !is_told, "{scheduler}: {real_time} and {idle}");
     }
     let ([first, second], is_told) = reads("none");
     assert!(second * 2 > first && is_told, "without classes both are served: {first} and {second}");
