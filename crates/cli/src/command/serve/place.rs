@@ -171,13 +171,13 @@ mod tests {
             ("socket", "a socket: another server's"),
             ("", "a folder"),
             ("none/s", "there is no folder"),
-            (&"x".repeat(120), "with all folders above it"),
+            (&"x".repeat(120), "bytes, from the root on"),
         ] {
             let problem = check_socket(&path(name)).expect_err("it is refused");
             assert!(problem.refusal.found.contains(found), "{name}: {problem}");
         }
         check_socket(&path("free")).expect("there is room");
-        check_port("--tcp", ([127, 0, 0, 1], 0).into()).expect_err("nobody would know it");
+        check_port("--tcp", ([127, 0, 0, 1], 0).into()).expect_err("no client would know it");
     }
 
     #[test]
