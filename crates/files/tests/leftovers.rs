@@ -147,6 +147,8 @@ fn a_file_is_made_new_or_not_at_all() {
     assert_eq!((taken.kind(), names(folder.path()).len()), (std::io::ErrorKind::AlreadyExists, 1));
     drop(file);
     assert!(flashloom_files::try_lock(&other).expect("there are locks"));
+    let (_, next) = partial().place_new([place.clone(), folder.path().join("b")]).expect("the second name is free");
+    assert_eq!((next, names(folder.path()).len()), (folder.path().join("b"), 2));
 }
 
 /// A pipe without a reader is refused, where opening it would wait for one.

@@ -313,6 +313,27 @@ fn a_session_serves_an_experiment_and_leaves_log_and_result() {
     assert_eq!(ops, ["W", "W", "W", "D", "F", "R", "F"]);
 }
 
+/// A drive that breaks has a log all the same: of what was served before.
+#[test]
+fn a_session_without_a_result_leaves_its_log() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(path("drive.toml"), DRIVE).expect("there is room");
+    let mut options = Options::default();
+    for (name, value) in [("experiment", "drive.toml"), ("log", "log.csv"), ("result", "result.json")] {
+        options.set(name, &path(value)).expect("an option");
+    }
+    options.memory = Memory { limit_bytes: 0, folder: "/nowhere/at/all".into() };
+    let session = Session::new(&catalog(), &options).expect("it ages");
+    let _ = session.server().execute(Command::Write { lba: 0, data: &[7; SECTOR], fua: false }, &mut []);
+    let reason = session.end().expect_err("its data cannot be kept");
+    assert!(reason.starts_with("the file for data beyond the limit of memory"), "{reason}");
+    let log = fs::read_to_string(path("log.csv")).expect("it is written");
+    assert!(log.starts_with("timestamp_ns,op,"), "{log}");
+    let told = fs::read_to_string(path("result.failure")).expect("it is written");
+    assert!(told.contains(&reason) && !folder.path().join("result.json").exists(), "{told}");
+}
+
 /// The program that waits for a result learns of the end, and the caller of the reason.
 #[test]
 fn a_session_whose_result_cannot_be_written_leaves_an_empty_file_beside_it() {
