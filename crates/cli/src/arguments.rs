@@ -417,8 +417,8 @@ pub struct CompareArguments {
     /// Experiment, a TOML file; its section `vary` applies to keys that no --vary names.
     #[arg(value_name = "EXPERIMENT.toml")]
     pub experiment: String,
-    /// Run with each of these values of a key; several keys make every combination. Counts have ranges:
-    /// host.queue_depth=1..8, or 1..31..10 for 1, 11, 21 and 31.
+    /// Run with each of these values of a key; several keys make every combination, unless they vary together in one
+    /// option: 'KEY=A,B; OTHER=C,D'. Counts have ranges: host.queue_depth=1..8, or 1..31..10 for 1, 11, 21 and 31.
     #[arg(long, value_name = "KEY=A,B,C")]
     pub vary: Vec<String>,
     /// Run each combination with N seeds (2 to 1000) from run.seed on, and show means, their 95 % confidence intervals

@@ -34,6 +34,7 @@ use crate::misuse::Misuse;
 use crate::outcome::HostReport;
 use crate::precondition::{Ageing, Filled, Preconditioned, precondition};
 use crate::status::{Reason, Status};
+use account::Before;
 use ending::Ending;
 use looking::Looking;
 
@@ -85,8 +86,8 @@ pub struct Engine {
     preconditioned: Option<Preconditioned>,
     /// How the drive was filled, if this engine filled it.
     filled: Option<Filled>,
-    /// Erases of each block before the workload.
-    erased_before: Vec<u32>,
+    /// The drive before the workload.
+    before: Before,
     ending: Ending,
     /// Time of the drive's end of life.
     ended_ns: Option<Ns>,
@@ -151,7 +152,7 @@ impl Engine {
     fn with_host(host: Host, mut drive: Drive, idle_delay_ns: Ns) -> Self {
         Self {
             looking: Looking::new(&mut drive),
-            erased_before: drive.nand().erase_counts().to_vec(),
+            before: Before::of(&drive),
             flush_after_ns: drive.ftl().flush_delay_ns().map(|delay_ns| delay_ns.saturating_sub(idle_delay_ns)),
             host,
             drive,
@@ -186,7 +187,7 @@ impl Engine {
         self.filled = filled;
         let before = self.preconditioned.map_or(0, |before| before.pages);
         self.preconditioned = Some(Preconditioned { pages: before + aged.pages, ..aged });
-        self.erased_before = self.drive.nand().erase_counts().to_vec();
+        self.before = Before::of(&self.drive);
         self.follow_life();
         aged
     }

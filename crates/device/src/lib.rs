@@ -29,7 +29,7 @@ pub use engine::Engine;
 pub use event::{DriveEvent, Event, Interest};
 pub use misuse::Misuse;
 pub use observer::Observer;
-pub use outcome::{EndOfLife, HostReport, Outcome, Sample, SampledLatency};
+pub use outcome::{EndOfLife, HostReport, Outcome, Sample, SampledLatency, Unwritten};
 pub use params::DeviceParams;
 pub use precondition::{Ageing, Filled, Overwrite, Preconditioned};
 pub use preset::{Figure, FitError, PRESETS, Preset, PresetParams, preset};

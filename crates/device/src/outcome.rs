@@ -119,6 +119,14 @@ pub struct Outcome {
     pub slc_erased_before: Vec<u32>,
     /// Pages read and programmed in that mode; `None` without one.
     pub slc_pages: Option<OtherPages>,
+    /// Pages that could be programmed before an erase when the workload began ([`flashloom_nand::Nand::free_room`]).
+    pub room_before: u64,
+    /// Pages that can be programmed before an erase now.
+    pub room: u64,
+    /// Pages of the array that hold valid data or map; `None` if the mapping does not count them.
+    pub valid_pages: Option<u64>,
+    /// Pages that flash lacks.
+    pub unwritten: Unwritten,
     /// Sectors read that were never written, or discarded since.
     pub unmapped_read_sectors: u64,
     /// Host sectors whose contents were verified; `None` if verification is off.
@@ -131,6 +139,17 @@ pub struct Outcome {
     pub filled: Option<Filled>,
     /// The end of the drive's life; `None` if it did not end.
     pub end_of_life: Option<EndOfLife>,
+}
+
+/// Pages that are in the controller's memory and have still to be programmed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unwritten {
+    /// Dirty pages in the write buffer. It is empty when a workload begins.
+    pub buffered_pages: u32,
+    /// Changed pages of a map on flash when the workload began.
+    pub map_pages_before: u64,
+    /// Changed pages of a map on flash now.
+    pub map_pages: u64,
 }
 
 /// The end of a drive's life: the first time that a page could not be stored because too many blocks had failed.

@@ -226,6 +226,7 @@ presets! {
         "page_size": Size(16 << 10), PRO;
         "over_provisioning": Ratio(0.07), PRO;
         "bits_per_cell": Count(2), PRO;
+        "rated_writes": Size(600_000_000_000_000), "Samsung 970 PRO of 512 GB: 600 TB (PC Masters, launch report)";
         "read_time": Time(30_013), "NVMeVirt: 36,013 ns less 6,000 for lower pages";
         "read_time_2": Time(42_013), "NVMeVirt: 36,013 ns and 6,000 for upper pages";
         "program_time": Time(185 * US), PRO;
@@ -443,6 +444,7 @@ presets! {
         "page_size": Size(16 << 10), "assumed: ordinary for 3D TLC";
         "over_provisioning": Ratio(0.1), PRO_980;
         "bits_per_cell": Count(3), "TLC, by the maker's data sheet";
+        "rated_writes": Size(600_000_000_000_000), "600 TB in five years (Legit Reviews, 980 PRO review)";
         "read_time": Time(22_730), FITTED;
         "read_time_2": Time(27_840), FITTED;
         "read_time_3": Time(40_190), FITTED;

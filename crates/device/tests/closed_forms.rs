@@ -173,7 +173,7 @@ fn one_plane(over_provisioning: f64) -> DeviceParams {
             page_bytes: 4_096,
             ..NandParams::defaults()
         },
-        capacity: CapacityParams { over_provisioning },
+        capacity: CapacityParams::of(over_provisioning),
         ..DeviceParams::defaults()
     }
 }

@@ -26,7 +26,7 @@ fn device(program_failures: f64, erase_failures: f64) -> DeviceParams {
             erase_failures,
             ..NandParams::defaults()
         },
-        capacity: CapacityParams { over_provisioning: 1.0 },
+        capacity: CapacityParams::of(1.0),
         ..DeviceParams::defaults()
     }
 }

@@ -127,7 +127,7 @@ fn requests_of_a_moment_are_queued_together_before_the_scheduler_is_asked() {
 
 /// An idle drive that has something to collect, and the time when it begins.
 fn about_to_collect() -> (Engine, Ns) {
-    let mut setup = unbuffered(DeviceParams { capacity: CapacityParams { over_provisioning: 0.3 }, ..plain_device() });
+    let mut setup = unbuffered(DeviceParams { capacity: CapacityParams::of(0.3), ..plain_device() });
     setup.ftl.params.background_threshold = 20;
     let mut engine = Run { idle_delay_ns: MS, ..Run::new(setup) }.started();
     let mut prng = Prng::new(1);
@@ -269,7 +269,7 @@ fn a_drive_alone_does_what_it_does_under_a_block_layer_that_does_nothing() {
     for seed in 0..20 {
         let device = DeviceParams {
             nand: NandParams { planes: [1, 2][seed as usize / 2 % 2], channels: 1, ways: 1, ..plain_nand() },
-            capacity: CapacityParams { over_provisioning: 0.4 },
+            capacity: CapacityParams::of(0.4),
             interface: InterfaceParams { controller_ns: [0, 3 * US][seed as usize % 2], ..InterfaceParams::defaults() },
             ..plain_device()
         };

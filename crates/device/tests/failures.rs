@@ -22,7 +22,7 @@ fn device() -> DeviceParams {
             page_bytes: 4_096,
             ..NandParams::defaults()
         },
-        capacity: CapacityParams { over_provisioning: 0.5 },
+        capacity: CapacityParams::of(0.5),
         ..DeviceParams::defaults()
     }
 }

@@ -23,7 +23,7 @@ fn device(planes: u32) -> DeviceParams {
             multi_plane: MultiPlane::Aligned,
             ..support::plain_device().nand
         },
-        capacity: CapacityParams { over_provisioning: 0.5 },
+        capacity: CapacityParams::of(0.5),
         ..support::plain_device()
     }
 }
@@ -73,7 +73,7 @@ fn sequential_superpages_take_one_program_for_all_planes_of_a_die() {
 
 /// Uniform overwrites of a full drive, so that all of it is collected many times.
 fn overwritten(superblock: Superblock) -> Outcome {
-    let device = DeviceParams { capacity: CapacityParams { over_provisioning: 0.2 }, ..device(2) };
+    let device = DeviceParams { capacity: CapacityParams::of(0.2), ..device(2) };
     let mut setup = buffered(device, 64, "page-lru", "linear-threshold");
     setup.ftl.params.superblock = superblock;
     let pages = setup.device.logical_pages();

@@ -23,6 +23,7 @@ pub use catalog::{
 };
 pub use experiment::{Experiment, Need, Reason, Sweep, Unfit, Unused, Variant, check_set, needs, path_of};
 pub use raw::{Axis, Bounds, EXPECT_KEYS, Expectation, Origin, Source};
+pub(crate) use typed::Found;
 pub use typed::{Config, example, json_value, toml_value};
 
 #[cfg(test)]

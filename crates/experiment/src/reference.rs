@@ -195,7 +195,9 @@ fn vary_page() -> Page {
     let text = "Keys of all sections, each with a list of values: `\"host.scheduler\" = [\"noop\", \"cfq\"]`. A \
                 comparison runs every combination, the key that is given first varying slowest; a single run leaves \
                 them out. Counts have ranges, both ends included: `\"run.seed\" = \"1..10\"`, or with a step \
-                `\"1..31..10\"`; they may stand in a list too.";
+                `\"1..31..10\"`; they may stand in a list too. Keys that vary together, the first value of one with \
+                the first of the other, are a table of their own, `[[vary.together]]`, or one option: `--vary \
+                'device.preset=mlc-16g,nvme-tlc-1t; device.rated_cycles=3000,1500'`.";
     Page {
         names: vec![VARY.to_owned(), format!("[{VARY}]")],
         title: format!("[{VARY}]"),

@@ -50,7 +50,7 @@ pub use anatomy::{AnatomyResult, PartsResult, SliceResult, TailResult, TotalNs};
 pub use bounds::{BoundsResult, BufferBound, FtlBound, SchedulerBound};
 pub use config::ConfigResult;
 pub use energy::EnergyResult;
-pub use ftl::{BlockingResult, FtlResult, MapCacheResult, MergesResult, RetiredResult, SlcCacheResult};
+pub use ftl::{BlockingResult, FtlResult, MapCacheResult, MergesResult, RetiredResult, RoomResult, SlcCacheResult};
 pub use ftl::{StreamsResult, WaitResult};
 pub use hints::{ComparedHintResult, HintResult};
 pub use lifetime::LifetimeResult;

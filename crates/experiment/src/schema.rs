@@ -193,7 +193,7 @@ fn config(catalog: &Catalog) -> Json {
         VARY.to_owned(),
         json!({
             "description": "Keys that a comparison varies, such as \"host.scheduler\", each with the list of its \
-                            values.",
+                            values; those that vary together are a table of the list `together`.",
             "type": "object"
         }),
     );

@@ -26,7 +26,7 @@ mod superblock;
 
 pub use allocation::{ObservedRead, WantedStreams};
 pub use capability::{FIXED_HOMES, PAGE_MAPPING, RANDOM_CHOICES, SINGLE_CHIP, TRANSLATION_PAGES, WRITE_BUFFER};
-pub use capacity::{CapacityParams, Space};
+pub use capacity::{CapacityParams, Counts, Space};
 pub use lane::{DeclaredLane, Demands, Lane};
 pub use mapping::{Mapping, MappingExtras};
 pub use page_write::PageWrite;

@@ -131,7 +131,7 @@ mod tests {
         let shape = NandParams { channels: 4, ways: 1, dies: 1, planes: 4, pages: 16, ..NandParams::defaults() };
         let refused = |blocks, unit: u64, mapping: &'static str| {
             let nand = NandParams { blocks, page_bytes: 4_096, ..shape.clone() };
-            let space = Space::new(nand, &CapacityParams { over_provisioning: 0.25 });
+            let space = Space::new(nand, &CapacityParams::of(0.25));
             let chosen = mapping::builtin().choose(mapping, &[]).unwrap();
             let params = FtlParams { mapping_unit_bytes: unit, ..FtlParams::defaults() };
             let ftl = FtlSetup { params, mapping: chosen, ..FtlSetup::with_defaults() };

@@ -33,7 +33,7 @@ const fn known(share: f64) -> Told {
 }
 
 fn space() -> Space {
-    Space::new(chip(8, 248, 64).nand, &CapacityParams { over_provisioning: 0.15 })
+    Space::new(chip(8, 248, 64).nand, &CapacityParams::of(0.15))
 }
 
 /// Write amplification of a full drive on which `traffic` of the writes goes to the first `share` of the pages.

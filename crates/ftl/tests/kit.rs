@@ -14,7 +14,7 @@ use flashloom_verify::Verifier;
 fn space(blocks: u32, over_provisioning: f64) -> Space {
     let two = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
     let nand = NandParams { blocks, pages: 8, page_bytes: 512, ..two };
-    Space::new(nand, &CapacityParams { over_provisioning })
+    Space::new(nand, &CapacityParams::of(over_provisioning))
 }
 
 fn small() -> Space {

@@ -13,7 +13,7 @@ fn drive(mapping: &str) -> (Space, FtlSetup) {
     let nand = NandParams { blocks: 16, pages: 8, page_bytes: 512, ..one };
     let mut setup = with_mapping(mapping, &[]);
     setup.params.mapping_unit_bytes = 4 * 512;
-    (Space::new(nand, &CapacityParams { over_provisioning: 1.0 }), setup)
+    (Space::new(nand, &CapacityParams::of(1.0)), setup)
 }
 
 fn lab() -> Ftl {

@@ -45,7 +45,7 @@ fn two_channels(blocks: u32, pages: u32) -> Space {
         page_bytes: 512,
         ..NandParams::defaults()
     };
-    Space::new(nand, &CapacityParams { over_provisioning: 0.5 })
+    Space::new(nand, &CapacityParams::of(0.5))
 }
 
 fn setup(mapping: &str, preemption: Preemption, set: &[(&str, Value)]) -> FtlSetup {

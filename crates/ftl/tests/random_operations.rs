@@ -35,7 +35,7 @@ fn random_space(prng: &mut Prng) -> Space {
         page_bytes: pick(prng, &[512, 2_048]),
         ..NandParams::defaults()
     };
-    Space::new(nand, &CapacityParams { over_provisioning: pick(prng, &[0.5, 1.5, 3.0]) })
+    Space::new(nand, &CapacityParams::of(pick(prng, &[0.5, 1.5, 3.0])))
 }
 
 /// A random policy of a slot.

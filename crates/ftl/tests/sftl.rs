@@ -10,7 +10,7 @@ use flashloom_units::{ParamSet, Prng, Value};
 fn collections_in_idle_time_leave_the_cache_within_its_memory() {
     let plane = NandParams { channels: 1, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
     let nand = NandParams { blocks: 512, pages: 2, page_bytes: 512, ..plane };
-    let space = Space::new(nand, &CapacityParams { over_provisioning: 0.3 });
+    let space = Space::new(nand, &CapacityParams::of(0.3));
     for (seed, cache) in (0..40).zip((560..).step_by(23)) {
         let mut setup = with_mapping("sftl", &[("cache", Value::Size(cache)), ("dirty_buffer", Value::Ratio(0.0))]);
         setup.collection = collection::builtin().choose("fifo", &[]).unwrap();

@@ -32,7 +32,7 @@ fn random_space(prng: &mut Prng) -> Space {
         slc_program_ns: Some(50 * US),
         ..NandParams::defaults()
     };
-    Space::new(nand, &CapacityParams { over_provisioning: pick(prng, &[0.2, 0.3, 0.5, 1.5]) })
+    Space::new(nand, &CapacityParams::of(pick(prng, &[0.2, 0.3, 0.5, 1.5])))
 }
 
 fn random_cached(prng: &mut Prng, mapping: &Policy<dyn Mapping>) -> FtlSetup {

@@ -27,7 +27,7 @@ pub use geometry::{Geometry, Shape};
 pub use id::{BlockId, DieId, Lbn, Lpn, PlaneId, Ppn};
 pub use labels::{OutOfBand, PageContent};
 pub use operation::{ByOrigin, Counts, Emitted, OpId, Origin, Status, Urgency};
-pub use params::{DieOrder, Energy, MultiPlane, NandParams, Suspend, Timing};
+pub use params::{DieOrder, Energy, MultiPlane, NandParams, Rating, Suspend, Timing};
 pub use reads::ReadCounts;
 pub use region::{CellMode, OtherPages, Region};
 pub use reliability::{PageCondition, Reading, Reliability};
@@ -267,6 +267,14 @@ impl Nand {
     pub fn erased_pages(&self) -> u64 {
         let usable = (0..self.written.len() as u32).map(BlockId);
         usable.filter(|&block| !self.is_bad(block)).map(|block| u64::from(self.left_in(block))).sum()
+    }
+
+    /// [`Self::erased_pages`] in pages of the array's own cell mode: a block in SLC mode has the room of the block that
+    /// it is again after its next erase.
+    pub fn free_room(&self) -> u64 {
+        let usable = (0..self.written.len() as u32).map(BlockId).filter(|&block| !self.is_bad(block));
+        let pages = u64::from(self.geometry.pages);
+        usable.map(|block| u64::from(self.left_in(block)) * pages / u64::from(self.pages_of(block))).sum()
     }
 
     /// Write pointer of a block: pages programmed since its last erase, as emitted.

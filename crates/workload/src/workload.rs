@@ -257,6 +257,8 @@ pub struct Profile {
     pub reads_path: bool,
     /// The key that changes how many requests come in a time; none if only `workload.speed` does.
     pub rate_key: Option<&'static str>,
+    /// The addresses that it uses, if a key says so.
+    pub footprint: Option<Footprint>,
     /// Its way through the addresses, if it goes through them in order and then begins again.
     pub rounds: Option<Rounds>,
 }

@@ -111,11 +111,12 @@ impl MapCache for Ctp {
             return Ok(());
         }
         let found = format!("a cache of {cache} bytes (`ftl.ctp.cache`)");
-        let refusal = Refusal::new(
-            found,
-            format!("room for a translation page of {page} bytes"),
-        );
-        let refusal = refusal.at(["ftl.ctp.cache", "device.page_size", "device.preset"]);
+        let expected = format!("room for a translation page of {page} bytes");
+        let refusal = Refusal::new(found, expected).at([
+            "ftl.ctp.cache",
+            "device.page_size",
+            "device.preset",
+        ]);
         Err(refusal.help("raise ftl.ctp.cache"))
     }
 
@@ -177,6 +178,10 @@ impl MapCache for Ctp {
 
     fn is_dirty(&self, lpn: Lpn) -> bool {
         self.is_dirty[self.shape.page_of(lpn).at()]
+    }
+
+    fn has_dirty(&self, page: TranslationPage) -> bool {
+        self.is_dirty[page.at()]
     }
 
     fn clean(&mut self, page: TranslationPage) {

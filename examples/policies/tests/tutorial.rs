@@ -481,7 +481,7 @@ fn the_policies_are_short() {
     let three = ["shortest.rs", "rested.rs", "block_map.rs"];
     let code: usize = three.into_iter().map(|name| lines(name).1).sum();
     assert!(code < 250, "{code} lines");
-    assert!(lines("ctp.rs").0 < 200, "{} lines", lines("ctp.rs").0);
+    assert!(lines("ctp.rs").0 < 210, "{} lines", lines("ctp.rs").0);
     assert!(lines("worn.rs").0 < 80, "{} lines", lines("worn.rs").0);
     let code = lines("slc_region.rs").1;
     assert!(code < 120, "{code} lines");

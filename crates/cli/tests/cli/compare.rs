@@ -274,10 +274,10 @@ fn combinations_that_do_not_go_together_are_left_out_on_request_and_listed() {
 fn columns_are_chosen_by_the_names_of_fields() {
     let lab = small();
     let sweep = ["--vary", "host.queue_depth=1..7..3", "--columns"];
-    let table = lab.succeed(&compare(&[&sweep[..], &["read.p99_9,WAF,host.flushes,waf"]].concat())).stdout;
+    let table = lab.succeed(&compare(&[&sweep[..], &["read.p99_9,WAF,host.flushes,waf,waf_bytes"]].concat())).stdout;
     assert!(table.starts_with("queue_depth"), "{table}");
     let header: Vec<&str> = table.lines().next().unwrap().split_whitespace().collect();
-    assert_eq!(header, ["queue_depth", "read.p99_9", "WAF", "host.flushes"]);
+    assert_eq!(header, ["queue_depth", "read.p99_9", "WAF", "of", "pages", "host.flushes", "waf_bytes"]);
     let depths: Vec<&str> = table.lines().skip(1).take(3).filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(depths, ["1", "4", "7"]);
     let refused = lab.run(&compare(&[&sweep[..], &["wafe,p99"]].concat()));

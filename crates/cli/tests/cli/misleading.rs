@@ -92,7 +92,9 @@ fn a_smaller_drive_without_room_for_the_addresses_wraps_them() {
 fn a_generated_workload_can_be_longer() {
     let sets = ["run.precondition=steady", "workload.synthetic.requests=10", "buffer.capacity=0B"];
     let told = text(&small(), &sets, "never-collected");
-    assert!(told.contains("too short for this drive; a longer one helps."), "{told}");
+    let expected = "too short for this drive; about 2,000 requests pay for half of it \
+                    (`--set workload.synthetic.requests=2000`), and `--set run.timing=counting`";
+    assert!(told.contains(expected), "{told}");
 }
 
 /// Writes that hardly ever wait for the buffer, on a drive of three bits a cell.

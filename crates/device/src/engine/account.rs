@@ -6,8 +6,26 @@ use flashloom_units::{Latency, Ns, SECTOR_BYTES, Violation, violation};
 use flashloom_workload::{Op, Request};
 
 use super::Engine;
-use crate::outcome::{EndOfLife, HostReport, Outcome, Sample, SampledLatency};
+use crate::drive::Drive;
+use crate::outcome::{EndOfLife, HostReport, Outcome, Sample, SampledLatency, Unwritten};
 use crate::status::Reason;
+
+/// A drive before its workload, to tell what the workload has used up.
+pub(super) struct Before {
+    /// Erases of each block.
+    pub(super) erases: Vec<u32>,
+    /// See [`Outcome::room_before`].
+    pub(super) room: u64,
+    /// See [`Unwritten`].
+    pub(super) unwritten_map_pages: u64,
+}
+
+impl Before {
+    pub(super) fn of(drive: &Drive) -> Self {
+        let (nand, unwritten_map_pages) = (drive.nand(), drive.ftl().unwritten_map_pages());
+        Self { erases: nand.erase_counts().to_vec(), room: nand.free_room(), unwritten_map_pages }
+    }
+}
 
 /// Latencies of the requests that completed since the last sample.
 #[derive(Default)]
@@ -104,10 +122,18 @@ impl Engine {
             reads: self.drive.nand().read_counts(),
             utilization: self.drive.nand().utilization(),
             erase_counts: self.drive.nand().erase_counts().to_vec(),
-            erased_before: self.erased_before.clone(),
+            erased_before: self.before.erases.clone(),
             slc_erase_counts: slc_erases.to_vec(),
             slc_erased_before: slc_erased_before.to_vec(),
             slc_pages: self.drive.nand().other_pages(),
+            room_before: self.before.room,
+            room: self.drive.nand().free_room(),
+            valid_pages: self.drive.ftl().valid_pages(),
+            unwritten: Unwritten {
+                buffered_pages: self.drive.dirty_pages(),
+                map_pages_before: self.before.unwritten_map_pages,
+                map_pages: self.drive.ftl().unwritten_map_pages(),
+            },
             unmapped_read_sectors: self.drive.unmapped_read_sectors(),
             sectors_checked: self.looking.verifier.as_ref().map(|verifier| verifier.oracle.sectors_checked()),
             anatomy: self.looking.anatomy.as_ref().map(|anatomy| Box::new(anatomy.report())),

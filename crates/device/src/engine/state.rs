@@ -4,6 +4,7 @@
 use flashloom_nand::Nand;
 use flashloom_units::{State, StateError, Violation, load_state, save_state, violation};
 
+use super::account::Before;
 use super::{Engine, Handed};
 use crate::drive::SpentFlash;
 use crate::outcome::HostReport;
@@ -13,13 +14,15 @@ use crate::precondition::Preconditioned;
 // the caller that may stop the run. `filled` is about the work of this engine, not about its drive.
 flashloom_units::state! {
     Engine {
-        nested host, drive, looking, report, handed, erased_before;
+        nested host, drive, looking, report, handed, before;
         value now, plugged, scheduler_wakes_ns, idle, preconditioned, ended_ns;
         fixed timed, idle_delay_ns, flush_after_ns, ending, sampled, interrupt, filled;
     }
 }
 
 flashloom_units::state! { Handed { value completions, cookies; } }
+
+flashloom_units::state! { Before { nested erases; value room, unwritten_map_pages; } }
 
 flashloom_units::state! {
     HostReport {
@@ -179,7 +182,7 @@ impl Engine {
 
     fn begin_aged(&mut self, aged: Preconditioned) {
         self.preconditioned = Some(aged);
-        self.erased_before = self.drive.nand().erase_counts().to_vec();
+        self.before = Before::of(&self.drive);
         self.follow_life();
     }
 

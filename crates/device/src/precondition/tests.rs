@@ -50,7 +50,7 @@ fn random_setup(prng: &mut Prng) -> Option<DriveSetup> {
             erase_failures: pick(prng, &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.001]),
             ..NandParams::defaults()
         },
-        capacity: CapacityParams { over_provisioning: 0.05 + 2.0 * prng.unit() * prng.unit() },
+        capacity: CapacityParams::of(0.05 + 2.0 * prng.unit() * prng.unit()),
         ..DeviceParams::defaults()
     };
     let mut setup = DriveSetup::with_defaults(device);
@@ -125,7 +125,7 @@ fn a_fill_in_closed_form_is_one_page_by_page() {
 fn only_a_new_drive_is_filled_in_closed_form() {
     let setup = DriveSetup::with_defaults(DeviceParams {
         nand: NandParams { blocks: 16, pages: 8, ..NandParams::defaults() },
-        capacity: CapacityParams { over_provisioning: 1.0 },
+        capacity: CapacityParams::of(1.0),
         ..DeviceParams::defaults()
     });
     let mut drive = Drive::new(&setup).unwrap();

@@ -40,7 +40,7 @@ pub fn plain(nand: NandParams) -> DeviceParams {
 
 /// A drive of that array with that over-provisioning.
 pub fn plain_with(nand: NandParams, over_provisioning: f64) -> DeviceParams {
-    DeviceParams { nand, capacity: CapacityParams { over_provisioning }, ..DeviceParams::defaults() }
+    DeviceParams { nand, capacity: CapacityParams::of(over_provisioning), ..DeviceParams::defaults() }
 }
 
 pub fn plain_device() -> DeviceParams {

@@ -46,7 +46,7 @@ pub fn random_device(prng: &mut Prng) -> DeviceParams {
             erase_spread: pick(prng, &[0.0, 0.3]),
             ..NandParams::defaults()
         },
-        capacity: CapacityParams { over_provisioning: pick(prng, &[1.5, 2.0, 4.0]) },
+        capacity: CapacityParams::of(pick(prng, &[1.5, 2.0, 4.0])),
         interface: InterfaceParams {
             controller_ns: pick(prng, &[0, 3 * US]),
             controller_page_ns: pick(prng, &[0, US]),

@@ -159,7 +159,8 @@ impl Experiment {
         let index = report.sources.add(source);
         let mut document = read_document(catalog, &mut report, index);
         let sets: Vec<_> = sets.iter().filter_map(|text| read_set(catalog, &mut report, text)).collect();
-        let written: Vec<_> = varies.iter().filter_map(|text| read_vary(catalog, &mut report, text)).collect();
+        let options = varies.iter().enumerate();
+        let written = options.flat_map(|(number, text)| read_vary(catalog, &mut report, text, number)).collect();
         let axes = sweep::choose_axes(&mut report, std::mem::take(&mut document.axes), written, &sets);
         document.assignments.extend(sets);
         let presets = PresetFiles::read(catalog, &mut report, &document.assignments, &axes);

@@ -3,11 +3,12 @@
 mod effective;
 mod example;
 pub(super) mod rules;
+mod spare;
 
 use std::sync::Arc;
 
 use flashloom_buffer::BufferParams;
-use flashloom_device::{DeviceParams, DriveSetup};
+use flashloom_device::{DeviceParams, DriveSetup, preset};
 use flashloom_ftl::{FtlParams, FtlSetup, SlcCacheKind};
 use flashloom_host::{HostParams, Scheduler};
 use flashloom_units::{Capability, Chosen, PolicySpec, Prng, Role, Slot, Value};
@@ -15,11 +16,12 @@ use flashloom_workload::workload::{Context, JobFiles, Profile, Site, Workload};
 use flashloom_workload::{Replay, WorkloadParams};
 
 use super::catalog::{Catalog, KeyId, Precondition, Rest, RunParams, Timing};
-use super::checked::Settings;
+use super::checked::{PRESET, Settings};
 use super::raw::Sources;
 
 pub use effective::{json_value, toml_value};
 pub use example::example;
+pub(crate) use spare::Found;
 
 /// Configuration of one run: typed, checked key by key and across keys.
 #[derive(Clone, Debug)]
@@ -44,7 +46,7 @@ pub struct Config {
 
 impl Config {
     pub(super) fn new(settings: Settings) -> Self {
-        Self {
+        let mut config = Self {
             workload: settings.typed("workload"),
             host: settings.typed("host"),
             device: settings.typed("device"),
@@ -53,7 +55,11 @@ impl Config {
             run: settings.typed("run"),
             completions: false,
             settings,
+        };
+        if rules::has_shape(&config) {
+            config.count_from_raw();
         }
+        config
     }
 
     /// The policy that a key such as `host.scheduler` chose, with one checked value for each of its parameters.
@@ -107,11 +113,26 @@ impl Config {
 
     /// The configuration with other numbers of blocks a plane and pages a block; `None` if a rule refuses them.
     pub(crate) fn reshaped(&self, blocks: u32, pages: u32) -> Option<Self> {
+        self.with(&[("device.blocks", Value::Count(blocks.into())), ("device.pages", Value::Count(pages.into()))])
+    }
+
+    /// The configuration with other values of some keys; `None` if a rule refuses them.
+    pub(crate) fn with(&self, changes: &[(&'static str, Value)]) -> Option<Self> {
         let mut settings = self.settings.clone();
-        settings.set("device.blocks", Value::Count(blocks.into()));
-        settings.set("device.pages", Value::Count(pages.into()));
+        changes.iter().for_each(|(key, value)| settings.set(key, value.clone()));
         let config = Self::new(settings);
         rules::is_sound(&config).then_some(config)
+    }
+
+    /// Blocks a plane of the built-in preset that the drive starts from; `None` if that comes from a file.
+    pub(crate) fn blocks_of_preset(&self) -> Option<u32> {
+        let Value::Name(name) = *self.settings.value(PRESET) else { return None };
+        let figures = preset(name)?.figures;
+        let blocks = figures.iter().find(|(key, ..)| *key == "blocks");
+        blocks.and_then(|(_, value, _)| match value {
+            Value::Count(blocks) => u32::try_from(*blocks).ok(),
+            _ => None,
+        })
     }
 
     /// Every chosen policy with the key that chose it.

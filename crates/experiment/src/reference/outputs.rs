@@ -49,6 +49,15 @@ const HINT_NAMES: &[(&str, &str)] = &[
         "Requests came faster than the drive served them, to the end or in bursts: latencies are those of the queue.",
     ),
     ("never-collected", "No block was erased: these are the figures of a drive that never collects."),
+    (
+        "unpaid",
+        "The run lived on pages that were erased before its first request: write amplification is lower than it stays.",
+    ),
+    ("kept-data", "Ageing wrote more of the drive than the workload does: what that leaves is no spare space."),
+    (
+        "scaled-down",
+        "A drive of fewer blocks than its preset keeps more of its spare space free and open than the whole one.",
+    ),
     ("wrapped", "Addresses were accessed again that the recording, or one pass of the workload, accesses once."),
     ("buffered", "No write reached flash: all data stayed in the write buffer."),
     ("die", "One die was the limit while the others were idle."),
@@ -144,8 +153,9 @@ const SUMMARY_ROWS: &[(&str, &str)] = &[
     ),
     (
         "ftl",
-        "Mapping, allocation and garbage collection, the pages that were copied, and the write amplification: \
-        `result.ftl.waf`.",
+        "Mapping, allocation and garbage collection, the pages that were copied, and the write amplification in bytes \
+        and of pages, `result.ftl.waf_bytes` and `result.ftl.waf`; of a run that lived on erased pages, what it is \
+        once they are paid for: `result.ftl.steady_waf_bytes`.",
     ),
     (
         "merges",
@@ -181,8 +191,9 @@ const SUMMARY_ROWS: &[(&str, &str)] = &[
     ),
     (
         "spare",
-        "Over-provisioning that garbage collection can use: the space beside the host's data, without blocks that are \
-        bad, kept free or open: `result.ftl.effective_over_provisioning`.",
+        "Spare space that garbage collection can use, as a share of what is stored at the end: over-provisioning and \
+        space that was never written or is discarded, without blocks that are bad, kept free or open: \
+        `result.ftl.effective_over_provisioning`.",
     ),
     (
         "busy",
@@ -201,7 +212,9 @@ const SUMMARY_ROWS: &[(&str, &str)] = &[
         "Bytes that the host can write until the mean block and until the worst block reach their rated program/erase \
          cycles, with the erases per byte of this run; the corresponding drive writes per day for five years, which \
          are what may be written; and the years that the drive lasts if the host goes on writing at the rate of this \
-         run: `result.wear.lifetime`. It needs `device.rated_cycles`.",
+         run: `result.wear.lifetime`. The rating is `device.rated_cycles`, or the usual one of the kind of cell, which \
+         is then called assumed. There is none while the run has paid for less than half of what it wrote: \
+         `result.ftl.room`.",
     ),
     (
         "erases a block",

@@ -23,13 +23,13 @@ const TERMS: &[(&[&str], &str)] = &[
     (
         &["DWPD", "drive writes per day", "drive writes a day"],
         "Drive writes per day: what may be written each day for five years until blocks reach their rating, over the \
-         capacity: `mean_drive_writes_per_day` and `worst_drive_writes_per_day`, which need `device.rated_cycles`. \
+         capacity: `mean_drive_writes_per_day` and `worst_drive_writes_per_day`, by `device.rated_cycles`. \
          How long the drive lasts at the rate of the run is `mean_years` and `worst_years`.",
     ),
     (
         &["TBW", "terabytes written"],
         "Bytes that the host may write until blocks reach their rating: `lifetime.mean_bytes` and \
-         `lifetime.worst_bytes`, which need `device.rated_cycles`.",
+         `lifetime.worst_bytes`, by `device.rated_cycles`. What the data sheet says: `device.rated_writes`.",
     ),
     (
         &["P/E cycles", "endurance"],
@@ -54,11 +54,14 @@ const TERMS: &[(&[&str], &str)] = &[
     (
         &["OP", "spare area"],
         "Flash beyond the capacity that the host sees: `device.over_provisioning`, and what is left of it for garbage \
-         collection: `effective_over_provisioning`.",
+         collection: `effective_over_provisioning`. A part of the drive without a partition is as good: \
+         `device.unpartitioned`.",
     ),
     (
-        &["WA", "write amplification"],
-        "Pages programmed over pages that the host, or the write buffer, wrote: `ftl.waf`.",
+        &["WA", "write amplification", "WAF in bytes", "WAF of pages"],
+        "Bytes programmed over bytes that the host wrote, as drives count it: `ftl.waf_bytes`, and `steady_waf_bytes` \
+         of a run that goes on. Pages programmed over pages that the host, or the buffer, wrote: `ftl.waf`, which does \
+         not tell that a write of 512 bytes programs a whole page, nor what the buffer took.",
     ),
     (
         &["tR", "tPROG", "tBERS"],

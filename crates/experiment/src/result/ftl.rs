@@ -36,12 +36,21 @@ result_types! {
         /// Garbage collections begun while the drive was idle; absent for mappings that merge instead.
         #[serde(skip_serializing_if = "Option::is_none")]
         background_collections: Option<u64>,
-        /// Write amplification factor: pages programmed per page written by the layer above, without padding.
+        /// Write amplification of pages: pages programmed per page written by the layer above, without padding.
         #[serde(skip_serializing_if = "Option::is_none")]
         waf: Option<f64>,
-        /// Over-provisioning without bad blocks, blocks kept free, and half of each open block; absent with log blocks.
+        /// Write amplification factor: bytes programmed per byte that the host wrote.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        waf_bytes: Option<f64>,
+        /// `waf_bytes` once erased pages that were used up are paid for; absent if less than half is.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        steady_waf_bytes: Option<f64>,
+        /// Spare space without bad blocks, blocks kept free and half of each open one, as a share of what is stored.
         #[serde(skip_serializing_if = "Option::is_none")]
         effective_over_provisioning: Option<f64>,
+        /// Erased pages that the run used up, and what it has not paid for; results of older versions have none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        room: Option<RoomResult>,
         /// Pages written as hot pages; absent unless hot and cold pages are separated.
         #[serde(skip_serializing_if = "Option::is_none")]
         hot_page_writes: Option<u64>,
@@ -106,6 +115,32 @@ result_types! {
         folded_blocks: u64,
         /// Pages copied out of the cache; the others were overwritten or discarded in it, or are still there.
         folded_pages: u64,
+    }
+
+    /// What a run used up and did not pay for: in steady state every page programmed is paid for by erasing one, but a
+    /// drive that rested, or was never filled, has erased pages before the first request. In pages of the array's own
+    /// cell mode, in which a page in SLC mode takes the room of several:
+    ///
+    /// ```text
+    /// taken  = before_pages - after_pages
+    /// paid   = written_pages - taken
+    /// charge = (written_pages + unwritten_pages) / paid
+    /// ```
+    ///
+    /// What was not paid for would have cost erases and copies as the rest did: both are multiplied by the charge in
+    /// the lifetime and in `steady_waf_bytes`.
+    RoomResult {
+        /// Pages that could be programmed before an erase when the workload began.
+        before_pages: u64,
+        /// Pages that can be programmed before an erase at the end.
+        after_pages: u64,
+        /// Pages programmed that are no copies.
+        written_pages: u64,
+        /// Pages that have still to be programmed: dirty ones in the buffer, and changed map pages more than before.
+        unwritten_pages: i64,
+        /// By how much erases and copies are multiplied; absent if the run has paid for less than half.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        charge: Option<f64>,
     }
 
     /// Merges of log blocks, by kind, and their costs besides copies.

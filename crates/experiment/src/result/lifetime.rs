@@ -5,22 +5,29 @@ use serde::{Deserialize, Serialize};
 
 result_types! {
     /// Data that the host could write, at the rate of erases of this run from the drive's first day on, until blocks
-    /// reach their rated program/erase cycles (`device.rated_cycles`; an erase in SLC mode counts as
-    /// `device.rated_cycles / device.slc_rated_cycles` of one, if that is given):
+    /// reach their rated program/erase cycles (an erase in SLC mode counts as
+    /// `device.rated_cycles / device.slc_rated_cycles` of one, if the latter is given):
     ///
     /// ```text
-    /// mean_bytes  = host bytes written * rated cycles / erases a block, on average over the blocks that are not bad
-    ///               from the factory
-    /// worst_bytes = host bytes written * rated cycles / erases of the block that was erased most
+    /// mean_bytes  = host bytes written * rated cycles / (charge * erases a block, on average over the blocks that are
+    ///               not bad from the factory)
+    /// worst_bytes = host bytes written * rated cycles / (charge * erases of the block that was erased most)
     /// drive writes a day = bytes / (capacity * 365 * 5)
     /// years = bytes / host bytes written * duration of the run / (365 days)
     /// ```
     ///
-    /// Drive writes a day say what may be written, whatever the workload writes; years say how long the drive lasts if
-    /// the workload goes on at the rate of this run. Only writes and erases of the run itself count, not those that
-    /// aged the drive before. A run that erases each block a few times says little about the worst block, which chance
-    /// then picks.
+    /// The charge is `ftl.room.charge`: for erased pages that were there before the first request and were used up, and
+    /// for pages that have not reached flash. Without one there is no lifetime. Drive writes a day say
+    /// what may be written, whatever the workload writes; years say how long the drive lasts if the workload goes on at
+    /// the rate of this run. Only writes and erases of the run itself count, not those that aged the drive before. A
+    /// run that erases each block a few times says little about the worst block, which chance then picks.
     LifetimeResult {
+        /// Program/erase cycles that a block is rated for; results of older versions have it in `config` alone.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rated_cycles: Option<u32>,
+        /// True if the rating is the usual one of the kind of cell, because `device.rated_cycles` is not given.
+        #[serde(default)]
+        is_assumed_rating: bool,
         /// Erases per block in the run, on average.
         erases_mean: f64,
         /// Erases of the most erased block in the run.
@@ -33,11 +40,14 @@ result_types! {
         mean_drive_writes_per_day: f64,
         /// Drive writes per day for five years that come to `worst_bytes`.
         worst_drive_writes_per_day: f64,
-        /// Years until `mean_bytes` are written at the rate of this run; absent in counting mode, which has no rate.
+        /// Years until `mean_bytes` are written at the rate of this run; absent if its requests have no times.
         #[serde(skip_serializing_if = "Option::is_none")]
         mean_years: Option<f64>,
         /// Years until `worst_bytes` are written at the rate of this run.
         #[serde(skip_serializing_if = "Option::is_none")]
         worst_years: Option<f64>,
+        /// Bytes that the drive's data sheet lets the host write: `device.rated_writes`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sheet_bytes: Option<u64>,
     }
 }

@@ -50,13 +50,14 @@ const OTHERS: [&str; 7] = [
     "run.steady_tolerance",
     "run.steady_windows",
 ];
-const LATER: [&str; 14] = [
+const LATER: [&str; 15] = [
     "ftl.idle_delay",
     "ftl.slc_flush_delay",
     "device.read_cache",
     "device.readahead_pages",
     "device.readahead_streams",
     "device.rated_cycles",
+    "device.rated_writes",
     "device.slc_rated_cycles",
     "device.read_energy",
     "device.program_energy",

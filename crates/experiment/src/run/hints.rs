@@ -14,6 +14,11 @@
 //!                   neither the link nor a die or a channel was 90 % busy
 //! outstanding       a closed workload, with no die, no channel and not the link 50 % busy, and none of the above
 //! short-for-drive   a recording wrote less than 10 % of an aged drive
+//! unpaid            a tenth of what was written was not paid for by erases: it went to pages that were erased before
+//!                   the first request, or has not reached flash
+//! kept-data         a workload of a smaller footprint than what ageing wrote on the drive
+//! scaled-down       a drive of fewer blocks than its preset, in which a fifth of the over-provisioning is kept free or
+//!                   open
 //! lifetime          a lifetime from less than one erase a block, where chance decides which is the worst
 //! no-allocator      CAVE's rate of eviction over a mapping with a placement, and none of the paper's placements
 //! slc-cache-full    a tenth of the pages written found no room in an SLC cache that was full of what aged the drive
@@ -35,6 +40,7 @@ mod arrivals;
 mod compared;
 mod length;
 mod placement;
+mod space;
 mod tails;
 
 use flashloom_device::{HostReport, InterfaceParams};
@@ -70,7 +76,8 @@ pub fn of(config: &Config, scanned: Option<&TraceInfo>, host: &HostReport, resul
     let outstanding = if is_limited { None } else { run.outstanding() };
     let found = [run.overload(), run.never_collected(), run.wrapped()].into_iter().chain(limits).chain([
         outstanding,
-        run.short_for_drive().or_else(|| run.lifetime()),
+        run.short_for_drive().or_else(|| run.unpaid()).or_else(|| run.lifetime()),
+        run.kept_data().or_else(|| run.scaled_down()),
         run.no_allocator(),
         run.slc_cache_full().or_else(|| run.no_slc_cache()),
         run.few_samples(),

@@ -6,6 +6,7 @@ mod energy;
 mod ftl;
 mod lifetime;
 mod older;
+mod room;
 mod spare;
 
 use std::collections::BTreeMap;
@@ -87,7 +88,10 @@ impl Measured<'_> {
         let slc_erase_count = (!of_slc.is_empty()).then(|| EraseCount::of(&of_slc));
         let sectors_checked = self.outcome.sectors_checked;
         let host = self.host(timed);
-        let lifetime = LifetimeResult::of(&self.config.device, self.outcome, host.duration_ns);
+        // In counting mode nothing takes time, but requests may have times of their own.
+        let arrivals_ns =
+            Some(self.outcome.host.last_arrival_ns).filter(|&ns| ns > 0 && self.config.has_arrival_times());
+        let lifetime = LifetimeResult::of(&self.config.device, self.outcome, host.duration_ns.or(arrivals_ns));
         RunResult {
             schema: RESULT_SCHEMA.to_owned(),
             config: self.config.to_json().into(),

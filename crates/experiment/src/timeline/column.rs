@@ -48,8 +48,8 @@ columns! {
         |_, now| latency(now, |latency| latency.max_ns);
     "wait_ns_max", "Longest wait in the host (arrival to dispatch) of the requests that completed in the interval.",
         |_, now| latency(now, |latency| latency.wait_max_ns);
-    "waf", "Write amplification of the interval: pages programmed per page that the FTL stored for the host; empty \
-            if it stored none.",
+    "waf", "Write amplification of pages of the interval: pages programmed per page that the FTL stored for the host; \
+            empty if it stored none.",
         write_amplification;
     "programs", "Pages programmed in the interval.",
         |last, now| Some(Origin::ALL.iter().map(|&origin| programs(last, now, origin)).sum::<u64>().to_string());

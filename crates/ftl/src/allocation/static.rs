@@ -164,7 +164,7 @@ mod tests {
     fn drive(blocks: u32, over_provisioning: f64) -> Space {
         let shape = NandParams { channels: 2, ways: 2, dies: 1, planes: 2, ..NandParams::defaults() };
         let nand = NandParams { blocks, pages: 4, page_bytes: 512, ..shape };
-        Space::new(nand, &CapacityParams { over_provisioning })
+        Space::new(nand, &CapacityParams::of(over_provisioning))
     }
 
     fn on(space: &Space, stripe_order: StripeOrder, superblock: Superblock) -> AllocationSetup<'_> {

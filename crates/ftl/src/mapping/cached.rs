@@ -94,6 +94,14 @@ impl<M: Map> MappingExtras for PageLevel<M> {
         self.store.figures()
     }
 
+    fn valid_pages(&self) -> Option<u64> {
+        Some(self.store.total_valid() * u64::from(self.store.unit_pages()))
+    }
+
+    fn unwritten_map_pages(&self) -> u64 {
+        self.map.unwritten_pages()
+    }
+
     fn idle(&mut self, nand: &mut Nand) -> bool {
         let stepped = self.store.on(nand, &mut self.map).idle();
         self.map.write_back_due(&mut self.store, nand);

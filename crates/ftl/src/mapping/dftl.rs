@@ -60,7 +60,7 @@ mod tests {
     fn lab() -> (Nand, Verifier, PageLevel<Translation<MappingTable>>) {
         let shape = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
         let params = NandParams { blocks: 32, pages: 16, page_bytes: 512, ..shape };
-        let space = Space::new(params, &CapacityParams { over_provisioning: 0.5 });
+        let space = Space::new(params, &CapacityParams::of(0.5));
         let mut nand = Nand::new(&space.nand);
         let verifier = Verifier::new(&mut nand, space.logical_pages);
         let set = [("cache", Value::Size(4 * CACHED_ENTRY_BYTES))];

@@ -79,6 +79,16 @@ pub trait MappingExtras: Component {
         Figures::default()
     }
 
+    /// Pages of the array that hold valid data or map; `None` if the mapping does not count them.
+    fn valid_pages(&self) -> Option<u64> {
+        None
+    }
+
+    /// Pages of a map on flash whose changes are in memory only: programs that the map still has to make.
+    fn unwritten_map_pages(&self) -> u64 {
+        0
+    }
+
     /// Takes one step of background work; returns false if none is left. Called repeatedly while the drive is idle.
     fn idle(&mut self, _nand: &mut Nand) -> bool {
         false

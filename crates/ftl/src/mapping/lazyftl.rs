@@ -323,6 +323,10 @@ impl MapCache for UpdateTable {
         self.is_dirty.get(lpn.0)
     }
 
+    fn has_dirty(&self, page: TranslationPage) -> bool {
+        self.is_dirty.any(self.shape.places_of(page))
+    }
+
     fn clean(&mut self, page: TranslationPage) {
         self.is_dirty.of(self.shape.places_of(page)).fill(0);
     }

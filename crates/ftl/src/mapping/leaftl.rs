@@ -348,6 +348,10 @@ impl MapCache for LearnedPages {
         self.is_dirty[self.shape.page_of(lpn).at()]
     }
 
+    fn has_dirty(&self, page: TranslationPage) -> bool {
+        self.is_dirty[page.at()]
+    }
+
     fn clean(&mut self, page: TranslationPage) {
         self.is_dirty[page.at()] = false;
     }

@@ -54,6 +54,11 @@ pub(super) trait Map: CollectionListener + State + Send + Sized + 'static {
     /// Map pages programmed.
     fn writes(&self) -> u64;
 
+    /// See [`MappingExtras::unwritten_map_pages`](crate::mapping::MappingExtras::unwritten_map_pages).
+    fn unwritten_pages(&self) -> u64 {
+        0
+    }
+
     /// Bytes that it takes in a controller's memory ([`FtlReport::memory_bytes`](crate::FtlReport)).
     fn memory_bytes(&self, store: &PageStore) -> u64;
 

@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn pages_that_are_written_apart_are_written_as_if_each_came_alone() {
         let device = NandParams { channels: 2, ways: 1, planes: 1, blocks: 64, pages: 32, ..NandParams::defaults() };
-        let space = Space::new(device, &CapacityParams { over_provisioning: 0.5 });
+        let space = Space::new(device, &CapacityParams::of(0.5));
         let mask = space.geometry().full_mask();
         for policy in [
             "page",
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn every_policy_reports_the_figures_that_it_describes() {
         let device = NandParams { channels: 2, ways: 1, planes: 1, blocks: 64, pages: 32, ..NandParams::defaults() };
-        let space = Space::new(device, &CapacityParams { over_provisioning: 0.5 });
+        let space = Space::new(device, &CapacityParams::of(0.5));
         for mapping in builtin().policies() {
             let allocations = allocation::builtin();
             for allocation in allocations.policies() {

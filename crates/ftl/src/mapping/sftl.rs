@@ -337,6 +337,10 @@ impl MapCache for CondensedPages {
         self.is_dirty.get(lpn.0)
     }
 
+    fn has_dirty(&self, page: TranslationPage) -> bool {
+        self.dirty[page.at()] > 0
+    }
+
     fn clean(&mut self, page: TranslationPage) {
         self.leave_buffer(page);
         self.forget_dirty(page);

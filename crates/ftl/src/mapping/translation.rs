@@ -256,6 +256,9 @@ pub trait MapCache: State + Send + Sized + 'static {
     /// Whether the entry of a page is cached and dirty: newer than in its translation page.
     fn is_dirty(&self, lpn: Lpn) -> bool;
 
+    /// Whether a translation page has an entry that is cached and dirty.
+    fn has_dirty(&self, page: TranslationPage) -> bool;
+
     /// Marks all entries of a translation page as clean, after its write-back.
     fn clean(&mut self, page: TranslationPage);
 
@@ -454,6 +457,11 @@ impl<C: MapCache> Map for Translation<C> {
 
     fn writes(&self) -> u64 {
         self.report.writes
+    }
+
+    fn unwritten_pages(&self) -> u64 {
+        let pages = (0..self.shape.translation_pages()).map(TranslationPage);
+        pages.filter(|&page| self.cache.has_dirty(page)).count() as u64
     }
 
     fn memory_bytes(&self, _store: &PageStore) -> u64 {

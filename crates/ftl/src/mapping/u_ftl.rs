@@ -288,6 +288,10 @@ impl Map for ExtentMap {
         self.report.writes
     }
 
+    fn unwritten_pages(&self) -> u64 {
+        self.is_changed.iter().filter(|&&is_changed| is_changed).count() as u64
+    }
+
     fn memory_bytes(&self, _store: &PageStore) -> u64 {
         self.capacity.min(self.tree.layout().all_bytes())
     }

@@ -21,6 +21,12 @@ from .tables import RunStream
 
 __all__ = ["Experiment", "RunSection", "Section"]
 
+#: Values of keys that vary; keys that vary together are a tuple, with tuples of values.
+VaryOption = Mapping[str, object] | Mapping[tuple[str, ...], object] | Mapping[str | tuple[str, ...], object]
+
+#: Between keys that vary together in an option.
+_TOGETHER = "; "
+
 _SECTIONS = ("workload", "host", "device", "buffer", "ftl", "run")
 
 ProgressOption = bool | None | Callable[[Progress], object] | type | object
@@ -186,7 +192,7 @@ class Experiment:
         path: str | os.PathLike[str],
         *,
         set: Mapping[str, object] | None = None,
-        vary: Mapping[str, object] | None = None,
+        vary: VaryOption | None = None,
         seeds: int | None = None,
         policies: Sequence[type] = (),
     ) -> None:
@@ -200,7 +206,7 @@ class Experiment:
         path: str | os.PathLike[str],
         *,
         set: Mapping[str, object] | None = None,
-        vary: Mapping[str, object] | None = None,
+        vary: VaryOption | None = None,
         seeds: int | None = None,
         policies: Sequence[type] = (),
     ) -> Experiment:
@@ -214,7 +220,7 @@ class Experiment:
         *,
         name: str = "<text>",
         set: Mapping[str, object] | None = None,
-        vary: Mapping[str, object] | None = None,
+        vary: VaryOption | None = None,
         seeds: int | None = None,
         policies: Sequence[type] = (),
     ) -> Experiment:
@@ -231,7 +237,7 @@ class Experiment:
         values: Mapping[str, object],
         *,
         set: Mapping[str, object] | None = None,
-        vary: Mapping[str, object] | None = None,
+        vary: VaryOption | None = None,
         seeds: int | None = None,
         policies: Sequence[type] = (),
     ) -> Experiment:
@@ -247,7 +253,7 @@ class Experiment:
         self,
         source: tuple[str, str, str],
         set: Mapping[str, object] | None,
-        vary: Mapping[str, object] | None,
+        vary: VaryOption | None,
         seeds: int | None,
         policies: Sequence[type],
     ) -> None:
@@ -313,7 +319,8 @@ class Experiment:
     ) -> _flashloom.Loaded:
         name, text, folder = self._source
         varies = None if vary is None else list(vary.values())
-        sets = [option for path, option in self._sets.items() if path not in (vary or ())]
+        varied = {path for paths in vary or () for path in paths.split(_TOGETHER)}
+        sets = [option for path, option in self._sets.items() if path not in varied]
         return _flashloom.Loaded(name, text, folder, sets, varies, seeds, skip_unfit, list(self._policies))
 
     def _to_run(
@@ -343,7 +350,7 @@ class Experiment:
     def compare(
         self,
         *,
-        vary: Mapping[str, object] | None = None,
+        vary: VaryOption | None = None,
         seeds: int | None = None,
         jobs: int | None = None,
         verify: bool = False,
@@ -355,7 +362,8 @@ class Experiment:
         """Runs every combination of the keys that vary: those given here or to the constructor, else `[vary]`.
 
         `vary`: `{"host.scheduler": ["noop", "cfq"], "host.queue_depth": "1..4"}`; a key that varies need not be unset
-        before. `seeds`: runs of each combination, 2 or more.
+        before. Keys vary together as a tuple: `{("device.preset", "device.rated_cycles"): [("mlc-16g", 3000), ...]}`.
+        `seeds`: runs of each combination, 2 or more.
         `jobs`: threads, as many as processors if `None`. `bounds`: how far each run is from the best possible.
         `skip_unfit`: leaves out combinations whose values cannot work together. `columns`: the figures that are
         printed, as `--columns` names them: `["read.p99_9", "waf"]`; the usual ones without. For the rest see `run`.
@@ -581,10 +589,24 @@ def _toml(values: Mapping[str, object]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _checked_vary(catalog: _flashloom.Catalog, vary: Mapping[str, object] | None) -> dict[str, str]:
+def _together(catalog: _flashloom.Catalog, paths: tuple[str, ...], rows: object) -> str:
+    """The option that varies keys together; `rows` has a tuple of their values for each run."""
+    rows = [row if isinstance(row, (tuple, list)) else (row,) for row in rows]
+    for row in rows:
+        if len(row) != len(paths):
+            raise ValueError(f"{row!r} has {len(row)} values, of the {len(paths)} keys {', '.join(paths)}")
+        for path, value in zip(paths, row):
+            catalog.check(f"{path}={_literal(path, value)}")
+    lists = (",".join(_literal(path, row[at]) for row in rows) for at, path in enumerate(paths))
+    return _TOGETHER.join(f"{path}={values}" for path, values in zip(paths, lists))
+
+
+def _checked_vary(catalog: _flashloom.Catalog, vary: VaryOption | None) -> dict[str, str]:
     """Options that vary keys, by path."""
     options = {}
-    for path, values in _flattened(vary or {}):
+    for paths in [key for key in vary or {} if isinstance(key, tuple)]:
+        options[_TOGETHER.join(paths)] = _together(catalog, paths, vary[paths])
+    for path, values in _flattened({key: of for key, of in (vary or {}).items() if not isinstance(key, tuple)}):
         if isinstance(values, str):
             options[path] = f"{path}={values}"
             continue

@@ -1,6 +1,6 @@
 //! Sections over time and by place: what `run.series` adds to a result.
 
-use flashloom_experiment::figures::{factor, percent, time};
+use flashloom_experiment::figures::{factor, percent, size, time};
 use flashloom_experiment::result::{BusySeries, LatencySeries, RunResult, SeriesResult};
 use serde_json::{Value, json};
 
@@ -53,8 +53,8 @@ fn course(result: &RunResult, series: &SeriesResult) -> Vec<Part> {
     if !latencies.is_empty() {
         charts.push(over_time("Latency by interval", Unit::Time, ends, &latencies));
     }
-    let waf = [Line { name: "write amplification", values: amplification }];
-    charts.push(over_time("Write amplification", Unit::Number, ends, &waf));
+    let waf = [Line { name: "write amplification of pages", values: amplification }];
+    charts.push(over_time("Write amplification of pages", Unit::Number, ends, &waf));
     let free = [number("free blocks", &series.free_blocks)];
     charts.push(over_time("Free blocks", Unit::Number, ends, &free));
     charts.push(over_time("Outstanding requests", Unit::Number, ends, &outstanding));
@@ -151,6 +151,10 @@ fn wear_table(result: &RunResult) -> Vec<Part> {
         vec!["standard deviation".to_owned(), factor(erases.stddev)],
     ];
     if let Some(lifetime) = &result.wear.lifetime {
+        let rating = if lifetime.is_assumed_rating { " (assumed)" } else { "" };
+        let cycles = lifetime.rated_cycles.map(|cycles| cycles.to_string());
+        rows.extend(cycles.map(|cycles| vec![format!("rated cycles of a block{rating}"), cycles]));
+        rows.push(vec!["written until the mean block is worn".to_owned(), size(lifetime.mean_bytes)]);
         let writes = factor(lifetime.mean_drive_writes_per_day);
         rows.push(vec!["drive writes per day for five years, mean block".to_owned(), writes]);
         let writes = factor(lifetime.worst_drive_writes_per_day);

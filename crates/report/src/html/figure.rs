@@ -28,7 +28,7 @@ pub(super) const WAF: usize = 5;
 pub(super) const ERASES: usize = 6;
 
 /// The figures, in the order of the tables' columns.
-pub(super) const FIGURES: [Figure; 7] = [
+pub(super) const FIGURES: [Figure; 8] = [
     Figure {
         name: "requests/s",
         title: "requests a second",
@@ -75,8 +75,17 @@ pub(super) const FIGURES: [Figure; 7] = [
         of: |result| latency(result, Requests::All).map(|of| of.p99_9 as f64),
     },
     Figure {
-        name: "WAF",
-        title: "write amplification",
+        name: "WAF in bytes",
+        title: "write amplification in bytes",
+        path: "ftl.waf_bytes",
+        unit: Unit::Number,
+        text: factor,
+        is_more_better: false,
+        of: |result| result.ftl.waf_bytes,
+    },
+    Figure {
+        name: "WAF of pages",
+        title: "write amplification of pages",
         path: "ftl.waf",
         unit: Unit::Number,
         text: factor,

@@ -73,6 +73,10 @@ const fn of_all(name: &'static str, best: Best, show: fn(f64) -> String, paths: 
 
 const MERGES: &[&str] = &["ftl.merges.switch", "ftl.merges.partial", "ftl.merges.full"];
 
+/// The column of `ftl.waf`, which that field's last name alone stands for too: ageing has one of that name.
+const WAF_OF_PAGES: &str = "WAF of pages";
+const WAF: &str = "waf";
+
 const USUAL: &[Usual] = &[
     of_all("operations/s", Best::Highest, factor, &["filebench.operations_per_second"]),
     of_all("requests/s", Best::Highest, factor, &["host.iops"]),
@@ -88,7 +92,8 @@ const USUAL: &[Usual] = &[
     of_all("merges", Best::Lowest, whole, MERGES),
     of_all("largest k", Best::Lowest, whole, &["ftl.associativity.max"]),
     of_all("longest merge", Best::Lowest, time, &["ftl.blocking_ns.max"]),
-    of_all("WAF", Best::Lowest, factor, &["ftl.waf"]),
+    of_all("WAF in bytes", Best::Lowest, factor, &["ftl.waf_bytes"]),
+    of_all(WAF_OF_PAGES, Best::Lowest, factor, &["ftl.waf"]),
     of_all("erases", Best::Lowest, whole, &["ftl.block_erases"]),
     of_all("energy/GB", Best::Lowest, energy, &["nand.energy.joules_per_gb"]),
     of_all("life in pages", Best::Highest, whole, &["end_of_life.host_page_writes"]),
@@ -200,6 +205,7 @@ fn worked_out(column: Column, has_bounds: bool) -> Result<Vec<Column>, Refusal> 
 /// The column of a name: a usual one, or the field whose path is that or ends with it.
 fn resolve(catalog: &Catalog, paths: &[String], written: &str) -> Result<Column, Refusal> {
     let wanted = plain(written.strip_prefix("result.").unwrap_or(written));
+    let wanted = if wanted == WAF { plain(WAF_OF_PAGES) } else { wanted };
     if let Some(column) = USUAL.iter().chain(BOUNDS).find(|column| plain(column.name) == wanted) {
         return Ok(column.column(true));
     }

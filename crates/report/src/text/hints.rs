@@ -19,6 +19,10 @@ const OVERLOAD: &str = "overload";
 /// Hints that are shown only if a column is about their subject; all others concern every figure.
 const ABOUT: &[(&[&str], &[&str])] = &[
     (&["lifetime"], &["wear."]),
+    (
+        &["unpaid", "kept-data", "scaled-down"],
+        &["wear.", "ftl.waf", "ftl.waf_bytes", "ftl.steady_waf_bytes", "ftl.block_erases"],
+    ),
     (&["link", "queue-depth", "outstanding", "die", "channel", "buffer"], &["host.", "filebench."]),
     (&["own-rate"], &["host.iops", "host.throughput"]),
     (&[OVERLOAD], &["host.latency_ns", "scheduler."]),

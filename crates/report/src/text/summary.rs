@@ -204,10 +204,10 @@ fn buffer_facts(buffer: &BufferResult) -> Vec<Fact> {
 fn ftl_facts(ftl: &FtlResult) -> Vec<Fact> {
     let policies = [Some(&ftl.mapping), ftl.allocation.as_ref(), ftl.gc.as_ref()];
     let policies = policies.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" x ");
-    let waf = ftl.waf.map_or(String::new(), |waf| format!(", write amplification {}", factor(waf)));
+    let waf = amplification_text(ftl);
     let mut facts = vec![("ftl", format!("{policies}: {} pages copied{waf}", count(ftl.page_copies)))];
     if let Some(effective) = ftl.effective_over_provisioning {
-        let text = format!("{} over-provisioning after blocks that are kept free, open or bad", percent(effective));
+        let text = format!("{} over what is stored, without blocks kept free, open or bad", percent(effective));
         facts.push(("spare", text));
     }
     if let Some(merges) = &ftl.merges {
@@ -249,6 +249,15 @@ fn ftl_facts(ftl: &FtlResult) -> Vec<Fact> {
         facts.push(("hot", format!("{} of the pages written", count(pages))));
     }
     facts
+}
+
+/// Write amplification in bytes and of pages, and in steady state if that differs as it is shown.
+fn amplification_text(ftl: &FtlResult) -> String {
+    let Some(bytes) = ftl.waf_bytes.map(factor) else { return String::new() };
+    let pages = ftl.waf.map_or(String::new(), |waf| format!(" ({} of pages)", factor(waf)));
+    let steady = ftl.steady_waf_bytes.map(factor).filter(|steady| *steady != bytes);
+    let steady = steady.map_or(String::new(), |steady| format!(", {steady} once erased pages are paid for"));
+    format!(", write amplification {bytes} in bytes{pages}{steady}")
 }
 
 fn drive_facts(result: &RunResult) -> Vec<Fact> {
@@ -315,6 +324,13 @@ fn lifetime_text(lifetime: &LifetimeResult) -> String {
         size(lifetime.worst_bytes),
         factor(lifetime.worst_drive_writes_per_day)
     );
+    let rating = if lifetime.is_assumed_rating { ", assumed" } else { "" };
+    if let Some(cycles) = lifetime.rated_cycles {
+        text.push_str(&format!("; {} cycles a block{rating}", count(cycles.into())));
+    }
+    if let Some(sheet) = lifetime.sheet_bytes {
+        text.push_str(&format!("; its data sheet says {}", size(sheet as f64)));
+    }
     if let (Some(mean), Some(worst)) = (lifetime.mean_years, lifetime.worst_years) {
         let [mean, worst] = [mean, worst].map(factor);
         text.push_str(&format!("; at the rate of this run after {mean} and {worst} years"));

@@ -72,7 +72,8 @@ params! {
             "Below the size of a flash page, requests touch one page more than they need.";
         /// Share of the device that is accessed, from its start.
         footprint: f64 => "footprint", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(1.0),
-            "A smaller footprint leaves more of the device as spare space for garbage collection.",
+            "A smaller footprint leaves the rest as it was aged: written space stays written unless run.fill leaves it \
+             out too; device.unpartitioned does both.",
             Used::with("footprint_size", &["none"]);
         /// Size of the footprint in bytes, instead of a share of the device.
         footprint_size: Option<u64> => "footprint_size", Kind::Size { min: SECTOR_BYTES, max: u64::MAX }, Value::Absent,

@@ -19,17 +19,23 @@ pub(super) fn policy() -> Policy<dyn Workload> {
             misfits: found.into_iter().flatten().collect(),
             replay: Some(replay),
             rate_key: Some("workload.synthetic.interarrival"),
+            footprint: Some(footprint(&params).0),
             rounds: (params.pattern == Pattern::Sequential).then(|| rounds(&params)),
             ..Profile::default()
         })
     })
 }
 
-fn rounds(params: &SyntheticParams) -> Rounds {
-    let (footprint, key) = match params.footprint_size {
+/// The addresses, and the key that decides them.
+fn footprint(params: &SyntheticParams) -> (Footprint, &'static str) {
+    match params.footprint_size {
         Some(bytes) => (Footprint::Bytes(bytes), "workload.synthetic.footprint_size"),
         None => (Footprint::Share(params.footprint), "workload.synthetic.footprint"),
-    };
+    }
+}
+
+fn rounds(params: &SyntheticParams) -> Rounds {
+    let (footprint, key) = footprint(params);
     Rounds { step_bytes: params.alignment.unwrap_or(params.request_size), footprint, key }
 }
 

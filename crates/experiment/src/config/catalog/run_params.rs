@@ -61,7 +61,8 @@ params! {
             "An empty drive collects nothing and flatters every policy; the steady state takes the longest to reach.";
         /// Share of the logical space that is written before the workload starts.
         fill: f64 => "fill", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(1.0),
-            "Unwritten space serves as spare space, which makes garbage collection cheaper.",
+            "Unwritten space serves as spare space, as device.over_provisioning does, until the workload writes it: \
+             its footprint should be no larger. device.unpartitioned limits both.",
             Used::without("precondition", &["none"]);
         /// Detect streams in the pages written before the workload starts, if the allocation looks for streams.
         fill_streams: bool => "fill_streams", Kind::Flag, Value::Flag(true),

@@ -1,5 +1,5 @@
-//! The runs of a comparison: the cross product of its axes, optionally without the combinations that cannot work, each
-//! with the number of seeds asked for.
+//! The runs of a comparison: the cross product of its axes, of which some vary together, optionally without the
+//! combinations that cannot work, each with the number of seeds asked for.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -51,8 +51,8 @@ pub(super) fn check_size(
     axes: &[Axis],
     seeds: Option<NonZeroU32>,
 ) -> bool {
-    let runs = axes.iter().fold(seeds.map_or(1, |seeds| u64::from(seeds.get())), |runs, axis| {
-        runs.saturating_mul(axis.values.len() as u64)
+    let runs = groups(axes).fold(seeds.map_or(1, |seeds| u64::from(seeds.get())), |runs, group| {
+        runs.saturating_mul(group[0].values.len() as u64)
     });
     let length = |value: &Value| if let Value::Text(text) = value { text.len() as u64 } else { 0 };
     let longest = |axis: &Axis| axis.values.iter().map(|(value, _)| length(value)).max().unwrap_or(0);
@@ -74,6 +74,11 @@ pub(super) fn check_size(
     false
 }
 
+/// The axes that vary together, in their order: each alone, but those of a group.
+fn groups(axes: &[Axis]) -> impl Iterator<Item = &[Axis]> {
+    axes.chunk_by(|axis, next| axis.group.is_some() && axis.group == next.group)
+}
+
 /// Builds one configuration for each combination of values; the first axis varies slowest.
 pub(super) fn cross_product(
     catalog: &Arc<Catalog>,
@@ -82,14 +87,18 @@ pub(super) fn cross_product(
     presets: &PresetFiles,
 ) -> Vec<Variant> {
     let mut combinations: Vec<Vec<Assignment>> = vec![Vec::new()];
-    for axis in axes {
+    for group in groups(axes) {
+        let assignment = |axis: &Axis, index: usize| {
+            let (value, origin) = axis.values[index].clone();
+            Assignment { key: axis.key, value, origin }
+        };
+        // Lists of different lengths are a problem that was reported.
+        let values = group.iter().map(|axis| axis.values.len()).min().unwrap_or(0);
         combinations = combinations
             .iter()
-            .flat_map(|chosen| {
-                axis.values.iter().map(move |(value, origin)| {
-                    let assignment = Assignment { key: axis.key, value: value.clone(), origin: origin.clone() };
-                    chosen.iter().cloned().chain([assignment]).collect()
-                })
+            .flat_map(|chosen: &Vec<Assignment>| {
+                let together = move |index| group.iter().map(move |axis| assignment(axis, index));
+                (0..values).map(move |index| chosen.iter().cloned().chain(together(index)).collect())
             })
             .collect();
     }
@@ -160,7 +169,7 @@ pub(super) fn with_seeds(
         report.distrust(&origin, refusal, Some(key.section()));
         return variants;
     }
-    axes.push(Axis { key, origin, values: Vec::new() });
+    axes.push(Axis { key, origin, values: Vec::new(), group: None });
     let seeded = |variant: &Variant, offset: u32| {
         let seed = variant.config.run.seed + u64::from(offset);
         let mut seeded = variant.replicate(seed);

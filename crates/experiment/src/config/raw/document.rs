@@ -17,6 +17,9 @@ use super::source::{Origin, Report, Source};
 use super::value::check;
 use crate::config::catalog::{Catalog, DeadEnd, EXPECT, FIT, KeyId, Member, SECTIONS, VARY};
 
+/// Lists of keys that vary together, in `[vary]`.
+const TOGETHER: &str = "together";
+
 /// Maximum number of runs of a comparison, and so of values of one key.
 pub const MOST_RUNS: u64 = 100_000;
 
@@ -40,6 +43,9 @@ pub struct Axis {
     pub origin: Origin,
     /// Checked values, each with its place.
     pub values: Vec<(Value, Origin)>,
+    /// The group of neighbouring axes that it varies together with, the first value with the first; none if it varies
+    /// beside all others.
+    pub group: Option<usize>,
 }
 
 /// Content of a configuration file.
@@ -71,7 +77,7 @@ pub fn read(catalog: &Catalog, report: &mut Report, source: usize) -> Document {
     }
     let bad_lines = report_syntax(report, source, text, lines, errors);
     let known = OnceCell::new();
-    let mut reader = Reader { catalog, report, source, lines, bad_lines, document, known };
+    let mut reader = Reader { catalog, report, source, lines, bad_lines, document, known, group: None };
     reader.root(root.get_ref());
     reader.document
 }
@@ -187,6 +193,8 @@ struct Reader<'a> {
     document: Document,
     /// Fields that formulas may read, once one is.
     known: OnceCell<Numbers>,
+    /// The group of the keys that are read.
+    group: Option<usize>,
 }
 
 impl Reader<'_> {
@@ -281,6 +289,10 @@ impl Reader<'_> {
         let catalog = self.catalog;
         for (key, value) in content {
             let name = key.get_ref().as_ref();
+            if (table, name, of) == (None, TOGETHER, VARY) {
+                self.together(value);
+                continue;
+            }
             let found = match table {
                 Some(table) => catalog.member(table, name).ok_or(DeadEnd::Member(table, name)),
                 None if name.contains('.') => catalog.follow(name).map(Member::Key).map_err(|(_, end)| end),
@@ -305,6 +317,23 @@ impl Reader<'_> {
         }
     }
 
+    /// Lists of keys that vary together: `[[vary.together]]`.
+    fn together(&mut self, list: &Spanned<DeValue<'_>>) {
+        let not_a_list = || Refusal::new(format!("a value for `{VARY}.{TOGETHER}`"), format!("[[{VARY}.{TOGETHER}]]"));
+        let DeValue::Array(tables) = list.get_ref() else { return self.distrust(list, None, not_a_list) };
+        for table in tables {
+            let DeValue::Table(content) = table.get_ref() else {
+                self.distrust(table, None, not_a_list);
+                continue;
+            };
+            let first = self.document.axes.len();
+            self.group = Some(first);
+            self.vary(VARY, content, None);
+            self.group = None;
+            Axis::check_group(&self.document.axes[first..], self.report, &self.origin(table));
+        }
+    }
+
     fn axis<'v, 'i: 'v, T, L>(
         &mut self,
         of: &'static str,
@@ -318,7 +347,7 @@ impl Reader<'_> {
             let found = || format!("`{}` is listed twice in [{of}], as \"{0}\" and without quotes", key.path());
             return self.distrust(name, Some(key.section()), || Refusal::new(found(), "all its values in one list"));
         }
-        let mut axis = Axis { key, origin: self.origin(name), values: Vec::new() };
+        let mut axis = Axis { key, origin: self.origin(name), values: Vec::new(), group: self.group };
         for value in values {
             let range = match value.get_ref() {
                 DeValue::String(text) => range::expand(self.catalog, key.param(), text),
@@ -379,6 +408,30 @@ impl Axis {
         self.values.len() as u64 > MOST_RUNS
     }
 
+    /// Refuses axes that are to vary together: fewer than two, lists of different lengths, and values that are listed
+    /// together twice.
+    pub(super) fn check_group(group: &[Self], report: &mut Report, place: &Origin) {
+        let section = group.first().map(|axis| axis.key.section());
+        if let [] | [_] = group {
+            let refusal = || Refusal::new(format!("{} keys that vary together", group.len()), "two or more");
+            return report.distrust_once(place, section, refusal);
+        }
+        let (first, others) = group.split_first().expect("there are two");
+        if let Some(other) = others.iter().find(|other| other.values.len() != first.values.len()) {
+            let of = |axis: &Self| format!("{} values of `{}`", axis.values.len(), axis.key.path());
+            let refusal = || Refusal::new(format!("{} with {}", of(other), of(first)), "as many, one with the other");
+            return report.distrust_once(&other.origin, section, refusal);
+        }
+        let mut listed = BTreeSet::new();
+        for (index, (value, origin)) in first.values.iter().enumerate() {
+            let together = || group.iter().map(|axis| format!("{:?}", axis.values[index].0)).collect::<Vec<_>>();
+            if !listed.insert(together()) {
+                let found = || format!("`{}` is listed twice with the same", value.show());
+                report.distrust_once(origin, section, || Refusal::new(found(), "each combination once"));
+            }
+        }
+    }
+
     /// Refuses an empty list, one that is too long, and a value that is listed twice.
     pub(super) fn check(&self, report: &mut Report, list: &Origin) {
         let section = Some(self.key.section());
@@ -390,6 +443,9 @@ impl Axis {
             let found = format!("more than {MOST_RUNS} values for `{}`", self.key.path());
             let expected = format!("at most {MOST_RUNS} runs in one comparison");
             return report.distrust_once(list, section, || Refusal::new(found, expected));
+        }
+        if self.group.is_some() {
+            return;
         }
         let mut listed = BTreeSet::new();
         for (value, origin) in &self.values {

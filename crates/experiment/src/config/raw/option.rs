@@ -1,4 +1,5 @@
-//! Reads `--set KEY=VALUE` and `--vary KEY=A,B,C` or `--vary KEY=1..10`; problems point into the text of the option.
+//! Reads `--set KEY=VALUE` and `--vary KEY=A,B,C`, `KEY=1..10` or `KEY=A,B; OTHER=C,D`; problems point into the text of
+//! the option.
 
 use std::ops::Range;
 
@@ -32,7 +33,7 @@ pub fn read_set(catalog: &Catalog, report: &mut Report, text: &str) -> Option<As
 fn several(catalog: &Catalog, key: KeyId, text: &str, value: Range<usize>) -> Option<String> {
     let param = key.param();
     let is_value = |part: &str| range::is_range(param, part) || check_option(catalog, param, part).is_ok();
-    let parts = split_at_commas(text, value.clone());
+    let parts = split(text, value.clone(), ',');
     let is_several = parts.len() > 1 || range::is_range(param, &text[value.clone()]);
     let written = range::rewritten(&text[value.clone()]).unwrap_or_else(|| text[value].to_owned());
     let are_values = parts.into_iter().all(|part| is_value(&text[trimmed(text, part)]));
@@ -40,13 +41,36 @@ fn several(catalog: &Catalog, key: KeyId, text: &str, value: Range<usize>) -> Op
         .then(|| format!("several values make several runs: `flashloom compare --vary {}={written}`", key.path()))
 }
 
-/// Reads a `--vary` option.
-pub fn read_vary(catalog: &Catalog, report: &mut Report, text: &str) -> Option<Axis> {
+/// Reads a `--vary` option: a key and its values, or several, `KEY=A,B; OTHER=C,D`, that vary together. `number` is its
+/// number among the options.
+pub fn read_vary(catalog: &Catalog, report: &mut Report, text: &str, number: usize) -> Vec<Axis> {
     let source = report.sources.add(Source::text("--vary", text));
-    let (key, value_span) = read_key(catalog, report, source, text)?;
+    let parts = split(text, 0..text.len(), ';');
+    // Groups of a file have numbers from 0 on.
+    let group = (parts.len() > 1).then_some(usize::MAX - number);
+    let read = |span| read_axis(catalog, report, source, text, span, group);
+    let axes: Vec<Axis> = parts.into_iter().filter_map(read).collect();
+    if group.is_some() {
+        Axis::check_group(&axes, report, &Origin { source, span: 0..text.len() });
+    }
+    axes
+}
+
+/// Reads a key and its values from a part of a `--vary` option.
+fn read_axis(
+    catalog: &Catalog,
+    report: &mut Report,
+    source: usize,
+    text: &str,
+    part: Range<usize>,
+    group: Option<usize>,
+) -> Option<Axis> {
+    let part = trimmed(text, part);
+    let (key, value_span) = read_key_of(catalog, report, source, text, part.clone())?;
     let list = Origin { source, span: value_span.clone() };
-    let mut axis = Axis { key, origin: Origin { source, span: 0..value_span.start - 1 }, values: Vec::new() };
-    for span in split_at_commas(text, value_span) {
+    let origin = Origin { source, span: part.start..value_span.start - 1 };
+    let mut axis = Axis { key, origin, values: Vec::new(), group };
+    for span in split(text, value_span, ',') {
         let origin = Origin { source, span: trimmed(text, span) };
         let written = &text[origin.span.clone()];
         let values = range::expand(catalog, key.param(), written)
@@ -67,7 +91,8 @@ pub fn read_vary(catalog: &Catalog, report: &mut Report, text: &str) -> Option<A
 pub fn read_ends(catalog: &Catalog, report: &mut Report, text: &str) -> Option<Axis> {
     let axis = read_key_axis(catalog, report, text)?;
     if !axis.is_range() {
-        return read_vary(catalog, report, text);
+        let source = axis.origin.source;
+        return read_axis(catalog, report, source, text, 0..text.len(), None);
     }
     let source = axis.origin.source;
     let list = Origin { source, span: axis.origin.span.end + 1..text.len() };
@@ -93,32 +118,45 @@ pub fn read_ends(catalog: &Catalog, report: &mut Report, text: &str) -> Option<A
 fn read_key_axis(catalog: &Catalog, report: &mut Report, text: &str) -> Option<Axis> {
     let source = report.sources.add(Source::text("--vary", text));
     let (key, value_span) = read_key(catalog, report, source, text)?;
-    Some(Axis { key, origin: Origin { source, span: 0..value_span.start - 1 }, values: Vec::new() })
+    Some(Axis { key, origin: Origin { source, span: 0..value_span.start - 1 }, values: Vec::new(), group: None })
 }
 
 /// Reads the key, and returns it with the span of its value.
 fn read_key(catalog: &Catalog, report: &mut Report, source: usize, text: &str) -> Option<(KeyId, Range<usize>)> {
-    let Some(equals) = text.find('=') else {
+    read_key_of(catalog, report, source, text, 0..text.len())
+}
+
+/// [`read_key`] of a part of the option.
+fn read_key_of(
+    catalog: &Catalog,
+    report: &mut Report,
+    source: usize,
+    text: &str,
+    part: Range<usize>,
+) -> Option<(KeyId, Range<usize>)> {
+    let written = &text[part.clone()];
+    let Some(equals) = written.find('=') else {
         let refusal =
-            Refusal::new(format!("`{text}` has no `=`"), "a key and its value, such as `host.scheduler=noop`");
-        report.distrust(&Origin { source, span: 0..text.len() }, refusal, None);
+            Refusal::new(format!("`{written}` has no `=`"), "a key and its value, such as `host.scheduler=noop`");
+        report.distrust(&Origin { source, span: part }, refusal, None);
         return None;
     };
-    match catalog.resolve(&text[..equals]) {
-        Ok(key) => Some((key, equals + 1..text.len())),
+    match catalog.resolve(&written[..equals]) {
+        Ok(key) => Some((key, part.start + equals + 1..part.end)),
         Err((span, refusal)) => {
+            let span = part.start + span.start..part.start + span.end;
             report.distrust(&Origin { source, span }, refusal, None);
             None
         }
     }
 }
 
-/// Splits a span at commas, except commas within quotes.
-fn split_at_commas(text: &str, span: Range<usize>) -> Vec<Range<usize>> {
+/// Splits a span at a mark, except where it is within quotes.
+fn split(text: &str, span: Range<usize>, mark: char) -> Vec<Range<usize>> {
     let (mut spans, mut start, mut quote) = (Vec::new(), span.start, None);
     for (offset, character) in text[span.clone()].char_indices() {
         match (quote, character) {
-            (None, ',') => {
+            (None, _) if character == mark => {
                 spans.push(start..span.start + offset);
                 start = span.start + offset + 1;
             }
@@ -146,7 +184,7 @@ mod tests {
     fn commas_separate_values_unless_they_are_quoted() {
         let text = "k=a, 'b,c',\"d\"";
         let parts: Vec<_> =
-            split_at_commas(text, 2..text.len()).into_iter().map(|span| &text[trimmed(text, span)]).collect();
+            split(text, 2..text.len(), ',').into_iter().map(|span| &text[trimmed(text, span)]).collect();
         assert_eq!(parts, ["a", "'b,c'", "\"d\""]);
     }
 }

@@ -9,7 +9,17 @@ use crate::config::checked::Settings;
 /// Keys of each section that a configuration is written without while they have their defaults: they came after results
 /// had been published with the hash of theirs, and drives saved with it.
 const LEFT_OUT: [(&str, &[&str]); 3] = [
-    ("device", &["reliability", "read_cache", "readahead_pages", "readahead_streams"]),
+    (
+        "device",
+        &[
+            "reliability",
+            "read_cache",
+            "readahead_pages",
+            "readahead_streams",
+            "over_provisioning_counts",
+            "unpartitioned",
+        ],
+    ),
     (
         "ftl",
         &[

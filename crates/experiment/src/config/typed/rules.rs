@@ -43,6 +43,7 @@ const SHAPE: &[Rule] = &[
 const RULES: &[Rule] = &[
     Rule { sections: &["device", "ftl"], broken: Check::One(energy_is_known_whole) },
     Rule { sections: &["device"], broken: Check::One(the_reads_fit_the_device) },
+    Rule { sections: &["device", "ftl"], broken: Check::One(effective_spare_space_is_left) },
     Rule { sections: &["ftl", "device"], broken: Check::Each(log_blocks_have_no_collection) },
     Rule { sections: &["device", "ftl"], broken: Check::One(the_ftl_fits_the_device) },
     Rule { sections: &["device", "buffer"], broken: Check::One(buffer_is_whole_pages) },
@@ -84,6 +85,11 @@ pub(super) fn is_sound(config: &Config) -> bool {
         Check::Located(_) => true,
     };
     SHAPE.iter().all(is_kept) && RULES.iter().all(is_kept)
+}
+
+/// True if the drive has a shape that its size can be worked out from.
+pub(super) fn has_shape(config: &Config) -> bool {
+    page_size_is_a_power_of_two(config).is_none() && pages_have_32_bit_numbers(config).is_none()
 }
 
 fn page_size_is_a_power_of_two(config: &Config) -> Option<Refusal> {
@@ -138,6 +144,27 @@ fn the_reads_fit_the_device(config: &Config) -> Option<Refusal> {
 fn the_ftl_fits_the_device(config: &Config) -> Option<Refusal> {
     let refusal = config.drive_setup(false).ftl.profile(&config.device.space()).err()?;
     Some(refusal.or_at("ftl.mapping"))
+}
+
+/// Refuses an over-provisioning that is counted after what planes set aside, where they set aside nothing or too much.
+fn effective_spare_space_is_left(config: &Config) -> Option<Refusal> {
+    if !config.counts_effective() {
+        return None;
+    }
+    let (key, mapping) = ("device.over_provisioning_counts", config.ftl.mapping);
+    if !config.mapping_offers(PAGE_MAPPING) {
+        let found =
+            format!("`{key}` = \"effective\" with `ftl.mapping` = \"{mapping}\", whose spare blocks are log blocks");
+        let expected = format!("a page-level mapping: {}", offering(config, PAGE_MAPPING));
+        return Some(Refusal::new(found, expected).at([key, "ftl.mapping"]).help("count from the raw blocks"));
+    }
+    if config.raw_over_provisioning().is_some() {
+        return None;
+    }
+    let blocks = config.device.nand.blocks;
+    let found = format!("planes of {blocks} blocks, all of which are kept free, open, bad or of an SLC cache");
+    let refusal = Refusal::new(found, "blocks that are left for data").at([key, "device.blocks"]);
+    Some(refusal.help("use more blocks a plane"))
 }
 
 fn log_blocks_have_no_collection(config: &Config) -> Vec<Refusal> {

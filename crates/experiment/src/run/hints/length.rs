@@ -30,7 +30,10 @@ impl Run<'_> {
             format!("No block was erased during the run, so that {figures} of a drive that never collects garbage");
         let precondition = self.config.run.precondition.name();
         if precondition == "steady" {
-            let (key, advice) = self.longer_or_smaller();
+            let (key, advice) = match (self.length_key(), &self.result.ftl.room) {
+                (key, Some(room)) if key.ends_with(".requests") => (key.clone(), self.pays(room, &key)),
+                _ => self.longer_or_smaller(),
+            };
             return hint(
                 "never-collected",
                 &key,

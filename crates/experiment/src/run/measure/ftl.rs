@@ -3,8 +3,9 @@
 use flashloom_ftl::{PAGE_MAPPING, RetiredBlocks, SlcReport};
 
 use super::older::Older;
+use super::room::copies;
 use super::{Measured, share, statistics_of};
-use crate::result::{FtlResult, RetiredResult, SlcCacheResult};
+use crate::result::{FtlResult, RetiredResult, RoomResult, SlcCacheResult};
 
 impl Measured<'_> {
     pub(super) fn ftl(&self) -> FtlResult {
@@ -13,6 +14,11 @@ impl Measured<'_> {
         let programs: u64 = self.outcome.counts.programs.iter().sum();
         // What pads a victim is the buffer's work, not the host's: it amplifies.
         let padding = self.outcome.buffer.map_or(0, |buffer| buffer.padding_pages);
+        let page_bytes = self.config.device.nand.page_bytes as f64;
+        let host_bytes = self.outcome.host.write_bytes as f64;
+        let room = RoomResult::of(&self.config.device, self.outcome);
+        let copies = copies(self.outcome) as f64;
+        let charged = |charge| programs as f64 - copies + room.unwritten_pages as f64 + charge * copies;
         let collects = self.config.mapping_offers(PAGE_MAPPING);
         FtlResult {
             mapping: config.mapping.to_owned(),
@@ -26,8 +32,11 @@ impl Measured<'_> {
             trimmed_pages: report.trimmed_pages,
             foreground_collections: collects.then_some(report.foreground_collections),
             background_collections: collects.then_some(report.background_collections),
+            waf_bytes: share(programs as f64 * page_bytes, host_bytes),
+            steady_waf_bytes: room.charge.and_then(|charge| share(charged(charge) * page_bytes, host_bytes)),
             waf: share(programs as f64, report.host_page_writes as f64 - padding as f64),
             effective_over_provisioning: self.effective_over_provisioning(),
+            room: Some(room),
             hot_page_writes: report.hot_page_writes,
             unit_rewrites: report.unit_rewrites,
             wear_moves: report.wear_moves,

@@ -1,33 +1,43 @@
 //! Part of the result about the drive's lifetime.
 
 use flashloom_device::{DeviceParams, Outcome};
-use flashloom_units::{Ns, S, SECTOR_BYTES};
+use flashloom_units::{Ns, S};
 
-use crate::result::LifetimeResult;
+use crate::result::{LifetimeResult, RoomResult};
 
 /// Days over which drive writes per day are counted.
 const DAYS: f64 = 365.0 * 5.0;
 /// A year of 365 days.
 const YEAR_NS: f64 = 365.0 * 24.0 * 3_600.0 * S as f64;
 
+/// Erases of each block in all, and of those the erases in SLC mode: each before the run, and at its end.
+struct Erases<'a> {
+    all: (&'a [u32], &'a [u32]),
+    slc: (&'a [u32], &'a [u32]),
+}
+
 impl LifetimeResult {
-    /// Computes the lifetime; `None` if nothing was written or erased, or no rating is known. `duration_ns` is how long
-    /// the writes took, if time passed.
+    /// Computes the lifetime; `None` if nothing was written or erased, or if the run has paid for less than half of
+    /// what it wrote ([`RoomResult`]). `duration_ns` is how long the writes took, if that is known.
     pub(super) fn of(device: &DeviceParams, outcome: &Outcome, duration_ns: Option<Ns>) -> Option<Self> {
-        let write_bytes = outcome.host.write_bytes;
-        let all = (&outcome.erased_before[..], &outcome.erase_counts[..]);
-        let slc = (&outcome.slc_erased_before[..], &outcome.slc_erase_counts[..]);
-        Self::worked_out(device, all, slc, write_bytes, duration_ns)
+        let erases = Erases {
+            all: (&outcome.erased_before, &outcome.erase_counts),
+            slc: (&outcome.slc_erased_before, &outcome.slc_erase_counts),
+        };
+        let charge = RoomResult::of(device, outcome).charge?;
+        Self::worked_out(device, &erases, charge, outcome.host.write_bytes, duration_ns)
     }
 
     fn worked_out(
         device: &DeviceParams,
-        (before, after): (&[u32], &[u32]),
-        (slc_before, slc_after): (&[u32], &[u32]),
+        erases: &Erases<'_>,
+        charge: f64,
         write_bytes: u64,
         duration_ns: Option<Ns>,
     ) -> Option<Self> {
-        let rated_cycles = f64::from(device.nand.rated_cycles?);
+        let Erases { all: (before, after), slc: (slc_before, slc_after) } = *erases;
+        let rating = device.nand.rating();
+        let rated_cycles = f64::from(rating.cycles);
         let erases = || after.iter().zip(before).map(|(after, before)| after - before);
         let total: u64 = erases().map(u64::from).sum();
         if total == 0 || write_bytes == 0 {
@@ -42,11 +52,15 @@ impl LifetimeResult {
         let cycles = erases().zip(slc.chain(std::iter::repeat(0)));
         let cycles = cycles.map(|(all, slc)| f64::from(all - slc) + of_slc * f64::from(slc));
         let (sum, most) = cycles.fold((0.0, 0.0f64), |(sum, most), cycles| (sum + cycles, most.max(cycles)));
-        let bytes = |cycles: f64| write_bytes as f64 * rated_cycles / cycles;
+        let bytes = |cycles: f64| write_bytes as f64 * rated_cycles / (cycles * charge);
         let (mean_bytes, worst_bytes) = (bytes(sum / blocks), bytes(most));
         let years = |bytes: f64| Some(bytes / write_bytes as f64 * duration_ns? as f64 / YEAR_NS);
-        let daily_bytes = (device.capacity_sectors() * SECTOR_BYTES) as f64 * DAYS;
+        // Of the capacity that the drive is sold with, however much of it is partitioned.
+        let capacity_bytes = device.capacity.capacity_pages(&device.geometry()) * device.nand.page_bytes;
+        let daily_bytes = capacity_bytes as f64 * DAYS;
         Some(Self {
+            rated_cycles: Some(rating.cycles),
+            is_assumed_rating: rating.is_assumed,
             erases_mean,
             erases_max,
             mean_bytes,
@@ -55,6 +69,7 @@ impl LifetimeResult {
             worst_drive_writes_per_day: worst_bytes / daily_bytes,
             mean_years: years(mean_bytes),
             worst_years: years(worst_bytes),
+            sheet_bytes: device.nand.rated_writes_bytes,
         })
     }
 }
@@ -71,7 +86,7 @@ mod tests {
     fn device() -> DeviceParams {
         let shape = NandParams { channels: 1, ways: 1, planes: 1, blocks: 4, pages: 4, ..NandParams::defaults() };
         let nand = NandParams { rated_cycles: Some(1_000), ..shape };
-        DeviceParams { nand, capacity: CapacityParams { over_provisioning: 1.0 }, ..DeviceParams::defaults() }
+        DeviceParams { nand, capacity: CapacityParams::of(1.0), ..DeviceParams::defaults() }
     }
 
     fn worked_out(
@@ -81,7 +96,8 @@ mod tests {
         write_bytes: u64,
         duration_ns: Option<Ns>,
     ) -> Option<LifetimeResult> {
-        LifetimeResult::worked_out(device, (before, after), (&[], &[]), write_bytes, duration_ns)
+        let erases = Erases { all: (before, after), slc: (&[], &[]) };
+        LifetimeResult::worked_out(device, &erases, 1.0, write_bytes, duration_ns)
     }
 
     /// Of 4 erases of block 0 three were in SLC mode: one cycle of 1,000 and three of 4,000. Block 1 has 2 of 1,000.
@@ -90,9 +106,8 @@ mod tests {
         let nand = NandParams { slc_rated_cycles: Some(4_000), ..device().nand };
         let device = |nand| DeviceParams { nand, ..device() };
         let worst = |nand| {
-            let slc = (&[1, 0, 0, 0][..], &[4, 0, 0, 0][..]);
-            let lifetime =
-                LifetimeResult::worked_out(&device(nand), (&[0; 4], &[4, 2, 0, 0]), slc, 1_000, None).unwrap();
+            let erases = Erases { all: (&[0; 4], &[4, 2, 0, 0]), slc: (&[1, 0, 0, 0], &[4, 0, 0, 0]) };
+            let lifetime = LifetimeResult::worked_out(&device(nand), &erases, 1.0, 1_000, None).unwrap();
             (lifetime.mean_bytes, lifetime.worst_bytes, lifetime.erases_max)
         };
         let unrated = NandParams { slc_rated_cycles: None, ..nand.clone() };
@@ -130,9 +145,27 @@ mod tests {
     }
 
     #[test]
-    fn without_erases_writes_or_a_rating_there_is_no_lifetime() {
-        let unrated = DeviceParams { nand: NandParams { rated_cycles: None, ..device().nand }, ..device() };
-        assert_eq!(worked_out(&unrated, &[0], &[9], 1, None), None);
+    fn what_the_run_owes_is_charged() {
+        let erases = Erases { all: (&[0; 4], &[2; 4]), slc: (&[], &[]) };
+        let lifetime = LifetimeResult::worked_out(&device(), &erases, 1.25, 1_000_000, None).unwrap();
+        assert_eq!((lifetime.mean_bytes, lifetime.worst_bytes), (4e8, 4e8), "2.5 erases in place of 2");
+        assert_eq!(lifetime.erases_mean, 2.0, "erases are those of the run");
+    }
+
+    #[test]
+    fn a_drive_without_a_rating_has_the_usual_one_of_its_cells() {
+        let cells = |bits_per_cell| {
+            let nand = NandParams { rated_cycles: None, bits_per_cell, ..device().nand };
+            worked_out(&DeviceParams { nand, ..device() }, &[0; 4], &[1; 4], 1, None).unwrap()
+        };
+        let ratings = [1, 2, 3, 4].map(|bits| (cells(bits).rated_cycles.unwrap(), cells(bits).is_assumed_rating));
+        assert_eq!(ratings, [(100_000, true), (3_000, true), (3_000, true), (1_000, true)]);
+        let given = worked_out(&device(), &[0; 4], &[1; 4], 1, None).unwrap();
+        assert_eq!((given.rated_cycles, given.is_assumed_rating), (Some(1_000), false));
+    }
+
+    #[test]
+    fn without_erases_or_writes_there_is_no_lifetime() {
         assert_eq!(worked_out(&device(), &[9], &[9], 1, None), None);
         assert_eq!(worked_out(&device(), &[0], &[9], 0, None), None);
     }

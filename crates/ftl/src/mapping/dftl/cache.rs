@@ -137,6 +137,10 @@ impl MapCache for MappingTable {
         slot != NO_INDEX && self.dirty.contains(slot)
     }
 
+    fn has_dirty(&self, page: TranslationPage) -> bool {
+        !self.dirty.is_empty(page.at())
+    }
+
     fn clean(&mut self, page: TranslationPage) {
         while self.dirty.pop_front(page.at()).is_some() {}
     }

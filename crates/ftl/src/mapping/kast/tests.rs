@@ -630,7 +630,7 @@ fn kast_slc() -> NandParams {
 
 /// Half of that array is the host's.
 fn half(nand: NandParams) -> Space {
-    Space::new(nand, &CapacityParams { over_provisioning: 1.0 })
+    Space::new(nand, &CapacityParams::of(1.0))
 }
 
 #[test]

@@ -338,6 +338,11 @@ impl PageStore {
         self.superblocks.ppn(self.ppn(lpn))
     }
 
+    /// Number of valid pages of this space.
+    pub fn total_valid(&self) -> u64 {
+        self.blocks.total_valid()
+    }
+
     /// The logical pages that are valid in a block.
     pub fn valid_pages(&self, block: BlockId) -> impl Iterator<Item = Lpn> {
         let next = move |from| self.pages.valid.next(&self.geometry, block, from);

@@ -31,7 +31,7 @@ fn setup(allocation: &str, set: &[(&str, Value)]) -> FtlSetup {
 
 fn chips(chips: u32, blocks: u32, pages: u32, over_provisioning: f64) -> Space {
     let channel = NandParams { ways: 1, dies: 1, planes: 1, blocks, pages, page_bytes: 512, ..NandParams::defaults() };
-    Space::new(NandParams { channels: chips, ..channel }, &CapacityParams { over_provisioning })
+    Space::new(NandParams { channels: chips, ..channel }, &CapacityParams::of(over_provisioning))
 }
 
 struct Lab {

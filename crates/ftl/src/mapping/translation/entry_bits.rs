@@ -41,7 +41,16 @@ impl EntryBits {
 
     /// The words of some entries, which begin and end with one.
     pub(in crate::mapping) fn of(&mut self, entries: Range<u32>) -> &mut [u64] {
-        let word = |entry: u32| (entry / u64::BITS) as usize;
-        &mut self.words[word(entries.start)..word(entries.end)]
+        &mut self.words[words_of(entries)]
     }
+
+    /// Whether one of some entries, which begin and end with a word, has its bit set.
+    pub(in crate::mapping) fn any(&self, entries: Range<u32>) -> bool {
+        self.words[words_of(entries)].iter().any(|&word| word != 0)
+    }
+}
+
+fn words_of(entries: Range<u32>) -> Range<usize> {
+    let word = |entry: u32| (entry / u64::BITS) as usize;
+    word(entries.start)..word(entries.end)
 }

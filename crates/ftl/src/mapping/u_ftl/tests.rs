@@ -168,7 +168,7 @@ type Lab = (Nand, Verifier, PageLevel<ExtentMap>);
 fn lab() -> Lab {
     let shape = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
     let params = NandParams { blocks: 64, pages: 16, page_bytes: 512, ..shape };
-    let space = Space::new(params, &CapacityParams { over_provisioning: 0.5 });
+    let space = Space::new(params, &CapacityParams::of(0.5));
     let mut nand = Nand::new(&space.nand);
     let verifier = Verifier::new(&mut nand, space.logical_pages);
     let paths = 2 * Layout::of(&space).path_bytes();

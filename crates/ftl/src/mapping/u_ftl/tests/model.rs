@@ -428,7 +428,7 @@ fn random_drive(prng: &mut Prng) -> (Space, FtlSetup) {
             page_bytes: pick(prng, &[512, 512, 1_024]),
             ..NandParams::defaults()
         };
-        let space = Space::new(nand, &CapacityParams { over_provisioning: pick(prng, &[0.4, 0.7]) });
+        let space = Space::new(nand, &CapacityParams::of(pick(prng, &[0.4, 0.7])));
         let cache = 2 * Layout::of(&space).path_bytes() + prng.below(900);
         let mut ftl = FtlSetup::with_defaults();
         ftl.mapping = builtin().choose("u-ftl", &[("cache", Value::Size(cache))]).expect("a parameter");
