@@ -527,6 +527,11 @@ impl Engine {
         self.ended_ns.is_some()
     }
 
+    /// How this engine filled its drive; `None` if it did not.
+    pub fn filled(&self) -> Option<Filled> {
+        self.filled
+    }
+
     /// The flash array.
     pub fn nand(&self) -> &Nand {
         self.drive.nand()

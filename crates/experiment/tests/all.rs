@@ -18,6 +18,7 @@ mod explained;
 mod fit;
 mod golden;
 mod issued;
+mod lifetimes;
 mod machine_paths;
 mod older_results;
 mod pace;

@@ -201,7 +201,18 @@ fn a_folder_that_cannot_be_written_costs_nothing_but_time() {
 }
 
 #[test]
-fn small_drives_and_those_that_are_only_filled_are_not_kept() {
+fn a_drive_that_is_filled_page_by_page_is_filled_once() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let sets = &["run.precondition=fill", "ftl.mapping=dftl"][..];
+    let (filled, said) = run(folder.path(), u64::MAX, sets, false);
+    assert_eq!((&filled, said), (&fresh(sets, false), Vec::new()), "nobody knows before how it is filled");
+    assert_eq!(files(folder.path()).len(), 1);
+    let (taken, said) = run(folder.path(), u64::MAX, sets, false);
+    assert_eq!((taken, said), (filled, vec!["the".to_owned()]));
+}
+
+#[test]
+fn small_drives_and_those_that_are_filled_in_closed_form_are_not_kept() {
     let folder = tempfile::tempdir().expect("there is room");
     for sets in [&["device.blocks=31"][..], &["run.precondition=fill"], &["run.precondition=none"]] {
         assert_eq!(run(folder.path(), u64::MAX, sets, false), (fresh(sets, false), Vec::new()));

@@ -95,6 +95,28 @@ def test_seeds_give_intervals_and_the_threads_change_nothing(small: Experiment) 
     assert len(one) == 6 and one.repeated[0].figures["host.iops"].half_width >= 0.0
 
 
+def test_means_over_seeds_are_a_table_of_a_row_for_each_combination(small: Experiment) -> None:
+    comparison = small.compare(vary={"ftl.gc": ["greedy", "fifo"]}, seeds=3)
+    table = comparison.means.to_table()
+    assert len(comparison.means) == len(table) == 2 and list(table.column("seeds")) == [3, 3]
+    rates = [run.host.iops for run in comparison]
+    assert table.column("host.iops")[1] == pytest.approx(sum(rates[3:]) / 3)
+    figures = comparison.repeated[1].figures["host.iops"]
+    assert table.column("host.iops.half_width")[1] == figures.half_width
+    assert table.column("host.iops.difference")[1] == figures.difference
+    with pytest.raises(ValueError, match="each combination was run once"):
+        _ = small.compare(vary={"ftl.gc": ["greedy", "fifo"]}).means
+
+
+def test_keys_vary_together_as_a_tuple(small: Experiment) -> None:
+    pairs = [("greedy", 3), ("fifo", 4)]
+    keys = ("ftl.gc", "ftl.gc_threshold")
+    together = small.compare(vary={keys: pairs, "host.queue_depth": [4, 5]})
+    assert [(run.vary["ftl.gc"], run.vary["ftl.gc_threshold"]) for run in together] == [*pairs[:1] * 2, *pairs[1:] * 2]
+    with pytest.raises(ValueError, match="has 1 values, of the 2 keys"):
+        small.compare(vary={keys: [("greedy",), ("fifo", 4)]})
+
+
 def test_expectations_hold_or_raise() -> None:
     text = """
         workload.synthetic.requests = 500

@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use flashloom_device::{Drive, Engine, Preconditioned};
+use flashloom_device::{Drive, Engine, Filled, Preconditioned};
 use flashloom_files::open_input;
 use flashloom_ftl::PAGE_MAPPING;
 use flashloom_units::{Capability, Problem, Refusal, StateError, Value, violation};
@@ -269,17 +269,19 @@ impl AgedDrive {
             }
         }
         let mut engine = build(Drive::new(&config.drive_setup(verify))?)?;
-        let drive = if let Some((cache, path)) = &place {
+        if let Some((cache, _)) = &place {
             cache.tell_of_ageing(config);
-            let drive = Self::age_engine(config, verify, &mut engine, progress)?;
-            cache.keep(path, &drive);
-            drive
-        } else if is_whole {
-            Self::age_engine(config, verify, &mut engine, progress)?
+        }
+        let aged = precondition(config, &mut engine, progress)?.expect(IS_AGED);
+        let place = place.filter(|_| is_worth_keeping(config, &engine));
+        let drive = if is_whole || place.is_some() {
+            Self::of_engine(config, verify, &engine, aged)?
         } else {
-            let aged = precondition(config, &mut engine, progress)?.expect(IS_AGED);
             Self::saved(config, verify, (Vec::new(), aged), false)
         };
+        if let Some((cache, path)) = place {
+            cache.keep(&path, &drive);
+        }
         drive.sharing(config, engine, runs, is_whole)
     }
 
@@ -298,14 +300,8 @@ impl AgedDrive {
         Ok(self)
     }
 
-    /// Ages the drive of an engine, and saves its state.
-    fn age_engine(
-        config: &Config,
-        verify: bool,
-        engine: &mut Engine,
-        progress: &dyn Progress,
-    ) -> Result<Self, Failure> {
-        let aged = precondition(config, engine, progress)?.expect(IS_AGED);
+    /// The drive of an engine that was aged so.
+    fn of_engine(config: &Config, verify: bool, engine: &Engine, aged: Preconditioned) -> Result<Self, Failure> {
         let state = engine.save_aged().map_err(|error| Failure::Check(violation!("{error}")))?;
         Ok(Self::saved(config, verify, (state, aged), false))
     }
@@ -609,8 +605,16 @@ pub(super) fn bring(
     }
     let mut engine = new()?;
     cache.tell_of_ageing(config);
-    cache.keep(&path, &AgedDrive::age_engine(config, verify, &mut engine, progress)?);
+    let aged = precondition(config, &mut engine, progress)?.expect(IS_AGED);
+    if is_worth_keeping(config, &engine) {
+        cache.keep(&path, &AgedDrive::of_engine(config, verify, &engine, aged)?);
+    }
     Ok(engine)
+}
+
+/// Whether ageing the drive of an engine took longer than reading it from a file: overwrites, or a fill page by page.
+fn is_worth_keeping(config: &Config, engine: &Engine) -> bool {
+    config.run.precondition == Precondition::Steady || engine.filled() == Some(Filled::PageByPage)
 }
 
 /// The drive that the cache has for a configuration, and an engine that it was loaded into. One that cannot be loaded

@@ -5,9 +5,9 @@
 //! key                     SHA-256 of the program and of everything that ageing depends on
 //! ```
 //!
-//! A drive is stored when it was aged to its steady state; one that is only filled is filled again as fast as a file is
-//! read, and a small one is aged as fast. The key covers every byte of the program's executable, because ageing depends
-//! on its code: another version never sees the drives of this one.
+//! A drive is stored when it was aged to its steady state, or filled page by page; one that is filled in closed form is
+//! filled again as fast as a file is read, and a small one is aged as fast. The key covers every byte of the program's
+//! executable, because ageing depends on its code: another version never sees the drives of this one.
 //!
 //! The folder is the user's own, and its files are written whole ([`Store`]). A failure of the folder costs time, never
 //! a run: one that others may write to is not used, and an entry that cannot be loaded is removed and made anew.
@@ -22,7 +22,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use flashloom_files::open_own;
-use flashloom_units::visible_path;
+use flashloom_ftl::PAGE_MAPPING;
+use flashloom_units::{Value, visible_path};
 
 use super::aged::{AgedDrive, hash_of, unsaved_policy};
 use super::provenance::program_sha256;
@@ -33,6 +34,26 @@ pub use store::{Cleared, DEFAULT_LIMIT_BYTES, Entry, EntryKind, LIMIT_VARIABLE, 
 /// Number of physical pages above which ageing takes longer than reading a file.
 const LEAST_PAGES: u64 = 1 << 18;
 
+/// Number of physical pages above which ageing takes longer than most users wait, and of a drive that is aged in
+/// seconds.
+const SLOW_PAGES: u64 = 1 << 24;
+const QUICK_PAGES: u64 = 1 << 22;
+/// Fewest blocks a plane of a quick drive.
+const QUICK_BLOCKS: u32 = 64;
+
+/// Blocks a plane with which a drive of that many pages is aged in seconds; `None` if it is anyway, or without such a
+/// drive.
+fn quick_blocks(config: &Config, pages: u64) -> Option<u32> {
+    if pages < SLOW_PAGES || !config.mapping_offers(PAGE_MAPPING) {
+        return None;
+    }
+    let nand = &config.device.nand;
+    let blocks = (u64::from(nand.blocks) * QUICK_PAGES / pages).max(QUICK_BLOCKS.into()) as u32;
+    let effective = ("device.over_provisioning_counts", Value::Name("effective"));
+    let quick = config.with(&[("device.blocks", Value::Count(blocks.into())), effective]);
+    quick.filter(|_| blocks < nand.blocks).map(|_| blocks)
+}
+
 /// Message about a drive, for a user who waits for it.
 #[derive(Debug)]
 pub enum Notice<'a> {
@@ -42,6 +63,8 @@ pub enum Notice<'a> {
         pages: u64,
         /// True if it will be stored in the cache, as far as is known beforehand.
         is_kept: bool,
+        /// Blocks a plane of a drive that is aged in seconds, if this one takes much longer.
+        quick_blocks: Option<u32>,
     },
     /// The drive was taken from this file.
     Taken(&'a Path),
@@ -56,9 +79,17 @@ pub enum Notice<'a> {
 impl fmt::Display for Notice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Ageing { pages, is_kept } => {
+            Self::Ageing { pages, is_kept, quick_blocks } => {
                 let next = if *is_kept { "; the next run of the same takes it" } else { "" };
-                write!(f, "ageing a drive of {pages} pages{next}")
+                write!(f, "ageing a drive of {pages} pages{next}")?;
+                quick_blocks.map_or(Ok(()), |blocks| {
+                    write!(
+                        f,
+                        "\n      a quick answer: `--set device.blocks={blocks}` `--set \
+                         device.over_provisioning_counts=effective` has the same share of spare space, and the write \
+                         amplification and drive writes a day of the whole drive within some per cent"
+                    )
+                })
             }
             Self::Taken(path) => write!(f, "the drive was aged before: {}", visible_path(path)),
             Self::Unusable(path, why) => write!(f, "{} is not used, and will be replaced: {why}", visible_path(path)),
@@ -101,7 +132,7 @@ impl Cache {
 
     /// File of a configuration's drive; `None` for a drive that is aged as fast, or cannot be saved.
     pub fn place(&self, config: &Config, verify: bool) -> Option<PathBuf> {
-        let is_worth_it = config.run.precondition == Precondition::Steady
+        let is_worth_it = config.run.precondition != Precondition::None
             && config.device.geometry().total_pages() >= LEAST_PAGES
             && unsaved_policy(config).is_none();
         if !is_worth_it {
@@ -158,8 +189,12 @@ impl Cache {
         let _ = fs::remove_file(path);
     }
 
-    /// Reports that a drive is being aged and, if it is already known, that it will not be stored.
+    /// Reports that a drive is being aged and, if it is already known, that it will not be stored. Of one that is only
+    /// filled nothing is known before.
     pub(super) fn tell_of_ageing(&self, config: &Config) {
+        if config.run.precondition == Precondition::Fill {
+            return;
+        }
         let is_kept = self.is_usable() && {
             let usable = self.store.check_writable();
             if let Err(error) = &usable {
@@ -167,7 +202,8 @@ impl Cache {
             }
             usable.is_ok()
         };
-        (self.tell)(&Notice::Ageing { pages: config.device.geometry().total_pages(), is_kept });
+        let pages = config.device.geometry().total_pages();
+        (self.tell)(&Notice::Ageing { pages, is_kept, quick_blocks: quick_blocks(config, pages) });
     }
 
     /// Reports once that a drive is not stored: the same holds for later drives, and no run is affected.

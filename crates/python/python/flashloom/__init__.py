@@ -44,7 +44,7 @@ from .histogram import Histogram
 from .live import LiveDrive
 from .measured import Fit, FitError, Validation, fit, validate
 from .policy import PolicyError
-from .result import Comparison, Record, Result, Run
+from .result import Comparison, Means, Record, Result, Run
 from .spaces import Choice, Range, sample
 from .sweeps import SweepError, sweep
 from .tables import RunStream, Stream, Table
@@ -72,6 +72,7 @@ __all__ = [
     "InputError",
     "InterruptedRun",
     "LiveDrive",
+    "Means",
     "MissingLibraryError",
     "Objective",
     "Page",

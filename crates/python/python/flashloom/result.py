@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-__all__ = ["Comparison", "Record", "Result", "Run"]
+__all__ = ["Comparison", "Means", "Record", "Result", "Run"]
 
 # Parts of a result that are no figures: its configuration, origin and cost.
 _NO_FIGURES = ("schema", "config", "provenance", "run", "hints")
+
+# What a figure over several seeds has beside its mean.
+_PARTS_OF_MEANS = ("half_width", "difference", "difference_half_width")
 
 # A part of a text: as the program prints it and, if it is a table, its headings, the number of columns of names, and
 # its rows.
@@ -205,6 +208,35 @@ class Run(Record):
     """A run of a comparison: the values that vary in `vary`, and the fields of its result."""
 
 
+class Means(_Rows):
+    """A row for each combination of several seeds: the varied keys, how many `seeds`, and each figure by its path.
+
+    The column of a path is the mean; `PATH.half_width` is half the width of its 95 % interval. `PATH.difference` is the
+    mean difference to the first combination's run of the same seed, `PATH.difference_half_width` that of its interval.
+    """
+
+    def __init__(self, repeated: list[dict[str, Any]]) -> None:
+        self._repeated = repeated
+
+    def __len__(self) -> int:
+        return len(self._repeated)
+
+    def _rows(self) -> list[Mapping[str, object]]:
+        return [
+            {**one["vary"], "seeds": len(one["seeds"]), **self._columns(one["figures"])} for one in self._repeated
+        ]
+
+    @staticmethod
+    def _columns(figures: Mapping[str, Mapping[str, float]]) -> dict[str, object]:
+        parts = (("", "mean"), *((f".{name}", name) for name in _PARTS_OF_MEANS))
+        return {
+            path + suffix: figure[name]
+            for path, figure in figures.items()
+            for suffix, name in parts
+            if name in figure
+        }
+
+
 class Comparison(_Rows):
     """Results of a comparison, in the order of its combinations: `len`, iteration and `comparison[0]` give the runs.
 
@@ -229,6 +261,16 @@ class Comparison(_Rows):
     def repeated(self) -> list[Record]:
         """For each combination with several seeds, every figure's mean and half the width of its 95 % interval."""
         return [Record(one, "comparison.repeated") for one in self._fields.get("repeated", [])]
+
+    @property
+    def means(self) -> Means:
+        """Means over the seeds with their intervals, as a table. Raises `ValueError` if there was one seed.
+
+        >>> experiment.compare(vary={"ftl.gc": ["greedy", "fifo"]}, seeds=5).means.to_pandas()  # doctest: +SKIP
+        """
+        if not self._fields.get("repeated"):
+            raise ValueError("each combination was run once: `compare(seeds=5)` has means")
+        return Means(self._fields["repeated"])
 
     @property
     def left_out(self) -> list[Record]:

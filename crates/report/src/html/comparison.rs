@@ -1,16 +1,16 @@
 //! Sections of the report on a comparison.
 
 use flashloom_experiment::estimate::Estimate;
-use flashloom_experiment::figures::{count, factor};
+use flashloom_experiment::figures::{count, factor, percent};
 use flashloom_experiment::result::{
-    ComparedRun, Comparison, HistogramResult, HistogramsResult, RunResult, SliceResult,
+    ComparedRun, Comparison, HintResult, HistogramResult, HistogramsResult, RunResult, SliceResult,
 };
 use serde_json::{Map, Value};
 
-use super::chart::{Chart, Table, head};
+use super::chart::{Chart, MAX_ROWS, Table, head};
 use super::facts;
 use super::figure::{FIGURES, Requests, estimated, latency};
-use super::front::{Candidate, front};
+use super::front::{Candidate, Difference, front};
 use super::long::{Cell, Long};
 use super::page::{Part, Section};
 use super::run::{Bars, Curve, anatomy_chart, percentile_chart};
@@ -18,13 +18,16 @@ use super::run::{Bars, Curve, anatomy_chart, percentile_chart};
 /// Combinations whose curves and bars are drawn, at most: more cannot be told apart. The tables have all of them.
 const MAX_DRAWN: usize = 8;
 
+/// Figures that the sentence on what differs names, at most.
+const MOST_TOLD: usize = 3;
+
 /// The sections, in order.
 pub(super) fn sections(comparison: &Comparison) -> Vec<Section> {
     let first = comparison.runs.first();
     let all = combinations(comparison);
     let candidates: Vec<Candidate> = all.iter().map(Combination::candidate).collect();
     let mut sections = vec![
-        Section { id: "overview", title: "Runs", parts: overview(comparison, &all) },
+        Section { id: "overview", title: "Runs", parts: overview(comparison, &all, &candidates) },
         Section { id: "latency", title: "Latency", parts: latencies(&all) },
         Section { id: "front", title: "Pareto front", parts: front(&candidates) },
         Section { id: "anatomy", title: "Where the time went", parts: anatomy(&all) },
@@ -106,14 +109,17 @@ impl Combination<'_> {
     }
 }
 
-fn overview(comparison: &Comparison, all: &[Combination<'_>]) -> Vec<Part> {
+fn overview(comparison: &Comparison, all: &[Combination<'_>], candidates: &[Candidate]) -> Vec<Part> {
     let columns = |vary: Option<&Map<String, Value>>| {
         let keys = vary.into_iter().flat_map(|vary| vary.keys().map(String::as_str));
         head("run", keys.chain(FIGURES.iter().map(|figure| figure.name)))
     };
     let table =
         Table { head: columns(all.first().map(|of| of.vary)), rows: all.iter().map(Combination::row).collect() };
-    let mut parts = vec![Part::Table(table)];
+    let mut parts: Vec<Part> = what_differs(candidates).map(Part::Text).into_iter().collect();
+    parts.extend(hints(comparison));
+    parts.push(Part::Table(table));
+    parts.extend(differences(candidates, all));
     let seeds = comparison.repetitions();
     if seeds > 1 {
         parts.push(Part::Text(format!("Means of {seeds} seeds ± half the width of their 95 % interval.")));
@@ -125,6 +131,100 @@ fn overview(comparison: &Comparison, all: &[Combination<'_>]) -> Vec<Part> {
         }));
     }
     parts
+}
+
+/// A relative difference as a percentage with its sign, or `~` where it cannot be told from chance.
+fn relative(difference: Option<Difference>) -> String {
+    match difference {
+        None => "-".to_owned(),
+        Some(Difference { is_told: false, .. }) => "~".to_owned(),
+        Some(Difference { relative: Some(relative), .. }) => signed(relative),
+        Some(Difference { relative: None, .. }) => "from 0".to_owned(),
+    }
+}
+
+fn signed(relative: f64) -> String {
+    let sign = if relative < 0.0 { "-" } else { "+" };
+    format!("{sign}{}", percent(relative.abs()))
+}
+
+/// The differences of each combination from the first.
+fn differences(candidates: &[Candidate], all: &[Combination<'_>]) -> Vec<Part> {
+    let Some((first, others)) = candidates.split_first().filter(|(_, others)| !others.is_empty()) else {
+        return Vec::new();
+    };
+    let keys = all[0].vary.keys().map(String::as_str);
+    let row = |(other, of): (&Candidate, &Combination<'_>)| {
+        let figures = (0..FIGURES.len()).map(|figure| relative(other.difference(first, figure)));
+        std::iter::once(of.number.to_string()).chain(of.vary.values().map(facts::text_of)).chain(figures).collect()
+    };
+    let rows = others.iter().zip(&all[1..]).take(MAX_ROWS).map(row).collect();
+    let rule = if first.seeds.len() > 1 { "their 95 % interval has zero in it" } else { "of one run each, below 2 %" };
+    vec![
+        Part::Text(format!("Differences from run {}; ~ where chance may be all of it: {rule}.", all[0].label)),
+        Part::Table(Table { head: head("run", keys.chain(FIGURES.iter().map(|figure| figure.name))), rows }),
+    ]
+}
+
+/// A sentence on what differs most from the first combination, and what does not.
+fn what_differs(candidates: &[Candidate]) -> Option<String> {
+    let (first, others) = candidates.split_first().filter(|(_, others)| !others.is_empty())?;
+    let largest = |figure: usize| {
+        let told = others.iter().filter_map(|other| {
+            let Difference { relative, is_told } = other.difference(first, figure)?;
+            relative.filter(|_| is_told).map(|relative| (relative, other.label.as_str()))
+        });
+        told.max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()))
+    };
+    let has = |figure: &usize| candidates.iter().any(|of| of.figures[*figure].is_some());
+    let figures = || (0..FIGURES.len()).filter(has);
+    let mut told: Vec<_> = figures().filter_map(|figure| largest(figure).map(|found| (figure, found))).collect();
+    told.sort_by(|a, b| b.1.0.abs().total_cmp(&a.1.0.abs()));
+    let alike: Vec<&str> =
+        figures().filter(|figure| largest(*figure).is_none()).map(|figure| FIGURES[figure].title).collect();
+    let alike = if alike.is_empty() { String::new() } else { format!(" No difference is told in {}.", listed(&alike)) };
+    if told.is_empty() {
+        return Some(format!("In no figure can a run be told from run {}.", first.label));
+    }
+    let shown = |(figure, (relative, label)): &(usize, (f64, &str))| {
+        format!("{} {} in run {label}", FIGURES[*figure].title, signed(*relative))
+    };
+    let most = told.iter().take(MOST_TOLD).map(shown).collect::<Vec<_>>().join("; ");
+    Some(format!("What differs most from run {}: {most}.{alike}", first.label))
+}
+
+/// Words in a row, with "and" before the last.
+fn listed(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [others @ .., last] => format!("{} and {last}", others.join(", ")),
+    }
+}
+
+/// The hints of all runs, each once, with the combinations that it holds for.
+fn hints(comparison: &Comparison) -> Vec<Part> {
+    let mut found: Vec<(&HintResult, Vec<String>)> = Vec::new();
+    let combinations = comparison.runs.chunks(comparison.repetitions().max(1));
+    let all = combinations.len();
+    for (number, run) in (1..).zip(combinations).flat_map(|(number, runs)| runs.iter().map(move |run| (number, run))) {
+        let number = usize::to_string(&number);
+        for hint in &run.result.hints {
+            match found.iter_mut().find(|(known, _)| (&known.about, &known.key) == (&hint.about, &hint.key)) {
+                Some((_, runs)) if runs.last() == Some(&number) => {}
+                Some((_, runs)) => runs.push(number.clone()),
+                None => found.push((hint, vec![number.clone()])),
+            }
+        }
+    }
+    let of =
+        |runs: &[String]| if runs.len() == all { "all runs".to_owned() } else { format!("runs {}", runs.join(", ")) };
+    let of_runs = found.iter().map(|(hint, runs)| format!("Hint, {}: {} (key {})", of(runs), hint.text, hint.key));
+    let of_all = comparison.hints.iter().map(|hint| {
+        let rows: Vec<String> = hint.rows.iter().map(ToString::to_string).collect();
+        format!("Hint, {}: {} (key {})", of(&rows), hint.text, hint.key)
+    });
+    of_runs.chain(of_all).map(Part::Text).collect()
 }
 
 /// Cells of one run.
@@ -226,14 +326,6 @@ fn checks(comparison: &Comparison) -> Vec<Part> {
         let columns = ["value", "at least", "at most", ""];
         parts.push(Part::Table(Table { head: head("claim", columns.into_iter()), rows }));
     }
-    for (number, ComparedRun { vary, result }) in (1..).zip(&comparison.runs) {
-        let label = label(number, vary);
-        parts.extend(result.hints.iter().map(|hint| Part::Text(format!("Hint, run {label}: {}", hint.text))));
-    }
-    parts.extend(comparison.hints.iter().map(|hint| {
-        let rows: Vec<String> = hint.rows.iter().map(ToString::to_string).collect();
-        Part::Text(format!("Hint, runs {}: {} (key {})", rows.join(", "), hint.text, hint.key))
-    }));
     let left_out = comparison.left_out.len();
     if left_out > 0 {
         parts.push(Part::Text(format!("{left_out} combinations were left out: their values cannot work together.")));

@@ -21,14 +21,14 @@ pub(super) struct Figure {
 }
 
 /// Index of p99.9 of all requests.
-pub(super) const P99_9: usize = 4;
-/// Index of write amplification.
-pub(super) const WAF: usize = 5;
+pub(super) const P99_9: usize = 6;
+/// Index of write amplification in bytes.
+pub(super) const WAF: usize = 7;
 /// Index of the erases.
-pub(super) const ERASES: usize = 6;
+pub(super) const ERASES: usize = 9;
 
 /// The figures, in the order of the tables' columns.
-pub(super) const FIGURES: [Figure; 8] = [
+pub(super) const FIGURES: [Figure; 10] = [
     Figure {
         name: "requests/s",
         title: "requests a second",
@@ -48,6 +48,15 @@ pub(super) const FIGURES: [Figure; 8] = [
         of: |result| result.host.throughput_bytes_per_s,
     },
     Figure {
+        name: "read p50",
+        title: "p50 of reads",
+        path: "host.latency_ns.read.p50",
+        unit: Unit::Time,
+        text: time,
+        is_more_better: false,
+        of: |result| latency(result, Requests::Reads).map(|of| of.p50 as f64),
+    },
+    Figure {
         name: "read p99",
         title: "p99 of reads",
         path: "host.latency_ns.read.p99",
@@ -55,6 +64,15 @@ pub(super) const FIGURES: [Figure; 8] = [
         text: time,
         is_more_better: false,
         of: |result| latency(result, Requests::Reads).map(|of| of.p99 as f64),
+    },
+    Figure {
+        name: "write p50",
+        title: "p50 of writes",
+        path: "host.latency_ns.write.p50",
+        unit: Unit::Time,
+        text: time,
+        is_more_better: false,
+        of: |result| latency(result, Requests::Writes).map(|of| of.p50 as f64),
     },
     Figure {
         name: "write p99",

@@ -83,12 +83,49 @@ impl Cost<'_> {
     }
 }
 
-/// The front of some combinations over two figures, to be chosen; blocks erased and p99.9 of all requests at first,
-/// without time write amplification.
+/// How a figure of a combination differs from that of the first one.
+pub(super) struct Difference {
+    /// Relative to the first one's mean; nothing if that is zero.
+    pub(super) relative: Option<f64>,
+    /// Whether it is told from what may be chance.
+    pub(super) is_told: bool,
+}
+
+impl Candidate {
+    /// The difference of a figure from that of another; nothing if one of them lacks it.
+    pub(super) fn difference(&self, from: &Self, figure: usize) -> Option<Difference> {
+        let (own, other) = (self.cost(figure)?, from.cost(figure)?);
+        let [mean, base] = [self.estimate(figure)?.mean, from.estimate(figure)?.mean];
+        let relative = (base != 0.0).then(|| mean / base - 1.0);
+        Some(Difference { relative, is_told: own.compare(&other).is_ne() })
+    }
+}
+
+/// Whether a figure differs between the first combination and another.
+fn differs(all: &[Candidate], figure: usize) -> bool {
+    let first = &all[0];
+    all[1..].iter().any(|other| other.difference(first, figure).is_some_and(|difference| difference.is_told))
+}
+
+/// The axes at first: blocks erased and p99.9 of all requests, without time write amplification; but figures that
+/// differ, if there are two.
+fn axes(all: &[Candidate], offered: &[usize]) -> (usize, usize) {
+    let usual = (ERASES, if offered.contains(&P99_9) { P99_9 } else { WAF });
+    let mut differing = offered.iter().copied().filter(|&figure| differs(all, figure));
+    if differs(all, usual.0) && differs(all, usual.1) {
+        return usual;
+    }
+    match (differing.next(), differing.next_back()) {
+        (Some(first), Some(last)) => (last, first),
+        _ => usual,
+    }
+}
+
+/// The front of some combinations over two figures, to be chosen.
 pub(super) fn front(all: &[Candidate]) -> Vec<Part> {
     let has = |figure: &usize| all.iter().any(|candidate| candidate.figures[*figure].is_some());
     let offered: Vec<usize> = (0..FIGURES.len()).filter(has).collect();
-    let (x, y) = (ERASES, if has(&P99_9) { P99_9 } else { WAF });
+    let (x, y) = if all.is_empty() { (ERASES, WAF) } else { axes(all, &offered) };
     if !(has(&x) && has(&y)) {
         return vec![Part::Missing(format!(
             "No Pareto front: no run has {} and {}.",
@@ -279,6 +316,19 @@ mod tests {
     fn a_combination_is_on_the_front_if_no_other_is_better_in_one_figure_and_as_good_in_the_other() {
         let points = [(9.0, 9.0), (1.0, 9.0), (2.0, 5.0), (2.0, 6.0), (3.0, 5.0), (4.0, 1.0), (4.0, 1.0), (9.0, 9.0)];
         assert_eq!(on(&points.map(|(x, y)| candidate(&[x], &[y]))), [1, 2, 5, 6]);
+    }
+
+    #[test]
+    fn the_front_opens_on_figures_that_differ() {
+        let offered = [0, P99_9, ERASES];
+        let of = |rate: f64, erases: f64, tail: f64| {
+            let mut of = candidate(&[erases], &[tail]);
+            of.figures[0] = Some(vec![rate]);
+            of
+        };
+        assert_eq!(axes(&[of(1.0, 10.0, 5.0), of(2.0, 20.0, 9.0)], &offered), (ERASES, P99_9));
+        assert_eq!(axes(&[of(1.0, 10.0, 5.0), of(2.0, 10.0, 9.0)], &offered), (P99_9, 0), "as many erases");
+        assert_eq!(axes(&[of(1.0, 10.0, 5.0), of(1.0, 10.0, 9.0)], &offered), (ERASES, P99_9), "one differs");
     }
 
     #[test]

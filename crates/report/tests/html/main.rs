@@ -159,7 +159,7 @@ fn a_page_of_a_run_has_every_picture_with_its_table_and_lacks_nothing() {
         "Mean latency by cause",
         "Throughput",
         "Latency by interval",
-        "Write amplification",
+        "Write amplification of pages",
         "Free blocks",
         "Outstanding requests",
         "Dirty pages in the write buffer",
@@ -237,10 +237,10 @@ fn a_page_of_a_comparison_has_a_front_and_every_run() {
     assert_eq!(choices, ["reads", "writes", "all", "reads", "writes"]);
     let front = &specs(&page)[3]["spec"];
     assert_eq!(front["runs"].as_array().map(Vec::len), Some(4));
-    assert_eq!(front["fronts"].as_array().map(Vec::len), Some(21), "each two of seven figures");
-    let (x, y) = (&front["figures"][6]["name"], &front["figures"][4]["name"]);
-    assert_eq!((&front["x"], &front["y"]), (&json!(6), &json!(4)));
-    assert_eq!((x, y), (&json!("blocks erased"), &json!("p99.9 of all requests")));
+    assert_eq!(front["fronts"].as_array().map(Vec::len), Some(45), "each two of ten figures");
+    let (x, y) = (&front["figures"][6]["name"], &front["figures"][0]["name"]);
+    assert_eq!((&front["x"], &front["y"]), (&json!(6), &json!(0)), "as many blocks are erased in all runs");
+    assert_eq!((x, y), (&json!("p99.9 of all requests"), &json!("requests a second")));
     assert!(page.contains("of one run each nobody knows what is chance"));
     for label in ["1: scheduler noop, queue_depth 2", "4: scheduler deadline, queue_depth 8"] {
         assert!(page.contains(label), "{label}");
