@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use flashloom_experiment::config::{Catalog, Experiment, KeyId, Source, Sweep, toml_value};
+use flashloom_experiment::config::{Catalog, Experiment, KeyId, Source, Sweep, Variant, toml_value};
 use flashloom_units::{Kind, Param, Problems, Value};
 use proptest::prelude::*;
 
@@ -238,4 +238,49 @@ fn no_key_of_a_checked_in_experiment_is_without_effect() {
         }
     }
     assert!(notes.is_empty(), "{}", notes.join("\n"));
+}
+
+/// Keys that vary together: their combinations, or the first problem of an experiment with these options.
+fn together(text: &str, varies: &[&str], sets: &[&str]) -> Result<Vec<String>, String> {
+    let owned = |options: &[&str]| options.iter().map(|&option| option.to_owned()).collect::<Vec<_>>();
+    load(text, &owned(sets), Some(&owned(varies)))
+        .map(|experiment| experiment.variants.iter().map(Variant::label).collect())
+        .map_err(|problems| problems.to_string().lines().next().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn keys_of_one_option_or_table_vary_together() {
+    let pairs = ["ftl.gc=greedy, device.rated_cycles=3000", "ftl.gc=fifo, device.rated_cycles=1000"];
+    assert_eq!(together("", &["ftl.gc=greedy,fifo; device.rated_cycles=3000,1000"], &[]).unwrap(), pairs);
+    let table = "[[vary.together]]\n\"ftl.gc\" = [\"greedy\", \"fifo\"]\ndevice.rated_cycles = [3000, 1000]\n";
+    assert_eq!(together(table, &[], &[]).unwrap(), pairs);
+    let beside = together(table, &["host.queue_depth=1..3"], &[]).unwrap();
+    assert_eq!((beside.len(), &beside[1][..]), (6, "ftl.gc=greedy, device.rated_cycles=3000, host.queue_depth=2"));
+}
+
+#[test]
+fn what_cannot_vary_together_is_refused() {
+    let table = "[[vary.together]]\n\"ftl.gc\" = [\"greedy\", \"fifo\"]\ndevice.rated_cycles = [3000, 1000]\n";
+    let of_both = "error: `ftl.gc`, which varies together with `device.rated_cycles` in the file";
+    let refused = |text: &str, varies: &[&str], sets: &[&str]| together(text, varies, sets).unwrap_err();
+    assert_eq!(refused(table, &["ftl.gc=greedy,cost-benefit"], &[]), of_both);
+    assert_eq!(refused(table, &["host.queue_depth=1,2"], &["ftl.gc=fifo"]), of_both);
+    let both = ["ftl.gc=fifo", "device.rated_cycles=5"];
+    assert_eq!(together(table, &["host.queue_depth=1,2"], &both).unwrap().len(), 2, "both are set");
+    for (option, found) in [
+        (
+            "ftl.gc=greedy,fifo; device.rated_cycles=1,2,3",
+            "3 values of `device.rated_cycles` with 2 values of `ftl.gc`",
+        ),
+        ("ftl.gc=greedy,greedy; device.rated_cycles=1,1", "`greedy` is listed twice with the same"),
+        ("ftl.gc=greedy,fifo;", "`` has no `=`"),
+        ("workload.path=a;b.csv", "`b.csv` has no `=`"),
+    ] {
+        assert_eq!(refused("", &[option], &[]), format!("error: {found}"), "{option}");
+    }
+    assert_eq!(
+        refused("[[vary.together]]\n\"ftl.gc\" = [\"fifo\"]\n", &[], &[]),
+        "error: fewer than two keys that vary together"
+    );
+    assert_eq!(refused("[vary]\ntogether = 3\n", &[], &[]), "error: a value for `vary.together`");
 }

@@ -23,8 +23,9 @@ params! {
             "More spare space collects more cheaply and stores less.";
         /// Whether over_provisioning counts the array's blocks, or what is left of them for collection.
         counts: Counts => "over_provisioning_counts", Kind::Choice(Counts::CHOICES), Value::Name("raw"),
-            "A scaled-down drive keeps as many blocks free and open as the whole one, of fewer: with \"raw\" its write \
-             amplification is higher, with \"effective\" that of the whole drive.";
+            "A scaled-down drive keeps as many blocks free and open as the whole one, of fewer, and its write \
+             amplification is higher with \"raw\". With \"effective\" the capacity depends on the keys of [ftl] that \
+             set blocks aside, so that policies are compared with \"raw\".";
         /// Share of the capacity that no partition covers, so that the host never writes it.
         unpartitioned: f64 => "unpartitioned", Kind::Ratio { min: 0.0, max: 0.95 }, Value::Ratio(0.0),
             "It is spare space for garbage collection, as over-provisioning is: workload, footprint and run.fill are \

@@ -160,8 +160,13 @@ impl Experiment {
         let mut document = read_document(catalog, &mut report, index);
         let sets: Vec<_> = sets.iter().filter_map(|text| read_set(catalog, &mut report, text)).collect();
         let options = varies.iter().enumerate();
-        let written = options.flat_map(|(number, text)| read_vary(catalog, &mut report, text, number)).collect();
-        let axes = sweep::choose_axes(&mut report, std::mem::take(&mut document.axes), written, &sets);
+        let written: Vec<Axis> =
+            options.flat_map(|(number, text)| read_vary(catalog, &mut report, text, number)).collect();
+        let of_file = std::mem::take(&mut document.axes);
+        if sweep.is_some() {
+            sweep::check_groups(&mut report, &of_file, &written, &sets);
+        }
+        let axes = sweep::choose_axes(&mut report, of_file, written, &sets);
         document.assignments.extend(sets);
         let presets = PresetFiles::read(catalog, &mut report, &document.assignments, &axes);
         let (mut axes, left_out) = if sweep.is_some() { (axes, Vec::new()) } else { (Vec::new(), axes) };

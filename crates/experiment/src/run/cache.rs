@@ -41,9 +41,9 @@ const QUICK_PAGES: u64 = 1 << 22;
 /// Fewest blocks a plane of a quick drive.
 const QUICK_BLOCKS: u32 = 64;
 
-/// Blocks a plane with which a drive of that many pages is aged in seconds; `None` if it is anyway, or without such a
-/// drive.
-fn quick_blocks(config: &Config, pages: u64) -> Option<u32> {
+/// Blocks a plane with which a drive of that many pages is aged in seconds, with the effective over-provisioning that
+/// it should have; `None` if it is anyway, or without such a drive.
+fn quick(config: &Config, pages: u64) -> Option<(u32, f64)> {
     if pages < SLOW_PAGES || !config.mapping_offers(PAGE_MAPPING) {
         return None;
     }
@@ -51,7 +51,7 @@ fn quick_blocks(config: &Config, pages: u64) -> Option<u32> {
     let blocks = (u64::from(nand.blocks) * QUICK_PAGES / pages).max(QUICK_BLOCKS.into()) as u32;
     let effective = ("device.over_provisioning_counts", Value::Name("effective"));
     let quick = config.with(&[("device.blocks", Value::Count(blocks.into())), effective]);
-    quick.filter(|_| blocks < nand.blocks).map(|_| blocks)
+    quick.filter(|_| blocks < nand.blocks).and_then(|_| Some((blocks, config.effective_over_provisioning()?)))
 }
 
 /// Message about a drive, for a user who waits for it.
@@ -63,8 +63,9 @@ pub enum Notice<'a> {
         pages: u64,
         /// True if it will be stored in the cache, as far as is known beforehand.
         is_kept: bool,
-        /// Blocks a plane of a drive that is aged in seconds, if this one takes much longer.
-        quick_blocks: Option<u32>,
+        /// Blocks a plane of a drive that is aged in seconds, and the effective over-provisioning of this one, if it
+        /// takes much longer.
+        quick: Option<(u32, f64)>,
     },
     /// The drive was taken from this file.
     Taken(&'a Path),
@@ -79,15 +80,16 @@ pub enum Notice<'a> {
 impl fmt::Display for Notice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Ageing { pages, is_kept, quick_blocks } => {
+            Self::Ageing { pages, is_kept, quick } => {
                 let next = if *is_kept { "; the next run of the same takes it" } else { "" };
                 write!(f, "ageing a drive of {pages} pages{next}")?;
-                quick_blocks.map_or(Ok(()), |blocks| {
+                quick.map_or(Ok(()), |(blocks, spare)| {
                     write!(
                         f,
                         "\n      a quick answer: `--set device.blocks={blocks}` `--set \
-                         device.over_provisioning_counts=effective` has the same share of spare space, and the write \
-                         amplification and drive writes a day of the whole drive within some per cent"
+                         device.over_provisioning_counts=effective` `--set device.over_provisioning={spare:.4}` leaves \
+                         collection the same share of spare space, so that write amplification and drive writes a day \
+                         are close to those of the whole drive"
                     )
                 })
             }
@@ -203,7 +205,7 @@ impl Cache {
             usable.is_ok()
         };
         let pages = config.device.geometry().total_pages();
-        (self.tell)(&Notice::Ageing { pages, is_kept, quick_blocks: quick_blocks(config, pages) });
+        (self.tell)(&Notice::Ageing { pages, is_kept, quick: quick(config, pages) });
     }
 
     /// Reports once that a drive is not stored: the same holds for later drives, and no run is affected.

@@ -76,12 +76,13 @@ pub fn of(config: &Config, scanned: Option<&TraceInfo>, host: &HostReport, resul
     let outstanding = if is_limited { None } else { run.outstanding() };
     let found = [run.overload(), run.never_collected(), run.wrapped()].into_iter().chain(limits).chain([
         outstanding,
-        run.short_for_drive().or_else(|| run.unpaid()).or_else(|| run.lifetime()),
+        run.short_for_drive().or_else(|| run.unpaid()).or_else(|| run.lifetime(false)),
         run.kept_data().or_else(|| run.scaled_down()),
         run.no_allocator(),
         run.slc_cache_full().or_else(|| run.no_slc_cache()),
         run.few_samples(),
         run.no_read_retries(),
+        run.lifetime(true),
     ]);
     found.flatten().take(MOST).collect()
 }

@@ -319,7 +319,7 @@ class Experiment:
     ) -> _flashloom.Loaded:
         name, text, folder = self._source
         varies = None if vary is None else list(vary.values())
-        varied = {path for paths in vary or () for path in paths.split(_TOGETHER)}
+        varied = _paths(vary or ())
         sets = [option for path, option in self._sets.items() if path not in varied]
         return _flashloom.Loaded(name, text, folder, sets, varies, seeds, skip_unfit, list(self._policies))
 
@@ -370,7 +370,10 @@ class Experiment:
 
         >>> experiment.compare(vary={"ftl.gc": ["greedy", "fifo"]}, seeds=5).to_pandas()  # doctest: +SKIP
         """
-        chosen = {**self._vary, **_checked_vary(self._catalog, vary)}
+        given = _checked_vary(self._catalog, vary)
+        replaced = _paths(given)
+        kept = {paths: option for paths, option in self._vary.items() if not replaced & _paths([paths])}
+        chosen = {**kept, **given}
         loaded = self._to_run(chosen, _checked_seeds(seeds) or self._seeds, skip_unfit)
         threads = _whole("jobs", jobs, 1, 1024) or 0
         names = _names(columns)
@@ -591,6 +594,8 @@ def _toml(values: Mapping[str, object]) -> str:
 
 def _together(catalog: _flashloom.Catalog, paths: tuple[str, ...], rows: object) -> str:
     """The option that varies keys together; `rows` has a tuple of their values for each run."""
+    if isinstance(rows, (str, bytes)) or not isinstance(rows, Iterable):
+        raise TypeError(f"{', '.join(paths)} vary over a list of tuples, not {type(rows).__name__}")
     rows = [row if isinstance(row, (tuple, list)) else (row,) for row in rows]
     for row in rows:
         if len(row) != len(paths):
@@ -601,12 +606,26 @@ def _together(catalog: _flashloom.Catalog, paths: tuple[str, ...], rows: object)
     return _TOGETHER.join(f"{path}={values}" for path, values in zip(paths, lists))
 
 
+def _paths(options: Iterable[str]) -> set[str]:
+    """The keys of options that vary."""
+    return {path for paths in options for path in paths.split(_TOGETHER)}
+
+
 def _checked_vary(catalog: _flashloom.Catalog, vary: VaryOption | None) -> dict[str, str]:
     """Options that vary keys, by path."""
     options = {}
-    for paths in [key for key in vary or {} if isinstance(key, tuple)]:
-        options[_TOGETHER.join(paths)] = _together(catalog, paths, vary[paths])
-    for path, values in _flattened({key: of for key, of in (vary or {}).items() if not isinstance(key, tuple)}):
+    for key, of in (vary or {}).items():
+        if isinstance(key, tuple):
+            options[_TOGETHER.join(key)] = _together(catalog, key, of)
+        else:
+            options.update(_checked_axes(catalog, {key: of}))
+    return options
+
+
+def _checked_axes(catalog: _flashloom.Catalog, vary: Mapping[str, object]) -> dict[str, str]:
+    """Options of keys that each vary alone, by path."""
+    options = {}
+    for path, values in _flattened(vary):
         if isinstance(values, str):
             options[path] = f"{path}={values}"
             continue

@@ -7,7 +7,7 @@ use flashloom_experiment::result::{
 };
 use serde_json::{Map, Value};
 
-use super::chart::{Chart, MAX_ROWS, Table, head};
+use super::chart::{Chart, Table, head};
 use super::facts;
 use super::figure::{FIGURES, Requests, estimated, latency};
 use super::front::{Candidate, Difference, front};
@@ -17,6 +17,9 @@ use super::run::{Bars, Curve, anatomy_chart, percentile_chart};
 
 /// Combinations whose curves and bars are drawn, at most: more cannot be told apart. The tables have all of them.
 const MAX_DRAWN: usize = 8;
+
+/// A difference from a figure that is zero.
+const FROM_ZERO: &str = "from 0";
 
 /// Figures that the sentence on what differs names, at most.
 const MOST_TOLD: usize = 3;
@@ -139,11 +142,14 @@ fn relative(difference: Option<Difference>) -> String {
         None => "-".to_owned(),
         Some(Difference { is_told: false, .. }) => "~".to_owned(),
         Some(Difference { relative: Some(relative), .. }) => signed(relative),
-        Some(Difference { relative: None, .. }) => "from 0".to_owned(),
+        Some(Difference { relative: None, .. }) => FROM_ZERO.to_owned(),
     }
 }
 
 fn signed(relative: f64) -> String {
+    if relative.is_infinite() {
+        return FROM_ZERO.to_owned();
+    }
     let sign = if relative < 0.0 { "-" } else { "+" };
     format!("{sign}{}", percent(relative.abs()))
 }
@@ -158,7 +164,7 @@ fn differences(candidates: &[Candidate], all: &[Combination<'_>]) -> Vec<Part> {
         let figures = (0..FIGURES.len()).map(|figure| relative(other.difference(first, figure)));
         std::iter::once(of.number.to_string()).chain(of.vary.values().map(facts::text_of)).chain(figures).collect()
     };
-    let rows = others.iter().zip(&all[1..]).take(MAX_ROWS).map(row).collect();
+    let rows = others.iter().zip(&all[1..]).map(row).collect();
     let rule = if first.seeds.len() > 1 { "their 95 % interval has zero in it" } else { "of one run each, below 2 %" };
     vec![
         Part::Text(format!("Differences from run {}; ~ where chance may be all of it: {rule}.", all[0].label)),
@@ -172,7 +178,7 @@ fn what_differs(candidates: &[Candidate]) -> Option<String> {
     let largest = |figure: usize| {
         let told = others.iter().filter_map(|other| {
             let Difference { relative, is_told } = other.difference(first, figure)?;
-            relative.filter(|_| is_told).map(|relative| (relative, other.label.as_str()))
+            is_told.then(|| (relative.unwrap_or(f64::INFINITY), other.label.as_str()))
         });
         told.max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()))
     };
@@ -202,26 +208,41 @@ fn listed(words: &[&str]) -> String {
     }
 }
 
+/// A hint, with the combinations that it holds for and whether all have its figures.
+struct Held<'a> {
+    hint: &'a HintResult,
+    runs: Vec<usize>,
+    is_same: bool,
+}
+
 /// The hints of all runs, each once, with the combinations that it holds for.
 fn hints(comparison: &Comparison) -> Vec<Part> {
-    let mut found: Vec<(&HintResult, Vec<String>)> = Vec::new();
+    let mut found: Vec<Held<'_>> = Vec::new();
     let combinations = comparison.runs.chunks(comparison.repetitions().max(1));
     let all = combinations.len();
     for (number, run) in (1..).zip(combinations).flat_map(|(number, runs)| runs.iter().map(move |run| (number, run))) {
-        let number = usize::to_string(&number);
         for hint in &run.result.hints {
-            match found.iter_mut().find(|(known, _)| (&known.about, &known.key) == (&hint.about, &hint.key)) {
-                Some((_, runs)) if runs.last() == Some(&number) => {}
-                Some((_, runs)) => runs.push(number.clone()),
-                None => found.push((hint, vec![number.clone()])),
+            match found.iter_mut().find(|held| (&held.hint.about, &held.hint.key) == (&hint.about, &hint.key)) {
+                Some(held) => {
+                    held.is_same &= held.hint.text == hint.text;
+                    held.runs.push(number);
+                }
+                None => found.push(Held { hint, runs: vec![number], is_same: true }),
             }
         }
     }
-    let of =
-        |runs: &[String]| if runs.len() == all { "all runs".to_owned() } else { format!("runs {}", runs.join(", ")) };
-    let of_runs = found.iter().map(|(hint, runs)| format!("Hint, {}: {} (key {})", of(runs), hint.text, hint.key));
+    found.iter_mut().for_each(|held| held.runs.dedup());
+    let of = |runs: &[usize]| match runs {
+        [run] => format!("run {run}"),
+        runs if runs.len() == all => "all runs".to_owned(),
+        runs => format!("runs {}", runs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
+    };
+    let of_runs = found.iter().map(|Held { hint, runs, is_same }| {
+        let whose = if *is_same { String::new() } else { format!("; figures of run {}", runs[0]) };
+        format!("Hint, {}{whose}: {} (key {})", of(runs), hint.text, hint.key)
+    });
     let of_all = comparison.hints.iter().map(|hint| {
-        let rows: Vec<String> = hint.rows.iter().map(ToString::to_string).collect();
+        let rows: Vec<usize> = hint.rows.iter().map(|&row| row as usize).collect();
         format!("Hint, {}: {} (key {})", of(&rows), hint.text, hint.key)
     });
     of_runs.chain(of_all).map(Part::Text).collect()

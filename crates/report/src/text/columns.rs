@@ -265,6 +265,7 @@ fn of_field(catalog: &Catalog, written: &str, path: &str) -> Column {
     let show: fn(f64) -> String = match last {
         _ if of_unit.is_some() => of_unit.unwrap_or(whole),
         "count" => whole,
+        _ if has(&["waf"]) => factor,
         _ if is_time => time,
         _ if last.ends_with("bytes_per_s") => rate,
         _ if last.ends_with("bytes") => size,

@@ -179,6 +179,23 @@ pub(super) fn with_seeds(
     variants.iter().flat_map(|variant| (0..seeds.get()).map(move |offset| seeded(variant, offset))).collect()
 }
 
+/// Refuses an option for some of the keys that vary together in the file: the others would have nothing to vary with.
+pub(super) fn check_groups(report: &mut Report, of_file: &[Axis], of_options: &[Axis], sets: &[Assignment]) {
+    for group in groups(of_file).filter(|group| group.len() > 1) {
+        let option = |axis: &Axis| {
+            let varied = of_options.iter().find(|other| other.key == axis.key).map(|other| &other.origin);
+            varied.or_else(|| sets.iter().find(|set| set.key == axis.key).map(|set| &set.origin))
+        };
+        let given: Vec<_> = group.iter().filter_map(|axis| Some((axis, option(axis)?))).collect();
+        if let Some(other) = group.iter().find(|axis| option(axis).is_none())
+            && let Some((axis, origin)) = given.first()
+        {
+            let found = format!("`{}`, which varies together with `{}` in the file", axis.key.path(), other.key.path());
+            report.distrust(origin, Refusal::new(found, "options for both, or none"), Some(axis.key.section()));
+        }
+    }
+}
+
 /// The axes of the file without keys that an option sets or varies, then those of the options.
 pub(super) fn choose_axes(
     report: &mut Report,

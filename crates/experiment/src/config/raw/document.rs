@@ -289,7 +289,7 @@ impl Reader<'_> {
         let catalog = self.catalog;
         for (key, value) in content {
             let name = key.get_ref().as_ref();
-            if (table, name, of) == (None, TOGETHER, VARY) {
+            if (table, name, of, self.group) == (None, TOGETHER, VARY, None) {
                 self.together(value);
                 continue;
             }
@@ -326,11 +326,14 @@ impl Reader<'_> {
                 self.distrust(table, None, not_a_list);
                 continue;
             };
-            let first = self.document.axes.len();
+            let (first, problems) = (self.document.axes.len(), self.report.found());
             self.group = Some(first);
             self.vary(VARY, content, None);
             self.group = None;
-            Axis::check_group(&self.document.axes[first..], self.report, &self.origin(table));
+            // What was refused would be missing.
+            if self.report.found() == problems {
+                Axis::check_group(&self.document.axes[first..], self.report, &self.origin(table));
+            }
         }
     }
 
@@ -344,7 +347,12 @@ impl Reader<'_> {
     ) {
         let known = if of == FIT { &self.document.fit } else { &self.document.axes };
         if known.iter().any(|axis| axis.key == key) {
-            let found = || format!("`{}` is listed twice in [{of}], as \"{0}\" and without quotes", key.path());
+            let path = key.path();
+            let is_alone = self.group.is_none();
+            let found = || match is_alone {
+                true => format!("`{path}` is listed twice in [{of}], as \"{path}\" and without quotes"),
+                false => format!("`{path}` is listed twice in [{of}]"),
+            };
             return self.distrust(name, Some(key.section()), || Refusal::new(found(), "all its values in one list"));
         }
         let mut axis = Axis { key, origin: self.origin(name), values: Vec::new(), group: self.group };
@@ -413,7 +421,7 @@ impl Axis {
     pub(super) fn check_group(group: &[Self], report: &mut Report, place: &Origin) {
         let section = group.first().map(|axis| axis.key.section());
         if let [] | [_] = group {
-            let refusal = || Refusal::new(format!("{} keys that vary together", group.len()), "two or more");
+            let refusal = || Refusal::new("fewer than two keys that vary together", "two or more");
             return report.distrust_once(place, section, refusal);
         }
         let (first, others) = group.split_first().expect("there are two");

@@ -48,9 +48,13 @@ pub fn read_vary(catalog: &Catalog, report: &mut Report, text: &str, number: usi
     let parts = split(text, 0..text.len(), ';');
     // Groups of a file have numbers from 0 on.
     let group = (parts.len() > 1).then_some(usize::MAX - number);
-    let read = |span| read_axis(catalog, report, source, text, span, group);
-    let axes: Vec<Axis> = parts.into_iter().filter_map(read).collect();
-    if group.is_some() {
+    let problems = report.found();
+    let mut axes: Vec<Axis> = Vec::new();
+    for part in parts {
+        axes.extend(read_axis(catalog, report, source, text, part, group));
+    }
+    // What was refused would be missing.
+    if group.is_some() && report.found() == problems {
         Axis::check_group(&axes, report, &Origin { source, span: 0..text.len() });
     }
     axes
@@ -138,6 +142,8 @@ fn read_key_of(
     let Some(equals) = written.find('=') else {
         let refusal =
             Refusal::new(format!("`{written}` has no `=`"), "a key and its value, such as `host.scheduler=noop`");
+        let is_whole = part.len() == text.len();
+        let refusal = if is_whole { refusal } else { refusal.help("a value that has a `;` stands in quotes") };
         report.distrust(&Origin { source, span: part }, refusal, None);
         return None;
     };

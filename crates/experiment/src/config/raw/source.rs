@@ -109,6 +109,11 @@ impl Report {
         Self { sources, ..Self::default() }
     }
 
+    /// How many problems were found.
+    pub fn found(&self) -> usize {
+        self.count
+    }
+
     /// Adds a refusal as a problem at its place. The given section can no longer be relied on; without one, none can.
     pub fn distrust(&mut self, origin: &Origin, refusal: Refusal, section: Option<usize>) {
         self.taint(section);

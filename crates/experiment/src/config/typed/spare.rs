@@ -70,13 +70,32 @@ impl Config {
         (entries * MAP_ENTRY_BYTES).div_ceil(page_bytes)
     }
 
+    /// The effective over-provisioning of a full drive of this configuration; `None` for mappings with log blocks.
+    pub(crate) fn effective_over_provisioning(&self) -> Option<f64> {
+        if !self.mapping_offers(PAGE_MAPPING) {
+            return None;
+        }
+        let found = self.foreseen();
+        let logical = self.device.logical_pages();
+        let map = if found.has_map { self.map_pages(logical) } else { 0 };
+        Some(self.usable_pages(found) / (logical + map) as f64 - 1.0)
+    }
+
+    /// What is known before a run of what spare space depends on.
+    fn foreseen(&self) -> Found {
+        let bad = self.device.nand.bad_blocks_a_plane() * self.device.geometry().total_planes();
+        Found {
+            has_map: self.mapping_offers(TRANSLATION_PAGES),
+            has_hot: self.ftl.hot_cold != HotCold::None,
+            bad_blocks: bad.into(),
+        }
+    }
+
     /// The over-provisioning of the array's blocks that leaves the effective one of `device.over_provisioning`, whole
     /// pages of capacity; `None` if planes set too much aside for that. For page mappings.
     pub(super) fn raw_over_provisioning(&self) -> Option<f64> {
-        let bad = self.device.nand.bad_blocks_a_plane() * self.device.geometry().total_planes();
-        let has_map = self.mapping_offers(TRANSLATION_PAGES);
-        let has_hot = self.ftl.hot_cold != HotCold::None;
-        let usable = self.usable_pages(Found { has_map, has_hot, bad_blocks: bad.into() });
+        let found = self.foreseen();
+        let usable = self.usable_pages(found);
         // As it is written: that of `self` may have been replaced by the result already.
         let DeviceParams { capacity, .. } = self.settings.typed("device");
         let both = usable / (1.0 + capacity.over_provisioning);
@@ -84,7 +103,7 @@ impl Config {
             return None;
         }
         // Data and its map take `both`; the map's share is small, so that a second step is exact to a page.
-        let of_map = |data: f64| if has_map { self.map_pages(data as u64) as f64 } else { 0.0 };
+        let of_map = |data: f64| if found.has_map { self.map_pages(data as u64) as f64 } else { 0.0 };
         let data = (both - of_map(both - of_map(both))).floor();
         // In the middle of what is rounded down to this page.
         (data >= 1.0).then(|| self.device.geometry().total_pages() as f64 / (data + 0.5) - 1.0)

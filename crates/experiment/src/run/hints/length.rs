@@ -31,7 +31,9 @@ impl Run<'_> {
         let precondition = self.config.run.precondition.name();
         if precondition == "steady" {
             let (key, advice) = match (self.length_key(), &self.result.ftl.room) {
-                (key, Some(room)) if key.ends_with(".requests") => (key.clone(), self.pays(room, &key)),
+                (key, Some(room)) if key.ends_with(".requests") && key != "workload.requests" => {
+                    (key.clone(), self.pays(room, &key))
+                }
                 _ => self.longer_or_smaller(),
             };
             return hint(
@@ -63,9 +65,10 @@ impl Run<'_> {
         hint("short-for-drive", &key, text)
     }
 
-    pub(super) fn lifetime(&self) -> Option<HintResult> {
+    /// Hint if a lifetime comes from few erases; of one whose rating is assumed it is the last.
+    pub(super) fn lifetime(&self, is_assumed: bool) -> Option<HintResult> {
         let lifetime = self.result.wear.lifetime.as_ref()?;
-        if lifetime.erases_mean >= 1.0 {
+        if lifetime.erases_mean >= 1.0 || lifetime.is_assumed_rating != is_assumed {
             return None;
         }
         let (key, advice) = self.longer_or_smaller();

@@ -6,13 +6,13 @@ use flashloom_units::{SECTOR_BYTES, Value};
 use flashloom_workload::workload::Footprint;
 
 use super::{NOTABLE, Run, hint};
-use crate::config::Timing;
+use crate::config::{Config, Timing};
 use crate::figures::{count, factor, percent};
 use crate::result::{HintResult, RoomResult};
 
 /// Charge from which on a run differs notably from one that goes on.
 const NOTABLE_CHARGE: f64 = 1.0 + NOTABLE;
-/// Share of the over-provisioning that is worth a hint if it is kept free or open.
+/// Share of the over-provisioning that is worth a hint if planes of few blocks keep it free or open.
 const LOST: f64 = 0.2;
 
 impl Run<'_> {
@@ -31,30 +31,25 @@ impl Run<'_> {
         let unpaid = percent(owed / (written + room.unwritten_pages as f64));
         let stays = match (ftl.waf_bytes, ftl.steady_waf_bytes) {
             (Some(run), Some(steady)) => {
-                let (run, steady) = (factor(run), factor(steady));
-                format!(
-                    "write amplification is {run} in bytes, and {steady} once that is paid for; a longer run has to"
-                )
+                format!("Write amplification is {} in bytes, and about {} in a longer run", factor(run), factor(steady))
             }
-            _ => format!(
-                "write amplification is lower than it stays, and there is no lifetime; {}",
-                self.pays(room, &key)
-            ),
+            _ => format!("Write amplification is too low, and there is no lifetime: {}", self.pays(room, &key)),
         };
         let text = format!(
-            "{unpaid} of what was written took pages that were erased before the first request, or has not reached \
-             flash: {stays}."
+            "{unpaid} of what was written went to pages that were erased before the first request, or is still in \
+             memory, and has cost no erase yet. {stays}."
         );
         hint("unpaid", &key, text)
     }
 
     /// How long a run pays for half of what it writes, and how to have that sooner.
     pub(super) fn pays(&self, room: &RoomResult, key: &str) -> String {
-        let longer = if key.ends_with(".requests") {
+        // `workload.requests` cuts a workload that may be no longer.
+        let longer = if key.ends_with(".requests") && key != "workload.requests" {
             let requests = self.requests_until_charged(room);
             format!("about {} requests pay for half of it (`--set {key}={requests}`)", count(requests))
         } else {
-            "a longer one, or a smaller drive, pays for more".to_owned()
+            "a longer run, or a smaller drive, pays for more".to_owned()
         };
         match self.counts() {
             true => {
@@ -102,22 +97,29 @@ impl Run<'_> {
         hint("kept-data", "run.fill", text)
     }
 
-    /// Hint if a drive has fewer blocks than its preset, and keeps a notable part of its spare space free or open.
+    /// Hint if a drive has fewer blocks than its preset, and is left with notably less spare space for that.
     pub(super) fn scaled_down(&self) -> Option<HintResult> {
-        let capacity = &self.config.device.capacity;
-        let effective = self.result.ftl.effective_over_provisioning?;
-        let preset = self.config.blocks_of_preset()?;
-        let (blocks, asked) = (self.config.device.nand.blocks, capacity.over_provisioning);
-        if capacity.counts == Counts::Effective || blocks >= preset || effective >= asked * (1.0 - LOST) {
+        let (config, capacity) = (self.config, &self.config.device.capacity);
+        let (blocks, of_preset) = (config.device.nand.blocks, config.blocks_of_preset()?);
+        if self.result.nand.erases.total == 0 || capacity.counts == Counts::Effective || blocks >= of_preset {
+            return None;
+        }
+        let whole = config.with(&[("device.blocks", Value::Count(of_preset.into()))])?;
+        let [left, of_whole] = [config, &whole].map(Config::effective_over_provisioning);
+        let (left, of_whole) = (left?, of_whole?);
+        if left >= of_whole * (1.0 - LOST) {
             return None;
         }
         let text = format!(
-            "Of {} over-provisioning {} are left: planes of {} blocks keep as many free and open as those of {}, so \
-             that write amplification is higher than the whole drive's. \"effective\" counts what is left.",
-            percent(asked),
-            percent(effective),
+            "Of {} over-provisioning collection has {} in planes of {} blocks, and {} in those of {} that the preset \
+             has, whose write amplification is lower: `--set device.over_provisioning_counts=effective` `--set \
+             device.over_provisioning={:.4}` leaves as much.",
+            percent(capacity.over_provisioning),
+            percent(left),
             count(blocks.into()),
-            count(preset.into())
+            percent(of_whole),
+            count(of_preset.into()),
+            of_whole
         );
         hint("scaled-down", "device.over_provisioning_counts", text)
     }

@@ -37,7 +37,8 @@ impl RoomResult {
     fn charged(self) -> Self {
         let paid = self.written_pages as f64 - self.taken_pages();
         let charge = (self.written_pages as f64 + self.unwritten_pages as f64) / paid;
-        Self { charge: (paid > 0.0 && charge <= MOST_CHARGE).then_some(charge), ..self }
+        let is_told = self.written_pages > 0 && paid > 0.0 && charge > 0.0 && charge <= MOST_CHARGE;
+        Self { charge: is_told.then_some(charge), ..self }
     }
 
     /// Erased pages used up.
@@ -77,5 +78,7 @@ mod tests {
         assert_eq!(room(100, 51, 0).pages_until_charged(), 102.0);
         assert_eq!(room(100, 100, 0).charge, None, "nothing was paid for");
         assert_eq!(room(0, 0, 0).charge, None, "nothing was written");
+        assert_eq!(room(0, -50, 8).charge, None, "nor where idle time made room");
+        assert_eq!(room(100, 0, -100).charge, None, "all that was written was a map's, and as much is still to come");
     }
 }
