@@ -109,10 +109,15 @@ def test_means_over_seeds_are_a_table_of_a_row_for_each_combination(small: Exper
 
 
 def test_keys_vary_together_as_a_tuple(small: Experiment) -> None:
-    pairs = [("greedy", 3), ("fifo", 4)]
-    keys = ("ftl.gc", "ftl.gc_threshold")
-    together = small.compare(vary={keys: pairs, "host.queue_depth": [4, 5]})
-    assert [(run.vary["ftl.gc"], run.vary["ftl.gc_threshold"]) for run in together] == [*pairs[:1] * 2, *pairs[1:] * 2]
+    pairs = [("greedy", 4), ("fifo", 5)]
+    keys = ("ftl.gc", "host.queue_depth")
+    together = small.compare(vary={"host.scheduler": ["noop", "deadline"], keys: pairs})
+    assert [(run.vary["ftl.gc"], run.vary["host.queue_depth"]) for run in together] == [*pairs, *pairs]
+    assert len(together.table("iops").splitlines()) > 4
+    replaced = Experiment.from_dict(SMALL, vary={keys: pairs}).compare(vary={"ftl.gc": ["greedy", "fifo"]})
+    assert [dict(run.vary.to_dict()) for run in replaced] == [{"ftl.gc": "greedy"}, {"ftl.gc": "fifo"}]
+    with pytest.raises(TypeError, match="vary over a list of tuples, not str"):
+        small.compare(vary={keys: "1..4"})
     with pytest.raises(ValueError, match="has 1 values, of the 2 keys"):
         small.compare(vary={keys: [("greedy",), ("fifo", 4)]})
 

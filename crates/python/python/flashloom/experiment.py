@@ -21,8 +21,9 @@ from .tables import RunStream
 
 __all__ = ["Experiment", "RunSection", "Section"]
 
-#: Values of keys that vary; keys that vary together are a tuple, with tuples of values.
-VaryOption = Mapping[str, object] | Mapping[tuple[str, ...], object] | Mapping[str | tuple[str, ...], object]
+#: Values of keys that vary, by key; those that vary together by a tuple of keys. `Any`, because the key of a `Mapping` is
+#: invariant: no union of both takes a dictionary of either.
+VaryOption = Mapping[Any, object]
 
 #: Between keys that vary together in an option.
 _TOGETHER = "; "
