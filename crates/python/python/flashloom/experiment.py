@@ -21,8 +21,8 @@ from .tables import RunStream
 
 __all__ = ["Experiment", "RunSection", "Section"]
 
-#: Values of keys that vary, by key; those that vary together by a tuple of keys. `Any`, because a `Mapping` is invariant
-#: in its key: no union of both takes a dictionary of either.
+#: Values of keys that vary, by key; those that vary together by a tuple of keys. `Any`, because the key of a mapping is
+#: invariant: no union of both takes a dictionary of either.
 VaryOption = Mapping[Any, object]
 
 #: Between keys that vary together in an option.
