@@ -58,7 +58,7 @@ def test_a_comparison_prints_as_the_program_prints_it(program: Path, tmp_path: P
 def test_columns_are_chosen_before_the_run_and_after_it() -> None:
     small = Experiment.from_dict(SMALL)
     comparison = small.compare(vary=VARY, columns=["waf", "write.max"])
-    assert repr(comparison).splitlines()[0].split() == ["scheduler", "WAF", "write.max"]
+    assert repr(comparison).splitlines()[0].split() == ["scheduler", "WAF", "of", "pages", "write.max"]
     assert comparison.table("usual").split()[:2] == ["scheduler", "requests/s"]
     assert repr(pickle.loads(pickle.dumps(comparison))) == repr(comparison)
     assert repr(Comparison(comparison.to_json())) == comparison.table("usual")

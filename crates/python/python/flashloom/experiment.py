@@ -614,8 +614,11 @@ def _paths(options: Iterable[str]) -> set[str]:
 
 def _checked_vary(catalog: _flashloom.Catalog, vary: VaryOption | None) -> dict[str, str]:
     """Options that vary keys, by path."""
-    options = {}
-    for key, of in (vary or {}).items():
+    options: dict[str, str] = {}
+    vary = {} if vary is None else vary
+    if not isinstance(vary, Mapping):
+        raise TypeError(f"keys and values are a dict, not {type(vary).__name__}")
+    for key, of in vary.items():
         if isinstance(key, tuple):
             options[_TOGETHER.join(key)] = _together(catalog, key, of)
         else:
