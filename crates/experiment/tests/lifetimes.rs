@@ -82,7 +82,8 @@ fn drawn(prng: &mut Prng) -> [Vec<String>; 2] {
     [[&both[..], &timed].concat(), [&both[..], &counted].concat()]
 }
 
-/// Holds the lifetimes of so many random runs, of which some have to be left out or charged.
+/// Compares the lifetimes of `cases` random runs with counted ones. At least `least` runs have to print a lifetime, and
+/// one of these has to be too long without its charge.
 fn hold(seed: u64, cases: usize, least: usize) {
     let mut prng = Prng::new(seed);
     let (mut printed, mut saved) = (0, 0);

@@ -83,9 +83,8 @@ params! {
         /// Bits per cell, which is also the number of page types that the pages of a block cycle through.
         bits_per_cell: u32 => "bits_per_cell", count(4), Value::Count(2),
             "Only matters where the page types have different times.";
-        /// Rated program/erase cycles of a block, for the lifetime in the result. Default: the usual rating of cells
-        /// of so many bits, which the lifetime then calls assumed: 100,000 with one bit, 3,000 with two or three, 1,000
-        /// with four.
+        /// Rated program/erase cycles of a block, for the lifetime in the result. Default: 100,000 for SLC, 3,000 for
+        /// MLC and TLC, 1,000 for QLC, by `bits_per_cell`; the lifetime calls a default assumed.
         rated_cycles: Option<u32> => "rated_cycles", count(10_000_000), Value::Absent,
             "It changes nothing in a run: blocks go on beyond it, and fail as program_failures and erase_failures \
              say.";

@@ -33,6 +33,26 @@ fn a_drive_that_never_collected() {
 }
 
 #[test]
+fn a_run_that_lived_on_erased_pages() {
+    given_and_not(
+        "unpaid",
+        &["run.precondition=fill", "workload.synthetic.requests=4000", WRITES],
+        &["run.precondition=steady", "run.rest=never", "workload.synthetic.requests=20000"],
+    );
+}
+
+#[test]
+fn a_workload_that_leaves_what_ageing_wrote() {
+    let writes = ["run.precondition=steady", "workload.synthetic.footprint=0.5", WRITES];
+    given_and_not("kept-data", &writes, &["run.fill=0.5"]);
+}
+
+#[test]
+fn a_drive_of_fewer_blocks_than_its_preset() {
+    given_and_not("scaled-down", &["run.precondition=steady", WRITES], &["device.over_provisioning_counts=effective"]);
+}
+
+#[test]
 fn a_run_without_time_has_no_latencies_to_speak_of() {
     let counting = ["--set", "run.timing=counting", "--set", "run.precondition=none"];
     let text =

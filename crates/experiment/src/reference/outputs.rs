@@ -209,12 +209,11 @@ const SUMMARY_ROWS: &[(&str, &str)] = &[
     ),
     (
         "lifetime",
-        "Bytes that the host can write until the mean block and until the worst block reach their rated program/erase \
-         cycles, with the erases per byte of this run; the corresponding drive writes per day for five years, which \
-         are what may be written; and the years that the drive lasts if the host goes on writing at the rate of this \
-         run: `result.wear.lifetime`. The rating is `device.rated_cycles`, or the usual one of the kind of cell, which \
-         is then called assumed. There is none while the run has paid for less than half of what it wrote: \
-         `result.ftl.room`.",
+        "Bytes that the host can write until the mean block, and until the worst block, reach their rated \
+         program/erase cycles at the erases per byte of this run; those bytes as drive writes a day for five years; and \
+         the years until they are written at the write rate of this run: `result.wear.lifetime`. The rating is \
+         `device.rated_cycles`, or an assumed one by the kind of cell. A run that lived on pages erased before its \
+         first request has no lifetime: `result.ftl.room`.",
     ),
     (
         "erases a block",

@@ -59,9 +59,9 @@ const TERMS: &[(&[&str], &str)] = &[
     ),
     (
         &["WA", "write amplification", "WAF in bytes", "WAF of pages"],
-        "Bytes programmed over bytes that the host wrote, as drives count it: `ftl.waf_bytes`, and `steady_waf_bytes` \
-         of a run that goes on. Pages programmed over pages that the host, or the buffer, wrote: `ftl.waf`, which does \
-         not tell that a write of 512 bytes programs a whole page, nor what the buffer took.",
+        "In bytes, as drives count it: bytes programmed over bytes that the host wrote, `ftl.waf_bytes`; \
+         `ftl.steady_waf_bytes` is the estimate for a longer run. Of pages: pages programmed over pages that host or \
+         buffer wrote to the FTL, `ftl.waf`. A write of 512 bytes counts there as a page, and a buffer hit not at all.",
     ),
     (
         &["tR", "tPROG", "tBERS"],

@@ -16,11 +16,11 @@ result_types! {
     /// years = bytes / host bytes written * duration of the run / (365 days)
     /// ```
     ///
-    /// The charge is `ftl.room.charge`: for erased pages that were there before the first request and were used up, and
-    /// for pages that have not reached flash. Without one there is no lifetime. Drive writes a day say
-    /// what may be written, whatever the workload writes; years say how long the drive lasts if the workload goes on at
-    /// the rate of this run. Only writes and erases of the run itself count, not those that aged the drive before. A
-    /// run that erases each block a few times says little about the worst block, which chance then picks.
+    /// The charge, `ftl.room.charge`, covers erased pages that the run used up without erasing others, and pages that
+    /// are still in memory. Without a charge there is no lifetime. Drive writes a day are a budget, whatever the
+    /// workload writes; years are the time until that budget is spent at the write rate of this run. Only writes and
+    /// erases of the run count, not those of ageing. In a run that erases each block a few times, chance picks the
+    /// worst block.
     LifetimeResult {
         /// Program/erase cycles that a block is rated for; results of older versions have it in `config` alone.
         #[serde(skip_serializing_if = "Option::is_none")]

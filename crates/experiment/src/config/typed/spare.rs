@@ -63,7 +63,7 @@ impl Config {
         (geometry.total_blocks() as f64 - found.bad_blocks as f64 - kept) * f64::from(geometry.pages)
     }
 
-    /// Pages of a map on flash with an entry for each unit of so many pages.
+    /// Pages of flash that the map takes, one entry a mapping unit.
     pub(crate) fn map_pages(&self, logical_pages: u64) -> u64 {
         let page_bytes = self.device.nand.page_bytes;
         let entries = logical_pages.div_ceil((self.ftl.mapping_unit_bytes / page_bytes).max(1));

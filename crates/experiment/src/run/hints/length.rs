@@ -31,9 +31,7 @@ impl Run<'_> {
         let precondition = self.config.run.precondition.name();
         if precondition == "steady" {
             let (key, advice) = match (self.length_key(), &self.result.ftl.room) {
-                (key, Some(room)) if key.ends_with(".requests") && key != "workload.requests" => {
-                    (key.clone(), self.pays(room, &key))
-                }
+                (key, Some(room)) if lengthens(&key) => (key.clone(), self.pays(room, &key)),
                 _ => self.longer_or_smaller(),
             };
             return hint(
@@ -127,6 +125,11 @@ impl Run<'_> {
         let is_cut = self.config.workload.requests == Some(self.host().requests);
         key_of(self.config.policy("workload.kind").0, self.config.workload_profile().reads_path, is_cut)
     }
+}
+
+/// True if a key makes requests. `workload.requests` only cuts a workload, which may have no more.
+pub(super) fn lengthens(key: &str) -> bool {
+    key.ends_with(".requests") && key != "workload.requests"
 }
 
 /// Key of what was recorded or written down elsewhere, and is as long as it is.

@@ -5,12 +5,13 @@ use flashloom_ftl::Counts;
 use flashloom_units::{SECTOR_BYTES, Value};
 use flashloom_workload::workload::Footprint;
 
+use super::length::lengthens;
 use super::{NOTABLE, Run, hint};
 use crate::config::{Config, Timing};
 use crate::figures::{count, factor, percent};
 use crate::result::{HintResult, RoomResult};
 
-/// Charge from which on a run differs notably from one that goes on.
+/// Charge above which the figures of a run differ notably from those of a longer run.
 const NOTABLE_CHARGE: f64 = 1.0 + NOTABLE;
 /// Share of the over-provisioning that is worth a hint if planes of few blocks keep it free or open.
 const LOST: f64 = 0.2;
@@ -22,6 +23,7 @@ impl Run<'_> {
         let room = ftl.room.as_ref()?;
         let (owed, written) = (room.taken_pages() + room.unwritten_pages as f64, room.written_pages as f64);
         if written == 0.0
+            || owed <= 0.0
             || self.result.nand.erases.total == 0
             || room.charge.is_some_and(|charge| charge < NOTABLE_CHARGE)
         {
@@ -44,8 +46,7 @@ impl Run<'_> {
 
     /// How long a run pays for half of what it writes, and how to have that sooner.
     pub(super) fn pays(&self, room: &RoomResult, key: &str) -> String {
-        // `workload.requests` cuts a workload that may be no longer.
-        let longer = if key.ends_with(".requests") && key != "workload.requests" {
+        let longer = if lengthens(key) {
             let requests = self.requests_until_charged(room);
             format!("about {} requests pay for half of it (`--set {key}={requests}`)", count(requests))
         } else {

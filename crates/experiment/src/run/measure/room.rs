@@ -1,7 +1,7 @@
-//! What a run used up and did not pay for: the part of a result on it, and its charge.
+//! Erased pages that a run used up, and the charge for them.
 //!
-//! What is not paid for is an extrapolation, which is made only if at least half of what was written was paid for: a
-//! run that goes on until it has written twice what it took has a charge of 2.
+//! The charge extrapolates the erases and copies of the run to all that it wrote. It is given up to 2: a run has to
+//! write at least twice as many pages as it took from those that were erased before.
 
 use flashloom_device::{DeviceParams, Outcome};
 use flashloom_nand::Origin;
