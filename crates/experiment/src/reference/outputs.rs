@@ -210,8 +210,8 @@ const SUMMARY_ROWS: &[(&str, &str)] = &[
     (
         "lifetime",
         "Bytes that the host can write until the mean block, and until the worst block, reach their rated \
-         program/erase cycles at the erases per byte of this run; those bytes as drive writes a day for five years; and \
-         the years until they are written at the write rate of this run: `result.wear.lifetime`. The rating is \
+         program/erase cycles at the erases per byte of this run; those bytes as drive writes a day for five years; \
+         and the years until they are written at the write rate of this run: `result.wear.lifetime`. The rating is \
          `device.rated_cycles`, or an assumed one by the kind of cell. A run that lived on pages erased before its \
          first request has no lifetime: `result.ftl.room`.",
     ),
