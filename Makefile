@@ -56,7 +56,7 @@ WHEEL = rm -rf $(PYTHON)/wheels; $(MATURIN) build --quiet --locked \
 # Followed by the folder of the program whose numbers the package has to have.
 TRY = $(PACKAGE)/try $(PYTHON)
 
-.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce which-scheduler docs site kernel test-kernel test-kernel-debug test-kernel-patches test-blktests test-policies live test-live bench-live judge acceptance-policies test-report requirements acceptance lifetimes replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
+.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce which-scheduler docs site kernel test-kernel test-kernel-debug test-kernel-patches test-blktests test-policies live test-live bench-live judge acceptance-policies test-report requirements acceptance lifetimes figures replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -116,6 +116,7 @@ reproduce: ## Rehearses the reproduction of every paper, with shortened workload
 which-scheduler: ## Runs the schedulers of today over the recordings in TRACES, and writes the tables of the page.
 	cargo build --locked --release
 	experiments/which_scheduler.py target/release/flashloom $(TRACES) target/which-scheduler docs/which-scheduler.md
+	@$(MAKE) --no-print-directory figures HOW='make which-scheduler'
 
 # The wheel is built as the tests are, and takes the crates that `unit` compiled: a release build takes minutes more. It
 # is installed as a user would install it; nothing is tried from the source. Without nbdkit a test is left out.
@@ -156,6 +157,7 @@ budgets: export INSTA_UPDATE := always
 budgets: ## Writes these budgets, and the tables of docs/costs.md, anew.
 	@command -v valgrind >/dev/null || { echo "$(NO_VALGRIND)" >&2; exit 1; }
 	$(COUNT)
+	@$(MAKE) --no-print-directory figures HOW='make budgets'
 
 # With this feature dependencies are those that `lint` has checked.
 docs: ## Builds the documentation of the code, where a warning is an error; checks pages that a report is told on.
@@ -291,8 +293,13 @@ acceptance: ## Runs every FTL and every write buffer on the recordings in the fo
 	FLASHLOOM_TRACES=$(abspath $(TRACES)) \
 	  cargo test --locked --release -p flashloom-experiment --test all acceptance:: -- --ignored --nocapture --test-threads=1
 
-lifetimes: ## Holds the lifetimes of 30 random drives and loads against long runs in counting mode.
+lifetimes: ## Holds the lifetimes of 30 random drives and loads, and few blocks a plane, against runs of many.
 	cargo test --locked --release -p flashloom-experiment --test all lifetimes:: -- --ignored --nocapture
+
+# Where figures of documents come from is written above their tables; a test refuses those of other inputs.
+HOW ?=
+figures: ## Notes that figures of docs/ were made anew: HOW is what the mark above them begins with.
+	HOW='$(HOW)' cargo test --locked -p flashloom-experiment --test all figures:: -- --ignored --nocapture
 
 replicates: ## Holds size and power of intervals over replicates of the recordings in the folder TRACES.
 	FLASHLOOM_TRACES=$(abspath $(TRACES)) \

@@ -32,7 +32,7 @@ pub use observer::Observer;
 pub use outcome::{EndOfLife, HostReport, Outcome, Sample, SampledLatency, Unwritten};
 pub use params::DeviceParams;
 pub use precondition::{Ageing, Filled, Overwrite, Preconditioned};
-pub use preset::{Figure, FitError, PRESETS, Preset, PresetParams, preset};
+pub use preset::{Figure, FitError, Load, PRESETS, PerSecond, Preset, PresetParams, PublishedRate, preset};
 pub use queues::Queues;
 pub use simulation::{Run, Simulation, Tenant};
 pub use status::{Reason, Status};

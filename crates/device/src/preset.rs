@@ -7,7 +7,7 @@
 //! where a write buffer was measured, and of the `[host]` section to what is usual in front of such a drive; other keys
 //! keep the default of their section.
 
-use flashloom_units::{Choice, GIB, Kind, MS, US, Value, params};
+use flashloom_units::{Choice, GIB, Kind, MS, US, Value, format_size, params};
 
 params! {
     /// The choice of a described or fitted drive: a key of the `[device]` section.
@@ -31,6 +31,69 @@ pub struct FitError {
     pub percent: &'static [(&'static str, f32)],
 }
 
+/// A load of which a rate is published: writes on an empty drive, reads on one that was filled in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// True of writes, false of reads.
+    pub writes: bool,
+    /// True if the addresses are random, false if they are in order.
+    pub random: bool,
+    /// Bytes of a request.
+    pub bytes: u64,
+    /// Requests outstanding.
+    pub depth: u32,
+    /// True if the drive is without its SLC cache.
+    pub uncached: bool,
+}
+
+impl Load {
+    const fn in_order(writes: bool) -> Self {
+        Self { writes, random: false, bytes: 1 << 20, depth: 32, uncached: false }
+    }
+
+    const fn at_random(writes: bool, bytes: u64, depth: u32) -> Self {
+        Self { writes, random: true, bytes, depth, uncached: false }
+    }
+
+    const fn without_cache(self) -> Self {
+        Self { uncached: true, ..self }
+    }
+}
+
+impl std::fmt::Display for Load {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { writes, random, bytes, depth, uncached } = *self;
+        let op = if writes { "writes" } else { "reads" };
+        let order = if random { "at random" } else { "in order" };
+        let cache = if uncached { ", without the SLC cache" } else { "" };
+        write!(f, "{} {op} {order}, {depth} outstanding{cache}", format_size(bytes))
+    }
+}
+
+/// A rate, of bytes or of requests a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PerSecond {
+    /// Bytes a second.
+    Bytes(f64),
+    /// Requests a second.
+    Requests(f64),
+}
+
+/// A rate that the sources of a preset publish, and how near the preset comes to it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PublishedRate {
+    /// What was done.
+    pub load: Load,
+    /// The published rate.
+    pub rate: PerSecond,
+    /// Who publishes it, or of which published figures it is the product.
+    pub source: &'static str,
+    /// Simulated / published - 1, in per cent; a test holds the preset to it.
+    pub percent: f32,
+    /// Why the preset does not reach it; empty if it does.
+    pub why: &'static str,
+}
+
 /// A preset.
 #[derive(Debug)]
 pub struct Preset {
@@ -44,6 +107,8 @@ pub struct Preset {
     pub buffer: &'static [Figure],
     /// Figures of the `[host]` section.
     pub host: &'static [Figure],
+    /// Rates that its sources publish, with what it reaches of them.
+    pub rates: &'static [PublishedRate],
     /// Errors of a drive that was fitted to measurements, on those that the fit had not seen; none of one that is
     /// described.
     pub fit: &'static [FitError],
@@ -74,6 +139,7 @@ macro_rules! presets {
         $(ftl [$($ftl_key:literal: $ftl_value:expr, $ftl_source:expr;)+])?
         $(buffer [$($buffer_key:literal: $buffer_value:expr, $buffer_source:expr;)+])?
         host [$($host_key:literal: $host_value:expr, $host_source:expr;)*]
+        $(rates [$($load:expr, $rate:expr, $rate_source:expr => $short:expr, $why:expr;)+])?
         $(fit [$($cell:literal: $($quantity:literal $percent:expr),+;)+])?
     )+) => {
         /// The names that `device.preset` takes.
@@ -85,13 +151,22 @@ macro_rules! presets {
             ftl: &[$($(($ftl_key, $ftl_value, $ftl_source),)+)?],
             buffer: &[$($(($buffer_key, $buffer_value, $buffer_source),)+)?],
             host: &[$(($host_key, $host_value, $host_source),)*],
+            rates: &[$($(PublishedRate {
+                load: $load, rate: $rate, source: $rate_source, percent: $short, why: $why,
+            },)+)?],
             fit: &[$($(FitError { cell: $cell, percent: &[$(($quantity, $percent)),+] },)+)?],
         },)+];
     };
 }
 
+use PerSecond::{Bytes, Requests};
 use Value::{Count, Flag, Name, Rate, Ratio, Size, Time};
 
+const WRITES_IN_ORDER: Load = Load::in_order(true);
+const READS_IN_ORDER: Load = Load::in_order(false);
+const PAGES_AT_RANDOM: Load = Load::at_random(true, 16 << 10, 256);
+const WRITES_4K: Load = Load::at_random(true, 4 << 10, 128);
+const READS_4K: Load = Load::at_random(false, 4 << 10, 128);
 const ASSUMED: &str = "assumed";
 const KAST: &str = "KAST, section IV";
 const CAVE_1: &str = "CAVE, Table 1";
@@ -117,6 +192,11 @@ const CONVENTIONAL: &str = "the preset wd-zn540-1tb: its reads are those of that
 const ROWS: &str = "by reads beside a writer: rows of 1 MiB over all planes leave the buffer together, docs/fit.md";
 const PLANES_FIRST: &str = "chosen by the rate of folding, of CWDP, PCWD and superblocks of a die: docs/fit.md";
 const CRUCIAL: &str = "by what writes wait for: docs/fit.md";
+const SUPERPAGES: &str = "the published throughput of a die is that of all its planes together";
+const ONE_A_PAGE: &str = "each programs a page of 16 KiB of its own, where NVMeVirt gathers eight for two planes";
+const SHORTER: &str = "NVMeVirt's program time of 185 us is shorter than that";
+const SHEET_970: &str = "the maker's sheet of the 970 PRO of 512 GB, as Puget Systems has it";
+const SHEET_980: &str = "the maker's sheet of the 980 PRO of 1 TB, as Puget Systems has it";
 const QLC: &str = "SK hynix, ISSCC 2020, 13.2: 1 Tb QLC, 96 word lines, 30 MB/s program throughput";
 
 presets! {
@@ -179,6 +259,10 @@ presets! {
         "multi_plane": Name("none"), "the extension runs one operation an element at a time";
     ]
     host []
+    rates [
+        WRITES_IN_ORDER, Bytes(108.4e6), "8 elements, 200 us and 25 ns a byte for each 4 KiB" => -0.6, "";
+        READS_IN_ORDER, Bytes(257.2e6), "8 elements, 25 us and 25 ns a byte for each 4 KiB" => 0.0, "";
+    ]
     "kast-slc", "one SLC chip of 2 KiB x 64 pages (KAST)", [
         "channels": Count(1), "KAST simulates one chip";
         "ways": Count(1), "KAST simulates one chip";
@@ -197,6 +281,10 @@ presets! {
         "multi_plane": Name("none"), "one plane";
     ]
     host []
+    rates [
+        WRITES_IN_ORDER, Bytes(10.24e6), "KAST's 200 us for 2 KiB" => 0.0, "";
+        READS_IN_ORDER, Bytes(81.92e6), "KAST's 25 us for 2 KiB" => -0.1, "";
+    ]
     "cave-slc", "8 channels x 4 ways of 1 GB SLC chips (CAVE)", [
         "channels": Count(8), CAVE_1;
         "ways": Count(4), CAVE_1;
@@ -216,6 +304,9 @@ presets! {
         "multi_plane": Name("none"), "one plane";
     ]
     host []
+    rates [
+        READS_IN_ORDER, Bytes(190_735_000.0), CAVE_1 => 0.0, "";
+    ]
     "nvme-mlc-512g", "512 GB MLC NVMe drive as NVMeVirt models it", [
         "channels": Count(8), PRO;
         "ways": Count(2), PRO;
@@ -237,9 +328,18 @@ presets! {
         "suspend": Name("program-erase"), ASSUMED;
         "cache_program": Flag(true), ASSUMED;
     ]
+    ftl [
+        "superblock": Name("die"), SUPERPAGES;
+    ]
     host [
         "queue_depth": Count(1_023), NVME_DEPTH;
         "nr_requests": Count(1_023), NVME_REQUESTS;
+    ]
+    rates [
+        WRITES_IN_ORDER, Bytes(2_300e6), SHEET_970 => 21.0, SHORTER;
+        READS_IN_ORDER, Bytes(3_500e6), SHEET_970 => -4.0, "the link is NVMeVirt's, of 3,360 MB/s";
+        WRITES_4K, Requests(500_000.0), SHEET_970 => -68.1, ONE_A_PAGE;
+        READS_4K, Requests(370_000.0), SHEET_970 => -1.7, "";
     ]
     "nvme-tlc-512g", "512 GB TLC NVMe drive, 8 channels of one 512 Gb die", [
         "channels": Count(8), ASSUMED;
@@ -262,9 +362,16 @@ presets! {
         "suspend": Name("program-erase"), ASSUMED;
         "cache_program": Flag(true), ASSUMED;
     ]
+    ftl [
+        "superblock": Name("die"), SUPERPAGES;
+    ]
     host [
         "queue_depth": Count(1_023), NVME_DEPTH;
         "nr_requests": Count(1_023), NVME_REQUESTS;
+    ]
+    rates [
+        WRITES_IN_ORDER, Bytes(1_056e6), "8 dies of 132 MB/s (Siau et al.)" => -0.6, "";
+        PAGES_AT_RANDOM, Bytes(1_056e6), "8 dies of 132 MB/s (Siau et al.)" => -0.7, "";
     ]
     "nvme-qlc-1t", "1 TB QLC NVMe drive, 4 channels x 2 dies of 1 Tb", [
         "channels": Count(4), ASSUMED;
@@ -288,9 +395,16 @@ presets! {
         "suspend": Name("program-erase"), ASSUMED;
         "cache_program": Flag(true), ASSUMED;
     ]
+    ftl [
+        "superblock": Name("die"), SUPERPAGES;
+    ]
     host [
         "queue_depth": Count(1_023), NVME_DEPTH;
         "nr_requests": Count(1_023), NVME_REQUESTS;
+    ]
+    rates [
+        WRITES_IN_ORDER, Bytes(240e6), "8 dies of 30 MB/s (ISSCC 2020, 13.2)" => -0.1, "";
+        PAGES_AT_RANDOM, Bytes(240e6), "8 dies of 30 MB/s (ISSCC 2020, 13.2)" => -0.2, "";
     ]
     "nvme-tlc-1t", "1 TB TLC NVMe drive with an SLC cache, 8 channels of one 1 Tb die", [
         "channels": Count(8), ASSUMED;
@@ -317,6 +431,7 @@ presets! {
         "cache_program": Flag(true), ASSUMED;
     ]
     ftl [
+        "superblock": Name("die"), SUPERPAGES;
         "slc_cache": Name("dynamic"), "TechPowerUp reviews: the cache of Lexar NM710 and Samsung 980 is a share of the \
         free space";
         "slc_dynamic_share": Ratio(0.43), "156 GB, the knee of Lexar NM710 1 TB (TechPowerUp), of a third of 1,100 GB";
@@ -324,6 +439,12 @@ presets! {
     host [
         "queue_depth": Count(1_023), NVME_DEPTH;
         "nr_requests": Count(1_023), NVME_REQUESTS;
+    ]
+    rates [
+        WRITES_IN_ORDER, Bytes(4_000e6), "phase 1 of Samsung 980 PRO and Lexar NM710 (TechPowerUp)" => -1.1, "";
+        PAGES_AT_RANDOM, Bytes(4_000e6), "phase 1 of Samsung 980 PRO and Lexar NM710 (TechPowerUp)" => -1.2, "";
+        WRITES_IN_ORDER.without_cache(), Bytes(1_280e6), "8 dies of 160 MB/s (ISSCC 2021, 30.4)" => -0.3, "";
+        PAGES_AT_RANDOM.without_cache(), Bytes(1_280e6), "8 dies of 160 MB/s (ISSCC 2021, 30.4)" => -0.4, "";
     ]
     "nvme-qlc-2t", "2 TB QLC NVMe drive with an SLC cache, 4 channels x 4 dies of 1 Tb", [
         "channels": Count(4), ASSUMED;
@@ -351,6 +472,7 @@ presets! {
         "cache_program": Flag(true), ASSUMED;
     ]
     ftl [
+        "superblock": Name("die"), SUPERPAGES;
         "slc_cache": Name("dynamic"), "TechPowerUp reviews: all cells of Cardea Zero Z44Q and Sabrent Rocket Q are in \
         SLC mode first";
         "slc_dynamic_share": Ratio(1.0), "491 GB x 4, the whole of Cardea Zero Z44Q 2 TB (TechPowerUp review)";
@@ -359,6 +481,12 @@ presets! {
     host [
         "queue_depth": Count(1_023), NVME_DEPTH;
         "nr_requests": Count(1_023), NVME_REQUESTS;
+    ]
+    rates [
+        WRITES_IN_ORDER, Bytes(3_500e6), "phase 1 of Cardea Zero Z44Q 2 TB (TechPowerUp)" => -1.2, "";
+        PAGES_AT_RANDOM, Bytes(3_500e6), "phase 1 of Cardea Zero Z44Q 2 TB (TechPowerUp)" => -1.2, "";
+        WRITES_IN_ORDER.without_cache(), Bytes(640e6), "16 dies of 40 MB/s (ISSCC 2021, 30.2)" => -0.2, "";
+        PAGES_AT_RANDOM.without_cache(), Bytes(640e6), "16 dies of 40 MB/s (ISSCC 2021, 30.2)" => -0.3, "";
     ]
     "lexar-nm790-2tb", "Lexar NM790 of 2 TB: sequential writes of the whole drive alone (TechPowerUp)", [
         "channels": Count(4), "Maxio MAP1602, the controller of the drive, has four";
@@ -392,6 +520,9 @@ presets! {
     host [
         "queue_depth": Count(1_023), NVME_DEPTH;
         "nr_requests": Count(1_023), NVME_REQUESTS;
+    ]
+    rates [
+        WRITES_IN_ORDER, Bytes(5_000e6), NM790 => -1.8, "";
     ]
     fit [
         "whole fill, 1 MiB sequential writes": "mean rate" 6.3;
@@ -431,6 +562,9 @@ presets! {
         "queue_depth": Count(1_023), NVME_DEPTH;
         "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
+    rates [
+        WRITES_IN_ORDER, Bytes(4_000e6), MP44S => -1.3, "";
+    ]
     fit [
         "whole fill, 1 MiB sequential writes": "mean rate" 5.7;
     ]
@@ -459,6 +593,12 @@ presets! {
     host [
         "queue_depth": Count(1_023), NVME_DEPTH;
         "nr_requests": Count(1_023), NVME_REQUESTS;
+    ]
+    rates [
+        Load::at_random(false, 4 << 10, 256), Requests(783_333.0), "Ren et al., the artefact's fio JSON" => -1.8, "";
+        READS_IN_ORDER, Bytes(7_000e6), SHEET_980
+            => -50.0, "the link is the one that 4 KiB reads were fitted with: they need no more";
+        WRITES_IN_ORDER, Bytes(5_000e6), SHEET_980 => -58.3, "an SLC cache was not fitted, nor were writes";
     ]
     fit [
         "4 KiB random reads, 1 outstanding": "requests/s" -0.6, "p50" 4.1, "p90" 4.4, "p99" 2.9, "p99.9" -2.9;
@@ -493,6 +633,11 @@ presets! {
     host [
         "queue_depth": Count(1_023), NVME_DEPTH;
         "nr_requests": Count(1_023), NVME_REQUESTS;
+    ]
+    rates [
+        WRITES_IN_ORDER, Bytes(1_210e6), "Doekemeijer et al.: large sequential writes" => -0.9, "";
+        Load::at_random(false, 4 << 10, 256), Requests(437_000.0), "Doekemeijer et al.: one process of SPDK"
+            => -12.4, "the fit is of fourteen cells, and this is its worst";
     ]
     fit [
         "4 KiB random reads, 4 outstanding": "requests/s" -2.4, "p50" -4.4, "p99" -3.5, "p99.9" -2.2;

@@ -11,7 +11,7 @@ mod timeline;
 
 use std::collections::BTreeSet;
 
-use flashloom_device::{FitError, PRESETS, Preset, preset};
+use flashloom_device::{FitError, PRESETS, PerSecond, Preset, PublishedRate, preset};
 use flashloom_units::{Choice, Kind, Param, Problem, Used, Value};
 use flashloom_workload::{FORMATS, FormatSpec};
 
@@ -22,6 +22,7 @@ pub use policies::summary;
 use crate::config::{
     Catalog, EXPECT, EXPECT_KEYS, FIT, KeyId, Need, SECTIONS, Table, VARY, needs, path_of, toml_value,
 };
+use crate::figures;
 use crate::schema::{self, Field};
 
 /// Every page about a name: a section, a key, a value, a policy, a list, a preset, a format, a field of a result, a
@@ -264,7 +265,7 @@ fn preset_help(choice: &Choice) -> String {
 fn preset_page(name: &str, help: &str) -> Page {
     let entry = |(key, value, source): &(&str, Value, &str)| described(&assignment(key, value), source);
     let mut blocks = vec![Block::Text(help.to_owned())];
-    if let Some(Preset { figures, ftl, buffer, host, fit, .. }) = preset(name) {
+    if let Some(Preset { figures, ftl, buffer, host, rates, fit, .. }) = preset(name) {
         let entries = figures.iter().map(entry).collect();
         blocks.push(Block::Entries("Figures, each with its source".to_owned(), entries));
         if !ftl.is_empty() {
@@ -278,6 +279,19 @@ fn preset_page(name: &str, help: &str) -> Page {
         if !host.is_empty() {
             let entries = host.iter().map(entry).collect();
             blocks.push(Block::Entries("Usual settings of its host, in `[host]`".to_owned(), entries));
+        }
+        if !rates.is_empty() {
+            let entry = |one: &PublishedRate| {
+                let PublishedRate { load, rate, source, percent, why } = one;
+                let rate = match rate {
+                    PerSecond::Bytes(rate) => figures::rate(*rate),
+                    PerSecond::Requests(rate) => format!("{} requests/s", figures::count(*rate as u64)),
+                };
+                let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+                described(&load.to_string(), &format!("{rate} ({source}); simulated {percent:+.1} %{why}"))
+            };
+            let title = "Published rates, and what it reaches of them";
+            blocks.push(Block::Entries(title.to_owned(), rates.iter().map(entry).collect()));
         }
         if !fit.is_empty() {
             let entry = |one: &FitError| {

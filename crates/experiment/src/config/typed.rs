@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use flashloom_buffer::BufferParams;
 use flashloom_device::{DeviceParams, DriveSetup, preset};
-use flashloom_ftl::{FtlParams, FtlSetup, SlcCacheKind};
+use flashloom_ftl::{FtlParams, FtlSetup, PAGE_MAPPING, SlcCacheKind};
 use flashloom_host::{HostParams, Scheduler};
 use flashloom_units::{Capability, Chosen, PolicySpec, Prng, Role, Slot, Value};
 use flashloom_workload::workload::{Context, JobFiles, Profile, Site, Workload};
@@ -18,6 +18,9 @@ use flashloom_workload::{Replay, WorkloadParams};
 use super::catalog::{Catalog, KeyId, Precondition, Rest, RunParams, Timing};
 use super::checked::{PRESET, Settings};
 use super::raw::Sources;
+
+/// Key that a preset may set for page-level mappings alone.
+const SUPERBLOCK: &str = "ftl.superblock";
 
 pub use effective::{json_value, toml_value};
 pub use example::example;
@@ -56,6 +59,11 @@ impl Config {
             completions: false,
             settings,
         };
+        // What a preset says of superblocks is of page-level mappings; others put blocks together by their own rules.
+        if !config.settings.is_written(SUPERBLOCK) && !config.mapping_offers(PAGE_MAPPING) {
+            config.settings.set(SUPERBLOCK, Value::Name("none"));
+            config.ftl = config.settings.typed("ftl");
+        }
         if rules::has_shape(&config) {
             config.count_from_raw();
         }
