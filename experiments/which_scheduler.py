@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Runs which-scheduler.toml for every recording and drive, and writes the tables of docs/which-scheduler.md.
+"""Runs which-scheduler.toml for every recording and drive, and quickstart.toml on three drives that are kept full, and
+writes the tables of docs/which-scheduler.md.
 
     experiments/which_scheduler.py PROGRAM TRACES OUT [PAGE]
 
 PROGRAM is flashloom, TRACES a folder with the recordings. The JSON of each comparison is kept in the folder OUT, and
-one that is there is not run again. With PAGE the tables are written into it, between its two marks; without, printed.
+one that is there is not run again. With PAGE the tables are written into it, between their marks; without, printed.
 
 A difference is told if it is at least 1 % and the 95 % interval of its five pairs of seeds excludes zero. The null is
 `none` compared with itself, seeds 6 to 10 with seeds 1 to 5: what it tells is chance. A percentile of fewer than 500
@@ -18,6 +19,7 @@ import sys
 from pathlib import Path
 
 EXPERIMENT = Path(__file__).with_name("which-scheduler.toml")
+QUICKSTART = Path(__file__).with_name("quickstart.toml")
 SEEDS = 5
 # Student's t for a 95 % interval of five values.
 T = 2.776
@@ -28,6 +30,7 @@ REQUESTS = 500
 SCHEDULERS = ["mq-deadline", "kyber", "pardispatcher"]
 NULL = "none again"
 MARKS = ["<!-- tables -->\n", "<!-- end of tables -->\n"]
+FULL_MARKS = ["<!-- kept full -->\n", "<!-- end of kept full -->\n"]
 
 RECORDINGS = {
     "file server": "filebench-fileserver/filebench-fileserver.blktrace.0.zst",
@@ -53,6 +56,18 @@ DRIVES = {
 OF_NVME = ["file server", "mail server", "database"]
 CELLS = [(recording, "SATA MLC") for recording in RECORDINGS]
 CELLS += [(recording, drive) for recording in OF_NVME for drive in ("NVMe TLC", "NVMe QLC")]
+# An eighth of the blocks of the NVMe drives is enough to age them five times.
+OF_NVME_FULL = "host.queue_depth=1023 host.nr_requests=256 workload.queue_depth=256 workload.synthetic.requests=100000"
+KEPT_FULL = {
+    "`mlc-16g`: 64 outstanding, the drive takes 31": "",
+    "`nvme-tlc-512g`: 256, the drive takes all": f"device.preset=nvme-tlc-512g device.blocks=114 {OF_NVME_FULL}",
+    "`nvme-qlc-1t`: 256, the drive takes all": f"device.preset=nvme-qlc-1t device.blocks=171 {OF_NVME_FULL}",
+}
+FULL_FIGURES = [("requests/s", ("host", "iops"))] + [
+    (f"{op} {percentile}", ("host", "latency_ns", op, percentile))
+    for op in ("read", "write")
+    for percentile in ("p50", "p99")
+]
 # Name, path in a result, and +1 if more is better.
 FIGURES = [
     ("requests/s", ("host", "iops"), 1),
@@ -61,22 +76,24 @@ FIGURES = [
 ]
 
 
-def compared(program, traces, out, recording, drive):
-    """The runs of a comparison, by scheduler, a list in the order of the seeds."""
+def of_recording(traces, recording, drive):
+    """The keys of a recording on a drive."""
     preset, blocks, nr_requests = DRIVES[drive]
-    kept = out / f"{recording}, {drive}.json".replace(" ", "-")
+    path = traces / RECORDINGS[recording]
+    return [f"workload.path={path}", "workload.device=all", f"device.preset={preset}", f"device.blocks={blocks}",
+            f"host.nr_requests={nr_requests}"]
+
+
+def compared(program, experiment, kept, sets):
+    """The runs of a comparison, by scheduler, a list in the order of the seeds; `none again` has other seeds."""
     if not kept.exists():
-        print(f"{recording}, {drive}", file=sys.stderr, flush=True)
-        common = [
-            *("--set", f"workload.path={traces / RECORDINGS[recording]}", "--set", "workload.device=all"),
-            *("--set", f"device.preset={preset}", "--set", f"device.blocks={blocks}"),
-            *("--set", f"host.nr_requests={nr_requests}", "--quiet", "--no-hints"),
-        ]
+        print(kept.stem, file=sys.stderr, flush=True)
+        common = [word for one in sets for word in ("--set", one)] + ["--quiet", "--no-hints"]
         parts = []
         again = ["--vary", "host.scheduler=none", "--set", f"run.seed={SEEDS + 1}"]
         for more in [["--seeds", SEEDS], [*again, "--seeds", SEEDS]]:
             part = kept.with_suffix(f".{len(parts)}")
-            command = [program, "compare", EXPERIMENT, *common, *more, "--json", part]
+            command = [program, "compare", experiment, *common, *more, "--json", part]
             subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL)
             parts.append(json.loads(part.read_text())["runs"])
             part.unlink()
@@ -118,6 +135,19 @@ def cell(found):
     return f"**{shown}**" if is_told(*found) else shown
 
 
+def full_table(results):
+    lines = ["| drive | scheduler | " + " | ".join(f"{name}, %" for name, _ in FULL_FIGURES) + " |"]
+    lines.append("| --- | --- |" + " ---: |" * len(FULL_FIGURES))
+    for drive, of in results.items():
+        for scheduler in [*SCHEDULERS, NULL]:
+            row = [drive if scheduler == SCHEDULERS[0] else "", scheduler]
+            for _, path in FULL_FIGURES:
+                mean, half_width = (100 * value for value in difference(of[scheduler], of["none"], path))
+                row.append(f"{mean:+.1f} ± {half_width:.1f}" + (" ~" if abs(mean) <= half_width else ""))
+            lines.append("| " + " | ".join(row) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def tables(results):
     lines = ["| drive | scheduler | " + " | ".join(name for name, _, _ in FIGURES) + " |"]
     lines.append("| --- | --- |" + " --- |" * len(FIGURES))
@@ -156,15 +186,25 @@ def main():
     if missing:
         sys.exit(f"which_scheduler.py: {traces} lacks " + ", ".join(missing))
     out.mkdir(parents=True, exist_ok=True)
-    results = {each: compared(program.resolve(), traces.resolve(), out, *each) for each in CELLS}
-    written = tables(results)
+    program, traces = program.resolve(), traces.resolve()
+    full = {}
+    for index, (drive, sets) in enumerate(KEPT_FULL.items()):
+        full[drive] = compared(program, QUICKSTART, out / f"kept-full-{index + 1}.json", sets.split())
+    results = {}
+    for recording, drive in CELLS:
+        kept = out / f"{recording}, {drive}.json".replace(" ", "-")
+        results[recording, drive] = compared(program, EXPERIMENT, kept, of_recording(traces, recording, drive))
+    written = [(FULL_MARKS, full_table(full)), (MARKS, tables(results))]
     if len(sys.argv) == 4:
-        print(written, end="")
+        print("\n".join(table for _, table in written), end="")
         return
     page = Path(sys.argv[4])
-    before, rest = page.read_text().split(MARKS[0])
-    _, after = rest.split(MARKS[1])
-    page.write_text(f"{before}{MARKS[0]}\n{written}\n{MARKS[1]}{after}")
+    text = page.read_text()
+    for (begin, end), table in written:
+        before, rest = text.split(begin)
+        _, after = rest.split(end)
+        text = f"{before}{begin}\n{table}\n{end}{after}"
+    page.write_text(text)
 
 
 if __name__ == "__main__":
