@@ -112,9 +112,10 @@ expectations: ## Runs the experiments that say what they expect; one that does n
 reproduce: ## Rehearses the reproduction of every paper, with shortened workloads.
 	cargo run --locked --release --quiet -- reproduce all --quick --out target/reproduction
 
-# What was run is kept in target/ and not run again.
+# What an earlier program ran is not kept: its figures would be called those of this one.
 which-scheduler: ## Runs the schedulers of today over the recordings in TRACES, and writes the tables of the page.
 	cargo build --locked --release
+	rm -rf target/which-scheduler
 	experiments/which_scheduler.py target/release/flashloom $(TRACES) target/which-scheduler docs/which-scheduler.md
 	@$(MAKE) --no-print-directory figures HOW='make which-scheduler'
 
@@ -298,8 +299,9 @@ lifetimes: ## Holds the lifetimes of 30 random drives and loads, and few blocks 
 
 # Where figures of documents come from is written above their tables; a test refuses those of other inputs.
 HOW ?=
-figures: ## Notes that figures of docs/ were made anew: HOW is what the mark above them begins with.
-	HOW='$(HOW)' cargo test --locked -p flashloom-experiment --test all figures:: -- --ignored --nocapture
+PAGE ?= .md
+figures: ## Notes that figures of docs/ were made anew, in the way HOW that stands above them; only those of PAGE.
+	HOW='$(HOW)' PAGE='$(PAGE)' cargo test --locked -p flashloom-experiment --test all figures:: -- --ignored --nocapture
 
 replicates: ## Holds size and power of intervals over replicates of the recordings in the folder TRACES.
 	FLASHLOOM_TRACES=$(abspath $(TRACES)) \

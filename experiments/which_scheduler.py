@@ -188,8 +188,9 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     program, traces = program.resolve(), traces.resolve()
     full = {}
-    for index, (drive, sets) in enumerate(KEPT_FULL.items()):
-        full[drive] = compared(program, QUICKSTART, out / f"kept-full-{index + 1}.json", sets.split())
+    for drive, sets in KEPT_FULL.items():
+        kept = out / f"kept-full-{drive.split('`')[1]}.json"
+        full[drive] = compared(program, QUICKSTART, kept, sets.split())
     results = {}
     for recording, drive in CELLS:
         kept = out / f"{recording}, {drive}.json".replace(" ", "-")

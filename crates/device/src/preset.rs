@@ -3,9 +3,9 @@
 //! A figure whose source reads "assumed" is our choice of an ordinary value for the class of drive, because the source
 //! does not state it. Keys that a preset does not name keep the default of the `[device]` section.
 //!
-//! A preset also sets keys of the `[ftl]` section that belong to a drive with an SLC cache, of the `[buffer]` section
-//! where a write buffer was measured, and of the `[host]` section to what is usual in front of such a drive; other keys
-//! keep the default of their section.
+//! A preset also sets keys of the `[ftl]` section for an SLC cache and for superblocks, of the `[buffer]` section where
+//! a write buffer was measured, and of the `[host]` section to what is usual in front of such a drive; other keys keep
+//! the default of their section.
 
 use flashloom_units::{Choice, GIB, Kind, MS, US, Value, format_size, params};
 
@@ -86,7 +86,7 @@ pub struct PublishedRate {
     pub load: Load,
     /// The published rate.
     pub rate: PerSecond,
-    /// Who publishes it, or of which published figures it is the product.
+    /// Who publishes it, or of which published figures it is the product; "input" if a key was chosen by it.
     pub source: &'static str,
     /// Simulated / published - 1, in per cent; a test holds the preset to it.
     pub percent: f32,
@@ -194,7 +194,7 @@ const PLANES_FIRST: &str = "chosen by the rate of folding, of CWDP, PCWD and sup
 const CRUCIAL: &str = "by what writes wait for: docs/fit.md";
 const SUPERPAGES: &str = "the published throughput of a die is that of all its planes together";
 const ONE_A_PAGE: &str = "each programs a page of 16 KiB of its own, where NVMeVirt gathers eight for two planes";
-const SHORTER: &str = "NVMeVirt's program time of 185 us is shorter than that";
+const SHORTER: &str = "with NVMeVirt's program time of 185 us its planes are faster than the sheet";
 const SHEET_970: &str = "the maker's sheet of the 970 PRO of 512 GB, as Puget Systems has it";
 const SHEET_980: &str = "the maker's sheet of the 980 PRO of 1 TB, as Puget Systems has it";
 const QLC: &str = "SK hynix, ISSCC 2020, 13.2: 1 Tb QLC, 96 word lines, 30 MB/s program throughput";
@@ -305,7 +305,7 @@ presets! {
     ]
     host []
     rates [
-        READS_IN_ORDER, Bytes(190_735_000.0), CAVE_1 => 0.0, "";
+        READS_IN_ORDER, Bytes(190_735_000.0), "input: CAVE, Table 1" => 0.0, "";
     ]
     "nvme-mlc-512g", "512 GB MLC NVMe drive as NVMeVirt models it", [
         "channels": Count(8), PRO;
@@ -329,7 +329,7 @@ presets! {
         "cache_program": Flag(true), ASSUMED;
     ]
     ftl [
-        "superblock": Name("die"), SUPERPAGES;
+        "superblock": Name("die"), "NVMeVirt has one plane of 32 KiB pages: both planes program together";
     ]
     host [
         "queue_depth": Count(1_023), NVME_DEPTH;
@@ -441,8 +441,7 @@ presets! {
         "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
     rates [
-        WRITES_IN_ORDER, Bytes(4_000e6), "phase 1 of Samsung 980 PRO and Lexar NM710 (TechPowerUp)" => -1.1, "";
-        PAGES_AT_RANDOM, Bytes(4_000e6), "phase 1 of Samsung 980 PRO and Lexar NM710 (TechPowerUp)" => -1.2, "";
+        WRITES_IN_ORDER, Bytes(4_000e6), "input: phase 1 of Samsung 980 PRO and Lexar NM710 (TechPowerUp)" => -1.1, "";
         WRITES_IN_ORDER.without_cache(), Bytes(1_280e6), "8 dies of 160 MB/s (ISSCC 2021, 30.4)" => -0.3, "";
         PAGES_AT_RANDOM.without_cache(), Bytes(1_280e6), "8 dies of 160 MB/s (ISSCC 2021, 30.4)" => -0.4, "";
     ]
@@ -483,8 +482,7 @@ presets! {
         "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
     rates [
-        WRITES_IN_ORDER, Bytes(3_500e6), "phase 1 of Cardea Zero Z44Q 2 TB (TechPowerUp)" => -1.2, "";
-        PAGES_AT_RANDOM, Bytes(3_500e6), "phase 1 of Cardea Zero Z44Q 2 TB (TechPowerUp)" => -1.2, "";
+        WRITES_IN_ORDER, Bytes(3_500e6), "input: phase 1 of Cardea Zero Z44Q 2 TB (TechPowerUp)" => -1.2, "";
         WRITES_IN_ORDER.without_cache(), Bytes(640e6), "16 dies of 40 MB/s (ISSCC 2021, 30.2)" => -0.2, "";
         PAGES_AT_RANDOM.without_cache(), Bytes(640e6), "16 dies of 40 MB/s (ISSCC 2021, 30.2)" => -0.3, "";
     ]
@@ -522,7 +520,7 @@ presets! {
         "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
     rates [
-        WRITES_IN_ORDER, Bytes(5_000e6), NM790 => -1.8, "";
+        WRITES_IN_ORDER, Bytes(5_000e6), "input: the review of the drive (TechPowerUp)" => -1.8, "";
     ]
     fit [
         "whole fill, 1 MiB sequential writes": "mean rate" 6.3;
@@ -563,7 +561,7 @@ presets! {
         "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
     rates [
-        WRITES_IN_ORDER, Bytes(4_000e6), MP44S => -1.3, "";
+        WRITES_IN_ORDER, Bytes(4_000e6), "input: the review of the drive (TechPowerUp)" => -1.3, "";
     ]
     fit [
         "whole fill, 1 MiB sequential writes": "mean rate" 5.7;
@@ -597,7 +595,7 @@ presets! {
     rates [
         Load::at_random(false, 4 << 10, 256), Requests(783_333.0), "Ren et al., the artefact's fio JSON" => -1.8, "";
         READS_IN_ORDER, Bytes(7_000e6), SHEET_980
-            => -50.0, "the link is the one that 4 KiB reads were fitted with: they need no more";
+            => -50.0, "the link is that of nvme-tlc-512g, and the 4 KiB reads that were fitted need no more";
         WRITES_IN_ORDER, Bytes(5_000e6), SHEET_980 => -58.3, "an SLC cache was not fitted, nor were writes";
     ]
     fit [
@@ -635,9 +633,9 @@ presets! {
         "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
     rates [
-        WRITES_IN_ORDER, Bytes(1_210e6), "Doekemeijer et al.: large sequential writes" => -0.9, "";
+        WRITES_IN_ORDER, Bytes(1_210e6), "input: Doekemeijer et al., large sequential writes" => -0.9, "";
         Load::at_random(false, 4 << 10, 256), Requests(437_000.0), "Doekemeijer et al.: one process of SPDK"
-            => -12.4, "the fit is of fourteen cells, and this is its worst";
+            => -12.4, "of the cells that were fitted it is the worst (docs/fit.md)";
     ]
     fit [
         "4 KiB random reads, 4 outstanding": "requests/s" -2.4, "p50" -4.4, "p99" -3.5, "p99.9" -2.2;

@@ -290,7 +290,8 @@ fn preset_page(name: &str, help: &str) -> Page {
                 let why = if why.is_empty() { String::new() } else { format!(": {why}") };
                 described(&load.to_string(), &format!("{rate} ({source}); simulated {percent:+.1} %{why}"))
             };
-            let title = "Published rates, and what it reaches of them";
+            let title =
+                "Published rates, and what it reaches of them, empty when it is written and filled when it is read";
             blocks.push(Block::Entries(title.to_owned(), rates.iter().map(entry).collect()));
         }
         if !fit.is_empty() {

@@ -8,7 +8,7 @@
 //!
 //! A mark is good for the tables below it, up to the next one. HOW begins with a target of the Makefile, a command, or
 //! the way in which somebody measured. `golden` stands for the golden counts, which change with the results of the
-//! simulator. `make figures HOW=..` writes the hash, after the table was made.
+//! simulator under most policies. `make figures PAGE=.. HOW=..` writes the hash, after the table was made.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -95,7 +95,7 @@ fn add(hash: &mut Sha256, path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// True if a line of a table has cells that begin with a number.
+/// Number of cells of a line that begin with a number.
 fn numbers(line: &str) -> usize {
     let is_number = |cell: &&str| {
         let cell = cell.trim().trim_start_matches(['-', '+', '±', ' ', '*']);
@@ -140,7 +140,7 @@ fn faults(text: &str, targets: &str) -> Vec<(usize, String)> {
             }
             Err(format!(
                 "made of other inputs than are here now ({found}, not {expected}): one of {from} has changed. Make the \
-                 figures anew ({how}), then: make figures HOW='{how}'"
+                 figures anew ({how}), then: make figures PAGE=.. HOW='{how}'"
             ))
         });
         faults.extend(checked.err().map(|fault| (index + 1, fault)));
@@ -167,13 +167,13 @@ fn tables_say_how_they_are_made_and_are_of_the_inputs_that_are_here() {
 #[test]
 #[ignore = "it writes: make figures"]
 fn figures_were_made_anew() {
-    let how = std::env::var("HOW").unwrap_or_default();
+    let [how, of_page] = ["HOW", "PAGE"].map(|name| std::env::var(name).unwrap_or_default());
     assert!(!how.is_empty(), "which figures? HOW='make which-scheduler', for example");
     let mut count = 0;
-    for page in pages() {
+    for page in pages().into_iter().filter(|page| page.to_string_lossy().ends_with(&of_page)) {
         let text = fs::read_to_string(&page).expect("the page can be read");
         let renewed = |line: &str| match Figures::of(line) {
-            Some(Ok(mark)) if mark.how.starts_with(&how) && !mark.inputs.is_empty() => {
+            Some(Ok(mark)) if mark.how == how && !mark.inputs.is_empty() => {
                 count += 1;
                 let expected = mark.expected().unwrap_or_else(|fault| panic!("{}: {fault}", page.display()));
                 line.replace(&format!("; inputs {} -->", mark.hash), &format!("; inputs {expected} -->"))

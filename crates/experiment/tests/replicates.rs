@@ -241,14 +241,15 @@ fn seeds_are_refused_where_nothing_can_differ() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let [recording, ..] = short(folder.path());
     let path = folder.path().join("reads.csv");
-    std::fs::write(&path, "timestamp_ns,op,lba,sectors\n0,R,0,8\n9000,R,64,8\n").expect("it can be written");
-    let reads = Recording::new(&path, 2);
+    let text = "timestamp_ns,op,lba,sectors\n0,R,0,8\n9000,R,64,8\n20000,R,32,8\n";
+    std::fs::write(&path, text).expect("it can be written");
+    let reads = Recording::new(&path, 3);
     let counting = ["run.timing=counting", "buffer.capacity=0B"];
     let sequential = Recording { name: "sequential".to_owned(), sets: Vec::new() };
     let of_seeds =
         ["workload.kind=synthetic", "workload.synthetic.requests=9", "workload.synthetic.pattern=sequential"];
     for (refused, part) in [
-        (recording.refused(&["workload.requests=1"]), "a recording of one request"),
+        (recording.refused(&["workload.requests=1"]), "a recording of one or two requests"),
         (recording.refused(&["workload.replicate=false"]), "--seeds sets it"),
         (reads.refused(&counting), "only reads"),
         (sequential.refused(&of_seeds), "another workload.synthetic.pattern"),

@@ -101,7 +101,8 @@ pub fn in_units(space: &Space, params: &FtlParams) -> Result<Space, Refusal> {
         let found = format!("{found}, or {unit_pages} pages, on superblocks of {planes} planes");
         let expected =
             format!("a unit of whole superpages: a multiple of {}", format_size(page_bytes * u64::from(planes)));
-        return Err(Refusal::new(found, expected).at([KEY, "ftl.superblock", "device.planes", "device.preset"]));
+        let refusal = Refusal::new(found, expected).at([KEY, "ftl.superblock", "device.planes", "device.preset"]);
+        return Err(refusal.help("or set ftl.superblock to \"none\", which some presets set to \"die\""));
     }
     if params.slc_cache != SlcCacheKind::None {
         let refusal = Refusal::new(format!("{found} and an SLC cache"), "one of the two");

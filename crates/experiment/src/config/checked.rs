@@ -91,6 +91,11 @@ impl Settings {
         self.catalog.find(path).is_some_and(|key| self.origin(key).is_some())
     }
 
+    /// True if a key was given a value, or has one from the file of a preset.
+    pub fn is_given(&self, path: &str) -> bool {
+        self.catalog.find(path).is_some_and(|key| self.origin(key).is_some() || self.of_preset.contains_key(&key))
+    }
+
     /// Place where a key was given its value; `None` if it was left at its default.
     pub fn origin(&self, key: KeyId) -> Option<&Origin> {
         self.tables[key.table].origins[key.param].as_ref()

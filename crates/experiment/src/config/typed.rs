@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use flashloom_buffer::BufferParams;
 use flashloom_device::{DeviceParams, DriveSetup, preset};
-use flashloom_ftl::{FtlParams, FtlSetup, PAGE_MAPPING, SlcCacheKind};
+use flashloom_ftl::{FtlParams, FtlSetup, PAGE_MAPPING, SlcCacheKind, Superblock};
 use flashloom_host::{HostParams, Scheduler};
 use flashloom_units::{Capability, Chosen, PolicySpec, Prng, Role, Slot, Value};
 use flashloom_workload::workload::{Context, JobFiles, Profile, Site, Workload};
@@ -59,8 +59,9 @@ impl Config {
             completions: false,
             settings,
         };
-        // What a preset says of superblocks is of page-level mappings; others put blocks together by their own rules.
-        if !config.settings.is_written(SUPERBLOCK) && !config.mapping_offers(PAGE_MAPPING) {
+        // What a built-in preset says of superblocks is of page-level mappings; others have rules of their own.
+        let has_superblocks = config.ftl.superblock != Superblock::None;
+        if has_superblocks && !config.settings.is_given(SUPERBLOCK) && !config.mapping_offers(PAGE_MAPPING) {
             config.settings.set(SUPERBLOCK, Value::Name("none"));
             config.ftl = config.settings.typed("ftl");
         }
@@ -141,6 +142,12 @@ impl Config {
             Value::Count(blocks) => u32::try_from(*blocks).ok(),
             _ => None,
         })
+    }
+
+    /// True if the TBW of a data sheet is that of this drive: written with it, or of a preset with all of its blocks.
+    pub(crate) fn has_its_own_sheet(&self) -> bool {
+        let is_whole = self.blocks_of_preset().is_none_or(|blocks| blocks == self.device.nand.blocks);
+        is_whole || self.settings.is_given("device.rated_writes")
     }
 
     /// Every chosen policy with the key that chose it.

@@ -51,7 +51,9 @@ fn quick(config: &Config, pages: u64) -> Option<(u32, f64)> {
     let blocks = (u64::from(nand.blocks) * QUICK_PAGES / pages).max(QUICK_BLOCKS.into()) as u32;
     let effective = ("device.over_provisioning_counts", Value::Name("effective"));
     let quick = config.with(&[("device.blocks", Value::Count(blocks.into())), effective]);
-    quick.filter(|_| blocks < nand.blocks).and_then(|_| Some((blocks, config.effective_over_provisioning()?)))
+    // What is not partitioned stays so on the smaller drive, and is spare space on top.
+    let partitioned = config.with(&[("device.unpartitioned", Value::Ratio(0.0))])?;
+    quick.filter(|_| blocks < nand.blocks).and_then(|_| Some((blocks, partitioned.effective_over_provisioning()?)))
 }
 
 /// Message about a drive, for a user who waits for it.
@@ -89,7 +91,7 @@ impl fmt::Display for Notice<'_> {
                         "\n      a quick answer: `--set device.blocks={blocks}` `--set \
                          device.over_provisioning_counts=effective` `--set device.over_provisioning={spare:.4}` leaves \
                          collection the same share of spare space, so that write amplification and drive writes a day \
-                         are close to those of the whole drive"
+                         are close to those of the whole drive; bytes of a lifetime are those of the smaller one"
                     )
                 })
             }

@@ -91,7 +91,10 @@ impl Measured<'_> {
         // In counting mode nothing takes time, but requests may have times of their own.
         let arrivals_ns =
             Some(self.outcome.host.last_arrival_ns).filter(|&ns| ns > 0 && self.config.has_arrival_times());
-        let lifetime = LifetimeResult::of(&self.config.device, self.outcome, host.duration_ns.or(arrivals_ns));
+        let mut lifetime = LifetimeResult::of(&self.config.device, self.outcome, host.duration_ns.or(arrivals_ns));
+        if let Some(lifetime) = lifetime.as_mut().filter(|_| !self.config.has_its_own_sheet()) {
+            lifetime.sheet_bytes = None;
+        }
         RunResult {
             schema: RESULT_SCHEMA.to_owned(),
             config: self.config.to_json().into(),

@@ -67,7 +67,7 @@ impl<S: Source, O: Fn() -> Result<S, Problem>> Replicate<S, O> {
     /// # Errors
     /// The recording cannot be opened.
     pub fn new(open: O, requests: u64, keeps_moments: bool, prng: &Prng) -> Result<Self, Problem> {
-        let beginnings = (requests / BEGINNINGS).clamp(1, BEGINNINGS_MAX);
+        let beginnings = (requests / BEGINNINGS).clamp(2, BEGINNINGS_MAX).min(requests.saturating_sub(1).max(1));
         Ok(Self {
             source: open()?,
             open,
@@ -96,13 +96,14 @@ impl<S: Source, O: Fn() -> Result<S, Problem>> Replicate<S, O> {
         }
         self.first = self.source.next_request()?;
         while self.keeps_moments
+            && self.moved < self.requests
             && let Some(first) = self.first
             && first.arrival_ns == self.end_ns
         {
             self.moved += 1;
             self.first = self.source.next_request()?;
         }
-        if self.first.is_none() {
+        if self.first.is_none() || self.moved >= self.requests {
             // Everything from the drawn request on arrives at one moment: the replicate begins as the recording does.
             self.moved = 0;
             self.source = (self.open)()?;
@@ -175,6 +176,11 @@ mod tests {
 
     /// The replicate of a recording whose requests arrive after these gaps; the address of each is its number.
     fn replicate(gaps: &[Ns], keeps_moments: bool, seed: u64) -> Vec<Request> {
+        replicate_of(gaps, gaps.len(), keeps_moments, seed)
+    }
+
+    /// That of its first `requests` requests.
+    fn replicate_of(gaps: &[Ns], requests: usize, keeps_moments: bool, seed: u64) -> Vec<Request> {
         let mut now = 0;
         let number = |(lba, gap): (usize, &Ns)| {
             now += gap;
@@ -183,7 +189,7 @@ mod tests {
         let recording: Vec<Request> = gaps.iter().enumerate().map(number).collect();
         let open = || Ok(&recording[..]);
         let prng = Prng::new(seed);
-        let mut source = Replicate::new(open, gaps.len() as u64, keeps_moments, &prng).expect("a list can be opened");
+        let mut source = Replicate::new(open, requests as u64, keeps_moments, &prng).expect("a list can be opened");
         std::iter::from_fn(|| source.next_request().expect("a list can be read")).collect()
     }
 
@@ -234,13 +240,29 @@ mod tests {
 
     #[test]
     fn the_beginnings_are_spread_over_the_first_requests() {
-        for (requests, beginnings) in [(80, 10), (800, 64)] {
+        for (requests, beginnings) in [(4, 2), (80, 10), (800, 64)] {
             let begins = |seed| replicate(&vec![1; requests], false, seed)[0].lba;
             let first: Vec<u64> = (0..400).map(begins).collect();
             assert!(first.iter().all(|first| (1..=beginnings).contains(first)), "{requests}");
             // Of 400 draws 200 are expected in either half: five sigma are 50.
             let count = first.iter().filter(|first| **first <= beginnings / 2).count();
             assert!((150..=250).contains(&count), "{requests}: {count}");
+        }
+    }
+
+    /// Where it cannot begin elsewhere without parting a moment it begins as the recording does.
+    #[test]
+    fn a_moment_that_goes_on_behind_the_last_request_is_left_where_it_is() {
+        for seed in 0..20 {
+            let same = [0; 20];
+            let of_one_moment: Vec<Ns> = same.iter().copied().chain([9, 1]).collect();
+            let of_two: Vec<Ns> = [0, 5].into_iter().chain(same).chain([4, 3]).collect();
+            for (gaps, last_ns) in [(of_one_moment, 0), (of_two, 5)] {
+                let made = replicate_of(&gaps, 10, true, seed);
+                let lbas: Vec<u64> = made.iter().map(|request| request.lba).collect();
+                assert!(made.len() == 10 && made[9].arrival_ns == last_ns, "{made:?}");
+                assert!(lbas == (0..10).collect::<Vec<_>>() || lbas == [1, 2, 3, 4, 5, 6, 7, 8, 9, 0], "{lbas:?}");
+            }
         }
     }
 

@@ -166,10 +166,13 @@ impl Workload for Recorded {
             let refusal = Refusal::new("a recording as it is, which draws nothing", "`workload.replicate` = true");
             return Some(refusal.at(["workload.replicate"]).help("leave workload.replicate out: --seeds sets it"));
         }
-        if self.expected_requests() > 1 {
+        if self.expected_requests() > 2 {
             return None;
         }
-        let refusal = Refusal::new("a recording of one request, which can begin nowhere else", "at least two requests");
+        let refusal = Refusal::new(
+            "a recording of one or two requests, which can hardly begin elsewhere",
+            "at least three requests",
+        );
         Some(refusal.at(["workload.path"]).help("leave --seeds out: one run says all that this recording can"))
     }
 

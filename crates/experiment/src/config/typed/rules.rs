@@ -6,7 +6,7 @@ use flashloom_units::{Capability, PolicySpec, Refusal, Value, format_size};
 use flashloom_workload::TASK_IDS;
 use flashloom_workload::workload::{self, Context};
 
-use super::Config;
+use super::{Config, toml_value};
 use crate::config::catalog::{KeyId, Timing};
 use crate::config::raw::{Report, Sources};
 
@@ -180,7 +180,11 @@ fn log_blocks_have_no_collection(config: &Config) -> Vec<Refusal> {
     let broken = |(key, why): &(&str, &str)| {
         let found = format!("`{key}` with `ftl.mapping` = \"{mapping}\", which {why}");
         let expected = format!("a page-level mapping: {}", offering(config, PAGE_MAPPING));
-        let help = format!("leave `{key}` out, or change `ftl.mapping`");
+        // What a preset says cannot be left out.
+        let of_preset = config.catalog().find(key).filter(|_| !config.settings.is_written(key));
+        let default = of_preset.and_then(|id| toml_value(&id.param().default));
+        let off = default.map_or(format!("leave `{key}` out"), |value| format!("set `{key}` = {value}"));
+        let help = format!("{off}, or change `ftl.mapping`");
         Refusal::new(found, expected).at([*key, "ftl.mapping"]).help(help)
     };
     OF_PAGE_MAPPINGS.iter().filter(|(key, _)| is_asked(key)).map(broken).collect()

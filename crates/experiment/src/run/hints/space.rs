@@ -30,7 +30,8 @@ impl Run<'_> {
             return None;
         }
         let key = self.length_key();
-        let unpaid = percent(owed / (written + room.unwritten_pages as f64));
+        let share = owed / (written + room.unwritten_pages as f64);
+        let unpaid = if share < 1.0 { percent(share) } else { "All".to_owned() };
         let stays = match (ftl.waf_bytes, ftl.steady_waf_bytes) {
             (Some(run), Some(steady)) => {
                 format!("Write amplification is {} in bytes, and about {} in a longer run", factor(run), factor(steady))

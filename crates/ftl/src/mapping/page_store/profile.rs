@@ -40,7 +40,7 @@ fn superblocks_are_not_too_large(geometry: &Geometry) -> Result<(), Refusal> {
     let found = format!("superblocks of {} pages (device.planes x device.pages)", geometry.pages);
     let keys = ["ftl.superblock", "device.pages", "device.planes", "device.preset"];
     let refusal = Refusal::new(found, format!("superblocks of at most {} pages", u16::MAX)).at(keys);
-    Err(refusal.help("leave ftl.superblock out, or lower device.pages"))
+    Err(refusal.help("set ftl.superblock to \"none\", or lower device.pages"))
 }
 
 /// The demands of a page-level mapping, with its allocation.
