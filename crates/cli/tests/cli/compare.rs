@@ -306,7 +306,7 @@ fn ranges_are_checked_like_lists() {
 #[test]
 fn a_replay_that_needs_more_than_a_recording_has_is_left_out_on_request() {
     let lab = Lab::new();
-    lab.write("a.csv", "timestamp_ns,op,lba,sectors\n0,W,0,8\n1000,R,8,8\n");
+    lab.write("a.csv", "timestamp_ns,op,lba,sectors\n0,W,0,8\n1000,R,8,8\n2000,R,16,8\n");
     lab.write("small.toml", "workload.kind = \"trace\"\nworkload.path = \"a.csv\"\nrun.timeline_interval = \"10ms\"\n");
     let sweep = ["--vary", "workload.replay=closed,dependent,timestamps"];
     for seeds in [&[][..], &["--seeds", "2"]] {

@@ -602,7 +602,7 @@ fn an_iolog_that_a_job_cannot_replay_is_told_of_recordings() {
         answer.stderr
     };
     let run = ["run", "experiment.toml"];
-    let log = "fio version 3 iolog\n0 a add\n0 a open\n1 a write 0 4096\n5 a write 8192 4096\n";
+    let log = "fio version 3 iolog\n0 a add\n0 a open\n1 a write 0 4096\n5 a write 8192 4096\n9 a write 4096 4096\n";
     let beyond = told(&log.replace("8192", "1099511627776"), "", &run);
     assert!(beyond.contains("which `workload.addresses` fits to the device"), "{beyond}");
     assert!(told("0.0 1 2 3\n", "", &run).contains("in any of `flashloom list formats`"));
