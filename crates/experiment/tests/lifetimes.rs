@@ -87,12 +87,13 @@ fn drawn(prng: &mut Prng) -> Drawn {
 }
 
 impl Drawn {
-    /// Result of a run of the drive with so many blocks a plane.
+    /// Runs the load on the drive with `blocks` blocks a plane, with the keys `more` set as well.
     fn run(&self, blocks: u32, more: &[String]) -> RunResult {
         run(&[&self.sets, more, &[format!("device.blocks={blocks}")]].concat())
     }
 
-    /// That of a run in counting mode, which writes so many passes over the drive, or twice as many without reads.
+    /// Runs the load in counting mode on the drive with `blocks` blocks a plane. The host writes `passes` times the
+    /// drive's capacity if half of its requests are reads, and twice that if all are writes.
     fn counted(&self, blocks: u32, passes: f64, more: &[&str]) -> RunResult {
         let requests = (self.requests_a_block * f64::from(blocks) * 2.0 * passes) as u64;
         let keys = ["run.timing=counting".to_owned(), format!("workload.synthetic.requests={requests}")];
