@@ -93,7 +93,7 @@ impl Drawn {
     }
 
     /// Runs the load in counting mode on the drive with `blocks` blocks a plane. The host writes `passes` times the
-    /// drive's capacity if half of its requests are reads, and twice that if all are writes.
+    /// bytes of all its pages if half of the requests are reads, and twice that if all are writes.
     fn counted(&self, blocks: u32, passes: f64, more: &[&str]) -> RunResult {
         let requests = (self.requests_a_block * f64::from(blocks) * 2.0 * passes) as u64;
         let keys = ["run.timing=counting".to_owned(), format!("workload.synthetic.requests={requests}")];
