@@ -48,6 +48,15 @@ pub fn factor(value: f64) -> String {
     if value >= 1000.0 { count(value.round() as u64) } else { significant(value) }
 }
 
+/// Formats a factor that may be far below one: three significant digits in any case.
+pub fn small(value: f64) -> String {
+    if value <= 0.0 || value >= 0.9995 {
+        return factor(value);
+    }
+    let zeros = -value.log10().floor() as usize - 1;
+    format!("{value:.*}", zeros + 3)
+}
+
 /// Formats a share as a percentage.
 pub fn percent(share: f64) -> String {
     format!("{} %", significant(share * 100.0))
@@ -68,5 +77,6 @@ mod tests {
         assert_eq!(count(12), "12");
         assert_eq!(factor(1.7349), "1.73");
         assert_eq!(percent(0.125), "12.5 %");
+        assert_eq!([0.054_71, 0.999_4, 0.999_6, 0.001, 17.3].map(small), ["0.0547", "0.999", "1.00", "0.00100", "17.3"]);
     }
 }

@@ -6,9 +6,10 @@
 //! <!-- figures: of the sources that the text names -->      facts, which no run makes
 //! ```
 //!
-//! A mark is good for the tables below it, up to the next one. HOW begins with a target of the Makefile, a command, or
-//! the way in which somebody measured. `golden` stands for the golden counts, which change with the results of the
-//! simulator under most policies. `make figures PAGE=.. HOW=..` writes the hash, after the table was made.
+//! A mark is good for the tables below it, up to the next one or the end of its section (`##`). HOW begins with a
+//! target of the Makefile, a command, or the way in which somebody measured. `golden` stands for the golden counts,
+//! which change with the results of the simulator under most policies. `make figures PAGE=.. HOW=..` writes the hash,
+//! after the table was made.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -113,6 +114,7 @@ fn faults(text: &str, targets: &str) -> Vec<(usize, String)> {
         if is_code {
             continue;
         }
+        is_covered &= !line.starts_with("## ");
         if line.starts_with('|') {
             let (first, count) = table.unwrap_or((index + 1, 0));
             table = Some((first, count + numbers(line)));
@@ -200,6 +202,7 @@ fn a_changed_input_a_missing_mark_and_an_unknown_target_are_found() {
     assert!(found(table).contains("nothing says how"));
     assert_eq!(found(&format!("{START}{FACTS} -->\n{table}")), "");
     let input = "preset mlc-16g";
+    assert!(found(&format!("{START}{FACTS} -->\n{table}\n## Next\n\n{table}")).contains("nothing says how"));
     let right = Figures { how: "", inputs: vec![input], hash: "" }.expected().expect("it is a preset");
     assert_eq!(found(&mark("make unit", input, &right)), "");
     assert!(found(&mark("make unit", "preset nvme-tlc-1t", &right)).contains("preset nvme-tlc-1t has changed"));

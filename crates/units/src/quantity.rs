@@ -130,9 +130,12 @@ pub fn format_time(value: Ns) -> String {
     format(value, &TIME_UNITS[..4])
 }
 
-/// Formats a size in the largest binary unit that divides it; parses back to the same value.
+/// Formats a size in the largest binary unit that divides it, or a decimal one with fewer digits; parses back to the
+/// same value.
 pub fn format_size(value: u64) -> String {
-    format(value, &SIZE_UNITS[..5])
+    let decimal = [SIZE_UNITS[0], SIZE_UNITS[5], SIZE_UNITS[7], SIZE_UNITS[8], SIZE_UNITS[9]];
+    let digits = |units| whole(value, units).0.checked_ilog10();
+    format(value, if digits(&decimal) < digits(&SIZE_UNITS[..5]) { &decimal } else { &SIZE_UNITS[..5] })
 }
 
 /// Formats a rate in the largest decimal unit that divides it; parses back to the same value.
@@ -156,10 +159,16 @@ pub fn format_ratio(value: f64) -> String {
     if percent.len() <= 6 && parse_ratio(&percent) == Ok(value) { percent } else { value.to_string() }
 }
 
-fn format(value: u64, units: &[(&str, u64)]) -> String {
+/// The number and the largest unit that divides a value.
+fn whole<'a>(value: u64, units: &[(&'a str, u64)]) -> (u64, &'a str) {
     let (name, factor) =
         units.iter().rev().find(|(_, factor)| value != 0 && value.is_multiple_of(*factor)).unwrap_or(&units[0]);
-    format!("{}{name}", value / factor)
+    (value / factor, name)
+}
+
+fn format(value: u64, units: &[(&str, u64)]) -> String {
+    let (number, name) = whole(value, units);
+    format!("{number}{name}")
 }
 
 #[cfg(test)]
@@ -212,6 +221,15 @@ mod tests {
         }
         assert_eq!(help(parse_rate("300mb/s")).as_deref(), Some("did you mean `300MB/s`?"));
         assert_eq!(help(parse_rate("300M")).as_deref(), Some("did you mean `300MiB/s`?"));
+    }
+
+    #[test]
+    fn a_size_is_formatted_in_the_unit_that_was_probably_written() {
+        let binary = [(1 << 30, "1GiB"), (512_000, "500KiB"), (0, "0B")];
+        let decimal = [(600_000_000_000_000, "600TB"), (300_000, "300kB")];
+        for (bytes, text) in [&binary[..], &decimal].concat() {
+            assert_eq!(format_size(bytes), text);
+        }
     }
 
     proptest! {

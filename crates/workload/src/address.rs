@@ -113,7 +113,9 @@ impl<S: Source> Fitted<S> {
         if u64::from(request.sectors) > sectors {
             return problem.with_help("choose a larger device: the request is larger than this one");
         }
-        problem.with_help("choose a larger device, or workload.addresses = \"wrap\" or \"scale\"")
+        problem.with_help(
+            "choose a larger device, less device.unpartitioned, or workload.addresses = \"wrap\" or \"scale\"",
+        )
     }
 }
 

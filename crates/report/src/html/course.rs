@@ -1,6 +1,6 @@
 //! Sections over time and by place: what `run.series` adds to a result.
 
-use flashloom_experiment::figures::{factor, percent, size, time};
+use flashloom_experiment::figures::{factor, percent, size, small, time};
 use flashloom_experiment::result::{BusySeries, LatencySeries, RunResult, SeriesResult};
 use serde_json::{Value, json};
 
@@ -155,9 +155,9 @@ fn wear_table(result: &RunResult) -> Vec<Part> {
         let cycles = lifetime.rated_cycles.map(|cycles| cycles.to_string());
         rows.extend(cycles.map(|cycles| vec![format!("rated cycles of a block{rating}"), cycles]));
         rows.push(vec!["written until the mean block is worn".to_owned(), size(lifetime.mean_bytes)]);
-        let writes = factor(lifetime.mean_drive_writes_per_day);
+        let writes = small(lifetime.mean_drive_writes_per_day);
         rows.push(vec!["drive writes per day for five years, mean block".to_owned(), writes]);
-        let writes = factor(lifetime.worst_drive_writes_per_day);
+        let writes = small(lifetime.worst_drive_writes_per_day);
         rows.push(vec!["drive writes per day for five years, worst block".to_owned(), writes]);
     }
     vec![Part::Table(Table { head: Vec::new(), rows })]

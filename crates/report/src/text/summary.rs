@@ -1,6 +1,6 @@
 //! A run's result as tables for people.
 
-use flashloom_experiment::figures::{count, energy, factor, percent, rate, size, time};
+use flashloom_experiment::figures::{count, energy, factor, percent, rate, size, small, time};
 use flashloom_experiment::result::{
     BufferResult, ByOrigin, CharacterResult, Distribution, EnergyResult, FlowResult, FtlResult, LifetimeResult,
     RunResult, SynthesizedResult,
@@ -320,9 +320,9 @@ fn lifetime_text(lifetime: &LifetimeResult) -> String {
     let mut text = format!(
         "{} written until the mean block is worn ({} drive writes a day for five years), {} until the worst ({})",
         size(lifetime.mean_bytes),
-        factor(lifetime.mean_drive_writes_per_day),
+        small(lifetime.mean_drive_writes_per_day),
         size(lifetime.worst_bytes),
-        factor(lifetime.worst_drive_writes_per_day)
+        small(lifetime.worst_drive_writes_per_day)
     );
     let rating = if lifetime.is_assumed_rating { ", assumed" } else { "" };
     if let Some(cycles) = lifetime.rated_cycles {
@@ -332,7 +332,7 @@ fn lifetime_text(lifetime: &LifetimeResult) -> String {
         text.push_str(&format!("; its data sheet says {}", size(sheet as f64)));
     }
     if let (Some(mean), Some(worst)) = (lifetime.mean_years, lifetime.worst_years) {
-        let [mean, worst] = [mean, worst].map(factor);
+        let [mean, worst] = [mean, worst].map(small);
         text.push_str(&format!("; at the rate of this run after {mean} and {worst} years"));
     }
     text
