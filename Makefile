@@ -53,6 +53,10 @@ PACKAGE := crates/python
 MATURIN := $(PYTHON)/bin/maturin
 WHEEL = rm -rf $(PYTHON)/wheels; $(MATURIN) build --quiet --locked \
   --manifest-path $(PACKAGE)/Cargo.toml --out $(PYTHON)/wheels
+# Crates with other features in the wheel of `make python` than in the tests, which would be compiled once more.
+FEATURES = cargo tree --locked --prefix none --format '{p} [{f}]' -e normal,build
+TWICE = comm -13 <($(FEATURES),dev --workspace | sed 's/ (.*) / /; s/ (\*)//' | sort -u) \
+  <($(FEATURES) -p flashloom-python -F as-in-tests | sed 's/ (.*) / /; s/ (\*)//' | sort -u) | grep -v '^flashloom-python '
 # Followed by the folder of the program whose numbers the package has to have.
 TRY = $(PACKAGE)/try $(PYTHON)
 
@@ -123,6 +127,7 @@ which-scheduler: ## Runs the schedulers of today over the recordings in TRACES, 
 # is installed as a user would install it; nothing is tried from the source. Without nbdkit a test is left out.
 python: $(PYTHON)/done ## Builds the Python package, installs it into an environment of its own, and tests it there.
 	@requirements/need python || echo "$(NO_NBDKIT)" >&2
+	@! $(TWICE) || { echo "make: as-in-tests in $(PACKAGE)/Cargo.toml lacks features that the tests have" >&2; exit 1; }
 	$(WHEEL) --profile dev --strip --features as-in-tests
 	$(TRY) debug
 
@@ -220,10 +225,11 @@ $(MDBOOK)/bin/mdbook:
 $(LINKCHECKER)/done: requirements/linkchecker.txt
 	$(call ENVIRONMENT,$(LINKCHECKER),$<)
 
-# The plugins are built as the tests are, beside the programs that they start. Where nbdkit cannot be had the other
-# checks go on.
-LIVE_PACKAGES := $(addprefix -p flashloom-,cli nbdkit example-policies example-plugin)
-LIVE := cargo build --locked $(LIVE_PACKAGES) && cargo test --locked $(LIVE_PACKAGES) --test live -- --ignored
+# The plugins are built beside the programs that they start, with a test so that cargo takes what `unit` compiled: for
+# other packages, and without tests, it compiles dependencies once more. Where nbdkit cannot be had the other checks go
+# on.
+LIVE := cargo build --locked --workspace --lib --bins --test live && \
+  cargo test --locked --workspace --test live -- --ignored
 LIVE_LAB := FLASHLOOM=$(abspath target/debug/flashloom) kernel/lab/flashloom-lab live
 live: ## Tests the live drive with nbdkit, real clients and a guest that has a file system on it, in short.
 	@requirements/need live || { echo "make: without these the live drive is not tested; SKIPPED" >&2; exit 0; }; \

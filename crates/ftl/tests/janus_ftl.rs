@@ -6,7 +6,7 @@
 //!
 //! `FLASHLOOM_CASES` sets the number of cases, `FLASHLOOM_SEED` the seed of the first.
 
-use crate::support::{Ftl, chip, number, pick, with_mapping};
+use crate::support::{Ftl, chip, number, over_seeds, pick, with_mapping};
 use flashloom_ftl::{FtlSetup, Space};
 use flashloom_nand::NandParams;
 use flashloom_units::{Prng, Value};
@@ -424,8 +424,7 @@ fn run(seed: u64) -> Counts {
 fn janus_ftl_moves_data_between_its_areas_as_a_naive_model_does() {
     let (first, cases) = (number("FLASHLOOM_SEED").unwrap_or(1), number("FLASHLOOM_CASES").unwrap_or(CASES));
     let mut seen = [0; 6];
-    for seed in first..first + cases {
-        let Counts { fusions, defusions, due, switches, collections, fillers, .. } = run(seed);
+    for Counts { fusions, defusions, due, switches, collections, fillers, .. } in over_seeds(first, cases, run) {
         let counts = [fusions, defusions - due, due, switches, collections, fillers];
         seen.iter_mut().zip(counts).for_each(|(seen, count)| *seen += count);
     }

@@ -6,7 +6,7 @@
 //!
 //! `FLASHLOOM_CASES` sets the number of cases, `FLASHLOOM_SEED` the seed of the first.
 
-use crate::support::{Ftl, chip, number, pick, with_mapping};
+use crate::support::{Ftl, chip, number, over_seeds, pick, with_mapping};
 use flashloom_ftl::{FtlSetup, Space};
 use flashloom_nand::NandParams;
 use flashloom_units::{Prng, Value};
@@ -354,8 +354,7 @@ fn run(seed: u64) -> Counts {
 fn superblock_ftl_collects_and_looks_up_as_a_naive_model_does() {
     let (first, cases) = (number("FLASHLOOM_SEED").unwrap_or(1), number("FLASHLOOM_CASES").unwrap_or(CASES));
     let mut seen = [0; 4];
-    for seed in first..first + cases {
-        let Counts { switch, partial, full, reads, .. } = run(seed);
+    for Counts { switch, partial, full, reads, .. } in over_seeds(first, cases, run) {
         [switch, partial, full, reads].iter().zip(&mut seen).for_each(|(count, seen)| *seen += count);
     }
     assert!(seen.iter().all(|&count| count > cases), "switch, partial, full merges and spare areas read: {seen:?}");

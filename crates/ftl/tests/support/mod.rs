@@ -20,6 +20,17 @@ pub fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a whole number"))
 }
 
+/// What a run finds of each of so many seeds, in no order; on two threads, because a long test outlasts the others.
+pub fn over_seeds<T: Send>(first: u64, cases: u64, run: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    let half = |odd: u64| (first + odd..first + cases).step_by(2).map(&run).collect::<Vec<T>>();
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| half(1));
+        let mut all = half(0);
+        all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        all
+    })
+}
+
 /// One chip that has `logical_blocks` logical blocks of `pages` pages and `spare_blocks` blocks more.
 pub fn chip(logical_blocks: u32, spare_blocks: u32, pages: u32) -> Space {
     let plane = NandParams { channels: 1, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
