@@ -176,8 +176,8 @@ site: $(MDBOOK)/bin/mdbook $(LINKCHECKER)/done ## Builds the site of the documen
 	rm -rf target/site
 	$(MDBOOK)/bin/mdbook build docs
 	$(LINKCHECKER)/bin/linkchecker --no-status -f docs/linkchecker.ini target/site/index.html
-	cargo test --locked -p flashloom-cli --lib documents
-	cargo test --locked -p flashloom-experiment --test all -- documents:: checked_in:: policies::
+	cargo test --locked --workspace --lib -- documents
+	cargo test --locked --workspace --test all -- documents:: checked_in:: policies::
 	@echo "site: target/site/index.html"
 
 # Packages are made of what is committed: cargo refuses a changed tree. The wheel is for systems whose C library is that
@@ -369,7 +369,7 @@ snapshots: ## Writes every snapshot and every generated file anew; look at the d
 	INSTA_UPDATE=always cargo test --locked --workspace
 
 reference: ## Writes the generated files anew: schema/*.json, docs/reference.md and the page of each policy.
-	INSTA_UPDATE=always cargo test --locked -p flashloom-experiment --test all checked_in::
+	INSTA_UPDATE=always cargo test --locked --workspace --test all -- checked_in::
 
 bench: budgets ## Counts what every policy costs; measures drive, orders, trace readers, schedulers and parallel runs.
 	cargo bench --locked -p flashloom-device --bench drive
