@@ -180,7 +180,7 @@ impl BlockLayer {
         let hardware = || Box::new(HardwareQueues::new(queues, serves, queue_depth));
         Self {
             hardware: (serves != Serves::One).then(hardware),
-            tags: (linux > Linux::V2_6_32).then(|| scheduler.tags().unwrap_or(Tags::of(tags.tags))),
+            tags: scheduler.tags().or((linux > Linux::V2_6_32).then(|| Tags::of(tags.tags))),
             throttle: Throttle::new(params).map(Box::new),
             merges_itself: scheduler.merges_itself(),
             plug: (params.plug && scheduler.merges_itself()).then(|| Box::new(Plug::new(params.linux()))),

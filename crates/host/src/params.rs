@@ -8,7 +8,7 @@ use crate::tags::TagSet;
 choice! {
     /// Version of Linux whose block layer a scheduler stands in. From 6.1 on that is blk-mq.
     pub enum Linux {
-        /// That of the scheduler: 2.6.32 for those of before blk-mq and those of papers, 6.12 for all others.
+        /// That of the scheduler: 6.12 for `none`, `mq-deadline` and `kyber`, 2.6.32 for all others.
         Auto = "auto",
         /// The long-term series of 2009: a queue for synchronous requests and one for asynchronous ones.
         V2_6_32 = "2.6.32",
@@ -85,9 +85,6 @@ const DEFAULT_REQUESTS: u32 = 128;
 /// The schedulers of blk-mq, which know tags, software queues and hardware queues.
 const OF_BLK_MQ: &[&str] = &["none", "mq-deadline", "kyber"];
 
-/// The schedulers of before blk-mq, and those of papers, which were written for the block layer of that time.
-const OLDER: &[&str] = &["noop", "deadline", "anticipatory", "cfq", "fios", "pardispatcher"];
-
 /// The schedulers to which a plug makes no difference: those of before blk-mq, and none, which always has one.
 const UNPLUGGED: &[&str] = &["noop", "deadline", "anticipatory", "cfq", "fios", "pardispatcher", "none"];
 
@@ -105,17 +102,18 @@ params! {
         /// also of asynchronous ones; with blk-mq (`linux`) of both together. Counted from queueing to completion, so
         /// requests at the device are included. With none, `queue_depth` is the limit.
         nr_requests: OrName<u32> => "nr_requests", Kind::CountOr { min: 1, max: 1_048_576, or: REQUESTS },
-            Value::Name("auto"),
+            Value::Count(128),
             "A longer queue gives merging and sorting more requests to work with, and makes the last one wait longer; \
              one shorter than queue_depth keeps the device from being filled.", Used::without("scheduler", &["none"]);
         /// With `nr_requests` set: what the limits on writes (mq-deadline) and on asynchronous requests (kyber) are a
         /// part of.
-        async_limits: AsyncLimits => "async_limits", Kind::Choice(AsyncLimits::CHOICES), Value::Name("selected"),
+        async_limits: AsyncLimits => "async_limits", Kind::Choice(AsyncLimits::CHOICES),
+            Value::Name("nr_requests"),
             "Limits of the tags that were there leave the tags that are added to reads; limits of all give a flood of \
              writes as many.", Used::with("scheduler", &["mq-deadline", "kyber", "pardispatcher"]);
         /// Maximum size that a request may reach by merging. A request that is larger on arrival is not split.
         max_request_bytes: OrName<u64> => "max_request",
-            Kind::SizeOr { min: 4 * KIB, max: GIB, or: REQUEST_SIZE }, Value::Name("auto"),
+            Kind::SizeOr { min: 4 * KIB, max: GIB, or: REQUEST_SIZE }, Value::Size(512 * KIB),
             "Larger requests have less overhead and occupy more chips at once, but delay the requests behind them.",
             Used::with("merging", &["true"]);
         /// True to merge adjacent requests.
@@ -138,7 +136,7 @@ params! {
             "Take that of the host: with fewer ticks deadlines and timers are coarser.",
             Used::without("linux", &["2.6.32"]);
         /// Whether writes that no task waits for, and discards, are throttled.
-        wbt: Throttling => "wbt", Kind::Choice(Throttling::CHOICES), Value::Name("on"),
+        wbt: Throttling => "wbt", Kind::Choice(Throttling::CHOICES), Value::Name("off"),
             "With it reads hardly wait behind a flood of writes, which takes longer.",
             Used::without("linux", &["2.6.32"]);
         /// Least latency of the reads of a tenth of a second above which fewer writes are let in. Linux sets 2 ms, and
@@ -173,8 +171,8 @@ impl HostParams {
     /// The version of Linux, never [`Linux::Auto`].
     pub fn linux(&self) -> Linux {
         match self.linux {
-            Linux::Auto if OLDER.contains(&self.scheduler) => Linux::V2_6_32,
-            Linux::Auto => Linux::V6_12,
+            Linux::Auto if self.is_of_blk_mq() => Linux::V6_12,
+            Linux::Auto => Linux::V2_6_32,
             version => version,
         }
     }

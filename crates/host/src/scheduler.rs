@@ -82,8 +82,8 @@ pub struct Join {
 /// Flushes bypass the scheduler. `now` never decreases. The default methods allow back merges of new requests; front
 /// merges and joins of queued requests need [`Self::front_merge_candidate`], [`Self::former`] and [`Self::latter`].
 pub trait Scheduler: Component {
-    /// Limits on the set of tags that all requests share in blk-mq; none if every request may have any. Asked once,
-    /// before any other method, and after each [`Self::reconfigure`].
+    /// Limits on the set of tags that all requests share in blk-mq; none if every request may have any, and in Linux
+    /// 2.6.32. Asked once, before any other method, and after each [`Self::reconfigure`].
     fn tags(&self) -> Option<Tags> {
         None
     }

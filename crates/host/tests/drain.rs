@@ -85,7 +85,8 @@ proptest! {
         merging: bool,
         pick: u64,
     ) {
-        let host = HostParams { queue_depth, nr_requests: OrName::Number(nr_requests), merging, ..HostParams::defaults() };
+        let nr_requests = OrName::Number(nr_requests);
+        let host = HostParams { queue_depth, nr_requests, merging, ..HostParams::defaults() };
         for spec in builtin().specs() {
             for rotational in [false, true] {
                 let mut set = vec![("rotational", Value::Flag(rotational)), ("region_size", Value::Size(MIB))];

@@ -330,7 +330,8 @@ proptest! {
         let linux = if is_new { Linux::V6_12 } else { Linux::V6_1 };
         let hardware_queues = 1 + share % processors;
         let defaults = of_blk_mq();
-        let params = HostParams { processors, hardware_queues, queue_depth, nr_requests: OrName::Number(nr_requests), linux, plug, ..defaults };
+        let nr_requests = OrName::Number(nr_requests);
+        let params = HostParams { processors, hardware_queues, queue_depth, nr_requests, linux, plug, ..defaults };
         for name in BLK_MQ {
             conserves(name, &params, &steps)?;
         }

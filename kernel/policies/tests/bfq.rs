@@ -67,7 +67,8 @@ fn every_request_comes_out_once_and_again_in_the_same_order() {
 /// Two tasks of best effort with levels `levels` keep `depth` random reads each in the block layer, and the device
 /// serves one in 100 us; returns the sectors of each.
 fn shares(name: &str, levels: [u8; 2]) -> [u64; 2] {
-    let host = HostParams { queue_depth: 1, nr_requests: OrName::Number(256), merging: false, ..HostParams::defaults() };
+    let nr_requests = OrName::Number(256);
+    let host = HostParams { queue_depth: 1, nr_requests, merging: false, ..HostParams::defaults() };
     let mut layer = layer(name, &host, &[("low_latency", Value::Flag(false))]);
     let mut random = Prng::new(1);
     let (mut now, mut waiting, mut sectors, mut idle_until) = (0, [0, 0], [0, 0], 0);

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use flashloom_host::{
-    HostParams, Line, Linux, Queued, RequestId, Requests, SyncWrites, Throttle, WriteCache, Writeback,
+    HostParams, Line, Linux, Queued, RequestId, Requests, SyncWrites, Throttle, Throttling, WriteCache, Writeback,
 };
 use flashloom_kernel_policies::{KernelThrottle, PACKAGES, ThrottleSetup, Throttled, Version};
 use flashloom_units::{MS, Ns, ParamSet, Prng, US};
@@ -67,6 +67,7 @@ impl Run {
             scheduler: "none",
             queue_depth: depth,
             linux: if version == Version::V6_1 { Linux::V6_1 } else { Linux::V6_12 },
+            wbt: Throttling::On,
             wbt_latency_ns: [100 * US, 2 * MS, 75 * MS][random.below(3) as usize],
             ..HostParams::defaults()
         };

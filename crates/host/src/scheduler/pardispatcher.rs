@@ -60,6 +60,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Choice, NR_REQUESTS, Scheduler, SchedulerSetup};
 use crate::id::RequestId;
+use crate::params::Linux;
 use crate::requests::{Direction, Requests, Stage};
 use crate::sorted::Forest;
 use crate::tags::{Limit, Tags};
@@ -339,6 +340,9 @@ impl Component for ParDispatcher {
 impl Scheduler for ParDispatcher {
     fn tags(&self) -> Option<Tags> {
         let SchedulerSetup { tags, linux, .. } = self.setup;
+        if linux == Linux::V2_6_32 {
+            return None;
+        }
         let sync = self.params.async_depth.number_or(tags.selected);
         let [sync_writes, async_writes] =
             [sync, (3 * sync / 4).max(1)].map(|depth| Limit::Depth(depth).of(tags, linux));
