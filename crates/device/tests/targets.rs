@@ -157,7 +157,7 @@ fn workloads_that_wait_for_room_take_turns() {
 fn the_drive_takes_from_a_full_plug_before_the_moment_is_over() {
     let run = Run::new(unbuffered(plain_device()));
     let first_of = |plug| {
-        let host = HostParams { queue_depth: 1, plug, ..HostParams::defaults() };
+        let host = HostParams { scheduler: "mq-deadline", queue_depth: 1, plug, ..HostParams::defaults() };
         let setup = BlockLayer::setup(&host, run.setup.device.capacity_sectors());
         let scheduler = scheduler::builtin().choose("mq-deadline", &[]).unwrap().build(&setup).unwrap();
         let mut engine = Engine::new(BlockLayer::new(&host, scheduler), Drive::new(&run.setup).unwrap(), MS);
@@ -177,7 +177,8 @@ fn the_drive_takes_from_a_full_plug_before_the_moment_is_over() {
 fn what_waits_for_a_hardware_queue_does_not_hold_back_what_goes_through_another() {
     let run = Run::new(unbuffered(plain_device()));
     let engine = |hardware_queues| {
-        let host = HostParams { queue_depth: 1, processors: 2, hardware_queues, ..HostParams::defaults() };
+        let defaults = HostParams { scheduler: "none", ..HostParams::defaults() };
+        let host = HostParams { queue_depth: 1, processors: 2, hardware_queues, ..defaults };
         let setup = BlockLayer::setup(&host, run.setup.device.capacity_sectors());
         let none = scheduler::builtin().choose("none", &[]).unwrap().build(&setup).unwrap();
         let mut engine = Engine::new(BlockLayer::new(&host, none), Drive::new(&run.setup).unwrap(), MS);

@@ -150,7 +150,7 @@ mod tests {
         let (found, help) = refused(2 * most + 2, 8_192, "dftl").unwrap();
         assert!(found.contains("1342177536 mapping units of 8KiB") && help.contains("16KiB"), "{found}; {help}");
         assert_eq!(
-            refused(most + 1, 5_000, "page").map(|refusal| refusal.0.contains("a mapping unit of 5000B")),
+            refused(most + 1, 5_000, "page").map(|refusal| refusal.0.contains("a mapping unit of 5kB")),
             Some(true)
         );
         assert!(refused(most + 1, 0, "sftl").unwrap().1.contains("a mapping that has larger units"));

@@ -333,7 +333,7 @@ impl Throttle {
 
     fn follow_depth(&mut self) {
         let most = self.depth.most;
-        (self.normal, self.background) = if most <= 2 { (most, 1) } else { (most.div_ceil(2), (most + 3) / 4) };
+        (self.normal, self.background) = if most <= 2 { (most, 1) } else { (most.div_ceil(2), most.div_ceil(4)) };
     }
 
     fn begin_window(&mut self, tick: u64) {
