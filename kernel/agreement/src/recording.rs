@@ -90,8 +90,9 @@ pub fn block_layer(
     (queues, queue_depth): (u32, u32),
     events: &[Event],
 ) -> Result<BlockLayer, String> {
-    let names = Linux::CHOICES.iter().map(|choice| choice.name);
-    let Some(version) = [Linux::V6_1, Linux::V6_12].into_iter().find(|version| version.name() == linux) else {
+    let versions = [Linux::V6_1, Linux::V6_12];
+    let names = versions.iter().map(|version| version.name());
+    let Some(version) = versions.into_iter().find(|version| version.name() == linux) else {
         return Err(format!("there is no Linux `{linux}`; expected one of {}", names.collect::<Vec<_>>().join(", ")));
     };
     // Room for every request that was queued at once, and merges up to null_blk's largest request.
