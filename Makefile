@@ -276,7 +276,7 @@ test-policies: ## Tests the kernel's own schedulers as policies, and judges the 
 	$(POLICIES) test --locked -- --nocapture --test-threads=1
 
 judge: test-policies ## Judges them with a million choices each, and has the judge find what breaks a rule.
-	cd kernel/policies && FLASHLOOM_CHOICES=1000000 $(POLICIES) test --locked --test judge -- --nocapture --test-threads=1
+	cd kernel/policies && FLASHLOOM_CHOICES=1000000 $(POLICIES) test --locked --test judge --test throttle -- --nocapture --test-threads=1
 	kernel/policies/mutants $(LINUX)
 
 acceptance-policies: test-policies ## Runs the kernel's own schedulers on recordings in the folder TRACES, twice.

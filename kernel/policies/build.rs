@@ -13,13 +13,38 @@ use std::{env, fs};
 /// Versions, and whether requests have a priority beside that of their data.
 const VERSIONS: [(&str, bool); 2] = [("6.1", true), ("6.12", false)];
 
-/// The kernel's sources that are compiled as they are.
-const SOURCES: [&str; 5] =
-    ["lib/rbtree.c", "lib/sbitmap.c", "block/blk-merge.c", "block/bfq-wf2q.c", "block/bfq-cgroup.c"];
-/// Those that a file of the shim includes whole, and adds a function to that needs a static symbol.
-const INCLUDED: [&str; 4] = ["block/mq-deadline.c", "block/kyber-iosched.c", "block/bfq-iosched.c", "block/elevator.c"];
-/// The files of the shim that are compiled for each version.
-const SHIM: [&str; 5] = ["deadline.c", "kyber.c", "bfq.c", "elevators.c", "policy.c"];
+/// What is compiled of each version, into an archive of its own.
+struct Part {
+    name: &'static str,
+    /// The kernel's sources that are compiled as they are.
+    sources: &'static [&'static str],
+    /// Those that a file of the shim includes whole, and adds functions to that need a static symbol.
+    included: &'static [&'static str],
+    /// The files of the shim.
+    shim: &'static [&'static str],
+    /// Headers beside [`HEADERS`], and what is defined.
+    headers: &'static [&'static str],
+    defined: &'static [&'static str],
+}
+
+const PARTS: [Part; 2] = [
+    Part {
+        name: "linux",
+        sources: &["lib/rbtree.c", "lib/sbitmap.c", "block/blk-merge.c", "block/bfq-wf2q.c", "block/bfq-cgroup.c"],
+        included: &["block/mq-deadline.c", "block/kyber-iosched.c", "block/bfq-iosched.c", "block/elevator.c"],
+        shim: &["deadline.c", "kyber.c", "bfq.c", "elevators.c", "policy.c"],
+        headers: &[],
+        defined: &[],
+    },
+    Part {
+        name: "throttle",
+        sources: &["block/blk-rq-qos.c", "block/blk-stat.c"],
+        included: &["block/blk-wbt.c"],
+        shim: &["throttle.c"],
+        headers: &["block/blk-wbt.h", "block/blk-rq-qos.h", "block/blk-stat.h"],
+        defined: &["SHIM_TASKS_SLEEP", "CONFIG_BLK_WBT"],
+    },
+];
 /// The kernel's headers that are used: data structures, and the structures of the block layer. Those that a version
 /// has not are left out.
 const HEADERS: [&str; 26] = [
@@ -61,11 +86,13 @@ fn main() {
     for (version, has_priority) in VERSIONS {
         let tree = trees.join(version);
         println!("cargo::rerun-if-changed={}", tree.display());
-        let here = out.join(version);
-        let _ = fs::remove_dir_all(&here);
-        copy(&tree, &here);
-        make_empty_headers(&here);
-        compile(version, has_priority, &here, &out);
+        for part in &PARTS {
+            let here = out.join(part.name).join(version);
+            let _ = fs::remove_dir_all(&here);
+            part.copy(&tree, &here);
+            part.make_empty_headers(&here);
+            part.compile(version, has_priority, &here, &out);
+        }
     }
     println!("cargo::rustc-link-search=native={}", out.display());
     println!(
@@ -85,73 +112,84 @@ fn point_release(tree: &Path) -> String {
     fs::read_to_string(&path).map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
 }
 
-fn copy(tree: &Path, here: &Path) {
-    for name in SOURCES.iter().chain(&INCLUDED).chain(&HEADERS) {
-        let (from, to) = (tree.join(name), here.join(name));
-        fs::create_dir_all(to.parent().expect("it is in a folder")).expect("a folder can be made in OUT_DIR");
-        let is_header = name.ends_with(".h");
-        match fs::copy(&from, &to) {
-            Ok(_) => {}
-            Err(error) if is_header && error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => fail(&format!("{}: {error}", from.display())),
-        }
+impl Part {
+    /// The kernel's files that it takes.
+    fn files(&self) -> impl Iterator<Item = &'static str> {
+        let lists = [self.sources, self.included, self.headers, &HEADERS];
+        lists.into_iter().flatten().copied()
     }
-}
 
-/// Every header that the copied files include and that is not among them.
-fn make_empty_headers(here: &Path) {
-    let mut wanted = BTreeSet::new();
-    for name in SOURCES.iter().chain(&INCLUDED).chain(&HEADERS) {
-        let Ok(text) = fs::read_to_string(here.join(name)) else { continue };
-        for line in text.lines() {
-            let Some(rest) = line.trim_start().strip_prefix('#') else { continue };
-            let Some(rest) = rest.trim_start().strip_prefix("include") else { continue };
-            let header = rest.trim_start().split(['<', '>', '"']).nth(1);
-            wanted.extend(header.map(str::to_owned));
+    fn copy(&self, tree: &Path, here: &Path) {
+        for name in self.files() {
+            let (from, to) = (tree.join(name), here.join(name));
+            fs::create_dir_all(to.parent().expect("it is in a folder")).expect("a folder can be made in OUT_DIR");
+            let is_header = name.ends_with(".h");
+            match fs::copy(&from, &to) {
+                Ok(_) => {}
+                Err(error) if is_header && error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => fail(&format!("{}: {error}", from.display())),
+            }
         }
     }
-    for header in wanted {
-        if !here.join("include").join(&header).exists() && !here.join("block").join(&header).exists() {
-            let path = here.join("empty").join(&header);
-            fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a folder can be made in OUT_DIR");
-            fs::write(path, "").expect("a file can be written in OUT_DIR");
-        }
-    }
-}
 
-fn compile(version: &str, has_priority: bool, here: &Path, out: &Path) {
-    let calls = format!("linux_{}", version.replace('.', "_"));
-    let mut build = cc::Build::new();
-    build
-        .files(SOURCES.map(|name| here.join(name)))
-        .files(SHIM.map(|name| Path::new("shim").join(name)))
-        .includes([Path::new("shim"), &here.join("include"), &here.join("empty"), &here.join("block")])
-        .flag("-include")
-        .flag("shim/kernel.h")
-        .std("gnu11")
-        // The kernel is compiled so.
-        .flag("-fno-strict-aliasing")
-        .flag("-fwrapv")
-        .flag("-fno-delete-null-pointer-checks")
-        .warnings(false)
-        .flag("-Wno-all")
-        .flag("-Werror=implicit-function-declaration")
-        .flag("-Werror=int-conversion")
-        .flag("-Werror=incompatible-pointer-types")
-        .define("SHIM_CALLS", calls.as_str())
-        .out_dir(here.join("objects"))
-        .cargo_metadata(false);
-    if has_priority {
-        build.define("SHIM_REQUESTS_HAVE_A_PRIORITY", None);
+    /// Every header that the copied files include and that is not among them.
+    fn make_empty_headers(&self, here: &Path) {
+        let mut wanted = BTreeSet::new();
+        for name in self.files() {
+            let Ok(text) = fs::read_to_string(here.join(name)) else { continue };
+            for line in text.lines() {
+                let Some(rest) = line.trim_start().strip_prefix('#') else { continue };
+                let Some(rest) = rest.trim_start().strip_prefix("include") else { continue };
+                let header = rest.trim_start().split(['<', '>', '"']).nth(1);
+                wanted.extend(header.map(str::to_owned));
+            }
+        }
+        for header in wanted {
+            if !here.join("include").join(&header).exists() && !here.join("block").join(&header).exists() {
+                let path = here.join("empty").join(&header);
+                fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a folder can be made in OUT_DIR");
+                fs::write(path, "").expect("a file can be written in OUT_DIR");
+            }
+        }
     }
-    let objects = build.compile_intermediates();
-    let whole = here.join("whole.o");
-    run(Command::new("ld").args(["-r", "--gc-sections", "-u", &calls, "-o"]).arg(&whole).args(&objects));
-    run(Command::new("objcopy").arg(format!("--keep-global-symbol={calls}")).arg(&whole));
-    let archive = out.join(format!("lib{calls}.a"));
-    let _ = fs::remove_file(&archive);
-    run(Command::new("ar").arg("rcs").arg(&archive).arg(&whole));
-    println!("cargo::rustc-link-lib=static={calls}");
+
+    fn compile(&self, version: &str, has_priority: bool, here: &Path, out: &Path) {
+        let calls = format!("{}_{}", self.name, version.replace('.', "_"));
+        let mut build = cc::Build::new();
+        build
+            .files(self.sources.iter().map(|name| here.join(name)))
+            .files(self.shim.iter().map(|name| Path::new("shim").join(name)))
+            .includes([Path::new("shim"), &here.join("include"), &here.join("empty"), &here.join("block")])
+            .flag("-include")
+            .flag("shim/kernel.h")
+            .std("gnu11")
+            // The kernel is compiled so.
+            .flag("-fno-strict-aliasing")
+            .flag("-fwrapv")
+            .flag("-fno-delete-null-pointer-checks")
+            .warnings(false)
+            .flag("-Wno-all")
+            .flag("-Werror=implicit-function-declaration")
+            .flag("-Werror=int-conversion")
+            .flag("-Werror=incompatible-pointer-types")
+            .define("SHIM_CALLS", calls.as_str())
+            .out_dir(here.join("objects"))
+            .cargo_metadata(false);
+        if has_priority {
+            build.define("SHIM_REQUESTS_HAVE_A_PRIORITY", None);
+        }
+        for name in self.defined {
+            build.define(name, None);
+        }
+        let objects = build.compile_intermediates();
+        let whole = here.join("whole.o");
+        run(Command::new("ld").args(["-r", "--gc-sections", "-u", &calls, "-o"]).arg(&whole).args(&objects));
+        run(Command::new("objcopy").arg(format!("--keep-global-symbol={calls}")).arg(&whole));
+        let archive = out.join(format!("lib{calls}.a"));
+        let _ = fs::remove_file(&archive);
+        run(Command::new("ar").arg("rcs").arg(&archive).arg(&whole));
+        println!("cargo::rustc-link-lib=static={calls}");
+    }
 }
 
 fn run(command: &mut Command) {

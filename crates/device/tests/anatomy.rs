@@ -8,7 +8,7 @@ use flashloom_device::{
 use flashloom_ftl::mapping;
 use flashloom_host::{BlockLayer, HostParams, scheduler};
 use flashloom_nand::NandParams;
-use flashloom_units::{MS, Ns, ParamSet, US, Value, transfer_ns};
+use flashloom_units::{MS, Ns, OrName, ParamSet, US, Value, transfer_ns};
 use flashloom_workload::{Op, Replayed, Request};
 
 /// Pages 0 and [`SAME_DIE`] are on one die, page [`SAME_CHANNEL`] on another of its channel.
@@ -127,7 +127,7 @@ fn a_scheduler_that_waits_is_told_from_a_drive_that_is_full() {
 
 #[test]
 fn a_request_that_finds_its_class_full_is_held_before_the_block_layer() {
-    let host = HostParams { nr_requests: 4, queue_depth: 1, merging: false, ..HostParams::defaults() };
+    let host = HostParams { nr_requests: OrName::Number(4), queue_depth: 1, merging: false, ..HostParams::defaults() };
     let run = Run::new(unbuffered(plain_device()));
     let layer = BlockLayer::setup(&host, run.setup.device.capacity_sectors());
     let noop = scheduler::builtin().choose("noop", &[]).unwrap().build(&layer).unwrap();

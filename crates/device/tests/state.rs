@@ -23,7 +23,7 @@ use flashloom_device::{
 use flashloom_ftl::{SlcCacheKind, allocation, collection, mapping, placement};
 use flashloom_host::{HostParams, SchedulerStats, scheduler};
 use flashloom_nand::{NandParams, reliability};
-use flashloom_units::{Figure, Latency, Ns, ParamSet, Prng, Role, Slot, StateError};
+use flashloom_units::{Figure, Latency, Ns, OrName, ParamSet, Prng, Role, Slot, StateError};
 use flashloom_workload::{Op, Pace, Replayed};
 
 /// Coverage of the random cases: for each slot, the policies that were used.
@@ -608,7 +608,7 @@ fn a_state_of_another_configuration_is_refused_with_the_field_that_does_not_fit(
     assert_refused("`drive.nand.written`", restored(|plan| plan.drive.device.nand.blocks += 1));
     assert_refused("`looking.verifier`", restored(|plan| plan.drive.verify = false));
     assert_refused("`drive.buffer.slots`", restored(|plan| plan.drive.buffer_bytes -= 1 << 20));
-    assert_refused("`host.requests.slots`", restored(|plan| plan.host.params.nr_requests += 1));
+    assert_refused("`host.requests.slots`", restored(|plan| plan.host.params.nr_requests = OrName::Number(65)));
     assert_refused("`host`, byte 1: expected a drive without", restored(|plan| plan.host.is_bare = true));
     let mut timed = plain(|_| {}).build();
     timed.start_timing(&support::plain_nand());

@@ -9,7 +9,9 @@ use flashloom_device::{
 };
 use flashloom_host::{BlockLayer, HostParams, scheduler};
 use flashloom_nand::NandParams;
-use flashloom_units::{Interrupt, Latency, MS, Ns, ParamSet, Prng, Problem, StateError, US, load_with, save_with};
+use flashloom_units::{
+    Interrupt, Latency, MS, Ns, OrName, ParamSet, Prng, Problem, StateError, US, load_with, save_with,
+};
 use flashloom_workload::{Arrivals, Op, Pace, Replayed, Request};
 
 /// Random reads and writes of a page, at random times.
@@ -135,7 +137,7 @@ fn reports_of_workloads_that_share_an_engine_add_up_to_its_own() {
 #[test]
 fn workloads_that_wait_for_room_take_turns() {
     let run = Run::new(unbuffered(plain_device()));
-    let host = HostParams { queue_depth: 2, nr_requests: 4, merging: false, ..HostParams::defaults() };
+    let host = HostParams { queue_depth: 2, nr_requests: OrName::Number(4), merging: false, ..HostParams::defaults() };
     let setup = BlockLayer::setup(&host, run.setup.device.capacity_sectors());
     let noop = scheduler::builtin().choose("noop", &[]).unwrap().build(&setup).unwrap();
     let mut engine = Engine::new(BlockLayer::new(&host, noop), Drive::new(&run.setup).unwrap(), MS);
@@ -155,7 +157,7 @@ fn workloads_that_wait_for_room_take_turns() {
 fn the_drive_takes_from_a_full_plug_before_the_moment_is_over() {
     let run = Run::new(unbuffered(plain_device()));
     let first_of = |plug| {
-        let host = HostParams { queue_depth: 1, plug, ..HostParams::defaults() };
+        let host = HostParams { scheduler: "mq-deadline", queue_depth: 1, plug, ..HostParams::defaults() };
         let setup = BlockLayer::setup(&host, run.setup.device.capacity_sectors());
         let scheduler = scheduler::builtin().choose("mq-deadline", &[]).unwrap().build(&setup).unwrap();
         let mut engine = Engine::new(BlockLayer::new(&host, scheduler), Drive::new(&run.setup).unwrap(), MS);
@@ -175,7 +177,8 @@ fn the_drive_takes_from_a_full_plug_before_the_moment_is_over() {
 fn what_waits_for_a_hardware_queue_does_not_hold_back_what_goes_through_another() {
     let run = Run::new(unbuffered(plain_device()));
     let engine = |hardware_queues| {
-        let host = HostParams { queue_depth: 1, processors: 2, hardware_queues, ..HostParams::defaults() };
+        let defaults = HostParams { scheduler: "none", ..HostParams::defaults() };
+        let host = HostParams { queue_depth: 1, processors: 2, hardware_queues, ..defaults };
         let setup = BlockLayer::setup(&host, run.setup.device.capacity_sectors());
         let none = scheduler::builtin().choose("none", &[]).unwrap().build(&setup).unwrap();
         let mut engine = Engine::new(BlockLayer::new(&host, none), Drive::new(&run.setup).unwrap(), MS);
@@ -252,7 +255,12 @@ fn an_engine_behind_a_queue_is_served_to_the_byte_as_alone() {
         let mut setup =
             if pages == 0 { unbuffered(device.clone()) } else { buffered(device.clone(), pages, "page-lru", "single") };
         setup.ftl.params.background_threshold = 6;
-        let host = HostParams { queue_depth: 2, nr_requests, ..HostParams::defaults() };
+        let host = HostParams {
+            queue_depth: 2,
+            nr_requests: OrName::Number(nr_requests),
+            scheduler,
+            ..HostParams::defaults()
+        };
         let engine = || {
             let layer = BlockLayer::setup(&host, setup.device.capacity_sectors());
             let scheduler = scheduler::builtin().choose(scheduler, &[]).unwrap().build(&layer).unwrap();

@@ -153,7 +153,7 @@ fn choice_pages(key: KeyId) -> Vec<Page> {
     let path = key.path();
     let choices = match &key.param().kind {
         Kind::Choice(choices) => choices,
-        Kind::CountOr { or, .. } => std::slice::from_ref(or),
+        Kind::CountOr { or, .. } | Kind::SizeOr { or, .. } => std::slice::from_ref(or),
         _ => return Vec::new(),
     };
     if path == "workload.format" {
@@ -338,7 +338,7 @@ fn key_page(catalog: &Catalog, key: KeyId) -> Page {
             let entries = choices.iter().map(|choice| described(choice.name, choice.help)).collect();
             blocks.push(Block::Entries("Values".to_owned(), entries));
         }
-        Kind::CountOr { or, .. } => {
+        Kind::CountOr { or, .. } | Kind::SizeOr { or, .. } => {
             blocks.push(Block::Entries("Beside a number".to_owned(), vec![described(or.name, or.help)]));
         }
         Kind::Policy(slot) => {

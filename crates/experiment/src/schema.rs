@@ -243,6 +243,10 @@ fn property(catalog: &Catalog, param: &Param) -> Json {
             { "type": "integer", "minimum": min, "maximum": max },
             { "enum": [or.name] },
         ]}),
+        Kind::SizeOr { or, .. } => json!({ "anyOf": [
+            { "type": "string", "pattern": "^[ ]*[0-9]" },
+            { "enum": [or.name] },
+        ]}),
         Kind::Size { .. } | Kind::Time { .. } | Kind::Rate { .. } | Kind::Energy { .. } | Kind::Power { .. } => {
             json!({ "type": "string", "pattern": "^[ ]*[0-9]" })
         }

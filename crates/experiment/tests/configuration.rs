@@ -25,6 +25,9 @@ fn value_of(param: &'static Param) -> BoxedStrategy<Value> {
     match param.kind {
         Kind::Count { min, max } => (min..=max.min(min + 1_000)).prop_map(Value::Count).boxed(),
         Kind::Size { min, max } => (min..=max.min(min + (1 << 20))).prop_map(Value::Size).boxed(),
+        Kind::SizeOr { min, max, or } => {
+            prop_oneof![(min..=max).prop_map(Value::Size), Just(Value::Name(or.name))].boxed()
+        }
         Kind::Time { min, max } => (min..=max).prop_map(Value::Time).boxed(),
         Kind::CountOr { min, max, or } => {
             prop_oneof![(min..=max).prop_map(Value::Count), Just(Value::Name(or.name))].boxed()

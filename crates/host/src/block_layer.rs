@@ -20,9 +20,9 @@
 //! half times `nr_requests`), cfq lets the task that it idles for pass the limit, and the congestion thresholds that
 //! hold back the page cache's writeback.
 //!
-//! A scheduler of blk-mq has one set of tags for all requests instead ([`Scheduler::tags`]), of which some may have
-//! only a part. If it serves several hardware queues ([`Scheduler::serves`]), each of them has such a set, and its own
-//! queue depth.
+//! In blk-mq ([`HostParams::linux`]) there is one set of tags for all requests instead, of which a scheduler may let
+//! some have only a part ([`Scheduler::tags`]). If it serves several hardware queues ([`Scheduler::serves`]), each of
+//! them has such a set, and its own queue depth.
 //!
 //! With [`HostParams::plug`] such a scheduler gets what a task submits at one moment in lists (`plugging`).
 //!
@@ -37,13 +37,14 @@ use flashloom_workload::{Op, Request};
 use crate::end_index::EndIndex;
 use crate::hardware_queues::{HardwareQueues, Step};
 use crate::id::RequestId;
-use crate::params::HostParams;
+use crate::params::{HostParams, Linux};
 use crate::plug::Plug;
 use crate::queue_map::QueueMap;
 use crate::requests::{Class, Completed, Direction, Queued, Requests, Stage};
 use crate::scheduler::{Choice, Join, Merge, Scheduler, SchedulerSetup, Serves};
 use crate::stats::SchedulerStats;
 use crate::tags::Tags;
+use crate::throttle::Throttle;
 
 mod plugging;
 
@@ -128,8 +129,10 @@ pub struct BlockLayer {
     stats: SchedulerStats,
     queue_depth: u32,
     nr_requests: u32,
-    /// The tags of a scheduler that has one set for all requests.
+    /// The tags of blk-mq, one set for all requests.
     tags: Option<Tags>,
+    /// Write-back throttling, if it is on.
+    throttle: Option<Box<Throttle>>,
     /// The hardware queues, if there are several and the scheduler serves them.
     hardware: Option<Box<HardwareQueues>>,
     max_request_bytes: u64,
@@ -146,7 +149,7 @@ flashloom_units::state! {
     BlockLayer {
         nested requests, ends;
         policy scheduler;
-        nested stats, hardware, plug;
+        nested stats, hardware, plug, throttle;
         value flushes, held, queued, in_flight, last_direction, is_unplugged;
         fixed queue_depth, nr_requests, tags, max_request_bytes, merging, merges_itself;
     }
@@ -155,24 +158,32 @@ flashloom_units::state! {
 impl BlockLayer {
     /// Returns the facts that a scheduler for a device of that capacity is built with.
     pub fn setup(params: &HostParams, capacity_sectors: u64) -> SchedulerSetup {
-        let HostParams { queue_depth, nr_requests, linux, hz, hardware_queues, .. } = *params;
-        // Of both classes as many as they may have, or one for each tag of the device; flushes come on top.
-        let requests = hardware_queues * ((2 * nr_requests).max(queue_depth) + queue_depth);
-        let max_request_sectors = if params.merging { params.max_request_bytes / SECTOR_BYTES } else { 0 };
-        let queues = QueueMap::new(params);
-        SchedulerSetup { capacity_sectors, requests, queue_depth, max_request_sectors, nr_requests, linux, hz, queues }
+        let HostParams { queue_depth, hz, .. } = *params;
+        let max_request_sectors = if params.merging { params.max_request_bytes() / SECTOR_BYTES } else { 0 };
+        SchedulerSetup {
+            capacity_sectors,
+            requests: params.requests() as u32,
+            queue_depth,
+            max_request_sectors,
+            nr_requests: params.class_requests(),
+            tags: params.tag_set(),
+            linux: params.linux(),
+            hz,
+            queues: QueueMap::new(params),
+        }
     }
 
     /// Makes an empty block layer; `scheduler` must have been built with [`Self::setup`] of the same parameters.
     pub fn new(params: &HostParams, scheduler: Box<dyn Scheduler>) -> Self {
-        let SchedulerSetup { requests: capacity, queues, queue_depth, .. } = Self::setup(params, 0);
+        let SchedulerSetup { requests: capacity, queues, queue_depth, linux, tags, .. } = Self::setup(params, 0);
         let serves = if queues.queues() > 1 { scheduler.serves() } else { Serves::One };
         let hardware = || Box::new(HardwareQueues::new(queues, serves, queue_depth));
         Self {
             hardware: (serves != Serves::One).then(hardware),
-            tags: scheduler.tags(),
+            tags: scheduler.tags().or((linux > Linux::V2_6_32).then(|| Tags::of(tags.tags))),
+            throttle: Throttle::new(params).map(Box::new),
             merges_itself: scheduler.merges_itself(),
-            plug: (params.plug && scheduler.merges_itself()).then(|| Box::new(Plug::new(params.linux))),
+            plug: (params.plug && scheduler.merges_itself()).then(|| Box::new(Plug::new(params.linux()))),
             is_unplugged: false,
             scheduler,
             requests: Requests::new(capacity),
@@ -184,8 +195,8 @@ impl BlockLayer {
             last_direction: None,
             stats: SchedulerStats::default(),
             queue_depth: params.queue_depth,
-            nr_requests: params.nr_requests,
-            max_request_bytes: params.max_request_bytes,
+            nr_requests: params.class_requests(),
+            max_request_bytes: params.max_request_bytes(),
             merging: params.merging,
         }
     }
@@ -210,12 +221,18 @@ impl BlockLayer {
             && if self.merges_itself {
                 self.merge_by_scheduler(now, request, cookie)
             } else {
-                self.merge_back(request, cookie) || self.merge_front(request, cookie)
+                self.merge_back(now, request, cookie) || self.merge_front(now, request, cookie)
             };
         if is_merged {
             self.stats.inserted += 1;
             self.stats.merged += 1;
+            if let Some(throttle) = &mut self.throttle {
+                throttle.merged(request);
+            }
             return Admission::Merged;
+        }
+        if self.throttle.is_some() && !self.has_token(now, request) {
+            return Admission::Full;
         }
         if !self.has_room(request) && !self.makes_room(now, request) {
             return Admission::Full;
@@ -225,6 +242,9 @@ impl BlockLayer {
         self.held[Class::of(request).at()] += 1;
         self.queued += 1;
         self.stats.inserted += 1;
+        if let Some(throttle) = &mut self.throttle {
+            throttle.entered(request);
+        }
         if let Some(hardware) = &mut self.hardware {
             hardware.admitted(request.task);
         }
@@ -247,7 +267,7 @@ impl BlockLayer {
         if let Some(hardware) = &mut self.hardware {
             hardware.queued(self.requests[id].task);
         }
-        self.join_by_scheduler();
+        self.join_by_scheduler(now);
     }
 
     /// True if `nr_requests`, or the scheduler's set of tags, allows this request to be queued. A request that merges
@@ -261,6 +281,17 @@ impl BlockLayer {
         is_free || request.op == Op::Flush
     }
 
+    /// True if write-back throttling lets a request in. A task that it holds up goes to sleep, and its plug is emptied
+    /// before.
+    #[inline(never)]
+    fn has_token(&mut self, now: Ns, request: &Request) -> bool {
+        let is_let_in = self.throttle.as_mut().is_none_or(|throttle| throttle.admit(now, request));
+        if !is_let_in && self.plug.is_some() {
+            self.empty_plug(now);
+        }
+        is_let_in
+    }
+
     /// Number of tags that are taken of the set that a task's requests are in.
     #[inline]
     fn tags_held(&self, task: u32) -> u32 {
@@ -268,12 +299,17 @@ impl BlockLayer {
     }
 
     /// The line that a request waits in while it is refused: those of a line wait for the same room. That is the room
-    /// of a class, or tags of a set with the same limit.
+    /// of a class, or tags of a set with the same limit; what is throttled waits in lines of its own.
     #[inline]
     pub fn line_of(&self, request: &Request) -> u32 {
         let Some(tags) = &self.tags else { return Class::of(request).at() as u32 };
-        let set = self.hardware.as_ref().map_or(0, |hardware| hardware.queue_of(request.task));
+        let (set, sets) = self.hardware.as_ref().map_or((0, 1), |all| (all.queue_of(request.task), all.count()));
         let limits = [tags.reads, tags.sync_writes, tags.async_writes];
+        if let Some(throttle) = &self.throttle
+            && let Some(line) = throttle.line_of(request.op, request.flags)
+        {
+            return limits.len() as u32 * sets + line as u32;
+        }
         let first = limits.iter().position(|&limit| limit == tags.open_to(request)).unwrap_or(0);
         limits.len() as u32 * set + first as u32
     }
@@ -286,7 +322,19 @@ impl BlockLayer {
             self.empty_plug(now);
             self.is_unplugged = false;
         }
-        self.run(now)
+        let decision = self.run(now);
+        if self.throttle.is_some() { self.with_window(now, decision) } else { decision }
+    }
+
+    /// A decision to wait, no longer than the window of those that are throttled.
+    #[inline(never)]
+    fn with_window(&mut self, now: Ns, decision: Decision) -> Decision {
+        let ends_ns = self.throttle.as_mut().map_or(Ns::MAX, |throttle| throttle.wakes_ns(now));
+        match decision {
+            Decision::Idle if ends_ns < Ns::MAX => Decision::NotBefore(ends_ns),
+            Decision::NotBefore(time) => Decision::NotBefore(time.min(ends_ns)),
+            other => other,
+        }
     }
 
     /// Follows a run of one hardware queue, for hosts that know when each is run, as recordings tell it;
@@ -364,6 +412,9 @@ impl BlockLayer {
     #[inline]
     fn send(&mut self, now: Ns, id: RequestId) -> Dispatched {
         self.requests.start(id, now);
+        if let Some(throttle) = &mut self.throttle {
+            throttle.sent(now, id, &self.requests[id]);
+        }
         self.in_flight += 1;
         self.stats.dispatched += 1;
         let Queued { lba, sectors, task, op, flags, queue, handle, .. } = self.requests[id];
@@ -493,6 +544,9 @@ impl BlockLayer {
         if self.requests[id].op != Op::Flush {
             self.scheduler.completed(now, &self.requests, id);
             self.held[self.requests[id].class().at()] -= 1;
+            if let Some(throttle) = &mut self.throttle {
+                throttle.completed(now, id, &self.requests[id]);
+            }
         }
         self.in_flight -= 1;
         if let Some(hardware) = &mut self.hardware {
@@ -506,6 +560,9 @@ impl BlockLayer {
     pub fn requeue(&mut self, now: Ns, id: RequestId) {
         assert_ne!(self.requests[id].op, Op::Flush, "a flush is always taken");
         self.requests.stop(id);
+        if let Some(throttle) = &mut self.throttle {
+            throttle.returned(id);
+        }
         self.in_flight -= 1;
         self.queued += 1;
         self.stats.dispatched -= 1;
@@ -519,7 +576,7 @@ impl BlockLayer {
         if self.merges(request.op, request.flags) && !self.merges_itself {
             self.ends.insert(&self.requests, id);
         }
-        self.join_by_scheduler();
+        self.join_by_scheduler(now);
     }
 
     /// Gives the scheduler new values for all of its parameters.
@@ -528,7 +585,7 @@ impl BlockLayer {
     /// The scheduler refuses the values, see [`Scheduler::reconfigure`].
     pub fn reconfigure(&mut self, values: &[Value]) -> Result<(), Refusal> {
         self.scheduler.reconfigure(&self.requests, values)?;
-        self.tags = self.scheduler.tags();
+        self.tags = self.tags.map(|tags| self.scheduler.tags().unwrap_or(tags));
         Ok(())
     }
 
@@ -560,17 +617,20 @@ impl BlockLayer {
         } else {
             self.requests.grow_back(into, request, cookie);
         }
-        self.join_by_scheduler();
+        self.join_by_scheduler(now);
         true
     }
 
-    fn join_by_scheduler(&mut self) {
+    fn join_by_scheduler(&mut self, now: Ns) {
         if !self.merges_itself {
             return;
         }
         while let Some(Join { kept, gone }) = self.scheduler.join(&self.requests) {
             let Queued { task, .. } = self.requests[gone];
             let class = self.requests[gone].class();
+            if let Some(throttle) = &mut self.throttle {
+                throttle.left(now, gone, &self.requests[gone]);
+            }
             self.requests.join(kept, gone);
             if let Some(hardware) = &mut self.hardware {
                 hardware.joined(task);
@@ -581,19 +641,19 @@ impl BlockLayer {
         }
     }
 
-    fn merge_back(&mut self, request: &Request, cookie: u32) -> bool {
+    fn merge_back(&mut self, now: Ns, request: &Request, cookie: u32) -> bool {
         let candidates = self.ends.ending_at(&self.requests, request.lba);
         let Some(id) = candidates.into_iter().find(|&id| self.accepts(id, request)) else { return false };
         self.ends.remove(&self.requests, id);
         self.requests.grow_back(id, request, cookie);
         self.ends.insert(&self.requests, id);
         if let Some(latter) = self.scheduler.latter(&self.requests, id) {
-            self.join_if_touching(id, latter);
+            self.join_if_touching(now, id, latter);
         }
         true
     }
 
-    fn merge_front(&mut self, request: &Request, cookie: u32) -> bool {
+    fn merge_front(&mut self, now: Ns, request: &Request, cookie: u32) -> bool {
         let end = request.end();
         let first = self.scheduler.front_merge_candidate(&self.requests, request);
         let candidate = std::iter::successors(first, |&id| self.scheduler.latter(&self.requests, id))
@@ -603,14 +663,14 @@ impl BlockLayer {
         self.requests.grow_front(id, request, cookie);
         self.scheduler.moved(&self.requests, id);
         if let Some(former) = self.scheduler.former(&self.requests, id) {
-            self.join_if_touching(former, id);
+            self.join_if_touching(now, former, id);
         }
         true
     }
 
     /// Joins two neighbours in the scheduler's order, one of which has just grown towards the other, if they are
     /// adjacent.
-    fn join_if_touching(&mut self, kept: RequestId, gone: RequestId) {
+    fn join_if_touching(&mut self, now: Ns, kept: RequestId, gone: RequestId) {
         let (first, second) = (self.requests[kept], self.requests[gone]);
         let fits = self.merges(first.op, first.flags) && self.fits(first.op, first.sectors, gone);
         if first.end() != second.lba || !fits || !second.goes_with(first.queue, first.handle, first.flags) {
@@ -619,6 +679,9 @@ impl BlockLayer {
         self.scheduler.absorb(&self.requests, kept, gone);
         self.ends.remove(&self.requests, kept);
         self.ends.remove(&self.requests, gone);
+        if let Some(throttle) = &mut self.throttle {
+            throttle.left(now, gone, &second);
+        }
         self.requests.join(kept, gone);
         self.ends.insert(&self.requests, kept);
         self.held[second.class().at()] -= 1;
@@ -689,6 +752,13 @@ impl BlockLayer {
         Class::BOTH.iter().all(|&class| self.held[class.at()] == in_pool(class))
     }
 
+    fn tokens_add_up(&self) -> bool {
+        let Some(throttle) = &self.throttle else { return true };
+        let held = WAITS.into_iter().chain([Stage::InFlight]).flat_map(|stage| self.requests.at_stage(stage));
+        let needs = |&id: &RequestId| throttle.line_of(self.requests[id].op, self.requests[id].flags).is_some();
+        held.filter(needs).count() as u32 + throttle.in_hand() == throttle.taken()
+    }
+
     /// Checks that no request was lost or counted twice.
     ///
     /// # Errors
@@ -712,6 +782,7 @@ impl BlockLayer {
             ("the device holds no more than its queue depth, in each hardware queue", self.hardware_queues_add_up()),
             ("no class holds more than nr_requests, and all no more than their tags", self.limits_hold()),
             ("what the classes hold is what waits and what is in flight", self.classes_add_up()),
+            ("every request that is throttled has a token", self.tokens_add_up()),
         ];
         match rules.iter().find(|(_, holds)| !holds) {
             Some((rule, _)) => Err(violation!("host: it does not hold that {rule}: {counters}")),

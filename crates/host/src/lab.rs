@@ -1,9 +1,12 @@
 //! A block layer operated by hand, for tests of the exact order of dispatch.
 
-use flashloom_units::{Figure, Ns, ParamSet, Refusal};
+use flashloom_units::{Figure, Ns, OrName, ParamSet, Refusal};
 use flashloom_workload::{Op, Request};
 
-use crate::{Admission, BlockLayer, Completed, Decision, Dispatched, HostParams, RequestId, Scheduler, SchedulerSetup};
+use crate::{
+    Admission, AsyncLimits, BlockLayer, Completed, Decision, Dispatched, HostParams, Linux, RequestId, Scheduler,
+    SchedulerSetup, Throttling,
+};
 
 /// Capacity of the imagined device, in sectors.
 pub const CAPACITY: u64 = 1 << 30;
@@ -26,8 +29,22 @@ impl Lab {
         Self::of_host(build, change, |_| {})
     }
 
+    /// Makes an empty block layer of a host with blk-mq, 128 tags and without throttling, whose parameters are changed,
+    /// too.
+    pub fn of_blk_mq<P: ParamSet, S: Scheduler + 'static>(
+        build: fn(P, &SchedulerSetup) -> Result<S, Refusal>,
+        change: impl FnOnce(&mut P),
+        change_host: impl FnOnce(&mut HostParams),
+    ) -> Self {
+        Self::of_host(build, change, |host| {
+            (host.linux, host.wbt) = (Linux::V6_12, Throttling::Off);
+            (host.nr_requests, host.async_limits) = (OrName::Number(128), AsyncLimits::NrRequests);
+            change_host(host);
+        })
+    }
+
     /// Makes an empty block layer of a host whose parameters are changed, too.
-    pub fn of_host<P: ParamSet, S: Scheduler + 'static>(
+    fn of_host<P: ParamSet, S: Scheduler + 'static>(
         build: fn(P, &SchedulerSetup) -> Result<S, Refusal>,
         change: impl FnOnce(&mut P),
         change_host: impl FnOnce(&mut HostParams),

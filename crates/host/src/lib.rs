@@ -23,14 +23,16 @@ mod sorted;
 mod stats;
 mod tags;
 mod tasks;
+mod throttle;
 mod ticks;
 
 pub use block_layer::{Admission, BlockLayer, Decision, Dispatched};
 pub use id::RequestId;
 pub use orders::Orders;
-pub use params::{HostParams, Linux};
+pub use params::{AsyncLimits, HostParams, Linux, SyncWrites, Throttling, WriteCache, Writeback};
 pub use queue_map::QueueMap;
 pub use requests::{Class, Completed, Direction, Queued, Requests, Stage};
 pub use scheduler::{Scheduler, SchedulerSetup, Serves};
 pub use stats::SchedulerStats;
-pub use tags::Tags;
+pub use tags::{TagSet, Tags};
+pub use throttle::{Line, Throttle};

@@ -1,19 +1,86 @@
 //! The `[host]` section of a configuration.
 
-use flashloom_units::{GIB, KIB, Kind, Used, Value, choice, params};
+use flashloom_units::{Choice, GIB, KIB, Kind, MS, Ns, OrName, S, US, Used, Value, choice, params};
 
 use crate::scheduler::SLOT;
+use crate::tags::TagSet;
 
 choice! {
-    /// Version of Linux that `none`, `mq-deadline` and `kyber` are taken from, where they differ. The older schedulers
-    /// are those of 2.6.32.
+    /// Version of Linux whose block layer a scheduler stands in. From 6.1 on that is blk-mq.
     pub enum Linux {
+        /// That of the scheduler: 6.12 for `none`, `mq-deadline` and `kyber`, 2.6.32 for all others.
+        Auto = "auto",
+        /// The long-term series of 2009: a queue for synchronous requests and one for asynchronous ones.
+        V2_6_32 = "2.6.32",
         /// The long-term series of 2022.
         V6_1 = "6.1",
         /// The long-term series of 2024.
         V6_12 = "6.12",
     }
 }
+
+choice! {
+    /// What limits on asynchronous requests are a part of where `nr_requests` is set.
+    pub enum AsyncLimits {
+        /// The tags that the scheduler had when it was selected, as Linux 6.1 and 6.12 keep them when `nr_requests` is
+        /// written afterwards.
+        Selected = "selected",
+        /// `nr_requests`, as when it is written twice.
+        NrRequests = "nr_requests",
+    }
+}
+
+choice! {
+    /// Write-back throttling of blk-mq (blk-wbt).
+    pub enum Throttling {
+        /// As Linux has it by default: writes that no task waits for, and discards, wait while many of them are under
+        /// way.
+        On = "on",
+        /// No request waits for another one but for want of a tag.
+        Off = "off",
+    }
+}
+
+choice! {
+    /// The write cache that the device reports.
+    pub enum WriteCache {
+        /// `back` if the drive has a write buffer (`buffer.capacity`).
+        Auto = "auto",
+        /// Volatile: writes are done before they are on flash.
+        Back = "back",
+        /// None, or one that loses nothing.
+        Through = "through",
+    }
+}
+
+choice! {
+    /// What synchronous writes are, which requests do not say.
+    pub enum SyncWrites {
+        /// Direct writes, which are not throttled.
+        Direct = "direct",
+        /// Writes of the page cache that `fsync` waits for.
+        Fsync = "fsync",
+    }
+}
+
+choice! {
+    /// What asynchronous writes are, which requests do not say.
+    pub enum Writeback {
+        /// Written back for want of memory, by `sync`, or because there is much of it.
+        Normal = "normal",
+        /// Written back for its age, or because some of it is to be kept free: by the least limit.
+        Background = "background",
+    }
+}
+
+const REQUESTS: Choice = Choice {
+    name: "auto",
+    help: "Linux's: twice the queue depth, and at most 256; in 2.6.32 128, or the queue depth if that is more.",
+};
+const REQUEST_SIZE: Choice =
+    Choice { name: "auto", help: "Linux's: 1,280 KiB in 6.1 and 6.12, and 512 KiB in 2.6.32." };
+/// Requests of a class in the block layer by default: Linux's BLKDEV_MAX_RQ, and BLKDEV_DEFAULT_RQ of today.
+const DEFAULT_REQUESTS: u32 = 128;
 
 /// The schedulers of blk-mq, which know tags, software queues and hardware queues.
 const OF_BLK_MQ: &[&str] = &["none", "mq-deadline", "kyber"];
@@ -32,13 +99,21 @@ params! {
         queue_depth: u32 => "queue_depth", Kind::Count { min: 1, max: 65_536 }, Value::Count(31),
             "A deeper queue keeps more chips busy, but the scheduler cannot reorder requests that are at the device.";
         /// Maximum number of synchronous requests (reads, and writes that a task waits for) in the block layer, and
-        /// also of asynchronous ones; with mq-deadline and kyber of both together. Counted from queueing to completion,
-        /// so requests at the device are included. With none, `queue_depth` is the limit.
-        nr_requests: u32 => "nr_requests", Kind::Count { min: 1, max: 1_048_576 }, Value::Count(128),
+        /// also of asynchronous ones; with blk-mq (`linux`) of both together. Counted from queueing to completion, so
+        /// requests at the device are included. With none, `queue_depth` is the limit.
+        nr_requests: OrName<u32> => "nr_requests", Kind::CountOr { min: 1, max: 1_048_576, or: REQUESTS },
+            Value::Count(128),
             "A longer queue gives merging and sorting more requests to work with, and makes the last one wait longer; \
              one shorter than queue_depth keeps the device from being filled.", Used::without("scheduler", &["none"]);
+        /// With `nr_requests` set: what the limits on writes (mq-deadline) and on asynchronous requests (kyber) are a
+        /// part of.
+        async_limits: AsyncLimits => "async_limits", Kind::Choice(AsyncLimits::CHOICES),
+            Value::Name("nr_requests"),
+            "Limits of the tags that were there leave the tags that are added to reads; limits of all give a flood of \
+             writes as many.", Used::with("scheduler", &["mq-deadline", "kyber", "pardispatcher"]);
         /// Maximum size that a request may reach by merging. A request that is larger on arrival is not split.
-        max_request_bytes: u64 => "max_request", Kind::Size { min: 4 * KIB, max: GIB }, Value::Size(512 * KIB),
+        max_request_bytes: OrName<u64> => "max_request",
+            Kind::SizeOr { min: 4 * KIB, max: GIB, or: REQUEST_SIZE }, Value::Size(512 * KIB),
             "Larger requests have less overhead and occupy more chips at once, but delay the requests behind them.",
             Used::with("merging", &["true"]);
         /// True to merge adjacent requests.
@@ -50,16 +125,36 @@ params! {
         plug: bool => "plug", Kind::Flag, Value::Flag(false),
             "With it the order is Linux's where a task submits much at once: more than 32 requests are sorted in \
              parts, and in a part only neighbours merge at once.", Used::without("scheduler", UNPLUGGED);
-        /// Version of Linux that `none`, `mq-deadline` and `kyber` are taken from.
-        linux: Linux => "linux", Kind::Choice(Linux::CHOICES), Value::Name("6.12"),
-            "Take that of the host: the two differ in what a batch continues with, in the limits on asynchronous \
-             requests, and in the order in which `none` sends what was submitted together.",
-            Used::with("scheduler", OF_BLK_MQ);
+        /// Version of Linux whose block layer the scheduler stands in, and that `none`, `mq-deadline` and `kyber` are
+        /// taken from. An older one in blk-mq shares one set of tags among reads and writes.
+        linux: Linux => "linux", Kind::Choice(Linux::CHOICES), Value::Name("auto"),
+            "Take that of the host: versions differ in what a batch continues with, in the limits on asynchronous \
+             requests, and in the order in which `none` sends what was submitted together.";
         /// Ticks of the kernel's clock a second, in which mq-deadline and kyber measure time (Linux has 100, 250, 300
         /// or 1000).
         hz: u32 => "hz", Kind::Count { min: 100, max: 1_000 }, Value::Count(250),
             "Take that of the host: with fewer ticks deadlines and timers are coarser.",
-            Used::with("scheduler", &["mq-deadline", "kyber"]);
+            Used::without("linux", &["2.6.32"]);
+        /// Whether writes that no task waits for, and discards, are throttled.
+        wbt: Throttling => "wbt", Kind::Choice(Throttling::CHOICES), Value::Name("off"),
+            "With it reads hardly wait behind a flood of writes, which takes longer.",
+            Used::without("linux", &["2.6.32"]);
+        /// Least latency of the reads of a tenth of a second above which fewer writes are let in. Linux sets 2 ms, and
+        /// 75 ms for disks.
+        wbt_latency_ns: Ns => "wbt_latency", Kind::Time { min: US, max: 3_600 * S }, Value::Time(2 * MS),
+            "A lower target favours reads.", Used::with("wbt", &["on"]);
+        /// Write cache that the device reports.
+        write_cache: WriteCache => "write_cache", Kind::Choice(WriteCache::CHOICES), Value::Name("auto"),
+            "Writes to a volatile cache are let in again when all that were under way have completed.",
+            Used::with("wbt", &["on"]);
+        /// What synchronous writes are, to which limits differ: neither a recording nor a model says so.
+        sync_writes: SyncWrites => "sync_writes", Kind::Choice(SyncWrites::CHOICES), Value::Name("direct"),
+            "Databases mostly write directly; `fsync` after a write is what file systems and mail servers do.",
+            Used::with("wbt", &["on"]);
+        /// What asynchronous writes are.
+        writeback: Writeback => "writeback", Kind::Choice(Writeback::CHOICES), Value::Name("normal"),
+            "Writes of the background may be 4 at a time, others 8 where no read is near.",
+            Used::with("wbt", &["on"]);
         /// Processors of the host: a task runs on its number modulo this. Each has a software queue.
         processors: u32 => "processors", Kind::Count { min: 1, max: 1_024 }, Value::Count(1),
             "More processors give the device more hardware queues to be fed from; with kyber requests of different \
@@ -73,8 +168,58 @@ params! {
 }
 
 impl HostParams {
+    /// The version of Linux, never [`Linux::Auto`].
+    pub fn linux(&self) -> Linux {
+        match self.linux {
+            Linux::Auto if self.is_of_blk_mq() => Linux::V6_12,
+            Linux::Auto => Linux::V2_6_32,
+            version => version,
+        }
+    }
+
+    /// Maximum number of requests of a class, for schedulers that count synchronous and asynchronous ones apart.
+    pub fn class_requests(&self) -> u32 {
+        self.nr_requests.number_or(DEFAULT_REQUESTS.max(self.queue_depth))
+    }
+
+    /// The tags of a scheduler of blk-mq (docs/linux-schedulers.md, "Tags and `nr_requests`").
+    pub fn tag_set(&self) -> TagSet {
+        let selected = 2 * self.queue_depth.min(DEFAULT_REQUESTS);
+        let tags = self.nr_requests.number_or(selected);
+        let selected = if self.async_limits == AsyncLimits::Selected { selected } else { tags };
+        TagSet::resized(selected, tags)
+    }
+
+    /// Maximum number of requests in the block layer, in all hardware queues: of both classes as many as they may have,
+    /// or one for each tag; flushes come on top.
+    pub fn requests(&self) -> u64 {
+        let [of_class, tags, depth] = [self.class_requests(), self.tag_set().tags, self.queue_depth].map(u64::from);
+        u64::from(self.hardware_queues) * ((2 * of_class).max(tags).max(depth) + depth)
+    }
+
+    /// Maximum size that a request may reach by merging, in bytes.
+    pub fn max_request_bytes(&self) -> u64 {
+        self.max_request_bytes.number_or(if self.linux() == Linux::V2_6_32 { 512 * KIB } else { 1_280 * KIB })
+    }
+
     /// Maximum number of requests at the device, in all of the hardware queues that the scheduler serves.
     pub fn device_depth(&self) -> u32 {
-        if OF_BLK_MQ.contains(&self.scheduler) { self.queue_depth * self.hardware_queues } else { self.queue_depth }
+        if self.is_of_blk_mq() { self.queue_depth * self.hardware_queues } else { self.queue_depth }
+    }
+
+    /// True if writes are throttled.
+    pub fn throttles(&self) -> bool {
+        self.linux() > Linux::V2_6_32 && self.wbt == Throttling::On
+    }
+
+    /// Depth of the device by which writes are throttled: its tags behind the SCSI layer, and without a scheduler; the
+    /// scheduler's, but no more, for other drives.
+    pub fn throttled_depth(&self) -> u32 {
+        if self.scheduler == "none" { self.queue_depth } else { self.queue_depth.min(2 * DEFAULT_REQUESTS) }
+    }
+
+    /// True for a scheduler of Linux that knows tags, software queues and hardware queues.
+    pub fn is_of_blk_mq(&self) -> bool {
+        OF_BLK_MQ.contains(&self.scheduler)
     }
 }

@@ -36,10 +36,7 @@ impl Plug {
 
     /// True if it has to be emptied before the same task adds another request.
     pub fn is_full(&self, requests: &Requests) -> bool {
-        let decisive = match self.linux {
-            Linux::V6_1 => self.requests.last(),
-            Linux::V6_12 => self.requests.first(),
-        };
+        let decisive = if self.linux < Linux::V6_12 { self.requests.last() } else { self.requests.first() };
         let is_large = |&id: &RequestId| u64::from(requests[id].sectors) * SECTOR_BYTES >= PLUG_BYTES;
         self.requests.len() == PLUG_REQUESTS || decisive.is_some_and(is_large)
     }

@@ -15,9 +15,9 @@ pub struct QueueMap {
 impl QueueMap {
     /// Makes the map of a host, which has no more hardware queues than processors.
     pub fn new(host: &HostParams) -> Self {
-        let HostParams { processors, hardware_queues: queues, linux, .. } = *host;
+        let HostParams { processors, hardware_queues: queues, .. } = *host;
         debug_assert!((1..=processors).contains(&queues), "a rule of the configuration");
-        Self { processors, queues, linux }
+        Self { processors, queues, linux: host.linux() }
     }
 
     /// Number of processors.
@@ -40,25 +40,22 @@ impl QueueMap {
     #[inline]
     pub fn queue_of(&self, task: u32) -> u32 {
         let processor = self.processor_of(task);
-        match self.linux {
-            Linux::V6_1 => processor % self.queues,
-            Linux::V6_12 => {
-                let (least, longer) = (self.processors / self.queues, self.processors % self.queues);
-                let of_longer = longer * (least + 1);
-                if processor < of_longer { processor / (least + 1) } else { longer + (processor - of_longer) / least }
-            }
+        if self.linux < Linux::V6_12 {
+            return processor % self.queues;
         }
+        let (least, longer) = (self.processors / self.queues, self.processors % self.queues);
+        let of_longer = longer * (least + 1);
+        if processor < of_longer { processor / (least + 1) } else { longer + (processor - of_longer) / least }
     }
 
     /// The processors of a hardware queue, in order.
     pub fn processors_of(&self, queue: u32) -> impl Iterator<Item = u32> + use<> {
-        let (range, step): (Range<u32>, u32) = match self.linux {
-            Linux::V6_1 => (queue..self.processors, self.queues),
-            Linux::V6_12 => {
-                let (least, longer) = (self.processors / self.queues, self.processors % self.queues);
-                let first = |queue: u32| queue * least + queue.min(longer);
-                (first(queue)..first(queue + 1), 1)
-            }
+        let (range, step): (Range<u32>, u32) = if self.linux < Linux::V6_12 {
+            (queue..self.processors, self.queues)
+        } else {
+            let (least, longer) = (self.processors / self.queues, self.processors % self.queues);
+            let first = |queue: u32| queue * least + queue.min(longer);
+            (first(queue)..first(queue + 1), 1)
         };
         range.step_by(step as usize)
     }

@@ -10,7 +10,7 @@ use crate::id::RequestId;
 use crate::params::Linux;
 use crate::queue_map::QueueMap;
 use crate::requests::Requests;
-use crate::tags::Tags;
+use crate::tags::{TagSet, Tags};
 
 /// Result of asking a scheduler for the next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,9 +34,12 @@ pub struct SchedulerSetup {
     pub queue_depth: u32,
     /// Maximum size that a request may reach by merging, in sectors; zero if none may merge.
     pub max_request_sectors: u64,
-    /// Limit on the requests of the block layer, see [`HostParams::nr_requests`](crate::HostParams).
+    /// Limit on the requests of a class, for schedulers that count synchronous and asynchronous ones apart; see
+    /// [`HostParams::nr_requests`](crate::HostParams).
     pub nr_requests: u32,
-    /// Version of Linux that the schedulers of blk-mq follow.
+    /// The tags of a scheduler of blk-mq.
+    pub tags: TagSet,
+    /// Version of Linux, never [`Linux::Auto`].
     pub linux: Linux,
     /// Ticks of the kernel's clock a second.
     pub hz: u32,
@@ -79,9 +82,8 @@ pub struct Join {
 /// Flushes bypass the scheduler. `now` never decreases. The default methods allow back merges of new requests; front
 /// merges and joins of queued requests need [`Self::front_merge_candidate`], [`Self::former`] and [`Self::latter`].
 pub trait Scheduler: Component {
-    /// The set of tags that all requests share. Asked once, before any other method, and after each
-    /// [`Self::reconfigure`]; none for schedulers whose
-    /// `nr_requests` counts synchronous and asynchronous requests apart.
+    /// Limits on the set of tags that all requests share in blk-mq; none if every request may have any, and in Linux
+    /// 2.6.32. Asked once, before any other method, and after each [`Self::reconfigure`].
     fn tags(&self) -> Option<Tags> {
         None
     }
@@ -182,6 +184,10 @@ pub trait Scheduler: Component {
     /// The first violation, in words.
     fn check_queued(&self, requests: &Requests) -> Result<(), Violation>;
 }
+
+/// The name in the place of a limit on the tags of some requests.
+const NR_REQUESTS: flashloom_units::Choice =
+    flashloom_units::Choice { name: "nr_requests", help: "As many as there are, by `host.async_limits`." };
 
 pub mod anticipatory;
 pub mod cfq;

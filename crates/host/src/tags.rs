@@ -33,40 +33,59 @@ impl Tags {
     }
 }
 
+/// The set of tags of a hardware queue: a bitmap of words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TagSet {
+    /// Number of tags.
+    pub tags: u32,
+    /// Number of tags that there were when the scheduler was selected.
+    pub selected: u32,
+    /// Bits of a word.
+    word: u32,
+}
+
+impl TagSet {
+    /// A set as it is made for a scheduler that is selected.
+    pub fn of(tags: u32) -> Self {
+        Self { tags, selected: tags, word: word_bits(tags) }
+    }
+
+    /// A set that was made with `selected` tags and then got another number. One that grows is made anew; one that
+    /// shrinks keeps its words.
+    pub fn resized(selected: u32, tags: u32) -> Self {
+        Self { tags, selected, word: word_bits(tags.max(selected)) }
+    }
+}
+
 /// A limit on the tags that some requests may take.
 #[derive(Clone, Copy, Debug)]
 pub enum Limit {
     /// A number of tags.
     Depth(u32),
-    /// A share of the tags, in per cent.
+    /// A share of the tags that there were when the scheduler was selected, in per cent; in Linux 6.1 of each word.
     Percent(u32),
 }
 
 impl Limit {
     /// Number of tags that a limit leaves of a set. Linux 6.1 applies it to each word of the bitmap of tags, 6.12
     /// shares it out among them. A limit that comes to no tag at all is none.
-    pub fn of(self, tags: u32, linux: Linux) -> u32 {
-        let word = word_bits(tags);
+    pub fn of(self, set: TagSet, linux: Linux) -> u32 {
+        let TagSet { tags, selected, word } = set;
         let words = (0..tags.div_ceil(word)).map(|at| (u64::from(at), u64::from(word.min(tags - at * word))));
-        let of_words: u64 = match (linux, self) {
-            (Linux::V6_1, limit) => {
-                let of_word = match limit {
-                    Self::Depth(depth) => (u64::from(depth) * u64::from(word)).div_ceil(tags.into()),
-                    Self::Percent(percent) => u64::from(word * percent / 100),
-                };
-                words.map(|(_, bits)| bits.min(of_word)).sum()
-            }
-            (Linux::V6_12, limit) => {
-                let depth = match limit {
-                    Self::Depth(depth) => u64::from(depth.min(tags)),
-                    Self::Percent(percent) => u64::from(tags) * u64::from(percent) / 100,
-                };
-                let share = |(at, bits): (u64, u64)| {
-                    let (whole, rest) = (bits * depth / u64::from(tags), bits * depth % u64::from(tags));
-                    whole + u64::from(rest >= (at + 1) * bits)
-                };
-                words.map(share).sum()
-            }
+        let of_words: u64 = if linux < Linux::V6_12 {
+            let of_word = match self {
+                Self::Depth(depth) => (u64::from(depth) * u64::from(word)).div_ceil(tags.into()),
+                Self::Percent(percent) => u64::from(word * percent / 100),
+            };
+            words.map(|(_, bits)| bits.min(of_word)).sum()
+        } else {
+            let depth = match self {
+                Self::Depth(depth) => depth,
+                Self::Percent(percent) => selected * percent / 100,
+            };
+            let (depth, tags) = (u64::from(depth.min(tags)), u64::from(tags));
+            let share = |(at, bits)| bits * depth / tags + u64::from(bits * depth % tags >= (at + 1) * bits);
+            words.map(share).sum()
         };
         if of_words == 0 { tags } else { of_words as u32 }
     }
@@ -90,7 +109,7 @@ mod tests {
 
     #[test]
     fn linux_6_12_limits_all_tags_and_6_1_each_word() {
-        let of = |limit: Limit, tags| [limit.of(tags, Linux::V6_1), limit.of(tags, Linux::V6_12)];
+        let of = |limit: Limit, tags| [Linux::V6_1, Linux::V6_12].map(|linux| limit.of(TagSet::of(tags), linux));
         // Eight words of 8 tags, the last of 6; 46 * 8 / 62 is 5.9, so 6 of each.
         // Linux 6.12: 8 * 46 / 62 is 5 and 58 left, which is enough for a 6th of the first seven; 6 * 46 / 62 is 4.
         assert_eq!(of(Limit::Depth(46), 62), [48, 46]);
@@ -101,6 +120,20 @@ mod tests {
         assert_eq!(of(Limit::Percent(75), 1), [1, 1], "a limit of none is no limit");
         assert_eq!(of(Limit::Percent(75), 7), [7, 5], "nor is one of 75 % of a word of one tag");
         assert_eq!(of(Limit::Depth(10), 19), [15, 9], "the shares of 6.12 may come to less than the limit");
+    }
+
+    #[test]
+    fn tags_that_are_added_are_none_of_a_limit_and_words_of_a_set_that_shrinks_stay() {
+        let of = |limit: Limit, selected, tags| {
+            [Linux::V6_1, Linux::V6_12].map(|linux| limit.of(TagSet::resized(selected, tags), linux))
+        };
+        // Eight words of 32: 62 * 32 / 256 is 7.75, so 8 of each; kyber of 6.1 has 75 % of each word, 6.12 of 62.
+        assert_eq!(of(Limit::Depth(62), 62, 256), [64, 62]);
+        assert_eq!(of(Limit::Percent(75), 62, 256), [192, 46]);
+        // Of 62 tags in words of 8, 20 are left: two words and a half.
+        assert_eq!(of(Limit::Depth(62), 62, 20), [20, 20]);
+        assert_eq!(of(Limit::Percent(75), 62, 20), [16, 20], "6 + 6 + 4; and 46 are more than there are");
+        assert_eq!(of(Limit::Depth(10), 62, 20), [12, 10]);
     }
 
     #[test]

@@ -37,6 +37,11 @@ impl Ticks {
         self.moment(self.at(now) + self.lasting(RETRY_NS))
     }
 
+    /// Whole ticks of a duration.
+    pub fn whole(self, duration_ns: Ns) -> u64 {
+        self.at(duration_ns)
+    }
+
     /// Ticks of a duration, rounded up.
     pub fn lasting(self, duration_ns: Ns) -> u64 {
         (u128::from(duration_ns) * u128::from(self.hz)).div_ceil(S.into()) as u64

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use flashloom_host::scheduler::pardispatcher::{ParDispatcher, ParDispatcherParams, Scan};
 use flashloom_host::{Admission, BlockLayer, Decision, HostParams};
-use flashloom_units::{Figure, MIB, MS, Ns, ParamSet};
+use flashloom_units::{Figure, MIB, MS, Ns, OrName, ParamSet};
 use flashloom_workload::{Op, Request};
 use proptest::prelude::*;
 
@@ -83,7 +83,7 @@ struct Observer {
 
 impl Observer {
     fn new(params: ParDispatcherParams) -> Self {
-        let host = HostParams { nr_requests: 64, queue_depth: 1, ..HostParams::defaults() };
+        let host = HostParams { nr_requests: OrName::Number(64), queue_depth: 1, ..HostParams::defaults() };
         let setup = BlockLayer::setup(&host, REGIONS * REGION);
         let scheduler = ParDispatcher::new(params, &setup).expect("the parameters are in order");
         Self {

@@ -3,7 +3,7 @@
 
 use flashloom_host::scheduler::builtin;
 use flashloom_host::{Admission, BlockLayer, Decision, HostParams, RequestId, Scheduler};
-use flashloom_units::{MIB, MS, Ns, ParamSet, US, Value};
+use flashloom_units::{MIB, MS, Ns, OrName, ParamSet, US, Value};
 use flashloom_workload::{Op, Priority, Request};
 use proptest::prelude::*;
 
@@ -85,6 +85,7 @@ proptest! {
         merging: bool,
         pick: u64,
     ) {
+        let nr_requests = OrName::Number(nr_requests);
         let host = HostParams { queue_depth, nr_requests, merging, ..HostParams::defaults() };
         for spec in builtin().specs() {
             for rotational in [false, true] {
@@ -114,7 +115,7 @@ proptest! {
         rotational: bool,
         pick: u64,
     ) {
-        let host = HostParams { queue_depth, nr_requests, ..HostParams::defaults() };
+        let host = HostParams { queue_depth, nr_requests: OrName::Number(nr_requests), ..HostParams::defaults() };
         // Three bits above the flags for the level, two for the class.
         let with = |(request, priority): (&Request, u8)| request.with_priority(Priority::of_flags(priority << 3));
         let trace: Vec<Request> = trace.iter().zip(priorities).map(with).collect();
@@ -184,7 +185,7 @@ fn reads_and_writes() -> impl Strategy<Value = Vec<Request>> {
 }
 
 fn saturating_host() -> HostParams {
-    HostParams { nr_requests: 40, merging: false, ..HostParams::defaults() }
+    HostParams { nr_requests: OrName::Number(40), merging: false, ..HostParams::defaults() }
 }
 
 proptest! {

@@ -2,8 +2,8 @@
 //! random operations.
 
 use flashloom_host::scheduler::builtin;
-use flashloom_host::{Admission, BlockLayer, Decision, HostParams, Linux, RequestId};
-use flashloom_units::{MS, Ns, ParamSet};
+use flashloom_host::{Admission, AsyncLimits, BlockLayer, Decision, HostParams, Linux, RequestId, Throttling};
+use flashloom_units::{MS, Ns, OrName, ParamSet};
 use flashloom_workload::{Op, Request};
 use proptest::prelude::*;
 
@@ -53,8 +53,13 @@ impl Host {
     }
 }
 
+fn of_blk_mq() -> HostParams {
+    let (nr_requests, async_limits) = (OrName::Number(128), AsyncLimits::NrRequests);
+    HostParams { linux: Linux::V6_12, nr_requests, async_limits, wbt: Throttling::Off, ..HostParams::defaults() }
+}
+
 fn two_queues(queue_depth: u32) -> HostParams {
-    HostParams { processors: 2, hardware_queues: 2, queue_depth, ..HostParams::defaults() }
+    HostParams { processors: 2, hardware_queues: 2, queue_depth, ..of_blk_mq() }
 }
 
 #[test]
@@ -69,7 +74,7 @@ fn each_hardware_queue_has_its_own_tags_of_scheduler_and_device() {
     assert_eq!(host.submit(Op::Read, 0, 300), Admission::Full, "the tag is the other queue's");
     host.reads(1, [600]);
     for name in ["mq-deadline", "kyber"] {
-        let mut host = Host::new(name, &HostParams { nr_requests: 3, ..two_queues(1) });
+        let mut host = Host::new(name, &HostParams { nr_requests: OrName::Number(3), ..two_queues(1) });
         host.reads(0, [100, 300, 400]);
         assert_eq!(host.submit(Op::Read, 0, 500), Admission::Full, "{name}");
         host.reads(1, [200, 600, 700]);
@@ -190,7 +195,7 @@ fn mq_deadline_merges_requests_of_different_hardware_queues_and_kyber_those_of_o
     assert_eq!(host.submit(Op::Read, 1, 108), Admission::Merged);
     assert_eq!(host.send(), [100]);
     host.finish(100);
-    let one_queue = HostParams { processors: 2, ..HostParams::defaults() };
+    let one_queue = HostParams { processors: 2, ..of_blk_mq() };
     for params in [two_queues(4), one_queue] {
         let mut host = Host::new("kyber", &params);
         host.reads(0, [100]);
@@ -214,7 +219,7 @@ fn kyber_moves_the_software_queues_of_a_hardware_queue_in_the_order_of_its_proce
 
 #[test]
 fn kyber_has_a_batch_for_each_hardware_queue_and_one_set_of_tokens_for_the_device() {
-    let mut host = Host::new("kyber", &HostParams { nr_requests: 1_024, ..two_queues(1_024) });
+    let mut host = Host::new("kyber", &HostParams { nr_requests: OrName::Number(1_024), ..two_queues(1_024) });
     for task in [0, 1] {
         host.reads(task, (0..20).map(|n| 10_000 + n * 100));
         for lba in (0..10).map(|n| 20_000 + n * 100) {
@@ -225,7 +230,7 @@ fn kyber_has_a_batch_for_each_hardware_queue_and_one_set_of_tokens_for_the_devic
     let of_one = [vec![1; 16], vec![2; 8], vec![1; 4], vec![2; 2]].concat();
     assert_eq!(domains, [of_one.clone(), of_one].concat());
 
-    let mut host = Host::new("kyber", &HostParams { nr_requests: 1_024, ..two_queues(1_024) });
+    let mut host = Host::new("kyber", &HostParams { nr_requests: OrName::Number(1_024), ..two_queues(1_024) });
     host.reads(0, (0..200).map(|n| n * 100));
     host.reads(1, (200..400).map(|n| n * 100));
     assert_eq!(host.send().len(), 256, "the tokens of reads");
@@ -324,7 +329,8 @@ proptest! {
     ) {
         let linux = if is_new { Linux::V6_12 } else { Linux::V6_1 };
         let hardware_queues = 1 + share % processors;
-        let defaults = HostParams::defaults();
+        let defaults = of_blk_mq();
+        let nr_requests = OrName::Number(nr_requests);
         let params = HostParams { processors, hardware_queues, queue_depth, nr_requests, linux, plug, ..defaults };
         for name in BLK_MQ {
             conserves(name, &params, &steps)?;

@@ -7,8 +7,8 @@
 
 use crate::model::Kyber;
 use flashloom_host::scheduler::builtin;
-use flashloom_host::{Admission, BlockLayer, Decision, HostParams, Linux, RequestId};
-use flashloom_units::{Figure, MS, Ns, ParamSet, Prng, Value};
+use flashloom_host::{Admission, AsyncLimits, BlockLayer, Decision, HostParams, Linux, RequestId, Throttling};
+use flashloom_units::{Figure, MS, Ns, OrName, ParamSet, Prng, Value};
 use flashloom_workload::{Op, Priority, PriorityClass, Request};
 
 const SEEDS: u64 = 160;
@@ -66,16 +66,18 @@ fn run(seed: u64, seen: &mut Seen) {
         linux,
         processors,
         hardware_queues: 1 + prng.below(u64::from(processors)) as u32,
-        nr_requests: if is_deep { 1_024 } else { NR_REQUESTS },
+        nr_requests: OrName::Number(if is_deep { 1_024 } else { NR_REQUESTS }),
+        async_limits: AsyncLimits::NrRequests,
+        wbt: Throttling::Off,
         queue_depth: if is_deep { 512 } else { 1 + prng.below(8) as u32 },
-        max_request_bytes: MAX_SECTORS * 512,
+        max_request_bytes: OrName::Number(MAX_SECTORS * 512),
         hz: [100, 250, 300, 1_000][prng.below(4) as usize],
         ..HostParams::defaults()
     };
     let async_tags = match linux {
-        Linux::V6_1 | Linux::V6_12 if is_deep => 768,
+        _ if is_deep => 768,
         Linux::V6_1 => 6,
-        Linux::V6_12 => 9,
+        _ => 9,
     };
     let targets_ns = [1 + prng.below(4 * MS), 1 + prng.below(100 * MS)];
     let set = [("read_lat", Value::Time(targets_ns[0])), ("write_lat", Value::Time(targets_ns[1]))];

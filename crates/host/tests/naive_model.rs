@@ -7,8 +7,10 @@
 
 use crate::model::{Fios, Model, MqDeadline, Rule};
 use flashloom_host::scheduler::builtin;
-use flashloom_host::{Admission, BlockLayer, Decision, HostParams, Linux, RequestId, Scheduler};
-use flashloom_units::{MIB, MS, Ns, ParamSet, Value};
+use flashloom_host::{
+    Admission, AsyncLimits, BlockLayer, Decision, HostParams, Linux, RequestId, Scheduler, Throttling,
+};
+use flashloom_units::{MIB, MS, Ns, OrName, ParamSet, Value};
 use flashloom_workload::{Op, Priority, PriorityClass, Request};
 use proptest::prelude::*;
 
@@ -71,9 +73,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 fn host_params() -> HostParams {
     HostParams {
-        nr_requests: NR_REQUESTS,
+        nr_requests: OrName::Number(NR_REQUESTS),
+        async_limits: AsyncLimits::NrRequests,
+        wbt: Throttling::Off,
         queue_depth: QUEUE_DEPTH,
-        max_request_bytes: MAX_SECTORS * 512,
+        max_request_bytes: OrName::Number(MAX_SECTORS * 512),
         ..HostParams::defaults()
     }
 }
@@ -87,9 +91,17 @@ fn scheduler_of(host: &HostParams, name: &str, set: &[(&str, Value)]) -> Box<dyn
     chosen.build(&BlockLayer::setup(host, REGIONS * REGION)).expect("the parameters are in order")
 }
 
+fn version(is_6_1: bool) -> Linux {
+    if is_6_1 { Linux::V6_1 } else { Linux::V6_12 }
+}
+
 /// Runs both and compares all results.
 fn compare(scheduler: Box<dyn Scheduler>, rule: Rule, steps: &[Step]) -> Result<(), TestCaseError> {
-    let mut layer = BlockLayer::new(&host_params(), scheduler);
+    let linux = match &rule {
+        Rule::MqDeadline(rule) => version(rule.is_6_1),
+        _ => Linux::Auto,
+    };
+    let mut layer = BlockLayer::new(&HostParams { linux, ..host_params() }, scheduler);
     let mut model = Model::new(rule, NR_REQUESTS as usize, MAX_SECTORS);
     let mut held: Vec<(RequestId, Vec<u32>)> = Vec::new();
     let mut now = 0;
@@ -203,7 +215,7 @@ proptest! {
         aging_ms in 0..80u64,
         front_merges: bool,
     ) {
-        let linux = if is_6_1 { Linux::V6_1 } else { Linux::V6_12 };
+        let linux = version(is_6_1);
         let (expire_ns, aging_ns) = (expire_ms.map(|ms| ms * MS), aging_ms * MS);
         // Of 12 tags, which are six words of 2 bits in 6.1: 7 are 2 bits of each, rounded up.
         let (async_depth, write_tags) = (7, if is_6_1 { 12 } else { 7 });

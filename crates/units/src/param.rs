@@ -35,6 +35,15 @@ pub enum Kind {
         /// Greatest value allowed, in bytes.
         max: u64,
     },
+    /// Bytes, written with a unit, or a name that leaves it to what it is used with.
+    SizeOr {
+        /// Least size allowed, in bytes.
+        min: u64,
+        /// Greatest size allowed, in bytes.
+        max: u64,
+        /// The name.
+        or: Choice,
+    },
     /// A duration, written with a unit.
     Time {
         /// Least value allowed, in nanoseconds.
@@ -205,6 +214,7 @@ impl Param {
                 range("a whole number", min.to_string(), max.to_string()) + " or " + or.name
             }
             Kind::Size { min, max } => range("a size", format_size(min), format_size(max)),
+            Kind::SizeOr { min, max, or } => range("a size", format_size(min), format_size(max)) + " or " + or.name,
             Kind::Time { min, max } => range("a time", format_time(min), format_time(max)),
             Kind::Rate { min, max } => range("a rate", format_rate(min), format_rate(max)),
             Kind::Energy { min, max } => range("an energy", format_energy(min), format_energy(max)),
@@ -224,7 +234,7 @@ impl Param {
     pub fn names(&self) -> Vec<&'static str> {
         match self.kind {
             Kind::Choice(choices) | Kind::ChoiceOrFile(choices) => choices.iter().map(|choice| choice.name).collect(),
-            Kind::CountOr { or, .. } => vec![or.name],
+            Kind::CountOr { or, .. } | Kind::SizeOr { or, .. } => vec![or.name],
             _ => Vec::new(),
         }
     }
@@ -234,15 +244,16 @@ impl Param {
         match (&self.kind, value) {
             (_, Value::Absent) => self.default == Value::Absent,
             (Kind::Count { min, max } | Kind::CountOr { min, max, .. }, Value::Count(value))
-            | (Kind::Size { min, max }, Value::Size(value))
+            | (Kind::Size { min, max } | Kind::SizeOr { min, max, .. }, Value::Size(value))
             | (Kind::Time { min, max }, Value::Time(value))
             | (Kind::Rate { min, max }, Value::Rate(value))
             | (Kind::Energy { min, max }, Value::Energy(value))
             | (Kind::Power { min, max }, Value::Power(value)) => (min..=max).contains(&value),
             (Kind::Ratio { min, max }, Value::Ratio(value)) => (min..=max).contains(&value),
-            (Kind::Choice(_) | Kind::ChoiceOrFile(_) | Kind::CountOr { .. }, Value::Name(name)) => {
-                self.names().contains(name)
-            }
+            (
+                Kind::Choice(_) | Kind::ChoiceOrFile(_) | Kind::CountOr { .. } | Kind::SizeOr { .. },
+                Value::Name(name),
+            ) => self.names().contains(name),
             (Kind::ChoiceOrFile(_), Value::Text(path)) => is_path(path),
             (Kind::Policy(_), Value::Name(_)) | (Kind::Flag, Value::Flag(_)) | (Kind::Text, Value::Text(_)) => true,
             _ => false,
@@ -305,6 +316,31 @@ impl FieldType for u64 {
 impl FieldType for u32 {
     fn from_value(value: &Value) -> Self {
         u32::try_from(u64::from_value(value)).expect("the declared range of a 32-bit parameter fits in 32 bits")
+    }
+}
+
+/// A number, or the name in its place that [`Kind::CountOr`] and [`Kind::SizeOr`] have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrName<T> {
+    /// The name.
+    Name,
+    /// A number.
+    Number(T),
+}
+
+impl<T> OrName<T> {
+    /// The number, or what stands behind the name.
+    pub fn number_or(self, named: T) -> T {
+        match self {
+            Self::Name => named,
+            Self::Number(number) => number,
+        }
+    }
+}
+
+impl<T: FieldType> FieldType for OrName<T> {
+    fn from_value(value: &Value) -> Self {
+        if let Value::Name(_) = value { Self::Name } else { Self::Number(T::from_value(value)) }
     }
 }
 

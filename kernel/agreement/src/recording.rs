@@ -1,7 +1,7 @@
 //! Recordings by blktrace, as text for the comparisons, and a simulated block layer to compare them with.
 
-use flashloom_host::{BlockLayer, Decision, Dispatched, HostParams, Linux, scheduler};
-use flashloom_units::{Ns, ParamSet};
+use flashloom_host::{AsyncLimits, BlockLayer, Decision, Dispatched, HostParams, Linux, Throttling, scheduler};
+use flashloom_units::{Ns, OrName, ParamSet};
 use flashloom_workload::{Op, Request};
 
 /// A request, comparable between recording and simulator: whether it is a read, first sector, length in sectors.
@@ -90,13 +90,16 @@ pub fn block_layer(
     (queues, queue_depth): (u32, u32),
     events: &[Event],
 ) -> Result<BlockLayer, String> {
-    let names = Linux::CHOICES.iter().map(|choice| choice.name);
-    let Some(version) = [Linux::V6_1, Linux::V6_12].into_iter().find(|version| version.name() == linux) else {
+    let versions = [Linux::V6_1, Linux::V6_12];
+    let names = versions.iter().map(|version| version.name());
+    let Some(version) = versions.into_iter().find(|version| version.name() == linux) else {
         return Err(format!("there is no Linux `{linux}`; expected one of {}", names.collect::<Vec<_>>().join(", ")));
     };
     // Room for every request that was queued at once, and merges up to null_blk's largest request.
-    let (linux, nr_requests, processors, hardware_queues) = (version, 4_096, queues, queues);
-    let host = HostParams { nr_requests, queue_depth, linux, processors, hardware_queues, ..HostParams::defaults() };
+    let (linux, nr_requests, processors, hardware_queues) = (version, OrName::Number(4_096), queues, queues);
+    let (async_limits, wbt) = (AsyncLimits::NrRequests, Throttling::Off);
+    let defaults = HostParams { async_limits, wbt, ..HostParams::defaults() };
+    let host = HostParams { nr_requests, queue_depth, linux, processors, hardware_queues, ..defaults };
     let end = events.iter().map(|event| event.request.1 + u64::from(event.request.2)).max().unwrap_or(1);
     let setup = BlockLayer::setup(&host, end);
     let chosen = scheduler::builtin().choose(scheduler, &[]).map_err(|refusal| refusal.to_string())?;

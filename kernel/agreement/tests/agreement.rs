@@ -9,7 +9,7 @@
 use flashloom_host::scheduler::pardispatcher::{ParDispatcher, ParDispatcherParams, Scan};
 use flashloom_host::{BlockLayer, Decision, HostParams, RequestId};
 use flashloom_kernel_agreement::KernelCore;
-use flashloom_units::{Figure, MIB, MS, Ns, ParamSet, Prng, Value};
+use flashloom_units::{Figure, MIB, MS, Ns, OrName, ParamSet, Prng, Value};
 use flashloom_workload::{Op, Request};
 
 const RUNS: u64 = 500;
@@ -74,9 +74,9 @@ impl Run {
     fn new(seed: u64) -> Self {
         let mut random = Prng::new(seed);
         let host = HostParams {
-            nr_requests: 1 + random.below(64) as u32,
+            nr_requests: OrName::Number(1 + random.below(64) as u32),
             queue_depth: 1 + random.below(8) as u32,
-            max_request_bytes: 512 * (8 + random.below(64)),
+            max_request_bytes: OrName::Number(512 * (8 + random.below(64))),
             ..HostParams::defaults()
         };
         let setup = BlockLayer::setup(&host, CAPACITY);

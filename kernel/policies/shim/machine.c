@@ -98,20 +98,30 @@ int shim_wake(struct wait_queue_head *queue, int most)
 	struct wait_queue_entry *entry, *next;
 
 	list_for_each_entry_safe(entry, next, &queue->head, entry) {
-		if (entry->func(entry, TASK_NORMAL, 0, NULL) && (entry->flags & WQ_FLAG_EXCLUSIVE) && !--most)
+		int was_woken = entry->func(entry, TASK_NORMAL, 0, NULL);
+
+		if (was_woken < 0 || (was_woken && (entry->flags & WQ_FLAG_EXCLUSIVE) && !--most))
 			break;
 	}
 	return most;
 }
 
-void prepare_to_wait_exclusive(struct wait_queue_head *queue, struct wait_queue_entry *entry, int state)
+/* True for the first that waits. */
+bool prepare_to_wait_exclusive(struct wait_queue_head *queue, struct wait_queue_entry *entry, int state)
 {
-	BUG();
+	bool is_first = true;
+
+	entry->flags |= WQ_FLAG_EXCLUSIVE;
+	if (list_empty(&entry->entry)) {
+		is_first = list_empty(&queue->head);
+		list_add_tail(&entry->entry, &queue->head);
+	}
+	return is_first;
 }
 
 void finish_wait(struct wait_queue_head *queue, struct wait_queue_entry *entry)
 {
-	BUG();
+	list_del_init(&entry->entry);
 }
 
 int autoremove_wake_function(struct wait_queue_entry *entry, unsigned mode, int flags, void *key)

@@ -271,6 +271,43 @@ static void set_queues(struct policy *policy, const struct policy_setup *setup)
 	}
 }
 
+/* The bitmap of the tags, and one like it to try limits on. */
+static void make_tags(struct policy *policy, u32 tags)
+{
+	policy->sched_tags.nr_tags = tags;
+	if (sbitmap_queue_init_node(&policy->sched_tags.bitmap_tags, tags, -1, false, GFP_KERNEL, 0) ||
+	    sbitmap_init_node(&policy->limits, tags, -1, GFP_KERNEL, 0, false, true))
+		shim_bug(__FILE__, __LINE__, "there are no tags");
+}
+
+static void free_tags(struct policy *policy)
+{
+	sbitmap_queue_free(&policy->sched_tags.bitmap_tags);
+	sbitmap_free(&policy->limits);
+}
+
+/* What writing nr_requests does: the scheduler is told before the number stands. */
+static void set_nr_requests(struct policy *policy, u32 tags)
+{
+	struct request_queue *q = &policy->queue;
+	const struct elevator_type *type = q->elevator->type;
+
+	if (q->nr_requests == tags)
+		return;
+	if (tags > policy->sched_tags.nr_tags) {
+		free_tags(policy);
+		make_tags(policy, tags);
+	} else {
+		sbitmap_queue_resize(&policy->sched_tags.bitmap_tags, tags);
+		sbitmap_resize(&policy->limits, tags);
+	}
+	for (u32 at = 0; at < policy->queues; at++) {
+		if (type->ops.depth_updated)
+			type->ops.depth_updated(&policy->hctxs[at]);
+	}
+	q->nr_requests = tags;
+}
+
 static struct policy *policy_new(const char *name, const struct policy_setup *setup)
 {
 	static bool is_registered;
@@ -296,7 +333,7 @@ static struct policy *policy_new(const char *name, const struct policy_setup *se
 	policy->disk.bdi = &policy->bdi;
 	policy->disk.part0 = &policy->whole;
 	policy->whole.bd_nr_sectors = setup->device_sectors;
-	q->nr_requests = setup->nr_requests;
+	q->nr_requests = setup->selected_tags;
 	q->nr_hw_queues = setup->queues;
 	q->tag_set = &policy->tag_set;
 	policy->tag_set.queue_depth = setup->queue_depth;
@@ -307,10 +344,7 @@ static struct policy *policy_new(const char *name, const struct policy_setup *se
 	blk_queue_flag_set(QUEUE_FLAG_NONROT, q);
 #endif
 	set_queues(policy, setup);
-	policy->sched_tags.nr_tags = setup->nr_requests;
-	if (sbitmap_queue_init_node(&policy->sched_tags.bitmap_tags, setup->nr_requests, -1, false, GFP_KERNEL, 0) ||
-	    sbitmap_init_node(&policy->limits, setup->nr_requests, -1, GFP_KERNEL, 0, false, true))
-		shim_bug(__FILE__, __LINE__, "there are no tags");
+	make_tags(policy, setup->selected_tags);
 
 	run_as(policy, &(struct policy_request){ });
 	if (type->ops.init_sched(q, type))
@@ -319,6 +353,7 @@ static struct policy *policy_new(const char *name, const struct policy_setup *se
 		if (type->ops.init_hctx && type->ops.init_hctx(&policy->hctxs[at], at))
 			shim_bug(__FILE__, __LINE__, "the scheduler does not start on a queue");
 	}
+	set_nr_requests(policy, setup->tags);
 	return policy;
 }
 
@@ -369,8 +404,7 @@ static void policy_free(struct policy *policy)
 	if (type->ops.exit_sched)
 		type->ops.exit_sched(elevator);
 	kobject_put(&elevator->kobj);
-	sbitmap_queue_free(&policy->sched_tags.bitmap_tags);
-	sbitmap_free(&policy->limits);
+	free_tags(policy);
 	for (u32 chain = 0; chain < TASK_CHAINS; chain++) {
 		struct task *task = policy->tasks[chain];
 

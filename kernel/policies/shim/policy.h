@@ -18,7 +18,8 @@ enum policy_op { POLICY_READ, POLICY_WRITE, POLICY_DISCARD };
 struct policy_setup {
 	uint32_t capacity;
 	uint32_t queue_depth;
-	uint32_t nr_requests;
+	/* Tags when the scheduler is selected, and those that it is given then. */
+	uint32_t selected_tags, tags;
 	uint32_t max_sectors;
 	uint64_t device_sectors;
 	/* What random numbers begin with; with 0 all of them are 0. */

@@ -32,7 +32,7 @@ int shim_wake(struct wait_queue_head *queue, int most);
 #define wake_up_nr(queue, most)	shim_wake(queue, most)
 #define wake_up(queue)		shim_wake(queue, 1)
 #define wake_up_all(queue)	shim_wake(queue, INT_MAX)
-void prepare_to_wait_exclusive(struct wait_queue_head *queue, struct wait_queue_entry *entry, int state);
+bool prepare_to_wait_exclusive(struct wait_queue_head *queue, struct wait_queue_entry *entry, int state);
 void finish_wait(struct wait_queue_head *queue, struct wait_queue_entry *entry);
 int autoremove_wake_function(struct wait_queue_entry *entry, unsigned mode, int flags, void *key);
 struct __call_single_data { int never_used; };
@@ -69,8 +69,8 @@ struct xarray { void *entry; };
 #define xa_load(array, at)	((at) == 0 ? (array)->entry : NULL)
 #define xa_for_each(array, at, what) for ((at) = 0, (what) = (array)->entry; (what); (what) = NULL)
 struct radix_tree_root { int never_used; };
-struct bdi_writeback;
-struct backing_dev_info { struct device *dev; };
+struct bdi_writeback { unsigned long dirty_sleep; };
+struct backing_dev_info { struct device *dev; struct bdi_writeback wb; unsigned long last_bdp_sleep; };
 struct scatterlist { unsigned int length; unsigned int offset; dma_addr_t dma_address; };
 struct sg_table;
 struct iov_iter;
@@ -127,7 +127,17 @@ struct task_struct {
 #define task_is_realtime(task)	false
 #define get_current_state()	TASK_RUNNING
 #define __set_current_state(state) ((void)(state))
+#ifdef SHIM_TASKS_SLEEP
+void shim_io_schedule(void);
+void shim_wake_task(struct task_struct *task);
+#define io_schedule()		shim_io_schedule()
+#define wake_up_process(task)	shim_wake_task(task)
+#define set_current_state(state) ((void)(state))
+#define wq_has_sleeper(queue)	waitqueue_active(queue)
+#else
 #define io_schedule()		((void)0)
+void wake_up_process(struct task_struct *task);
+#endif
 #define sysctl_hung_task_timeout_secs 0
 #define max_low_pfn		0UL
 #define max_pfn			0UL
@@ -145,12 +155,40 @@ void shim_joined(struct request *gone);
 #define trace_kyber_throttled(what...) ((void)0)
 #define blk_add_trace_msg(q, text...) ((void)(q))
 #define blk_trace_note_message_enabled(q) false
+#ifdef SHIM_TASKS_SLEEP
+#define trace_wbt_lat(what...)	((void)0)
+#define trace_wbt_stat(what...)	((void)0)
+#define trace_wbt_step(what...)	((void)0)
+#define trace_wbt_timer(what...) ((void)0)
+#define tracepoint_string(text)	(text)
+#define current_is_kswapd()	false
+#define list_for_each_entry_rcu(at, list, member) list_for_each_entry(at, list, member)
+#define list_add_tail_rcu(entry, list) list_add_tail(entry, list)
+#define list_del_rcu(entry)	list_del(entry)
+#define call_rcu(head, function) ((void)(function))
+#define timer_pending(timer)	((timer)->is_pending)
+#define __alloc_percpu(bytes, align) shim_allocate(bytes)
+#define int_sqrt(of)		shim_root(of)
+static inline unsigned long shim_root(unsigned long of)
+{
+	unsigned long root = 0;
+
+	for (int bit = 31; bit >= 0; bit--) {
+		unsigned long more = root | 1UL << bit;
+
+		if (more * more <= of)
+			root = more;
+	}
+	return root;
+}
+#else
 #define blk_stat_enable_accounting(q) ((void)(q))
 #define blk_stat_disable_accounting(q) ((void)(q))
 #define wbt_enable_default(disk) ((void)(disk))
 #define wbt_disable_default(disk) ((void)(disk))
 void shim_merged(struct request *rq, struct bio *bio);
 #define rq_qos_merge(q, rq, bio) shim_merged(rq, bio)
+#endif
 #define blk_cgroup_mergeable(rq, bio) true
 #define bio_crypt_rq_ctx_compatible(rq, bio) true
 #define bio_crypt_ctx_back_mergeable(rq, bio) true
@@ -193,7 +231,6 @@ int iov_iter_npages(const struct iov_iter *iter, int most);
 bool iov_iter_is_aligned(const struct iov_iter *iter, unsigned addresses, unsigned lengths);
 bool is_sync_kiocb(struct kiocb *iocb);
 bool inode_unhashed(struct inode *inode);
-void wake_up_process(struct task_struct *task);
 bool percpu_ref_tryget_live_rcu(struct percpu_ref *ref);
 void rwsem_acquire_read(struct lockdep_map *map, int subclass, int trylock, unsigned long from);
 void rwsem_acquire(struct lockdep_map *map, int subclass, int trylock, unsigned long from);

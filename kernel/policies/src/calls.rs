@@ -16,7 +16,8 @@ pub struct Running {
 pub struct Setup {
     pub capacity: u32,
     pub queue_depth: u32,
-    pub nr_requests: u32,
+    pub selected_tags: u32,
+    pub tags: u32,
     pub max_sectors: u32,
     pub device_sectors: u64,
     pub seed: u64,

@@ -140,7 +140,8 @@ impl Compiled {
         let kernel_setup = Setup {
             capacity: setup.requests,
             queue_depth: setup.queue_depth,
-            nr_requests: setup.nr_requests,
+            selected_tags: setup.tags.selected,
+            tags: setup.tags.tags,
             max_sectors: u32::try_from(setup.max_request_sectors).unwrap_or(u32::MAX),
             device_sectors: setup.capacity_sectors,
             seed,

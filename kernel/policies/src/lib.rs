@@ -7,9 +7,11 @@
 mod calls;
 mod compiled;
 mod specs;
+mod throttle;
 
 pub use compiled::{Compiled, HZ, Version};
 pub use specs::policies;
+pub use throttle::{KernelThrottle, ThrottleSetup, ThrottleState, Throttled};
 
 /// The versions of the packages that the schedulers were compiled from, 6.1's first.
 pub const PACKAGES: &str = env!("FLASHLOOM_LINUX_VERSIONS");

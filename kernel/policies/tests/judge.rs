@@ -2,20 +2,24 @@
 //! completions, returns of requests, times and changes of attributes, and every answer compared.
 //!
 //! Both are behind a block layer of the simulator, which leaves merging to them. A run draws its own mix of operations
-//! and priorities, its limits and its attributes; addresses are few, so that requests touch, overlap and begin alike.
-//! A third of the runs has several processors, up to one for each task, most of them with several hardware queues; a
-//! hint of kyber's tokens is one for all of them, as in the built-in one. In half of the runs requests come in plugs,
-//! which the compiled scheduler gets as one list and the built-in one request by request; what is done within a plug is
-//! the block layer's of both, and judged by its own tests.
+//! and priorities, its limits and its attributes, and whether the number of tags is set after the scheduler was
+//! selected; addresses are few, so that requests touch, overlap and begin alike. A third of the runs has several
+//! processors, up to one for each task, most of them with several hardware queues; a hint of kyber's tokens is one for
+//! all of them, as in the built-in one. In half of the runs requests come in plugs, which the compiled scheduler gets
+//! as one list and the built-in one request by request; what is done within a plug is the block layer's of both, and
+//! judged by its own tests.
 //! Seeds go on until so many choices were compared as FLASHLOOM_CHOICES says; a failure prints the seed, and
 //! FLASHLOOM_SEED=seed repeats that run alone.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use flashloom_host::scheduler::builtin;
-use flashloom_host::{Admission, BlockLayer, Decision, Dispatched, HostParams, Linux, RequestId};
+use flashloom_host::{
+    Admission, AsyncLimits, BlockLayer, Decision, Dispatched, HostParams, Linux, RequestId, Throttling,
+};
 use flashloom_kernel_policies::{Compiled, PACKAGES, Version};
-use flashloom_units::{Figure, MS, Ns, ParamSet, Prng, Value};
+use flashloom_units::{Figure, MS, Ns, OrName, ParamSet, Prng, Value};
 use flashloom_workload::{Op, Priority, PriorityClass, Request};
 
 /// Choices that are compared for each scheduler and version if FLASHLOOM_CHOICES says nothing.
@@ -23,7 +27,7 @@ const CHOICES: u64 = 100_000;
 const SECTORS: u64 = 1 << 20;
 
 /// What was compared, by kind.
-const KINDS: [&str; 17] = [
+const KINDS: [&str; 20] = [
     "dispatched",
     "dispatched from one of several queues",
     "idle",
@@ -41,6 +45,9 @@ const KINDS: [&str; 17] = [
     "time passed",
     "attributes changed",
     "aged or resized",
+    "dispatched with as many tags as at first",
+    "dispatched with more",
+    "dispatched with fewer",
 ];
 type Counts = [u64; KINDS.len()];
 
@@ -109,6 +116,8 @@ struct Run<'a> {
     is_plugged: bool,
     /// True if the device has several hardware queues.
     has_queues: bool,
+    /// What was done with the number of tags after the scheduler was selected.
+    tags: &'static str,
     /// The task that submitted last.
     task: u32,
     /// True if no two requests of a direction that are queued or at the device begin alike; then a request that ends
@@ -139,14 +148,20 @@ impl<'a> Run<'a> {
             plug: is_plugged,
             processors,
             hardware_queues,
-            nr_requests: 1 + random.below(most_requests) as u32,
+            nr_requests: if random.chance(0.3) {
+                OrName::Name
+            } else {
+                OrName::Number(1 + random.below(most_requests) as u32)
+            },
+            async_limits: if random.chance(0.8) { AsyncLimits::Selected } else { AsyncLimits::NrRequests },
             queue_depth: 1 + random.below(most_at_device) as u32,
-            max_request_bytes: 512 * (8 + random.below(64)),
+            max_request_bytes: OrName::Number(512 * (8 + random.below(64))),
             linux: match case.version {
                 Version::V6_1 => Linux::V6_1,
                 Version::V6_12 => Linux::V6_12,
             },
             merging: random.chance(0.95),
+            wbt: Throttling::Off,
             ..HostParams::defaults()
         };
         let setup = BlockLayer::setup(&host, SECTORS);
@@ -186,6 +201,11 @@ impl<'a> Run<'a> {
             cookies: 0,
             is_plugged,
             has_queues: hardware_queues > 1,
+            tags: match setup.tags.tags.cmp(&setup.tags.selected) {
+                Ordering::Equal => "dispatched with as many tags as at first",
+                Ordering::Greater => "dispatched with more",
+                Ordering::Less => "dispatched with fewer",
+            },
             task: 0,
             is_distinct,
             beginnings: BTreeMap::new(),
@@ -275,6 +295,7 @@ impl<'a> Run<'a> {
         self.held.push((real.id, kernel.id));
         count(&mut self.counts, "dispatched", 1);
         count(&mut self.counts, "dispatched from one of several queues", u64::from(self.has_queues));
+        count(&mut self.counts, self.tags, 1);
     }
 
     fn take_held(&mut self) -> Option<(RequestId, RequestId)> {

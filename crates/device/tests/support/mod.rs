@@ -13,7 +13,7 @@ use flashloom_device::{
 use flashloom_ftl::{CapacityParams, allocation, mapping, placement};
 use flashloom_host::{BlockLayer, HostParams, scheduler};
 use flashloom_nand::NandParams;
-use flashloom_units::{Figure, Ns, ParamSet, Prng, Problem, S};
+use flashloom_units::{Figure, Ns, OrName, ParamSet, Prng, Problem, S};
 use flashloom_workload::{Op, Pace, Replayed, Request, Source};
 
 pub struct List(pub VecDeque<Request>);
@@ -123,7 +123,8 @@ impl Run {
     pub fn engine(&self) -> Engine {
         let host = HostParams {
             queue_depth: self.queue_depth,
-            nr_requests: 8_192,
+            nr_requests: OrName::Number(8_192),
+            scheduler: self.scheduler,
             merging: self.merging,
             ..HostParams::defaults()
         };

@@ -3,7 +3,7 @@
 use flashloom_device::{Ageing, Drive, DriveSetup, Engine, Overwrite, Preconditioned, SpentFlash};
 use flashloom_ftl::{allocation, mapping};
 use flashloom_host::{BlockLayer, HostParams, Scheduler, scheduler};
-use flashloom_units::{Chosen, Kind, MS, Ns, Param, ParamSet, Prng, US, Value};
+use flashloom_units::{Chosen, Kind, MS, Ns, OrName, Param, ParamSet, Prng, US, Value};
 use flashloom_workload::{Op, Request};
 
 use super::random::{pick, random_requests, random_setup, with_cache};
@@ -40,7 +40,8 @@ impl HostPlan {
         let values = policy.spec.params.iter().map(|param| impatient(prng, param)).collect();
         let params = HostParams {
             queue_depth: pick(prng, &[1, 4, 31]),
-            nr_requests: pick(prng, &[2, 8, 64]),
+            scheduler: policy.spec.name,
+            nr_requests: OrName::Number(pick(prng, &[2, 8, 64])),
             merging: prng.chance(0.7),
             // By a stream of its own, as below.
             plug: prng.branch("plug").chance(0.5),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use flashloom_buffer::BufferParams;
 use flashloom_device::{DeviceParams, DriveSetup, preset};
 use flashloom_ftl::{FtlParams, FtlSetup, PAGE_MAPPING, SlcCacheKind, Superblock};
-use flashloom_host::{HostParams, Scheduler};
+use flashloom_host::{HostParams, Scheduler, WriteCache};
 use flashloom_units::{Capability, Chosen, PolicySpec, Prng, Role, Slot, Value};
 use flashloom_workload::workload::{Context, JobFiles, Profile, Site, Workload};
 use flashloom_workload::{Replay, WorkloadParams};
@@ -67,6 +67,10 @@ impl Config {
         }
         if rules::has_shape(&config) {
             config.count_from_raw();
+        }
+        if config.host.write_cache == WriteCache::Auto {
+            let has_buffer = config.buffer.capacity_bytes > 0;
+            config.host.write_cache = if has_buffer { WriteCache::Back } else { WriteCache::Through };
         }
         config
     }

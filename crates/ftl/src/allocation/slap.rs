@@ -309,8 +309,8 @@ pub(super) fn profile(values: &[Value], on: &AllocationSetup<'_>) -> Result<Prof
     }
     // Substreams chosen from reads stay within these bounds; the configured start may not.
     let (substreams, substreams_key) = match substreams {
-        Substreams::Fixed(given) => (given, "ftl.slap.substreams"),
-        Substreams::Auto => (delta_start, "ftl.slap.delta_start"),
+        Substreams::Number(given) => (given, "ftl.slap.substreams"),
+        Substreams::Name => (delta_start, "ftl.slap.delta_start"),
     };
     if substreams > stream_threshold {
         let found = format!("streams of {stream_threshold} pages in {substreams} substreams");

@@ -105,7 +105,7 @@ impl BlockLayer {
                     self.requests.set_deadline(id, deadline_ns);
                     self.hardware.iter_mut().for_each(|hardware| hardware.queued(self.requests[id].task));
                 }
-                self.join_by_scheduler();
+                self.join_by_scheduler(now);
             }
             None => plug.empty().for_each(|id| self.insert(now, id)),
         }
@@ -115,7 +115,7 @@ impl BlockLayer {
 
 #[cfg(test)]
 mod tests {
-    use flashloom_units::KIB;
+    use flashloom_units::{KIB, OrName};
     use flashloom_workload::Op;
 
     use crate::lab::Lab;
@@ -123,11 +123,11 @@ mod tests {
     use crate::{Admission, Decision, HostParams, Linux};
 
     fn deadline(change: impl FnOnce(&mut HostParams)) -> Lab {
-        Lab::of_host(MqDeadline::new, |_| {}, change)
+        Lab::of_blk_mq(MqDeadline::new, |_| {}, change)
     }
 
     fn kyber(change: impl FnOnce(&mut HostParams)) -> Lab {
-        Lab::of_host(Kyber::new, |_| {}, change)
+        Lab::of_blk_mq(Kyber::new, |_| {}, change)
     }
 
     fn plugged(host: &mut HostParams) {
@@ -194,7 +194,9 @@ mod tests {
     #[test]
     fn what_something_did_not_fit_in_its_plug_merges_no_more() {
         for mut lab in [deadline, kyber].map(|lab| {
-            lab(|host: &mut HostParams| (host.plug, host.max_request_bytes, host.queue_depth) = (true, 8 * KIB, 1))
+            lab(|host: &mut HostParams| {
+                (host.plug, host.max_request_bytes, host.queue_depth) = (true, OrName::Number(8 * KIB), 1)
+            })
         }) {
             lab.reads([8, 40]);
             assert_eq!(lab.start_one(), 8, "and kyber has 40 where nothing merges");
@@ -223,7 +225,7 @@ mod tests {
 
     #[test]
     fn who_finds_no_tag_empties_the_plug_which_may_free_one() {
-        let mut lab = deadline(|host| (host.plug, host.nr_requests) = (true, 3));
+        let mut lab = deadline(|host| (host.plug, host.nr_requests) = (true, OrName::Number(3)));
         lab.reads([100, 500, 108]);
         assert_eq!(lab.submit(Op::Read, 0, 0, 700, 8), Admission::Queued, "108 has joined 100");
         assert_eq!(lab.submit(Op::Read, 0, 0, 900, 8), Admission::Full);

@@ -191,15 +191,17 @@ fn the_wait_is_counted_from_arrival_to_dispatch_by_direction() {
 
 #[test]
 fn requests_wait_in_line_with_those_that_wait_for_the_same_tags() {
-    use crate::scheduler::{kyber::Kyber, mq_deadline::AsyncDepth, mq_deadline::MqDeadline, none::NoScheduler};
+    use flashloom_units::OrName;
+
+    use crate::scheduler::{kyber::Kyber, mq_deadline::MqDeadline, none::NoScheduler};
     let lines = |lab: Lab| {
         let line = |op, flags| lab.layer.line_of(&Request::new(op, 0, 8).with_flags(flags));
         [line(Op::Read, 0), line(Op::Write, Request::SYNC), line(Op::Write, 0)]
     };
     assert_eq!(lines(lab()), [0, 0, 1], "Linux 2.6.32 counts two classes");
-    assert_eq!(lines(Lab::new(NoScheduler::new, |_| {})), [0; 3]);
-    assert_eq!(lines(Lab::new(MqDeadline::new, |_| {})), [0; 3]);
-    let limited = Lab::new(MqDeadline::new, |params| params.async_depth = AsyncDepth::Tags(96));
+    assert_eq!(lines(Lab::of_blk_mq(NoScheduler::new, |_| {}, |_| {})), [0; 3]);
+    assert_eq!(lines(Lab::of_blk_mq(MqDeadline::new, |_| {}, |_| {})), [0; 3]);
+    let limited = Lab::of_blk_mq(MqDeadline::new, |params| params.async_depth = OrName::Number(96), |_| {});
     assert_eq!(lines(limited), [0, 1, 1], "the limit leaves tags to reads");
-    assert_eq!(lines(Lab::new(Kyber::new, |_| {})), [0, 0, 2]);
+    assert_eq!(lines(Lab::of_blk_mq(Kyber::new, |_| {}, |_| {})), [0, 0, 2]);
 }

@@ -279,13 +279,13 @@ flashloom_units::state! {
 impl Kyber {
     /// Makes empty queues, with all tokens.
     pub fn new(params: KyberParams, setup: &SchedulerSetup) -> Result<Self, Refusal> {
-        let SchedulerSetup { requests, nr_requests, linux, hz, queues, .. } = *setup;
+        let SchedulerSetup { requests, tags, linux, hz, queues, .. } = *setup;
         let lists = DOMAINS as u32 * (queues.queues() + queues.processors());
-        let async_writes = Limit::Percent(ASYNC_PERCENT).of(nr_requests, linux);
+        let async_writes = Limit::Percent(ASYNC_PERCENT).of(tags, linux);
         Ok(Self {
             targets_ns: [params.read_lat_ns, params.write_lat_ns, DISCARD_LAT_NS],
             ticks: Ticks::new(hz),
-            tags: Tags { async_writes, ..Tags::of(nr_requests) },
+            tags: Tags { async_writes, ..Tags::of(tags.tags) },
             queues,
             lists: Lists::new(requests, lists),
             merging: Merging::new(setup),

@@ -19,20 +19,20 @@
 //! Bound: as deadline's, within a class and while no other class has requests. Cost: O(log n) each.
 
 use flashloom_units::{
-    Capability, Component, FieldType, Figure, Kind, Lists, MS, Ns, ParamSet, PolicySpec, Refusal, S, Statistic, Used,
+    Capability, Component, Figure, Kind, Lists, MS, Ns, OrName, ParamSet, PolicySpec, Refusal, S, Statistic, Used,
     Value, Violation, params, violation,
 };
 use flashloom_workload::{IO_PRIORITIES, Priority, PriorityClass, Request};
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, Join, Merge, Scheduler, SchedulerSetup, Serves};
+use super::{Choice, Join, Merge, NR_REQUESTS, Scheduler, SchedulerSetup, Serves};
 use crate::end_index::EndIndex;
 use crate::id::RequestId;
 use crate::merging::{Merging, Touch};
 use crate::params::Linux;
 use crate::requests::{Direction, Requests, Stage};
 use crate::sorted::Forest;
-use crate::tags::{Limit, Tags};
+use crate::tags::{Limit, TagSet, Tags};
 use crate::ticks::Ticks;
 
 /// Specification of the policy.
@@ -57,27 +57,6 @@ pub static SPEC: PolicySpec = PolicySpec {
     )],
 };
 
-/// Limit on the tags that writes may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AsyncDepth {
-    /// All tags.
-    NrRequests,
-    /// So many.
-    Tags(u32),
-}
-
-const NR_REQUESTS: flashloom_units::Choice =
-    flashloom_units::Choice { name: "nr_requests", help: "As many as there are." };
-
-impl FieldType for AsyncDepth {
-    fn from_value(value: &Value) -> Self {
-        match value {
-            Value::Name(_) => Self::NrRequests,
-            tags => Self::Tags(u32::from_value(tags)),
-        }
-    }
-}
-
 params! {
     /// Parameters of mq-deadline, the attributes of the kernel's scheduler.
     pub struct MqDeadlineParams {
@@ -97,7 +76,7 @@ params! {
         front_merges: bool => "front_merges", Kind::Flag, Value::Flag(true),
             "Workloads that never write backwards save the look-up without it.", Used::with("host.merging", &["true"]);
         /// Number of tags that may be taken before a write has to wait for one; reads may take all of `nr_requests`.
-        async_depth: AsyncDepth => "async_depth", Kind::CountOr { min: 1, max: 1_048_576, or: NR_REQUESTS },
+        async_depth: OrName<u32> => "async_depth", Kind::CountOr { min: 1, max: 1_048_576, or: NR_REQUESTS },
             Value::Name("nr_requests"),
             "A smaller number leaves tags to reads beside a flood of writes, and gives fewer writes to sort.";
         /// Wait after which a request goes before requests of higher priority classes.
@@ -121,10 +100,7 @@ fn class_of(flags: u8) -> usize {
 
 /// The list of requests of a class that the device returned. Linux 6.12 has one for all classes.
 fn returned_of(class: usize, linux: Linux) -> usize {
-    match linux {
-        Linux::V6_1 => QUEUES + class,
-        Linux::V6_12 => QUEUES,
-    }
+    if linux < Linux::V6_12 { QUEUES + class } else { QUEUES }
 }
 
 fn queue_of(class: usize, direction: Direction) -> usize {
@@ -137,7 +113,7 @@ pub struct MqDeadline {
     params: MqDeadlineParams,
     linux: Linux,
     ticks: Ticks,
-    nr_requests: u32,
+    tags: TagSet,
     /// The queued requests of each class and direction in the order of their deadlines; behind them, for each class,
     /// those that the device returned.
     fifo: Lists<RequestId>,
@@ -167,7 +143,7 @@ flashloom_units::state! {
     MqDeadline {
         nested fifo, sorted, merging, ends;
         value last_merge, after, next, latest, direction, batched, starved, held, aged, is_changed;
-        fixed params, linux, ticks, nr_requests;
+        fixed params, linux, ticks, tags;
     }
 }
 
@@ -190,12 +166,12 @@ enum After {
 impl MqDeadline {
     /// Makes empty queues.
     pub fn new(params: MqDeadlineParams, setup: &SchedulerSetup) -> Result<Self, Refusal> {
-        let SchedulerSetup { requests, nr_requests, linux, hz, .. } = *setup;
+        let SchedulerSetup { requests, tags, linux, hz, .. } = *setup;
         Ok(Self {
             params,
             linux,
             ticks: Ticks::new(hz),
-            nr_requests,
+            tags,
             fifo: Lists::new(requests, (QUEUES + CLASSES) as u32),
             sorted: Forest::new(requests, QUEUES as u32),
             merging: Merging::new(setup),
@@ -233,10 +209,7 @@ impl MqDeadline {
     }
 
     fn following(&self, queue: usize) -> Option<RequestId> {
-        match self.linux {
-            Linux::V6_1 => self.next[queue],
-            Linux::V6_12 => self.sorted.at_or_after(queue, self.latest[queue]),
-        }
+        if self.linux < Linux::V6_12 { self.next[queue] } else { self.sorted.at_or_after(queue, self.latest[queue]) }
     }
 
     /// Takes a request that may have waited for as long as `prio_aging_expire`, while others of another class are here
@@ -260,7 +233,7 @@ impl MqDeadline {
 
     /// Takes the next request of a class, if it was queued by the tick `latest`.
     fn choose(&mut self, class: usize, tick: u64, latest: i64, requests: &Requests) -> Option<RequestId> {
-        if self.linux == Linux::V6_1
+        if self.linux < Linux::V6_12
             && let Some(id) = self.fifo.front(returned_of(class, self.linux))
         {
             return (self.queued_tick(requests, id) <= latest).then(|| {
@@ -386,12 +359,9 @@ impl Component for MqDeadline {
 
 impl Scheduler for MqDeadline {
     fn tags(&self) -> Option<Tags> {
-        let nr_requests = self.nr_requests;
-        let limited = match self.params.async_depth {
-            AsyncDepth::NrRequests => nr_requests,
-            AsyncDepth::Tags(depth) => Limit::Depth(depth).of(nr_requests, self.linux),
-        };
-        Some(Tags { reads: nr_requests, sync_writes: limited, async_writes: limited })
+        let depth = self.params.async_depth.number_or(self.tags.selected);
+        let limited = Limit::Depth(depth).of(self.tags, self.linux);
+        Some(Tags { reads: self.tags.tags, sync_writes: limited, async_writes: limited })
     }
 
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
@@ -489,7 +459,7 @@ impl Scheduler for MqDeadline {
         if (0..QUEUES + CLASSES).all(|queue| self.fifo.is_empty(queue)) {
             return Choice::Idle;
         }
-        if self.linux == Linux::V6_12
+        if self.linux >= Linux::V6_12
             && let Some(id) = self.fifo.pop_front(returned_of(0, self.linux))
         {
             self.latest[self.queue(requests, id)] = requests[id].lba;

@@ -66,9 +66,10 @@ impl NoScheduler {
 
     fn empty_plug(&mut self) {
         let Self { plug, queue, linux, .. } = self;
-        match linux {
-            Linux::V6_1 => plug.empty().rev().for_each(|id| queue.push_back(QUEUE, id)),
-            Linux::V6_12 => plug.empty().for_each(|id| queue.push_back(QUEUE, id)),
+        if *linux < Linux::V6_12 {
+            plug.empty().rev().for_each(|id| queue.push_back(QUEUE, id));
+        } else {
+            plug.empty().for_each(|id| queue.push_back(QUEUE, id));
         }
     }
 }
@@ -131,7 +132,7 @@ mod tests {
     }
 
     fn lab_of_depth(linux: Linux, queue_depth: u32) -> Lab {
-        Lab::of_host(
+        Lab::of_blk_mq(
             NoScheduler::new,
             |_| {},
             |host: &mut HostParams| {

@@ -45,20 +45,25 @@
 //!   `2 * (e + 1) * B` dispatches, B being the longer of the two batches: every two turns serve at least the expired
 //!   request with the earliest deadline.
 //!
+//! In blk-mq (`host.linux`) reads and writes share one set of tags, of which writes may have a part, as in the kernel
+//! module (docs/decisions/0027-writes-share-the-tags.md). The paper's kernel counts them apart.
+//!
 //! Cost: O(log n) in the queued requests; finding the next region takes one word of each level of a 64-way bitmap, so
 //! O(1) for any number of regions that a device has.
 
 use flashloom_units::{
-    Capability, Component, Figure, GIB, IndexSet, Kind, Lists, MIB, MS, Ns, ParamSet, PolicySpec, Refusal, S,
+    Capability, Component, Figure, GIB, IndexSet, Kind, Lists, MIB, MS, Ns, OrName, ParamSet, PolicySpec, Refusal, S,
     SECTOR_BYTES, Statistic, Used, Value, Violation, choice, format_size, params, violation,
 };
 use flashloom_workload::Request;
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, Scheduler, SchedulerSetup};
+use super::{Choice, NR_REQUESTS, Scheduler, SchedulerSetup};
 use crate::id::RequestId;
+use crate::params::Linux;
 use crate::requests::{Direction, Requests, Stage};
 use crate::sorted::Forest;
+use crate::tags::{Limit, Tags};
 
 /// Specification of the policy.
 pub static SPEC: PolicySpec = PolicySpec {
@@ -119,6 +124,12 @@ params! {
         /// Start of an ordinary turn in the address order of its sweep.
         scan: Scan => "scan", Kind::Choice(Scan::CHOICES), Value::Name("continue"),
             "`continue` resumes a sequential stream where it was left; `lowest` serves requests below it first.";
+        /// In blk-mq: number of tags that may be taken before a write has to wait for one, and three quarters of it
+        /// before one that no task waits for has to; reads may take all of `nr_requests`.
+        async_depth: OrName<u32> => "async_depth", Kind::CountOr { min: 1, max: 1_048_576, or: NR_REQUESTS },
+            Value::Name("nr_requests"),
+            "A smaller number leaves tags to reads beside a flood of writes, and gives fewer writes to sort.",
+            Used::without("host.linux", &["auto", "2.6.32"]);
         /// True to allow front merges: a new request joins one that begins where it ends.
         front_merges: bool => "front_merges", Kind::Flag, Value::Flag(true),
             "Workloads that never write backwards save the look-up without it.", Used::with("host.merging", &["true"]);
@@ -327,6 +338,17 @@ impl Component for ParDispatcher {
 }
 
 impl Scheduler for ParDispatcher {
+    fn tags(&self) -> Option<Tags> {
+        let SchedulerSetup { tags, linux, .. } = self.setup;
+        if linux == Linux::V2_6_32 {
+            return None;
+        }
+        let sync = self.params.async_depth.number_or(tags.selected);
+        let [sync_writes, async_writes] =
+            [sync, (3 * sync / 4).max(1)].map(|depth| Limit::Depth(depth).of(tags, linux));
+        Some(Tags { reads: tags.tags, sync_writes, async_writes })
+    }
+
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
         self.join(requests, id);
         now + [self.params.read_expire_ns, self.params.write_expire_ns][requests[id].direction().at()]

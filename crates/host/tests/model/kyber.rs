@@ -176,7 +176,7 @@ impl Kyber {
     /// An empty one, of which `async_tags` of a hardware queue are open to requests that no task waits for.
     pub fn new(host: &HostParams, async_tags: usize, targets_ns: [Ns; 2]) -> Self {
         Self {
-            max_sectors: host.max_request_bytes / 512,
+            max_sectors: host.max_request_bytes() / 512,
             async_tags,
             targets_ns: [targets_ns[0], targets_ns[1], DOMAINS[2].2],
             items: Vec::new(),
@@ -201,7 +201,7 @@ impl Kyber {
         let mut of_processor = Vec::new();
         match linux {
             Linux::V6_1 => of_processor.extend((0..hardware_queues).cycle().take(processors as usize)),
-            Linux::V6_12 => {
+            _ => {
                 for queue in 0..hardware_queues {
                     let more = u32::from(queue < processors % hardware_queues);
                     (0..processors / hardware_queues + more).for_each(|_| of_processor.push(queue));
@@ -301,7 +301,7 @@ impl Kyber {
         let of_queue = |other: &&Item| other.op != Op::Flush && self.queue(other.task) == queue;
         let held = self.items.iter().filter(of_queue).count();
         let is_awaited = op == Op::Read || flags & (Request::SYNC | Request::FUA | Request::PREFLUSH) != 0;
-        if held >= if is_awaited { self.host.nr_requests as usize } else { self.async_tags } {
+        if held >= if is_awaited { self.host.tag_set().tags as usize } else { self.async_tags } {
             return "Full";
         }
         self.items.push(item);

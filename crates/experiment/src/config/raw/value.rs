@@ -19,8 +19,9 @@ pub fn check(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<
     let value = match param.kind {
         Kind::Count { .. } => Value::Count(whole_number(catalog, param, written)?),
         Kind::CountOr { .. } if matches!(written, DeValue::String(_)) => Value::Name(name(catalog, param, written)?),
+        Kind::SizeOr { .. } if is_word(written) => Value::Name(name(catalog, param, written)?),
         Kind::CountOr { .. } => Value::Count(whole_number(catalog, param, written)?),
-        Kind::Size { .. } => Value::Size(quantity(catalog, param, written, parse_size)?),
+        Kind::Size { .. } | Kind::SizeOr { .. } => Value::Size(quantity(catalog, param, written, parse_size)?),
         Kind::Time { .. } => Value::Time(quantity(catalog, param, written, parse_time)?),
         Kind::Rate { .. } => Value::Rate(quantity(catalog, param, written, parse_rate)?),
         Kind::Energy { .. } => Value::Energy(quantity(catalog, param, written, parse_energy)?),
@@ -68,6 +69,11 @@ pub fn check_option(catalog: &Catalog, param: &Param, written: &str) -> Result<V
         return check(catalog, param, value.get_ref());
     }
     check(catalog, param, &DeValue::String(Cow::Borrowed(written)))
+}
+
+/// True for a text that does not begin as a number does.
+fn is_word(written: &DeValue<'_>) -> bool {
+    matches!(written, DeValue::String(text) if text.trim_start().starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
 fn whole_number(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<u64, Refusal> {

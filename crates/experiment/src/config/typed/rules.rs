@@ -1,7 +1,7 @@
 //! Checks across keys: combinations that cannot work are refused before anything runs, naming both sides.
 
 use flashloom_ftl::{OF_PAGE_MAPPINGS, PAGE_MAPPING, WRITE_BUFFER};
-use flashloom_host::{BlockLayer, HostParams};
+use flashloom_host::{BlockLayer, HostParams, Linux};
 use flashloom_units::{Capability, PolicySpec, Refusal, Value, format_size};
 use flashloom_workload::TASK_IDS;
 use flashloom_workload::workload::{self, Context};
@@ -56,6 +56,7 @@ const RULES: &[Rule] = &[
     Rule { sections: &["workload", "device"], broken: Check::Located(the_workload_fits_the_device) },
     Rule { sections: &["host", "device"], broken: Check::One(schedulers_fit_the_device) },
     Rule { sections: &["host"], broken: Check::One(the_hardware_queues_fit_the_host) },
+    Rule { sections: &["host"], broken: Check::One(the_scheduler_is_of_its_linux) },
     Rule { sections: &["run"], broken: Check::One(an_anatomy_needs_time) },
     Rule { sections: &["run"], broken: Check::One(a_series_needs_time) },
     Rule { sections: &["ftl", "run"], broken: Check::Each(slap_needs_time) },
@@ -329,20 +330,29 @@ const MAX_REQUESTS: u64 = 1 << 22;
 
 /// Refuses more hardware queues than processors, which Linux never has, and more requests than there are to count.
 fn the_hardware_queues_fit_the_host(config: &Config) -> Option<Refusal> {
-    let HostParams { processors, hardware_queues, nr_requests, queue_depth, .. } = config.host;
+    let HostParams { processors, hardware_queues, .. } = config.host;
     if hardware_queues > processors {
         let found = format!("`host.hardware_queues` = {hardware_queues} with `host.processors` = {processors}");
         let help = format!("set host.processors to {hardware_queues} or more, or host.hardware_queues to {processors}");
         let refusal = Refusal::new(found, "at most one hardware queue a processor, as Linux has them");
         return Some(refusal.at(["host.hardware_queues", "host.processors"]).help(help));
     }
-    let of_each = (2 * u64::from(nr_requests)).max(queue_depth.into()) + u64::from(queue_depth);
-    let requests = u64::from(hardware_queues) * of_each;
+    let requests = config.host.requests();
     (requests > MAX_REQUESTS).then(|| {
         let found = format!("room for {requests} requests in {hardware_queues} hardware queues");
         let help = "lower host.nr_requests, host.queue_depth or host.hardware_queues";
         let refusal = Refusal::new(found, format!("room for at most {MAX_REQUESTS} requests in the block layer"));
         refusal.at(["host.hardware_queues", "host.nr_requests", "host.queue_depth"]).help(help)
+    })
+}
+
+/// Refuses a scheduler of blk-mq in the block layer of before it.
+fn the_scheduler_is_of_its_linux(config: &Config) -> Option<Refusal> {
+    let host = &config.host;
+    (host.linux == Linux::V2_6_32 && host.is_of_blk_mq()).then(|| {
+        let found = format!("`host.linux` = 2.6.32 with `host.scheduler` = {}", host.scheduler);
+        let refusal = Refusal::new(found, "a version that has blk-mq, or a scheduler of before");
+        refusal.at(["host.linux", "host.scheduler"]).help("leave host.linux out, or set it to 6.1 or 6.12")
     })
 }
 

@@ -17,7 +17,7 @@
 //! chip grow with the load, and would depend on Delta itself.
 
 use flashloom_nand::PageReads;
-use flashloom_units::{Choice, FieldType, Ns, Value, choice};
+use flashloom_units::{Choice, Ns, OrName, choice};
 
 use crate::allocation::ObservedRead;
 
@@ -31,26 +31,11 @@ choice! {
     }
 }
 
-/// The configured number of chips that a stream is split over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Substreams {
-    /// A fixed number.
-    Fixed(u32),
-    /// Chosen by the measured read times.
-    Auto,
-}
+/// The configured number of chips that a stream is split over; by name it is chosen by the measured read times.
+pub type Substreams = OrName<u32>;
 
 pub(super) const AUTO: Choice =
     Choice { name: "auto", help: "As many as have to read at once to keep up with all else that a read takes." };
-
-impl FieldType for Substreams {
-    fn from_value(value: &Value) -> Self {
-        match value {
-            Value::Name(_) => Self::Auto,
-            count => Self::Fixed(u32::from_value(count)),
-        }
-    }
-}
 
 /// Parameters of the ratio.
 pub(super) struct Ratio {
@@ -87,7 +72,7 @@ impl Delta {
     /// Delta for a drive with this many chips. It does not change while a drive is aged, because reads take no time
     /// then.
     pub(super) fn new(substreams: Substreams, ratio: &Ratio, chips: u32) -> Self {
-        let given = if let Substreams::Fixed(given) = substreams { given } else { ratio.start };
+        let given = substreams.number_or(ratio.start);
         Self {
             chips: given,
             since: PageReads::default(),
@@ -107,7 +92,7 @@ impl Delta {
 
     /// True if Delta is chosen by read times.
     pub(super) fn is_auto(&self) -> bool {
-        self.substreams == Substreams::Auto
+        self.substreams == Substreams::Name
     }
 
     /// The figure for reports; `None` if Delta is fixed.
@@ -118,8 +103,8 @@ impl Delta {
     /// True if the configuration allows this Delta.
     pub(super) fn is_possible(&self) -> bool {
         match self.substreams {
-            Substreams::Fixed(given) => self.chips == given,
-            Substreams::Auto => self.chips > 0,
+            Substreams::Number(given) => self.chips == given,
+            Substreams::Name => self.chips > 0,
         }
     }
 
@@ -158,7 +143,7 @@ mod tests {
 
     /// An adaptive Delta on a drive of 8 chips, chosen again after every `reads` pages read.
     fn auto(reads: u64, channel: ChannelTime) -> Delta {
-        Delta::new(Substreams::Auto, &Ratio { start: 1, reads, channel }, 8)
+        Delta::new(Substreams::Name, &Ratio { start: 1, reads, channel }, 8)
     }
 
     /// Delta after enough reads with these service times in microseconds: chip, channel, and link with controller.

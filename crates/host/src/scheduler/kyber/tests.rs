@@ -1,9 +1,13 @@
+use flashloom_units::OrName;
+
 use super::*;
 use crate::lab::Lab;
 use crate::{Admission, Decision, HostParams, Linux};
 
 fn lab(change: impl FnOnce(&mut KyberParams)) -> Lab {
-    Lab::of_host(Kyber::new, change, |host: &mut HostParams| (host.queue_depth, host.nr_requests) = (1_024, 1_024))
+    Lab::of_blk_mq(Kyber::new, change, |host: &mut HostParams| {
+        (host.queue_depth, host.nr_requests) = (1_024, OrName::Number(1_024))
+    })
 }
 
 /// Sends `n` requests at once, of the operation, and completes them after `after_ns`; all begin `100` sectors apart.
@@ -89,11 +93,11 @@ fn a_request_merges_with_the_last_eight_of_its_software_queue_at_either_end() {
 #[test]
 fn requests_that_no_task_waits_for_may_have_three_quarters_of_the_tags() {
     for (linux, limit) in [(Linux::V6_12, 46), (Linux::V6_1, 48)] {
-        let mut lab = Lab::of_host(
+        let mut lab = Lab::of_blk_mq(
             Kyber::new,
             |_| {},
             |host: &mut HostParams| {
-                (host.nr_requests, host.linux) = (62, linux);
+                (host.nr_requests, host.linux) = (OrName::Number(62), linux);
             },
         );
         lab.writes((0..limit).map(|n| n * 100));

@@ -14,7 +14,7 @@ const fn flags(class: PriorityClass, level: u8) -> u8 {
 }
 
 fn lab(linux: Linux, change: impl FnOnce(&mut MqDeadlineParams)) -> Lab {
-    Lab::of_host(MqDeadline::new, change, |host: &mut HostParams| host.linux = linux)
+    Lab::of_blk_mq(MqDeadline::new, change, |host: &mut HostParams| host.linux = linux)
 }
 
 fn read(lab: &mut Lab, flags: u8, lba: u64) {
@@ -72,7 +72,7 @@ fn reads_go_first_until_writes_have_been_passed_over_writes_starved_times() {
             // Nothing followed 10, so the batch is over: 100 and 200 begin one, which passes writes over.
             Linux::V6_1 => [100, 200, 300, 400, 1_000, 1_100, 500, 600, 700, 1_200, 1_300],
             // 100 ends the batch of 10; 200 and 300, 400 and 500 pass writes over.
-            Linux::V6_12 => [100, 200, 300, 400, 500, 1_000, 1_100, 600, 700, 1_200, 1_300],
+            _ => [100, 200, 300, 400, 500, 1_000, 1_100, 600, 700, 1_200, 1_300],
         };
         assert_eq!(lab.serve(99), order, "{linux:?}");
     }
@@ -90,13 +90,13 @@ fn a_request_whose_tick_has_come_begins_the_next_batch() {
         lab.now = 12 * MS - 1;
         let first = match linux {
             Linux::V6_1 => vec![400, 500],
-            Linux::V6_12 => vec![400],
+            _ => vec![400],
         };
         assert_eq!(lab.serve(first.len()), first, "{linux:?}");
         lab.now = 12 * MS;
         let rest = match linux {
             Linux::V6_1 => vec![100, 600, 700],
-            Linux::V6_12 => vec![100, 500, 600, 700],
+            _ => vec![100, 500, 600, 700],
         };
         assert_eq!(lab.serve(9), rest, "{linux:?}");
         assert_eq!(lab.layer.stats().expired, 0, "no tick has passed");
@@ -167,9 +167,9 @@ fn a_choice_that_aging_forbids_has_counted_the_writes_as_passed_over() {
 
 #[test]
 fn reads_and_writes_share_nr_requests_and_writes_may_have_async_depth_of_them() {
-    let mut lab = Lab::of_host(
+    let mut lab = Lab::of_blk_mq(
         MqDeadline::new,
-        |params: &mut MqDeadlineParams| params.async_depth = AsyncDepth::Tags(100),
+        |params: &mut MqDeadlineParams| params.async_depth = OrName::Number(100),
         |host: &mut HostParams| host.merging = false,
     );
     lab.writes((0..100).map(|n| n * 100));
@@ -196,12 +196,12 @@ fn a_front_merge_moves_the_request_and_can_be_switched_off() {
 #[test]
 fn a_request_that_something_did_not_fit_merges_no_more() {
     for linux in BOTH {
-        let mut lab = Lab::of_host(
+        let mut lab = Lab::of_blk_mq(
             MqDeadline::new,
             |_| {},
             |host: &mut HostParams| {
                 host.linux = linux;
-                host.max_request_bytes = 16 * 512;
+                host.max_request_bytes = OrName::Number(16 * 512);
             },
         );
         lab.reads([100]);
@@ -212,7 +212,11 @@ fn a_request_that_something_did_not_fit_merges_no_more() {
 
 #[test]
 fn what_did_not_fit_one_request_continues_another_as_it_is_inserted() {
-    let mut lab = Lab::of_host(MqDeadline::new, |_| {}, |host: &mut HostParams| host.max_request_bytes = 16 * 512);
+    let mut lab = Lab::of_blk_mq(
+        MqDeadline::new,
+        |_| {},
+        |host: &mut HostParams| host.max_request_bytes = OrName::Number(16 * 512),
+    );
     lab.reads([500, 100]);
     lab.submit(Op::Read, 0, 0, 96, 12);
     assert_eq!(lab.submit(Op::Read, 0, 0, 108, 8), Admission::Queued, "too large behind 96, which had its end last");
