@@ -134,7 +134,7 @@ params! {
         /// or 1000).
         hz: u32 => "hz", Kind::Count { min: 100, max: 1_000 }, Value::Count(250),
             "Take that of the host: with fewer ticks deadlines and timers are coarser.",
-            Used::without("linux", &["2.6.32"]);
+            Used::with("scheduler", OF_BLK_MQ);
         /// Whether writes that no task waits for, and discards, are throttled.
         wbt: Throttling => "wbt", Kind::Choice(Throttling::CHOICES), Value::Name("off"),
             "With it reads hardly wait behind a flood of writes, which takes longer.",
@@ -190,8 +190,8 @@ impl HostParams {
         TagSet::resized(selected, tags)
     }
 
-    /// Maximum number of requests in the block layer, in all hardware queues: of both classes as many as they may have,
-    /// or one for each tag; flushes come on top.
+    /// Size of the pool of requests. Each hardware queue has room for two classes of requests or for its tags, by what
+    /// is more, and for as many flushes as the device takes.
     pub fn requests(&self) -> u64 {
         let [of_class, tags, depth] = [self.class_requests(), self.tag_set().tags, self.queue_depth].map(u64::from);
         u64::from(self.hardware_queues) * ((2 * of_class).max(tags).max(depth) + depth)

@@ -13,8 +13,8 @@
 //! step:     most = 1 + (15 >> step), from the device's depth if that is less than 16; below zero 1 + (15 << -step),
 //!           three quarters of that depth at most; normal is half of it, background a quarter
 //! ```
-//! The window is 100 ms, and 100 ms / sqrt(step + 1) above step 0, in ticks; it begins with a write that finds none
-//! under way, and goes on while anything is under way or the step is not 0.
+//! A window lasts 100 ms, and 100 ms / sqrt(step + 1) above step 0, in ticks. It begins when a request gets a token and
+//! there is no window, and the next one begins at its end if a token is taken or the step is not 0.
 //!
 //! Cost: O(1) for each request; nothing where it is off.
 
@@ -410,5 +410,119 @@ impl Window {
         } else {
             self.writes += 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashloom_units::{ParamSet, S};
+
+    use super::*;
+    use crate::params::{Linux, Throttling};
+    use crate::requests::Requests;
+
+    /// Throttling operated by hand, and the requests that it has let in.
+    struct Hand {
+        throttle: Throttle,
+        requests: Requests,
+        inside: Vec<RequestId>,
+    }
+
+    impl Hand {
+        fn new(queue_depth: u32, change: impl FnOnce(&mut HostParams)) -> Self {
+            let (linux, wbt) = (Linux::V6_12, Throttling::On);
+            let mut host = HostParams { linux, wbt, queue_depth, ..HostParams::defaults() };
+            change(&mut host);
+            let throttle = Throttle::new(&host).expect("it is on");
+            Self { throttle, requests: Requests::new(1_000), inside: Vec::new() }
+        }
+
+        /// Submits requests until one has to wait; returns how many were let in.
+        fn fill(&mut self, now: Ns, op: Op, flags: u8) -> u32 {
+            let request = Request::new(op, 0, 8).with_flags(flags);
+            let mut number = 0;
+            while self.throttle.admit(now, &request) {
+                self.throttle.entered(&request);
+                let member = self.requests.admit(&request, 0);
+                self.inside.push(self.requests.queue(&request, member));
+                number += 1;
+            }
+            number
+        }
+
+        /// Sends and completes the request that was let in first.
+        fn serve(&mut self, sent: Ns, ended: Ns) {
+            let id = self.inside.remove(0);
+            self.requests.start(id, sent);
+            self.throttle.sent(sent, id, &self.requests[id]);
+            self.throttle.completed(ended, id, &self.requests[id]);
+            self.requests.finish(id, |_| {});
+        }
+
+        fn read(&mut self, sent: Ns, ended: Ns) {
+            let request = Request::new(Op::Read, 0, 8);
+            assert!(self.throttle.admit(sent, &request), "reads never wait");
+            let member = self.requests.admit(&request, 0);
+            self.inside.insert(0, self.requests.queue(&request, member));
+            self.serve(sent, ended);
+        }
+    }
+
+    #[test]
+    fn eight_writes_are_under_way_four_beside_reads_and_sixteen_that_a_task_waits_for() {
+        let fsync = |host: &mut HostParams| host.sync_writes = SyncWrites::Fsync;
+        assert_eq!(Hand::new(31, fsync).fill(S, Op::Write, 0), 8);
+        assert_eq!(Hand::new(31, fsync).fill(S, Op::Write, Request::SYNC), 16);
+        assert_eq!(Hand::new(31, |host| host.writeback = Writeback::Background).fill(S, Op::Write, 0), 4);
+        let mut hand = Hand::new(31, fsync);
+        hand.read(S, S + MS);
+        assert_eq!(hand.fill(S + 99 * MS, Op::Write, 0), 4, "24 ticks after it has completed");
+        let mut hand = Hand::new(31, fsync);
+        hand.read(S, S + MS);
+        assert_eq!(hand.fill(S + 100 * MS, Op::Write, 0), 8, "25 ticks");
+        let mut hand = Hand::new(31, fsync);
+        assert_eq!((hand.fill(S, Op::Discard, 0), hand.fill(S, Op::Write, 0)), (4, 8), "discards have their own");
+    }
+
+    #[test]
+    fn direct_writes_never_wait() {
+        let hand = Hand::new(31, |_| {});
+        assert_eq!(hand.throttle.line_of(Op::Write, Request::SYNC), None);
+        assert_eq!(hand.throttle.line_of(Op::Write, 0), Some(Line::Writes));
+    }
+
+    #[test]
+    fn behind_a_volatile_cache_all_have_completed_before_more_are_let_in() {
+        // Of 8, without such a cache: 8 - 2 is the first that leaves room for half of the background's 4.
+        for (cache, expected) in [(WriteCache::Back, 8), (WriteCache::Through, 2)] {
+            let (mut hand, mut completed) = (Hand::new(31, |host| host.write_cache = cache), 0);
+            assert_eq!(hand.fill(S, Op::Write, 0), 8);
+            while hand.fill(S, Op::Write, 0) == 0 {
+                hand.serve(S, S);
+                completed += 1;
+            }
+            assert_eq!(completed, expected, "{}", cache.name());
+        }
+    }
+
+    #[test]
+    fn a_window_of_slow_reads_halves_the_writes_and_one_of_writes_alone_doubles_them() {
+        let mut hand = Hand::new(31, |_| {});
+        hand.fill(S, Op::Write, 0);
+        (0..3).for_each(|_| hand.serve(S, S + MS));
+        hand.read(S, S + 3 * MS);
+        hand.throttle.wakes_ns(S + 99 * MS);
+        assert_eq!(hand.throttle.limits(), (0, [16, 8, 4]), "the window is not over");
+        hand.throttle.wakes_ns(S + 100 * MS);
+        assert_eq!(hand.throttle.limits(), (1, [8, 4, 2]), "3 ms are more than 2");
+        // 1.6 s / isqrt(512) is 72.7 ms, which are 18 ticks.
+        hand.throttle.wakes_ns(S + 172 * MS - 1);
+        assert_eq!(hand.throttle.limits().0, 1);
+        hand.throttle.wakes_ns(S + 172 * MS);
+        assert_eq!(hand.throttle.limits().0, 0, "five writes are still under way, and nothing was read");
+        hand.throttle.wakes_ns(S + 272 * MS);
+        assert_eq!(hand.throttle.limits(), (-1, [23, 12, 6]), "31 are more than three quarters of 31");
+        hand.throttle.wakes_ns(S + 372 * MS);
+        assert_eq!(hand.throttle.limits().0, -1, "there is no step beyond");
     }
 }

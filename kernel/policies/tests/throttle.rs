@@ -2,8 +2,8 @@
 //! returns and times, and who is let in when compared after each.
 //!
 //! In the kernel each task that has to wait sleeps; here its request stands in line, and is tried again after each
-//! completion and at the end of each window, as a run does. Seeds go on until so many states were compared as
-//! FLASHLOOM_CHOICES says; a failure prints the seed, and FLASHLOOM_SEED=seed repeats that run alone.
+//! completion and at the end of each window, as a run does. FLASHLOOM_CHOICES is the number of states to compare; a
+//! failure prints the seed, and FLASHLOOM_SEED=seed repeats that run alone.
 
 use std::collections::{BTreeMap, VecDeque};
 

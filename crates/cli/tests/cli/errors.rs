@@ -76,6 +76,12 @@ fn more_hardware_queues_than_processors_and_more_requests_than_there_are() {
 }
 
 #[test]
+fn throttling_and_schedulers_of_blk_mq_in_the_block_layer_of_before() {
+    refused_config("throttling_before_blk_mq", "[host]\nwbt = \"on\"\n");
+    refused_config("scheduler_before_blk_mq", "[host]\nscheduler = \"kyber\"\nlinux = \"2.6.32\"\n");
+}
+
+#[test]
 fn an_expectation_about_an_anatomy_that_no_run_keeps() {
     let formula = "max(host.anatomy.read.p99.parts_ns.collection)";
     let expect = format!("[[expect]]\nclaim = \"x\"\nformula = \"{formula}\"\nat_most = 1\n");

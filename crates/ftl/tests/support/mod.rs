@@ -20,7 +20,8 @@ pub fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a whole number"))
 }
 
-/// What a run finds of each of so many seeds, in no order; on two threads, because a long test outlasts the others.
+/// Runs a case for each seed, `cases` of them from `first` on, and returns the results in no order. Two threads share
+/// them, because a long test outlasts the others.
 pub fn over_seeds<T: Send>(first: u64, cases: u64, run: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let half = |odd: u64| (first + odd..first + cases).step_by(2).map(&run).collect::<Vec<T>>();
     std::thread::scope(|scope| {

@@ -1,7 +1,7 @@
 //! Checks across keys: combinations that cannot work are refused before anything runs, naming both sides.
 
 use flashloom_ftl::{OF_PAGE_MAPPINGS, PAGE_MAPPING, WRITE_BUFFER};
-use flashloom_host::{BlockLayer, HostParams, Linux};
+use flashloom_host::{BlockLayer, HostParams, Linux, Throttling};
 use flashloom_units::{Capability, PolicySpec, Refusal, Value, format_size};
 use flashloom_workload::TASK_IDS;
 use flashloom_workload::workload::{self, Context};
@@ -57,6 +57,7 @@ const RULES: &[Rule] = &[
     Rule { sections: &["host", "device"], broken: Check::One(schedulers_fit_the_device) },
     Rule { sections: &["host"], broken: Check::One(the_hardware_queues_fit_the_host) },
     Rule { sections: &["host"], broken: Check::One(the_scheduler_is_of_its_linux) },
+    Rule { sections: &["host"], broken: Check::One(throttling_needs_blk_mq) },
     Rule { sections: &["run"], broken: Check::One(an_anatomy_needs_time) },
     Rule { sections: &["run"], broken: Check::One(a_series_needs_time) },
     Rule { sections: &["ftl", "run"], broken: Check::Each(slap_needs_time) },
@@ -353,6 +354,17 @@ fn the_scheduler_is_of_its_linux(config: &Config) -> Option<Refusal> {
         let found = format!("`host.linux` = 2.6.32 with `host.scheduler` = {}", host.scheduler);
         let refusal = Refusal::new(found, "a version that has blk-mq, or a scheduler of before");
         refusal.at(["host.linux", "host.scheduler"]).help("leave host.linux out, or set it to 6.1 or 6.12")
+    })
+}
+
+/// Refuses write-back throttling in the block layer of before blk-mq, which has none.
+fn throttling_needs_blk_mq(config: &Config) -> Option<Refusal> {
+    let host = &config.host;
+    (host.wbt == Throttling::On && !host.throttles()).then(|| {
+        let scheduler = host.scheduler;
+        let found = format!("`host.wbt` = on with `host.scheduler` = {scheduler} in the block layer of Linux 2.6.32");
+        let refusal = Refusal::new(found, "the block layer of a version that has blk-mq");
+        refusal.at(["host.wbt", "host.linux", "host.scheduler"]).help("set host.linux to 6.1 or 6.12")
     })
 }
 
