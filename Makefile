@@ -60,7 +60,7 @@ TWICE = comm -13 <($(FEATURES),dev --workspace | sed 's/ (.*) / /; s/ (\*)//' | 
 # Followed by the folder of the program whose numbers the package has to have.
 TRY = $(PACKAGE)/try $(PYTHON)
 
-.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce which-scheduler docs site kernel test-kernel test-kernel-debug test-kernel-patches test-blktests test-policies live test-live bench-live judge acceptance-policies test-report requirements acceptance lifetimes figures replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
+.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce which-scheduler kernel-when docs site kernel test-kernel test-kernel-debug test-kernel-patches test-blktests test-policies live test-live bench-live judge acceptance-policies test-report requirements acceptance lifetimes figures replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -122,6 +122,14 @@ which-scheduler: ## Runs the schedulers of today over the recordings in TRACES, 
 	rm -rf target/which-scheduler
 	experiments/which_scheduler.py target/release/flashloom $(TRACES) target/which-scheduler docs/which-scheduler.md
 	@$(MAKE) --no-print-directory figures HOW='make which-scheduler'
+
+# bfq is the kernel's own, in the program of kernel/policies, whose sources are fetched.
+kernel-when: ## Runs Filebench under the schedulers of today, bfq and pardispatcher, and writes the tables of that page.
+	[ "$(origin LINUX)" != file ] || kernel/policies/fetch $(LINUX)
+	cd kernel/policies && $(POLICIES) build --locked --release --features program
+	rm -rf target/kernel-when
+	experiments/kernel_when.py target/release/flashloom-linux target/kernel-when docs/kernel-when.md
+	@$(MAKE) --no-print-directory figures HOW='make kernel-when'
 
 # The wheel is built as the tests are, and takes the crates that `unit` compiled: a release build takes minutes more. It
 # is installed as a user would install it; nothing is tried from the source. Without nbdkit a test is left out.

@@ -46,18 +46,18 @@ RECORDINGS = {
     "Postmark": "postmark.disksim.trace.zst",
     "YCSB on ext4": "ycsb-ext4.blkparse.txt.zst",
 }
-# Preset, an eighth of its blocks, and twice its tags, at most 256.
+# Preset, and an eighth of its blocks.
 DRIVES = {
-    "SATA MLC": ("kingston-mlc-60g", 230, 62),
-    "NVMe TLC": ("nvme-tlc-512g", 114, 256),
-    "NVMe QLC": ("nvme-qlc-1t", 171, 256),
+    "SATA MLC": ("kingston-mlc-60g", 230),
+    "NVMe TLC": ("nvme-tlc-512g", 114),
+    "NVMe QLC": ("nvme-qlc-1t", 171),
 }
 # A drive that takes all that is outstanding leaves a scheduler nothing to choose: a few recordings show it.
 OF_NVME = ["file server", "mail server", "database"]
 CELLS = [(recording, "SATA MLC") for recording in RECORDINGS]
 CELLS += [(recording, drive) for recording in OF_NVME for drive in ("NVMe TLC", "NVMe QLC")]
 # An eighth of the blocks of the NVMe drives is enough to age them five times.
-OF_NVME_FULL = "host.queue_depth=1023 host.nr_requests=256 workload.queue_depth=256 workload.synthetic.requests=100000"
+OF_NVME_FULL = "host.queue_depth=1023 workload.queue_depth=256 workload.synthetic.requests=100000"
 KEPT_FULL = {
     "`mlc-16g`: 64 outstanding, the drive takes 31": "",
     "`nvme-tlc-512g`: 256, the drive takes all": f"device.preset=nvme-tlc-512g device.blocks=114 {OF_NVME_FULL}",
@@ -78,10 +78,9 @@ FIGURES = [
 
 def of_recording(traces, recording, drive):
     """The keys of a recording on a drive."""
-    preset, blocks, nr_requests = DRIVES[drive]
+    preset, blocks = DRIVES[drive]
     path = traces / RECORDINGS[recording]
-    return [f"workload.path={path}", "workload.device=all", f"device.preset={preset}", f"device.blocks={blocks}",
-            f"host.nr_requests={nr_requests}"]
+    return [f"workload.path={path}", "workload.device=all", f"device.preset={preset}", f"device.blocks={blocks}"]
 
 
 def compared(program, experiment, kept, sets):

@@ -284,10 +284,19 @@ class TheKernels(InCache):
         header.write_text("".join(f"#define LINUX_VERSION_{name} {number}\n" for name, number in numbers))
         return self.directory / version
 
+    def source(self, version):
+        """A kernel's source that contains only what is looked at."""
+        source = self.directory / f"source-{version}"
+        (source / "block").mkdir(parents=True, exist_ok=True)
+        (source / "block/elevator.h").touch()
+        names = zip(("VERSION", "PATCHLEVEL", "SUBLEVEL"), version.split("."))
+        (source / "Makefile").write_text("".join(f"{name} = {number}\n" for name, number in names))
+        return str(source)
+
     def check(self, version, **environment):
         """The output and exit status of build-module for a kernel."""
         command = [kernels.KERNEL_DIR / "build-module", "--check", "a-release", self.headers(version)]
-        environment = {"PATH": os.environ["PATH"], "SOURCE": "somewhere", **environment}
+        environment = {"PATH": os.environ["PATH"], "SOURCE": self.source(version), **environment}
         said = subprocess.run(command, capture_output=True, text=True, env=environment)
         return said.returncode, said.stderr
 
@@ -310,6 +319,16 @@ class TheKernels(InCache):
                 self.assertEqual(status, 2)
                 self.assertIn("6.1 and 6.12 alone", said)
 
+    def test_whose_source_is_missing_or_of_another_point_release_are_refused(self):
+        for source, why in (
+            (self.source("6.12.116"), "the source is of Linux 6.12.116, and the headers of a-release are of 6.12.117"),
+            (str(self.directory / "none"), "none/block/elevator.h is missing"),
+        ):
+            with self.subTest(source):
+                status, said = self.check("6.12.117", SOURCE=source)
+                self.assertEqual(status, 2)
+                self.assertIn(why, said)
+
     def test_without_headers_are_refused(self):
         command = [kernels.KERNEL_DIR / "build-module", "--check", "a-release", self.directory / "none"]
         said = subprocess.run(command, capture_output=True, text=True)
@@ -321,7 +340,7 @@ class TheKernels(InCache):
         for version, why in (*self.cases(), ("6.6.30", "alone")):
             settings = {"kernelver": f"{version}-amd64", "kernel_source_dir": str(self.headers(version))}
             with self.subTest(version):
-                environment = {"PATH": os.environ["PATH"], "SOURCE": "somewhere", **settings}
+                environment = {"PATH": os.environ["PATH"], "SOURCE": self.source(version), **settings}
                 read = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=environment)
                 self.assertEqual(read.returncode, 1 if why else 0)
                 self.assertIn(why, read.stderr)

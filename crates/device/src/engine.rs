@@ -15,6 +15,7 @@
 mod account;
 mod ending;
 mod looking;
+mod splits;
 mod state;
 mod target;
 
@@ -37,6 +38,7 @@ use crate::status::{Reason, Status};
 use account::Before;
 use ending::Ending;
 use looking::Looking;
+use splits::Splits;
 
 /// A drive under its host, stepped by its caller: submit requests, advance time, take completions.
 ///
@@ -71,6 +73,7 @@ use looking::Looking;
 /// ```
 pub struct Engine {
     host: Host,
+    splits: Splits,
     drive: Drive,
     now: Ns,
     timed: bool,
@@ -151,6 +154,7 @@ impl Engine {
 
     fn with_host(host: Host, mut drive: Drive, idle_delay_ns: Ns) -> Self {
         Self {
+            splits: Splits::new(host.most_sectors()),
             looking: Looking::new(&mut drive),
             before: Before::of(&drive),
             flush_after_ns: drive.ftl().flush_delay_ns().map(|delay_ns| delay_ns.saturating_sub(idle_delay_ns)),
@@ -366,6 +370,18 @@ impl Engine {
     /// Submits a request to the host, for the first time or again; false if the host is full.
     #[inline(never)] // As `step`.
     fn enter(&mut self, request: &Request, cookie: u32) -> bool {
+        if self.splits.has_waiting() && self.is_behind_a_part(request) {
+            return false;
+        }
+        if self.splits.splits(request) {
+            self.enter_in_parts(request, cookie)
+        } else {
+            self.enter_whole(request, cookie)
+        }
+    }
+
+    #[inline]
+    fn enter_whole(&mut self, request: &Request, cookie: u32) -> bool {
         let entry = self.host.submit(self.now, request, cookie);
         let is_accepted = !matches!(entry, Entry::Full);
         if is_accepted {
@@ -409,8 +425,12 @@ impl Engine {
     fn settle(&mut self, client: &mut impl Client<Self>) -> bool {
         loop {
             self.complete(client);
+            if self.splits.has_waiting() {
+                self.enter_rest();
+            }
             client.resubmit(self);
-            if !self.dispatch() {
+            // Where nothing takes time, what was sent from a full plug has completed by now.
+            if !self.dispatch() && !self.drive.has_completed() {
                 return self.note_idleness();
             }
         }
@@ -442,18 +462,31 @@ impl Engine {
                 self.fail(id, reason, client);
                 continue;
             }
-            let Self { host, drive, now, report, looking, sampled, .. } = self;
+            let Self { host, splits, drive, now, report, looking, sampled, .. } = self;
             let mut looking = drive.is_watched().then_some(looking);
             let mut completion = Completion::new(0, *now, status);
-            host.complete(*now, id, |completed| {
-                report.add(completion.time_ns, completed);
-                if let Some(sampled) = sampled {
-                    sampled.add(completion.time_ns, completed);
-                }
+            host.complete(*now, id, |ended| {
                 if let Some(looking) = &mut looking {
-                    looking.see(completion.time_ns, &Event::Ended { member: completed.member });
+                    looking.see(completion.time_ns, &Event::Ended { member: ended.member });
                 }
+                let mut whole = None;
+                if !splits.is_empty() {
+                    whole = splits.ended(ended, status);
+                    if whole.is_none() {
+                        return;
+                    }
+                }
+                let completed = whole.as_ref().map_or(ended, |(completed, _)| completed);
                 completion.cookie = completed.cookie;
+                completion.status = whole.map_or(status, |(_, status)| status);
+                if let Status::Failed(reason) = completion.status {
+                    report.fail(completion.time_ns, reason);
+                } else {
+                    report.add(completion.time_ns, completed);
+                    if let Some(sampled) = sampled {
+                        sampled.add(completion.time_ns, completed);
+                    }
+                }
                 client.completed(&completion);
             });
         }
@@ -462,12 +495,13 @@ impl Engine {
     #[cold]
     fn fail(&mut self, id: RequestId, reason: Reason, client: &mut impl Client<Self>) {
         let (now, is_watched) = (self.now, self.drive.is_watched());
-        let Self { host, report, looking, .. } = self;
+        let Self { host, splits, report, looking, .. } = self;
         host.fail(now, id, |failed| {
-            report.fail(now, reason);
             if is_watched {
                 looking.see(now, &Event::Ended { member: failed.member });
             }
+            let Some((failed, Status::Failed(reason))) = splits.ended(failed, Status::Failed(reason)) else { return };
+            report.fail(now, reason);
             client.completed(&Completion::new(failed.cookie, now, Status::Failed(reason)));
         });
     }

@@ -143,6 +143,14 @@ impl Host {
         }
     }
 
+    /// Sectors of a request at most; more are split. Commands of a bare host are as they are.
+    pub(crate) fn most_sectors(&self) -> u32 {
+        match self {
+            Self::Layer(layer) => layer.most_sectors(),
+            Self::Bare(_) => u32::MAX,
+        }
+    }
+
     /// Maximum number of outstanding commands.
     pub(crate) fn queue_depth(&self) -> u32 {
         match self {

@@ -176,7 +176,6 @@ const BENCH: &str = "the benchmark drive of this project's speed target";
 const PRO: &str = "NVMeVirt (FAST'23), its configuration fitted to a Samsung 970 PRO";
 const SIAU: &str = "Siau et al., ISSCC 2019, 13.5: 512 Gb TLC, 128 word lines, 132 MB/s program throughput";
 const NVME_DEPTH: &str = "Linux's nvme driver: queues of io_queue_depth = 1,024 entries, one of which stays empty";
-const NVME_REQUESTS: &str = "Linux without a scheduler: as many requests as the queue has entries to use";
 const NCQ: &str = "Linux's libata: 32 tags of NCQ, of which it used 31 until 4.18 (2018)";
 const FITTED: &str = "fitted, not determined by the measurements: docs/fit.md has the values that are as good";
 const PRO_980: &str = "assumed: 1 TB of 1,024 GiB, in 64 planes";
@@ -333,7 +332,6 @@ presets! {
     ]
     host [
         "queue_depth": Count(1_023), NVME_DEPTH;
-        "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
     rates [
         WRITES_IN_ORDER, Bytes(2_300e6), SHEET_970 => 21.0, SHORTER;
@@ -367,7 +365,6 @@ presets! {
     ]
     host [
         "queue_depth": Count(1_023), NVME_DEPTH;
-        "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
     rates [
         WRITES_IN_ORDER, Bytes(1_056e6), "8 dies of 132 MB/s (Siau et al.)" => -0.6, "";
@@ -400,7 +397,6 @@ presets! {
     ]
     host [
         "queue_depth": Count(1_023), NVME_DEPTH;
-        "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
     rates [
         WRITES_IN_ORDER, Bytes(240e6), "8 dies of 30 MB/s (ISSCC 2020, 13.2)" => -0.1, "";
@@ -438,7 +434,6 @@ presets! {
     ]
     host [
         "queue_depth": Count(1_023), NVME_DEPTH;
-        "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
     rates [
         WRITES_IN_ORDER, Bytes(4_000e6), "input: phase 1 of Samsung 980 PRO and Lexar NM710 (TechPowerUp)" => -1.1, "";
@@ -479,7 +474,6 @@ presets! {
     ]
     host [
         "queue_depth": Count(1_023), NVME_DEPTH;
-        "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
     rates [
         WRITES_IN_ORDER, Bytes(3_500e6), "input: phase 1 of Cardea Zero Z44Q 2 TB (TechPowerUp)" => -1.2, "";
@@ -517,7 +511,6 @@ presets! {
     ]
     host [
         "queue_depth": Count(1_023), NVME_DEPTH;
-        "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
     rates [
         WRITES_IN_ORDER, Bytes(5_000e6), "input: the review of the drive (TechPowerUp)" => -1.8, "";
@@ -558,7 +551,6 @@ presets! {
     ]
     host [
         "queue_depth": Count(1_023), NVME_DEPTH;
-        "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
     rates [
         WRITES_IN_ORDER, Bytes(4_000e6), "input: the review of the drive (TechPowerUp)" => -1.3, "";
@@ -590,7 +582,6 @@ presets! {
     ]
     host [
         "queue_depth": Count(1_023), NVME_DEPTH;
-        "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
     rates [
         Load::at_random(false, 4 << 10, 256), Requests(783_333.0), "Ren et al., the artefact's fio JSON" => -1.8, "";
@@ -630,7 +621,6 @@ presets! {
     ]
     host [
         "queue_depth": Count(1_023), NVME_DEPTH;
-        "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
     rates [
         WRITES_IN_ORDER, Bytes(1_210e6), "input: Doekemeijer et al., large sequential writes" => -0.9, "";
@@ -681,7 +671,6 @@ presets! {
     ]
     host [
         "queue_depth": Count(1_023), NVME_DEPTH;
-        "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
     fit [
         "4 KiB random reads beside a writer at 50 MiB/s": "mean" 0.5;

@@ -16,6 +16,7 @@ mod random_operations;
 mod read_cache;
 mod reliability;
 mod slc_cache;
+mod splits;
 mod state;
 mod streams;
 mod suits;

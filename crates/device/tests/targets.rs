@@ -157,7 +157,9 @@ fn workloads_that_wait_for_room_take_turns() {
 fn the_drive_takes_from_a_full_plug_before_the_moment_is_over() {
     let run = Run::new(unbuffered(plain_device()));
     let first_of = |plug| {
-        let host = HostParams { scheduler: "mq-deadline", queue_depth: 1, plug, ..HostParams::defaults() };
+        let nr_requests = OrName::Number(128);
+        let defaults = HostParams { scheduler: "mq-deadline", nr_requests, ..HostParams::defaults() };
+        let host = HostParams { queue_depth: 1, plug, ..defaults };
         let setup = BlockLayer::setup(&host, run.setup.device.capacity_sectors());
         let scheduler = scheduler::builtin().choose("mq-deadline", &[]).unwrap().build(&setup).unwrap();
         let mut engine = Engine::new(BlockLayer::new(&host, scheduler), Drive::new(&run.setup).unwrap(), MS);

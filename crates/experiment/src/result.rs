@@ -292,6 +292,9 @@ result_types! {
         direction_switches: u64,
         /// Requests that were dispatched after their deadline.
         expired: u64,
+        /// Writes and discards that write-back throttling made wait; absent where nothing is throttled.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        throttled: Option<u64>,
         /// Longest time from arrival to dispatch.
         max_wait_ns: u64,
         /// Further statistics of this scheduler.

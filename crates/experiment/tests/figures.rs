@@ -2,13 +2,14 @@
 //! the table has to be made anew; nothing is run to find that out.
 //!
 //! ```text
-//! <!-- figures: HOW; from: INPUT, INPUT; inputs HASH -->    a path of the project, `preset NAME`, or `golden`
+//! <!-- figures: HOW; from: INPUT, INPUT; inputs HASH -->    a path of the project, `preset NAME`, or golden counts
 //! <!-- figures: of the sources that the text names -->      facts, which no run makes
 //! ```
 //!
 //! A mark is good for the tables below it, up to the next one or the end of its section (`##`). HOW begins with a
 //! target of the Makefile, a command, or the way in which somebody measured. `golden` stands for the golden counts,
-//! which change with the results of the simulator under most policies. `make figures PAGE=.. HOW=..` writes the hash,
+//! which change with the results of the simulator under most policies, and `golden-blk-mq` for those of the schedulers
+//! of today. `make figures PAGE=.. HOW=..` writes the hash,
 //! after the table was made.
 
 use std::fs;
@@ -20,8 +21,8 @@ use sha2::{Digest, Sha256};
 const START: &str = "<!-- figures: ";
 /// Facts of a source.
 const FACTS: &str = "of the sources that the text names";
-/// Files behind `golden`.
-const GOLDEN: &str = "crates/experiment/tests/golden";
+/// Where the folders of golden counts are.
+const GOLDEN: &str = "crates/experiment/tests";
 /// Cells that begin with a number make a table one of figures.
 const CELLS: usize = 3;
 
@@ -68,7 +69,8 @@ impl<'a> Figures<'a> {
                 let preset = preset(name).ok_or_else(|| format!("no preset is named {name}"))?;
                 hash.update(values(preset));
             } else {
-                add(&mut hash, &project().join(if *input == "golden" { GOLDEN } else { input }))?;
+                let folder = if input.starts_with("golden") { project().join(GOLDEN) } else { project() };
+                add(&mut hash, &folder.join(input))?;
             }
         }
         Ok(hash.finalize().iter().take(4).map(|byte| format!("{byte:02x}")).collect())

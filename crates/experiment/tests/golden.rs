@@ -26,7 +26,7 @@ fn configuration(recording: &str, more: &str) -> String {
 }
 
 /// Aged drives, with and without a buffer; only a drive with a buffer has an eviction rate.
-const SCHEDULERS: [(&str, &str); 2] = [("", "\"0B\""), ("buffer.rate = \"single\"\n", "\"4MiB\"")];
+const DRIVES: [(&str, &str); 2] = [("", "\"0B\""), ("buffer.rate = \"single\"\n", "\"4MiB\"")];
 
 /// Filled drives, with few log blocks per chip and a small cache, so that every part of a mapping is used.
 const MAPPINGS: &str = "run.precondition = \"fill\"\nbuffer.capacity = \"1MiB\"\nbuffer.rate = \"single\"\n\
@@ -71,28 +71,45 @@ fn golden(file: &str, experiments: &[String], paths: &[&str]) {
     assert_eq!(counts.lines().count(), golden.lines().count());
 }
 
+const OF_SCHEDULERS: [&str; 11] = [
+    "/host/completed",
+    "/host/duration_ns",
+    "/scheduler/merged",
+    "/scheduler/dispatched",
+    "/scheduler/direction_switches",
+    "/buffer/write_hits",
+    "/buffer/evicted_pages",
+    "/ftl/host_page_writes",
+    "/ftl/page_copies",
+    "/ftl/block_erases",
+    "/integrity/sectors_checked",
+];
+
+/// Experiments with some schedulers on each of the drives.
+fn of_schedulers(settings: &str, schedulers: &str) -> [String; 2] {
+    DRIVES.map(|(rate, capacity)| {
+        format!(
+            "run.precondition = \"steady\"\n{settings}{rate}[vary]\n\"buffer.capacity\" = [{capacity}]\n\
+             \"host.scheduler\" = [{schedulers}]\n"
+        )
+    })
+}
+
 #[test]
 fn the_counts_of_every_scheduler_are_those_that_are_checked_in() {
-    let paths = [
-        "/host/completed",
-        "/host/duration_ns",
-        "/scheduler/merged",
-        "/scheduler/dispatched",
-        "/scheduler/direction_switches",
-        "/buffer/write_hits",
-        "/buffer/evicted_pages",
-        "/ftl/host_page_writes",
-        "/ftl/page_copies",
-        "/ftl/block_erases",
-        "/integrity/sectors_checked",
-    ];
-    let experiment = |(rate, capacity): (&str, &str)| {
-        format!(
-            "run.precondition = \"steady\"\n{rate}[vary]\n\"buffer.capacity\" = [{capacity}]\n\
-             \"host.scheduler\" = [\"noop\", \"deadline\", \"anticipatory\", \"cfq\", \"pardispatcher\"]\n"
-        )
-    };
-    golden("counts.txt", &SCHEDULERS.map(experiment), &paths);
+    let older = "\"noop\", \"deadline\", \"anticipatory\", \"cfq\", \"pardispatcher\"";
+    golden("counts.txt", &of_schedulers("", older), &OF_SCHEDULERS);
+}
+
+/// By the tags, limits and request sizes that these schedulers had here before Linux's own were the default, and as
+/// Linux has them.
+#[test]
+fn the_counts_of_the_schedulers_of_today_are_those_that_are_checked_in() {
+    let schedulers = "\"none\", \"mq-deadline\", \"kyber\", \"pardispatcher\"";
+    let before = "host.nr_requests = 128\nhost.async_limits = \"nr_requests\"\nhost.max_request = \"512KiB\"\n\
+                  host.wbt = \"off\"\nhost.linux = \"6.12\"\n";
+    let experiments = [before, "host.linux = \"6.12\"\n"].map(|settings| of_schedulers(settings, schedulers));
+    golden("../golden-blk-mq/counts.txt", experiments.as_flattened(), &OF_SCHEDULERS);
 }
 
 #[test]

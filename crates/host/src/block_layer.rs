@@ -37,7 +37,7 @@ use flashloom_workload::{Op, Request};
 use crate::end_index::EndIndex;
 use crate::hardware_queues::{HardwareQueues, Step};
 use crate::id::RequestId;
-use crate::params::{HostParams, Linux};
+use crate::params::{HostParams, Linux, Throttling};
 use crate::plug::Plug;
 use crate::queue_map::QueueMap;
 use crate::requests::{Class, Completed, Direction, Queued, Requests, Stage};
@@ -136,6 +136,7 @@ pub struct BlockLayer {
     /// The hardware queues, if there are several and the scheduler serves them.
     hardware: Option<Box<HardwareQueues>>,
     max_request_bytes: u64,
+    most_sectors: u32,
     merging: bool,
     /// True if the scheduler decides on merges, so that `ends` stays empty.
     merges_itself: bool,
@@ -151,7 +152,7 @@ flashloom_units::state! {
         policy scheduler;
         nested stats, hardware, plug, throttle;
         value flushes, held, queued, in_flight, last_direction, is_unplugged;
-        fixed queue_depth, nr_requests, tags, max_request_bytes, merging, merges_itself;
+        fixed queue_depth, nr_requests, tags, max_request_bytes, most_sectors, merging, merges_itself;
     }
 }
 
@@ -178,10 +179,12 @@ impl BlockLayer {
         let SchedulerSetup { requests: capacity, queues, queue_depth, linux, tags, .. } = Self::setup(params, 0);
         let serves = if queues.queues() > 1 { scheduler.serves() } else { Serves::One };
         let hardware = || Box::new(HardwareQueues::new(queues, serves, queue_depth));
+        let is_throttled = params.wbt == Throttling::On || scheduler.is_throttled();
+        let throttle = Throttle::new(params).filter(|_| is_throttled);
         Self {
             hardware: (serves != Serves::One).then(hardware),
             tags: scheduler.tags().or((linux > Linux::V2_6_32).then(|| Tags::of(tags.tags))),
-            throttle: Throttle::new(params).map(Box::new),
+            throttle: throttle.map(Box::new),
             merges_itself: scheduler.merges_itself(),
             plug: (params.plug && scheduler.merges_itself()).then(|| Box::new(Plug::new(params.linux()))),
             is_unplugged: false,
@@ -197,6 +200,11 @@ impl BlockLayer {
             queue_depth: params.queue_depth,
             nr_requests: params.class_requests(),
             max_request_bytes: params.max_request_bytes(),
+            most_sectors: if linux > Linux::V2_6_32 {
+                (params.max_request_bytes() / SECTOR_BYTES) as u32
+            } else {
+                u32::MAX
+            },
             merging: params.merging,
         }
     }
@@ -285,7 +293,9 @@ impl BlockLayer {
     /// before.
     #[inline(never)]
     fn has_token(&mut self, now: Ns, request: &Request) -> bool {
-        let is_let_in = self.throttle.as_mut().is_none_or(|throttle| throttle.admit(now, request));
+        let Some(throttle) = &mut self.throttle else { return true };
+        let is_let_in = throttle.admit(now, request);
+        self.stats.throttled = throttle.waited();
         if !is_let_in && self.plug.is_some() {
             self.empty_plug(now);
         }
@@ -708,6 +718,12 @@ impl BlockLayer {
     /// Maximum number of requests that the device holds, in all of its hardware queues.
     pub fn queue_depth(&self) -> u32 {
         self.queue_depth * self.hardware.as_ref().map_or(1, |hardware| hardware.count())
+    }
+
+    /// Sectors of a request at most: who submits a larger one splits it. Linux 2.6.32 refuses them a page at a time
+    /// while they are made, so that there is no limit here.
+    pub fn most_sectors(&self) -> u32 {
+        self.most_sectors
     }
 
     /// Number of requests that wait, including flushes.

@@ -1,6 +1,6 @@
 //! The `[host]` section of a configuration.
 
-use flashloom_units::{Choice, GIB, KIB, Kind, MS, Ns, OrName, S, US, Used, Value, choice, params};
+use flashloom_units::{Choice, GIB, KIB, Kind, MIB, MS, Ns, OrName, S, US, Used, Value, choice, params};
 
 use crate::scheduler::SLOT;
 use crate::tags::TagSet;
@@ -16,14 +16,16 @@ choice! {
         V6_1 = "6.1",
         /// The long-term series of 2024.
         V6_12 = "6.12",
+        /// The long-term series of 2025, from 6.18.16 on.
+        V6_18 = "6.18",
     }
 }
 
 choice! {
     /// What limits on asynchronous requests are a part of where `nr_requests` is set.
     pub enum AsyncLimits {
-        /// The tags that the scheduler had when it was selected, as Linux 6.1 and 6.12 keep them when `nr_requests` is
-        /// written afterwards.
+        /// In Linux 6.1 and 6.12 the tags that the scheduler had when it was selected, as they keep them when
+        /// `nr_requests` is written afterwards; in 6.18 `nr_requests`.
         Selected = "selected",
         /// `nr_requests`, as when it is written twice.
         NrRequests = "nr_requests",
@@ -33,8 +35,9 @@ choice! {
 choice! {
     /// Write-back throttling of blk-mq (blk-wbt).
     pub enum Throttling {
-        /// As Linux has it by default: writes that no task waits for, and discards, wait while many of them are under
-        /// way.
+        /// As Linux has it by default: on in blk-mq, under every scheduler but bfq, which turns it off.
+        Auto = "auto",
+        /// Writes that no task waits for, and discards, wait while many of them are under way.
         On = "on",
         /// No request waits for another one but for want of a tag.
         Off = "off",
@@ -56,6 +59,8 @@ choice! {
 choice! {
     /// What synchronous writes are, which requests do not say.
     pub enum SyncWrites {
+        /// `fsync` where the workload is Filebench's, which writes by way of the page cache; otherwise `direct`.
+        Auto = "auto",
         /// Direct writes, which are not throttled.
         Direct = "direct",
         /// Writes of the page cache that `fsync` waits for.
@@ -70,6 +75,8 @@ choice! {
         Normal = "normal",
         /// Written back for its age, or because some of it is to be kept free: by the least limit.
         Background = "background",
+        /// Written back while tasks that write are held up for it, because there is too much: by the most.
+        HeldUp = "held-up",
     }
 }
 
@@ -78,9 +85,12 @@ const REQUESTS: Choice = Choice {
     help: "Linux's: twice the queue depth, and at most 256; in 2.6.32 128, or the queue depth if that is more.",
 };
 const REQUEST_SIZE: Choice =
-    Choice { name: "auto", help: "Linux's: 1,280 KiB in 6.1 and 6.12, and 512 KiB in 2.6.32." };
+    Choice { name: "auto", help: "Linux's: 4 MiB in 6.18, 1,280 KiB in 6.1 and 6.12, and 512 KiB in 2.6.32." };
 /// Requests of a class in the block layer by default: Linux's BLKDEV_MAX_RQ, and BLKDEV_DEFAULT_RQ of today.
 const DEFAULT_REQUESTS: u32 = 128;
+
+/// A page of the host's memory.
+const HOST_PAGE: u64 = 4 * KIB;
 
 /// The schedulers of blk-mq, which know tags, software queues and hardware queues.
 const OF_BLK_MQ: &[&str] = &["none", "mq-deadline", "kyber"];
@@ -95,27 +105,31 @@ params! {
         scheduler: &'static str => "scheduler", Kind::Policy(&SLOT), Value::Name("noop"),
             "noop keeps the order of arrival; the others give it up for locality, fairness or deadlines.";
         /// Queue depth: the maximum number of requests at the device at once, in each of its hardware queues. A
-        /// device.preset may set the usual one of its drive.
+        /// device.preset may set the usual one of its drive. SATA has 32, of which Linux before 4.18 used 31.
         queue_depth: u32 => "queue_depth", Kind::Count { min: 1, max: 65_536 }, Value::Count(31),
             "A deeper queue keeps more chips busy, but the scheduler cannot reorder requests that are at the device.";
         /// Maximum number of synchronous requests (reads, and writes that a task waits for) in the block layer, and
         /// also of asynchronous ones; with blk-mq (`linux`) of both together. Counted from queueing to completion, so
         /// requests at the device are included. With none, `queue_depth` is the limit.
         nr_requests: OrName<u32> => "nr_requests", Kind::CountOr { min: 1, max: 1_048_576, or: REQUESTS },
-            Value::Count(128),
+            Value::Name("auto"),
             "A longer queue gives merging and sorting more requests to work with, and makes the last one wait longer; \
              one shorter than queue_depth keeps the device from being filled.", Used::without("scheduler", &["none"]);
         /// With `nr_requests` set: what the limits on writes (mq-deadline) and on asynchronous requests (kyber) are a
         /// part of.
         async_limits: AsyncLimits => "async_limits", Kind::Choice(AsyncLimits::CHOICES),
-            Value::Name("nr_requests"),
+            Value::Name("selected"),
             "Limits of the tags that were there leave the tags that are added to reads; limits of all give a flood of \
              writes as many.", Used::with("scheduler", &["mq-deadline", "kyber", "pardispatcher"]);
-        /// Maximum size that a request may reach by merging. A request that is larger on arrival is not split.
+        /// Maximum size that a request may reach by merging. With blk-mq (`linux`) one that is larger when it comes is
+        /// split; in 2.6.32, and a discard, it stays whole.
         max_request_bytes: OrName<u64> => "max_request",
-            Kind::SizeOr { min: 4 * KIB, max: GIB, or: REQUEST_SIZE }, Value::Size(512 * KIB),
-            "Larger requests have less overhead and occupy more chips at once, but delay the requests behind them.",
-            Used::with("merging", &["true"]);
+            Kind::SizeOr { min: 4 * KIB, max: GIB, or: REQUEST_SIZE }, Value::Name("auto"),
+            "Larger requests have less overhead and occupy more chips at once, but delay the requests behind them.";
+        /// Maximum number of segments of a request, each of which is a page of 4 KiB of the host's memory. Limits its
+        /// size as `max_request` does. Without it pages lie side by side in memory, so that they are one segment.
+        max_segments: Option<u32> => "max_segments", Kind::Count { min: 1, max: 65_536 }, Value::Absent,
+            "Linux sets what the controller takes, 168 for AHCI: where memory is scattered, that is 672 KiB.";
         /// True to merge adjacent requests.
         merging: bool => "merging", Kind::Flag, Value::Flag(true),
             "Merging saves commands in sequential workloads; without it every request reaches the device as issued.";
@@ -136,25 +150,25 @@ params! {
             "Take that of the host: with fewer ticks deadlines and timers are coarser.",
             Used::with("scheduler", OF_BLK_MQ);
         /// Whether writes that no task waits for, and discards, are throttled.
-        wbt: Throttling => "wbt", Kind::Choice(Throttling::CHOICES), Value::Name("off"),
+        wbt: Throttling => "wbt", Kind::Choice(Throttling::CHOICES), Value::Name("auto"),
             "With it reads hardly wait behind a flood of writes, which takes longer.",
             Used::without("linux", &["2.6.32"]);
         /// Least latency of the reads of a tenth of a second above which fewer writes are let in. Linux sets 2 ms, and
         /// 75 ms for disks.
         wbt_latency_ns: Ns => "wbt_latency", Kind::Time { min: US, max: 3_600 * S }, Value::Time(2 * MS),
-            "A lower target favours reads.", Used::with("wbt", &["on"]);
+            "A lower target favours reads.", Used::without("wbt", &["off"]);
         /// Write cache that the device reports.
         write_cache: WriteCache => "write_cache", Kind::Choice(WriteCache::CHOICES), Value::Name("auto"),
             "Writes to a volatile cache are let in again when all that were under way have completed.",
-            Used::with("wbt", &["on"]);
+            Used::without("wbt", &["off"]);
         /// What synchronous writes are, to which limits differ: neither a recording nor a model says so.
-        sync_writes: SyncWrites => "sync_writes", Kind::Choice(SyncWrites::CHOICES), Value::Name("direct"),
+        sync_writes: SyncWrites => "sync_writes", Kind::Choice(SyncWrites::CHOICES), Value::Name("auto"),
             "Databases mostly write directly; `fsync` after a write is what file systems and mail servers do.",
-            Used::with("wbt", &["on"]);
+            Used::without("wbt", &["off"]);
         /// What asynchronous writes are.
         writeback: Writeback => "writeback", Kind::Choice(Writeback::CHOICES), Value::Name("normal"),
-            "Writes of the background may be 4 at a time, others 8 where no read is near.",
-            Used::with("wbt", &["on"]);
+            "Writes of the background may be 4 at a time, others 8 where no read is near, 16 while tasks are held up.",
+            Used::without("wbt", &["off"]);
         /// Processors of the host: a task runs on its number modulo this. Each has a software queue.
         processors: u32 => "processors", Kind::Count { min: 1, max: 1_024 }, Value::Count(1),
             "More processors give the device more hardware queues to be fed from; with kyber requests of different \
@@ -186,8 +200,10 @@ impl HostParams {
     pub fn tag_set(&self) -> TagSet {
         let selected = 2 * self.queue_depth.min(DEFAULT_REQUESTS);
         let tags = self.nr_requests.number_or(selected);
-        let selected = if self.async_limits == AsyncLimits::Selected { selected } else { tags };
-        TagSet::resized(selected, tags)
+        match self.async_limits {
+            AsyncLimits::NrRequests => TagSet::of(tags),
+            AsyncLimits::Selected => TagSet::resized(selected, tags, self.linux()),
+        }
     }
 
     /// Size of the pool of requests. Each hardware queue has room for two classes of requests or for its tags, by what
@@ -199,7 +215,13 @@ impl HostParams {
 
     /// Maximum size that a request may reach by merging, in bytes.
     pub fn max_request_bytes(&self) -> u64 {
-        self.max_request_bytes.number_or(if self.linux() == Linux::V2_6_32 { 512 * KIB } else { 1_280 * KIB })
+        let most = match self.linux() {
+            Linux::V6_18 => 4 * MIB,
+            Linux::V6_1 | Linux::V6_12 => 1_280 * KIB,
+            Linux::V2_6_32 | Linux::Auto => 512 * KIB,
+        };
+        let of_segments = self.max_segments.map_or(u64::MAX, |segments| u64::from(segments) * HOST_PAGE);
+        self.max_request_bytes.number_or(most).min(of_segments)
     }
 
     /// Maximum number of requests at the device, in all of the hardware queues that the scheduler serves.
@@ -207,9 +229,9 @@ impl HostParams {
         if self.is_of_blk_mq() { self.queue_depth * self.hardware_queues } else { self.queue_depth }
     }
 
-    /// True if writes are throttled.
+    /// True if writes are throttled, unless the scheduler turns that off ([`crate::Scheduler::is_throttled`]).
     pub fn throttles(&self) -> bool {
-        self.linux() > Linux::V2_6_32 && self.wbt == Throttling::On
+        self.linux() > Linux::V2_6_32 && self.wbt != Throttling::Off
     }
 
     /// Depth of the device by which writes are throttled: its tags behind the SCSI layer, and without a scheduler; the

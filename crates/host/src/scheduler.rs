@@ -88,6 +88,11 @@ pub trait Scheduler: Component {
         None
     }
 
+    /// False if writes are not throttled under it unless `host.wbt` says so. Asked once.
+    fn is_throttled(&self) -> bool {
+        true
+    }
+
     /// Adds a request, and returns the deadline of its dispatch, `Ns::MAX` for none.
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns;
 

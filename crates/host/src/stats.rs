@@ -19,13 +19,15 @@ pub struct SchedulerStats {
     pub direction_switches: u64,
     /// Requests dispatched after the deadline that the scheduler gave them.
     pub expired: u64,
+    /// Requests that waited for a token of write-back throttling.
+    pub throttled: u64,
     /// Wait from arrival to dispatch of every original request that has completed, by direction.
     pub wait: [Latency; 2],
 }
 
 flashloom_units::state! {
     SchedulerStats {
-        value inserted, merged, dispatched, completed, direction_switches, expired;
+        value inserted, merged, dispatched, completed, direction_switches, expired, throttled;
         each wait;
     }
 }

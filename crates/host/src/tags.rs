@@ -38,6 +38,8 @@ impl Tags {
 pub struct TagSet {
     /// Number of tags.
     pub tags: u32,
+    /// Number of tags that limits are a part of.
+    pub limited: u32,
     /// Number of tags that there were when the scheduler was selected.
     pub selected: u32,
     /// Bits of a word.
@@ -47,13 +49,14 @@ pub struct TagSet {
 impl TagSet {
     /// A set as it is made for a scheduler that is selected.
     pub fn of(tags: u32) -> Self {
-        Self { tags, selected: tags, word: word_bits(tags) }
+        Self { tags, limited: tags, selected: tags, word: word_bits(tags) }
     }
 
     /// A set that was made with `selected` tags and then got another number. One that grows is made anew; one that
-    /// shrinks keeps its words.
-    pub fn resized(selected: u32, tags: u32) -> Self {
-        Self { tags, selected, word: word_bits(tags.max(selected)) }
+    /// shrinks keeps its words. Limits follow from Linux 6.18 on.
+    pub fn resized(selected: u32, tags: u32, linux: Linux) -> Self {
+        let limited = if linux < Linux::V6_18 { selected } else { tags };
+        Self { tags, limited, selected, word: word_bits(tags.max(selected)) }
     }
 }
 
@@ -62,7 +65,7 @@ impl TagSet {
 pub enum Limit {
     /// A number of tags.
     Depth(u32),
-    /// A share of the tags that there were when the scheduler was selected, in per cent; in Linux 6.1 of each word.
+    /// A share of [`TagSet::limited`], in per cent; in Linux 6.1 of each word.
     Percent(u32),
 }
 
@@ -70,7 +73,7 @@ impl Limit {
     /// Number of tags that a limit leaves of a set. Linux 6.1 applies it to each word of the bitmap of tags, 6.12
     /// shares it out among them. A limit that comes to no tag at all is none.
     pub fn of(self, set: TagSet, linux: Linux) -> u32 {
-        let TagSet { tags, selected, word } = set;
+        let TagSet { tags, limited, word, .. } = set;
         let words = (0..tags.div_ceil(word)).map(|at| (u64::from(at), u64::from(word.min(tags - at * word))));
         let of_words: u64 = if linux < Linux::V6_12 {
             let of_word = match self {
@@ -81,7 +84,7 @@ impl Limit {
         } else {
             let depth = match self {
                 Self::Depth(depth) => depth,
-                Self::Percent(percent) => selected * percent / 100,
+                Self::Percent(percent) => limited * percent / 100,
             };
             let (depth, tags) = (u64::from(depth.min(tags)), u64::from(tags));
             let share = |(at, bits)| bits * depth / tags + u64::from(bits * depth % tags >= (at + 1) * bits);
@@ -125,15 +128,17 @@ mod tests {
     #[test]
     fn tags_that_are_added_are_none_of_a_limit_and_words_of_a_set_that_shrinks_stay() {
         let of = |limit: Limit, selected, tags| {
-            [Linux::V6_1, Linux::V6_12].map(|linux| limit.of(TagSet::resized(selected, tags), linux))
+            [Linux::V6_1, Linux::V6_12, Linux::V6_18]
+                .map(|linux| limit.of(TagSet::resized(selected, tags, linux), linux))
         };
         // Eight words of 32: 62 * 32 / 256 is 7.75, so 8 of each; kyber of 6.1 has 75 % of each word, 6.12 of 62.
-        assert_eq!(of(Limit::Depth(62), 62, 256), [64, 62]);
-        assert_eq!(of(Limit::Percent(75), 62, 256), [192, 46]);
+        assert_eq!(of(Limit::Depth(62), 62, 256), [64, 62, 62]);
+        assert_eq!(of(Limit::Percent(75), 62, 256), [192, 46, 192], "6.18 has 75 % of 256");
         // Of 62 tags in words of 8, 20 are left: two words and a half.
-        assert_eq!(of(Limit::Depth(62), 62, 20), [20, 20]);
-        assert_eq!(of(Limit::Percent(75), 62, 20), [16, 20], "6 + 6 + 4; and 46 are more than there are");
-        assert_eq!(of(Limit::Depth(10), 62, 20), [12, 10]);
+        assert_eq!(of(Limit::Depth(62), 62, 20), [20, 20, 20]);
+        // 6.18 has 15 of 20: 8 * 15 / 20 is 6, 4 * 15 / 20 is 3.
+        assert_eq!(of(Limit::Percent(75), 62, 20), [16, 20, 15], "6 + 6 + 4; and 46 are more than there are");
+        assert_eq!(of(Limit::Depth(10), 62, 20), [12, 10, 10]);
     }
 
     #[test]

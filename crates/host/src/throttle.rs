@@ -4,7 +4,8 @@
 //! ```text
 //! admit:    a write or discard gets a token below its limit, and waits for one before it waits for a tag:
 //!             discards                                            background
-//!             writes that a task waits for                        most
+//!             writes that a task waits for, and all while tasks
+//!               that write are held up                            most
 //!             others, written back for age or memory, or within
 //!               a tenth of a second of a read                     background
 //!             others                                              normal
@@ -152,6 +153,8 @@ pub struct Throttle {
     /// Tick at which the window ends.
     timer: Option<u64>,
     unknown: u32,
+    /// Requests that were given a token later than when they came.
+    waited: u64,
     /// The read at the device that is watched, and when it was sent.
     watched: Option<(RequestId, Ns)>,
     /// Ticks at which the last read was submitted, and completed.
@@ -160,7 +163,7 @@ pub struct Throttle {
 
 flashloom_units::state! {
     Throttle {
-        value depth, normal, background, lines, window, window_ns, timer, unknown, watched, last_read;
+        value depth, normal, background, lines, window, window_ns, timer, unknown, waited, watched, last_read;
         fixed latency_ns, ticks, write_cache, sync_writes, writeback;
     }
 }
@@ -182,6 +185,7 @@ impl Throttle {
             window_ns: WINDOW_NS,
             timer: None,
             unknown: 0,
+            waited: 0,
             watched: None,
             last_read: [None; 2],
         };
@@ -194,7 +198,7 @@ impl Throttle {
     pub fn line_of(&self, op: Op, flags: u8) -> Option<Line> {
         let is_sync = flags & Request::SYNC != 0;
         match op {
-            Op::Write if is_sync && self.sync_writes == SyncWrites::Direct => None,
+            Op::Write if is_sync && self.sync_writes != SyncWrites::Fsync => None,
             Op::Write => Some(Line::Writes),
             Op::Discard => Some(Line::Discards),
             Op::Read | Op::Flush => None,
@@ -220,11 +224,18 @@ impl Throttle {
             }
             tokens.taken += 1;
             tokens.in_hand += 1;
+            self.waited += u64::from(request.arrival_ns < now);
             if self.timer.is_none() {
                 self.begin_window(self.ticks.at(now));
             }
         }
         true
+    }
+
+    /// Requests so far that had to wait for their token.
+    #[inline]
+    pub fn waited(&self) -> u64 {
+        self.waited
     }
 
     /// Follows a request with a token that has found a tag.
@@ -311,8 +322,8 @@ impl Throttle {
         let limit = match (line, self.write_cache) {
             (Line::Discards, _) => self.background,
             // A volatile cache takes the writes at once: all of them have to be there before more come.
-            (Line::Writes, WriteCache::Back) => 0,
-            (Line::Writes, WriteCache::Auto | WriteCache::Through) => self.normal,
+            (Line::Writes, WriteCache::Back) if self.writeback != Writeback::HeldUp => 0,
+            (Line::Writes, _) => self.normal,
         };
         let taken = tokens.taken;
         if taken == 0 || (taken < limit && limit - taken >= self.background / 2) {
@@ -324,7 +335,7 @@ impl Throttle {
         let is_near = |read: &Option<u64>| read.is_some_and(|read| tick < read + self.ticks.a_second() / NEAR);
         match line {
             Line::Discards => self.background,
-            Line::Writes if flags & Request::SYNC != 0 => self.depth.most,
+            Line::Writes if flags & Request::SYNC != 0 || self.writeback == Writeback::HeldUp => self.depth.most,
             Line::Writes if self.writeback == Writeback::Background => self.background,
             Line::Writes if self.last_read.iter().any(is_near) => self.background,
             Line::Writes => self.normal,
@@ -381,7 +392,8 @@ impl Throttle {
             return Verdict::Exceeded;
         }
         if seen.reads == 0 || seen.writes < LEAST_WRITES {
-            return if seen.writes > 0 || self.taken() > 0 { Verdict::WritesAlone } else { Verdict::Unknown };
+            let has_writes = seen.writes > 0 || self.taken() > 0 || self.writeback == Writeback::HeldUp;
+            return if has_writes { Verdict::WritesAlone } else { Verdict::Unknown };
         }
         if seen.least_read_ns > self.latency_ns { Verdict::Exceeded } else { Verdict::Fine }
     }

@@ -149,7 +149,8 @@ static struct throttle *throttle_new(const struct throttle_setup *setup)
 
 	shim = &throttle->machine;
 	/* Throttling began long before the first request. */
-	throttle->bdi.last_bdp_sleep = throttle->bdi.wb.dirty_sleep = -2UL * HZ;
+	throttle->bdi.last_bdp_sleep = throttle->bdi.wb.dirty_sleep =
+		setup->is_held_up ? LONG_MAX / 2 : -2UL * HZ;
 	throttle->capacity = setup->capacity;
 	throttle->let_in = shim_allocate(setup->capacity * sizeof(u32));
 	throttle->disk.queue = q;

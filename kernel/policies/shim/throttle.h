@@ -14,7 +14,7 @@ struct throttle_setup {
 	uint32_t capacity;
 	uint32_t depth;
 	uint64_t latency_ns;
-	bool has_volatile_cache;
+	bool has_volatile_cache, is_held_up;
 };
 
 struct throttle_request {

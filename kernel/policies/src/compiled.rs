@@ -60,6 +60,7 @@ pub struct Compiled {
     queues: QueueMap,
     /// How it deals with several hardware queues.
     serves: Serves,
+    is_throttled: bool,
     now: Ns,
     merges: Merges,
 }
@@ -133,6 +134,8 @@ impl Compiled {
     ) -> Result<Self, Refusal> {
         // kyber has queues for each; the others have one order for all.
         let serves = if name == "kyber" { Serves::Each } else { Serves::Any };
+        // bfq turns throttling off when it is selected (`bfq_init_queue`).
+        let is_throttled = name != "bfq";
         let name = CString::new(name).expect("names have no zero in them");
         let queues = setup.queues;
         // A task with the number of a processor runs on it.
@@ -155,7 +158,8 @@ impl Compiled {
             // SAFETY: name and setup outlive the call.
             unsafe { (calls.new)(name.as_ptr(), &kernel_setup) }
         };
-        let mut compiled = Self { calls, running, params, queues, serves, now: 0, merges: Merges::default() };
+        let mut compiled =
+            Self { calls, running, params, queues, serves, is_throttled, now: 0, merges: Merges::default() };
         compiled.store(values)?;
         Ok(compiled)
     }
@@ -260,6 +264,10 @@ impl Scheduler for Compiled {
         let [reads, sync_writes, async_writes] =
             [self.tags_for(0, false), self.tags_for(1, true), self.tags_for(1, false)];
         Some(Tags { reads, sync_writes, async_writes })
+    }
+
+    fn is_throttled(&self) -> bool {
+        self.is_throttled
     }
 
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {

@@ -26,6 +26,8 @@ pub struct ThrottleSetup {
     pub latency_ns: Ns,
     /// Whether the device has a volatile cache.
     pub has_volatile_cache: bool,
+    /// Whether tasks are held up for making pages dirty.
+    pub is_held_up: bool,
 }
 
 /// `struct throttle_request`.

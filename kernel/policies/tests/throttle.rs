@@ -73,12 +73,14 @@ impl Run {
         };
         host.write_cache = if random.chance(0.5) { WriteCache::Back } else { WriteCache::Through };
         host.sync_writes = if random.chance(0.3) { SyncWrites::Direct } else { SyncWrites::Fsync };
-        host.writeback = if random.chance(0.3) { Writeback::Background } else { Writeback::Normal };
+        host.writeback =
+            [Writeback::Normal, Writeback::Normal, Writeback::Background, Writeback::HeldUp][random.below(4) as usize];
         let setup = ThrottleSetup {
             capacity: CAPACITY,
             depth,
             latency_ns: host.wbt_latency_ns,
             has_volatile_cache: host.write_cache == WriteCache::Back,
+            is_held_up: host.writeback == Writeback::HeldUp,
         };
         let reads = [0, 1, 4, 30][random.below(4) as usize];
         Self {

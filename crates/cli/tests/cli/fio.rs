@@ -311,7 +311,8 @@ fn the_idle_class_waits_for_all_others_under_a_scheduler_that_knows_classes() {
     let job = "[global]\nioengine=io_uring\nbs=4k\nfilename=/dev/nvme0n1\nruntime=100ms\ntime_based\niodepth=64\n\
                rw=randread\n[rt]\nprioclass=1\nprio=0\n[idle]\nprioclass=3\nprio=7\n";
     let reads = |scheduler: &str| {
-        let (json, text) = reported(&lab, job, &[&format!("host.scheduler={scheduler}")]);
+        let sets = [&*format!("host.scheduler={scheduler}"), "host.nr_requests=128"];
+        let (json, text) = reported(&lab, job, &sets);
         let reads = [0, 1].map(|job| json["jobs"][job]["read"]["total_ios"].as_u64().expect("a number"));
         (reads, text.contains(&format!("I/O priorities, which `{scheduler}` does not follow")))
     };

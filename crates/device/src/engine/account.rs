@@ -162,6 +162,7 @@ impl Engine {
             ));
         }
         self.host.check()?;
+        self.splits.check()?;
         self.drive.check()?;
         self.looking.verifier.as_ref().map_or(Ok(()), |verifier| verifier.check())?;
         self.looking.anatomy.as_ref().map_or(Ok(()), |anatomy| anatomy.check())?;

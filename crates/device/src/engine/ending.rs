@@ -110,6 +110,7 @@ impl Engine {
     #[cold]
     fn abandon(&mut self) {
         self.drive.end_life(self.now);
+        self.splits.abandon();
         loop {
             while let Some((id, _)) = self.drive.take_completed() {
                 self.host.fail(self.now, id, |_| {});

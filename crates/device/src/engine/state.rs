@@ -14,7 +14,7 @@ use crate::precondition::Preconditioned;
 // the caller that may stop the run. `filled` is about the work of this engine, not about its drive.
 flashloom_units::state! {
     Engine {
-        nested host, drive, looking, report, handed, before;
+        nested host, splits, drive, looking, report, handed, before;
         value now, plugged, scheduler_wakes_ns, idle, preconditioned, ended_ns;
         fixed timed, idle_delay_ns, flush_after_ns, ending, sampled, interrupt, filled;
     }

@@ -3,7 +3,7 @@
 use flashloom_device::{Ageing, Drive, DriveSetup, Engine, Overwrite, Preconditioned, SpentFlash};
 use flashloom_ftl::{allocation, mapping};
 use flashloom_host::{BlockLayer, HostParams, Scheduler, Throttling, scheduler};
-use flashloom_units::{Chosen, Kind, MS, Ns, OrName, Param, ParamSet, Prng, US, Value};
+use flashloom_units::{Chosen, KIB, Kind, MS, Ns, OrName, Param, ParamSet, Prng, US, Value};
 use flashloom_workload::{Op, Request};
 
 use super::random::{pick, random_requests, random_setup, with_cache};
@@ -45,6 +45,7 @@ impl HostPlan {
             merging: prng.chance(0.7),
             // By a stream of its own, as below.
             plug: prng.branch("plug").chance(0.5),
+            max_request_bytes: OrName::Number(pick(&mut prng.branch("size"), &[4 * KIB, 16 * KIB, 512 * KIB])),
             wbt: if prng.branch("wbt").chance(0.5) { Throttling::On } else { Throttling::Off },
             ..HostParams::defaults()
         };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use flashloom_buffer::BufferParams;
 use flashloom_device::{DeviceParams, DriveSetup, preset};
 use flashloom_ftl::{FtlParams, FtlSetup, PAGE_MAPPING, SlcCacheKind, Superblock};
-use flashloom_host::{HostParams, Scheduler, WriteCache};
+use flashloom_host::{HostParams, Scheduler, SyncWrites, WriteCache};
 use flashloom_units::{Capability, Chosen, PolicySpec, Prng, Role, Slot, Value};
 use flashloom_workload::workload::{Context, JobFiles, Profile, Site, Workload};
 use flashloom_workload::{Replay, WorkloadParams};
@@ -71,6 +71,10 @@ impl Config {
         if config.host.write_cache == WriteCache::Auto {
             let has_buffer = config.buffer.capacity_bytes > 0;
             config.host.write_cache = if has_buffer { WriteCache::Back } else { WriteCache::Through };
+        }
+        if config.host.sync_writes == SyncWrites::Auto {
+            let is_cached = config.policy("workload.kind").0.name == "filebench";
+            config.host.sync_writes = if is_cached { SyncWrites::Fsync } else { SyncWrites::Direct };
         }
         config
     }

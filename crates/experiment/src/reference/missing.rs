@@ -42,7 +42,16 @@ pub const MISSING: &[(&[&str], &str)] = &[
         "Neither losses nor what drives write against them: journals and checkpoints of the map. The map of `page` \
          takes no flash operation.",
     ),
-    (&["temperature and power", "throttling"], "Nothing is throttled, and no state of low power has to be left."),
+    (
+        &["temperature and power", "thermal throttling"],
+        "Nothing is throttled, and no state of low power has to be left.",
+    ),
+    (
+        &["cost of discards", "trim time"],
+        "A discard takes what any command takes, however many pages it covers, and keeps nobody else waiting: real \
+         drives take from microseconds to seconds for a large one, by rules that nobody publishes. The host's discards \
+         are not split, and one takes one range.",
+    ),
     (
         &["controller", "firmware"],
         "The memory of the controller, and its work but for commands and their pages as they come in: completions, \

@@ -63,6 +63,7 @@ const HINT_NAMES: &[(&str, &str)] = &[
     ("die", "One die was the limit while the others were idle."),
     ("channel", "One channel was the limit while the others were idle."),
     ("buffer", "Writes waited for room in the write buffer while dies were idle."),
+    ("throttled", "Writes waited for Linux's write-back throttling while dies were idle: `host.wbt`."),
     ("link", "The link to the host was the limit."),
     ("queue-depth", "Commands waited in the host while the drive held `host.queue_depth` of them and was not busy."),
     ("outstanding", "The workload asked for less than the drive can do."),

@@ -8,6 +8,7 @@
 //! wrapped           a sequential workload passed its footprint more than once, or a recording was wrapped on the drive
 //! buffered          nothing of what was written reached flash
 //! die, channel      one of them was 90 % busy, and all together less than 50 %
+//! throttled         write-back throttling made 10 % of the writes wait, with no die 50 % busy
 //! buffer            10 % of the writes waited for room in the buffer, with no die 50 % busy
 //! link              the link carried 90 % of what it can
 //! queue-depth       the drive held 90 % of host.queue_depth on average, 10 % of the latency passed before that, and
@@ -71,7 +72,7 @@ const P99_9: u64 = 1_000;
 /// The hints for a run; `scanned` is the summary of its recording, if it replays one.
 pub fn of(config: &Config, scanned: Option<&TraceInfo>, host: &HostReport, result: &RunResult) -> Vec<HintResult> {
     let run = Run { config, scanned, last_arrival_ns: host.last_arrival_ns, result };
-    let limits = [run.buffered(), run.link(), run.one_part(), run.buffer(), run.queue_depth()];
+    let limits = [run.buffered(), run.link(), run.one_part(), run.throttled(), run.buffer(), run.queue_depth()];
     let is_limited = limits.iter().any(Option::is_some);
     let outstanding = if is_limited { None } else { run.outstanding() };
     let found = [run.overload(), run.never_collected(), run.wrapped()].into_iter().chain(limits).chain([
@@ -205,6 +206,21 @@ impl Run<'_> {
         let text = "All that was written is still in the write buffer: these are the figures of the link and the \
                     buffer, and none of flash (`run.drain` writes it out).";
         hint("buffered", &self.length_key(), text.to_owned())
+    }
+
+    fn throttled(&self) -> Option<HintResult> {
+        let (throttled, busy) = (self.result.scheduler.as_ref()?.throttled? as f64, self.dies_busy()?);
+        let waited = throttled / (self.host().writes + self.host().discards).max(1) as f64;
+        if waited < NOTABLE || busy >= IDLE {
+            return None;
+        }
+        let text = format!(
+            "{} of the writes waited for write-back throttling (blk-wbt), which lets in 16 writes that nobody waits \
+             for, 8 or 4, and three quarters of the queue depth where no read is near: as Linux has it for what the \
+             page cache writes. Direct writes are synchronous ones, which do not wait.",
+            percent(waited)
+        );
+        hint("throttled", "host.wbt", text)
     }
 
     fn buffer(&self) -> Option<HintResult> {

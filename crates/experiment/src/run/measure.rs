@@ -176,6 +176,7 @@ impl Measured<'_> {
             dispatched: stats.dispatched,
             direction_switches: stats.direction_switches,
             expired: stats.expired,
+            throttled: self.config.host.throttles().then_some(stats.throttled),
             max_wait_ns: stats.max_wait_ns(),
             statistics: statistics_of(self.config, "host", &self.outcome.figures)
                 .remove("scheduler")

@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use super::{Choice, Merge, Scheduler, SchedulerSetup, Serves};
 use crate::id::RequestId;
 use crate::merging::{Merging, Touch};
+use crate::params::Linux;
 use crate::queue_map::QueueMap;
 use crate::requests::{Requests, Stage};
 use crate::tags::{Limit, Tags, word_bits};
@@ -282,10 +283,11 @@ impl Kyber {
         let SchedulerSetup { requests, tags, linux, hz, queues, .. } = *setup;
         let lists = DOMAINS as u32 * (queues.queues() + queues.processors());
         let async_writes = Limit::Percent(ASYNC_PERCENT).of(tags, linux);
+        let sync_writes = if linux < Linux::V6_18 { tags.tags } else { async_writes };
         Ok(Self {
             targets_ns: [params.read_lat_ns, params.write_lat_ns, DISCARD_LAT_NS],
             ticks: Ticks::new(hz),
-            tags: Tags { async_writes, ..Tags::of(tags.tags) },
+            tags: Tags { reads: tags.tags, sync_writes, async_writes },
             queues,
             lists: Lists::new(requests, lists),
             merging: Merging::new(setup),

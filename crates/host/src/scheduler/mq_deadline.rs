@@ -359,7 +359,7 @@ impl Component for MqDeadline {
 
 impl Scheduler for MqDeadline {
     fn tags(&self) -> Option<Tags> {
-        let depth = self.params.async_depth.number_or(self.tags.selected);
+        let depth = self.params.async_depth.number_or(self.tags.limited);
         let limited = Limit::Depth(depth).of(self.tags, self.linux);
         Some(Tags { reads: self.tags.tags, sync_writes: limited, async_writes: limited })
     }

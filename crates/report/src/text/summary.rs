@@ -160,8 +160,10 @@ fn host_facts(result: &RunResult) -> Vec<Fact> {
         facts.push(("filebench", text));
     }
     if let Some(scheduler) = &result.scheduler {
+        let throttled = scheduler.throttled.filter(|&throttled| throttled > 0);
+        let throttled = throttled.map_or(String::new(), |throttled| format!("{} throttled, ", count(throttled)));
         let text = format!(
-            "{}: {} merged, {} dispatched, {} switches of direction, {} expired, longest wait {}",
+            "{}: {} merged, {} dispatched, {} switches of direction, {} expired, {throttled}longest wait {}",
             scheduler.name,
             count(scheduler.merged),
             count(scheduler.dispatched),
