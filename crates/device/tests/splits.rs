@@ -50,6 +50,16 @@ fn parts_that_find_no_tag_wait_before_what_came_later() {
     assert!(outcome.host.write_latency.percentile(1.0) > outcome.host.write_latency.max() * 9 / 10, "both end last");
 }
 
+/// A closed workload gives all of its requests one cookie.
+#[test]
+fn large_requests_of_one_cookie_are_told_apart() {
+    let requests: Vec<Request> = (0..200).map(|n| request(0, Op::Read, 24 * n, 8 + 40 * (n as u32 % 9))).collect();
+    let outcome = run(|host| host.queue_depth = 4, Pace::Closed(16), &requests);
+    assert_eq!(outcome.host.total_completed(), 200);
+    assert_eq!(outcome.host.read_bytes, requests.iter().map(|one| u64::from(one.sectors) * 512).sum::<u64>());
+    assert!(outcome.scheduler.inserted > 500);
+}
+
 #[test]
 fn discards_and_the_requests_of_before_blk_mq_stay_whole() {
     let large = |op| [request(0, op, 0, 640)];

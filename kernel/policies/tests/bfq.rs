@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use flashloom_host::scheduler::builtin;
-use flashloom_host::{Admission, BlockLayer, Decision, HostParams, RequestId};
+use flashloom_host::{Admission, AsyncLimits, BlockLayer, Decision, HostParams, RequestId};
 use flashloom_kernel_policies::policies;
 use flashloom_units::{MS, Ns, OrName, ParamSet, Prng, US, Value};
 use flashloom_workload::{Op, Priority, PriorityClass, Request};
@@ -64,11 +64,16 @@ fn every_request_comes_out_once_and_again_in_the_same_order() {
     }
 }
 
+/// A host of 256 tags, of which limits are a part.
+fn of_256() -> HostParams {
+    let (nr_requests, async_limits) = (OrName::Number(256), AsyncLimits::NrRequests);
+    HostParams { nr_requests, async_limits, merging: false, ..HostParams::defaults() }
+}
+
 /// Two tasks of best effort with levels `levels` keep `depth` random reads each in the block layer, and the device
 /// serves one in 100 us; returns the sectors of each.
 fn shares(name: &str, levels: [u8; 2]) -> [u64; 2] {
-    let nr_requests = OrName::Number(256);
-    let host = HostParams { queue_depth: 1, nr_requests, merging: false, ..HostParams::defaults() };
+    let host = HostParams { queue_depth: 1, ..of_256() };
     let mut layer = layer(name, &host, &[("low_latency", Value::Flag(false))]);
     let mut random = Prng::new(1);
     let (mut now, mut waiting, mut sectors, mut idle_until) = (0, [0, 0], [0, 0], 0);
@@ -133,7 +138,7 @@ impl Default for Beside<'_> {
 /// a read in 100 us and a write in 500 us. Returns the reads and writes of the ten seconds in which both run.
 fn interactive(name: &str, beside: &Beside<'_>) -> [u64; 2] {
     let Beside { set, priorities, begins_ns } = *beside;
-    let host = HostParams { nr_requests: OrName::Number(256), merging: false, ..HostParams::defaults() };
+    let host = of_256();
     let mut layer = layer(name, &host, set);
     let mut random = Prng::new(1);
     let (mut now, mut outstanding, mut served) = (0, [0, 0], [0, 0]);

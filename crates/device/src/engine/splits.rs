@@ -10,11 +10,13 @@ use serde::{Deserialize, Serialize};
 use super::Engine;
 use crate::status::Status;
 
-/// A request of which a part has entered the block layer, and that has not ended. Its parts have its cookie.
+/// A request of which a part has entered the block layer, and that has not ended.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Whole {
     request: Request,
     cookie: u32,
+    /// What tells it from others, whose cookies may be the same.
+    number: u64,
     /// Sectors of the parts that have entered so far.
     entered: u32,
     /// Parts that have entered and not ended.
@@ -36,15 +38,19 @@ pub(super) struct Splits {
     most: u32,
     /// In order of arrival.
     wholes: Vec<Whole>,
-    /// Those of which a part waits for room.
+    /// Their number so far.
+    begun: u64,
+    /// Member numbers of the parts that have entered and not ended, and the numbers of the requests that they are of.
+    parts: Vec<(u32, u64)>,
+    /// Requests of which a part waits for room.
     waiting: u32,
 }
 
-flashloom_units::state! { Splits { value wholes, waiting; fixed most; } }
+flashloom_units::state! { Splits { value wholes, begun, parts, waiting; fixed most; } }
 
 impl Splits {
     pub(super) fn new(most: u32) -> Self {
-        Self { most, wholes: Vec::new(), waiting: 0 }
+        Self { most, wholes: Vec::new(), begun: 0, parts: Vec::new(), waiting: 0 }
     }
 
     /// True for a request that has to be split.
@@ -74,8 +80,9 @@ impl Splits {
     }
 
     /// Follows a part of a request in parts that has entered.
-    fn entered(&mut self, place: usize, part: &Request) {
+    fn entered(&mut self, place: usize, part: &Request, member: u32) {
         let whole = &mut self.wholes[place];
+        self.parts.push((member, whole.number));
         whole.entered += part.sectors;
         whole.parts += 1;
         self.waiting -= u32::from(!whole.waits());
@@ -83,9 +90,11 @@ impl Splits {
 
     /// Follows what has ended. Returns the request that ended with it, if one did: its own if it is no part.
     pub(super) fn ended(&mut self, ended: &Completed, status: Status) -> Option<(Completed, Status)> {
-        let Some(place) = self.wholes.iter().position(|whole| whole.cookie == ended.cookie) else {
+        let Some(part) = self.parts.iter().position(|&(member, _)| member == ended.member) else {
             return Some((*ended, status));
         };
+        let (_, number) = self.parts.swap_remove(part);
+        let place = self.wholes.iter().position(|whole| whole.number == number)?;
         let whole = &mut self.wholes[place];
         whole.parts -= 1;
         whole.dispatched_ns = whole.dispatched_ns.min(ended.dispatched_ns);
@@ -100,6 +109,7 @@ impl Splits {
     /// Forgets requests that will not end, because the drive's life has.
     pub(super) fn abandon(&mut self) {
         self.wholes.clear();
+        self.parts.clear();
         self.waiting = 0;
     }
 
@@ -119,10 +129,19 @@ impl Engine {
         if !self.enter_whole(&first, cookie) {
             return false;
         }
-        let (request, status) = (*request, Status::DONE);
-        self.splits.wholes.push(Whole { request, cookie, entered: 0, parts: 0, dispatched_ns: Ns::MAX, status });
+        let (request, number, status) = (*request, self.splits.begun, Status::DONE);
+        self.splits.wholes.push(Whole {
+            request,
+            cookie,
+            number,
+            entered: 0,
+            parts: 0,
+            dispatched_ns: Ns::MAX,
+            status,
+        });
+        self.splits.begun += 1;
         self.splits.waiting += 1;
-        self.splits.entered(self.splits.wholes.len() - 1, &first);
+        self.splits.entered(self.splits.wholes.len() - 1, &first, self.host.newest_member());
         self.enter_rest();
         true
     }
@@ -137,7 +156,7 @@ impl Engine {
                 if !self.enter_whole(&part, cookie) {
                     break;
                 }
-                self.splits.entered(place, &part);
+                self.splits.entered(place, &part, self.host.newest_member());
             }
         }
     }
