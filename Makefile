@@ -315,7 +315,7 @@ lifetimes: ## Holds the lifetimes of 30 random drives and loads, and few blocks 
 HOW ?=
 PAGE ?= .md
 figures: ## Notes that figures of docs/ were made anew, in the way HOW that stands above them; only those of PAGE.
-	HOW='$(HOW)' PAGE='$(PAGE)' cargo test --locked -p flashloom-experiment --test all figures:: -- --ignored --nocapture
+	HOW='$(HOW)' PAGE='$(PAGE)' cargo test --locked --workspace --test all figures:: -- --ignored --nocapture
 
 replicates: ## Holds size and power of intervals over replicates of the recordings in the folder TRACES.
 	FLASHLOOM_TRACES=$(abspath $(TRACES)) \

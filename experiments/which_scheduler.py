@@ -80,7 +80,9 @@ def of_recording(traces, recording, drive):
     """The keys of a recording on a drive."""
     preset, blocks = DRIVES[drive]
     path = traces / RECORDINGS[recording]
-    return [f"workload.path={path}", "workload.device=all", f"device.preset={preset}", f"device.blocks={blocks}"]
+    sets = [f"workload.path={path}", "workload.device=all", f"device.preset={preset}", f"device.blocks={blocks}"]
+    # Filebench writes by way of the page cache.
+    return [*sets, "host.sync_writes=fsync"] if "filebench" in RECORDINGS[recording] else sets
 
 
 def compared(program, experiment, kept, sets):

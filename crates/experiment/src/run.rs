@@ -26,6 +26,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use flashloom_device::{Engine, HostReport, Observer, Simulation};
+use flashloom_host::Throttling;
 use flashloom_units::{Figures, Interrupt, Problem, Problems, Refusal, Violation, violation};
 use flashloom_workload::workload::{Running, Workload};
 use flashloom_workload::{Event, Request, SkippedLines, WORKLOADS};
@@ -194,7 +195,8 @@ impl<'a> Prepared<'a> {
         Prepared::of_workloads(Cow::Owned(experiment), workloads)
     }
 
-    fn of_workloads(experiment: Cow<'a, Experiment>, workloads: Vec<Box<dyn Workload>>) -> Result<Self, Problems> {
+    fn of_workloads(mut experiment: Cow<'a, Experiment>, workloads: Vec<Box<dyn Workload>>) -> Result<Self, Problems> {
+        throttle_what_is_known(&mut experiment, &workloads);
         replicates::check(&experiment, &workloads)?;
         let drives = aged::read_all(&experiment).map_err(Problems)?;
         let inputs = provenance::inputs(&experiment, &workloads)?;
@@ -514,6 +516,21 @@ impl<'a> Prepared<'a> {
         let input = Input { workload, is_issued: true, aged, files };
         let finished = run_one(&variant.config, input, false, Watched::by_nobody(progress));
         finished.map(|finished| finished.result).map_err(|failure| self.pointed(&variant.config, failure))
+    }
+}
+
+/// Switches off throttling that nobody asked for where nothing is known of which writes a task waits for, so that it
+/// would be a guess which of them it holds up.
+fn throttle_what_is_known(experiment: &mut Cow<'_, Experiment>, workloads: &[Box<dyn Workload>]) {
+    let is_guessed = |(variant, workload): (&Variant, &Box<dyn Workload>)| {
+        variant.config.host.wbt == Throttling::Auto && !workload.tells_sync_writes()
+    };
+    if experiment.variants.iter().zip(workloads).any(is_guessed) {
+        for (variant, workload) in experiment.to_mut().variants.iter_mut().zip(workloads) {
+            if is_guessed((variant, workload)) {
+                variant.config.host.wbt = Throttling::Off;
+            }
+        }
     }
 }
 

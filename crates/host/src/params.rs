@@ -35,7 +35,8 @@ choice! {
 choice! {
     /// Write-back throttling of blk-mq (blk-wbt).
     pub enum Throttling {
-        /// As Linux has it by default: on in blk-mq, under every scheduler but bfq, which turns it off.
+        /// As Linux has it by default: on in blk-mq, under every scheduler but bfq, which turns it off. Not where
+        /// nothing is known of which writes a task waits for, as in recordings of formats without such marks.
         Auto = "auto",
         /// Writes that no task waits for, and discards, wait while many of them are under way.
         On = "on",

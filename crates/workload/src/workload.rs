@@ -57,6 +57,11 @@ pub trait Workload: Send + Sync {
     /// True if the requests carry task ids.
     fn has_task_ids(&self) -> bool;
 
+    /// False if nothing is known of which writes a task waits for.
+    fn tells_sync_writes(&self) -> bool {
+        true
+    }
+
     /// True if requests may have priorities.
     fn has_priorities(&self) -> bool {
         false

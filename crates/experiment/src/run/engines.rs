@@ -2,8 +2,8 @@
 //! one by hand.
 
 use flashloom_device::{Ageing, Drive, Engine, Outcome, Overwrite, Preconditioned};
-use flashloom_host::{BlockLayer, HostParams, Scheduler, scheduler};
-use flashloom_units::{Chosen, Ns, Prng, violation};
+use flashloom_host::{BlockLayer, HostParams, Scheduler, Throttling, scheduler};
+use flashloom_units::{Chosen, GIB, Ns, OrName, Prng, violation};
 
 use super::aged::{AgedDrive, bring};
 use super::hints;
@@ -61,7 +61,9 @@ pub(super) fn unmerged(
     progress: &dyn Progress,
 ) -> Result<Engine, Failure> {
     let (queue_depth, hardware_queues) = (config.host.device_depth(), 1);
-    let host = HostParams { merging: false, queue_depth, hardware_queues, ..config.host.clone() };
+    let (wbt, max_request_bytes) = (Throttling::Off, OrName::Number(GIB));
+    let host = HostParams { merging: false, wbt, max_request_bytes, max_segments: None, ..config.host.clone() };
+    let host = HostParams { queue_depth, hardware_queues, ..host };
     started(config, &|drive| with_scheduler(config, &host, scheduler()?, drive), verify, aged, progress)
 }
 

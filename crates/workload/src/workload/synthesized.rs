@@ -32,6 +32,11 @@ impl Workload for Fitted {
         false
     }
 
+    /// The recordings that it was fitted to did not tell.
+    fn tells_sync_writes(&self) -> bool {
+        false
+    }
+
     fn start(&self) -> Result<Box<dyn Running + '_>, Problems> {
         let capacity = self.context.capacity_sectors;
         let source = Synthesized::new(&self.params, capacity, &self.context.prng)?;

@@ -157,6 +157,11 @@ impl Workload for Recorded {
         self.info.as_ref().is_some_and(|info| info.has_task_ids)
     }
 
+    /// Formats with events are those of block layers, which mark them.
+    fn tells_sync_writes(&self) -> bool {
+        self.info.as_ref().is_some_and(|info| info.columns.sync || info.event.is_some())
+    }
+
     fn has_priorities(&self) -> bool {
         self.info.as_ref().is_some_and(|info| info.columns.ioprio)
     }
