@@ -522,15 +522,14 @@ impl<'a> Prepared<'a> {
 /// Switches off throttling that nobody asked for where nothing is known of which writes a task waits for, so that it
 /// would be a guess which of them it holds up.
 fn throttle_what_is_known(experiment: &mut Cow<'_, Experiment>, workloads: &[Box<dyn Workload>]) {
-    let is_guessed = |(variant, workload): (&Variant, &Box<dyn Workload>)| {
-        variant.config.host.wbt == Throttling::Auto && !workload.tells_sync_writes()
-    };
-    if experiment.variants.iter().zip(workloads).any(is_guessed) {
-        for (variant, workload) in experiment.to_mut().variants.iter_mut().zip(workloads) {
-            if is_guessed((variant, workload)) {
-                variant.config.host.wbt = Throttling::Off;
-            }
-        }
+    let guesses = experiment
+        .variants
+        .iter()
+        .zip(workloads)
+        .map(|(variant, workload)| variant.config.host.wbt == Throttling::Auto && !workload.tells_sync_writes());
+    let guesses: Vec<usize> = (0..).zip(guesses).filter(|(_, is_guess)| *is_guess).map(|(index, _)| index).collect();
+    for index in guesses {
+        experiment.to_mut().variants[index].config.host.wbt = Throttling::Off;
     }
 }
 
