@@ -21,7 +21,7 @@ mod target;
 
 use std::collections::VecDeque;
 
-use flashloom_host::{BlockLayer, Decision, Dispatched, RequestId};
+use flashloom_host::{BlockLayer, Completed, Decision, Dispatched, RequestId};
 use flashloom_nand::{Nand, NandParams};
 use flashloom_units::{Interrupt, Ns};
 use flashloom_workload::Request;
@@ -34,7 +34,7 @@ use crate::host::{Bare, Entry, Host};
 use crate::misuse::Misuse;
 use crate::outcome::HostReport;
 use crate::precondition::{Ageing, Filled, Preconditioned, precondition};
-use crate::status::{Reason, Status};
+use crate::status::Status;
 use account::Before;
 use ending::Ending;
 use looking::Looking;
@@ -458,52 +458,53 @@ impl Engine {
     fn complete(&mut self, client: &mut impl Client<Self>) {
         while let Some((id, status)) = self.drive.take_completed() {
             self.tell(|_| Event::Returned { id, status });
-            if let Status::Failed(reason) = status {
-                self.fail(id, reason, client);
+            if !status.is_done() || !self.splits.is_empty() {
+                self.complete_parts(id, status, client);
                 continue;
             }
-            let Self { host, splits, drive, now, report, looking, sampled, .. } = self;
+            let Self { host, drive, now, report, looking, sampled, .. } = self;
             let mut looking = drive.is_watched().then_some(looking);
             let mut completion = Completion::new(0, *now, status);
-            host.complete(*now, id, |ended| {
+            host.complete(*now, id, |completed| {
+                report.add(completion.time_ns, completed);
+                if let Some(sampled) = sampled {
+                    sampled.add(completion.time_ns, completed);
+                }
                 if let Some(looking) = &mut looking {
-                    looking.see(completion.time_ns, &Event::Ended { member: ended.member });
+                    looking.see(completion.time_ns, &Event::Ended { member: completed.member });
                 }
-                let mut whole = None;
-                if !splits.is_empty() {
-                    whole = splits.ended(ended, status);
-                    if whole.is_none() {
-                        return;
-                    }
-                }
-                let completed = whole.as_ref().map_or(ended, |(completed, _)| completed);
                 completion.cookie = completed.cookie;
-                completion.status = whole.map_or(status, |(_, status)| status);
-                if let Status::Failed(reason) = completion.status {
-                    report.fail(completion.time_ns, reason);
-                } else {
-                    report.add(completion.time_ns, completed);
-                    if let Some(sampled) = sampled {
-                        sampled.add(completion.time_ns, completed);
-                    }
-                }
                 client.completed(&completion);
             });
         }
     }
 
+    /// Completes a command that failed, or that may have parts of requests.
     #[cold]
-    fn fail(&mut self, id: RequestId, reason: Reason, client: &mut impl Client<Self>) {
+    fn complete_parts(&mut self, id: RequestId, status: Status, client: &mut impl Client<Self>) {
         let (now, is_watched) = (self.now, self.drive.is_watched());
-        let Self { host, splits, report, looking, .. } = self;
-        host.fail(now, id, |failed| {
+        let Self { host, splits, report, looking, sampled, .. } = self;
+        let each = |ended: &Completed| {
             if is_watched {
-                looking.see(now, &Event::Ended { member: failed.member });
+                looking.see(now, &Event::Ended { member: ended.member });
             }
-            let Some((failed, Status::Failed(reason))) = splits.ended(failed, Status::Failed(reason)) else { return };
-            report.fail(now, reason);
-            client.completed(&Completion::new(failed.cookie, now, Status::Failed(reason)));
-        });
+            let Some((completed, status)) = splits.ended(ended, status) else { return };
+            match status {
+                Status::Failed(reason) => report.fail(now, reason),
+                Status::Done(_) => {
+                    report.add(now, &completed);
+                    if let Some(sampled) = sampled {
+                        sampled.add(now, &completed);
+                    }
+                }
+            }
+            client.completed(&Completion::new(completed.cookie, now, status));
+        };
+        if status.is_done() {
+            host.complete(now, id, each);
+        } else {
+            host.fail(now, id, each);
+        }
     }
 
     fn work_in_background(&mut self, at: Ns) -> Idle {
