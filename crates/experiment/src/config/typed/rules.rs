@@ -353,7 +353,7 @@ fn the_scheduler_is_of_its_linux(config: &Config) -> Option<Refusal> {
     (host.linux == Linux::V2_6_32 && host.is_of_blk_mq()).then(|| {
         let found = format!("`host.linux` = 2.6.32 with `host.scheduler` = {}", host.scheduler);
         let refusal = Refusal::new(found, "a version that has blk-mq, or a scheduler of before");
-        refusal.at(["host.linux", "host.scheduler"]).help("leave host.linux out, or set it to 6.1 or 6.12")
+        refusal.at(["host.linux", "host.scheduler"]).help("leave host.linux out, or set it to 6.1, 6.12 or 6.18")
     })
 }
 
@@ -364,7 +364,7 @@ fn throttling_needs_blk_mq(config: &Config) -> Option<Refusal> {
         let scheduler = host.scheduler;
         let found = format!("`host.wbt` = on with `host.scheduler` = {scheduler} in the block layer of Linux 2.6.32");
         let refusal = Refusal::new(found, "the block layer of a version that has blk-mq");
-        refusal.at(["host.wbt", "host.linux", "host.scheduler"]).help("set host.linux to 6.1 or 6.12")
+        refusal.at(["host.wbt", "host.linux", "host.scheduler"]).help("set host.linux to 6.1, 6.12 or 6.18")
     })
 }
 
