@@ -465,6 +465,11 @@ class AComparison(InCache):
         own = compare.settings("r.blktrace", "kyber", "6.1")
         self.assertEqual((own["workload.event"], own["workload.queue_depth"]), ("queue", "64"))
         self.assertEqual((own["host.scheduler"], own["host.queue_depth"]), ("kyber", real["host.queue_depth"]))
+        # What the guest writes, and null_blk's largest request.
+        guest = (compare.KERNEL_DIR / "lab/guest/record.sh").read_text()
+        self.assertIn(f"echo {own['host.nr_requests']} >/sys/block/$device/queue/nr_requests", guest)
+        self.assertIn("max_sectors=1024", compare.DEVICE)
+        self.assertEqual(own["host.max_request"], "512KiB")
         self.assertEqual(compare.simulated_name("bfq", "6.1"), "linux-6-1-bfq")
 
     def test_reads_the_drives_account(self):

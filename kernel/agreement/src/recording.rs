@@ -1,7 +1,7 @@
 //! Recordings by blktrace, as text for the comparisons, and a simulated block layer to compare them with.
 
 use flashloom_host::{AsyncLimits, BlockLayer, Decision, Dispatched, HostParams, Linux, Throttling, scheduler};
-use flashloom_units::{Ns, OrName, ParamSet};
+use flashloom_units::{KIB, Ns, OrName, ParamSet};
 use flashloom_workload::{Op, Request};
 
 /// A request, comparable between recording and simulator: whether it is a read, first sector, length in sectors.
@@ -97,8 +97,8 @@ pub fn block_layer(
     };
     // Room for every request that was queued at once, and merges up to null_blk's largest request.
     let (linux, nr_requests, processors, hardware_queues) = (version, OrName::Number(4_096), queues, queues);
-    let (async_limits, wbt) = (AsyncLimits::NrRequests, Throttling::Off);
-    let defaults = HostParams { async_limits, wbt, ..HostParams::defaults() };
+    let (async_limits, wbt, max_request_bytes) = (AsyncLimits::NrRequests, Throttling::Off, OrName::Number(512 * KIB));
+    let defaults = HostParams { async_limits, wbt, max_request_bytes, ..HostParams::defaults() };
     let host = HostParams { nr_requests, queue_depth, linux, processors, hardware_queues, ..defaults };
     let end = events.iter().map(|event| event.request.1 + u64::from(event.request.2)).max().unwrap_or(1);
     let setup = BlockLayer::setup(&host, end);

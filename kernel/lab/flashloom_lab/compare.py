@@ -71,6 +71,8 @@ def settings(recording: str, scheduler: str | None, linux: str) -> dict[str, str
         own = {"workload.event": "issue", "workload.queue_depth": str(DEPTH), "host.scheduler": "none"}
     else:
         own = {"workload.event": "queue", "workload.queue_depth": str(OUTSTANDING), "host.scheduler": scheduler}
+        # As guest/record.sh sets them, where the drive's queue would give too few to sort.
+        own |= {"host.nr_requests": "128", "host.async_limits": "nr_requests", "host.max_request": "512KiB"}
     return keys | own | {"host.linux": linux}
 
 
