@@ -15,6 +15,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pages
+
 FIGURES = Path(__file__).parent / "papers" / "pardispatcher"
 SEEDS = 3
 # Student's t for a 95 % interval of three values.
@@ -26,8 +28,6 @@ PERSONALITIES = {"webserver": 1_000_000, "fileserver": 300_000, "varmail": 1_000
 COMMON = ["workload.filebench.runtime=30s", "host.linux=6.12"]
 # Its writers wait for dirty pages to be written back, which write-back throttling knows of.
 OF_FILESERVER = ["host.writeback=held-up"]
-WHOLE = ["<!-- whole drive -->\n", "<!-- end of whole drive -->\n"]
-REGIONS = ["<!-- regions -->\n", "<!-- end of regions -->\n"]
 
 
 def compared(program, experiment, kept, sets, depths):
@@ -84,20 +84,9 @@ def main():
             first = f"{personality}, {files}" if depth == DEPTHS[0] else ""
             rows.append([first, str(depth), *cells(of[str(depth)])])
     of = compared(program, "regions-figure-3.toml", out / "regions.json", OF_FILESERVER, DEPTHS[1:])
-    written = [
-        (WHOLE, table(["personality, files", "queue depth"], rows)),
-        (REGIONS, table(["queue depth"], [[str(depth), *cells(of[str(depth)])] for depth in DEPTHS[1:]])),
-    ]
-    if len(sys.argv) == 3:
-        print("\n".join(text for _, text in written), end="")
-        return
-    page = Path(sys.argv[3])
-    text = page.read_text()
-    for (begin, end), made in written:
-        before, rest = text.split(begin)
-        _, after = rest.split(end)
-        text = f"{before}{begin}\n{made}\n{end}{after}"
-    page.write_text(text)
+    whole = table(["personality, files", "queue depth"], rows)
+    regions = table(["queue depth"], [[str(depth), *cells(of[str(depth)])] for depth in DEPTHS[1:]])
+    pages.write(*sys.argv[3:] or [None], [("whole drive", whole), ("regions", regions)])
 
 
 if __name__ == "__main__":

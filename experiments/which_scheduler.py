@@ -18,6 +18,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pages
+
 EXPERIMENT = Path(__file__).with_name("which-scheduler.toml")
 QUICKSTART = Path(__file__).with_name("quickstart.toml")
 SEEDS = 5
@@ -29,8 +31,6 @@ LEAST = 0.01
 REQUESTS = 500
 SCHEDULERS = ["mq-deadline", "kyber", "pardispatcher"]
 NULL = "none again"
-MARKS = ["<!-- tables -->\n", "<!-- end of tables -->\n"]
-FULL_MARKS = ["<!-- kept full -->\n", "<!-- end of kept full -->\n"]
 
 RECORDINGS = {
     "file server": "filebench-fileserver/filebench-fileserver.blktrace.0.zst",
@@ -196,17 +196,7 @@ def main():
     for recording, drive in CELLS:
         kept = out / f"{recording}, {drive}.json".replace(" ", "-")
         results[recording, drive] = compared(program, EXPERIMENT, kept, of_recording(traces, recording, drive))
-    written = [(FULL_MARKS, full_table(full)), (MARKS, tables(results))]
-    if len(sys.argv) == 4:
-        print("\n".join(table for _, table in written), end="")
-        return
-    page = Path(sys.argv[4])
-    text = page.read_text()
-    for (begin, end), table in written:
-        before, rest = text.split(begin)
-        _, after = rest.split(end)
-        text = f"{before}{begin}\n{table}\n{end}{after}"
-    page.write_text(text)
+    pages.write(*sys.argv[4:] or [None], [("kept full", full_table(full)), ("tables", tables(results))])
 
 
 if __name__ == "__main__":
