@@ -12,9 +12,9 @@ use super::engines::{Aged, engine, unaged};
 use super::{Cache, Failure, Progress, Quiet};
 use crate::config::{Config, Experiment, Timing};
 
-/// Settings of every drive that is served, whatever its experiment says: the clients have block layers of their own.
-/// With them a run of the drive's log gives its result.
-pub const SERVED_HOST: [&str; 2] = ["host.scheduler=noop", "host.merging=false"];
+/// Settings of every drive that is served, whatever its experiment says: the clients have block layers of their own,
+/// which have throttled and split. With them a run of the drive's log gives its result.
+pub const SERVED_HOST: [&str; 4] = ["host.scheduler=noop", "host.merging=false", "host.linux=auto", "host.wbt=off"];
 
 /// Checks that a drive can be served.
 ///
@@ -116,5 +116,26 @@ pub(super) fn pointed(experiment: &Experiment, config: &Config, failure: Failure
     match failure {
         Failure::Refused(refusal) => Failure::Input(experiment.problem(config, refusal)),
         failure => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashloom_host::BlockLayer;
+
+    use super::*;
+    use crate::config::{Catalog, Source};
+
+    #[test]
+    fn a_drive_that_is_served_neither_throttles_nor_splits_whatever_its_experiment_says() {
+        let text = "host.scheduler = \"mq-deadline\"\nhost.linux = \"6.12\"\nhost.wbt = \"on\"\n".to_owned();
+        let source = Source { name: "a.toml".to_owned(), text, folder: std::path::PathBuf::new() };
+        let sets = SERVED_HOST.map(str::to_owned);
+        let experiment = Experiment::from_source(&Catalog::builtin(), source, &sets, None);
+        let host = &experiment.unwrap_or_else(|problems| panic!("{problems}")).variants[0].config.host;
+        assert!(!host.throttles());
+        let setup = BlockLayer::setup(host, 1 << 20);
+        let noop = flashloom_host::scheduler::builtin().choose("noop", &[]).unwrap().build(&setup).unwrap();
+        assert_eq!(BlockLayer::new(host, noop).most_sectors(), u32::MAX);
     }
 }
