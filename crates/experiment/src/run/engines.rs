@@ -60,10 +60,15 @@ pub(super) fn unmerged(
     aged: Aged<'_>,
     progress: &dyn Progress,
 ) -> Result<Engine, Failure> {
-    let (queue_depth, hardware_queues) = (config.host.device_depth(), 1);
-    let (wbt, max_request_bytes) = (Throttling::Off, OrName::Number(GIB));
-    let host = HostParams { merging: false, wbt, max_request_bytes, max_segments: None, ..config.host.clone() };
-    let host = HostParams { queue_depth, hardware_queues, ..host };
+    let host = HostParams {
+        merging: false,
+        max_request_bytes: OrName::Number(GIB),
+        max_segments: None,
+        wbt: Throttling::Off,
+        queue_depth: config.host.device_depth(),
+        hardware_queues: 1,
+        ..config.host.clone()
+    };
     started(config, &|drive| with_scheduler(config, &host, scheduler()?, drive), verify, aged, progress)
 }
 

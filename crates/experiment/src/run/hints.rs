@@ -210,7 +210,8 @@ impl Run<'_> {
 
     fn throttled(&self) -> Option<HintResult> {
         let (throttled, busy) = (self.result.scheduler.as_ref()?.throttled? as f64, self.dies_busy()?);
-        let waited = throttled / (self.host().writes + self.host().discards).max(1) as f64;
+        // The parts of a large request wait one by one.
+        let waited = (throttled / (self.host().writes + self.host().discards).max(1) as f64).min(1.0);
         if waited < NOTABLE || busy >= IDLE {
             return None;
         }
