@@ -60,7 +60,7 @@ TWICE = comm -13 <($(FEATURES),dev --workspace | sed 's/ (.*) / /; s/ (\*)//' | 
 # Followed by the folder of the program whose numbers the package has to have.
 TRY = $(PACKAGE)/try $(PYTHON)
 
-.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce which-scheduler kernel-when docs site kernel test-kernel test-kernel-debug test-kernel-patches test-blktests test-policies live test-live bench-live judge acceptance-policies test-report requirements acceptance lifetimes figures replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
+.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce which-scheduler kernel-when docs site kernel test-kernel test-kernel-source test-kernel-debug test-kernel-patches test-blktests test-policies live test-live bench-live judge acceptance-policies test-report requirements acceptance lifetimes figures replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -261,11 +261,14 @@ kernel: ## Checks the kernel module in short: its core under sanitizers, then bu
 test-kernel: ## Runs every test of the kernel module on both kernels.
 	$(MAKE) -C kernel test-full
 
-test-kernel-debug: ## Runs them on a kernel with KASAN and lockdep, which is built first.
-	$(MAKE) -C kernel test-debug
+test-kernel-source: ## Runs every test of the module on a kernel that is built from the source in TREE first.
+	$(MAKE) -C kernel test-source TREE=$(abspath $(or $(TREE),$(error name the source of a kernel: TREE=FOLDER)))
 
-test-kernel-patches: ## Makes the patches that add the module to Linux 6.12, and builds them in its source.
-	$(MAKE) -C kernel test-patches
+test-kernel-debug: ## Runs them on a kernel with KASAN and lockdep, built first, of the source in TREE if it is named.
+	$(MAKE) -C kernel test-debug $(if $(TREE),TREE=$(abspath $(TREE)))
+
+test-kernel-patches: ## Makes the patches that add the module to Linux 6.18, and builds them in the source in TREE.
+	$(MAKE) -C kernel test-patches TREE=$(abspath $(or $(TREE),$(error name the source of Linux 6.18: TREE=FOLDER)))
 
 test-blktests: ## Runs the suite of Linux's block layer in the folder BLKTESTS on both kernels, beside mq-deadline.
 	$(MAKE) -C kernel test-blktests BLKTESTS=$(abspath $(or $(BLKTESTS),$(error name the suite: BLKTESTS=FOLDER)))

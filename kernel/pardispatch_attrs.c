@@ -52,6 +52,7 @@ static ssize_t pd_region_kb_store(struct elevator_queue *e, const char *page,
 				  size_t count)
 {
 	struct pd_data *pd = e->elevator_data;
+	unsigned int memflags;
 	u64 value;
 	int class;
 	int ret;
@@ -59,13 +60,13 @@ static ssize_t pd_region_kb_store(struct elevator_queue *e, const char *page,
 	ret = pd_parse(page, &pd_region_kb_limits, &value);
 	if (ret)
 		return ret;
-	blk_mq_freeze_queue(pd->queue);
+	memflags = blk_mq_freeze_queue(pd->queue);
 	spin_lock(&pd->lock);
 	for (class = PD_RT; class < PD_CLASSES; class++)
 		pd_set_region_sectors(&pd->classes[class],
 				      value * PD_SECTORS_PER_KB);
 	spin_unlock(&pd->lock);
-	blk_mq_unfreeze_queue(pd->queue);
+	blk_mq_unfreeze_queue(pd->queue, memflags);
 	return count;
 }
 

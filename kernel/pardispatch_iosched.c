@@ -209,20 +209,20 @@ static void pd_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 	pd_depth_limit(&pd_of_queue(data->q)->depth, opf, data);
 }
 
-/* Called when a hardware queue's tags were allocated or replaced. */
-static void pd_depth_updated(struct blk_mq_hw_ctx *hctx)
+/* Called when tags of a hardware queue were replaced or resized. */
+static void pd_depth_updated(struct request_queue *q)
 {
-#ifdef PD_OUT_OF_TREE
-	pd_depth_note_tags(&pd_of_queue(hctx->queue)->depth, hctx);
-#endif
-	/* The block layer warns about a depth below this minimum. */
-	sbitmap_queue_min_shallow_depth(&hctx->sched_tags->bitmap_tags, 1);
-}
+	struct blk_mq_hw_ctx *hctx;
+	unsigned long i;
 
-static int pd_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
-{
-	pd_depth_updated(hctx);
-	return 0;
+	queue_for_each_hw_ctx(q, hctx, i) {
+#ifdef PD_OUT_OF_TREE
+		pd_depth_note_tags(&pd_of_queue(q)->depth, hctx);
+#endif
+		/* The block layer warns about a depth below this minimum. */
+		sbitmap_queue_min_shallow_depth(&hctx->sched_tags->bitmap_tags,
+						1);
+	}
 }
 
 /* Called when a request is allocated that may be inserted here. */
@@ -442,28 +442,22 @@ static u64 pd_default_region_kb(struct gendisk *disk)
 		     PD_MIN_REGION_KB, PD_MAX_REGION_KB);
 }
 
-static int pd_init_sched(struct request_queue *q, struct elevator_type *e)
+static int pd_init_sched(struct request_queue *q, struct elevator_queue *eq)
 {
-	struct elevator_queue *eq;
 	struct pd_data *pd;
-	int ret = -ENOMEM;
 	int class;
 
-	/* First: on 6.1 only this can drop the caller's module reference. */
-	eq = elevator_alloc(q, e);
-	if (!eq)
-		return -ENOMEM;
 	/* Turns and merges ignore write pointers. */
-	if (blk_queue_is_zoned(q)) {
-		ret = -EOPNOTSUPP;
-		goto put_eq;
-	}
+	if (blk_queue_is_zoned(q))
+		return -EOPNOTSUPP;
 	pd = kzalloc_node(sizeof(*pd), GFP_KERNEL, q->node);
 	if (!pd)
-		goto put_eq;
+		return -ENOMEM;
 	pd->completed = alloc_percpu(u64);
-	if (!pd->completed)
-		goto free_pd;
+	if (!pd->completed) {
+		kfree(pd);
+		return -ENOMEM;
+	}
 	pd->tunables = pd_defaults;
 	pd->prio_aging_expire = PD_PRIO_AGING_EXPIRE;
 	for (class = PD_RT; class < PD_CLASSES; class++)
@@ -479,13 +473,8 @@ static int pd_init_sched(struct request_queue *q, struct elevator_type *e)
 	/* Dispatch is per request queue, not per hardware queue. */
 	blk_queue_flag_set(QUEUE_FLAG_SQ_SCHED, q);
 	q->elevator = eq;
+	pd_depth_updated(q);
 	return 0;
-
-free_pd:
-	kfree(pd);
-put_eq:
-	kobject_put(&eq->kobj);
-	return ret;
 }
 
 static void pd_exit_sched(struct elevator_queue *e)
@@ -508,11 +497,39 @@ static void pd_exit_sched(struct elevator_queue *e)
 	kfree(pd);
 }
 
+#ifdef PD_OUT_OF_TREE
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+
+static void pd_depth_updated_of(struct blk_mq_hw_ctx *hctx)
+{
+	pd_depth_updated(hctx->queue);
+}
+
+/* The scheduler allocates the elevator queue, and frees it if it fails. */
+static int pd_init_sched_of(struct request_queue *q, struct elevator_type *e)
+{
+	/* First: on 6.1 only this can drop the caller's module reference. */
+	struct elevator_queue *eq = elevator_alloc(q, e);
+	int ret;
+
+	if (!eq)
+		return -ENOMEM;
+	ret = pd_init_sched(q, eq);
+	if (ret)
+		kobject_put(&eq->kobj);
+	return ret;
+}
+
+#define pd_depth_updated	pd_depth_updated_of
+#define pd_init_sched		pd_init_sched_of
+
+#endif
+#endif
+
 static struct elevator_type pardispatcher = {
 	.ops = {
 		.init_sched		= pd_init_sched,
 		.exit_sched		= pd_exit_sched,
-		.init_hctx		= pd_init_hctx,
 		.depth_updated		= pd_depth_updated,
 		.limit_depth		= pd_limit_depth,
 		.prepare_request	= pd_prepare_request,

@@ -13,7 +13,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 from flashloom_lab import (
-    __main__, blktests, compare, floods, guest, kernels, live, order, queue_order, record, served, tests, waits,
+    __main__, blktests, built_kernel, compare, floods, guest, kernels, live, order, queue_order, record, served, tests,
+    waits, write_back,
 )  # fmt: skip
 from flashloom_lab.guest import Guest, boot_all
 from flashloom_lab.host import LabError, LabFailure, LabUnsupported
@@ -274,7 +275,7 @@ class ABuild(InCache):
 class TheKernels(InCache):
     """The kernels that build-module and the compiler accept."""
 
-    FIRST_AND_LAST = {"6.1": (176, 192), "6.12": (107, 117)}
+    FIRST_AND_LAST = {"6.1": (176, 192), "6.12": (107, 117), "6.18": (0, 35)}
 
     def headers(self, version):
         """Kernel headers that contain only the version."""
@@ -304,7 +305,8 @@ class TheKernels(InCache):
         """Both ends of each range and the version just outside each, and whether it is refused."""
         for series, (first, last) in self.FIRST_AND_LAST.items():
             for point, why in ((first, ""), (last, ""), (first - 1, "is older"), (last + 1, "is newer")):
-                yield f"{series}.{point}", why
+                if point >= 0:
+                    yield f"{series}.{point}", why
 
     def test_are_those_tested_and_others_are_refused_with_a_reason(self):
         for version, why in self.cases():
@@ -317,7 +319,7 @@ class TheKernels(InCache):
             with self.subTest(version):
                 status, said = self.check(version, UNTESTED="1")
                 self.assertEqual(status, 2)
-                self.assertIn("6.1 and 6.12 alone", said)
+                self.assertIn("6.1, 6.12 and 6.18 alone", said)
 
     def test_whose_source_is_missing_or_of_another_point_release_are_refused(self):
         for source, why in (
@@ -362,13 +364,36 @@ class TheKernels(InCache):
                 self.assertEqual(self.compiled(version, "-DPD_UNTESTED"), (0, ""))
         for version in ("6.0.19", "6.2.0", "6.11.11", "6.13.0"):
             with self.subTest(version):
-                self.assertIn("6.1 and 6.12 alone", self.compiled(version, "-DPD_UNTESTED")[1])
+                self.assertIn("6.1, 6.12 and 6.18 alone", self.compiled(version, "-DPD_UNTESTED")[1])
 
     def test_are_the_same_for_the_reader(self):
         readme = (kernels.KERNEL_DIR / "README.md").read_text()
         for series, (first, last) in self.FIRST_AND_LAST.items():
             said = f"{series}.{first} to {series}.{last}" in readme
             self.assertTrue(said, f"README.md has another range of {series}")
+
+
+class ATree(InCache):
+    """What is given as the source of a kernel."""
+
+    def test_tells_its_series_and_what_is_none_is_refused(self):
+        self.assertRaisesRegex(LabError, "is not the source of a kernel", built_kernel.series_of, self.directory)
+        (self.directory / "Makefile").write_text("# a comment\nVERSION = 6\nPATCHLEVEL = 18\nSUBLEVEL = 35\n")
+        self.assertRaisesRegex(LabError, "is not the source of a kernel", built_kernel.series_of, self.directory)
+        (self.directory / "block").mkdir()
+        (self.directory / "block/elevator.h").touch()
+        self.assertEqual(built_kernel.series_of(self.directory), "6.18")
+
+
+class WriteBack(unittest.TestCase):
+    def test_is_let_in_as_long_as_the_simulator_has_as_many_at_a_time(self):
+        self.assertTrue(write_back.is_let_in("| a load | 8 | 7.9 | 8 | 7.8 |"))
+        self.assertFalse(write_back.is_let_in("| a load | 9 | 1.0 | 8 | 7.8 |"))
+
+    def test_is_compared_while_fio_runs(self):
+        end = write_back.SECONDS * 1_000_000_000
+        found = [(time_ns, 0, "D", "W", 0, 8, 0) for time_ns in (7, 6 + end, 7 + end)]
+        self.assertEqual(write_back.while_it_runs(found), found[:2])
 
 
 class AFlood(unittest.TestCase):

@@ -31,6 +31,8 @@ pub struct Event {
     pub kind: Kind,
     /// The request at that time: parts are queued one by one, and issued as one request after merging.
     pub request: Issued,
+    /// Whether a task waits for it, which only writes tell.
+    pub is_sync: bool,
     /// The processor that it happened on.
     pub processor: u32,
 }
@@ -47,22 +49,26 @@ impl Event {
             "ask" => Kind::Asked,
             _ => return None,
         };
-        if !matches!(direction, "R" | "W") {
-            return None;
-        }
-        let request = (direction == "R", sector.parse().ok()?, sectors.parse().ok()?);
-        Some(Self { time_ns: time.parse().ok()?, kind, request, processor: processor.parse().ok()? })
+        let (is_read, is_sync) = match direction {
+            "R" => (true, true),
+            "W" => (false, false),
+            "WS" => (false, true),
+            _ => return None,
+        };
+        let request = (is_read, sector.parse().ok()?, sectors.parse().ok()?);
+        Some(Self { time_ns: time.parse().ok()?, kind, request, is_sync, processor: processor.parse().ok()? })
     }
 }
 
 /// Parses events, one per line: time in nanoseconds; `Q` (queued), `D` (issued), `C` (completed), `run` or `ask`; `R`
-/// or `W`; first sector, sectors, processor. A run and an ask have no sectors. Any other line is an error, and so is a
+/// or `W`, or `WS` if a task waits for the write; first sector, sectors, processor. A run and an ask have no sectors. Any other line is an error, and so is a
 /// recording in which nothing was issued.
 pub fn events(text: &str) -> Result<Vec<Event>, String> {
     let mut events = Vec::new();
     for (number, line) in text.lines().enumerate() {
-        let wrong =
-            || format!("line {}: expected TIME Q|D|C|run|ask R|W SECTOR SECTORS PROCESSOR, found `{line}`", number + 1);
+        let wrong = || {
+            format!("line {}: expected TIME Q|D|C|run|ask R|W|WS SECTOR SECTORS PROCESSOR, found `{line}`", number + 1)
+        };
         events.push(Event::parse(line).ok_or_else(wrong)?);
     }
     if issued(&events).is_empty() {
@@ -82,6 +88,15 @@ pub fn request((read, lba, sectors): Issued, arrival_ns: Ns) -> Request {
     Request::new(op, lba, sectors).arriving_at(arrival_ns)
 }
 
+/// The version of blk-mq of that series of Linux.
+pub fn version(series: &str) -> Result<Linux, String> {
+    let versions = [Linux::V6_1, Linux::V6_12];
+    versions.into_iter().find(|version| version.name() == series).ok_or_else(|| {
+        let names = versions.iter().map(|version| version.name());
+        format!("there is no Linux `{series}`; expected one of {}", names.collect::<Vec<_>>().join(", "))
+    })
+}
+
 /// A block layer with that scheduler at its defaults, as Linux of that series has it, for a device of that queue depth
 /// and number of hardware queues, each of which has a processor.
 pub fn block_layer(
@@ -90,16 +105,17 @@ pub fn block_layer(
     (queues, queue_depth): (u32, u32),
     events: &[Event],
 ) -> Result<BlockLayer, String> {
-    let versions = [Linux::V6_1, Linux::V6_12];
-    let names = versions.iter().map(|version| version.name());
-    let Some(version) = versions.into_iter().find(|version| version.name() == linux) else {
-        return Err(format!("there is no Linux `{linux}`; expected one of {}", names.collect::<Vec<_>>().join(", ")));
-    };
-    // Room for every request that was queued at once, and merges up to null_blk's largest request.
-    let (linux, nr_requests, processors, hardware_queues) = (version, OrName::Number(4_096), queues, queues);
-    let (async_limits, wbt, max_request_bytes) = (AsyncLimits::NrRequests, Throttling::Off, OrName::Number(512 * KIB));
-    let defaults = HostParams { async_limits, wbt, max_request_bytes, ..HostParams::defaults() };
+    // Room for every request that was queued at once.
+    let (linux, nr_requests, processors, hardware_queues) = (version(linux)?, OrName::Number(4_096), queues, queues);
+    let (async_limits, wbt) = (AsyncLimits::NrRequests, Throttling::Off);
+    let defaults = HostParams { async_limits, wbt, ..HostParams::defaults() };
     let host = HostParams { nr_requests, queue_depth, linux, processors, hardware_queues, ..defaults };
+    layer_of(scheduler, host, events)
+}
+
+/// A block layer with that scheduler at its defaults, in which requests are no larger than null_blk's.
+pub fn layer_of(scheduler: &str, host: HostParams, events: &[Event]) -> Result<BlockLayer, String> {
+    let host = HostParams { max_request_bytes: OrName::Number(512 * KIB), ..host };
     let end = events.iter().map(|event| event.request.1 + u64::from(event.request.2)).max().unwrap_or(1);
     let setup = BlockLayer::setup(&host, end);
     let chosen = scheduler::builtin().choose(scheduler, &[]).map_err(|refusal| refusal.to_string())?;

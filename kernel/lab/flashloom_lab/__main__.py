@@ -17,6 +17,7 @@ from .live import BELOW, FILE_SYSTEMS, MAPPINGS, PATHS, SHORT, Run, live, requir
 from .order import SIMULATED, order
 from .queue_order import GIVE, QUEUES, order_of_queues
 from .record import Recording, check_job, check_settings, record
+from .write_back import write_back
 
 
 def parser() -> argparse.ArgumentParser:
@@ -31,6 +32,7 @@ def parser() -> argparse.ArgumentParser:
     test = commands.add_parser("test", help="build the module, boot the kernels, run the tests of the module")
     test.add_argument("--short", action="store_true", help="the short form; skipped, and said so, where it cannot run")
     test.add_argument("--debug", action="store_true", help="on a kernel with KASAN, lockdep and kmemleak, built first")
+    test.add_argument("--source", type=Path, metavar="TREE", help="on a kernel of any version, built from its source")
     test.add_argument("--kernel", action="append", choices=SERIES, help="only this series (default: all)")
     test.add_argument("--oldest", action="store_true", help="on the oldest kernels that apt has, not on the newest")
     test.add_argument("names", nargs="*", metavar="TEST", help="only these tests; --list names them")
@@ -70,6 +72,9 @@ def parser() -> argparse.ArgumentParser:
     flood = commands.add_parser("floods", help="small writes beside floods, pardispatcher held against mq-deadline")
     flood.add_argument("--kernel", choices=SERIES, default=SERIES[-1], help="the series (default: %(default)s)")
 
+    throttling = commands.add_parser("write-back", help="hold write-back throttling of the simulator against the real one")
+    throttling.add_argument("--kernel", choices=SERIES, default=SERIES[-1], help="the series (default: %(default)s)")
+
     served = commands.add_parser("live", help="file systems and a database on simulated drives that are served live")
     served.add_argument(
         "--short", action="store_true", help="the short form; skipped, and said so, where it cannot run"
@@ -98,11 +103,11 @@ def run_test(options) -> None:
     unknown = [name for name in options.names if name not in known]
     if unknown:
         raise LabError(f"there is no test {unknown[0]}; flashloom-lab test --list names all")
-    if options.debug:
+    if options.debug or options.source:
         if options.short or options.kernel or options.oldest:
-            raise LabError("--debug has a kernel of its own: give no --kernel, no --oldest and no --short")
+            raise LabError("that kernel is built: give no --kernel, no --oldest and no --short")
         require()
-        tests.debug(options.names)
+        tests.built(options.source, options.debug, options.names)
         return
     if not options.short:
         require()
@@ -172,6 +177,12 @@ def run_floods(options) -> None:
     print(floods(kernel(options.kernel)))
 
 
+def run_write_back(options) -> None:
+    """The command `write-back`."""
+    require()
+    print(write_back(kernel(options.kernel)))
+
+
 def run_live(options) -> None:
     """The command `live`."""
     if options.short:
@@ -199,6 +210,7 @@ COMMANDS = {
     "live": run_live,
     "blktests": run_blktests,
     "order": run_order,
+    "write-back": run_write_back,
 }
 
 

@@ -138,19 +138,19 @@ def fetch(packages: dict[str, str]) -> list[Path]:
 
 
 def unpack_block(source: Path, to: Path) -> None:
-    """Unpacks block/ from a kernel's source; stops reading after it."""
+    """Unpacks block/ and the makefile before it, which has the version, from a kernel's source; stops reading then."""
     with tarfile.open(source, mode="r|xz") as archive:
         found = False
         for member in archive:
             _, _, path = member.name.partition("/")
-            if path.startswith("block/") or path == "block":
-                found = True
-                if member.isfile():
-                    target = to / path
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    target.write_bytes(archive.extractfile(member).read())
-            elif found:
+            is_block = path.startswith("block/") or path == "block"
+            if member.isfile() and (is_block or path == "Makefile"):
+                target = to / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(archive.extractfile(member).read())
+            if found and not is_block:
                 return
+            found = is_block
 
 
 def kernel(series: str, choose=newest) -> Kernel:
@@ -159,7 +159,8 @@ def kernel(series: str, choose=newest) -> Kernel:
     directory = cache() / "kernels" / f"{release}_{version.replace(':', '%3a')}"
     found = Kernel(series, release, directory)
     with alone(directory.name):
-        if not directory.exists():
+        if not (found.block.parent / "Makefile").exists():
+            shutil.rmtree(directory, ignore_errors=True)
             unpack(found, version)
     return found
 

@@ -52,20 +52,20 @@ SLOW = ("size=65536", "hw_queue_depth=1", "irqmode=2", "max_sectors=1024")
 EVENT = struct.Struct("<IIQQIIIIIHH")
 MAGIC = 0x65617407
 EVENTS = {1: "Q", 2: "M", 3: "M", 7: "D", 8: "C", 12: "I"}
-WRITE = 1 << 17
+WRITE, SYNC = 1 << 17, 1 << 19
 
 
 def events(path: Path, kinds: str = "QDC") -> list[tuple]:
     """Events of these kinds: time, number, kind, direction, first sector, sectors, processor.
 
     The kinds are `Q` (queued), `M` (merged into another request), `I` (inserted into the scheduler), `D` (issued) and
-    `C` (completed).
+    `C` (completed); the directions `R`, `W`, and `WS` for a write that a task waits for.
     """
     found = []
     for number, time_ns, sector, size, action, processor, _ in raw_events(path):
         kind = EVENTS.get(action & 0xFFFF)
         if kind and kind in kinds and size:
-            direction = "W" if action & WRITE else "R"
+            direction = "R" if not action & WRITE else "WS" if action & SYNC else "W"
             found.append((time_ns, number, kind, direction, sector, size // 512, processor))
     return found
 

@@ -2,8 +2,9 @@
 """The tests of the module in guests, in their short and their long form."""
 
 import re
+from pathlib import Path
 
-from .debug_kernel import debug_kernel
+from .built_kernel import built_kernel, debian_tree
 from .guest import Guest, boot_all
 from .host import LAB, LabFailure
 from .kernels import SERIES, Kernel, build_module, kernel, newest
@@ -71,6 +72,8 @@ def full(series: list[str], names: list[str], choose=newest) -> None:
     run_tests([kernel(one, choose) for one in series], names or all_tests(), seconds=5, timeout_s=1200)
 
 
-def debug(names: list[str]) -> None:
-    """All tests, or those named, on a debug kernel."""
-    run_tests([debug_kernel(SERIES[-1])], names or all_tests(), seconds=5, timeout_s=3600, announced=CHECKERS)
+def built(tree: Path | None, checked: bool, names: list[str]) -> None:
+    """All tests, or those named, on a kernel that is built from a tree, of Debian's newest one without a tree."""
+    target = built_kernel(tree or debian_tree(SERIES[-1]), checked)
+    announced = CHECKERS if checked else ()
+    run_tests([target], names or all_tests(), seconds=5, timeout_s=3600 if checked else 1200, announced=announced)
