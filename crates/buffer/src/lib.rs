@@ -18,7 +18,7 @@ mod window;
 mod write_buffer;
 
 pub use order::{Chips, Order, UnknownChips};
-pub use params::BufferParams;
+pub use params::{Admission, BufferParams};
 pub use rate::{Occupancy, Rate};
 pub use report::{BufferReport, Level};
 pub use write_buffer::{Evicted, SlotId, Stored, WriteBuffer};

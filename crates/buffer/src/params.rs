@@ -1,8 +1,20 @@
 //! The `[buffer]` section.
 
-use flashloom_units::{GIB, Kind, MIB, Used, Value, params};
+use flashloom_units::{GIB, Kind, MIB, Used, Value, choice, params};
 
 use crate::{order, rate};
+
+choice! {
+    /// How a write gets in that finds the buffer full.
+    pub enum Admission {
+        /// Each of its pages takes a slot as soon as one is free, and victims leave for all writes that wait.
+        ByPage = "by-page",
+        /// It is stored when there is room for all of it, or for as much as the buffer can hold, and victims leave for
+        /// the first of the writes that wait alone. So pages that were written together are evicted together, and the
+        /// buffer stays filled.
+        Whole = "whole",
+    }
+}
 
 params! {
     /// Parameters of the write buffer.
@@ -18,6 +30,11 @@ params! {
         /// The eviction batch size: the number of victims that are evicted at a time, and when.
         rate: &'static str => "rate", Kind::Policy(&rate::SLOT), Value::Name("linear-threshold"),
             "More victims at a time use more chips and lower the hit ratio of small buffers.",
+            Used::without("capacity", &["0B"]);
+        /// How a write gets in that finds the buffer full.
+        admission: Admission => "admission", Kind::Choice(Admission::CHOICES), Value::Name("by-page"),
+            "By page every chip has something to write, and a buffer that is small beside the writes that wait evicts \
+             pages one by one; whole it evicts what belongs together, as where requests come one after another.",
             Used::without("capacity", &["0B"]);
     }
 }

@@ -1,5 +1,7 @@
 //! The slots of the write buffer and the states of their pages. Nothing is allocated after construction.
 
+use std::ops::Range;
+
 use flashloom_nand::Lpn;
 use flashloom_units::{Figures, NO_INDEX, Ns, Violation, violation};
 use serde::{Deserialize, Serialize};
@@ -595,7 +597,7 @@ impl WriteBuffer {
 
     /// Number of slots that new pages can take at once: the free ones and those of clean pages that can be dropped.
     #[inline]
-    fn room(&self) -> u32 {
+    pub fn room(&self) -> u32 {
         self.count(SlotState::Free) + self.clean_room()
     }
 
@@ -603,6 +605,11 @@ impl WriteBuffer {
     #[inline]
     fn clean_room(&self) -> u32 {
         if self.traits.keeps_reads { self.order.clean_room() } else { 0 }
+    }
+
+    /// Number of new slots that a write of these pages would need.
+    pub fn lacking(&self, pages: Range<u32>) -> u32 {
+        pages.filter(|&lpn| !self.holds(Lpn(lpn))).count() as u32
     }
 
     /// True if a page that the buffer does not hold would find a slot.

@@ -293,7 +293,7 @@ impl Drive {
 
     fn with_flash(setup: &DriveSetup, flash: Flash) -> Result<Self, Refusal> {
         let path = match setup.build_buffer()? {
-            Some(buffer) => DataPath::Buffered(Buffered::new(buffer, &flash)),
+            Some(buffer) => DataPath::Buffered(Buffered::new(buffer, setup.admission, &flash)),
             None => DataPath::Direct,
         };
         let paging = Paging::new(flash.nand().geometry().sectors_per_page());

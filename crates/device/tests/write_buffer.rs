@@ -1,7 +1,7 @@
 //! The write buffer in timed mode: its policies on a drive whose times can be computed by hand.
 
 use crate::support::{Run, buffered, pages, plain_device, plain_nand, request};
-use flashloom_buffer::order;
+use flashloom_buffer::{Admission, order};
 use flashloom_device::{DeviceParams, InterfaceParams, Outcome};
 use flashloom_nand::Origin;
 use flashloom_units::{MS, ParamSet, S, US, Value, transfer_ns};
@@ -42,6 +42,35 @@ fn writes_that_overlap_have_a_victim_evicted_for_each_page_that_they_need() {
     let writes = [pages(Op::Write, MS, 0..8), overlapping.to_vec()].concat();
     let outcome = Run::new(buffered(plain_device(), 8, "page-lru", "single")).run(writes);
     assert_eq!(outcome.buffer.unwrap().evictions, 5);
+}
+
+/// Eight writes of four pages each, of a block each, come at once to a buffer for two of them. Whole, six leave as they
+/// came, the rest stays; by page the blocks leave in pieces.
+#[test]
+fn what_was_written_together_is_evicted_together_where_writes_get_in_whole() {
+    let block = u64::from(plain_nand().pages) * 8;
+    let evictions = |admission| {
+        let mut setup = buffered(plain_device(), 8, "block-lru", "single");
+        setup.admission = admission;
+        let outcome = Run::new(setup).run((0..8).map(|at| request(MS, Op::Write, at * block, 32)));
+        let report = outcome.buffer.unwrap();
+        (report.evictions, report.evicted_pages, report.stalled_writes)
+    };
+    assert_eq!(evictions(Admission::Whole), (6, 24, 6));
+    assert!(evictions(Admission::ByPage).0 > 6);
+}
+
+/// A write of 20 pages to a buffer of 8 comes in parts, each when the buffer is empty, and one that overwrites what is
+/// there needs no room.
+#[test]
+fn a_write_larger_than_the_buffer_gets_in_by_buffers() {
+    let mut setup = buffered(plain_device(), 8, "page-lru", "single");
+    setup.admission = Admission::Whole;
+    let writes = [request(MS, Op::Write, 0, 160), request(S, Op::Write, 8 * 12, 64), request(2 * S, Op::Write, 0, 8)];
+    let outcome = Run::new(setup).run(writes);
+    let report = outcome.buffer.unwrap();
+    assert_eq!((report.page_writes, report.stalled_writes), (29, 2));
+    assert_eq!((report.evicted_pages, report.write_hits), (13, 8));
 }
 
 /// A write waits for a program, which takes 600 us or more, until a discard frees a slot.

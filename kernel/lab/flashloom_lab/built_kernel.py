@@ -68,7 +68,8 @@ def debian_tree(series: str) -> Path:
 def series_of(tree: Path) -> str:
     """The version of a kernel's source without its point release."""
     makefile = tree / "Makefile"
-    parts = dict(re.findall(r"^(VERSION|PATCHLEVEL) = (\d+)$", makefile.read_text() if makefile.is_file() else "", re.M))
+    text = makefile.read_text() if makefile.is_file() else ""
+    parts = dict(re.findall(r"^(VERSION|PATCHLEVEL) = (\d+)$", text, re.M))
     if len(parts) != 2 or not (tree / "block" / "elevator.h").is_file():
         raise LabError(f"{tree}: is not the source of a kernel")
     return f"{parts['VERSION']}.{parts['PATCHLEVEL']}"

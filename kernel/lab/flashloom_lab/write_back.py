@@ -19,7 +19,9 @@ from .record import Recording, record
 DEPTH = 64
 SIZE_MIB = 512
 # The cache makes the device report a volatile one; the memory is what null_blk wants for it.
-DEVICE = (f"size={SIZE_MIB}", "submit_queues=1", f"hw_queue_depth={DEPTH}", "irqmode=2", "memory_backed=1", "cache_size=8")
+DEVICE = (
+    f"size={SIZE_MIB}", "submit_queues=1", f"hw_queue_depth={DEPTH}", "irqmode=2", "memory_backed=1", "cache_size=8",
+)  # fmt: skip
 SECONDS = 6
 
 # A new device counts for a second as one whose tasks are held up.

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! a write arrives        its pages take slots; with the last one it is complete, or, if it is durable (FUA), stored.
-//!                        Without a free slot it stalls, behind the writes that stall already
+//!                        Without a free slot, or one for each page (`buffer.admission`), it stalls, behind the writes
+//!                        that stall already
 //! a slot was taken       the rate policy decides how many victims are evicted, the order which; they are written
 //!                        together
 //! a page is programmed   its slot is free: stalled writes take slots, and the rate policy is called again
@@ -17,7 +18,9 @@ mod end_of_life;
 mod idle_chips;
 mod stalls;
 
-use flashloom_buffer::{BufferReport, Evicted, SlotId, Stored, WriteBuffer};
+use std::ops::Range;
+
+use flashloom_buffer::{Admission, BufferReport, Evicted, SlotId, Stored, WriteBuffer};
 use flashloom_ftl::WantedStreams;
 use flashloom_nand::{DieId, Lpn};
 use flashloom_units::{Figures, Ns, Violation};
@@ -36,6 +39,7 @@ use stalls::Stalls;
 /// A write buffer, and the commands that wait for its slots.
 pub(super) struct Buffered {
     buffer: WriteBuffer,
+    admission: Admission,
     stalls: Stalls,
     durability: Durability,
     /// For each slot, the command that waits for its flash operation: a durable write, or a read that fills the slot.
@@ -63,16 +67,17 @@ flashloom_units::state! {
         array fill_mask;
         value is_frozen, refused_pages;
         scratch evicted, taken, streams;
-        fixed gathers, gathers_by_time;
+        fixed admission, gathers, gathers_by_time;
     }
 }
 
 impl Buffered {
-    pub(super) fn new(buffer: WriteBuffer, flash: &Flash) -> Self {
+    pub(super) fn new(buffer: WriteBuffer, admission: Admission, flash: &Flash) -> Self {
         let slots = buffer.pages();
         let wanted = flash.wanted_when_new().filter(|wanted| wanted.in_buffer);
         let mut buffered = Self {
             buffer,
+            admission,
             stalls: Stalls::default(),
             durability: Durability::new(slots),
             slot_waiter: vec![CommandId::NONE; slots as usize],
@@ -114,12 +119,34 @@ impl Buffered {
 impl Buffered {
     /// Stores a write that has arrived, or queues it behind stalled writes.
     pub(super) fn write(&mut self, now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
-        if self.stalls.is_empty() && self.store(now, now, id, &mut interface.commands, flash) {
+        let may_begin = self.stalls.is_empty() && self.has_room_for(interface.commands.unstored_pages(id));
+        if may_begin && self.store(now, now, id, &mut interface.commands, flash) {
             stored(now, id, interface, flash);
         } else {
             self.stalls.push(now, id, interface.commands.unstored_pages(id), &self.buffer);
         }
         self.evict_and_store(now, interface, flash);
+    }
+
+    /// True if a write of these pages may begin to take slots now.
+    #[inline]
+    fn has_room_for(&self, pages: Range<u32>) -> bool {
+        match self.admission {
+            Admission::ByPage => true,
+            Admission::Whole => {
+                pages.len() as u32 <= self.buffer.room() || self.buffer.lacking(pages) <= self.buffer.room()
+            }
+        }
+    }
+
+    /// True if the first write that stalls, the next page of which is given, has to wait on.
+    #[inline]
+    fn first_waits(&self, page: Lpn) -> bool {
+        self.buffer.is_blocked()
+            || match self.admission {
+                Admission::ByPage => !(self.buffer.has_room() || self.buffer.holds(page)),
+                Admission::Whole => self.stalls.first_needs(&self.buffer) > self.buffer.room(),
+            }
     }
 
     /// Gives slots to pages of a write that arrived at `since`, as far as there are any. Returns true when all have
@@ -155,8 +182,7 @@ impl Buffered {
     /// Stores stalled writes, in order of arrival, as far as there is room.
     fn store_stalled(&mut self, now: Ns, interface: &mut HostInterface, flash: &mut Flash) {
         while let Some((id, since, page)) = self.stalls.first() {
-            let waits_on = self.buffer.is_blocked() || !(self.buffer.has_room() || self.buffer.holds(page));
-            if waits_on || !self.store(now, since, id, &mut interface.commands, flash) {
+            if self.first_waits(page) || !self.store(now, since, id, &mut interface.commands, flash) {
                 break;
             }
             self.stalls.pop();
@@ -193,7 +219,10 @@ impl Buffered {
     #[inline]
     fn evict_and_store(&mut self, now: Ns, interface: &mut HostInterface, flash: &mut Flash) {
         self.make_room(now, 0, flash);
-        while !self.stalls.is_empty() && self.buffer.has_room() && !self.buffer.is_blocked() {
+        while let Some((.., page)) = self.stalls.first()
+            && self.buffer.has_room()
+            && !self.first_waits(page)
+        {
             self.store_stalled(now, interface, flash);
             self.make_room(now, 0, flash);
         }
@@ -205,7 +234,11 @@ impl Buffered {
         if self.is_frozen {
             return;
         }
-        let waiting = self.stalls.waiting_pages() + u64::from(unkept);
+        let of_writes = match self.admission {
+            Admission::ByPage => self.stalls.waiting_pages(),
+            Admission::Whole => u64::from(self.stalls.first_needs(&self.buffer)),
+        };
+        let waiting = of_writes + u64::from(unkept);
         let chips = &mut IdleChips { flash, taken: &mut self.taken };
         self.buffer.evict(now, waiting.min(u64::from(u32::MAX)) as u32, chips, &mut self.evicted);
         self.taken.clear();

@@ -2,7 +2,7 @@
 
 use flashloom_buffer::order::{self, Order, OrderSetup};
 use flashloom_buffer::rate::{self, Rate, RateSetup};
-use flashloom_buffer::{BufferParams, WriteBuffer};
+use flashloom_buffer::{Admission, BufferParams, WriteBuffer};
 use flashloom_ftl::{FtlSetup, mapping};
 use flashloom_nand::reliability::{self, Reliability, ReliabilitySetup};
 use flashloom_nand::{Geometry, Nand, NandParams, Region};
@@ -26,6 +26,8 @@ pub struct DriveSetup {
     pub order: Chosen<dyn Order>,
     /// Policy of the eviction batch size.
     pub rate: Chosen<dyn Rate>,
+    /// How a write gets in that finds the buffer full.
+    pub admission: Admission,
     /// The FTL and its policies.
     pub ftl: FtlSetup,
     /// Whether every command and sector is checked.
@@ -45,6 +47,7 @@ impl DriveSetup {
             rate: rate::builtin().choose(buffer.rate, &[]).expect(OF_TABLE),
             ftl: FtlSetup::with_defaults(),
             buffer_bytes: buffer.capacity_bytes,
+            admission: buffer.admission,
             verify: false,
         }
     }

@@ -1,6 +1,6 @@
 //! Random drives and random requests, from a seed.
 
-use flashloom_buffer::{order, rate};
+use flashloom_buffer::{Admission, order, rate};
 use flashloom_device::{DeviceParams, DriveSetup, InterfaceParams, ReadCacheParams};
 use flashloom_ftl::{
     CapacityParams, GcBlocks, HotCold, Preemption, SlcCacheKind, StripeOrder, Superblock, WearLevelling, WhenFull,
@@ -122,6 +122,9 @@ pub fn random_setup(prng: &mut Prng) -> DriveSetup {
         let streams = pick(&mut of_cache, &[1, 4]);
         let capacity_bytes = setup.device.nand.page_bytes * pages;
         setup.device.read_cache = ReadCacheParams { capacity_bytes, pages: pages as u32, streams };
+    }
+    if prng.branch("admission").chance(0.3) {
+        setup.admission = Admission::Whole;
     }
     let mut of_watermarks = prng.branch("watermarks");
     if of_watermarks.chance(0.3) {

@@ -219,6 +219,7 @@ impl Config {
             buffer_bytes: self.buffer.capacity_bytes,
             order: self.chosen(&registry.orders),
             rate: self.chosen(&registry.rates),
+            admission: self.buffer.admission,
             ftl: FtlSetup {
                 params: self.ftl.clone(),
                 mapping: self.chosen(&registry.mappings),

@@ -90,7 +90,12 @@ impl Stalls {
         self.queue.iter().any(|stalled| stalled.id == id)
     }
 
-    /// Pages that wait for a slot.
+    /// Slots that the first write needs, to be stored as a whole or as far as the buffer can hold it; 0 without one.
+    pub(super) fn first_needs(&self, buffer: &WriteBuffer) -> u32 {
+        self.queue.front().map_or(0, |first| buffer.lacking(first.pages.clone()).min(buffer.pages()))
+    }
+
+    /// Pages of all writes that wait for a slot.
     pub(super) fn waiting_pages(&self) -> u64 {
         // The first page counts in any case: if it was in the buffer when its write stalled, it may have left since.
         self.lacking.max(u64::from(!self.is_empty()))

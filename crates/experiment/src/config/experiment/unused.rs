@@ -216,6 +216,10 @@ fn shown(config: &Config, (need, key): &Keyed) -> Option<String> {
             _ => None,
         };
     }
+    // By itself it is that of the scheduler.
+    if need.key == "host.linux" {
+        return Some(config.host.linux().name().to_owned());
+    }
     Some(value.show())
 }
 
@@ -397,6 +401,15 @@ mod tests {
         let unused = "workload.synthetic.interarrival, workload.synthetic.arrival have no effect: workload.replay is";
         assert!(said(&closed).concat().contains(unused), "{:?}", said(&closed));
         assert_eq!(said("workload.queue_depth = 4\n"), [""; 0]);
+    }
+
+    #[test]
+    fn the_block_layer_that_a_scheduler_stands_in_is_found_out() {
+        let said_of =
+            |scheduler: &str| said(&format!("host.scheduler = \"{scheduler}\"\nhost.wbt_latency = \"5ms\"\n"));
+        let reason = "host.wbt_latency has no effect: host.linux is \"2.6.32\"; it is used with any other value";
+        assert_eq!(said_of("deadline"), [format!("a.toml:2:20: {reason}")]);
+        assert_eq!(said_of("mq-deadline"), [""; 0]);
     }
 
     #[test]
