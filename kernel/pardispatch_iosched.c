@@ -209,20 +209,23 @@ static void pd_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 	pd_depth_limit(&pd_of_queue(data->q)->depth, opf, data);
 }
 
-/* Called when tags of a hardware queue were replaced or resized. */
+static void pd_tags_changed(struct blk_mq_hw_ctx *hctx)
+{
+#ifdef PD_OUT_OF_TREE
+	pd_depth_note_tags(&pd_of_queue(hctx->queue)->depth, hctx);
+#endif
+	/* The block layer warns about a depth below this minimum. */
+	sbitmap_queue_min_shallow_depth(&hctx->sched_tags->bitmap_tags, 1);
+}
+
+/* Called when the tags of the hardware queues were replaced or resized. */
 static void pd_depth_updated(struct request_queue *q)
 {
 	struct blk_mq_hw_ctx *hctx;
 	unsigned long i;
 
-	queue_for_each_hw_ctx(q, hctx, i) {
-#ifdef PD_OUT_OF_TREE
-		pd_depth_note_tags(&pd_of_queue(q)->depth, hctx);
-#endif
-		/* The block layer warns about a depth below this minimum. */
-		sbitmap_queue_min_shallow_depth(&hctx->sched_tags->bitmap_tags,
-						1);
-	}
+	queue_for_each_hw_ctx(q, hctx, i)
+		pd_tags_changed(hctx);
 }
 
 /* Called when a request is allocated that may be inserted here. */
@@ -500,11 +503,6 @@ static void pd_exit_sched(struct elevator_queue *e)
 #ifdef PD_OUT_OF_TREE
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
 
-static void pd_depth_updated_of(struct blk_mq_hw_ctx *hctx)
-{
-	pd_depth_updated(hctx->queue);
-}
-
 /* The scheduler allocates the elevator queue, and frees it if it fails. */
 static int pd_init_sched_of(struct request_queue *q, struct elevator_type *e)
 {
@@ -520,7 +518,8 @@ static int pd_init_sched_of(struct request_queue *q, struct elevator_type *e)
 	return ret;
 }
 
-#define pd_depth_updated	pd_depth_updated_of
+/* The tags of one hardware queue were replaced or resized. */
+#define pd_depth_updated	pd_tags_changed
 #define pd_init_sched		pd_init_sched_of
 
 #endif

@@ -324,6 +324,7 @@ class TheKernels(InCache):
     def test_whose_source_is_missing_or_of_another_point_release_are_refused(self):
         for source, why in (
             (self.source("6.12.116"), "the source is of Linux 6.12.116, and the headers of a-release are of 6.12.117"),
+            (self.source("6.18.117"), "the source is of Linux 6.18.117, and the headers of a-release are of 6.12.117"),
             (str(self.directory / "none"), "none/block/elevator.h is missing"),
         ):
             with self.subTest(source):

@@ -607,9 +607,11 @@ impl WriteBuffer {
         if self.traits.keeps_reads { self.order.clean_room() } else { 0 }
     }
 
-    /// Number of new slots that a write of these pages would need.
-    pub fn lacking(&self, pages: Range<u32>) -> u32 {
-        pages.filter(|&lpn| !self.holds(Lpn(lpn))).count() as u32
+    /// Number of slots that a write of these pages fills beyond those that are dirty, at most all of the buffer's. A
+    /// clean page counts: [`Self::room`] has it.
+    pub fn fills(&self, pages: Range<u32>) -> u32 {
+        let is_dirty = |lpn| self.slot_of(Lpn(lpn)).is_some_and(|slot| self.state(slot) == SlotState::Dirty);
+        pages.filter(|&lpn| !is_dirty(lpn)).take(self.pages() as usize).count() as u32
     }
 
     /// True if a page that the buffer does not hold would find a slot.

@@ -61,8 +61,8 @@ impl Event {
 }
 
 /// Parses events, one per line: time in nanoseconds; `Q` (queued), `D` (issued), `C` (completed), `run` or `ask`; `R`
-/// or `W`, or `WS` if a task waits for the write; first sector, sectors, processor. A run and an ask have no sectors. Any
-/// other line is an error, and so is a recording in which nothing was issued.
+/// or `W`, or `WS` if a task waits for the write; first sector, sectors, processor. A run and an ask have no sectors.
+/// Any other line is an error, and so is a recording in which nothing was issued.
 pub fn events(text: &str) -> Result<Vec<Event>, String> {
     let mut events = Vec::new();
     for (number, line) in text.lines().enumerate() {

@@ -72,7 +72,7 @@ def parser() -> argparse.ArgumentParser:
     flood = commands.add_parser("floods", help="small writes beside floods, pardispatcher held against mq-deadline")
     flood.add_argument("--kernel", choices=SERIES, default=SERIES[-1], help="the series (default: %(default)s)")
 
-    throttling = commands.add_parser("write-back", help="hold the simulator's write-back throttling against the real one")
+    throttling = commands.add_parser("write-back", help="hold the simulator's throttling against the real one")
     throttling.add_argument("--kernel", choices=SERIES, default=SERIES[-1], help="the series (default: %(default)s)")
 
     served = commands.add_parser("live", help="file systems and a database on simulated drives that are served live")

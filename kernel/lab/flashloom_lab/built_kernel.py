@@ -76,29 +76,36 @@ def series_of(tree: Path) -> str:
 
 
 def built_kernel(tree: Path, checked: bool) -> Kernel:
-    """The kernel of a tree, which stays as it is; with the checks on request."""
-    series = series_of(tree)
-    digest = hashlib.sha256(str(tree.resolve()).encode()).hexdigest()[:8]
+    """The kernel of a tree, which stays as it is; with the checks on request. Built again if the tree has changed."""
+    series, tree = series_of(tree), tree.resolve()
+    digest = hashlib.sha256(str(tree).encode()).hexdigest()[:8]
     directory = cache() / "kernels" / f"built-{series}-{digest}{'-debug' if checked else ''}"
-    words = (CONFIG + (CHECKS if checked else "")).split()
+    build, marker = directory / "build", directory / "release"
+    wishes = "".join(map(setting, (CONFIG + (CHECKS if checked else "")).split()))
     with alone(directory.name):
-        require_tools()
-        build = directory / "build"
-        if not build.exists():
+        if not is_built(tree, marker, build, wishes):
+            require_tools()
             with_checks = " with KASAN and lockdep" if checked else ""
             print(f"lab: builds Linux {series}{with_checks}; this takes some ten minutes, once", flush=True)
-            build.mkdir(parents=True)
-            (directory / "source").symlink_to(tree.resolve())
-        make = ["make", "-s", "-C", tree.resolve(), f"O={build}", *COMPILER]
-        configure(make, tree.resolve(), build, words)
-        run(["nice", "-n", "19", *make, f"-j{os.cpu_count()}", "bzImage", "modules"])
-        release = install_image(make, build, directory / "image")
-    return Kernel(series, release, directory, headers_path=build)
+            build.mkdir(parents=True, exist_ok=True)
+            (directory / "source").unlink(missing_ok=True)
+            (directory / "source").symlink_to(tree)
+            make = ["make", "-s", "-C", tree, f"O={build}", *COMPILER]
+            configure(make, tree, build, wishes)
+            run(["nice", "-n", "19", *make, f"-j{os.cpu_count()}", "bzImage", "modules"])
+            marker.write_text(install_image(make, build, directory / "image"))
+    return Kernel(series, marker.read_text(), directory, headers_path=build)
 
 
-def configure(make: list, tree: Path, build: Path, words: list[str]) -> None:
+def is_built(tree: Path, marker: Path, build: Path, wishes: str) -> bool:
+    """Whether a build has ended since the tree changed, with these options."""
+    if not marker.is_file() or (build / WISHES).read_text() != wishes:
+        return False
+    return not run(["find", tree, "-newer", marker, "-print", "-quit"]).stdout
+
+
+def configure(make: list, tree: Path, build: Path, wishes: str) -> None:
     """Configures a build that was not, or otherwise; a requested option that is not granted is an error."""
-    wishes = "".join(map(setting, words))
     if (build / WISHES).is_file() and (build / WISHES).read_text() == wishes:
         return
     run([*make, "tinyconfig"])
@@ -106,9 +113,9 @@ def configure(make: list, tree: Path, build: Path, words: list[str]) -> None:
     (build / "wishes").write_text(wishes)
     run([tree / "scripts/kconfig/merge_config.sh", "-m", ".config", "wishes"], cwd=build)
     run([*make, "olddefconfig"])
-    granted = (build / ".config").read_text()
+    granted = (build / ".config").read_text().splitlines()
     # An option that is off may also be absent, if another one excludes it.
-    refused = [word for word in words if not word.endswith("=n") and setting(word) not in granted]
+    refused = [line for line in wishes.splitlines() if line not in granted and not line.startswith("#")]
     if refused:
         raise LabError(f"the configuration of Linux does not grant {' '.join(refused)}")
     (build / "wishes").rename(build / WISHES)

@@ -11,7 +11,7 @@ from .kernels import SERIES, Kernel, build_module, kernel, newest
 
 # The console output by which a debug kernel shows that its checks are on.
 CHECKERS = (
-    "kasan: KernelAddressSanitizer initialized",
+    "KernelAddressSanitizer initialized",
     "Lock dependency validator",
     "Kernel memory leak detector initialized",
 )

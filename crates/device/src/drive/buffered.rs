@@ -134,7 +134,7 @@ impl Buffered {
         match self.admission {
             Admission::ByPage => true,
             Admission::Whole => {
-                pages.len() as u32 <= self.buffer.room() || self.buffer.lacking(pages) <= self.buffer.room()
+                pages.len() as u32 <= self.buffer.room() || self.buffer.fills(pages) <= self.buffer.room()
             }
         }
     }
@@ -173,6 +173,10 @@ impl Buffered {
             }
         }
         self.send_evicted(now, flash);
+        debug_assert!(
+            has_all || self.admission == Admission::ByPage || commands.page_count(id) > self.buffer.pages(),
+            "a write that the buffer can hold gets in whole"
+        );
         if has_all {
             flash.tell(|| DriveEvent::StoredAll { command: id });
         }

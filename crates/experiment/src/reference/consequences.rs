@@ -42,7 +42,7 @@ pub(super) const CONSEQUENCES: &[(&str, &str)] = &[
     (
         "host.scheduler",
         "noop, deadline, anticipatory and cfq are those of Linux 2.6.32, none, mq-deadline and kyber those of Linux \
-         6.1 and 6.12 (`host.linux`), fios and pardispatcher those of their papers; there is no bfq. A scheduler \
+         6.1, 6.12 and 6.18 (`host.linux`), fios and pardispatcher those of their papers; there is no bfq. A scheduler \
          chooses only among requests that wait: where the drive takes every one at once, all are `noop`.",
     ),
     (

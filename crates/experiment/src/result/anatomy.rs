@@ -103,7 +103,7 @@ macro_rules! parts {
 }
 
 parts! {
-    /// Held in front of the block layer, because `nr_requests` of their class were in it.
+    /// Held in front of the block layer, because `nr_requests` of their class were in it, or throttled (`host.wbt`).
     nr_requests,
     /// In the scheduler, while the drive held `queue_depth` commands.
     tag,

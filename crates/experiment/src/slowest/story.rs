@@ -118,9 +118,10 @@ fn operation(served: &Served, last: &LastOperation, geometry: Option<&Geometry>)
 /// Place of a request during a cause, and the reason.
 const fn in_words(cause: Cause) -> (&'static str, &'static str) {
     match cause {
-        Cause::NrRequests => {
-            ("held in front of the block layer", "it held as many requests of its kind as it takes (`nr_requests`)")
-        }
+        Cause::NrRequests => (
+            "held in front of the block layer",
+            "it takes no more of its kind (`nr_requests`), or throttles them (`wbt`)",
+        ),
         Cause::Tag => ("held in the scheduler for a tag", "the drive already held `queue_depth` commands"),
         Cause::Scheduler => {
             ("held in the scheduler by its choice", "it waited although the drive would have taken a command")

@@ -36,7 +36,7 @@ use crate::ticks::Ticks;
 pub static SPEC: PolicySpec = PolicySpec {
     name: "kyber",
     summary: "Latency targets for reads and writes: the one that misses its target takes depth from the other (Linux \
-              6.1 and 6.12)",
+              6.1, 6.12, 6.18)",
     details: "Reads, writes and discards are domains, each with a number of requests that it may have at the device. \
               Ten times a second the numbers follow the measured latencies: while one domain misses its target, those \
               that keep theirs get less. Within a domain requests go in the order of arrival. Works without task ids.",

@@ -38,7 +38,7 @@ use crate::ticks::Ticks;
 /// Specification of the policy.
 pub static SPEC: PolicySpec = PolicySpec {
     name: "mq-deadline",
-    summary: "Sorted batches of one direction, reads first, bounded waiting, priority classes (Linux 6.1 and 6.12)",
+    summary: "Sorted batches of one direction, reads first, bounded waiting, priority classes (Linux 6.1, 6.12, 6.18)",
     details: "Requests are sorted by address in each priority class and direction and sent in batches, as by \
               deadline. A class is served when those above it have completed everything, or when its requests have \
               waited for `prio_aging_expire`. Reads and writes share `nr_requests`. Works without task ids; priorities \

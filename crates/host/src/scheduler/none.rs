@@ -24,7 +24,7 @@ use crate::tags::Tags;
 /// Specification of the policy.
 pub static SPEC: PolicySpec = PolicySpec {
     name: "none",
-    summary: "No scheduler: requests hold a tag of the device and go to it at once (Linux 6.1 and 6.12)",
+    summary: "No scheduler: requests hold a tag of the device and go to it at once (Linux 6.1, 6.12, 6.18)",
     details: "A request is admitted when the device has a free tag, and is sent in the order of submission. Only \
               requests that a task submits together merge, each with the one before it. On Linux 6.1 those are sent \
               last first. Works without task ids.",

@@ -92,7 +92,7 @@ impl Stalls {
 
     /// Slots that the first write needs, to be stored as a whole or as far as the buffer can hold it; 0 without one.
     pub(super) fn first_needs(&self, buffer: &WriteBuffer) -> u32 {
-        self.queue.front().map_or(0, |first| buffer.lacking(first.pages.clone()).min(buffer.pages()))
+        self.queue.front().map_or(0, |first| buffer.fills(first.pages.clone()))
     }
 
     /// Pages of all writes that wait for a slot.
