@@ -1,5 +1,8 @@
 //! Recordings by blktrace, as text for the comparisons, and a simulated block layer to compare them with.
 
+use std::io::{Read, stdin};
+use std::process::ExitCode;
+
 use flashloom_host::{AsyncLimits, BlockLayer, Decision, Dispatched, HostParams, Linux, Throttling, scheduler};
 use flashloom_units::{KIB, Ns, OrName, ParamSet};
 use flashloom_workload::{Op, Request};
@@ -75,6 +78,28 @@ pub fn events(text: &str) -> Result<Vec<Event>, String> {
         return Err("nothing was issued".to_owned());
     }
     Ok(events)
+}
+
+/// The recording in standard input.
+pub fn text() -> Result<String, String> {
+    let mut text = String::new();
+    stdin().read_to_string(&mut text).map_err(|error| format!("standard input: {error}"))?;
+    Ok(text)
+}
+
+/// What a program does with its arguments: prints a line, or says under its name why there is none.
+pub fn program(name: &str, run: impl FnOnce(&[String]) -> Result<String, String>) -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{name}: {error}");
+            ExitCode::from(2)
+        }
+    }
 }
 
 /// The issued requests in order of issue.

@@ -8,12 +8,11 @@
 //! that both issued in the same order.
 
 use std::collections::VecDeque;
-use std::io::{Read, stdin};
 use std::process::ExitCode;
 
 use flashloom_host::BlockLayer;
 use flashloom_kernel_agreement::recording::{
-    Event, Issued, Kind, block_layer, events, in_order, issued, request, take,
+    Event, Issued, Kind, block_layer, events, in_order, issued, program, request, take, text,
 };
 use flashloom_units::Ns;
 use flashloom_workload::Op;
@@ -118,23 +117,11 @@ fn run(arguments: &[String]) -> Result<String, String> {
     let (Some(depth), Some(service_ns)) = (number(depth), number(service_ns)) else {
         return Err(format!("expected two numbers above 0, found `{depth}` and `{service_ns}`"));
     };
-    let mut text = String::new();
-    stdin().read_to_string(&mut text).map_err(|error| format!("standard input: {error}"))?;
-    compare(scheduler, linux, depth as usize, service_ns, &text)
+    compare(scheduler, linux, depth as usize, service_ns, &text()?)
 }
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match run(&arguments) {
-        Ok(line) => {
-            println!("{line}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("closed-loop: {error}");
-            ExitCode::from(2)
-        }
-    }
+    program("closed-loop", run)
 }
 
 #[cfg(test)]

@@ -7,12 +7,11 @@
 //! (longest common subsequence), and the share of these.
 
 use std::collections::VecDeque;
-use std::io::{Read, stdin};
 use std::process::ExitCode;
 
 use flashloom_host::BlockLayer;
 use flashloom_kernel_agreement::recording::{
-    Event, Issued, Kind, block_layer, events, in_order, issued, request, take,
+    Event, Issued, Kind, block_layer, events, in_order, issued, program, request, take, text,
 };
 use flashloom_workload::Op;
 
@@ -63,24 +62,13 @@ fn compare(scheduler: &str, linux: &str, text: &str) -> Result<String, String> {
     Ok(format!("{} | {same_place} | {same_order} | {share:.2} %", recorded.len()))
 }
 
+fn run(arguments: &[String]) -> Result<String, String> {
+    let [scheduler, linux] = arguments else { return Err("usage: issue-order SCHEDULER LINUX".to_owned()) };
+    compare(scheduler, linux, &text()?)
+}
+
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [scheduler, linux] = &arguments[..] else {
-        eprintln!("usage: issue-order SCHEDULER LINUX");
-        return ExitCode::from(2);
-    };
-    let mut text = String::new();
-    let read = stdin().read_to_string(&mut text).map_err(|error| format!("standard input: {error}"));
-    match read.and_then(|_| compare(scheduler, linux, &text)) {
-        Ok(line) => {
-            println!("{line}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("issue-order: {error}");
-            ExitCode::from(2)
-        }
-    }
+    program("issue-order", run)
 }
 
 #[cfg(test)]

@@ -10,11 +10,12 @@
 //! asked, or not asked once more, in both.
 
 use std::collections::VecDeque;
-use std::io::{Read, stdin};
 use std::process::ExitCode;
 
 use flashloom_host::{Admission, BlockLayer, Decision, Dispatched, RequestId};
-use flashloom_kernel_agreement::recording::{Event, Issued, Kind, block_layer, events, in_order, request};
+use flashloom_kernel_agreement::recording::{
+    Event, Issued, Kind, block_layer, events, in_order, program, request, text,
+};
 use flashloom_units::Ns;
 use flashloom_workload::{Op, Request};
 
@@ -194,23 +195,11 @@ fn run(arguments: &[String]) -> Result<String, String> {
     };
     let count = queues.parse().ok().filter(|&count| count > 0);
     let count = count.ok_or_else(|| format!("expected a number of queues above 0, found `{queues}`"))?;
-    let mut text = String::new();
-    stdin().read_to_string(&mut text).map_err(|error| format!("standard input: {error}"))?;
-    compare(scheduler, linux, count, &text)
+    compare(scheduler, linux, count, &text()?)
 }
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match run(&arguments) {
-        Ok(line) => {
-            println!("{line}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("queue-order: {error}");
-            ExitCode::from(2)
-        }
-    }
+    program("queue-order", run)
 }
 
 #[cfg(test)]

@@ -7,11 +7,10 @@
 //! between issue and completion, and their mean while there is one.
 
 use std::collections::VecDeque;
-use std::io::{Read, stdin};
 use std::process::ExitCode;
 
 use flashloom_host::{Admission, BlockLayer, Decision, Dispatched, HostParams, Throttling, WriteCache, Writeback};
-use flashloom_kernel_agreement::recording::{Event, Kind, events, layer_of, request, version};
+use flashloom_kernel_agreement::recording::{Event, Kind, events, layer_of, program, request, text, version};
 use flashloom_units::{Ns, ParamSet};
 use flashloom_workload::{Op, Request};
 
@@ -57,7 +56,7 @@ fn recorded(events: &[Event]) -> Result<UnderWay, String> {
 }
 
 /// The same requests in the simulator. Those that are refused wait in lines.
-fn simulated(mut layer: BlockLayer, events: &[Event], service_ns: Ns) -> UnderWay {
+fn simulated(mut layer: BlockLayer, events: &[Event], service_ns: Ns) -> Result<UnderWay, String> {
     let mut under_way = UnderWay::default();
     let mut coming = events.iter().filter(|event| event.kind == Kind::Queued).peekable();
     let mut lines: Vec<VecDeque<Request>> = Vec::new();
@@ -81,9 +80,12 @@ fn simulated(mut layer: BlockLayer, events: &[Event], service_ns: Ns) -> UnderWa
         let next_ns = arrives_ns.min(ends_ns);
         // Windows go on when all is done.
         if next_ns == Ns::MAX && lines.iter().all(VecDeque::is_empty) {
-            return under_way;
+            return Ok(under_way);
         }
         now = next_ns.min(wakes_ns);
+        if now == Ns::MAX {
+            return Err("requests wait, and nothing will let them in".to_owned());
+        }
         if ends_ns == now {
             let (_, sent) = at_device.pop_front().expect("it is there to end");
             layer.complete(now, sent.id, |_| {});
@@ -118,7 +120,7 @@ fn compare(linux: &str, depth: u32, service_ns: Ns, writeback: &str, text: &str)
     let (linux, queue_depth) = (version(linux)?, depth);
     let defaults = HostParams::defaults();
     let host = HostParams { scheduler, linux, queue_depth, wbt, write_cache, writeback, ..defaults };
-    let simulated = simulated(layer_of(scheduler, host, &events)?, &events, service_ns);
+    let simulated = simulated(layer_of(scheduler, host, &events)?, &events, service_ns)?;
     Ok(format!("{} | {}", recorded(&events)?.figures(), simulated.figures()))
 }
 
@@ -129,9 +131,7 @@ fn run(arguments: &[String]) -> Result<String, String> {
     let (Some(depth), Some(service_ns)) = (positive(depth), positive(service_ns)) else {
         return Err(format!("expected two numbers above 0, found `{depth}` and `{service_ns}`"));
     };
-    let mut text = String::new();
-    stdin().read_to_string(&mut text).map_err(|error| format!("standard input: {error}"))?;
-    compare(linux, depth, Ns::from(service_ns), writeback, &text)
+    compare(linux, depth, Ns::from(service_ns), writeback, &text()?)
 }
 
 fn positive(text: &str) -> Option<u32> {
@@ -139,17 +139,7 @@ fn positive(text: &str) -> Option<u32> {
 }
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match run(&arguments) {
-        Ok(line) => {
-            println!("{line}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("write-back: {error}");
-            ExitCode::from(2)
-        }
-    }
+    program("write-back", run)
 }
 
 #[cfg(test)]
