@@ -386,6 +386,21 @@ class ATree(InCache):
         self.assertEqual(built_kernel.series_of(self.directory), "6.18")
 
 
+    def test_is_built_until_it_changes_or_other_options_are_wanted(self):
+        tree, build, marker = (self.directory / name for name in ("tree", "build", "release"))
+        tree.mkdir()
+        build.mkdir()
+        self.assertFalse(built_kernel.is_built(tree, marker, build, "wishes"))
+        (build / built_kernel.WISHES).write_text("wishes")
+        marker.write_text("6.18.35")
+        self.assertTrue(built_kernel.is_built(tree, marker, build, "wishes"))
+        self.assertFalse(built_kernel.is_built(tree, marker, build, "others"))
+        later = marker.stat().st_mtime + 1
+        (tree / "Makefile").touch()
+        os.utime(tree / "Makefile", (later, later))
+        self.assertFalse(built_kernel.is_built(tree, marker, build, "wishes"))
+
+
 class WriteBack(unittest.TestCase):
     def test_is_let_in_as_long_as_the_simulator_has_as_many_at_a_time(self):
         self.assertTrue(write_back.is_let_in("| a load | 8 | 7.9 | 8 | 7.8 |"))

@@ -107,6 +107,8 @@ def is_built(tree: Path, marker: Path, build: Path, wishes: str) -> bool:
 def configure(make: list, tree: Path, build: Path, wishes: str) -> None:
     """Configures a build that was not, or otherwise; a requested option that is not granted is an error."""
     if (build / WISHES).is_file() and (build / WISHES).read_text() == wishes:
+        # The tree may have options now that nobody was asked for.
+        run([*make, "olddefconfig"])
         return
     run([*make, "tinyconfig"])
     # Under another name until it is granted.
