@@ -7,11 +7,13 @@ use crate::{order, rate};
 choice! {
     /// How a write gets in that finds the buffer full.
     pub enum Admission {
+        /// Whole where a victim is a block, page by page where it is a page.
+        Auto = "auto",
         /// Each of its pages takes a slot as soon as one is free, and victims leave for all writes that wait.
         ByPage = "by-page",
-        /// It is stored when there is room for all of it, or for as much as the buffer can hold, and victims leave for
-        /// the first of the writes that wait alone. So pages that were written together are evicted together, and the
-        /// buffer stays filled.
+        /// It is stored when there is room for all of it, or for as much as the buffer can hold. Victims leave for the
+        /// writes that wait while at most half of the buffer is on its way to flash, and for the first of them in any
+        /// case. So pages that were written together are evicted together, and the buffer stays filled.
         Whole = "whole",
     }
 }
@@ -32,9 +34,10 @@ params! {
             "More victims at a time use more chips and lower the hit ratio of small buffers.",
             Used::without("capacity", &["0B"]);
         /// How a write gets in that finds the buffer full.
-        admission: Admission => "admission", Kind::Choice(Admission::CHOICES), Value::Name("by-page"),
+        admission: Admission => "admission", Kind::Choice(Admission::CHOICES), Value::Name("auto"),
             "By page every chip has something to write, and a buffer that is small beside the writes that wait evicts \
-             pages one by one; whole it evicts what belongs together, as where requests come one after another.",
+             pages one by one; whole it evicts what belongs together, as where requests come one after another. With \
+             \"auto\" blocks are evicted whole, by block-lru, fab, clc and bpac.",
             Used::without("capacity", &["0B"]);
     }
 }

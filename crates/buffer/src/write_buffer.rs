@@ -50,6 +50,8 @@ struct Slot {
     mask: u32,
     state: SlotState,
     departure: Departure,
+    /// Pages of the request that wrote the page last ([`WriteBuffer::came_with`]).
+    request_pages: u16,
     next_free: u32,
 }
 
@@ -118,6 +120,8 @@ struct Traits {
     keeps_reads: bool,
     /// [`Order::looks_at_chips`].
     looks_at_chips: bool,
+    /// [`Order::evicts_blocks`].
+    evicts_blocks: bool,
     /// [`Order::padded_block`].
     padded_block: Option<u32>,
     /// [`Rate::waits_for_all`].
@@ -133,6 +137,7 @@ impl WriteBuffer {
             mask: 0,
             state: SlotState::Free,
             departure: Departure::Stays,
+            request_pages: 1,
             next_free: if at + 1 < pages { at + 1 } else { NO_INDEX },
         };
         let mut counts = [0; STATES];
@@ -145,6 +150,7 @@ impl WriteBuffer {
             traits: Traits {
                 keeps_reads: order.keeps_reads(),
                 looks_at_chips: order.looks_at_chips(),
+                evicts_blocks: order.evicts_blocks(),
                 padded_block: order.padded_block(),
                 waits_for_all: rate.waits_for_all(),
             },
@@ -269,6 +275,18 @@ impl WriteBuffer {
         Some(stored)
     }
 
+    /// Notes how many pages the request had that has just written a slot; more than fit a `u16` are as many as fit.
+    /// Not called if nobody asks.
+    #[inline]
+    pub fn came_with(&mut self, slot: SlotId, pages: u32) {
+        self.slots[slot.at()].request_pages = u16::try_from(pages).unwrap_or(u16::MAX);
+    }
+
+    /// Pages of the request that wrote a slot last, if they were noted.
+    pub fn request_pages(&self, slot: SlotId) -> u32 {
+        u32::from(self.slots[slot.at()].request_pages)
+    }
+
     /// True if a write of the page would need no new slot.
     #[inline]
     pub fn holds(&self, lpn: Lpn) -> bool {
@@ -370,7 +388,8 @@ impl WriteBuffer {
             // A victim is a page at least: asking for more would find none.
             for _ in 0..victims.min(self.dirty()) {
                 if self.traits.looks_at_chips {
-                    self.order.victim_for(chips, &mut self.victims);
+                    let held = |slot: SlotId| self.slots[slot.at()].mask;
+                    self.order.victim_for(chips, &held, &mut self.victims);
                     self.victims.iter().for_each(|slot| chips.send(self.slots[slot.at()].lpn));
                 } else {
                     self.order.victim(&mut self.victims);
@@ -593,6 +612,11 @@ impl WriteBuffer {
     #[inline]
     pub fn held(&self) -> u32 {
         self.pages() - self.count(SlotState::Free)
+    }
+
+    /// True if writes get in whole where their admission is left to the replacement policy.
+    pub fn evicts_blocks(&self) -> bool {
+        self.traits.evicts_blocks
     }
 
     /// Number of slots that new pages can take at once: the free ones and those of clean pages that can be dropped.

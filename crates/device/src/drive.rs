@@ -307,7 +307,7 @@ impl Drive {
         let mask = self.flash.nand().geometry().full_mask();
         for lpn in lpns {
             let written = |page| DriveEvent::WrittenThrough { command: None, page };
-            self.flash.add_write(lpn, mask, Waiter::Nobody, written);
+            self.flash.add_write(lpn, mask, 1, Waiter::Nobody, written);
         }
         if together { self.flash.write_added(0) } else { self.flash.write_added_apart(0) }
     }

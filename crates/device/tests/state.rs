@@ -348,7 +348,7 @@ fn run_aged(seed: u64, requests: usize) -> Option<Preconditioned> {
 
 #[test]
 fn an_aged_drive_goes_under_any_host_and_write_buffer() {
-    let aged: Vec<Preconditioned> = (0..500).filter_map(|seed| run_aged(seed, 200)).collect();
+    let aged: Vec<Preconditioned> = (0..600).filter_map(|seed| run_aged(seed, 200)).collect();
     let count = |is_one: fn(&&Preconditioned) -> bool| aged.iter().filter(is_one).count();
     let (overwritten, worn_out) = (count(|aged| aged.waf.is_some()), count(|aged| aged.is_worn_out));
     let enough = aged.len() > 200 && overwritten > 60 && worn_out > 3;

@@ -7,17 +7,28 @@ use flashloom_nand::{BlockId, Data, HostPage, Lpn, Nand, OpId, Origin, Ppn, Prog
 pub struct PageWrite {
     /// The logical page.
     pub lpn: Lpn,
-    /// Mask of the sectors written; the others keep their data.
-    pub mask: u32,
     /// Tag that [`Nand`] returns when the page is programmed.
     pub tag: u32,
+    /// Pages of the host's request that the page came with, if that is known; else 1.
+    pub request_pages: u32,
     given: HostPage,
 }
 
 impl PageWrite {
     /// A write of a page.
     pub fn new(page: HostPage, tag: u32) -> Self {
-        Self { lpn: page.lpn, mask: page.mask, tag, given: page }
+        Self { lpn: page.lpn, tag, request_pages: 1, given: page }
+    }
+
+    /// The same write, of a page that came with so many pages.
+    #[must_use]
+    pub fn of_request(self, request_pages: u32) -> Self {
+        Self { request_pages, ..self }
+    }
+
+    /// Mask of the sectors written; the others keep their data.
+    pub fn mask(&self) -> u32 {
+        self.given.mask
     }
 
     /// The same write with a mapping's own number for the page.
@@ -39,7 +50,7 @@ impl PageWrite {
 
     /// As [`Self::program`], but not before the operation `found` has ended, which finds the old page.
     pub fn program_after(&self, nand: &mut Nand, (block, page): (BlockId, u32), old: Option<Ppn>, found: OpId) -> bool {
-        let beneath = nand.geometry().full_mask() & !self.mask;
+        let beneath = nand.geometry().full_mask() & !self.mask();
         let old = old.filter(|_| beneath != 0);
         let read = |old| nand.read(Read { after: found, ..Read::new(old, beneath, Origin::Host) });
         let (base, after) = (old.unwrap_or(Ppn::NONE), old.map_or(found, read));

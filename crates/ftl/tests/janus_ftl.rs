@@ -406,10 +406,11 @@ fn run(seed: u64) -> Counts {
         } else if draw < trims + 0.1 {
             (first..end).for_each(|lpn| ftl.read(lpn));
         } else {
-            ftl.write(&(first..end).map(|lpn| (lpn, mask)).collect::<Vec<_>>());
+            // Of what is written together only a run from a block's first page on counts, and only within the block.
+            let request = pick(&mut prng, &[1, 1, 2, 3]);
+            ftl.write_of_request(request, &(first..end).map(|lpn| (lpn, mask)).collect::<Vec<_>>());
             for lpn in first..end {
-                // Only a run from a block's first page on counts, and only within the block.
-                let run = if lpn % params.n == 0 { (end - lpn).min(params.n) } else { 1 };
+                let run = if lpn % params.n == 0 { (end - lpn).min(params.n).max(request) } else { 1 };
                 model.write(lpn, run);
             }
         }
@@ -483,6 +484,14 @@ fn a_run_that_is_too_short_or_not_from_the_first_page_on_begins_no_new_home() {
         let mut ftl = drive(2, 1, 1.0);
         assert_eq!(write(&mut ftl, [group]), Counts { fusions: 1, paged: 1, ..Counts::default() }, "{group:?}");
     }
+}
+
+#[test]
+fn a_page_that_came_with_a_long_request_begins_a_new_home_alone() {
+    let mut ftl = drive(2, 1, 1.0);
+    let mask = ftl.nand.geometry().full_mask();
+    (4..8).for_each(|lpn| ftl.write_of_request(4, &[(lpn, mask)]));
+    assert_eq!(Counts::of(&ftl), Counts { switches: 1, erases: 1, ..Counts::default() });
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! LAST against a naive model: plain lists, searched anew for each decision.
 //!
 //! Strategy: a case is a small chip under random parameters of LAST, filled or not, and some hundred operations: runs
-//! of pages of random lengths, some of which are written together and some one by one, all over the chip or on a part
-//! of it, and trims. After each operation FTL and model must have made the same number of merges of each kind,
+//! of pages of random lengths, some of which are written together and some one by one, as pages of one request or of
+//! many, all over the chip or on a part of it, and trims. After each operation FTL and model must have made the same number of merges of each kind,
 //! copies and erases, with the same associativities.
 //!
 //! `FLASHLOOM_CASES` sets the number of cases, `FLASHLOOM_SEED` the seed of the first.
@@ -61,16 +61,18 @@ struct Model {
     streams: Vec<usize>,
     /// Random log blocks in the order in which they were opened, and whether each is hot.
     random: Vec<(usize, bool)>,
-    /// The pages written to the random log blocks, in order.
-    history: Vec<u32>,
+    /// The pages written to the random log blocks, in order, and the log block that each went to.
+    history: Vec<(u32, usize)>,
+    /// Victims without a valid page, and hot ones that counted as cold.
     dead_victims: u64,
+    cooled_victims: u64,
 }
 
 impl Model {
     fn new(params: &Params) -> Self {
         let chip = LogBlocks::new(params.n, params.blocks, params.log_blocks);
         let (streams, random, history) = (Vec::new(), Vec::new(), Vec::new());
-        Self { params: params.clone(), chip, streams, random, history, dead_victims: 0 }
+        Self { params: params.clone(), chip, streams, random, history, dead_victims: 0, cooled_victims: 0 }
     }
 
     fn open(&mut self, sequence_of: Option<u32>) -> usize {
@@ -114,7 +116,7 @@ impl Model {
     fn is_hot(&self, lpn: u32) -> bool {
         let is_random = |place| matches!(place, Some(CopyPlace::Log(at, _)) if !self.streams.contains(&at));
         let recent = self.history.iter().rev().take(self.params.window as usize);
-        is_random(self.chip.newest[lpn as usize]) && recent.into_iter().any(|&other| other == lpn)
+        is_random(self.chip.newest[lpn as usize]) && recent.into_iter().any(|&(other, _)| other == lpn)
     }
 
     fn write_random(&mut self, lpn: u32) {
@@ -128,7 +130,7 @@ impl Model {
             self.random.push((at, is_hot));
             at
         });
-        self.history.push(lpn);
+        self.history.push((lpn, at));
         self.chip.append(at, lpn);
     }
 
@@ -136,12 +138,17 @@ impl Model {
         let full = self.random.iter().filter(|&&(at, _)| self.chip.free_pages(at) == 0);
         let candidates: Vec<_> = if full.clone().count() > 0 { full.collect() } else { self.random.iter().collect() };
         let dead = candidates.iter().find(|&&&(at, _)| self.chip.k(at) == 0);
+        let recent = || self.history.iter().rev().take(self.params.window as usize);
+        let still_hot = |&(at, is_hot): &(usize, bool)| {
+            is_hot && (self.chip.free_pages(at) > 0 || recent().any(|&(_, other)| other == at))
+        };
         let cheapest = |hot: bool| {
-            let of_kind = candidates.iter().filter(move |&&&(_, is_hot)| is_hot == hot);
+            let of_kind = candidates.iter().filter(move |log| still_hot(log) == hot);
             of_kind.min_by_key(|&&&(at, _)| self.chip.k(at))
         };
-        let &&(at, _) = dead.or_else(|| cheapest(false)).or_else(|| cheapest(true)).expect("one is in use");
+        let &&(at, is_hot) = dead.or_else(|| cheapest(false)).or_else(|| cheapest(true)).expect("one is in use");
         self.dead_victims += u64::from(dead.is_some());
+        self.cooled_victims += u64::from(dead.is_none() && is_hot && !still_hot(&(at, true)));
         self.random.retain(|&(other, _)| other != at);
         self.chip.merge(at, Merge::Full);
     }
@@ -158,8 +165,9 @@ impl Model {
     }
 }
 
-/// Runs a case; returns its cost, and how often a log block without valid pages was merged.
-fn run(seed: u64) -> (Counts, u64) {
+/// Runs a case; returns its cost, and how often a log block without valid pages was merged, and a hot one that counted
+/// as cold.
+fn run(seed: u64) -> (Counts, [u64; 2]) {
     let mut prng = Prng::new(seed).branch("last");
     let params = Params::random(&mut prng);
     let pages = params.blocks * params.n;
@@ -184,24 +192,26 @@ fn run(seed: u64) -> (Counts, u64) {
             let run = lpns.len() as u32;
             lpns.for_each(|lpn| model.write(lpn, run));
         } else {
+            let request = if prng.chance(0.5) { 1 } else { lpns.len() as u32 };
             lpns.for_each(|lpn| {
-                ftl.write(&[(lpn, 1)]);
-                model.write(lpn, 1);
+                ftl.write_of_request(request, &[(lpn, 1)]);
+                model.write(lpn, request);
             });
         }
         assert_eq!(Counts::of(&ftl), model.chip.counts, "seed {seed}, operation {operation}, {params:?}");
     }
     ftl.check();
-    (model.chip.counts, model.dead_victims)
+    (model.chip.counts, [model.dead_victims, model.cooled_victims])
 }
 
 #[test]
 fn last_merges_copies_and_erases_as_a_naive_model_does() {
     let (first, cases) = (number("FLASHLOOM_SEED").unwrap_or(1), number("FLASHLOOM_CASES").unwrap_or(CASES));
-    let mut seen = [0; 4];
+    let mut seen = [0; 5];
     for seed in first..first + cases {
-        let (Counts { switch, partial, full, .. }, dead) = run(seed);
-        [switch, partial, full, dead].iter().zip(&mut seen).for_each(|(count, seen)| *seen += count);
+        let (Counts { switch, partial, full, .. }, [dead, cooled]) = run(seed);
+        [switch, partial, full, dead, 8 * cooled].iter().zip(&mut seen).for_each(|(count, seen)| *seen += count);
     }
-    assert!(seen.iter().all(|&count| count > cases), "switch, partial, full merges and dead victims: {seen:?}");
+    // One case in five has a hot log block that cools; of the rest there is one a case at least.
+    assert!(seen.iter().all(|&count| count > cases), "switch, partial, full merges, dead and cooled victims: {seen:?}");
 }

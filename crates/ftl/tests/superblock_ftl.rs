@@ -24,6 +24,7 @@ struct Params {
     /// Superblocks of each chip.
     superblocks: u32,
     blocks: u32,
+    spread: bool,
     update_blocks: u32,
     log_blocks: u32,
     tables: u32,
@@ -36,6 +37,7 @@ impl Params {
             n: pick(prng, &[2, 3, 4, 8]),
             superblocks: pick(prng, &[1, 2, 3, 6]),
             blocks: pick(prng, &[1, 2, 3, 4]),
+            spread: prng.chance(0.3),
             update_blocks: pick(prng, &[1, 2, 3]),
             log_blocks: pick(prng, &[1, 2, 3, 5]),
             tables: pick(prng, &[1, 2, 5, 100]),
@@ -49,7 +51,23 @@ impl Params {
             ("log_blocks", self.log_blocks),
             ("tables", self.tables),
         ];
-        with_mapping("superblock-ftl", &set.map(|(name, count)| (name, Value::Count(count.into()))))
+        let mut set = set.map(|(name, count)| (name, Value::Count(count.into()))).to_vec();
+        set.push(("spread", Value::Flag(self.spread)));
+        with_mapping("superblock-ftl", &set)
+    }
+
+    /// The page of a superblock that a page of the host is: with `spread` logical blocks are dealt to the chips like
+    /// cards, and superblocks are taken from the hands in turn.
+    fn place(&self, lpn: u32) -> u32 {
+        if !self.spread {
+            return lpn;
+        }
+        let mut hands = vec![Vec::new(); self.chips as usize];
+        (0..self.superblocks * self.chips * self.blocks).for_each(|lbn| hands[(lbn % self.chips) as usize].push(lbn));
+        let rounds = (0..self.superblocks).flat_map(|round| hands.iter().map(move |hand| (round, hand)));
+        let order = rounds.flat_map(|(round, hand)| &hand[(round * self.blocks) as usize..][..self.blocks as usize]);
+        let at = order.copied().position(|lbn| lbn == lpn / self.n).expect("it was dealt") as u32;
+        at * self.n + lpn % self.n
     }
 
     /// A drive with as many blocks as these parameters need.
@@ -322,7 +340,7 @@ fn run(seed: u64) -> Counts {
     if prng.chance(0.7) {
         for lpn in 0..pages {
             ftl.write(&[(lpn, mask)]);
-            model.write(lpn);
+            model.write(params.place(lpn));
         }
     }
     let span = pick(&mut prng, &[pages, pages, pages.div_ceil(3), pages.div_ceil(8)]);
@@ -332,16 +350,17 @@ fn run(seed: u64) -> Counts {
         let length = if prng.chance(0.6) { 1 } else { 1 + prng.below(u64::from(2 * params.n)) as u32 };
         let draw = prng.unit();
         for lpn in first..(first + length).min(pages) {
+            let place = params.place(lpn);
             if draw < trims {
                 ftl.trim(lpn);
-                model.find(lpn);
-                model.newest[lpn as usize] = None;
+                model.find(place);
+                model.newest[place as usize] = None;
             } else if draw < trims + 0.2 {
                 ftl.read(lpn);
-                model.find(lpn);
+                model.find(place);
             } else {
                 ftl.write(&[(lpn, mask)]);
-                model.write(lpn);
+                model.write(place);
             }
         }
         assert_eq!(Counts::of(&ftl), model.counts, "seed {seed}, operation {operation}, {params:?}");
@@ -362,7 +381,8 @@ fn superblock_ftl_collects_and_looks_up_as_a_naive_model_does() {
 
 /// A drive of one chip with three superblocks of two blocks of four pages, and so many U-blocks, filled.
 fn drive(update_blocks: u32, log_blocks: u32) -> Ftl {
-    let params = Params { chips: 1, n: 4, superblocks: 3, blocks: 2, update_blocks, log_blocks, tables: 100 };
+    let params =
+        Params { chips: 1, n: 4, superblocks: 3, blocks: 2, spread: false, update_blocks, log_blocks, tables: 100 };
     Ftl::filled(&params.space(), &params.setup(), true)
 }
 
@@ -440,7 +460,8 @@ fn a_superblock_that_has_nothing_to_give_takes_from_the_least_utilised() {
 /// 16 pages: two bits a level, so that a table of the second level has them all, and a page table four.
 #[test]
 fn a_lookup_reads_the_spare_areas_on_its_path_that_differ() {
-    let params = Params { chips: 1, n: 8, superblocks: 1, blocks: 2, update_blocks: 1, log_blocks: 1, tables: 1 };
+    let params =
+        Params { chips: 1, n: 8, superblocks: 1, blocks: 2, spread: false, update_blocks: 1, log_blocks: 1, tables: 1 };
     let mut ftl = Ftl::filled(&params.space(), &params.setup(), true);
     let reads = |ftl: &mut Ftl, lpn: u32| {
         let before = ftl.count("map_reads");
@@ -451,4 +472,20 @@ fn a_lookup_reads_the_spare_areas_on_its_path_that_differ() {
     assert_eq!(reads(&mut ftl, 3), 2, "root and second level with page 15, the page table with page 3");
     assert_eq!(reads(&mut ftl, 0), 0, "the same table");
     assert_eq!(reads(&mut ftl, 12), 1, "all with page 15");
+}
+
+/// Five logical blocks on two chips, in superblocks of two: the first chip has three of them, the second two.
+#[test]
+fn spread_neighbours_are_on_different_chips_and_a_drive_that_does_not_divide_evenly_holds_all() {
+    let nand = NandParams { channels: 2, ..chip(6, 6, 4).nand };
+    let space = Space { nand, logical_pages: 5 * 4, unit_pages: 1 };
+    let set = [("blocks", Value::Count(2)), ("log_blocks", Value::Count(2)), ("spread", Value::Flag(true))];
+    let mut ftl = Ftl::new(&space, &with_mapping("superblock-ftl", &set), true);
+    for _ in 0..3 {
+        (0..20).for_each(|lpn| ftl.write(&[(lpn, 1)]));
+        (0..20).for_each(|lpn| ftl.read(lpn));
+    }
+    let chips = [0, 4, 8, 12, 16].map(|lpn| ftl.die_of(lpn).map(|die| die.0));
+    assert_eq!(chips, [Some(0), Some(1), Some(0), Some(1), Some(0)]);
+    ftl.check();
 }

@@ -191,17 +191,23 @@ fn load(
 ) -> Result<Experiment, Problems> {
     let text = paper.configuration(&study.file).expect("a test holds the data files against the configurations");
     let generator = workload.map_or(&[][..], |workload| &workload.set);
-    let mut sets: Vec<String> = generator.iter().chain(&study.set).cloned().collect();
+    let mut sets = generator.to_vec();
     let recording = study.recording.as_ref().or(workload.and_then(|workload| workload.recording.as_ref()));
     let recorded = recording.zip(folder).map(|(recording, folder)| (recording, folder.join(&recording.file)));
     let mut quick_sets: Vec<String> = Vec::new();
     match recorded.filter(|(_, path)| is_there(path)) {
         Some((recording, path)) => {
             sets.extend(["workload.kind=trace".to_owned(), format!("workload.path={}", path.display())]);
-            sets.extend(recording.set.iter().cloned());
+            // An experiment's own recording comes after its settings, that of a workload before.
+            let (first, last) = match study.recording.is_some() {
+                true => (&study.set, &recording.set),
+                false => (&recording.set, &study.set),
+            };
+            sets.extend(first.iter().chain(last).cloned());
             quick_sets.extend(recording.quick.iter().cloned());
         }
         None => {
+            sets.extend(study.set.iter().cloned());
             quick_sets.extend(workload.iter().flat_map(|workload| &workload.quick).chain(&study.quick).cloned());
         }
     }

@@ -123,6 +123,10 @@ impl Order for BlockLru {
         }
     }
 
+    fn evicts_blocks(&self) -> bool {
+        true
+    }
+
     fn victim(&mut self, pages: &mut Vec<SlotId>) {
         if let Some(oldest) = self.blocks.front(0) {
             self.blocks.remove(oldest);

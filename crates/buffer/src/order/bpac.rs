@@ -253,6 +253,10 @@ impl Order for Bpac {
         }
     }
 
+    fn evicts_blocks(&self) -> bool {
+        true
+    }
+
     fn victim(&mut self, pages: &mut Vec<SlotId>) {
         if let Some(cluster) = self.take_victim() {
             self.evicted.add(self.clusters.block(cluster), self.clusters.pages(cluster));

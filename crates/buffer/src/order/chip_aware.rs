@@ -3,12 +3,17 @@
 //!
 //! ```text
 //! written:  move the page to the young end
-//! victim:   of the `window` pages at the old end the oldest whose chip is idle; the oldest of all if there is none
+//! victim:   of the `window` pages at the old end the oldest whose chip is idle and that the buffer has whole; else the
+//!           oldest whose chip is idle; the oldest of all if there is none
 //! ```
+//!
+//! A page of which the buffer has some sectors costs its chip a read before the program, and may be written whole
+//! before it is old: the paper begins with such pages. What it does about them its abstract does not say, so
+//! `whole_first` is a choice of ours.
 //!
 //! A page has a chip if it is decided where it is programmed ([`Chips`]): under `ftl.allocation` = "static", and in a
 //! mapping of one FTL a chip where the placement leaves its block there (not under "round-robin"). Any other page can
-//! go to an idle chip, so that this is `page-lru` then. Of what leaves at one time each page takes its chip; without
+//! go to an idle chip, so that this is `page-lru` then, but for partial pages. Of what leaves at one time each page takes its chip; without
 //! time (`run.timing` = "counting") all other chips are idle. Only its abstract could be read here; what is done where
 //! no chip of the window is idle, and that the window counts pages and not chips, are choices of ours.
 //!
@@ -26,6 +31,9 @@ params! {
         /// Pages at the old end of the list that a victim is chosen from.
         window: u32 => "window", Kind::Count { min: 1, max: 1 << 20 }, Value::Count(64),
             "A longer one finds an idle chip more often, and evicts pages that are written again soon.";
+        /// Of the pages with an idle chip evicts first those that the buffer has whole.
+        whole_first: bool => "whole_first", Kind::Flag, Value::Flag(true),
+            "Saves reads of the rest of a page, and keeps partial pages for longer.";
     }
 }
 
@@ -36,7 +44,8 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               as in `page-lru`.",
     source: "Seol, Shim, Kim and Maeng, CASES 2009, which CAVE cites as [17]",
     example: "buffer.order=chip-aware buffer.chip-aware.window=128 ftl.allocation=static",
-    instead: "Where the FTL itself spreads pages (`ftl.allocation` = `interleave`) it is `page-lru`. With log blocks, \
+    instead: "Where the FTL itself spreads pages (`ftl.allocation` = `interleave`) it is `page-lru`, if pages are written \
+              whole. With log blocks, \
               single pages of many blocks cause full merges: `block-lru` behind CAVE's rate and placement evicts \
               blocks to all chips.",
     needs: &[],
@@ -49,14 +58,16 @@ pub(super) struct ChipAware {
     pages: Lists<SlotId>,
     lpns: Vec<Lpn>,
     window: usize,
+    whole_first: bool,
 }
 
-flashloom_units::state! { ChipAware { nested pages, lpns; fixed window; } }
+flashloom_units::state! { ChipAware { nested pages, lpns; fixed window, whole_first; } }
 
 impl ChipAware {
     pub(super) fn new(values: &[Value], pages: u32, _pages_per_block: u32) -> Self {
-        let ChipAwareParams { window } = ChipAwareParams::from_values(values);
-        Self { pages: Lists::new(pages, 1), lpns: vec![Lpn::NONE; pages as usize], window: window as usize }
+        let ChipAwareParams { window, whole_first } = ChipAwareParams::from_values(values);
+        let lpns = vec![Lpn::NONE; pages as usize];
+        Self { pages: Lists::new(pages, 1), lpns, window: window as usize, whole_first }
     }
 
     fn take(&mut self, victim: Option<SlotId>, pages: &mut Vec<SlotId>) {
@@ -94,10 +105,12 @@ impl Order for ChipAware {
         true
     }
 
-    fn victim_for(&mut self, chips: &dyn Chips, pages: &mut Vec<SlotId>) {
+    fn victim_for(&mut self, chips: &dyn Chips, held: &dyn Fn(SlotId) -> u32, pages: &mut Vec<SlotId>) {
         let is_idle = |slot: &SlotId| chips.is_idle(self.lpns[slot.at()]);
-        let idle = self.pages.iter(0).take(self.window).find(is_idle);
-        self.take(idle.or(self.pages.front(0)), pages);
+        let idle = || self.pages.iter(0).take(self.window).filter(is_idle);
+        let is_whole = |&slot: &SlotId| !self.whole_first || chips.is_whole(held(slot));
+        let victim = idle().find(is_whole).or_else(|| idle().next());
+        self.take(victim.or(self.pages.front(0)), pages);
     }
 }
 
@@ -116,6 +129,10 @@ mod tests {
             !self.0[lpn.at() % self.0.len()]
         }
 
+        fn is_whole(&self, mask: u32) -> bool {
+            mask == 0b11
+        }
+
         fn send(&mut self, lpn: Lpn) {
             let chips = self.0.len();
             self.0[lpn.at() % chips] = true;
@@ -124,8 +141,9 @@ mod tests {
 
     #[test]
     fn victims_are_those_of_a_sorted_list_and_its_idle_chips() {
-        for window in [1, 3, 8, 100] {
-            let chosen = builtin().choose("chip-aware", &[("window", Value::Count(window))]).expect("a parameter");
+        for (window, whole_first) in [(1, true), (3, false), (8, true), (8, false), (100, true)] {
+            let set = [("window", Value::Count(window)), ("whole_first", Value::Flag(whole_first))];
+            let chosen = builtin().choose("chip-aware", &set).expect("parameters");
             let mut order = chosen.build(&SETUP).expect("it can be built");
             let (mut list, mut prng, mut others) = (Vec::new(), Prng::new(window), 0);
             for step in 0..100_000 {
@@ -143,9 +161,13 @@ mod tests {
                 } else if let Some(&oldest) = list.first() {
                     let busy = Busy((0..4).map(|_| prng.chance(0.6)).collect());
                     let is_idle = |slot: &&u32| busy.is_idle(Lpn(**slot * 7 % SETUP.pages));
-                    let expected = list.iter().take(window as usize).find(is_idle).copied().unwrap_or(oldest);
+                    let whole: Vec<bool> = (0..SETUP.pages).map(|_| prng.chance(0.5)).collect();
+                    let idle: Vec<u32> = list.iter().take(window as usize).filter(is_idle).copied().collect();
+                    let first_whole = idle.iter().find(|&&slot| whole_first && whole[slot as usize]);
+                    let expected = first_whole.or(idle.first()).copied().unwrap_or(oldest);
                     let mut victims = Vec::new();
-                    order.victim_for(&busy, &mut victims);
+                    let held = |slot: SlotId| if whole[slot.at()] { 0b11 } else { 0b01 };
+                    order.victim_for(&busy, &held, &mut victims);
                     assert_eq!(victims, [SlotId(expected)], "step {step}, window {window}");
                     others += u32::from(expected != oldest);
                     list.retain(|&other| other != expected);

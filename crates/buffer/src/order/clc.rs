@@ -152,6 +152,10 @@ impl Order for Clc {
         }
     }
 
+    fn evicts_blocks(&self) -> bool {
+        true
+    }
+
     fn victim(&mut self, pages: &mut Vec<SlotId>) {
         if let Some(cluster) = self.cold.take_largest().or_else(|| self.take_oldest_hot()) {
             self.clusters.take(cluster, pages);

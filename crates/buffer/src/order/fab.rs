@@ -74,6 +74,10 @@ impl Order for Fab {
         }
     }
 
+    fn evicts_blocks(&self) -> bool {
+        true
+    }
+
     fn victim(&mut self, pages: &mut Vec<SlotId>) {
         if let Some(group) = self.blocks.take_largest() {
             self.groups.take(group, pages);

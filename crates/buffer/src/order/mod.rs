@@ -13,15 +13,22 @@ pub trait Chips {
     /// decide on which chip that is.
     fn is_idle(&self, lpn: Lpn) -> bool;
 
+    /// Whether these sectors are a whole page, which is programmed without a read of the rest.
+    fn is_whole(&self, mask: u32) -> bool;
+
     /// A page leaves the buffer: its chip is no longer idle.
     fn send(&mut self, lpn: Lpn);
 }
 
-/// Chips of which nothing is known: all are idle.
+/// Chips of which nothing is known: all are idle, and every page is whole.
 pub struct UnknownChips;
 
 impl Chips for UnknownChips {
     fn is_idle(&self, _lpn: Lpn) -> bool {
+        true
+    }
+
+    fn is_whole(&self, _mask: u32) -> bool {
         true
     }
 
@@ -53,9 +60,16 @@ pub trait Order: Component {
         false
     }
 
-    /// As [`Self::victim`], for a policy that looks at chips. Not called where the whole buffer leaves.
-    fn victim_for(&mut self, _chips: &dyn Chips, pages: &mut Vec<SlotId>) {
+    /// As [`Self::victim`], for a policy that looks at chips; `held` is the mask of the sectors that a slot has. Not
+    /// called where the whole buffer leaves.
+    fn victim_for(&mut self, _chips: &dyn Chips, _held: &dyn Fn(SlotId) -> u32, pages: &mut Vec<SlotId>) {
         self.victim(pages);
+    }
+
+    /// True if a victim is what the buffer holds of a logical block, so that by default writes are admitted whole
+    /// ([`Admission`](crate::Admission)); called once.
+    fn evicts_blocks(&self) -> bool {
+        false
     }
 
     /// Number of pages of a logical block, if each victim is to be padded to a whole block with the pages that the

@@ -39,7 +39,8 @@ use stalls::Stalls;
 /// A write buffer, and the commands that wait for its slots.
 pub(super) struct Buffered {
     buffer: WriteBuffer,
-    admission: Admission,
+    /// Whether a write takes its slots all at once ([`Admission::Whole`]).
+    admits_whole: bool,
     stalls: Stalls,
     durability: Durability,
     /// For each slot, the command that waits for its flash operation: a durable write, or a read that fills the slot.
@@ -53,6 +54,8 @@ pub(super) struct Buffered {
     /// Whether the buffer gathers streams for the allocation, and whether it gathers them by time.
     gathers: bool,
     gathers_by_time: bool,
+    /// Whether the mapping asks how large the request was that a page came with.
+    notes_requests: bool,
     /// Stream of each page to be written to the FTL next.
     streams: Vec<u32>,
     /// Whether evictions have stopped because flash cannot store more pages.
@@ -67,7 +70,7 @@ flashloom_units::state! {
         array fill_mask;
         value is_frozen, refused_pages;
         scratch evicted, taken, streams;
-        fixed admission, gathers, gathers_by_time;
+        fixed admits_whole, gathers, gathers_by_time, notes_requests;
     }
 }
 
@@ -76,8 +79,8 @@ impl Buffered {
         let slots = buffer.pages();
         let wanted = flash.wanted_when_new().filter(|wanted| wanted.in_buffer);
         let mut buffered = Self {
+            admits_whole: admission == Admission::Whole || admission == Admission::Auto && buffer.evicts_blocks(),
             buffer,
-            admission,
             stalls: Stalls::default(),
             durability: Durability::new(slots),
             slot_waiter: vec![CommandId::NONE; slots as usize],
@@ -86,6 +89,7 @@ impl Buffered {
             taken: Vec::new(),
             gathers: wanted.is_some(),
             gathers_by_time: wanted.is_some_and(|wanted| wanted.window_ns.is_some()),
+            notes_requests: flash.ftl().looks_at_requests(),
             streams: Vec::new(),
             is_frozen: false,
             refused_pages: 0,
@@ -131,11 +135,9 @@ impl Buffered {
     /// True if a write of these pages may begin to take slots now.
     #[inline]
     fn has_room_for(&self, pages: Range<u32>) -> bool {
-        match self.admission {
-            Admission::ByPage => true,
-            Admission::Whole => {
-                pages.len() as u32 <= self.buffer.room() || self.buffer.fills(pages) <= self.buffer.room()
-            }
+        !self.admits_whole || {
+            let room = self.buffer.room();
+            pages.len() as u32 <= room || self.buffer.fills(pages) <= room
         }
     }
 
@@ -143,9 +145,10 @@ impl Buffered {
     #[inline]
     fn first_waits(&self, page: Lpn) -> bool {
         self.buffer.is_blocked()
-            || match self.admission {
-                Admission::ByPage => !(self.buffer.has_room() || self.buffer.holds(page)),
-                Admission::Whole => self.stalls.first_needs(&self.buffer) > self.buffer.room(),
+            || if self.admits_whole {
+                self.stalls.first_needs(&self.buffer) > self.buffer.room()
+            } else {
+                !(self.buffer.has_room() || self.buffer.holds(page))
             }
     }
 
@@ -165,6 +168,9 @@ impl Buffered {
             if self.gathers_by_time {
                 self.buffer.arrived(slot, since);
             }
+            if self.notes_requests {
+                self.buffer.came_with(slot, commands.page_count(id));
+            }
             self.stalls.page_stored(is_new);
             if is_durable {
                 self.slot_waiter[slot.0 as usize] = id;
@@ -174,7 +180,7 @@ impl Buffered {
         }
         self.send_evicted(now, flash);
         debug_assert!(
-            has_all || self.admission == Admission::ByPage || commands.page_count(id) > self.buffer.pages(),
+            has_all || !self.admits_whole || commands.page_count(id) > self.buffer.pages(),
             "a write that the buffer can hold gets in whole"
         );
         if has_all {
@@ -238,15 +244,23 @@ impl Buffered {
         if self.is_frozen {
             return;
         }
-        let of_writes = match self.admission {
-            Admission::ByPage => self.stalls.waiting_pages(),
-            Admission::Whole => u64::from(self.stalls.first_needs(&self.buffer)),
-        };
+        let of_writes = self.awaited_slots();
         let waiting = of_writes + u64::from(unkept);
         let chips = &mut IdleChips { flash, taken: &mut self.taken };
         self.buffer.evict(now, waiting.min(u64::from(u32::MAX)) as u32, chips, &mut self.evicted);
         self.taken.clear();
         self.send_evicted(now, flash);
+    }
+
+    /// Slots that stalled writes wait for, as far as victims may leave for them now. Where writes get in whole, half of
+    /// the buffer stays to gather what belongs together, unless the first of them needs more.
+    fn awaited_slots(&self) -> u64 {
+        let waiting = self.stalls.waiting_pages();
+        if !self.admits_whole || waiting == 0 {
+            return waiting;
+        }
+        let half = u64::from(self.buffer.pages() / 2);
+        waiting.min(half).max(u64::from(self.stalls.first_needs(&self.buffer)))
     }
 
     /// Writes the evicted pages, if any, to flash as one group.
@@ -268,7 +282,8 @@ impl Buffered {
             } else {
                 continue;
             };
-            flash.add_write(lpn, mask, waiter, |page| DriveEvent::Evicted { slot, page });
+            let request_pages = slot.map_or(1, |slot| self.buffer.request_pages(slot));
+            flash.add_write(lpn, mask, request_pages, waiter, |page| DriveEvent::Evicted { slot, page });
         }
         self.evicted.clear();
         if self.gathers_by_time {

@@ -12,8 +12,10 @@ use crate::event::DriveEvent;
 /// Writes the pages of a command in one call of the FTL; the command completes when all are programmed.
 #[inline(always)] // One hot caller, the arrival of a command.
 pub(super) fn write(now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
+    let request_pages = interface.commands.page_count(id);
     for (lpn, mask) in interface.commands.await_pages(id) {
-        flash.add_write(lpn, mask, Waiter::Command(id), |page| DriveEvent::WrittenThrough { command: Some(id), page });
+        let written = |page| DriveEvent::WrittenThrough { command: Some(id), page };
+        flash.add_write(lpn, mask, request_pages, Waiter::Command(id), written);
     }
     flash.write_added(now);
 }

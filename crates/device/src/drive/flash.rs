@@ -152,6 +152,7 @@ impl Flash {
         &mut self,
         lpn: Lpn,
         mask: u32,
+        request_pages: u32,
         waiter: Waiter,
         event: impl FnOnce(HostPage) -> DriveEvent,
     ) {
@@ -159,7 +160,7 @@ impl Flash {
         let page = HostPage { lpn, mask, write: self.next_write };
         self.next_write = page.write.wrapping_add(1);
         self.tell(|| event(page));
-        self.writes.push(PageWrite::new(page, waiter.tag()));
+        self.writes.push(PageWrite::new(page, waiter.tag()).of_request(request_pages));
     }
 
     /// Called when a page goes to the host. Computes its link and controller time only if the FTL observes reads.

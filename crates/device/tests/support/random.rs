@@ -123,9 +123,8 @@ pub fn random_setup(prng: &mut Prng) -> DriveSetup {
         let capacity_bytes = setup.device.nand.page_bytes * pages;
         setup.device.read_cache = ReadCacheParams { capacity_bytes, pages: pages as u32, streams };
     }
-    if prng.branch("admission").chance(0.3) {
-        setup.admission = Admission::Whole;
-    }
+    let admissions = [Admission::Auto, Admission::Auto, Admission::ByPage, Admission::Whole];
+    setup.admission = pick(&mut prng.branch("admission"), &admissions);
     let mut of_watermarks = prng.branch("watermarks");
     if of_watermarks.chance(0.3) {
         let without = setup.ftl.params.clone();

@@ -195,7 +195,7 @@ impl<M: Map> Mapping for PageLevel<M> {
         let Self { store, map, .. } = self;
         store.place(writes);
         for (index, write) in writes.iter().enumerate() {
-            let is_whole = write.mask == nand.geometry().full_mask();
+            let is_whole = write.mask() == nand.geometry().full_mask();
             let mut translated = OpId::DONE;
             if !(M::CHANGES_UNSEEN && is_whole) {
                 translated = map.translate(store, nand, write.lpn);

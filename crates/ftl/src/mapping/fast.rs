@@ -12,7 +12,6 @@
 //! is sequential, the others are random. With `sequential_log_blocks` = 0, as in KAST's Figure 1, page 0 is written
 //! like any other page. With preemption, a page 0 that arrives during a merge goes to the random log blocks, because
 //! the sequential one could be merged only afterwards.
-//! random log blocks, and the sequential one stays as it is, because it could only be merged after that.
 
 use std::collections::VecDeque;
 
@@ -97,6 +96,10 @@ impl Fast {
 }
 
 impl Scheme for Fast {
+    fn in_place_log_blocks(&self) -> u32 {
+        u32::from(self.keeps_sequential)
+    }
+
     fn layout(values: &[Value], site: &Site<'_>) -> Layout {
         let pages = site.space.nand.pages;
         Layout {

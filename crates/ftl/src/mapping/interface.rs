@@ -36,6 +36,11 @@ pub trait MappingExtras: Component {
     /// allocation observes reads.
     fn observe_read(&mut self, _read: ObservedRead) {}
 
+    /// Whether the mapping uses [`PageWrite::request_pages`]. Called once; with `false` the buffer does not keep them.
+    fn looks_at_requests(&self) -> bool {
+        false
+    }
+
     /// Called before [`Mapping::write`] if the write buffer gathered streams by time for the pages to be written next.
     /// Gives the stream of each page, counted from 0, or [`NO_INDEX`](flashloom_units::NO_INDEX).
     fn gathered(&mut self, _streams: &[u32]) {}

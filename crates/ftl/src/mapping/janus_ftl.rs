@@ -6,8 +6,9 @@
 //! block area  a logical block whose page i is page i of one physical block, its home: one entry of the block map
 //! page area   other logical blocks have a table of pages, and their pages are anywhere in the blocks of the page area
 //! write       in order stays in the block area: to the home of a block that has no more pages yet; or, if a run of
-//!             `sequential_pages` or more begins at the block's first page, to a new home, and what follows in order
-//!             too. When that is full, the old home is erased without a copy (switch).
+//!             `sequential_pages` or more begins at the block's first page, or that came with a request of as many, to
+//!             a new home, and what follows in order too. When that is full, the old home is erased without a copy
+//!             (switch).
 //!             Any other page goes to the page area's open block, after the fusion of its logical block
 //! fusion      the logical block gets a table, and its home, and what there is of a new one, are blocks of the page
 //!             area from now on. Nothing is copied
@@ -413,6 +414,10 @@ impl JanusFtl {
 }
 
 impl MappingExtras for JanusFtl {
+    fn looks_at_requests(&self) -> bool {
+        true
+    }
+
     fn die_of(&self, lpn: Lpn) -> Option<DieId> {
         let shape = &self.areas.shape;
         self.areas.pool.lone_die(shape.chip_of(shape.block_of(lpn)))
@@ -459,7 +464,8 @@ impl Component for JanusFtl {
 impl Mapping for JanusFtl {
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         for (index, write) in writes.iter().enumerate() {
-            let run = if self.areas.shape.place_of(write.lpn).1 == 0 { self.run(&writes[index..]) } else { 0 };
+            let begins_block = self.areas.shape.place_of(write.lpn).1 == 0;
+            let run = if begins_block { self.run(&writes[index..]).max(write.request_pages) } else { 0 };
             self.write_page(nand, write, run);
         }
     }

@@ -6,13 +6,16 @@
 //! any other                             to the random log blocks, a hot page to hot ones: a page whose newest copy is
 //!                                       among the last `window` pages written there. The rest goes to cold ones
 //! random victim                         of the full ones: one without valid pages (an erase alone), else the cold one
-//!                                       of least merge cost, else the hot one
+//!                                       of least merge cost, else the hot one. A hot log block whose newest page is
+//!                                       no longer among the last `window` is a cold one
 //! ```
 //!
-//! What is written again soon lies together in hot log blocks, which die as a whole. The paper could not be read here
-//! beyond what other papers say of it; these are choices of ours:
+//! What is written again soon lies together in hot log blocks, which die as a whole. One that holds on to a page that
+//! is written no more would not: it is cold once all that it got is. The paper could not be read here beyond what other
+//! papers say of it; these are choices of ours:
 //!
-//! - A request is a run of consecutive pages of the host that are written together, on whatever blocks and chips.
+//! - A request is a run of consecutive pages of the host that are written together, on whatever blocks and chips, or
+//!   the host's own request that a page came with, whichever is longer.
 //! - A sequential log block is kept in place: pages before the first one, and a gap, are padded with copies. A page
 //!   behind its write pointer merges it, and opens another one; so does one that finds all its pages written elsewhere.
 //!   Its merge is a full one where pages of it were written to its data block meanwhile, or it has none left.
@@ -20,7 +23,8 @@
 //! - `window` is fixed, and hot and cold log blocks share one number; in the paper both follow the load.
 //!
 //! k(L) can reach N, as in FAST. Two log blocks take random pages at a time, so with preemption every page may need
-//! one, and pays for a whole merge, as in BAST. A page costs O(log blocks of a chip); 8 bytes a page of the log.
+//! one, and pays for a whole merge, as in BAST. A page costs O(log blocks of a chip); 8 bytes a page of the random log
+//! blocks, and none of the sequential ones, whose pages are in place.
 
 use std::collections::VecDeque;
 
@@ -160,6 +164,10 @@ impl Scheme for Last {
 
     const LOOKS_AT_RUNS: bool = true;
 
+    fn in_place_log_blocks(&self) -> u32 {
+        self.sequential as u32
+    }
+
     fn layout(values: &[Value], site: &Site<'_>) -> Layout {
         let pages = site.space.nand.pages;
         Layout {
@@ -214,14 +222,16 @@ impl Scheme for Last {
     }
 
     fn victim(&mut self, store: &Store, group: u32, opened: LogSlot) -> (LogSlot, MergeKind) {
-        let logs = &mut self.chips[group as usize];
+        let logs = &self.chips[group as usize];
+        // Its newest page is the last one: only full ones are compared by it.
+        let age = |slot| logs.clock - self.written[self.page_of_log(store, slot, store.blocks.pages() - 1)];
         let cost = |&(slot, is_hot): &(LogSlot, bool)| {
-            let k = store.log.associativity(slot);
-            (!store.log_is_full(slot), k > 0 && is_hot, k)
+            let (k, is_full) = (store.log.associativity(slot), store.log_is_full(slot));
+            (!is_full, k > 0 && is_hot && is_full && age(slot) < self.window, k)
         };
         let candidates = (0..logs.random.len()).filter(|&at| logs.random[at].0 != opened);
         let at = candidates.min_by_key(|&at| cost(&logs.random[at])).expect("there is another random log block");
-        let (slot, _) = logs.random.remove(at).expect("it was found");
+        let (slot, _) = self.chips[group as usize].random.remove(at).expect("it was found");
         (slot, MergeKind::Full)
     }
 
@@ -317,6 +327,19 @@ mod tests {
             assert_eq!(lab.write([1, 5, 1, 5]), Cost { full: 1, erases: 1, ..Cost::default() });
         }
         assert_eq!(lab.log_block_of(9), Some(0));
+    }
+
+    /// Four random log blocks. Page 1 is written once more and then left alone: it keeps its hot log block's fellow valid.
+    #[test]
+    fn a_hot_log_block_whose_newest_page_is_older_than_the_window_is_a_cold_one() {
+        let mut lab = lab_of(6, 4);
+        lab.write([9, 13, 17, 1]);
+        lab.write([1, 1, 1, 1]);
+        assert_eq!(lab.log_block_of(1), Some(1), "hot");
+        // Two cold log blocks of four data blocks each, then the victim is the hot one of a single data block.
+        assert_eq!(lab.write([2, 6, 10, 14, 18, 22, 3, 7]), Cost::default());
+        assert_eq!(lab.write([11]), Cost { full: 1, copies: 4, erases: 2, ..Cost::default() });
+        assert_eq!(lab.log_block_of(1), None);
     }
 
     #[test]

@@ -26,8 +26,8 @@
 use std::ops::Range;
 
 use flashloom_nand::{Lpn, Ppn};
-use flashloom_units::{Capability, Figure, KIB, Kind, Lists, ParamSet, Policy, PolicySpec, Refusal, Statistic, Value};
-use flashloom_units::{Violation, params, violation};
+use flashloom_units::{Capability, Figure, KIB, Kind, Lists, ParamSet, Policy, PolicySpec, Refusal, Statistic, Unit};
+use flashloom_units::{Value, Violation, params, violation};
 
 use super::translation::{EntryBits, Frame, MapCache, MapShape, TranslationPage, WriteBack};
 use super::{Mapping, cached, translation};
@@ -55,10 +55,11 @@ params! {
     }
 }
 
-const STATISTICS: &[Statistic] = &Statistic::joined::<{ translation::STATISTICS.len() + 2 }>(&[
+const STATISTICS: &[Statistic] = &Statistic::joined::<{ translation::STATISTICS.len() + 3 }>(&[
     translation::STATISTICS,
     &[
         Statistic::count("cached_pages", "Translation pages in the cache at the end."),
+        Statistic::new("cached_bytes", Unit::Bytes, "What these take, condensed; a page map takes 4 bytes a page."),
         Statistic::count("spared_writes", "Dirty translation pages that left by way of the dirty buffer."),
     ],
 ]);
@@ -352,7 +353,8 @@ impl MapCache for CondensedPages {
     }
 
     fn figures(&self) -> Vec<Figure> {
-        [self.recency.iter(0).count() as u64, self.spared].map(Figure::Count).to_vec()
+        let cached = self.recency.iter(0).count() as u64;
+        vec![Figure::Count(cached), Figure::Bytes(self.bytes), Figure::Count(self.spared)]
     }
 
     fn reset_report(&mut self) {

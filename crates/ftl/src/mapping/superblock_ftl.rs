@@ -3,8 +3,8 @@
 //! 9(4), 2010).
 //!
 //! ```text
-//! superblock  N neighbouring logical blocks, on one chip, in up to N + K physical blocks: N D-blocks, and U-blocks, of
-//!             which the chip has M for all
+//! superblock  N neighbouring logical blocks (or, with `spread`, N that are as far apart as there are chips), on one
+//!             chip, in up to N + K physical blocks: N D-blocks, and U-blocks, of which the chip has M for all
 //! write       to the next page of the superblock's open block. When that is full, open a D-block while the superblock
 //!             has fewer than N blocks. Else erase a block of it without valid pages, if there is one (switch merge);
 //!             without one, open a U-block, if it has fewer than K and one of the M is free; else collect first
@@ -22,6 +22,8 @@
 //! The papers could not be read here beyond their abstracts and what later papers say of them; these are choices of
 //! ours:
 //!
+//! - A superblock is on one chip. With `spread` its logical blocks are not neighbours, so that what is written to these
+//!   does not wait for one chip: the abstracts do not say how a drive of several chips is divided.
 //! - Each table has `2^b` entries, b a third of the bits of a page's number in its superblock, rounded up.
 //! - A read of a spare area takes as long as one of a sector. A table that two levels of the path have in one spare
 //!   area takes one read. Collections look up the pages that they copy in the same way; which pages are valid is in
@@ -69,6 +71,11 @@ params! {
         /// U-blocks of each chip: M.
         log_blocks: u32 => "log_blocks", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(16),
             "More U-blocks put collections off and leave less for data.";
+        /// Deals neighbouring logical blocks to the chips in turn, so that a superblock has every so-manieth as there
+        /// are chips.
+        spread: bool => "spread", Kind::Flag, Value::Flag(false),
+            "Neighbouring blocks are written and collected at the same time; on one chip, which is what the abstract \
+             speaks of, they wait for one another.";
         /// Page tables of each chip in memory.
         tables: u32 => "tables", Kind::Count { min: 1, max: 1 << 20 }, Value::Count(64),
             "More tables in memory save reads of spare areas.";
@@ -119,7 +126,7 @@ static SPEC: PolicySpec = PolicySpec {
 
 impl SuperblockFtlParams {
     fn shape(&self, space: &Space) -> AreaShape {
-        AreaShape::new([self.blocks, self.update_blocks, self.log_blocks], space)
+        AreaShape::new([self.blocks, self.update_blocks, self.log_blocks], self.spread, space)
     }
 }
 
@@ -319,11 +326,11 @@ impl SuperblockFtl {
 impl MappingExtras for SuperblockFtl {
     fn die_of(&self, lpn: Lpn) -> Option<DieId> {
         let shape = &self.areas.shape;
-        self.areas.blocks.lone_die(shape.chip_of(shape.area_of(lpn)))
+        self.areas.blocks.lone_die(shape.chip_of(shape.area_of(shape.placed(lpn))))
     }
 
     fn prepare(&self, lpn: Lpn) {
-        self.areas.prefetch(lpn);
+        self.areas.prefetch(self.areas.shape.placed(lpn));
     }
 
     fn rest(&mut self, nand: &mut Nand) {
@@ -365,28 +372,30 @@ impl Component for SuperblockFtl {
 
 impl Mapping for SuperblockFtl {
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
-        writes.iter().for_each(|write| self.write_page(nand, write));
+        writes.iter().for_each(|write| self.write_page(nand, &write.renumbered(self.areas.shape.placed(write.lpn))));
     }
 
     fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool {
         if !self.is_mapped(lpn) {
             return false;
         }
-        let after = self.look_up(nand, lpn);
-        let page = self.areas.blocks.physical(self.areas.newest(lpn));
+        let placed = self.areas.shape.placed(lpn);
+        let after = self.look_up(nand, placed);
+        let page = self.areas.blocks.physical(self.areas.newest(placed));
         self.report.host_page_reads += 1;
         nand.read(Read { lpn, tag, after, ..Read::new(page, mask, Origin::Host) });
         true
     }
 
     fn is_mapped(&self, lpn: Lpn) -> bool {
-        self.areas.newest(lpn).is_some()
+        self.areas.newest(self.areas.shape.placed(lpn)).is_some()
     }
 
     fn trim(&mut self, nand: &mut Nand, lpn: Lpn) {
         if self.is_mapped(lpn) {
-            self.look_up(nand, lpn);
-            self.areas.unbind(lpn);
+            let placed = self.areas.shape.placed(lpn);
+            self.look_up(nand, placed);
+            self.areas.unbind(placed);
             self.report.trimmed_pages += 1;
         }
     }

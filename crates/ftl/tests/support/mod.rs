@@ -6,7 +6,7 @@ pub mod log_blocks;
 use std::collections::BTreeSet;
 
 use flashloom_ftl::{FtlReport, FtlSetup, Mapping, PageWrite, Space, mapping, placement};
-use flashloom_nand::{HostPage, Lpn, Nand, NandParams, Origin};
+use flashloom_nand::{DieId, HostPage, Lpn, Nand, NandParams, Origin};
 use flashloom_units::{Figure, Latency, Ns, ParamSet, PolicySpec, Prng, Value};
 use flashloom_verify::Verifier;
 
@@ -100,13 +100,23 @@ impl Ftl {
         ftl
     }
 
+    pub fn die_of(&self, lpn: u32) -> Option<DieId> {
+        self.mapping.die_of(Lpn(lpn))
+    }
+
     pub fn logical_pages(&self) -> u32 {
         self.logical_pages
     }
 
     /// Writes sectors of pages together.
     pub fn write(&mut self, pages: &[(u32, u32)]) {
-        let writes: Vec<PageWrite> = pages.iter().map(|&(lpn, mask)| self.page_write(lpn, mask)).collect();
+        self.write_of_request(1, pages);
+    }
+
+    /// Writes sectors of pages together that came with a request of so many pages.
+    pub fn write_of_request(&mut self, request_pages: u32, pages: &[(u32, u32)]) {
+        let of_request = |write: PageWrite| write.of_request(request_pages);
+        let writes: Vec<_> = pages.iter().map(|&(lpn, mask)| of_request(self.page_write(lpn, mask))).collect();
         self.mapping.write(&mut self.nand, &writes);
         self.follow();
     }

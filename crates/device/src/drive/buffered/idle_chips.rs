@@ -18,6 +18,10 @@ impl Chips for IdleChips<'_> {
         self.flash.ftl().die_of(lpn).is_none_or(is_idle)
     }
 
+    fn is_whole(&self, mask: u32) -> bool {
+        mask == self.flash.nand().geometry().full_mask()
+    }
+
     fn send(&mut self, lpn: Lpn) {
         let die = self.flash.ftl().die_of(lpn);
         if let Some(die) = die.filter(|die| !self.taken.contains(die)) {

@@ -249,6 +249,10 @@ impl<S: Scheme> MappingExtras for Ftl<S> {
         })
     }
 
+    fn looks_at_requests(&self) -> bool {
+        S::LOOKS_AT_RUNS
+    }
+
     /// The die that the page's logical block is placed on.
     fn die_of(&self, lpn: Lpn) -> Option<DieId> {
         let lbn = self.store.lbn(self.placed(lpn));
@@ -333,7 +337,8 @@ impl<S: Scheme> Mapping for Ftl<S> {
     }
 
     fn report(&self) -> FtlReport {
-        FtlReport { memory_bytes: Some(self.store.memory_bytes(S::BYTES_A_LOG_PAGE)), ..self.store.report.clone() }
+        let memory = self.store.memory_bytes(S::BYTES_A_LOG_PAGE, self.scheme.in_place_log_blocks());
+        FtlReport { memory_bytes: Some(memory), ..self.store.report.clone() }
     }
 
     fn reset_report(&mut self) {

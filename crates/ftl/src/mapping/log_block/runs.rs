@@ -1,4 +1,5 @@
-//! Runs: consecutive pages of the host that are written together, whatever logical blocks and chips they are on.
+//! Runs: consecutive pages of the host that are written together, or came with one request, whatever logical blocks and
+//! chips they are on.
 
 use flashloom_nand::Lpn;
 
@@ -10,19 +11,21 @@ use crate::PageWrite;
 pub(super) struct Runs {
     /// Pages by the address that the log-block FTL uses for them.
     of: Vec<(Lpn, u32)>,
-    /// The pages in order of the host's addresses.
-    sorted: Vec<Lpn>,
+    /// The pages in order of the host's addresses, and the pages of the request that each came with.
+    sorted: Vec<(Lpn, u32)>,
 }
 
 flashloom_units::state! { Runs { scratch of, sorted; } }
 
 impl Runs {
-    /// Finds the runs of a write. `placed` is the address that the FTL uses for a page.
+    /// Finds the runs of a write: a page's is as long as what is written together with it, or as its request if that
+    /// was longer. `placed` is the address that the FTL uses for a page.
     pub(super) fn find(&mut self, writes: &[PageWrite], placed: impl Fn(Lpn) -> Lpn) {
-        self.sorted.extend(writes.iter().map(|write| write.lpn));
+        self.sorted.extend(writes.iter().map(|write| (write.lpn, write.request_pages)));
         self.sorted.sort_unstable();
-        for run in self.sorted.chunk_by(|one, other| one.0 + 1 == other.0) {
-            self.of.extend(run.iter().map(|&lpn| (placed(lpn), run.len() as u32)));
+        for run in self.sorted.chunk_by(|(one, _), (other, _)| one.0 + 1 == other.0) {
+            let together = run.len() as u32;
+            self.of.extend(run.iter().map(|&(lpn, request)| (placed(lpn), together.max(request))));
         }
         self.of.sort_unstable();
         self.sorted.clear();
@@ -55,5 +58,8 @@ mod tests {
         runs.forget();
         runs.find(&[8, 9].map(write), |lpn| lpn);
         assert_eq!([8, 9].map(|lpn| runs.of(Lpn(lpn))), [2, 2]);
+        runs.forget();
+        runs.find(&[write(8), write(9).of_request(6)], |lpn| lpn);
+        assert_eq!([8, 9].map(|lpn| runs.of(Lpn(lpn))), [2, 6], "page 9 came with six");
     }
 }

@@ -27,6 +27,12 @@ pub(in crate::mapping) trait Scheme: Send + Sized + State {
     /// Bytes of memory that it takes for each page of the log, besides the address that the store keeps.
     const BYTES_A_LOG_PAGE: u64 = 0;
 
+    /// Log blocks of each group that only ever take pages in order of their place in a data block: no table has to say
+    /// which these are.
+    fn in_place_log_blocks(&self) -> u32 {
+        0
+    }
+
     /// The layout that it needs, and its guarantees on this drive.
     fn layout(values: &[Value], site: &Site<'_>) -> Layout;
 

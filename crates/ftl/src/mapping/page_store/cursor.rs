@@ -56,7 +56,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         let place = self.store.place_of_host(write.lpn, place);
         let cached = if self.store.cache.is_some() { self.reserve_in_cache(place.plane) } else { None };
         let Some((mut block, mut page)) = cached.or_else(|| self.reserve(place)) else { return self.refuse(write) };
-        let beneath = self.store.geometry.full_mask() & !write.mask;
+        let beneath = self.store.geometry.full_mask() & !write.mask();
         let mut base = Ppn::NONE;
         loop {
             let Self { store, nand, .. } = self;
@@ -106,7 +106,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
 
     #[cold]
     pub(super) fn refuse(&mut self, write: &PageWrite) {
-        self.nand.refuse(write.given().lpn, write.mask, write.tag);
+        self.nand.refuse(write.given().lpn, write.mask(), write.tag);
     }
 
     /// Takes the next page of a lane for a page about to be programmed and bound; `None` if the drive is worn out.

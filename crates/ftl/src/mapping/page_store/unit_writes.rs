@@ -68,7 +68,7 @@ impl PageStore {
 
     /// Whether such writes cover their unit.
     pub fn writes_whole_unit(&self, writes: &[PageWrite], full_mask: u32) -> bool {
-        writes.len() == self.unit_pages() as usize && writes.iter().all(|write| write.mask == full_mask)
+        writes.len() == self.unit_pages() as usize && writes.iter().all(|write| write.mask() == full_mask)
     }
 
     /// Programs a page of a reserved unit; block and page are in the store's numbering, that of the program's own page
@@ -104,7 +104,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         let mut bases = [(Ppn::NONE, after); MOST];
         let mut is_read = false;
         for (at, base) in (0..pages).zip(&mut bases) {
-            let beneath = full & !given[at as usize].map_or(0, |write| write.mask);
+            let beneath = full & !given[at as usize].map_or(0, |write| write.mask());
             if beneath != 0 && units.holds(Lpn(unit.0 * pages + at)) {
                 let from = store.superblocks.ppn_of_place(old, at);
                 *base = (from, nand.read(Read { after, ..Read::new(from, beneath, Origin::Host) }));

@@ -19,8 +19,11 @@ flashloom_units::ids! {
 pub(super) struct AreaShape {
     pub(super) areas: u32,
     chips: u32,
-    /// Pages of an area.
+    /// Pages of an area, and of a block.
     pub(super) pages: u32,
+    block_pages: u32,
+    /// Whether neighbouring logical blocks are dealt to the chips in turn.
+    spreads: bool,
     /// D-blocks of an area, its most U-blocks, and the U-blocks of a chip.
     pub(super) blocks: u32,
     update_blocks: u32,
@@ -28,18 +31,33 @@ pub(super) struct AreaShape {
 }
 
 impl AreaShape {
-    /// Areas of so many D-blocks and U-blocks at most, and U-blocks of a chip.
-    pub(super) fn new([blocks, update_blocks, of_chip]: [u32; 3], space: &Space) -> Self {
+    /// Areas of so many D-blocks and U-blocks at most, and U-blocks of a chip; of every so-manieth logical block as
+    /// there are chips if `spreads`, else of neighbours.
+    pub(super) fn new([blocks, update_blocks, of_chip]: [u32; 3], spreads: bool, space: &Space) -> Self {
         let geometry = space.geometry();
-        let pages = blocks * geometry.pages;
+        let (chips, pages) = (geometry.total_dies(), blocks * geometry.pages);
+        let areas = |pages: u64| space.logical_pages.div_ceil(pages) as u32;
         Self {
-            areas: space.logical_pages.div_ceil(u64::from(pages)) as u32,
-            chips: geometry.total_dies(),
+            areas: if spreads { areas(u64::from(pages * chips)) * chips } else { areas(pages.into()) },
+            chips,
             pages,
+            block_pages: geometry.pages,
+            spreads,
             blocks,
             update_blocks,
             of_chip,
         }
+    }
+
+    /// The number that a page of the host has here: those of an area follow one another.
+    pub(super) fn placed(&self, lpn: Lpn) -> Lpn {
+        if !self.spreads {
+            return lpn;
+        }
+        let (lbn, offset) = (lpn.0 / self.block_pages, lpn.0 % self.block_pages);
+        let (chip, nth) = (lbn % self.chips, lbn / self.chips);
+        let area = nth / self.blocks * self.chips + chip;
+        Lpn(area * self.pages + nth % self.blocks * self.block_pages + offset)
     }
 
     pub(super) fn area_of(&self, lpn: Lpn) -> AreaId {
@@ -84,7 +102,7 @@ impl Areas {
         let areas = shape.areas as usize;
         Self {
             shape: *shape,
-            pages: PageMap::new(space.logical_pages, &blocks),
+            pages: PageMap::new(u64::from(shape.areas) * u64::from(shape.pages), &blocks),
             of_areas: Lists::new(blocks.total(), shape.areas),
             held: vec![0; areas],
             valid: vec![0; areas],
