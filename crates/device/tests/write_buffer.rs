@@ -45,19 +45,42 @@ fn writes_that_overlap_have_a_victim_evicted_for_each_page_that_they_need() {
 }
 
 /// Eight writes of four pages each, of a block each, come at once to a buffer for two of them. Whole, six leave as they
-/// came, the rest stays; by page the blocks leave in pieces.
+/// came, the rest stays; by page the blocks leave in pieces. An order of blocks has them admitted whole.
 #[test]
 fn what_was_written_together_is_evicted_together_where_writes_get_in_whole() {
     let block = u64::from(plain_nand().pages) * 8;
-    let evictions = |admission| {
-        let mut setup = buffered(plain_device(), 8, "block-lru", "single");
+    let evictions = |order, admission| {
+        let mut setup = buffered(plain_device(), 8, order, "single");
         setup.admission = admission;
         let outcome = Run::new(setup).run((0..8).map(|at| request(MS, Op::Write, at * block, 32)));
         let report = outcome.buffer.unwrap();
         (report.evictions, report.evicted_pages, report.stalled_writes)
     };
-    assert_eq!(evictions(Admission::Whole), (6, 24, 6));
-    assert!(evictions(Admission::ByPage).0 > 6);
+    assert_eq!(evictions("block-lru", Admission::Whole), (6, 24, 6));
+    assert!(evictions("block-lru", Admission::ByPage).0 > 6);
+    for order in ["block-lru", "fab", "clc", "bpac"] {
+        assert_eq!(evictions(order, Admission::Auto), (6, 24, 6), "{order}");
+    }
+    for order in ["page-lru", "ref", "cflru", "chip-aware", "region"] {
+        assert_eq!(evictions(order, Admission::Auto), evictions(order, Admission::ByPage), "{order}");
+    }
+}
+
+/// Sixteen pages wait for slots of a buffer of eight. By page all eight leave at once, again and again, so that hardly
+/// one is dirty; whole four do, and four stay. Nothing happens in the first millisecond.
+#[test]
+fn half_of_a_buffer_that_admits_writes_whole_stays_while_others_wait() {
+    let dirty_ns = |admission| {
+        let mut setup = buffered(plain_device(), 8, "page-lru", "single");
+        setup.admission = admission;
+        let outcome = Run::new(setup).run(pages(Op::Write, MS, 0..24));
+        let report = outcome.buffer.unwrap();
+        assert_eq!((report.evictions, report.stalled_writes), (16, 16));
+        report.dirty.page_ns as f64 / (outcome.host.duration_ns - MS) as f64
+    };
+    let (by_page, whole) = (dirty_ns(Admission::ByPage), dirty_ns(Admission::Whole));
+    println!("{by_page} and {whole} dirty pages on average");
+    assert!(by_page < 1.0 && (4.0..5.0).contains(&whole), "{by_page} and {whole} pages");
 }
 
 /// A write of 20 pages to a buffer of 8 comes in parts, each when the buffer is empty, and one that overwrites what is

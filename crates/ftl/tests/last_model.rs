@@ -2,8 +2,8 @@
 //!
 //! Strategy: a case is a small chip under random parameters of LAST, filled or not, and some hundred operations: runs
 //! of pages of random lengths, some of which are written together and some one by one, as pages of one request or of
-//! many, all over the chip or on a part of it, and trims. After each operation FTL and model must have made the same number of merges of each kind,
-//! copies and erases, with the same associativities.
+//! many, all over the chip or on a part of it, and trims. After each operation FTL and model must have made the same
+//! number of merges of each kind, copies and erases, with the same associativities.
 //!
 //! `FLASHLOOM_CASES` sets the number of cases, `FLASHLOOM_SEED` the seed of the first.
 

@@ -13,9 +13,10 @@
 //!
 //! A page has a chip if it is decided where it is programmed ([`Chips`]): under `ftl.allocation` = "static", and in a
 //! mapping of one FTL a chip where the placement leaves its block there (not under "round-robin"). Any other page can
-//! go to an idle chip, so that this is `page-lru` then, but for partial pages. Of what leaves at one time each page takes its chip; without
-//! time (`run.timing` = "counting") all other chips are idle. Only its abstract could be read here; what is done where
-//! no chip of the window is idle, and that the window counts pages and not chips, are choices of ours.
+//! go to an idle chip, so that this is `page-lru` then, but for partial pages. Of what leaves at one time each page
+//! takes its chip; without time (`run.timing` = "counting") all other chips are idle. Only its abstract could be read
+//! here; what is done where no chip of the window is idle, and that the window counts pages and not chips, are choices
+//! of ours.
 //!
 //! O(window) a victim, times the chips of what leaves with it; twelve bytes a page.
 
@@ -44,10 +45,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               as in `page-lru`.",
     source: "Seol, Shim, Kim and Maeng, CASES 2009, which CAVE cites as [17]",
     example: "buffer.order=chip-aware buffer.chip-aware.window=128 ftl.allocation=static",
-    instead: "Where the FTL itself spreads pages (`ftl.allocation` = `interleave`) it is `page-lru`, if pages are written \
-              whole. With log blocks, \
-              single pages of many blocks cause full merges: `block-lru` behind CAVE's rate and placement evicts \
-              blocks to all chips.",
+    instead: "Where the FTL itself spreads pages (`ftl.allocation` = `interleave`) it is `page-lru`, if pages are \
+              written whole. With log blocks, single pages of many blocks cause full merges: `block-lru` behind \
+              CAVE's rate and placement evicts blocks to all chips.",
     needs: &[],
     offers: &[Capability::SAVED_STATE],
     params: ChipAwareParams::PARAMS,

@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(lab.log_block_of(9), Some(0));
     }
 
-    /// Four random log blocks. Page 1 is written once more and then left alone: it keeps its hot log block's fellow valid.
+    /// Four random log blocks, one of them hot, with the only copy of page 1: it is not written again.
     #[test]
     fn a_hot_log_block_whose_newest_page_is_older_than_the_window_is_a_cold_one() {
         let mut lab = lab_of(6, 4);

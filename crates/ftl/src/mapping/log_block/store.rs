@@ -165,8 +165,8 @@ impl Store {
     }
 
     /// Bytes of a controller's memory that the tables take ([`FtlReport::memory_bytes`]): the data block of each
-    /// logical block, each log block, and the logical page of each of its pages with `a_log_page` bytes of the scheme. The
-    /// `in_place` log blocks of each group whose pages are where a data block has them need no such pages.
+    /// logical block, each log block, and the logical page of each of its pages with `a_log_page` bytes of the scheme.
+    /// The `in_place` log blocks of each group have their pages where a data block has them, and need no such table.
     pub(super) fn memory_bytes(&self, a_log_page: u64, in_place: u32) -> u64 {
         let log_blocks = self.log.total() as u64;
         let paged = (log_blocks - u64::from(in_place * self.groups())) * u64::from(self.blocks.pages());
