@@ -12,7 +12,7 @@ choice! {
         /// Each of its pages takes a slot as soon as one is free, and victims leave for all writes that wait.
         ByPage = "by-page",
         /// It is stored when there is room for all of it, or for as much as the buffer can hold. Victims leave for the
-        /// writes that wait while at most half of the buffer is on its way to flash, and for the first of them in any
+        /// writes that wait until half of the buffer is free or on its way to flash, and for the first of them in any
         /// case. So pages that were written together are evicted together, and the buffer stays filled.
         Whole = "whole",
     }

@@ -82,6 +82,8 @@ pub struct Stored {
 pub struct WriteBuffer {
     slots: Vec<Slot>,
     free: u32,
+    /// How often a page became dirty or ceased to be ([`Self::dirty_changes`]).
+    dirty_changes: u32,
     /// Number of slots in each state.
     counts: [u32; STATES],
     index: Index,
@@ -109,7 +111,7 @@ flashloom_units::state! {
         nested index, recent, on_their_way;
         policy order, rate;
         scratch victims;
-        fixed traits;
+        fixed traits, dirty_changes;
     }
 }
 
@@ -145,6 +147,7 @@ impl WriteBuffer {
         Self {
             slots: (0..pages).map(slot).collect(),
             free: 0,
+            dirty_changes: 0,
             counts,
             index: Index::new(pages),
             traits: Traits {
@@ -197,6 +200,9 @@ impl WriteBuffer {
         let old = std::mem::replace(&mut self.slots[slot.at()].state, state);
         self.counts[old as usize] -= 1;
         self.counts[state as usize] += 1;
+        if (old == SlotState::Dirty) != (state == SlotState::Dirty) {
+            self.dirty_changes = self.dirty_changes.wrapping_add(1);
+        }
         // More pages are held than before only where one enters, and more are dirty only where one becomes so.
         if matches!(state, SlotState::Dirty | SlotState::Filling) {
             let (held, dirty) = (self.held(), self.dirty());
@@ -636,6 +642,21 @@ impl WriteBuffer {
     pub fn fills(&self, pages: Range<u32>) -> u32 {
         let is_dirty = |lpn| self.slot_of(Lpn(lpn)).is_some_and(|slot| self.state(slot) == SlotState::Dirty);
         pages.filter(|&lpn| !is_dirty(lpn)).take(self.pages() as usize).count() as u32
+    }
+
+    /// Changes whenever [`Self::fills`] may: when a page becomes dirty or is no longer.
+    pub fn dirty_changes(&self) -> u32 {
+        self.dirty_changes
+    }
+
+    /// A write of these pages has come and waits: those that are dirty were written again, so that the replacement
+    /// policy does not evict them for it.
+    pub fn awaits(&mut self, pages: Range<u32>) {
+        for lpn in pages.map(Lpn) {
+            if let Some(slot) = self.slot_of(lpn).filter(|&slot| self.state(slot) == SlotState::Dirty) {
+                self.order.touched(slot, lpn);
+            }
+        }
     }
 
     /// True if a page that the buffer does not hold would find a slot.

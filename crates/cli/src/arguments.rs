@@ -494,6 +494,9 @@ pub struct ReproduceArguments {
     /// Write the reports as Markdown and JSON, and every figure as CSV, to this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<String>,
+    /// Age every drive anew, without the cache of aged drives (FLASHLOOM_CACHE, or the user's cache folder).
+    #[arg(long)]
+    pub no_cache: bool,
     /// Number of runs in parallel; as many as there are processors if it is left out.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_JOBS))]
     pub jobs: Option<u16>,

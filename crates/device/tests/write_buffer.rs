@@ -66,6 +66,19 @@ fn what_was_written_together_is_evicted_together_where_writes_get_in_whole() {
     }
 }
 
+/// Two blocks of four pages fill the buffer. A write of the older one and a page more waits for one slot: the other
+/// block leaves, because what it overwrites was written again.
+#[test]
+fn a_write_that_waits_keeps_the_pages_that_it_overwrites() {
+    let block = u64::from(plain_nand().pages) * 8;
+    let [older, newer] = [0, block].map(|lba| request(MS, Op::Write, lba, 32));
+    let mut setup = buffered(plain_device(), 8, "block-lru", "single");
+    setup.admission = Admission::Whole;
+    let outcome = Run::new(setup).run([older, newer, request(2 * MS, Op::Write, 0, 40)]);
+    let report = outcome.buffer.unwrap();
+    assert_eq!((report.write_hits, report.evicted_pages, report.stalled_writes), (4, 4, 1));
+}
+
 /// Sixteen pages wait for slots of a buffer of eight. By page all eight leave at once, again and again, so that hardly
 /// one is dirty; whole four do, and four stay. Nothing happens in the first millisecond.
 #[test]

@@ -9,7 +9,8 @@ pub struct PageWrite {
     pub lpn: Lpn,
     /// Tag that [`Nand`] returns when the page is programmed.
     pub tag: u32,
-    /// Pages of the host's request that the page came with, if that is known; else 1.
+    /// Pages of the host's request that the page came with, if that is known; else 1. A write buffer knows up to
+    /// 65,535.
     pub request_pages: u32,
     given: HostPage,
 }
@@ -20,7 +21,7 @@ impl PageWrite {
         Self { lpn: page.lpn, tag, request_pages: 1, given: page }
     }
 
-    /// The same write, of a page that came with so many pages.
+    /// The same write, of a page that came with a request of `request_pages`.
     #[must_use]
     pub fn of_request(self, request_pages: u32) -> Self {
         Self { request_pages, ..self }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use flashloom_experiment::config::{Catalog, Experiment, Source};
 use flashloom_experiment::result::{ComparedRun, RunResult};
-use flashloom_experiment::run::{Failure, Keeper, Prepared, Progress};
+use flashloom_experiment::run::{Cache, Failure, Keeper, Prepared, Progress};
 use flashloom_units::{Problem, Problems, visible_path};
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -197,13 +197,14 @@ fn load(
     let mut quick_sets: Vec<String> = Vec::new();
     match recorded.filter(|(_, path)| is_there(path)) {
         Some((recording, path)) => {
-            sets.extend(["workload.kind=trace".to_owned(), format!("workload.path={}", path.display())]);
+            let file = ["workload.kind=trace".to_owned(), format!("workload.path={}", path.display())];
+            let of_recording = file.into_iter().chain(recording.set.iter().cloned());
+            let of_study = study.set.iter().cloned();
             // An experiment's own recording comes after its settings, that of a workload before.
-            let (first, last) = match study.recording.is_some() {
-                true => (&study.set, &recording.set),
-                false => (&recording.set, &study.set),
-            };
-            sets.extend(first.iter().chain(last).cloned());
+            match study.recording.is_some() {
+                true => sets.extend(of_study.chain(of_recording)),
+                false => sets.extend(of_recording.chain(of_study)),
+            }
             quick_sets.extend(recording.quick.iter().cloned());
         }
         None => {
@@ -230,6 +231,19 @@ fn is_there(path: &Path) -> bool {
 }
 
 impl Ready<'_> {
+    /// Takes aged drives from a cache, and stores them there: each experiment has its own, of the same folder.
+    ///
+    /// # Errors
+    /// The cache cannot be made.
+    pub fn with_caches(mut self, cache: impl Fn() -> Result<Option<Cache>, Problem>) -> Result<Self, Problem> {
+        let mut prepared = Vec::with_capacity(self.prepared.len());
+        for one in self.prepared {
+            prepared.push(one.with_cache(cache()?));
+        }
+        self.prepared = prepared;
+        Ok(self)
+    }
+
     /// The experiments of all papers.
     pub fn experiments(&self) -> &[Prepared<'_>] {
         &self.prepared

@@ -4,7 +4,7 @@
 //! ```text
 //! occupied <= low:   nothing
 //! occupied >  low:   keep  dies * (occupied - low) / (high - low), rounded up,  victims on their way to flash
-//! and never fewer pages than pages that wait
+//! and never fewer pages than pages that wait, as far as `buffer.admission` has them count
 //! superpages of p pages:  p pages on their way make one of these
 //!
 //! with a floor:   held = occupied + on their way + waiting;  most = the highest held since the marks moved last
@@ -23,7 +23,8 @@
 //! which STOW, CAVE's reference 4, goes on. There the high mark starts at the occupancy that is wanted, 90 %, the low
 //! one lies 10 % of the cache below, and the floor is 10 %; here the given marks keep their distance as far as there is
 //! room. What is enough time since the last move is left open there: here as many pages as the buffer has. Pages that
-//! wait count, so that the marks know by how much a burst was too large.
+//! wait count, so that the marks know by how much a burst was too large; where writes get in whole, at most half of the
+//! buffer does.
 
 use flashloom_units::{
     Capability, Component, Divisor, Kind, ParamSet, PolicySpec, Reader, Refusal, State, StateError, Value, Writer,

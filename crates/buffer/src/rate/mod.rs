@@ -17,8 +17,8 @@ pub struct Occupancy {
     /// Number of victims that are being programmed: pages or blocks, depending on the replacement policy, each until
     /// its last page is programmed. A page that leaves out of turn (FUA) counts as one.
     pub leaving: u32,
-    /// Pages that wait for a slot, beyond those that would find one now: of all requests that wait, or of the first of
-    /// them (`buffer.admission`).
+    /// Pages that wait for a slot, beyond those that would find one now. Where writes get in whole (`buffer.admission`)
+    /// no more than half of the buffer, or than the first of them needs.
     pub waiting: u32,
 }
 

@@ -16,6 +16,7 @@ use rayon::ThreadPoolBuilder;
 
 use super::kept::Kept;
 use crate::arguments::ReproduceArguments;
+use crate::cache;
 use crate::figures::table;
 use crate::output::{OutputFile, Stop, all, keep_apart, print, say};
 use crate::progress::Bar;
@@ -38,7 +39,7 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<(), Stop> {
     let papers: Vec<&str> = PAPERS.iter().copied().filter(chosen).collect();
     let plan = pool.install(|| Plan::new(papers.iter().copied(), &options))?;
     let folder = arguments.out.as_deref().map(|out| Folder::create(out, &papers)).transpose()?;
-    let ready = pool.install(|| plan.prepare())?;
+    let ready = pool.install(|| plan.prepare())?.with_caches(|| cache::of_user(arguments.no_cache))?;
     if let Some(folder) = &folder {
         keep_apart(&[], &folder.files.iter().map(|file| Some(file.name())).collect::<Vec<_>>())?;
     }

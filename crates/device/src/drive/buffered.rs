@@ -127,7 +127,11 @@ impl Buffered {
         if may_begin && self.store(now, now, id, &mut interface.commands, flash) {
             stored(now, id, interface, flash);
         } else {
-            self.stalls.push(now, id, interface.commands.unstored_pages(id), &self.buffer);
+            let pages = interface.commands.unstored_pages(id);
+            if self.admits_whole {
+                self.buffer.awaits(pages.clone());
+            }
+            self.stalls.push(now, id, pages, &self.buffer);
         }
         self.evict_and_store(now, interface, flash);
     }
@@ -143,7 +147,7 @@ impl Buffered {
 
     /// True if the first write that stalls, the next page of which is given, has to wait on.
     #[inline]
-    fn first_waits(&self, page: Lpn) -> bool {
+    fn first_waits(&mut self, page: Lpn) -> bool {
         self.buffer.is_blocked()
             || if self.admits_whole {
                 self.stalls.first_needs(&self.buffer) > self.buffer.room()
@@ -252,9 +256,10 @@ impl Buffered {
         self.send_evicted(now, flash);
     }
 
-    /// Slots that stalled writes wait for, as far as victims may leave for them now. Where writes get in whole, half of
-    /// the buffer stays to gather what belongs together, unless the first of them needs more.
-    fn awaited_slots(&self) -> u64 {
+    /// Slots that stalled writes wait for, as far as victims may leave for them now. Where writes get in whole, none
+    /// leave for them once half of the buffer is free or on its way, unless the first of them needs more: the rest
+    /// gathers what belongs together.
+    fn awaited_slots(&mut self) -> u64 {
         let waiting = self.stalls.waiting_pages();
         if !self.admits_whole || waiting == 0 {
             return waiting;

@@ -62,7 +62,7 @@ use tables::{LEVELS, Tables};
 params! {
     /// Parameters of Superblock FTL.
     pub struct SuperblockFtlParams {
-        /// Neighbouring logical blocks that share physical blocks: N.
+        /// Logical blocks that share physical blocks, neighbours unless `spread`: N.
         blocks: u32 => "blocks", Kind::Count { min: 1, max: 1 << 10 }, Value::Count(4),
             "More blocks share their space better, and take longer to collect.";
         /// Most U-blocks of one superblock: K.
@@ -71,8 +71,7 @@ params! {
         /// U-blocks of each chip: M.
         log_blocks: u32 => "log_blocks", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(16),
             "More U-blocks put collections off and leave less for data.";
-        /// Deals neighbouring logical blocks to the chips in turn, so that a superblock has every so-manieth as there
-        /// are chips.
+        /// Deals logical blocks to the chips in turn: on n chips a superblock has every n-th, not neighbours.
         spread: bool => "spread", Kind::Flag, Value::Flag(false),
             "Neighbouring blocks are written and collected at the same time; on one chip, which is what the abstract \
              speaks of, they wait for one another.";

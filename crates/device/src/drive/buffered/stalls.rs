@@ -20,6 +20,8 @@ pub(super) struct Stalls {
     /// Pages of all stalled writes that still need a slot.
     lacking: u64,
     awaited: Awaited,
+    /// What the first write needs, and the buffer's [`WriteBuffer::dirty_changes`] when that was counted.
+    first_needs: Option<(u32, u32)>,
 }
 
 /// A counting filter over the pages that wait for slots, by remainder modulo [`CELLS`]: a page whose counter is zero is
@@ -71,6 +73,7 @@ impl State for Stalls {
 
     fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
         (self.queue, self.lacking) = from.value()?;
+        self.first_needs = None;
         self.awaited = Awaited::default();
         self.queue.iter().for_each(|stalled| self.awaited.add(stalled.pages.clone()));
         Ok(())
@@ -91,8 +94,17 @@ impl Stalls {
     }
 
     /// Slots that the first write needs, to be stored as a whole or as far as the buffer can hold it; 0 without one.
-    pub(super) fn first_needs(&self, buffer: &WriteBuffer) -> u32 {
-        self.queue.front().map_or(0, |first| buffer.fills(first.pages.clone()))
+    pub(super) fn first_needs(&mut self, buffer: &WriteBuffer) -> u32 {
+        let Some(first) = self.queue.front() else { return 0 };
+        let changes = buffer.dirty_changes();
+        match self.first_needs {
+            Some((needs, then)) if then == changes => needs,
+            _ => {
+                let needs = buffer.fills(first.pages.clone());
+                self.first_needs = Some((needs, changes));
+                needs
+            }
+        }
     }
 
     /// Pages of all writes that wait for a slot.
@@ -126,6 +138,7 @@ impl Stalls {
     #[inline]
     pub(super) fn page_stored(&mut self, is_new: bool) {
         let Some(first) = self.queue.front_mut() else { return };
+        self.first_needs = None;
         *self.awaited.cell(first.pages.start) -= 1;
         first.pages.start += 1;
         if is_new && first.lacking > 0 {
@@ -137,6 +150,7 @@ impl Stalls {
     /// Removes and returns the first write.
     pub(super) fn pop(&mut self) -> Option<CommandId> {
         let Stalled { id, pages, lacking, .. } = self.queue.pop_front()?;
+        self.first_needs = None;
         self.awaited.remove(pages);
         self.lacking -= u64::from(lacking);
         Some(id)

@@ -10,7 +10,7 @@ use crate::mapping::log_block::{PageMap, Spn, SuperblockId, Superblocks};
 use crate::{FtlSetup, Space};
 
 flashloom_units::ids! {
-    /// Neighbouring logical blocks that share physical blocks: a superblock of the paper.
+    /// Logical blocks that share physical blocks: a superblock of the paper.
     AreaId,
 }
 
@@ -31,14 +31,14 @@ pub(super) struct AreaShape {
 }
 
 impl AreaShape {
-    /// Areas of so many D-blocks and U-blocks at most, and U-blocks of a chip; of every so-manieth logical block as
-    /// there are chips if `spreads`, else of neighbours.
+    /// Areas of so many D-blocks and U-blocks at most, and U-blocks of a chip. If `spreads`, an area on n chips has
+    /// every n-th logical block, else neighbours.
     pub(super) fn new([blocks, update_blocks, of_chip]: [u32; 3], spreads: bool, space: &Space) -> Self {
         let geometry = space.geometry();
         let (chips, pages) = (geometry.total_dies(), blocks * geometry.pages);
         let areas = |pages: u64| space.logical_pages.div_ceil(pages) as u32;
         Self {
-            areas: if spreads { areas(u64::from(pages * chips)) * chips } else { areas(pages.into()) },
+            areas: if spreads { areas(u64::from(pages) * u64::from(chips)) * chips } else { areas(pages.into()) },
             chips,
             pages,
             block_pages: geometry.pages,
@@ -47,6 +47,11 @@ impl AreaShape {
             update_blocks,
             of_chip,
         }
+    }
+
+    /// Pages by the numbers that they have here: more than the host's where areas are not full.
+    fn placed_pages(&self, space: &Space) -> u64 {
+        if self.spreads { u64::from(self.areas) * u64::from(self.pages) } else { space.logical_pages }
     }
 
     /// The number that a page of the host has here: those of an area follow one another.
@@ -102,7 +107,7 @@ impl Areas {
         let areas = shape.areas as usize;
         Self {
             shape: *shape,
-            pages: PageMap::new(u64::from(shape.areas) * u64::from(shape.pages), &blocks),
+            pages: PageMap::new(shape.placed_pages(space), &blocks),
             of_areas: Lists::new(blocks.total(), shape.areas),
             held: vec![0; areas],
             valid: vec![0; areas],
