@@ -74,7 +74,7 @@ impl ScriptedMapping {
         Python::attach(|py| {
             let call = self.flash.get().open(writes.len());
             let view = |(at, write): (usize, &PageWrite)| {
-                Py::new(py, View { lpn: write.lpn.0, is_whole: write.mask == full_mask, at, call })
+                Py::new(py, View { lpn: write.lpn.0, is_whole: write.mask() == full_mask, at, call })
             };
             let views = writes.iter().enumerate().map(view).collect::<PyResult<Vec<_>>>();
             let views = views.map_err(|error| self.instance.fail(py, "write", error)).ok();
@@ -161,7 +161,7 @@ impl Mapping for ScriptedMapping {
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         match self.commands_of(writes, nand.geometry().full_mask()) {
             Some(commands) => self.carry_out(nand, &commands, writes),
-            None => writes.iter().for_each(|write| nand.refuse(write.lpn, write.mask, write.tag)),
+            None => writes.iter().for_each(|write| nand.refuse(write.lpn, write.mask(), write.tag)),
         }
     }
 
