@@ -36,8 +36,8 @@ params! {
         /// How a write gets in that finds the buffer full.
         admission: Admission => "admission", Kind::Choice(Admission::CHOICES), Value::Name("auto"),
             "By page every chip has something to write, and a buffer that is small beside the writes that wait evicts \
-             pages one by one; whole it evicts what belongs together, as where requests come one after another. \"auto\" is \
-             \"whole\" under block-lru, fab, clc and bpac, and \"by-page\" under others.",
+             pages one by one; whole it evicts what belongs together, as where requests come one after another. \
+             \"auto\" is \"whole\" under block-lru, fab, clc and bpac, and \"by-page\" under others.",
             Used::without("capacity", &["0B"]);
     }
 }
