@@ -281,14 +281,14 @@ impl WriteBuffer {
         Some(stored)
     }
 
-    /// Notes how many pages the request had that has just written a slot; more than fit a `u16` are as many as fit.
-    /// Not called if nobody asks.
+    /// Stores the size in pages of the request that has just written a slot; sizes above 65,535 are stored as 65,535.
+    /// The caller leaves this out for mappings that ignore request sizes.
     #[inline]
     pub fn came_with(&mut self, slot: SlotId, pages: u32) {
         self.slots[slot.at()].request_pages = u16::try_from(pages).unwrap_or(u16::MAX);
     }
 
-    /// Pages of the request that wrote a slot last, if they were noted.
+    /// Size in pages of the request that wrote a slot last; 1 if [`Self::came_with`] was never called for it.
     pub fn request_pages(&self, slot: SlotId) -> u32 {
         u32::from(self.slots[slot.at()].request_pages)
     }
@@ -620,7 +620,7 @@ impl WriteBuffer {
         self.pages() - self.count(SlotState::Free)
     }
 
-    /// True if writes get in whole where their admission is left to the replacement policy.
+    /// Whether a victim is a block ([`Order::evicts_blocks`]): `buffer.admission` = "auto" is then "whole".
     pub fn evicts_blocks(&self) -> bool {
         self.traits.evicts_blocks
     }
@@ -649,8 +649,8 @@ impl WriteBuffer {
         self.dirty_changes
     }
 
-    /// A write of these pages has come and waits: those that are dirty were written again, so that the replacement
-    /// policy does not evict them for it.
+    /// Tells the replacement policy that a waiting write will overwrite these pages: those that are dirty count as
+    /// written again, so that they are not the next victims.
     pub fn awaits(&mut self, pages: Range<u32>) {
         for lpn in pages.map(Lpn) {
             if let Some(slot) = self.slot_of(lpn).filter(|&slot| self.state(slot) == SlotState::Dirty) {

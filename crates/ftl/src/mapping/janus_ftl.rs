@@ -69,8 +69,8 @@ params! {
         patience: f64 => "patience", Kind::Ratio { min: 0.0, max: 1_000.0 }, Value::Ratio(1.0),
             "A higher one keeps cold data in the page area, where collections copy it; a lower one copies whole blocks \
              that are soon written again.";
-        /// Shortest run of pages, from the first of a logical block on, that gets a new home: pages written together in
-        /// that block, or the whole request of the host that the first one came with.
+        /// Shortest run that opens a new home. A run begins at the first page of a logical block; its length is the
+        /// number of pages written together in that block, or the size of the first page's host request if larger.
         sequential_pages: u32 => "sequential_pages", Kind::Count { min: 1, max: (1 << 16) - 1 }, Value::Count(2),
             "Longer ones take fewer blocks for runs that end early, and see fewer that go on.";
         /// Most new homes of each chip that are being written.

@@ -113,7 +113,7 @@ impl Ftl {
         self.write_of_request(1, pages);
     }
 
-    /// Writes sectors of pages together that came with a request of so many pages.
+    /// Writes sectors of pages in one call, as parts of a host request of `request_pages` pages.
     pub fn write_of_request(&mut self, request_pages: u32, pages: &[(u32, u32)]) {
         let of_request = |write: PageWrite| write.of_request(request_pages);
         let writes: Vec<_> = pages.iter().map(|&(lpn, mask)| of_request(self.page_write(lpn, mask))).collect();

@@ -31,8 +31,8 @@ pub(super) struct AreaShape {
 }
 
 impl AreaShape {
-    /// Areas of so many D-blocks and U-blocks at most, and U-blocks of a chip. If `spreads`, an area on n chips has
-    /// every n-th logical block, else neighbours.
+    /// Shape for N D-blocks and at most K U-blocks an area, and M U-blocks a chip. With `spreads` on n chips an area
+    /// holds every n-th logical block; without, neighbouring ones.
     pub(super) fn new([blocks, update_blocks, of_chip]: [u32; 3], spreads: bool, space: &Space) -> Self {
         let geometry = space.geometry();
         let (chips, pages) = (geometry.total_dies(), blocks * geometry.pages);
