@@ -20,27 +20,29 @@ PAGE = DOCS / "which-ftl.md"
 PICTURE = DOCS / "images" / "which-ftl.svg"
 MARKS = "<!-- tables -->\n", "<!-- end of tables -->\n"
 
-# Titles of the report's tables begin with the budget, and go on with the spare space.
-BUDGETS = {"1/64": "A sixty-fourth", "1/8": "An eighth", "all": "All"}
-SPARE = {"7": "7 % of spare space", "25": "25 % of spare space"}
+# Titles of the report's tables begin with the budget, and go on with the spare space, and the buffer or the state.
+BUDGETS = {"64th": "A sixty-fourth", "8th": "An eighth", "all": "All"}
+SHARES = {"64th": "1/64", "8th": "1/8", "all": "all"}
+CELLS = {f"{budget}-7": f"{words} of the memory of a page map, 7 % of spare space" for budget, words in BUDGETS.items()}
+CELLS["8th-25"] = "An eighth of the memory of a page map, 25 % of spare space"
+OTHERS = {"none": "without a buffer", "16m": "a buffer of 16 MiB", "steady": "steady state"}
+CELLS |= {f"8th-7-{cell}": f"{CELLS['8th-7']}, {words}" for cell, words in OTHERS.items()}
 RATE, LONGEST = "requests a second", "longest request in ms"
 
 
 class Figures:
-    """The figures of a report, by spare space, budget, figure, FTL and recording."""
+    """The figures of a report, by cell, figure, FTL and recording."""
 
     def __init__(self, report):
         self.recordings, self.ftls = [], []
         self.means, self.memory = {}, {}
+        self.erases, self.wafs = {}, {}
+        cells = {f"{title}: {figure}": (cell, figure) for cell, title in CELLS.items() for figure in (RATE, LONGEST)}
         for table in report["tables"]:
-            for spare, of_spare in SPARE.items():
-                for budget, of_budget in BUDGETS.items():
-                    for figure in (RATE, LONGEST):
-                        title = f"{of_budget} of the memory of a page map, {of_spare}: {figure}"
-                        if table["title"] == title:
-                            self._add(table, (spare, budget, figure))
-                if table["title"].startswith("Every FTL") and of_spare in table["title"]:
-                    self._add_memory(table, spare)
+            if table["title"] in cells:
+                self._add(table, cells[table["title"]])
+            elif table["title"].startswith("Every FTL"):
+                self._add_every(table, table["title"].rsplit(": ", 1)[1])
 
     def _add(self, table, key):
         self.recordings = table["columns"]
@@ -49,28 +51,34 @@ class Figures:
             for recording, figure in zip(table["columns"], line["figures"], strict=True):
                 self.means[*key, ftl_of(line["experiment"]), recording] = figure and figure["mean"]
 
-    def _add_memory(self, table, spare):
+    def _add_every(self, table, recording):
+        waf, erases = table["columns"].index("WAF"), table["columns"].index("erases")
         for line in table["lines"]:
-            self.memory[spare, line["experiment"]] = line["figures"][0]["mean"]
+            name, figures = line["experiment"], line["figures"]
+            self.memory[name] = figures[0]["mean"]
+            self.erases[name, recording] = figures[erases]["mean"]
+            self.wafs[name, recording] = figures[waf]
 
-    def to_page_map(self, spare, budget, figure, ftl):
-        """Geometric mean over the recordings of the quotient to the page map."""
+    def to_page_map(self, cell, figure, ftl, recordings=None):
+        """Geometric mean over recordings of the quotient to the page map."""
         logs = []
-        for recording in self.recordings:
-            ours = self.means[spare, budget, figure, ftl, recording]
-            page = self.means[spare, budget, figure, "page", recording]
+        for recording in self.recordings if recordings is None else recordings:
+            ours = self.means[cell, figure, ftl, recording]
+            page = self.means[cell, figure, "page", recording]
             if ours and page:
                 logs.append(math.log(ours / page))
         return math.exp(sum(logs) / len(logs))
 
+    def by_writes(self):
+        """The recordings whose writes a page map has to collect for, whose writes fit what is spare, and which write
+        nothing: with 7 % of spare space."""
+        reads = [recording for recording in self.recordings if not self.wafs["page-7", recording]]
+        fills = [recording for recording in self.recordings if self.erases["page-7", recording] > 0]
+        return fills, [recording for recording in self.recordings if recording not in fills + reads], reads
+
 
 def ftl_of(experiment):
-    return re.sub(r"(-(64th|8th|all))?-(7|25)$", "", experiment)
-
-
-def memory_share(figures, spare, budget, ftl):
-    names = {"1/64": "64th", "1/8": "8th", "all": "all"}
-    return figures.memory[spare, f"{ftl}-{names[budget]}-{spare}"]
+    return re.sub(r"(-(64th|8th|all))?-(7|25)(-(none|16m|steady))?$", "", experiment)
 
 
 def number(value):
@@ -79,38 +87,72 @@ def number(value):
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def overview(figures, spare):
-    """For each FTL and budget: memory, throughput and longest request, over all recordings."""
-    budgets = list(BUDGETS)
-    heads = [f"{what}, {budget}" for what in ("memory %", "throughput", "longest") for budget in budgets]
-    lines = ["| FTL | " + " | ".join(heads) + " |", "| --- |" + " ---: |" * len(heads)]
+def table_of(figures, columns):
+    """A line for each FTL, a column for each figure of it."""
+    lines = ["| FTL | " + " | ".join(columns) + " |", "| --- |" + " ---: |" * len(columns)]
     for ftl in figures.ftls[1:]:
-        row = [f"{memory_share(figures, spare, budget, ftl):.1f}" for budget in budgets]
-        for figure in (RATE, LONGEST):
-            row += [number(figures.to_page_map(spare, budget, figure, ftl)) for budget in budgets]
-        lines.append(f"| `{ftl}` | " + " | ".join(row) + " |")
+        lines.append(f"| `{ftl}` | " + " | ".join(column(ftl) for column in columns.values()) + " |")
     return lines
 
 
-def best(figures, spare, budget, figure):
+def quotient(figures, *what):
+    cell, figure, *recordings = what
+    return lambda ftl: number(figures.to_page_map(cell, figure, ftl, *recordings))
+
+
+def overview(figures):
+    """For each FTL and budget: memory, throughput and longest request, over all recordings."""
+    columns = {}
+    for budget, share in SHARES.items():
+        name = f"{budget}-7"
+        columns[f"memory %, {share}"] = lambda ftl, name=name: f"{figures.memory[f'{ftl}-{name}']:.1f}"
+    for what, figure in (("throughput", RATE), ("longest", LONGEST)):
+        for budget, share in SHARES.items():
+            columns[f"{what}, {share}"] = quotient(figures, f"{budget}-7", figure)
+    return table_of(figures, columns)
+
+
+def other_cells(figures):
+    """For each FTL, with an eighth of the memory: behind no buffer and two, in steady state, and with more spare."""
+    cells = {"1 MiB": "8th-7", "none": "8th-7-none", "16 MiB": "8th-7-16m", "steady": "8th-7-steady", "25 %": "8th-25"}
+    columns = {"memory %, 25 %": lambda ftl: f"{figures.memory[f'{ftl}-8th-25']:.1f}"}
+    for what, figure in (("throughput", RATE), ("longest", LONGEST)):
+        for words, cell in cells.items():
+            columns[f"{what}, {words}"] = quotient(figures, cell, figure)
+    return table_of(figures, columns)
+
+
+def by_writes(figures):
+    """For each FTL, with an eighth of the memory: by what the recordings write."""
+    fills, fits, reads = figures.by_writes()
+    kinds = {f"fill it ({len(fills)})": fills, f"fit ({len(fits)})": fits, f"only read ({len(reads)})": reads}
+    columns = {}
+    for what, figure in (("throughput", RATE), ("longest", LONGEST)):
+        for words, recordings in kinds.items():
+            columns[f"{what}, {words}"] = quotient(figures, "8th-7", figure, recordings)
+    listed = "; ".join(f"{words.split(' (')[0]}: {', '.join(of)}" for words, of in kinds.items())
+    return [*table_of(figures, columns), "", f"Recordings that {listed}."]
+
+
+def best(figures, cell, figure):
     """For each recording: the page map's figure, the FTLs within 1 % of the best of the others, and the best."""
     lines = []
     for recording in figures.recordings:
         ftls = figures.ftls[1:]
-        values = {ftl: figures.means[spare, budget, figure, ftl, recording] for ftl in ftls}
+        values = {ftl: figures.means[cell, figure, ftl, recording] for ftl in ftls}
         values = {ftl: value for ftl, value in values.items() if value is not None}
         choose = max if figure == RATE else min
         top = choose(values.values())
         near = [ftl for ftl, value in values.items() if abs(value - top) <= 0.01 * top]
         shown = "all" if len(near) == len(ftls) else ", ".join(f"`{ftl}`" for ftl in near)
-        lines.append((recording, figures.means[spare, budget, figure, "page", recording], shown, top))
+        lines.append((recording, figures.means[cell, figure, "page", recording], shown, top))
     return lines
 
 
-def choice(figures, spare, figure):
-    heads = " | ".join(f"{budget} | its {figure.split(' in ')[0].split(' a ')[0]}" for budget in BUDGETS)
-    lines = [f"| recording | page map | {heads} |", "| --- | ---: |" + " --- | ---: |" * len(BUDGETS)]
-    columns = [best(figures, spare, budget, figure) for budget in BUDGETS]
+def choice(figures, figure):
+    heads = " | ".join(f"{share} | its {figure.split(' in ')[0].split(' a ')[0]}" for share in SHARES.values())
+    lines = [f"| recording | page map | {heads} |", "| --- | ---: |" + " --- | ---: |" * len(SHARES)]
+    columns = [best(figures, f"{budget}-7", figure) for budget in SHARES]
     for cells in zip(*columns, strict=True):
         row = [cells[0][0], number(cells[0][1])]
         for _, _, shown, top in cells:
@@ -120,25 +162,27 @@ def choice(figures, spare, figure):
 
 
 def tables(figures):
-    parts = []
-    for spare, words in SPARE.items():
-        parts += [f"### With {words}", "", "Over all recordings, beside a page map that is whole in memory:", ""]
-        parts += [*overview(figures, spare), ""]
-        for figure in (RATE, LONGEST):
-            parts += [f"{figure[0].upper()}{figure[1:]}, and the FTLs within 1 % of the best with each budget:", ""]
-            parts += [*choice(figures, spare, figure), ""]
+    parts = ["### By what is written", "", "An eighth of the memory, 7 % of spare space, 1 MiB of buffer:", ""]
+    parts += [*by_writes(figures), ""]
+    parts += ["### Other buffers, steady state, and more spare space", "", "An eighth of the memory, but for what the"]
+    parts += ["column says 7 % of spare space and 1 MiB of buffer:", "", *other_cells(figures), ""]
+    parts += ["### By memory", "", "7 % of spare space, 1 MiB of buffer, over all recordings:", "", *overview(figures), ""]
+    for figure in (RATE, LONGEST):
+        parts += [f"{figure[0].upper()}{figure[1:]}, and the FTLs within 1 % of the best with each budget:", ""]
+        parts += [*choice(figures, figure), ""]
     return "\n".join(parts) + "\n"
 
 
 COLOURS = ["#0b6e99", "#c2571a", "#3d8b37", "#8a4fbf", "#b8860b", "#c0392b"]
 COLOURS += ["#16a085", "#5d6d7e", "#d16ba5", "#7f8c2a", "#2e4fa8", "#8c5a3c", "#d98e04", "#4b7f7c"]
+COLOURS += ["#9c1f5c", "#7a5195"]
 
 
 def panel(figures, figure, left, title, is_log):
     """One panel: a line for each FTL over the budgets; 260 by 240, its left edge at `left`."""
-    spare, width, height, top = "7", 240, 230, 60
+    width, height, top = 240, 230, 60
     values = {
-        ftl: [figures.to_page_map(spare, budget, figure, ftl) for budget in BUDGETS] for ftl in figures.ftls[1:]
+        ftl: [figures.to_page_map(f"{budget}-7", figure, ftl) for budget in BUDGETS] for ftl in figures.ftls[1:]
     }
     everything = [value for of in values.values() for value in of] + [1.0]
     scale = math.log10 if is_log else float
@@ -152,8 +196,8 @@ def panel(figures, figure, left, title, is_log):
 
     out = [f'<text class="title" x="{left}" y="{top - 26}">{title}</text>']
     out.append(f'<path class="axis" d="M{left} {top}v{height}h{width}"/>')
-    for at, budget in enumerate(BUDGETS):
-        out.append(f'<text class="tick" text-anchor="middle" x="{x(at):.1f}" y="{top + height + 18}">{budget}</text>')
+    for at, share in enumerate(SHARES.values()):
+        out.append(f'<text class="tick" text-anchor="middle" x="{x(at):.1f}" y="{top + height + 18}">{share}</text>')
     for tick in [tick for tick in (1, 2, 3, 5, 10, 20) if scale(tick) <= high] if is_log else [0.25, 0.5, 0.75, 1.0]:
         out.append(f'<path class="grid" d="M{left} {y(tick):.1f}h{width}"/>')
         out.append(f'<text class="tick" text-anchor="end" x="{left - 6}" y="{y(tick) + 4:.1f}">{tick:g}</text>')
@@ -168,7 +212,7 @@ def panel(figures, figure, left, title, is_log):
 
 def picture(figures):
     out = [
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 744 340" role="img" aria-labelledby="title description">',
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 800 392" role="img" aria-labelledby="title description">',
         '  <title id="title">Throughput and longest request by memory</title>',
         '  <desc id="description">A line for each FTL over three budgets of memory, beside a page map: geometric means',
         "    over the recordings, with 7 % of spare space.</desc>",

@@ -18,11 +18,16 @@ const DRIVES: [(&str, u64, u64); 2] = [("7", 489_988, 65), ("25", 419_430, 203)]
 /// A budget by its name: the share of the bytes of a page map.
 const BUDGETS: [(&str, u64); 3] = [("64th", 64), ("8th", 8), ("all", 1)];
 
-/// Log blocks of a chip (or of a group of `width` of them) whose tables of `a_page` bytes a page fit.
-fn log_blocks(budget: u64, logical_pages: u64, width: u64, a_page: u64, spare: u64) -> u64 {
+/// What else an experiment is run with: another buffer, or a drive in steady state.
+const CELLS: [&str; 4] = ["", "-none", "-16m", "-steady"];
+
+/// Log blocks of a chip (or of a group of `width` of them) whose tables of `a_page` bytes a page fit; `in_place` of so
+/// many have no tables.
+fn log_blocks(budget: u64, logical_pages: u64, (width, a_page): (u64, u64), in_place: fn(u64) -> u64) -> u64 {
     let block_map = 4 * logical_pages.div_ceil(PAGES * width);
-    let fitting = (budget - block_map) / (4 + a_page * PAGES * width);
-    (fitting * width / CHIPS).min(spare)
+    let bytes = |count: u64| 4 * count + a_page * PAGES * width * (count - in_place(count));
+    let fits = |count: &u64| bytes(*count) * (CHIPS / width) <= budget - block_map;
+    (1..).take_while(fits).last().expect("one fits at least")
 }
 
 /// Page tables of a chip with superblocks of 32 blocks. Of the 12 bits of a page's number there each of three levels of
@@ -53,14 +58,20 @@ fn every_ftl_has_as_much_as_fits_its_budget() {
             let budget = 4 * logical_pages / share;
             let cache = budget - 4 * logical_pages.div_ceil(ENTRIES);
             for study in &paper.experiments {
-                let Some(mapping) = study.name.strip_suffix(&format!("-{name}-{spare}")) else { continue };
+                let of_cell = |cell| study.name.strip_suffix(&format!("-{name}-{spare}{cell}"));
+                let Some(row) = CELLS.into_iter().find_map(of_cell) else { continue };
+                // Two rows are of one mapping: as its paper has it, and as this drive needs it.
+                let mapping = row.trim_end_matches("-letter").trim_end_matches("-spread");
                 let set: BTreeMap<&str, &str> = study.set.iter().filter_map(|one| one.split_once('=')).collect();
-                let log_blocks = |width, a_page| log_blocks(budget, logical_pages, width, a_page, spare_blocks);
+                let log_blocks = |width, a_page, in_place: fn(u64) -> u64| {
+                    log_blocks(budget, logical_pages, (width, a_page), in_place).min(spare_blocks)
+                };
                 let (key, expected) = match mapping {
                     "dftl" | "sftl" | "leaftl" | "lazyftl" => ("cache", if share == 1 { cache } else { cache / 8 * 8 }),
-                    "bast" | "fast" | "sast" | "kast" => ("log_blocks", log_blocks(1, 4)),
-                    "mcsplit" => ("log_blocks", log_blocks(CHIPS, 4)),
-                    "last" => ("log_blocks", log_blocks(1, 8)),
+                    "bast" | "sast" | "kast" => ("log_blocks", log_blocks(1, 4, |_| 0)),
+                    "fast" => ("log_blocks", log_blocks(1, 4, |_| 1)),
+                    "mcsplit" => ("log_blocks", log_blocks(CHIPS, 4, |_| 0)),
+                    "last" => ("log_blocks", log_blocks(1, 8, |count| (count / 4).max(1))),
                     "u-ftl" => ("cache", budget / 8 * 8),
                     "janus-ftl" => ("map", janus_tables(budget, logical_pages)),
                     "superblock-ftl" => ("tables", page_tables(budget, logical_pages)),
@@ -72,7 +83,8 @@ fn every_ftl_has_as_much_as_fits_its_budget() {
             }
         }
     }
-    assert_eq!(seen, paper.experiments.iter().filter(|study| study.name.contains("th-")).count() / 2 * 3);
+    let has_mapping = |set: &[String]| set.iter().any(|one| one.starts_with("ftl.mapping="));
+    assert_eq!(seen, paper.experiments.iter().filter(|study| has_mapping(&study.set)).count());
 }
 
 #[test]
@@ -90,6 +102,9 @@ fn no_result_takes_more_memory_than_its_budget() {
             let most = 100.0 / share.map_or(1, |&(_, share)| share) as f64;
             let percent = percent.as_f64().expect("a number");
             assert!(percent > 0.0 && percent <= most * (1.0 + 1e-9), "{name}: {percent} of {most}");
+            // Where there are as many spare blocks as memory for log blocks, all have the same within 2 %.
+            let is_equal = !name.ends_with("-8th-25") || percent >= 0.98 * most;
+            assert!(is_equal, "{name}: {percent} of {most}");
             seen += 1;
         }
     }
