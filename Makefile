@@ -299,7 +299,7 @@ acceptance-policies: test-policies ## Runs the kernel's own schedulers on record
 REPORT_TESTS := target/report-tests
 test-report: $(REPORT_TESTS)/done ## Opens reports, traces and a live drive in a browser, without a network.
 	cargo build --locked --release -p flashloom-cli -p flashloom-nbdkit
-	cd crates/report/tests/browser && FLASHLOOM_CACHE= PYTHONDONTWRITEBYTECODE=1 SCREENSHOTS=$(SCREENSHOTS) \
+	cd crates/export/tests/browser && FLASHLOOM_CACHE= PYTHONDONTWRITEBYTECODE=1 SCREENSHOTS=$(SCREENSHOTS) \
 	  FLASHLOOM=$(or $(FLASHLOOM),$(abspath target/release/flashloom)) \
 	  $(abspath $(REPORT_TESTS))/bin/python -m unittest -v
 
@@ -325,7 +325,7 @@ replicates: ## Holds size and power of intervals over replicates of the recordin
 	  cargo test --locked --release -p flashloom-experiment --test all replicates:: -- --ignored --nocapture --test-threads=1
 
 test-fit: ## Fits ten random simulated drives to what fio measures of them; they have to come back.
-	cargo test --locked -p flashloom-experiment --test all fit:: -- --ignored --nocapture
+	cargo test --locked -p flashloom-study --test all fit:: -- --ignored --nocapture
 
 # Address sanitizer counts memory; it takes an option of the nightly compiler, which the stable one accepts so. What is
 # found is written to target/fuzz/found/.

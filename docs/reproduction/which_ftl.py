@@ -12,6 +12,7 @@ import json
 import math
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent
@@ -131,7 +132,7 @@ def by_writes(figures):
         for words, recordings in kinds.items():
             columns[f"{what}, {words}"] = quotient(figures, "8th-7", figure, recordings)
     listed = "; ".join(f"{words.split(' (')[0]}: {', '.join(of)}" for words, of in kinds.items())
-    return [*table_of(figures, columns), "", f"Recordings that {listed}."]
+    return [*table_of(figures, columns), "", *textwrap.wrap(f"Recordings that {listed}.", 120)]
 
 
 def best(figures, cell, figure):

@@ -1,20 +1,40 @@
-//! Command line arguments.
+//! Command line arguments. Every build has every command; those of features that it lacks take whatever is given.
 
-use std::net::SocketAddr;
-use std::num::NonZeroUsize;
+#[cfg(not(feature = "full"))]
+mod absent;
+#[cfg(feature = "export")]
+mod report;
+#[cfg(feature = "live")]
+mod serve;
+#[cfg(feature = "study")]
+mod study;
+
+#[cfg(feature = "install")]
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{ArgGroup, Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
+#[cfg(feature = "install")]
 use clap_complete::Shell;
-use flashloom::experiment::fit::{HoldOut, JobTime};
-use flashloom::experiment::probe::ProbeParams;
 use flashloom::experiment::reference;
-use flashloom::report::published::PAPERS;
-use flashloom::units::{Choice, parse_ratio, parse_size};
+use flashloom::units::Choice;
 use flashloom::workload::{ALL_DEVICES, Event, Format, OutFormat, SizeUnit, TimeUnit, TraceOptions};
 
-use crate::command::reproduce::ALL;
+#[cfg(not(feature = "full"))]
+pub use absent::Absent;
+#[cfg(feature = "export")]
+pub use report::ReportArguments;
+#[cfg(feature = "live")]
+pub use serve::{ServeArguments, ServePace};
+#[cfg(feature = "study")]
+pub use study::{FitArguments, ProbeArguments, ReproduceArguments, ValidateArguments};
+
+#[cfg(not(feature = "export"))]
+pub use Absent as ReportArguments;
+#[cfg(not(feature = "live"))]
+pub use Absent as ServeArguments;
+#[cfg(not(feature = "study"))]
+pub use {Absent as FitArguments, Absent as ProbeArguments, Absent as ReproduceArguments, Absent as ValidateArguments};
 
 /// Threads at most: more than the processors of any one machine.
 const MOST_JOBS: i64 = 1_024;
@@ -79,15 +99,46 @@ pub enum Command {
         command: CacheCommand,
     },
     /// Print the completions of a shell, to be stored where that shell looks for them.
-    Completions {
-        /// Shell to complete for.
-        shell: Shell,
-    },
+    Completions(CompletionsArguments),
     /// Write the manual pages, one for each command, into a folder.
-    Man {
-        /// Folder to write to, which exists: such as /usr/local/share/man/man1.
-        folder: PathBuf,
-    },
+    Man(ManArguments),
+}
+
+#[cfg(not(feature = "full"))]
+impl Command {
+    /// Name of a command of which a build may lack the feature.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Probe(_) => "probe",
+            Self::Validate(_) => "validate",
+            Self::Fit(_) => "fit",
+            Self::Reproduce(_) => "reproduce",
+            Self::Serve(_) => "serve",
+            Self::Report(_) => "report",
+            Self::Completions(_) => "completions",
+            Self::Man(_) => "man",
+            _ => "of every build",
+        }
+    }
+}
+
+#[cfg(not(feature = "install"))]
+pub use {Absent as CompletionsArguments, Absent as ManArguments};
+
+/// Arguments of `completions`.
+#[cfg(feature = "install")]
+#[derive(Debug, Args)]
+pub struct CompletionsArguments {
+    /// Shell to complete for.
+    pub shell: Shell,
+}
+
+/// Arguments of `man`.
+#[cfg(feature = "install")]
+#[derive(Debug, Args)]
+pub struct ManArguments {
+    /// Folder to write to, which exists: such as /usr/local/share/man/man1.
+    pub folder: PathBuf,
 }
 
 /// Arguments of `run`.
@@ -137,123 +188,6 @@ pub struct RunArguments {
     pub fio_json: Option<String>,
 }
 
-/// Arguments of `serve`.
-#[derive(Debug, Args)]
-#[command(group = ArgGroup::new("place").required(true).args(["unix", "tcp"]))]
-pub struct ServeArguments {
-    /// Experiment whose drive is served, a TOML file; its workload and its scheduler are not used.
-    #[arg(value_name = "EXPERIMENT.toml")]
-    pub experiment: String,
-    /// Listen on a Unix socket of this name.
-    #[arg(long, value_name = "PATH")]
-    pub unix: Option<PathBuf>,
-    /// Listen on a TCP port of an address of this machine, such as 127.0.0.1:10809. NBD asks nobody who they are.
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
-    pub tcp: Option<SocketAddr>,
-    /// Take orders at a Unix socket of this name, one JSON object a line: {"do": "status"}, result, snapshot
-    /// or end.
-    #[arg(long, value_name = "PATH")]
-    pub control: Option<PathBuf>,
-    /// Show the drive on a page at an address of this machine alone, such as 127.0.0.1:8080.
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
-    pub web: Option<SocketAddr>,
-    /// Set a key to another value than in the file, such as ftl.mapping=fast.
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
-    /// How time passes.
-    #[arg(long, default_value = ServePace::FAST, value_parser = serve_pace())]
-    pub pace: ServePace,
-    /// Simulated seconds that pass in a second of the wall clock, with --pace real (0.001 to 1000).
-    #[arg(long, value_name = "FACTOR", value_parser = speed)]
-    pub speed: Option<f64>,
-    /// Let requests in that clients have already sent before time jumps, with --pace fast: the drive sees the queue
-    /// depth of its clients, and serves about half as many requests a second.
-    #[arg(long)]
-    pub gather: bool,
-    /// Requests of a connection that are inside at a time; at least the drive's queue depth, and 16, if it is left out.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
-    pub threads: Option<u32>,
-    /// Most memory for data, such as 8GiB; further data lies in a file without a name in the folder for temporary
-    /// files.
-    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = size)]
-    pub memory: u64,
-    /// Keep drive and data in this file across services: loaded if it is there, and written at the end.
-    #[arg(long, value_name = "FILE")]
-    pub image: Option<String>,
-    /// Write a line for every request: a trace in Flashloom's own CSV which, replayed, gives the same result.
-    #[arg(long, value_name = "FILE.csv")]
-    pub log: Option<String>,
-    /// Write the result as JSON to a file, or to standard output (-) instead of the table.
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<String>,
-    /// Age the drive anew, without the cache of aged drives (FLASHLOOM_CACHE, or the user's cache folder).
-    #[arg(long)]
-    pub no_cache: bool,
-    /// Leave out hints, in the JSON too: warnings that a figure means less than it seems.
-    #[arg(long)]
-    pub no_hints: bool,
-}
-
-/// How time passes on a drive that is served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServePace {
-    /// As fast as the simulation goes.
-    Fast,
-    /// By the wall clock.
-    Real,
-}
-
-impl ServePace {
-    const FAST: &str = "fast";
-}
-
-/// The paces.
-fn serve_pace() -> impl TypedValueParser<Value = ServePace> {
-    one_of([
-        (ServePace::Fast, ServePace::FAST, "as fast as the simulation goes: time jumps from completion to completion"),
-        (ServePace::Real, "real", "by the wall clock: a request takes as long as on the drive"),
-    ])
-}
-
-/// A factor between the clocks.
-fn speed(text: &str) -> Result<f64, String> {
-    let speed = text.parse::<f64>().ok().filter(|speed| (0.001..=1_000.0).contains(speed));
-    speed.ok_or_else(|| "expected a number from 0.001 to 1000".to_owned())
-}
-
-/// An address and a port. Names are not looked up: one may have several addresses.
-fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
-        let expected = "expected an address and a port, such as 127.0.0.1:8080 or [::1]:8080";
-        let name = text.rsplit_once(':').map_or(text, |(name, _)| name);
-        let port = text.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
-        match (name, port) {
-            ("localhost", Some(port)) => format!("{expected}; names are not looked up: localhost is 127.0.0.1:{port}"),
-            ("localhost", None) => format!("{expected}; names are not looked up: localhost is 127.0.0.1:PORT"),
-            _ => expected.to_owned(),
-        }
-    })
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    parse_size(text).map_err(|refusal| refusal.to_string())
-}
-
-/// Arguments of `report`.
-#[derive(Debug, Args)]
-pub struct ReportArguments {
-    /// Result, as `run --json`, `compare --json`, `compare --out` or `validate --json` wrote it; or the data set of a
-    /// sweep, the folder that `flashloom.sweep` of the Python package wrote, or one of its files.
-    #[arg(value_name = "RESULT.json|DATASET")]
-    pub result: String,
-    /// Page to write.
-    #[arg(short, long, value_name = "FILE.html")]
-    pub out: String,
-    /// Report on one run of a comparison, by its number from 1.
-    #[arg(long, value_name = "N")]
-    pub run: Option<NonZeroUsize>,
-}
-
 /// Arguments of `generate`.
 #[derive(Debug, Args)]
 pub struct GenerateArguments {
@@ -276,139 +210,6 @@ pub struct GenerateArguments {
     /// Leave out and count requests and marks that the output format cannot hold.
     #[arg(long)]
     pub drop_unsupported: bool,
-}
-
-/// Arguments of `probe`.
-#[derive(Debug, Args)]
-pub struct ProbeArguments {
-    /// Experiment whose drive is probed, a TOML file; its workload and its scheduler are not used.
-    #[arg(value_name = "EXPERIMENT.toml")]
-    pub experiment: String,
-    /// Set a key to another value than in the file, such as ftl.static.layout=contiguous.
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
-    /// Size of a request, such as 4KiB; a page of the drive if it is left out.
-    #[arg(long, value_name = "SIZE")]
-    pub request_size: Option<String>,
-    /// Maximum number of outstanding requests; host.queue_depth if it is left out.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub outstanding: Option<u32>,
-    /// Number of requests to measure at each point on each drive.
-    #[arg(long, value_name = "N", default_value_t = ProbeParams::DEFAULT.requests)]
-    #[arg(value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
-    pub requests: u32,
-    /// Number of drives to measure, with consecutive seeds from run.seed on.
-    #[arg(long, value_name = "N", default_value_t = ProbeParams::DEFAULT.seeds)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    pub seeds: u32,
-    /// Share of a throughput that counts as reaching it.
-    #[arg(long, value_name = "SHARE", default_value_t = ProbeParams::DEFAULT.reach, value_parser = share)]
-    pub reach: f64,
-    /// Write the result as JSON to a file, or to standard output (-) instead of the tables.
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<String>,
-}
-
-/// Arguments of `validate`.
-#[derive(Debug, Args)]
-pub struct ValidateArguments {
-    /// Experiments with the drives, TOML files. Without --against the workload of each is a recording with latencies.
-    #[arg(value_name = "EXPERIMENT.toml", required = true)]
-    pub experiments: Vec<String>,
-    /// Measurement to hold every experiment against, in place of its workload: a recording with latencies, the JSON of
-    /// fio, or a curve of the rate over the bytes written. May be given several times.
-    #[arg(long, value_name = "FILE")]
-    pub against: Vec<String>,
-    /// Set a key to another value than in the files, such as device.preset=nvme-tlc.
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
-    /// Number of requests to simulate at most of a load of which only figures were measured, such as a job of fio. As
-    /// many are simulated as give p99.9 an interval of less than 5 %.
-    #[arg(long, value_name = "N", default_value_t = 640_000, value_parser = clap::value_parser!(u64).range(1_000..))]
-    pub requests: u64,
-    /// Age every drive anew, without the cache of aged drives (FLASHLOOM_CACHE, or the user's cache folder).
-    #[arg(long)]
-    pub no_cache: bool,
-    /// Write the result as JSON to a file, or to standard output (-) instead of the tables.
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<String>,
-}
-
-/// Arguments of `fit`.
-#[derive(Debug, Args)]
-pub struct FitArguments {
-    /// Measurements of one drive: the JSON of fio, of which each job is a cell, recordings with latencies, of which
-    /// each slice is, and curves of the rate over the bytes written, of which each stretch is.
-    #[arg(value_name = "INPUT", required_unless_present = "write_jobs")]
-    pub inputs: Vec<String>,
-    /// Write fio jobs to a folder instead, whose results tell the parameters of a drive apart, with a page on how to
-    /// run them. Jobs that only read and jobs that overwrite the drive have a folder each; none names a drive.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["inputs", "start", "output"])]
-    pub write_jobs: Option<String>,
-    /// Time that these jobs take.
-    #[arg(long, value_name = "TIME", default_value = JobTime::FiveMinutes.name(), value_parser = job_time())]
-    #[arg(requires = "write_jobs")]
-    pub time: JobTime,
-    /// Drive to start from: a preset, or an experiment, whose section `fit` has the parameters.
-    #[arg(long, value_name = "PRESET-or-EXPERIMENT.toml", required_unless_present = "write_jobs")]
-    pub start: Option<String>,
-    /// File to write the fitted drive to, for device.preset.
-    #[arg(short, long, value_name = "FILE.toml", required_unless_present = "write_jobs")]
-    pub output: Option<String>,
-    /// Parameter to fit: a quantity between two ends (device.read_time=20us..90us), or a key with the values to try
-    /// (device.ways=1,2,4). Without any, here and in the start, the times, rates and ways of the start vary.
-    #[arg(long, value_name = "KEY=FROM..TO")]
-    pub vary: Vec<String>,
-    /// Set a key to another value than the start's.
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
-    /// Cells to hold out: no search for the parameters that they judge sees them.
-    #[arg(long, value_name = "RULE", default_value = HoldOut::Second.name(), value_parser = hold_out())]
-    pub hold_out: HoldOut,
-    /// Number of requests to simulate of each job of fio, and at most of each slice of a recording.
-    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1_000..))]
-    pub requests: u64,
-    /// Number of slices to cut a recording into: its beginning, of that many times --requests requests at most.
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=1_000))]
-    pub slices: u64,
-    /// Number of searches from different points. More find more values that are as good.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=100))]
-    pub restarts: u64,
-    /// Seed of the points from which the searches start. That of the simulations is run.seed.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-    /// File that keeps every simulation as it ends, so that a fit that was stopped continues. Without it, a file beside
-    /// the output, which is removed when the fit has ended.
-    #[arg(long, value_name = "FILE")]
-    pub journal: Option<String>,
-    /// Number of simulations in parallel; as many as there are processors if it is left out.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_JOBS))]
-    pub jobs: Option<u16>,
-    /// Write the result as JSON to a file, or to standard output (-) instead of the tables.
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<String>,
-}
-
-/// The rules by which cells are held out.
-fn hold_out() -> impl TypedValueParser<Value = HoldOut> {
-    one_of(HoldOut::ALL.map(|rule| (rule, rule.name(), rule.help())))
-}
-
-/// The times that fio jobs take.
-fn job_time() -> impl TypedValueParser<Value = JobTime> {
-    one_of(JobTime::ALL.map(|time| (time, time.name(), time.help())))
-}
-
-/// A parser for one of these values, each with its name and its help.
-fn one_of<T, const N: usize>(values: [(T, &'static str, &'static str); N]) -> impl TypedValueParser<Value = T>
-where
-    T: Copy + Send + Sync + 'static,
-{
-    let named = values.map(|(_, name, help)| PossibleValue::new(name).help(help));
-    PossibleValuesParser::new(named).map(move |chosen| {
-        let found = values.iter().find(|(_, name, _)| *name == chosen);
-        found.expect("only these names are possible").0
-    })
 }
 
 /// Arguments of `compare`.
@@ -472,34 +273,6 @@ pub struct CompareArguments {
     /// Write every figure of every run as CSV, one line per run; with --seeds, means and intervals follow.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<String>,
-}
-
-/// Arguments of `reproduce`.
-#[derive(Debug, Args)]
-pub struct ReproduceArguments {
-    /// Name of a paper; `together` combines the papers' ideas, `all` makes every report.
-    #[arg(value_parser = PossibleValuesParser::new(PAPERS.iter().copied().chain([ALL])))]
-    pub paper: String,
-    /// Reproduce one figure or table of the paper alone, by the id that its rows begin with (figure-3-oltp), and print
-    /// its rows. The beginning of ids up to a hyphen takes all of these (figure-3, not figure-30). May be given several
-    /// times.
-    #[arg(long, value_name = "FIGURE", conflicts_with = "out")]
-    pub only: Vec<String>,
-    /// Shorten workloads and drives: a rehearsal of everything in a few minutes.
-    #[arg(long)]
-    pub quick: bool,
-    /// Folder of recordings; generators replace those that are missing.
-    #[arg(long, value_name = "DIR")]
-    pub traces: Option<String>,
-    /// Write the reports as Markdown and JSON, and every figure as CSV, to this folder.
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<String>,
-    /// Age every drive anew, without the cache of aged drives (FLASHLOOM_CACHE, or the user's cache folder).
-    #[arg(long)]
-    pub no_cache: bool,
-    /// Number of runs in parallel; as many as there are processors if it is left out.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_JOBS))]
-    pub jobs: Option<u16>,
 }
 
 /// Operation on the cache: the folder that FLASHLOOM_CACHE names, or the user's cache folder.
@@ -614,10 +387,17 @@ impl ConvertArguments {
     }
 }
 
-/// Parses a share between a half and one: above half, so that two regions at once count as more than one.
-fn share(text: &str) -> Result<f64, String> {
-    let share = parse_ratio(text).map_err(|refusal| refusal.to_string())?;
-    if (0.5..1.0).contains(&share) { Ok(share) } else { Err("expected at least 0.5 and less than 1".to_owned()) }
+#[cfg(any(feature = "live", feature = "study"))]
+/// A parser for one of these values, each with its name and its help.
+fn one_of<T, const N: usize>(values: [(T, &'static str, &'static str); N]) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    let named = values.map(|(_, name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(named).map(move |chosen| {
+        let found = values.iter().find(|(_, name, _)| *name == chosen);
+        found.expect("only these names are possible").0
+    })
 }
 
 /// A parser for one of a closed set of names, with their help texts.

@@ -1,18 +1,27 @@
 //! The commands, one file per command.
 
+#[cfg(not(feature = "full"))]
+pub mod absent;
 pub mod cache;
 pub mod compare;
+#[cfg(feature = "study")]
 pub mod fit;
 pub mod generate;
 pub mod help;
+#[cfg(feature = "install")]
 pub mod install;
 mod kept;
+#[cfg(feature = "study")]
 pub mod probe;
+#[cfg(feature = "export")]
 pub mod report;
+#[cfg(feature = "study")]
 pub mod reproduce;
 pub mod run;
+#[cfg(feature = "live")]
 pub mod serve;
 pub mod trace;
+#[cfg(feature = "study")]
 pub mod validate;
 
 use flashloom::experiment::config::Experiment;

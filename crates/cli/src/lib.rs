@@ -23,7 +23,8 @@ use std::{env, panic};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
-use flashloom::experiment::registry::{Registry, UNKNOWN_REVISION};
+use flashloom::experiment::registry::Registry;
+use flashloom::of_this_build;
 use flashloom::units::visible_bytes;
 
 use arguments::{Arguments, Command, TraceCommand};
@@ -33,13 +34,10 @@ use output::{Stop, say};
 ///
 /// A program with policies of its own adds them to [`Registry::builtin`]; every command, list and page of help then
 /// includes them.
-pub fn main(mut registry: Registry) -> ExitCode {
+pub fn main(registry: Registry) -> ExitCode {
     // A message may hold what came from a file.
     panic::set_hook(Box::new(|failed| say(format_args!("{failed}\n{}", Backtrace::capture()))));
-    if registry.revision == UNKNOWN_REVISION {
-        registry.revision = flashloom::REVISION;
-    }
-    let catalog = match registry.catalog() {
+    let catalog = match of_this_build(registry).catalog() {
         Ok(catalog) => catalog,
         Err(refusal) => {
             say(format_args!("error: {refusal}"));
@@ -55,11 +53,17 @@ pub fn main(mut registry: Registry) -> ExitCode {
     let outcome = match command {
         Command::Run(arguments) => command::run::run(&catalog, &arguments),
         Command::Compare(arguments) => command::compare::compare(&catalog, &arguments),
+        #[cfg(feature = "study")]
         Command::Probe(arguments) => command::probe::probe(&catalog, &arguments),
+        #[cfg(feature = "study")]
         Command::Validate(arguments) => command::validate::validate(&catalog, &arguments),
+        #[cfg(feature = "study")]
         Command::Fit(arguments) => command::fit::fit(&catalog, &arguments),
+        #[cfg(feature = "study")]
         Command::Reproduce(arguments) => command::reproduce::reproduce(&arguments),
+        #[cfg(feature = "live")]
         Command::Serve(arguments) => command::serve::serve(&catalog, &arguments),
+        #[cfg(feature = "export")]
         Command::Report(arguments) => command::report::report(&arguments),
         Command::Generate(arguments) => command::generate::generate(&catalog, &arguments),
         Command::Trace { command: TraceCommand::Info(arguments) } => command::trace::info(&arguments),
@@ -67,8 +71,12 @@ pub fn main(mut registry: Registry) -> ExitCode {
         Command::List { list } => command::help::list(&catalog, list.as_deref()),
         Command::Explain { name } => command::help::explain(&catalog, &name.join(" ")),
         Command::Cache { command } => command::cache::cache(&command),
-        Command::Completions { shell } => command::install::completions(shell),
-        Command::Man { folder } => command::install::manual(&folder),
+        #[cfg(feature = "install")]
+        Command::Completions(arguments) => command::install::completions(&arguments),
+        #[cfg(feature = "install")]
+        Command::Man(arguments) => command::install::manual(&arguments),
+        #[cfg(not(feature = "full"))]
+        absent => command::absent::command(absent.name()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -81,6 +89,7 @@ pub fn main(mut registry: Registry) -> ExitCode {
             say(problems);
             ExitCode::from(2)
         }
+        #[cfg(feature = "live")]
         Err(Stop::Refused(message)) => {
             say(message);
             ExitCode::from(2)

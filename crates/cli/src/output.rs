@@ -14,6 +14,7 @@ pub enum Stop {
     /// The input is bad, and nothing was run.
     BadInput(Problems),
     /// The same, in the words of a program that was started with the input.
+    #[cfg(feature = "live")]
     Refused(String),
     /// A check failed, or a result could not be written.
     Failed(String),
@@ -132,6 +133,7 @@ impl OutputFile {
         }
     }
 
+    #[cfg(feature = "study")]
     /// Its name, as it was given.
     pub fn name(&self) -> &str {
         &self.name

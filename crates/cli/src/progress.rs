@@ -43,6 +43,7 @@ impl Bar {
         bar
     }
 
+    #[cfg(any(feature = "live", feature = "study"))]
     /// A line without an end for runs of which nobody knows how many there are; invisible if standard error is no
     /// terminal.
     pub fn counting() -> Self {

@@ -1,19 +1,14 @@
 //! Experiments: a checked configuration, one or many runs of it, and their results.
 //!
 //! [`config`] turns a file and options into one checked [`config::Config`] per run; [`run`] checks the recordings, runs
-//! everything in parallel and checks the accounts against each other; [`result`] defines the results as JSON. [`probe`]
-//! finds the regions of a drive, and the number of requests that one of them serves in parallel. [`validate`] holds a
-//! drive against measurements of a real one, and [`fit`] looks for the drive that repeats them. [`mod@reference`] and
-//! [`schema`] describe all of it, from the same tables.
+//! everything in parallel and checks the accounts against each other; [`result`] defines the results as JSON.
+//! [`mod@reference`] and [`schema`] describe all of it, from the same tables.
 
 pub mod config;
 pub mod estimate;
 pub mod figures;
-pub mod fit;
 pub mod formula;
 pub mod log;
-pub mod perfetto;
-pub mod probe;
 pub mod reference;
 pub mod registry;
 pub mod result;
@@ -22,4 +17,3 @@ pub mod schema;
 pub mod series;
 pub mod slowest;
 pub mod timeline;
-pub mod validate;

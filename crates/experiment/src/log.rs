@@ -1,9 +1,8 @@
 //! The log of a run: one row per request, in the order of completion, with its latency by cause. As CSV it is a trace
-//! as well; as Parquet it is for tools that read columns.
+//! as well.
 
 mod column;
 mod csv;
-mod parquet;
 
 use std::io::{self, Write};
 
@@ -12,7 +11,6 @@ use flashloom_units::choice;
 
 pub use column::{Content, Row, content, row};
 use csv::CsvRows;
-use parquet::ParquetRows;
 
 choice! {
     /// File format of a log.
@@ -31,36 +29,24 @@ impl LogFormat {
     }
 }
 
-/// Observer that writes a row for every request that has ended. The first error stops the log, not the run;
+/// Observer that writes a line of CSV for every request that has ended. The first error stops the log, not the run;
 /// [`Self::finish`] returns it.
 pub struct Log<W: Write + Send> {
-    rows: Result<Rows<W>, io::Error>,
-}
-
-enum Rows<W: Write + Send> {
-    Csv(CsvRows<W>),
-    Parquet(Box<ParquetRows<W>>),
+    rows: Result<CsvRows<W>, io::Error>,
 }
 
 impl<W: Write + Send> Log<W> {
     /// Starts a log on an output.
-    pub fn new(output: W, format: LogFormat) -> Self {
-        let rows = match format {
-            LogFormat::Csv => CsvRows::new(output).map(Rows::Csv),
-            LogFormat::Parquet => ParquetRows::new(output).map(|rows| Rows::Parquet(Box::new(rows))),
-        };
-        Self { rows }
+    pub fn new(output: W) -> Self {
+        Self { rows: CsvRows::new(output) }
     }
 
-    /// Writes the remaining rows, and returns the output.
+    /// Returns the output.
     ///
     /// # Errors
-    /// The first error of the output, now or before.
+    /// The first error of the output.
     pub fn finish(self) -> io::Result<W> {
-        match self.rows? {
-            Rows::Csv(rows) => Ok(rows.finish()),
-            Rows::Parquet(rows) => rows.finish(),
-        }
+        self.rows.map(CsvRows::finish)
     }
 }
 
@@ -71,12 +57,7 @@ impl<W: Write + Send> Observer for Log<W> {
 
     fn served(&mut self, served: &Served) {
         let Ok(rows) = &mut self.rows else { return };
-        let row = row(served);
-        let written = match rows {
-            Rows::Csv(rows) => rows.add(&row),
-            Rows::Parquet(rows) => rows.add(&row),
-        };
-        if let Err(error) = written {
+        if let Err(error) = rows.add(&row(served)) {
             self.rows = Err(error);
         }
     }
@@ -84,8 +65,6 @@ impl<W: Write + Send> Observer for Log<W> {
 
 #[cfg(test)]
 mod tests {
-    use ::parquet::file::reader::{FileReader, SerializedFileReader};
-    use ::parquet::record::Field;
     use flashloom_device::{Cause, Parts, Reason, Status};
     use flashloom_units::Ns;
     use flashloom_workload::{LOG_COLUMNS, Op, Request, Source, TraceOptions, read_trace};
@@ -119,40 +98,10 @@ mod tests {
         ]
     }
 
-    fn logged(requests: &[Served], format: LogFormat) -> Vec<u8> {
-        let mut log = Log::new(Vec::new(), format);
-        requests.iter().for_each(|request| log.served(request));
-        log.finish().expect("memory takes everything")
-    }
-
     fn csv(requests: &[Served]) -> String {
-        String::from_utf8(logged(requests, LogFormat::Csv)).expect("CSV is text")
-    }
-
-    fn reader(parquet: &[u8]) -> SerializedFileReader<std::fs::File> {
-        let mut file = tempfile::tempfile().expect("a temporary file can be made");
-        file.write_all(parquet).expect("it can be written");
-        SerializedFileReader::new(file).expect("it is a file of Parquet")
-    }
-
-    /// The rows of a Parquet log, as they would appear in CSV.
-    fn read_back(parquet: &[u8]) -> String {
-        let reader = reader(parquet);
-        let mut text = LOG_COLUMNS.join(",") + "\n";
-        for row in reader.get_row_iter(None).expect("it has rows") {
-            let row = row.expect("a row can be read");
-            assert!(row.get_column_iter().map(|(name, _)| name.as_str()).eq(LOG_COLUMNS));
-            let cell = |field: &Field| match field {
-                Field::ULong(number) => number.to_string(),
-                Field::UInt(number) => number.to_string(),
-                Field::Bool(flag) => u8::from(*flag).to_string(),
-                Field::Str(word) => word.clone(),
-                other => panic!("a log has no {other:?}"),
-            };
-            let cells: Vec<String> = row.get_column_iter().map(|(_, field)| cell(field)).collect();
-            text += &(cells.join(",") + "\n");
-        }
-        text
+        let mut log = Log::new(Vec::new());
+        requests.iter().for_each(|request| log.served(request));
+        String::from_utf8(log.finish().expect("memory takes everything")).expect("CSV is text")
     }
 
     #[test]
@@ -176,19 +125,8 @@ mod tests {
     }
 
     #[test]
-    fn parquet_holds_what_csv_holds_in_bounded_row_groups() {
-        let mut requests = some();
-        requests.extend((0..70_000).map(|at| served(at, Op::Read, 0, Status::DONE, &[(Cause::Served, at % 977)])));
-        let parquet = logged(&requests, LogFormat::Parquet);
-        assert_eq!(reader(&parquet).metadata().num_row_groups(), 2);
-        assert_eq!(logged(&requests, LogFormat::Parquet), parquet, "the same run gives the same bytes");
-        assert_eq!(read_back(&parquet), csv(&requests));
-    }
-
-    #[test]
     fn a_log_without_requests_has_its_columns() {
         assert_eq!(csv(&[]), LOG_COLUMNS.join(",") + "\n");
-        assert_eq!(read_back(&logged(&[], LogFormat::Parquet)), csv(&[]));
     }
 
     #[test]
@@ -233,12 +171,10 @@ mod tests {
 
     #[test]
     fn the_first_error_of_the_output_is_told_at_the_end() {
-        for format in [LogFormat::Csv, LogFormat::Parquet] {
-            for room in [0, 400] {
-                let mut log = Log::new(Full(room), format);
-                some().iter().for_each(|request| log.served(request));
-                assert!(log.finish().is_err(), "{format:?} with {room} bytes");
-            }
+        for room in [0, 400] {
+            let mut log = Log::new(Full(room));
+            some().iter().for_each(|request| log.served(request));
+            assert!(log.finish().is_err(), "{room} bytes");
         }
     }
 }

@@ -12,10 +12,26 @@ use flashloom_ftl::placement::{self, Placement};
 use flashloom_host::scheduler::{self, Scheduler};
 use flashloom_nand::reliability::{self, Reliability};
 use flashloom_units::{Capability, PolicySpec, Slot, SlotSpec};
+use flashloom_workload::TraceInfo;
 use flashloom_workload::workload::{self, Workload};
+use schemars::schema_for;
+use serde_json::Value;
+
+use crate::result::{Comparison, KeptRun, RunResult};
 
 /// Revision of a program that does not state its own.
 pub const UNKNOWN_REVISION: &str = "unknown";
+
+/// What the program writes as JSON: an object that `explain` and the schemas describe.
+#[derive(Clone, Copy, Debug)]
+pub struct Output {
+    /// Name of the object, with which the paths of its fields begin.
+    pub name: &'static str,
+    /// File of its schema; none for an object that is no result of its own.
+    pub file: Option<&'static str>,
+    /// Its JSON schema.
+    pub schema: fn() -> Value,
+}
 
 /// The policies of every slot, along the path of a request.
 #[derive(Clone, Debug)]
@@ -38,6 +54,8 @@ pub struct Registry {
     pub collections: Slot<dyn Collection>,
     /// Policies of read reliability: how often a read is repeated, and whether it fails.
     pub reliabilities: Slot<dyn Reliability>,
+    /// What the program writes.
+    pub outputs: Vec<Output>,
     /// Git revision of the program, for the provenance of results; a program sets its own.
     pub revision: &'static str,
 }
@@ -55,6 +73,16 @@ impl Registry {
             allocations: allocation::builtin(),
             collections: collection::builtin(),
             reliabilities: reliability::builtin(),
+            outputs: vec![
+                Output { name: "result", file: Some("result.json"), schema: || schema_for!(RunResult).to_value() },
+                Output {
+                    name: "comparison",
+                    file: Some("compare.json"),
+                    schema: || schema_for!(Comparison).to_value(),
+                },
+                Output { name: "kept", file: Some("kept.json"), schema: || schema_for!(KeptRun).to_value() },
+                Output { name: "recording", file: None, schema: || schema_for!(TraceInfo).to_value() },
+            ],
             revision: UNKNOWN_REVISION,
         }
     }

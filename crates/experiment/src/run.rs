@@ -43,9 +43,9 @@ use workloads::{Flaw, Issued};
 pub use aged::AgedDrive;
 pub use cache::{Cache, Cleared, DEFAULT_LIMIT_BYTES, Entry, EntryKind, LIMIT_VARIABLE, Notice, Store};
 pub use compare::{KeepNothing, Keeper};
-pub(crate) use engines::{Aged, unscheduled};
+pub use engines::{Aged, unscheduled};
 pub use engines::{result, result_so_far};
-pub use hints::{Percentile, few_samples, length_key};
+pub use hints::{Percentile, doubt_of_pairs, few_samples, length_key};
 pub use provenance::program_sha256;
 pub use queue::PAGES_A_REQUEST;
 pub use replicates::check_seeds;
@@ -148,13 +148,13 @@ impl Finished {
     ///
     /// # Errors
     /// The drive's life ended.
-    pub(crate) fn lived(self, load: &str) -> Result<Self, Failure> {
+    pub fn lived(self, load: &str) -> Result<Self, Failure> {
         let Some(end) = &self.result.end_of_life else { return Ok(self) };
         Err(Failure::Unserved(format!("{load}: {}", end.words())))
     }
 
     /// A warning of reads that failed; `None` if none did.
-    pub(crate) fn unread(&self) -> Option<String> {
+    pub fn unread(&self) -> Option<String> {
         let failed = self.host.total_failed();
         (failed > 0).then(|| format!("{failed} simulated requests failed, and are compared in nothing"))
     }
@@ -189,7 +189,7 @@ impl<'a> Prepared<'a> {
     ///
     /// # Errors
     /// The errors of [`Self::new`].
-    pub(crate) fn owned(experiment: Experiment) -> Result<Prepared<'static>, Problems> {
+    pub fn owned(experiment: Experiment) -> Result<Prepared<'static>, Problems> {
         check_expectations(&experiment)?;
         let workloads = workloads::all(workloads::read_each(&experiment))?;
         Prepared::of_workloads(Cow::Owned(experiment), workloads)
@@ -372,7 +372,7 @@ impl<'a> Prepared<'a> {
     ///
     /// # Errors
     /// A check that failed.
-    pub(crate) fn run_whole(&self, index: usize, progress: &dyn Progress) -> Result<Finished, Failure> {
+    pub fn run_whole(&self, index: usize, progress: &dyn Progress) -> Result<Finished, Failure> {
         self.run_watched(index, false, Watched::by_nobody(progress))
     }
 
@@ -382,7 +382,7 @@ impl<'a> Prepared<'a> {
     ///
     /// # Errors
     /// A check that failed.
-    pub(crate) fn run_as(
+    pub fn run_as(
         &self,
         index: usize,
         config: &Config,
@@ -403,7 +403,7 @@ impl<'a> Prepared<'a> {
     ///
     /// # Errors
     /// A drive that never became steady.
-    pub(crate) fn aged_drive(&self, index: usize, progress: &dyn Progress) -> Result<Option<Arc<AgedDrive>>, Failure> {
+    pub fn aged_drive(&self, index: usize, progress: &dyn Progress) -> Result<Option<Arc<AgedDrive>>, Failure> {
         let config = &self.experiment.variants[index].config;
         if config.run.state.is_some() || aged::check_saving(&self.experiment, config).is_err() {
             return Ok(None);
@@ -416,7 +416,7 @@ impl<'a> Prepared<'a> {
     ///
     /// # Errors
     /// A check that failed.
-    pub(crate) fn run_issued(
+    pub fn run_issued(
         &self,
         progress: &dyn Progress,
         observers: &mut [&mut dyn Observer],

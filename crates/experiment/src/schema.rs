@@ -1,15 +1,12 @@
 //! JSON schemas of inputs and outputs, generated from the code and checked in under `schema/`.
 
 use flashloom_units::{Kind, Param, PolicySpec, SlotSpec, Statistic, Unit, Value};
-use flashloom_workload::TraceInfo;
 use schemars::schema_for;
 use serde_json::{Map, Value as Json, json};
 
 use crate::config::{Catalog, EXPECT, EXPECT_KEYS, FIT, SECTIONS, VARY, json_value};
-use crate::fit::FitResult;
-use crate::probe::ProbeResult;
-use crate::result::{Comparison, KeptRun, RunResult};
-use crate::validate::ValidationResult;
+use crate::registry::Output;
+use crate::result::RunResult;
 
 /// The JSON Schema dialect of all of them.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -17,15 +14,9 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// Every schema: its file name, and its text.
 pub fn schemas(catalog: &Catalog) -> Vec<(&'static str, String)> {
     let text = |schema: Json| serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n";
-    vec![
-        ("result.json", text(schema_for!(RunResult).to_value())),
-        ("compare.json", text(schema_for!(Comparison).to_value())),
-        ("kept.json", text(schema_for!(KeptRun).to_value())),
-        ("probe.json", text(schema_for!(ProbeResult).to_value())),
-        ("validation.json", text(schema_for!(ValidationResult).to_value())),
-        ("fit.json", text(schema_for!(FitResult).to_value())),
-        ("config.json", text(config(catalog))),
-    ]
+    let of_output = |output: &Output| Some((output.file?, text((output.schema)())));
+    let outputs = catalog.registry().outputs.iter().filter_map(of_output);
+    outputs.chain([("config.json", text(config(catalog)))]).collect()
 }
 
 /// A field of a result.
@@ -60,21 +51,11 @@ impl Field {
 }
 
 /// Every field of all JSON outputs, including those in lists; each path begins with the name of the output.
-pub fn all_fields() -> Vec<Field> {
+pub fn all_fields(catalog: &Catalog) -> Vec<Field> {
     let mut fields = Vec::new();
-    let roots = [
-        ("result", schema_for!(RunResult).to_value()),
-        ("comparison", schema_for!(Comparison).to_value()),
-        ("kept", schema_for!(KeptRun).to_value()),
-        ("probe", schema_for!(ProbeResult).to_value()),
-        ("validation", schema_for!(ValidationResult).to_value()),
-        ("fit", schema_for!(FitResult).to_value()),
-        ("recording", schema_for!(TraceInfo).to_value()),
-    ];
-    for (name, schema) in &roots {
-        let mut collected = Vec::new();
-        collect_all(schema, schema, name, &mut collected);
-        fields.extend(collected);
+    for output in &catalog.registry().outputs {
+        let schema = (output.schema)();
+        collect_all(&schema, &schema, output.name, &mut fields);
     }
     fields
 }

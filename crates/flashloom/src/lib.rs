@@ -40,7 +40,9 @@
 //! - [`verify`]: checkers that follow every flash command and every sector, independent of the code they check.
 //! - [`device`]: the drive, and the whole stack over time: [`Engine`](device::Engine) is stepped from outside.
 //! - [`experiment`]: configurations, the registry of policies, runs, results.
-//! - [`report`]: published figures and the verdicts of their reproduction.
+//! - [`report`]: results as tables and hints for people.
+//! - `study`: validations, fits, probes, and the reproduction of published figures (feature `study`).
+//! - `export`: pages, data sets of sweeps, logs as Parquet, traces for Perfetto (feature `export`).
 //! - [`units`]: the shared vocabulary: time, sizes, identifiers, parameters, policies, errors that point at their
 //!   place.
 
@@ -51,13 +53,30 @@ pub mod prelude;
 /// A program sets [`Registry::revision`](experiment::registry::Registry::revision) to it, or to its own.
 pub const REVISION: &str = env!("FLASHLOOM_REVISION");
 
+/// A registry with the outputs of everything that is built in, and with the revision of this build unless it states its
+/// own.
+pub fn of_this_build(mut registry: Registry) -> Registry {
+    if registry.revision == UNKNOWN_REVISION {
+        registry.revision = REVISION;
+    }
+    #[cfg(feature = "study")]
+    registry.outputs.extend(study::OUTPUTS);
+    registry
+}
+
+use experiment::registry::{Registry, UNKNOWN_REVISION};
+
 pub use flashloom_buffer as buffer;
 pub use flashloom_device as device;
 pub use flashloom_experiment as experiment;
+#[cfg(feature = "export")]
+pub use flashloom_export as export;
 pub use flashloom_ftl as ftl;
 pub use flashloom_host as host;
 pub use flashloom_nand as nand;
 pub use flashloom_report as report;
+#[cfg(feature = "study")]
+pub use flashloom_study as study;
 pub use flashloom_units as units;
 pub use flashloom_verify as verify;
 pub use flashloom_workload as workload;

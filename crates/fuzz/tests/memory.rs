@@ -14,9 +14,9 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use flashloom_experiment::config::{Catalog, Experiment, Source, Sweep};
+use flashloom_export::dataset::DataSet;
+use flashloom_export::html::{Document, page};
 use flashloom_fuzz::Target;
-use flashloom_report::dataset::DataSet;
-use flashloom_report::html::{Document, page};
 use flashloom_units::{Prng, Problems};
 use flashloom_workload::{Arrivals, FioDrive, FioJobFile, FioJobs};
 use parquet::basic::{LogicalType, Repetition, Type as Physical};

@@ -149,7 +149,7 @@ fn the_page_loads_nothing_and_runs_nothing_but_itself() {
 #[test]
 fn colours_are_those_of_a_report() {
     let style = include_str!("web/live.css");
-    let report = [include_str!("../../report/src/html/style.css"), include_str!("../../report/src/html/charts.js")];
+    let report = [include_str!("../../export/src/html/style.css"), include_str!("../../export/src/html/charts.js")];
     let colours: Vec<&str> = style
         .match_indices('#')
         .map(|(at, _)| &style[at..])

@@ -13,11 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use flashloom::experiment::config::Source;
-use flashloom::experiment::fit::{
-    self, Fit, FitOptions, HoldOut, Journal, Question, Simulator, fitted_preset, start_of,
-};
 use flashloom::experiment::run::{Failure, Progress};
-use flashloom::experiment::validate::Validation;
+use flashloom::study::fit::{self, Fit, FitOptions, HoldOut, Journal, Question, Simulator, fitted_preset, start_of};
+use flashloom::study::validate::Validation;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Serialize;

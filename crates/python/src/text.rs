@@ -1,10 +1,11 @@
 //! Results as text: the bytes that the program writes, and the tables that it prints.
 
 use flashloom::experiment::config::Catalog;
-use flashloom::experiment::fit::FitResult;
 use flashloom::experiment::result::{Comparison, RunResult, parse, schema_of};
-use flashloom::experiment::validate::ValidationResult;
-use flashloom::report::text::{Part, Table, columns, comparison, fit, hints, missing_bounds, summary, validation};
+use flashloom::report::text::{Part, Table, columns, comparison, hints, missing_bounds, summary};
+use flashloom::study::fit::FitResult;
+use flashloom::study::validate::ValidationResult;
+use flashloom::study::{fit, validate};
 use flashloom::units::{Problem, Problems, visible_json, visible_line};
 use serde_json::Value;
 
@@ -39,8 +40,8 @@ pub(crate) fn of_comparison(catalog: &Catalog, json: &str, names: &[String]) -> 
 /// A validation or a fit, as the program prints it.
 pub(crate) fn of_measured(json: &str) -> Result<TextParts, Problems> {
     Ok(shown(match read(json)? {
-        Measured::Fit(result) => fit(&result),
-        Measured::Validation(result) => validation(&result),
+        Measured::Fit(result) => fit::text(&result),
+        Measured::Validation(result) => validate::text(&result),
     }))
 }
 

@@ -1,13 +1,9 @@
-//! Results and reports as CSV, for plotting.
+//! Results as CSV, for plotting.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use flashloom_experiment::formula::Run;
 use flashloom_experiment::result::{ComparedRun, Comparison, RepeatedFigure};
 use serde_json::Value;
-
-use crate::published::Null;
-use crate::row::Report;
 
 /// Returns every figure of every run: a line a run, the varied keys first, a column for each field that any result has.
 ///
@@ -55,43 +51,8 @@ fn figures(run: &ComparedRun) -> Vec<(String, String)> {
     fields
 }
 
-/// Returns a line for each run with the given fields of its result. Each run comes with the name of its experiment, its
-/// arm and its seed; arm 0 is the experiment as it is, and arm `n` has null `n - 1` in the place of the policy.
-pub(crate) fn runs<'a>(
-    runs: impl Iterator<Item = (&'a str, usize, u64, &'a Run)>,
-    fields: &BTreeSet<&str>,
-    nulls: &[&Null],
-) -> String {
-    table(runs.map(|(experiment, arm, seed, run)| {
-        let null = arm.checked_sub(1).map_or(String::new(), |null| nulls[null].policy.clone());
-        let mut record = vec![
-            ("experiment".to_owned(), experiment.to_owned()),
-            ("null".to_owned(), null),
-            ("seed".to_owned(), seed.to_string()),
-        ];
-        record.extend(run.vary.iter().map(|(key, value)| (key.clone(), plain(value))));
-        for field in fields {
-            let found = field.split('.').try_fold(&*run.result, |value, part| value.get(part));
-            record.push(((*field).to_owned(), found.map(plain).unwrap_or_default()));
-        }
-        record
-    }))
-}
-
-/// Returns a line for each row of the report.
-pub fn report(report: &Report) -> String {
-    table(report.rows.iter().map(|row| {
-        let value = serde_json::to_value(row).expect("reports have text keys and finite numbers");
-        let mut fields = Vec::new();
-        for (name, value) in value.as_object().into_iter().flatten() {
-            flatten(name, value, &mut fields);
-        }
-        fields
-    }))
-}
-
 /// Returns a line for each record, and a column for each name, in the order in which they first occur.
-fn table(records: impl Iterator<Item = Vec<(String, String)>>) -> String {
+pub fn table(records: impl Iterator<Item = Vec<(String, String)>>) -> String {
     let mut columns: Vec<String> = Vec::new();
     let mut lines: Vec<BTreeMap<String, String>> = Vec::new();
     for fields in records {
@@ -110,7 +71,8 @@ fn table(records: impl Iterator<Item = Vec<(String, String)>>) -> String {
     text
 }
 
-fn flatten(path: &str, value: &Value, fields: &mut Vec<(String, String)>) {
+/// Adds the fields of a value, each with its path.
+pub fn flatten(path: &str, value: &Value, fields: &mut Vec<(String, String)>) {
     match value {
         Value::Object(object) => {
             object.iter().for_each(|(name, value)| flatten(&format!("{path}.{name}"), value, fields));
@@ -120,7 +82,7 @@ fn flatten(path: &str, value: &Value, fields: &mut Vec<(String, String)>) {
 }
 
 /// A value without the quotes of JSON; empty for null.
-fn plain(value: &Value) -> String {
+pub fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),

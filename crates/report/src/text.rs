@@ -6,11 +6,9 @@ mod anatomy;
 mod bounds;
 pub mod columns;
 mod comparison;
-mod fit;
 mod hints;
 mod summary;
 mod table;
-mod validation;
 
 use std::fmt;
 
@@ -19,12 +17,9 @@ use flashloom_units::visible_message;
 pub use bounds::missing_bounds;
 pub use columns::Column;
 pub use comparison::{comparison, plain};
-pub use fit::fit;
 pub use hints::hints;
 pub use summary::summary;
 pub use table::{Table, rows, table};
-pub use validation::validation;
-pub(crate) use validation::{CELL_COLUMNS, RATE_COLUMNS, cell_rows, rate_row, signed};
 
 /// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +32,7 @@ pub enum Part {
 
 impl Part {
     /// The blank line between two parts.
-    fn blank() -> Self {
+    pub fn blank() -> Self {
         Self::Lines("\n".to_owned())
     }
 }

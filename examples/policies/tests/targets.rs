@@ -6,7 +6,7 @@ use std::path::Path;
 use flashloom::device::{
     HostReport, Interest, Misuse, Observer, Queues, Served, Simulation, Submitted, Target, Tenant,
 };
-use flashloom::experiment::log::{Log, LogFormat};
+use flashloom::experiment::log::Log;
 use flashloom::units::{Ns, Prng};
 use flashloom::workload::{
     LOG_COLUMNS, Op, Pace, Replayed, Request, Source, TraceOptions, read_trace,
@@ -91,7 +91,7 @@ impl Observer for Kept {
 /// The report, the log and the duration of the same requests on an array.
 fn logged(drives: u64) -> (HostReport, String, Vec<Served>) {
     let requests = requests(array(1, 128).capacity_sectors());
-    let mut log = Log::new(Vec::new(), LogFormat::Csv);
+    let mut log = Log::new(Vec::new());
     let mut kept = Kept::default();
     let mut arrivals = Replayed::new(&requests[..], Pace::Closed(16));
     let mut tenants = [Tenant::new(&mut arrivals)];

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flashloom::experiment::config::Catalog;
-use flashloom::experiment::fit::{Fit, FitOptions, JobTime, PAGE, fitted_preset, job_files, start_of};
 use flashloom::experiment::run::program_sha256;
-use flashloom::report::text::{fit as text_of, whole};
+use flashloom::report::text::whole;
+use flashloom::study::fit::{Fit, FitOptions, JobTime, PAGE, fitted_preset, job_files, start_of, text as text_of};
 use flashloom::units::Problem;
 use flashloom_files::folder_of;
 use rayon::ThreadPoolBuilder;

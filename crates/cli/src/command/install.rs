@@ -1,18 +1,15 @@
 //! `flashloom completions` and `flashloom man`: what a package installs beside the program, from the definition of the
 //! command line.
 
-use std::path::Path;
-
 use clap::{Command, CommandFactory};
-use clap_complete::Shell;
 use clap_mangen::Man;
 use flashloom::units::{Problem, visible_path};
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, CompletionsArguments, ManArguments};
 use crate::output::{OutputFile, Stop, print};
 
 /// Prints the completions of a shell.
-pub fn completions(shell: Shell) -> Result<(), Stop> {
+pub fn completions(&CompletionsArguments { shell }: &CompletionsArguments) -> Result<(), Stop> {
     let mut command = Arguments::command();
     let (name, mut script) = (command.get_name().to_owned(), Vec::new());
     clap_complete::generate(shell, &mut command, name, &mut script);
@@ -20,7 +17,7 @@ pub fn completions(shell: Shell) -> Result<(), Stop> {
 }
 
 /// Writes a manual page for the program and for each of its commands.
-pub fn manual(folder: &Path) -> Result<(), Stop> {
+pub fn manual(ManArguments { folder }: &ManArguments) -> Result<(), Stop> {
     if !folder.is_dir() {
         let found = if folder.exists() { "this is no folder" } else { "there is no such folder" };
         return Err(Problem::file(visible_path(folder), found, "one to write to").into());
@@ -31,7 +28,7 @@ pub fn manual(folder: &Path) -> Result<(), Stop> {
 }
 
 /// Writes the pages of a command and of those below it.
-fn write_pages(command: Command, folder: &Path) -> Result<(), Stop> {
+fn write_pages(command: Command, folder: &std::path::Path) -> Result<(), Stop> {
     for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
         write_pages(below.clone(), folder)?;
     }

@@ -97,6 +97,7 @@ impl Kept {
         self.files[index].was_there
     }
 
+    #[cfg(feature = "study")]
     /// Removes the results, and the folder if nothing else is in it.
     ///
     /// # Errors

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use flashloom::experiment::config::{Catalog, Experiment};
-use flashloom::experiment::probe::{PointResult, Probe, ProbeParams, ProbeResult, SpanEffect};
+use flashloom::experiment::figures::factor;
+use flashloom::study::probe::{PointResult, Probe, ProbeParams, ProbeResult, SpanEffect};
 use flashloom::units::{Problem, format_size, parse_size};
 
 use super::{json_text, report_unused_of};
 use crate::arguments::ProbeArguments;
-use crate::figures::{count, factor, percent, table};
+use crate::figures::{count, percent, table};
 use crate::output::{OutputFile, Stop, all, commit, keep_apart, print};
 use crate::progress::Bar;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use flashloom::report::html::{Document, page};
+use flashloom::export::html::{Document, page};
 
 use crate::arguments::ReportArguments;
 use crate::output::{OutputFile, Stop, keep_apart};

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use flashloom::experiment::run::Prepared;
-use flashloom::report::plan::{Options, Plan, Ready};
-use flashloom::report::published::PAPERS;
-use flashloom::report::reproduce::Reproduction;
-use flashloom::report::row::{Overview, Report, Summary};
-use flashloom::report::verdict::Verdict;
-use flashloom::report::{csv, markdown};
+use flashloom::study::reproduce::Reproduction;
+use flashloom::study::reproduce::plan::{Options, Plan, Ready};
+use flashloom::study::reproduce::published::PAPERS;
+use flashloom::study::reproduce::row::{Overview, Report, Summary};
+use flashloom::study::reproduce::verdict::Verdict;
+use flashloom::study::reproduce::{csv, markdown};
 use flashloom::units::{Problem, Problems, visible_path};
 use flashloom_files::{RESULT_LIMIT_BYTES, read_input};
 use rayon::ThreadPoolBuilder;

@@ -61,7 +61,7 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
         result.hints.clear();
     }
     let story = watchers.story();
-    let watched = watchers.commit(arguments);
+    let watched = watchers.commit();
     let text = match &story {
         _ if to_stdout => json_text(&result),
         Some(story) => format!("{}\n{story}", whole(&summary(&result))),

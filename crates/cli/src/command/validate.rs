@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use flashloom::experiment::config::{Catalog, Source};
-use flashloom::experiment::validate::Validation;
-use flashloom::report::text::{validation as text_of, whole};
+use flashloom::report::text::whole;
+use flashloom::study::validate::{Validation, text as text_of};
 use flashloom::units::Problem;
 
 use super::{json_text, report_unused};

@@ -39,7 +39,7 @@ fn what_is_no_result_is_refused_and_nothing_is_written() {
 }
 
 /// The data set that `make.py` beside it made, with the package for Python.
-const SWEEP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../report/tests/sweep");
+const SWEEP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../export/tests/sweep");
 
 #[test]
 fn a_data_set_becomes_a_page_and_is_not_written_over() {

@@ -1,4 +1,4 @@
-//! The page of a served drive, as programs ask for it. `crates/report/tests/browser` opens it in a browser.
+//! The page of a served drive, as programs ask for it. `crates/export/tests/browser` opens it in a browser.
 
 use std::fs;
 use std::io::{Read, Write};

@@ -220,7 +220,7 @@ impl Experiment {
     }
 
     /// The experiment with one run alone.
-    pub(crate) fn alone(&self, variant: Variant) -> Self {
+    pub fn alone(&self, variant: Variant) -> Self {
         let variants = vec![variant];
         Self {
             name: self.name.clone(),
@@ -238,7 +238,7 @@ impl Experiment {
     }
 
     /// Turns a refusal into a problem at the place of a range.
-    pub(crate) fn problem_of_range(&self, range: &Axis, refusal: Refusal) -> Problem {
+    pub fn problem_of_range(&self, range: &Axis, refusal: Refusal) -> Problem {
         self.sources.problem(&range.origin, refusal)
     }
 

@@ -43,7 +43,7 @@ pub struct Config {
     pub run: RunParams,
     /// True if the issued requests of a recording are paired with their completions, to be held against those of the
     /// run. No key says so: `validate` does.
-    pub(crate) completions: bool,
+    pub completions: bool,
     pub(super) settings: Settings,
 }
 
@@ -98,7 +98,7 @@ impl Config {
     }
 
     /// True if the next request of the workload waits for one to complete (closed loop).
-    pub(crate) fn is_closed(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         self.replay() == Some(Replay::Closed)
     }
 
@@ -108,7 +108,7 @@ impl Config {
     }
 
     /// True if requests come at times of their own, whenever those before them complete.
-    pub(crate) fn has_arrival_times(&self) -> bool {
+    pub fn has_arrival_times(&self) -> bool {
         self.is_open() && self.workload.replay != Some(Replay::Dependent)
     }
 
@@ -129,12 +129,12 @@ impl Config {
     }
 
     /// The configuration with other numbers of blocks a plane and pages a block; `None` if a rule refuses them.
-    pub(crate) fn reshaped(&self, blocks: u32, pages: u32) -> Option<Self> {
+    pub fn reshaped(&self, blocks: u32, pages: u32) -> Option<Self> {
         self.with(&[("device.blocks", Value::Count(blocks.into())), ("device.pages", Value::Count(pages.into()))])
     }
 
     /// The configuration with other values of some keys; `None` if a rule refuses them.
-    pub(crate) fn with(&self, changes: &[(&'static str, Value)]) -> Option<Self> {
+    pub fn with(&self, changes: &[(&'static str, Value)]) -> Option<Self> {
         let mut settings = self.settings.clone();
         changes.iter().for_each(|(key, value)| settings.set(key, value.clone()));
         let config = Self::new(settings);
@@ -142,7 +142,7 @@ impl Config {
     }
 
     /// Blocks a plane of the built-in preset that the drive starts from; `None` if that comes from a file.
-    pub(crate) fn blocks_of_preset(&self) -> Option<u32> {
+    pub fn blocks_of_preset(&self) -> Option<u32> {
         let Value::Name(name) = *self.settings.value(PRESET) else { return None };
         let figures = preset(name)?.figures;
         let blocks = figures.iter().find(|(key, ..)| *key == "blocks");
@@ -153,7 +153,7 @@ impl Config {
     }
 
     /// True if the TBW of a data sheet is that of this drive: written with it, or of a preset with all of its blocks.
-    pub(crate) fn has_its_own_sheet(&self) -> bool {
+    pub fn has_its_own_sheet(&self) -> bool {
         let is_whole = self.blocks_of_preset().is_none_or(|blocks| blocks == self.device.nand.blocks);
         is_whole || self.settings.is_given("device.rated_writes")
     }
@@ -243,7 +243,7 @@ impl Config {
     }
 
     /// The value of a key that a configuration was written without; `None` if it would be written out.
-    pub(crate) fn left_out(&self, path: &str) -> Option<&'static Value> {
+    pub fn left_out(&self, path: &str) -> Option<&'static Value> {
         self.catalog().find(path).and_then(effective::left_out)
     }
 

@@ -11,7 +11,7 @@ const LISTED: usize = 6;
 
 /// A page for every field of all JSON outputs, then one for every short name.
 pub(super) fn pages(catalog: &Catalog) -> Vec<Page> {
-    let mut fields = schema::all_fields();
+    let mut fields = schema::all_fields(catalog);
     fields.extend(statistics(catalog));
     let by_path = fields.iter().map(|field| Page {
         names: names(&field.path),

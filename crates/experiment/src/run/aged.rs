@@ -461,7 +461,7 @@ impl AgedDrive {
     }
 
     /// True if it is the aged drive of an unverified run with this configuration.
-    pub(super) fn is_of(&self, config: &Config) -> bool {
+    pub fn is_of(&self, config: &Config) -> bool {
         self.origin == Origin::of(config, false)
     }
 

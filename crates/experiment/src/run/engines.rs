@@ -14,7 +14,7 @@ use crate::result::RunResult;
 
 /// Sources of a run's aged drive; the run ages it itself if neither has it.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Aged<'a> {
+pub struct Aged<'a> {
     /// The drive, if it was aged before.
     pub(super) drive: Option<&'a AgedDrive>,
     /// The cache that may hold one like it, and stores new ones.
@@ -91,12 +91,7 @@ pub(super) fn bare_engine(
 ///
 /// # Errors
 /// The errors of [`engine`].
-pub(crate) fn unscheduled(
-    config: &Config,
-    verify: bool,
-    aged: Aged<'_>,
-    progress: &dyn Progress,
-) -> Result<Engine, Failure> {
+pub fn unscheduled(config: &Config, verify: bool, aged: Aged<'_>, progress: &dyn Progress) -> Result<Engine, Failure> {
     let noop = scheduler::builtin().choose("noop", &[])?;
     unmerged(config, &|| built(config, &noop), verify, aged, progress)
 }

@@ -40,6 +40,7 @@
 mod arrivals;
 mod compared;
 mod length;
+mod pairs;
 mod placement;
 mod space;
 mod tails;
@@ -55,6 +56,7 @@ use crate::result::{Distribution, HintResult, HostResult, LatencyResult, RunResu
 
 pub use compared::compared;
 pub use length::length_key;
+pub use pairs::doubt_of_pairs;
 
 /// Maximum number of hints: more would not be read.
 const MOST: usize = 3;

@@ -32,6 +32,7 @@ use std::sync::Arc;
 
 use flashloom::experiment::config::Catalog;
 use flashloom::experiment::registry::Registry;
+use flashloom::of_this_build;
 use flashloom::units::Refusal;
 use pyo3::prelude::*;
 
@@ -52,8 +53,7 @@ pub(crate) struct Policies {
 /// # Errors
 /// `PolicyError`: something that is no policy, or one that a slot refuses.
 pub(crate) fn catalog(policies: &[Bound<'_, PyAny>]) -> PyResult<Policies> {
-    let (mut registry, raised) = (Registry::builtin(), Raised::by(policies.len()));
-    registry.revision = flashloom::REVISION;
+    let (mut registry, raised) = (of_this_build(Registry::builtin()), Raised::by(policies.len()));
     for policy in policies {
         let class = Class::of(policy)?;
         let (py, name, spec) = (policy.py(), class.spec().name, class.spec());
