@@ -60,12 +60,12 @@ TWICE = comm -13 <($(FEATURES),dev --workspace | sed 's/ (.*) / /; s/ (\*)//' | 
 # Followed by the folder of the program whose numbers the package has to have.
 TRY = $(PACKAGE)/try $(PYTHON)
 
-.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce which-scheduler kernel-when docs site kernel test-kernel test-kernel-source test-kernel-debug test-kernel-patches test-blktests test-policies live test-live bench-live judge acceptance-policies test-report requirements acceptance lifetimes figures replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
+.PHONY: help test tools format lint unit light outputs docs-outputs expectations reproduce which-scheduler kernel-when docs site kernel test-kernel test-kernel-source test-kernel-debug test-kernel-patches test-blktests test-policies live test-live bench-live judge acceptance-policies test-report requirements acceptance lifetimes figures replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-test: tools format lint unit outputs expectations reproduce budget python docs live kernel test-policies ## Checks everything, as a change has to pass it.
+test: tools format lint unit light outputs expectations reproduce budget python docs live kernel test-policies ## Checks everything, as a change has to pass it.
 	@echo "make test: format, lints, tests, benchmarks and documents are in order"
 
 tools: ## Installs what the checks take and the machine lacks; with INSTALL=no it only says what that is.
@@ -95,7 +95,11 @@ lint: ## Runs clippy over every target; a warning is an error.
 unit: ## Runs all tests: unit, model, property, closed form, snapshot, golden, command line, short benchmarks.
 	INSTA_UPDATE=no cargo test --locked --workspace
 
-# The tests are those that `unit` builds, the program that of README's first command.
+# It shares what it compiles of other crates with `unit`.
+light: ## Tests the program that README's first command builds, without the default features.
+	cargo test --locked -p flashloom-cli --no-default-features --test light
+
+# The tests are those that `unit` builds, the program one with every feature.
 outputs: ## Runs the quick commands of README and docs/, and compares what they print with what is shown there.
 	cargo build --locked --release
 	INSTA_UPDATE=no $(OUTPUTS) quick_commands

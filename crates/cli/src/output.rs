@@ -133,8 +133,8 @@ impl OutputFile {
         }
     }
 
-    #[cfg(feature = "study")]
     /// Its name, as it was given.
+    #[cfg(feature = "study")]
     pub fn name(&self) -> &str {
         &self.name
     }

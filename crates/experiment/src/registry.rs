@@ -12,12 +12,8 @@ use flashloom_ftl::placement::{self, Placement};
 use flashloom_host::scheduler::{self, Scheduler};
 use flashloom_nand::reliability::{self, Reliability};
 use flashloom_units::{Capability, PolicySpec, Slot, SlotSpec};
-use flashloom_workload::TraceInfo;
 use flashloom_workload::workload::{self, Workload};
-use schemars::schema_for;
 use serde_json::Value;
-
-use crate::result::{Comparison, KeptRun, RunResult};
 
 /// Revision of a program that does not state its own.
 pub const UNKNOWN_REVISION: &str = "unknown";
@@ -27,11 +23,33 @@ pub const UNKNOWN_REVISION: &str = "unknown";
 pub struct Output {
     /// Name of the object, with which the paths of its fields begin.
     pub name: &'static str,
-    /// File of its schema; none for an object that is no result of its own.
-    pub file: Option<&'static str>,
+    /// File of its schema, in the folder `schema`.
+    pub file: &'static str,
     /// Its JSON schema.
     pub schema: fn() -> Value,
 }
+
+/// An [`Output`]: its name, the file of its schema, its type. The file is checked in, and held by a test against the
+/// type, from which tests take it.
+#[macro_export]
+macro_rules! output {
+    ($name:literal, $file:literal, $type:ty) => {
+        $crate::registry::Output {
+            name: $name,
+            file: $file,
+            #[cfg(feature = "schema")]
+            schema: || schemars::schema_for!($type).to_value(),
+            #[cfg(not(feature = "schema"))]
+            schema: || {
+                let file = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/schema/", $file));
+                serde_json::from_str(file).expect("a test holds it against its type")
+            },
+        }
+    };
+}
+
+/// The result of a run.
+pub const RESULT: Output = output!("result", "result.json", crate::result::RunResult);
 
 /// The policies of every slot, along the path of a request.
 #[derive(Clone, Debug)]
@@ -74,14 +92,10 @@ impl Registry {
             collections: collection::builtin(),
             reliabilities: reliability::builtin(),
             outputs: vec![
-                Output { name: "result", file: Some("result.json"), schema: || schema_for!(RunResult).to_value() },
-                Output {
-                    name: "comparison",
-                    file: Some("compare.json"),
-                    schema: || schema_for!(Comparison).to_value(),
-                },
-                Output { name: "kept", file: Some("kept.json"), schema: || schema_for!(KeptRun).to_value() },
-                Output { name: "recording", file: None, schema: || schema_for!(TraceInfo).to_value() },
+                RESULT,
+                output!("comparison", "compare.json", crate::result::Comparison),
+                output!("kept", "kept.json", crate::result::KeptRun),
+                output!("recording", "recording.json", flashloom_workload::TraceInfo),
             ],
             revision: UNKNOWN_REVISION,
         }

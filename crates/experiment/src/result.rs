@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use flashloom_units::{Figure, Latency};
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +26,8 @@ macro_rules! result_types {
         $($(#[doc = $help:literal])+ $(#[$attribute:meta])* $field:ident: $type:ty,)+
     })+) => {$(
         $(#[doc = $doc])+
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(JsonSchema))]
         $(#[serde($read)])?
         pub struct $name {
             $($(#[doc = $help])+ $(#[$attribute])* pub $field: $type,)+
@@ -64,7 +66,8 @@ pub use series::{BusySeries, EraseMap, HistogramResult, HistogramsResult, Latenc
 pub type Statistics = BTreeMap<String, FigureResult>;
 
 /// Value of a policy's statistic.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]
 pub enum FigureResult {
     /// A count, bytes or nanoseconds.
@@ -96,7 +99,7 @@ result_types! {
         /// Format identifier of this object.
         schema: String,
         /// Effective configuration, with every default filled in; quantities carry their units.
-        #[schemars(with = "serde_json::Value")]
+        #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
         config: ConfigResult,
         /// Requests of the host and their latencies.
         host: HostResult,

@@ -1,12 +1,10 @@
 //! JSON schemas of inputs and outputs, generated from the code and checked in under `schema/`.
 
 use flashloom_units::{Kind, Param, PolicySpec, SlotSpec, Statistic, Unit, Value};
-use schemars::schema_for;
 use serde_json::{Map, Value as Json, json};
 
 use crate::config::{Catalog, EXPECT, EXPECT_KEYS, FIT, SECTIONS, VARY, json_value};
-use crate::registry::Output;
-use crate::result::RunResult;
+use crate::registry::{Output, RESULT};
 
 /// The JSON Schema dialect of all of them.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -14,8 +12,8 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// Every schema: its file name, and its text.
 pub fn schemas(catalog: &Catalog) -> Vec<(&'static str, String)> {
     let text = |schema: Json| serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n";
-    let of_output = |output: &Output| Some((output.file?, text((output.schema)())));
-    let outputs = catalog.registry().outputs.iter().filter_map(of_output);
+    let of_output = |output: &Output| (output.file, text((output.schema)()));
+    let outputs = catalog.registry().outputs.iter().map(of_output);
     outputs.chain([("config.json", text(config(catalog)))]).collect()
 }
 
@@ -37,7 +35,7 @@ enum FieldKind {
 
 /// Every field of a result; an object is followed by its own fields.
 pub fn fields() -> Vec<Field> {
-    let schema = schema_for!(RunResult).to_value();
+    let schema = (RESULT.schema)();
     let mut fields = Vec::new();
     collect_fields(&schema, &schema, "", &mut fields);
     fields

@@ -217,8 +217,8 @@ fn a_file_that_does_not_fit_is_refused_by_name() {
     expect(refused(&other, &[]), &["`ftl.gc_low_watermark` = 0.0", "0.1, as the drive in", advice]);
     expect(refused(b"", &[]), &["no saved drive"]);
     expect(
-        refused(b"flashloom-state 5\n{}\n", &[]),
-        &["a state of format 5", "this program reads `flashloom-state 4`"],
+        refused(b"flashloom-state 4\n{}\n", &[]),
+        &["a state of format 4", "this program reads `flashloom-state 5`"],
     );
     expect(refused(&file[..file.len() - 9], &[]), &["the state is damaged"]);
     let header = file.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(1).expect("two lines").0;

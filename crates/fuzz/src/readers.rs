@@ -132,7 +132,7 @@ pub(crate) fn state_file(bytes: &[u8]) -> bool {
     };
     let hash = format!("{:x}", Sha256::new().chain_update(line).chain_update(state).finalize());
     let mut file = [seeds::STATE_MAGIC, line, b"\n", hash.as_bytes(), b"\n"].concat();
-    file.extend(zstd::bulk::compress(state, 1).expect("there is memory to compress"));
+    file.extend(seeds::packed(state));
     let path = written("drive.state", &file);
     let sets = [format!("run.state={:?}", path.to_string_lossy())];
     let experiment = Experiment::from_source(catalog(), Text::text("fuzz.toml", seeds::STATE_DRIVE), &sets, None);

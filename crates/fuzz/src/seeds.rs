@@ -2,7 +2,7 @@
 //! themselves give as examples.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::sync::Arc;
 
 use flashloom_experiment::config::{Catalog, Experiment, Source};
@@ -10,6 +10,7 @@ use flashloom_experiment::result::{Comparison, KEPT_SCHEMA, RunResult};
 use flashloom_experiment::run::{Prepared, Quiet};
 use flashloom_live::{Command, Options, Session};
 use flashloom_workload::Format;
+use lz4_flex::frame::{FrameDecoder, FrameEncoder};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
 use parquet::file::metadata::KeyValue;
@@ -22,7 +23,7 @@ use sha2::{Digest, Sha256};
 use crate::readers::written;
 
 /// First line of the file of a saved drive.
-pub(crate) const STATE_MAGIC: &[u8] = b"flashloom-state 4\n";
+pub(crate) const STATE_MAGIC: &[u8] = b"flashloom-state 5\n";
 
 /// A drive that is saved to a file.
 pub(crate) const STATE_DRIVE: &str = "\
@@ -219,8 +220,21 @@ pub(crate) fn state_file() -> Vec<u8> {
     let mut parts = file.splitn(4, |&byte| byte == b'\n');
     let (magic, line) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     assert_eq!([magic, b"\n"].concat(), STATE_MAGIC, "the format of saved drives");
-    let state = zstd::stream::decode_all(parts.nth(1).unwrap_or_default()).expect("it was compressed");
+    let state = unpacked(parts.nth(1).unwrap_or_default());
     [line, b"\n", &state].concat()
+}
+
+/// A state as a file has it.
+pub(crate) fn packed(state: &[u8]) -> Vec<u8> {
+    let mut packed = FrameEncoder::new(Vec::new());
+    packed.write_all(state).and_then(|()| Ok(packed.finish()?)).expect("there is memory to compress")
+}
+
+/// What a file has of a state.
+fn unpacked(packed: &[u8]) -> Vec<u8> {
+    let mut state = Vec::new();
+    FrameDecoder::new(packed).read_to_end(&mut state).expect("it was compressed");
+    state
 }
 
 /// Hash of the fit that the journal is of, and the number of cells of each of its loads.
@@ -277,7 +291,7 @@ pub(crate) fn images() -> Vec<Vec<u8>> {
     let (drive, pages) = rest.split_at(header["drive_bytes"].as_u64().expect("a number") as usize);
     let mut parts = drive.splitn(4, |&byte| byte == b'\n').skip(1);
     let line = parts.next().unwrap_or_default();
-    let state = zstd::stream::decode_all(parts.nth(1).unwrap_or_default()).expect("it was compressed");
+    let state = unpacked(parts.nth(1).unwrap_or_default());
     let mut pages = zstd::stream::decode_all(pages).expect("they were compressed");
     pages.truncate(pages.len() - 32);
     let inside = [line, b"\n", &(state.len() as u32).to_le_bytes(), &state, &pages].concat();
@@ -287,7 +301,7 @@ pub(crate) fn images() -> Vec<Vec<u8>> {
 /// An image of these parts, with their hashes.
 pub(crate) fn image_of(line: &[u8], state: &[u8], pages: &[u8]) -> Vec<u8> {
     let hash = format!("{:x}", Sha256::new().chain_update(line).chain_update(state).finalize());
-    let state = zstd::bulk::compress(state, 1).expect("there is memory to compress");
+    let state = packed(state);
     let drive = [STATE_MAGIC, line, b"\n", hash.as_bytes(), b"\n", &state].concat();
     let header = format!("{{\"drive_bytes\":{},\"page_bytes\":4096}}", drive.len());
     let hash = Sha256::new().chain_update(&header).chain_update(&drive).chain_update(pages).finalize();

@@ -4,12 +4,8 @@
 //! [`probe`] finds the regions of a drive, and the number of requests that one of them serves in parallel.
 //! [`reproduce`] repeats the experiments of published papers, and says which figures come out.
 
+use flashloom_experiment::output;
 use flashloom_experiment::registry::Output;
-use schemars::schema_for;
-
-use fit::FitResult;
-use probe::ProbeResult;
-use validate::ValidationResult;
 
 pub mod fit;
 pub mod probe;
@@ -18,7 +14,7 @@ pub mod validate;
 
 /// What studies write, for the registry of a program that has them.
 pub const OUTPUTS: [Output; 3] = [
-    Output { name: "probe", file: Some("probe.json"), schema: || schema_for!(ProbeResult).to_value() },
-    Output { name: "validation", file: Some("validation.json"), schema: || schema_for!(ValidationResult).to_value() },
-    Output { name: "fit", file: Some("fit.json"), schema: || schema_for!(FitResult).to_value() },
+    output!("probe", "probe.json", probe::ProbeResult),
+    output!("validation", "validation.json", validate::ValidationResult),
+    output!("fit", "fit.json", fit::FitResult),
 ];

@@ -6,7 +6,7 @@
 //! build, because results of two builds in one table would be compared as if they were of one.
 
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -97,12 +97,12 @@ impl Kept {
         self.files[index].was_there
     }
 
-    #[cfg(feature = "study")]
     /// Removes the results, and the folder if nothing else is in it.
     ///
     /// # Errors
     /// A file that cannot be removed.
-    pub fn remove(self) -> io::Result<()> {
+    #[cfg(feature = "study")]
+    pub fn remove(self) -> std::io::Result<()> {
         for KeptFile { name, .. } in &self.files {
             match fs::remove_file(self.folder.join(name)) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),

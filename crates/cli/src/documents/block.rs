@@ -70,7 +70,9 @@ impl Block<'_> {
 /// The command of a shell line, if it is one of this program without shell variables.
 fn command(line: &str) -> Option<String> {
     let line = line.split(" #").next()?.trim();
-    let arguments = ["flashloom ", "cargo run --release -- "].iter().find_map(|start| line.strip_prefix(start))?;
+    let arguments = ["flashloom ", "cargo run --release -- ", "cargo run --release --no-default-features -- "]
+        .iter()
+        .find_map(|start| line.strip_prefix(start))?;
     (!arguments.contains('$')).then(|| format!("flashloom {arguments}"))
 }
 

@@ -4,14 +4,16 @@
 //! and folds, which came later, are absent then: results without them are as they were.
 
 use flashloom_device::Cause;
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Nanoseconds summed over requests: exact up to 2^64, which is 584 years summed over all of them, and the nearest
 /// floating-point number beyond.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]
-#[schemars(with = "u64", inline)]
+#[cfg_attr(feature = "schema", schemars(with = "u64", inline))]
 pub enum TotalNs {
     /// Exact to the nanosecond.
     Exact(u64),

@@ -1,5 +1,6 @@
 //! The part of a result about energy.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,6 @@
 //! Hints in a result: warnings that its figures mean less than they seem.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,6 @@
 //! The part of a result about the drive's lifetime.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

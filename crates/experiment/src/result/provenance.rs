@@ -1,6 +1,7 @@
 //! Origin of a result: the program, the files and the configuration.
 
 use flashloom_workload::Fingerprint;
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

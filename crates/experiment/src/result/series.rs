@@ -1,6 +1,7 @@
 //! The part of a result about the course of the run: what pictures need.
 
 use flashloom_units::Histogram;
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

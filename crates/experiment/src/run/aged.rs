@@ -2,11 +2,11 @@
 //! [`Cache`](super::Cache) by all later ones.
 //!
 //! ```text
-//! line 1   flashloom-state 4
+//! line 1   flashloom-state 5
 //! line 2   what the drive was aged with, as JSON: {"settings": {KEY: VALUE, ..}, "verified": .., "aged": {..}}, and
 //!          "served": true if it has served requests since and was switched off
 //! line 3   SHA-256 of line 2 and of the state, in hexadecimal
-//! then     the state, compressed by zstd
+//! then     the state, compressed by LZ4
 //! ```
 //!
 //! The state of an aged drive depends only on the device, the FTL and its policies, the seed, and how it is aged: not
@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +25,7 @@ use flashloom_device::{Drive, Engine, Filled, Preconditioned};
 use flashloom_files::open_input;
 use flashloom_ftl::PAGE_MAPPING;
 use flashloom_units::{Capability, Problem, Refusal, StateError, Value, violation};
+use lz4_flex::frame::{FrameDecoder, FrameEncoder};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
@@ -36,7 +37,7 @@ use crate::config::{Config, Experiment, Precondition, Variant, json_value};
 use crate::registry::Registry;
 
 /// First line of a file.
-const MAGIC: &str = "flashloom-state 4";
+const MAGIC: &str = "flashloom-state 5";
 
 /// Sections whose keys all count, except those listed below as mattering only later; of other sections only single keys
 /// count.
@@ -118,8 +119,6 @@ const LINE_BYTES: u64 = 1 << 20;
 const FIXED_BYTES: u64 = 4 << 20;
 const PAGE_BYTES: u64 = 128;
 const VERIFIED_PAGE_BYTES: u64 = 512;
-/// Largest window of a compressed state, as the binary logarithm of its bytes: what every decoder has to have.
-const WINDOW_LOG: u32 = 23;
 
 /// What a drive that is to be saved or shared was found to be before.
 const IS_AGED: &str = "a drive that is not aged is not saved";
@@ -406,9 +405,10 @@ impl AgedDrive {
     pub fn to_file(&self) -> Result<Vec<u8>, String> {
         let header = self.header();
         let hash = hash_of(header.as_bytes(), &self.state);
-        let mut file = format!("{MAGIC}\n{header}\n{hash}\n").into_bytes();
-        zstd::stream::copy_encode(&self.state[..], &mut file, 1).map_err(|error| error.to_string())?;
-        Ok(file)
+        let file = format!("{MAGIC}\n{header}\n{hash}\n").into_bytes();
+        let mut encoder = FrameEncoder::new(file);
+        encoder.write_all(&self.state).map_err(|error| error.to_string())?;
+        encoder.finish().map_err(|error| error.to_string())
     }
 
     /// Second line of a file.
@@ -512,7 +512,7 @@ impl<F: Read + Seek> Opened<F> {
         let limit = state_limit_bytes(config, origin.verified);
         let start = rest.stream_position().map_err(damaged)?;
         let mut sha256 = Sha256::new().chain_update(&header);
-        let length = io::copy(&mut decoder(&mut rest)?.take(limit + 1), &mut sha256).map_err(damaged)?;
+        let length = io::copy(&mut FrameDecoder::new(&mut rest).take(limit + 1), &mut sha256).map_err(damaged)?;
         if length > limit {
             let found = format!("the state is damaged: it is longer than {limit} bytes, as that of no such drive is");
             return Err(unread(found));
@@ -527,18 +527,9 @@ impl<F: Read + Seek> Opened<F> {
         }
         rest.seek(SeekFrom::Start(start)).map_err(damaged)?;
         let mut state = Vec::with_capacity(length as usize);
-        decoder(&mut rest)?.take(length).read_to_end(&mut state).map_err(damaged)?;
+        FrameDecoder::new(&mut rest).take(length).read_to_end(&mut state).map_err(damaged)?;
         Ok(AgedDrive { hash: Some(sha256), ..AgedDrive::of_state(origin, aged, served, state) })
     }
-}
-
-/// Decompresses a state, with no more memory than every decoder has to have.
-fn decoder<F: Read>(file: &mut BufReader<F>) -> Result<impl Read, Refusal> {
-    let decoder = zstd::Decoder::with_buffer(file).and_then(|mut decoder| {
-        decoder.window_log_max(WINDOW_LOG)?;
-        Ok(decoder)
-    });
-    decoder.map_err(|error| unread(format!("the state is damaged: {error}")))
 }
 
 /// Failure to load a state.

@@ -1,5 +1,6 @@
 //! The result of a fit, as JSON.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +8,8 @@ use serde::{Deserialize, Serialize};
 pub const FIT_SCHEMA: &str = "flashloom/fit/1";
 
 /// Result of a fit: the parameters of a drive that repeat measurements best, and how well.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct FitResult {
     /// Format identifier of this object.
     pub schema: String,
@@ -48,7 +50,8 @@ pub struct FitResult {
 }
 
 /// A parameter.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct FittedParameter {
     /// The key.
     pub key: String,
@@ -67,7 +70,8 @@ pub struct FittedParameter {
 }
 
 /// A combination of listed values.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CombinationResult {
     /// Its values, as options.
     pub values: Vec<String>,
@@ -82,7 +86,8 @@ pub struct CombinationResult {
 }
 
 /// End of a search.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SearchEnd {
     /// Its objective.
     pub objective: f64,
@@ -91,7 +96,8 @@ pub struct SearchEnd {
 }
 
 /// A cell: a job of fio, or a slice of a recording.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct FittedCell {
     /// File of the measurement.
     pub input: String,
@@ -110,7 +116,8 @@ pub struct FittedCell {
 }
 
 /// A quantity of a cell.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct QuantityResult {
     /// Operation.
     pub operation: String,
@@ -127,7 +134,8 @@ pub struct QuantityResult {
 }
 
 /// Errors of a quantity over cells.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SummaryResult {
     /// Operation.
     pub operation: String,
@@ -142,7 +150,8 @@ pub struct SummaryResult {
 }
 
 /// Errors over cells.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ErrorResult {
     /// Number of cells.
     pub cells: u64,

@@ -1,5 +1,6 @@
 //! The result of a probe, as JSON: the means over all drives, and the judgement of them.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,8 @@ use super::sweep::Swept;
 pub const PROBE_SCHEMA: &str = "flashloom/probe/1";
 
 /// Result of probing a drive.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ProbeResult {
     /// Format identifier of this object.
     pub schema: String,
@@ -37,7 +39,8 @@ pub struct ProbeResult {
 }
 
 /// Reads of one sector with the longest queue.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SearchResult {
     /// Throughput by span, the smallest first.
     pub points: Vec<PointResult>,
@@ -46,14 +49,16 @@ pub struct SearchResult {
 }
 
 /// Curves of reads, or of writes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct DirectionResult {
     /// Throughput by span and by outstanding requests, the smallest span first.
     pub points: Vec<PointResult>,
 }
 
 /// Throughput at one point.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct PointResult {
     /// Size of the span: requests fall into this many bytes from the start of the drive.
     pub span_bytes: u64,
@@ -64,7 +69,8 @@ pub struct PointResult {
 }
 
 /// Requests per second, over all drives.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct IopsResult {
     /// The mean.
     pub mean: f64,
@@ -75,7 +81,8 @@ pub struct IopsResult {
 }
 
 /// Effect of the span's size on throughput.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum SpanEffect {
     /// Every span reaches the next one, and the whole drive reaches every span.
@@ -93,7 +100,8 @@ pub enum SpanEffect {
 }
 
 /// Region size and batches, as `[host.pardispatcher]` takes them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RegionResult {
     /// Size of a region.
     pub region_size_bytes: u64,

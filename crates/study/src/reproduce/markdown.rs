@@ -237,8 +237,8 @@ fn number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::reproduce::row::{NullFigure, SCHEMA};
     use super::*;
+    use crate::reproduce::row::{NullFigure, SCHEMA};
 
     fn row(id: &str, verdict: Verdict, why: Option<&str>) -> Row {
         Row {

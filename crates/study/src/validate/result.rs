@@ -1,6 +1,7 @@
 //! The result of a validation, as JSON.
 
 use flashloom_units::Ns;
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,8 @@ use serde::{Deserialize, Serialize};
 pub const VALIDATION_SCHEMA: &str = "flashloom/validation/1";
 
 /// Result of a validation: the drives of experiments beside measurements of real ones.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ValidationResult {
     /// Format identifier of this object.
     pub schema: String,
@@ -17,7 +19,8 @@ pub struct ValidationResult {
 }
 
 /// A drive beside one measurement.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ValidatedInput {
     /// Name of the experiment.
     pub experiment: String,
@@ -52,7 +55,8 @@ pub struct ValidatedInput {
 }
 
 /// Latencies of the requests of an operation and a class of sizes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CellResult {
     /// Operation.
     pub operation: String,
@@ -77,7 +81,8 @@ pub struct CellResult {
 }
 
 /// A figure of both sides.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Compared {
     /// Of the measurement.
     pub recorded: f64,
@@ -100,7 +105,8 @@ fn error(recorded: f64, simulated: f64) -> Option<f64> {
 }
 
 /// A percentile of both sides.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct PercentileResult {
     /// The percentile: 99.9 for the latency that 99.9 % of the requests do not exceed.
     pub percent: f64,
@@ -131,7 +137,8 @@ impl PercentileResult {
 }
 
 /// A distance from the measurement: 0 is equal to it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Score {
     /// Of the simulation.
     pub simulated: f64,
@@ -140,7 +147,8 @@ pub struct Score {
 }
 
 /// Requests that took at least so long.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct StallResult {
     /// Latency from which on a request counts, in nanoseconds.
     pub at_least_ns: Ns,
@@ -153,7 +161,8 @@ pub struct StallResult {
 }
 
 /// A rate of both sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RateResult {
     /// Quantity, with its unit.
     pub quantity: String,

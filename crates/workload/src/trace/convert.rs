@@ -9,6 +9,7 @@ use std::path::Path;
 
 use flashloom_files::{NoOutput, Output, conflict};
 use flashloom_units::{Problem, US, choice};
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -50,7 +51,8 @@ impl OutFormat {
 }
 
 /// Summary of a conversion.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ConvertReport {
     /// Number of requests written.
     pub requests: u64,
@@ -323,6 +325,7 @@ impl RecordWriter {
 enum Compressed {
     Plain(BufWriter<Output>),
     Gzip(flate2::write::GzEncoder<BufWriter<Output>>),
+    #[cfg(feature = "zst")]
     Zstd(zstd::Encoder<'static, BufWriter<Output>>),
 }
 
@@ -352,11 +355,23 @@ impl Sink {
         let file = if path.ends_with(".gz") {
             Compressed::Gzip(flate2::write::GzEncoder::new(file, flate2::Compression::default()))
         } else if path.ends_with(".zst") {
-            Compressed::Zstd(zstd::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL).map_err(fail)?)
+            Self::zstd(path, file)?
         } else {
             Compressed::Plain(file)
         };
         Ok(Self { path: path.to_owned(), file, buffer: Vec::with_capacity(2 * Self::BUFFER_BYTES) })
+    }
+
+    #[cfg(feature = "zst")]
+    fn zstd(path: &str, file: BufWriter<Output>) -> Result<Compressed, Problem> {
+        let encoder = zstd::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL);
+        encoder.map(Compressed::Zstd).map_err(|error| Self::problem(path, &error))
+    }
+
+    #[cfg(not(feature = "zst"))]
+    fn zstd(path: &str, _: BufWriter<Output>) -> Result<Compressed, Problem> {
+        let problem = Problem::file(path, "writing .zst is not part of this build", "a build with every feature");
+        Err(problem.with_help("a name in .gz is written by every build"))
     }
 
     /// Writes the buffer to the file once it holds more than `bytes`.
@@ -367,6 +382,7 @@ impl Sink {
         let written = match &mut self.file {
             Compressed::Plain(file) => file.write_all(&self.buffer),
             Compressed::Gzip(file) => file.write_all(&self.buffer),
+            #[cfg(feature = "zst")]
             Compressed::Zstd(file) => file.write_all(&self.buffer),
         };
         self.buffer.clear();
@@ -379,6 +395,7 @@ impl Sink {
         let file = match self.file {
             Compressed::Plain(file) => file,
             Compressed::Gzip(file) => file.finish().map_err(fail)?,
+            #[cfg(feature = "zst")]
             Compressed::Zstd(file) => file.finish().map_err(fail)?,
         };
         file.into_inner().map_err(|error| fail(error.into_error()))?.commit().map_err(fail)

@@ -14,6 +14,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use flashloom_units::{Ns, Problem, Refusal, S, SECTOR_BYTES, nearest};
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -35,7 +36,8 @@ const HANDED_DOWN_NS: Ns = S;
 const MOST_ON_THEIR_WAY: usize = 1 << 16;
 
 /// One device of a recording.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct DeviceInfo {
     /// Name in the recording, as `workload.device` chooses it.
     pub name: String,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use flashloom_units::{Ns, Problem, SECTOR_BYTES};
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -26,7 +27,8 @@ pub enum Footprint {
 
 /// Summary of a recording. Figures of a recording of several devices are sums over all of them, each at its own
 /// addresses.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TraceInfo {
     /// Number of requests.
     pub requests: u64,

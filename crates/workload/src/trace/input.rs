@@ -10,6 +10,7 @@ use flashloom_units::Problem;
 
 use super::ahead::read_ahead;
 use super::fingerprint::{Fingerprints, Pending};
+use super::zst;
 
 const BUFFER_BYTES: usize = 256 << 10;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -124,7 +125,7 @@ fn decompressed(mut raw: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send
     Ok(if is_gzip {
         read_ahead(Box::new(flate2::read::MultiGzDecoder::new(whole)))
     } else if is_zstd {
-        read_ahead(Box::new(zstd::Decoder::new(whole)?))
+        read_ahead(zst::decoder(whole)?)
     } else {
         Box::new(whole)
     })

@@ -17,6 +17,7 @@ pub(crate) mod record;
 mod replicate;
 pub(crate) mod text;
 mod units;
+mod zst;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -22,6 +22,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use flashloom_units::{Ns, S};
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -38,7 +39,8 @@ const REMEMBERED: usize = 1 << 16;
 const TIMEOUT_NS: Ns = 30 * S;
 
 /// Counts of the pairs of a recording.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Pairs {
     /// Requests with a latency.
     pub paired: u64,
