@@ -250,7 +250,7 @@ const GAINS: [(&str, &str, &str); 19] = [
     ("webserver", "streams", "room"),
     ("webserver", "pd-streams", "room"),
     ("fileserver", "streams", "room"),
-    ("financial", "cave-streams", "room"),
+    ("financial", "cave-streams", "cave-room"),
 ];
 
 #[test]
