@@ -90,7 +90,7 @@ pub(super) fn bare_engine(
 /// while it is full.
 ///
 /// # Errors
-/// The errors of [`engine`].
+/// A policy that cannot be built, or a drive that never became steady.
 pub fn unscheduled(config: &Config, verify: bool, aged: Aged<'_>, progress: &dyn Progress) -> Result<Engine, Failure> {
     let noop = scheduler::builtin().choose("noop", &[])?;
     unmerged(config, &|| built(config, &noop), verify, aged, progress)
