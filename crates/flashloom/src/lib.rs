@@ -26,7 +26,7 @@
 //! ```
 //!
 //! To add a policy of your own, write a type that implements the trait of its slot, and a specification, and add both
-//! to a [`Registry`](experiment::registry::Registry). It is then configured, explained, checked and reported like a
+//! to a [`Registry`]. It is then configured, explained, checked and reported like a
 //! built-in one: the crate `examples/policies` of the repository adds a scheduler, a collection policy and three
 //! mappings, and `docs/tutorial.md` walks through it.
 //!
