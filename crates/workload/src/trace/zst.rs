@@ -55,7 +55,7 @@ mod frames {
             Ok(frames)
         }
 
-        /// Goes on with the next frame that holds data; false at the end of the source.
+        /// Begins the next frame that holds data. Returns false at the end of the source.
         fn next(&mut self) -> io::Result<bool> {
             while !self.source.fill_buf()?.is_empty() {
                 let magic = self.take(4)?;
