@@ -131,8 +131,9 @@ fn unknown_ending(path: &str) -> Problem {
 /// Refuses what needs a feature.
 #[cfg(not(feature = "export"))]
 fn problems_of_build(log: Option<LogFormat>, is_traced: bool) -> impl Iterator<Item = Problem> {
-    let parquet = (log == Some(LogFormat::Parquet)).then_some("a log as Parquet");
-    parquet.into_iter().chain(is_traced.then_some("`--perfetto`")).map(absent::of)
+    let parquet = (log == Some(LogFormat::Parquet)).then_some(("--log", "a log as Parquet"));
+    let traced = is_traced.then_some(("--perfetto", "`--perfetto`"));
+    parquet.into_iter().chain(traced).map(|(place, what)| absent::of(place, what))
 }
 
 #[cfg(feature = "export")]
