@@ -313,10 +313,10 @@ $(REPORT_TESTS)/done: requirements/report.txt
 
 acceptance: ## Runs every FTL and every write buffer on the recordings in the folder TRACES, twice, with every check on.
 	FLASHLOOM_TRACES=$(abspath $(TRACES)) \
-	  cargo test --locked --release -p flashloom-experiment --test all acceptance:: -- --ignored --nocapture --test-threads=1
+	  cargo test --locked --release -p flashloom-run --test all acceptance:: -- --ignored --nocapture --test-threads=1
 
 lifetimes: ## Holds the lifetimes of 30 random drives and loads, and few blocks a plane, against runs of many.
-	cargo test --locked --release -p flashloom-experiment --test all lifetimes:: -- --ignored --nocapture
+	cargo test --locked --release -p flashloom-run --test all lifetimes:: -- --ignored --nocapture
 
 # Where figures of documents come from is written above their tables; a test refuses those of other inputs.
 HOW ?=
@@ -326,7 +326,7 @@ figures: ## Notes that figures of docs/ were made anew, in the way HOW that stan
 
 replicates: ## Holds size and power of intervals over replicates of the recordings in the folder TRACES.
 	FLASHLOOM_TRACES=$(abspath $(TRACES)) \
-	  cargo test --locked --release -p flashloom-experiment --test all replicates:: -- --ignored --nocapture --test-threads=1
+	  cargo test --locked --release -p flashloom-run --test all replicates:: -- --ignored --nocapture --test-threads=1
 
 test-fit: ## Fits ten random simulated drives to what fio measures of them; they have to come back.
 	cargo test --locked -p flashloom-study --test all fit:: -- --ignored --nocapture

@@ -6,6 +6,7 @@
 //! moves them, because it knows the time.
 
 mod groups;
+mod id;
 mod index;
 mod on_their_way;
 pub mod order;
@@ -17,8 +18,9 @@ mod sizes;
 mod window;
 mod write_buffer;
 
+pub use id::SlotId;
 pub use order::{Chips, Order, UnknownChips};
 pub use params::{Admission, BufferParams};
 pub use rate::{Occupancy, Rate};
 pub use report::{BufferReport, Level};
-pub use write_buffer::{Evicted, SlotId, Stored, WriteBuffer};
+pub use write_buffer::{Evicted, Stored, WriteBuffer};

@@ -9,12 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::index::Index;
 use crate::on_their_way::OnTheirWay;
 use crate::recent::Recent;
-use crate::{BufferReport, Chips, Occupancy, Order, Rate, order, rate};
-
-flashloom_units::ids! {
-    /// A slot of the buffer, with room for one page.
-    SlotId,
-}
+use crate::{BufferReport, Chips, Occupancy, Order, Rate, SlotId, order, rate};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum SlotState {

@@ -16,7 +16,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 #[cfg(feature = "install")]
 use clap_complete::Shell;
-use flashloom::experiment::reference;
+use flashloom::explain;
 use flashloom::units::Choice;
 use flashloom::workload::{ALL_DEVICES, Event, Format, OutFormat, SizeUnit, TimeUnit, TraceOptions};
 
@@ -27,7 +27,7 @@ pub use report::ReportArguments;
 #[cfg(feature = "live")]
 pub use serve::{ServeArguments, ServePace};
 #[cfg(feature = "study")]
-pub use study::{FitArguments, ProbeArguments, ReproduceArguments, ValidateArguments};
+pub use study::{ALL, FitArguments, ProbeArguments, ReproduceArguments, ValidateArguments};
 
 #[cfg(not(feature = "export"))]
 pub use Absent as ReportArguments;
@@ -82,7 +82,7 @@ pub enum Command {
     /// List the choices: policies, devices, formats and more.
     List {
         /// Name of one list; all of them if it is left out.
-        #[arg(value_parser = PossibleValuesParser::new(reference::list_names()))]
+        #[arg(value_parser = PossibleValuesParser::new(explain::list_names()))]
         list: Option<String>,
     },
     /// Explain a policy, a section, a key (host.queue_depth), a value (steady), a device, a format, a field (p99_9), a

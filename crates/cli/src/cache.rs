@@ -3,7 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use flashloom::experiment::run::{Cache, Notice, Store};
+use flashloom::run::{Cache, Notice, Store};
 use flashloom::units::Problem;
 
 use crate::output::say_over_bar;

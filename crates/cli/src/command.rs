@@ -24,9 +24,9 @@ pub mod trace;
 #[cfg(feature = "study")]
 pub mod validate;
 
-use flashloom::experiment::config::Experiment;
-use flashloom::experiment::result::RunResult;
-use flashloom::experiment::run::Prepared;
+use flashloom::config::Experiment;
+use flashloom::figures::result::RunResult;
+use flashloom::run::Prepared;
 use flashloom::units::visible_json;
 use serde_json::Value;
 

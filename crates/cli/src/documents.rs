@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use clap::Parser;
 use clap::error::ErrorKind;
-use flashloom::experiment::config::{Catalog, Experiment, SECTIONS, Source, Sweep};
-use flashloom::experiment::reference;
+use flashloom::config::{Catalog, Experiment, SECTIONS, Source, Sweep};
+use flashloom::explain;
 
 use crate::arguments::{Arguments, Command};
 use block::blocks;
@@ -155,7 +155,7 @@ impl Page {
                 loaded.map(drop).map_err(|problems| problems.to_string())
             }),
             Command::Explain { name } if !PLACEHOLDERS.contains(&name[0].as_str()) => {
-                reference::explain(&self.catalog, &name.join(" ")).map(drop).map_err(|problem| problem.to_string())
+                explain::explain(&self.catalog, &name.join(" ")).map(drop).map_err(|problem| problem.to_string())
             }
             _ => Ok(()),
         };

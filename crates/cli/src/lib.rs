@@ -23,7 +23,7 @@ use std::{env, panic};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
-use flashloom::experiment::registry::Registry;
+use flashloom::config::registry::Registry;
 use flashloom::of_this_build;
 use flashloom::units::visible_bytes;
 

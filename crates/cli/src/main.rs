@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use flashloom::experiment::registry::Registry;
+use flashloom::config::registry::Registry;
 use flashloom_huge_pages::HugePages;
 
 /// For the maps of drives. A program of a user's own chooses for itself.

@@ -4,7 +4,7 @@ use std::env;
 use std::io::{self, BufWriter, ErrorKind, IntoInnerError, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use flashloom::experiment::run::Failure;
+use flashloom::run::Failure;
 use flashloom::units::{Problem, Problems, visible, visible_message, visible_path};
 use flashloom_files::{Output, conflict, conflict_with_opened};
 

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! document   what is reported: the result of a run, a comparison, a validation, or the data set of a sweep
-//! page       sections in order, each of charts, tables and notes; the frame around them
+//! page       sections in order, and the frame around them
+//! section    charts, tables and notes under a heading
 //! markup     elements, attributes and texts as they are written, all of them escaped
 //! chart      a picture's numbers for the library that draws it, and the same numbers as a table
 //! long       a table that may have thousands of rows, to be sorted and searched
@@ -30,6 +31,7 @@ mod long;
 mod markup;
 mod page;
 mod run;
+mod section;
 mod sweep;
 mod validation;
 mod values;

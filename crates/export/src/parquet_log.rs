@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use flashloom_device::{Interest, Observer, Served};
-use flashloom_experiment::log::{Content, Row, content, row};
+use flashloom_run::log::{Content, Row, content, row};
 use flashloom_workload::LOG_COLUMNS;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as PhysicalType, ZstdLevel};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
@@ -135,7 +135,7 @@ fn write_as<T: DataType>(
 #[cfg(test)]
 mod tests {
     use flashloom_device::{Cause, Parts, Reason, Status};
-    use flashloom_experiment::log::Log;
+    use flashloom_run::log::Log;
     use flashloom_workload::{Op, Request};
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;

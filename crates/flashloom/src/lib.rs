@@ -3,8 +3,8 @@
 //! Describe a stack, run it, read the result:
 //!
 //! ```
-//! use flashloom::experiment::config::{Catalog, Experiment, Source};
-//! use flashloom::experiment::run::{Prepared, Quiet};
+//! use flashloom::config::{Catalog, Experiment, Source};
+//! use flashloom::run::{Prepared, Quiet};
 //!
 //! const EXPERIMENT: &str = r#"
 //!     workload.synthetic = { requests = 2000, read_share = 0.3 }
@@ -39,7 +39,10 @@
 //! - [`nand`]: the flash array: geometry, timing, failures, and the operations in it.
 //! - [`verify`]: checkers that follow every flash command and every sector, independent of the code they check.
 //! - [`device`]: the drive, and the whole stack over time: [`Engine`](device::Engine) is stepped from outside.
-//! - [`experiment`]: configurations, the registry of policies, runs, results.
+//! - [`figures`]: what is measured: results, their schema, formulas over them.
+//! - [`config`]: what is asked for: the registry of policies, and configurations checked key by key.
+//! - [`run`]: ageing, one run or many, logs and timelines.
+//! - [`explain`]: help on every name.
 //! - [`report`]: results as tables and hints for people.
 //! - `study`: validations, fits, probes, and the reproduction of published figures (feature `study`).
 //! - `export`: pages, data sets of sweeps, logs as Parquet, traces for Perfetto (feature `export`).
@@ -50,7 +53,7 @@ pub mod prelude;
 
 /// Git revision of the sources of this build, with `-dirty-` and a hash of the changes if they were changed since;
 /// `unknown` outside a repository.
-/// A program sets [`Registry::revision`](experiment::registry::Registry::revision) to it, or to its own.
+/// A program sets [`Registry::revision`](config::registry::Registry::revision) to it, or to its own.
 pub const REVISION: &str = env!("FLASHLOOM_REVISION");
 
 /// A registry with the outputs of everything that is built in, and with the revision of this build unless it states its
@@ -64,17 +67,20 @@ pub fn of_this_build(mut registry: Registry) -> Registry {
     registry
 }
 
-use experiment::registry::{Registry, UNKNOWN_REVISION};
+use config::registry::{Registry, UNKNOWN_REVISION};
 
 pub use flashloom_buffer as buffer;
+pub use flashloom_config as config;
 pub use flashloom_device as device;
-pub use flashloom_experiment as experiment;
+pub use flashloom_explain as explain;
 #[cfg(feature = "export")]
 pub use flashloom_export as export;
+pub use flashloom_figures as figures;
 pub use flashloom_ftl as ftl;
 pub use flashloom_host as host;
 pub use flashloom_nand as nand;
 pub use flashloom_report as report;
+pub use flashloom_run as run;
 #[cfg(feature = "study")]
 pub use flashloom_study as study;
 pub use flashloom_units as units;

@@ -4,14 +4,15 @@
 
 use std::sync::Arc;
 
-use flashloom::experiment::config::Catalog;
-use flashloom::experiment::registry::Registry;
+use flashloom::config::Catalog;
+use flashloom::config::registry::Registry;
 
 mod checked_in;
 mod documents;
 mod explained;
 mod figures;
 mod machine_paths;
+mod rooms;
 mod walk;
 mod which_scheduler;
 mod which_stack;

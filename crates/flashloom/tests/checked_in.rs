@@ -6,8 +6,9 @@
 use std::fs;
 use std::path::PathBuf;
 
+use flashloom::config::schema;
 use flashloom::device::Cause;
-use flashloom::experiment::{reference, schema};
+use flashloom::explain;
 
 fn project() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -32,7 +33,7 @@ fn the_json_schemas_are_current() {
 
 #[test]
 fn the_reference_and_the_page_of_every_policy_are_current() {
-    let documents = reference::documents(&crate::catalog());
+    let documents = explain::documents(&crate::catalog());
     for (path, text) in &documents {
         hold(&format!("docs/{path}"), text);
     }
@@ -50,7 +51,7 @@ fn the_summary_of_the_site_lists_every_policy() {
     let summary = fs::read_to_string(project().join(path)).expect("it is checked in");
     let (before, rest) = summary.split_once("# Policies\n\n").expect("it has that part");
     let (_, after) = rest.split_once("\n# ").expect("another part follows");
-    hold(path, &format!("{before}# Policies\n\n{}\n# {after}", reference::summary(&crate::catalog())));
+    hold(path, &format!("{before}# Policies\n\n{}\n# {after}", explain::summary(&crate::catalog())));
 }
 
 #[test]

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use flashloom::experiment::config::Catalog;
-use flashloom::experiment::reference;
+use flashloom::config::Catalog;
+use flashloom::config::missing::MISSING;
+use flashloom::explain;
 
 /// Folders of the project whose files documents name.
 const FOLDERS: [&str; 5] = ["crates/", "docs/", "examples/", "experiments/", "kernel/"];
@@ -137,7 +138,7 @@ fn unknown(catalog: &Catalog, code: &Code, text: &str) -> Vec<(usize, String)> {
         // A name in capitals stands for one of the reader's own.
         let is_pattern = name.contains("NAME");
         (is_path && !is_pattern && !project().join(name).exists())
-            || (is_dotted(name) && reference::explain(catalog, name).is_err())
+            || (is_dotted(name) && explain::explain(catalog, name).is_err())
             || words_of_code(name).is_some_and(|words| !code.has(&words, name.ends_with(')')))
     };
     quoted(text).filter(|(_, name)| is_unknown(name)).map(|(line, name)| (line, name.to_owned())).collect()
@@ -241,7 +242,7 @@ fn the_model_lists_what_explain_lists_as_not_modelled() {
     let text = read("docs/model.md");
     let (_, section) = text.split_once("## What is not modelled").expect("the section is there");
     let listed: Vec<&str> = section.lines().filter_map(|line| line.strip_prefix("- **")?.split("**").next()).collect();
-    let names: Vec<String> = reference::MISSING.iter().map(|(names, _)| format!("{}.", names[0])).collect();
+    let names: Vec<String> = MISSING.iter().map(|(names, _)| format!("{}.", names[0])).collect();
     let is_same = |(listed, name): (&&str, &String)| listed.eq_ignore_ascii_case(name);
     assert!(listed.len() == names.len() && listed.iter().zip(&names).all(is_same), "{listed:?}\n{names:?}");
 }

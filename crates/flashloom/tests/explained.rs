@@ -1,9 +1,11 @@
 //! `explain` knows every name that a configuration takes or an output writes: a new name without a description fails
 //! here.
 
+use flashloom::config::schema;
+use flashloom::config::{Catalog, SECTIONS, numbers, statistics};
 use flashloom::device::Cause;
-use flashloom::experiment::config::{Catalog, SECTIONS};
-use flashloom::experiment::{reference, schema, timeline};
+use flashloom::explain;
+use flashloom::run::timeline;
 use flashloom::units::Kind;
 use flashloom::workload::{Event, LOG_COLUMNS, OutFormat};
 use serde_json::Value;
@@ -41,12 +43,12 @@ fn names(catalog: &Catalog) -> Vec<(&'static str, String)> {
         }
     }
     names.extend(SECTIONS.iter().map(|section| ("a section", section.name.to_owned())));
-    names.extend(reference::list_names().map(|name| ("a list", name.to_owned())));
+    names.extend(explain::list_names().map(|name| ("a list", name.to_owned())));
     names.extend(timeline::COLUMNS.iter().map(|column| ("a column of the timeline", column.name.to_owned())));
     names.extend(LOG_COLUMNS.iter().map(|column| ("a column of the log", (*column).to_owned())));
     names.extend(Cause::ALL.iter().map(|cause| ("a cause", cause.name().to_owned())));
-    names.extend(schema::numbers(catalog).into_iter().map(|path| ("a column of compare --csv", path)));
-    names.extend(schema::statistics(catalog).map(|(_, _, _, one)| ("a statistic", one.name.to_owned())));
+    names.extend(numbers(catalog).into_iter().map(|path| ("a column of compare --csv", path)));
+    names.extend(statistics(catalog).map(|(_, _, _, one)| ("a statistic", one.name.to_owned())));
     let choices = OutFormat::CHOICES.iter().chain(Event::CHOICES);
     names.extend(choices.map(|choice| ("a choice of an option", choice.name.to_owned())));
     names
@@ -55,7 +57,7 @@ fn names(catalog: &Catalog) -> Vec<(&'static str, String)> {
 #[test]
 fn every_name_that_goes_in_or_comes_out_is_explained() {
     let catalog = crate::catalog();
-    let pages = reference::names(&catalog);
+    let pages = explain::names(&catalog);
     let lacks = |(_, name): &(&str, String)| !pages.contains(name.as_str());
     let missing: Vec<_> = names(&catalog).into_iter().filter(lacks).collect();
     assert!(missing.is_empty(), "nothing explains {missing:#?}");
@@ -73,8 +75,8 @@ fn a_name_may_be_written_as_tables_show_it() {
         ("steady", "until write amplification is stable"),
         ("timeline", "free_blocks"),
     ] {
-        let pages = reference::explain(&catalog, written).unwrap_or_else(|problem| panic!("{problem}"));
-        let text: String = pages.iter().map(reference::Page::to_text).collect();
+        let pages = explain::explain(&catalog, written).unwrap_or_else(|problem| panic!("{problem}"));
+        let text: String = pages.iter().map(explain::Page::to_text).collect();
         assert!(text.contains(part), "{written}: {part} is not in\n{text}");
     }
 }
@@ -87,8 +89,8 @@ fn a_key_says_what_follows_from_it_where_that_surprises() {
         ("precondition", "before the drive ever collects"),
         ("over_provisioning", "is 7 %"),
     ] {
-        let pages = reference::explain(&crate::catalog(), name).unwrap_or_else(|problem| panic!("{problem}"));
-        let text: String = pages.iter().map(reference::Page::to_text).collect();
+        let pages = explain::explain(&crate::catalog(), name).unwrap_or_else(|problem| panic!("{problem}"));
+        let text: String = pages.iter().map(explain::Page::to_text).collect();
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words(&text).contains(part), "{name}: {part} is not in\n{text}");
     }

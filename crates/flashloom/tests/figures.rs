@@ -22,7 +22,7 @@ const START: &str = "<!-- figures: ";
 /// Facts of a source.
 const FACTS: &str = "of the sources that the text names";
 /// Where the folders of golden counts are.
-const GOLDEN: &str = "crates/experiment/tests";
+const GOLDEN: &str = "crates/run/tests";
 /// Cells that begin with a number make a table one of figures.
 const CELLS: usize = 3;
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use flashloom::experiment::config::{Catalog, Experiment, Source};
-use flashloom::experiment::estimate::Estimate;
+use flashloom::config::{Catalog, Experiment, Source};
+use flashloom::figures::estimate::Estimate;
 use serde_json::Value;
 
 /// Bytes of a page or block number.

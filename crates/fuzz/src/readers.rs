@@ -1,16 +1,16 @@
 //! Every reader, with what its users do with what it has read.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use flashloom_experiment::config::{Catalog, Experiment, Source as Text};
-use flashloom_experiment::formula::{Formula, Run, Runs};
-use flashloom_experiment::result::{KeptRun, parse, schema_of};
-use flashloom_experiment::run::Prepared;
+use flashloom_config::{Catalog, Experiment, Source as Text};
 use flashloom_export::dataset::DataSet;
 use flashloom_export::html::{Document, page};
+use flashloom_figures::formula::{Formula, Run, Runs};
+use flashloom_figures::result::{KeptRun, parse, schema_of};
 use flashloom_live::{Claim, Command, LiveDrive, Memory, Pace, Server};
+use flashloom_run::Prepared;
 use flashloom_study::fit::Journal;
 use flashloom_study::validate::curve::Curve;
 use flashloom_study::validate::fio_output;
@@ -108,19 +108,9 @@ pub(crate) fn result(bytes: &[u8]) -> bool {
     Document::read("fuzz.json", &text).map(|document| page("fuzz.json", &document)).is_ok()
 }
 
-/// A file of this process for readers that take no bytes.
-pub(crate) fn written(name: &str, bytes: &[u8]) -> PathBuf {
-    static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
-    let folder = FOLDER.get_or_init(|| tempfile::tempdir().expect("a folder for files"));
-    let id = std::thread::current().id();
-    let path = folder.path().join(format!("{id:?}-{name}"));
-    fs::write(&path, bytes).expect("a file can be written");
-    path
-}
-
 /// Reads a data set.
 pub(crate) fn data_set(bytes: &[u8]) -> bool {
-    let path = written("data.parquet", bytes);
+    let path = seeds::written("data.parquet", bytes);
     DataSet::read_limited(&path, &["host.iops", "integrity.verified"], DATA_SET_BYTES).is_ok()
 }
 
@@ -133,7 +123,7 @@ pub(crate) fn state_file(bytes: &[u8]) -> bool {
     let hash = format!("{:x}", Sha256::new().chain_update(line).chain_update(state).finalize());
     let mut file = [seeds::STATE_MAGIC, line, b"\n", hash.as_bytes(), b"\n"].concat();
     file.extend(seeds::packed(state));
-    let path = written("drive.state", &file);
+    let path = seeds::written("drive.state", &file);
     let sets = [format!("run.state={:?}", path.to_string_lossy())];
     let experiment = Experiment::from_source(catalog(), Text::text("fuzz.toml", seeds::STATE_DRIVE), &sets, None);
     let Ok(experiment) = experiment else { return false };
@@ -142,7 +132,7 @@ pub(crate) fn state_file(bytes: &[u8]) -> bool {
 
 /// Opens the journal of a fit of the loads of [`seeds::JOURNAL_CELLS`], and a second time what the first has left.
 pub(crate) fn fit_journal(bytes: &[u8]) -> bool {
-    let path = written("fit.journal", bytes);
+    let path = seeds::written("fit.journal", bytes);
     let open = || Journal::open(&path, seeds::JOURNAL_OF, &seeds::JOURNAL_CELLS).map(|journal| journal.taken());
     let Ok(taken) = open().map_err(|problem| drop(problem.to_string())) else { return false };
     assert_eq!(open().ok(), Some(taken), "what was read is kept");
@@ -157,7 +147,7 @@ pub(crate) fn kept(bytes: &[u8]) -> bool {
 /// Reads an image as it is; and one that is made of a line about a drive, the length of its state in four bytes, the
 /// state and the pages, with their hashes. Clients use what is read.
 pub(crate) fn image(bytes: &[u8]) -> bool {
-    let path = written("image", bytes);
+    let path = seeds::written("image", bytes);
     let is_read = served(&path);
     let Some((line, rest)) = bytes.iter().position(|&byte| byte == b'\n').map(|end| bytes.split_at(end)) else {
         return is_read;

@@ -3,12 +3,13 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
-use flashloom_experiment::config::{Catalog, Experiment, Source};
-use flashloom_experiment::result::{Comparison, KEPT_SCHEMA, RunResult};
-use flashloom_experiment::run::{Prepared, Quiet};
+use flashloom_config::{Catalog, Experiment, Source};
+use flashloom_figures::result::{Comparison, KEPT_SCHEMA, RunResult};
 use flashloom_live::{Command, Options, Session};
+use flashloom_run::{Prepared, Quiet};
 use flashloom_workload::Format;
 use lz4_flex::frame::{FrameDecoder, FrameEncoder};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
@@ -19,8 +20,6 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-
-use crate::readers::written;
 
 /// First line of the file of a saved drive.
 pub(crate) const STATE_MAGIC: &[u8] = b"flashloom-state 5\n";
@@ -323,4 +322,14 @@ pub(crate) fn http_heads() -> Vec<Vec<u8>> {
         format!("GET /live.json?since=12 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n{browser}\r\n"),
     ];
     heads.map(String::into_bytes).to_vec()
+}
+
+/// A file of this process for readers that take no bytes.
+pub(crate) fn written(name: &str, bytes: &[u8]) -> PathBuf {
+    static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| tempfile::tempdir().expect("a folder for files"));
+    let id = std::thread::current().id();
+    let path = folder.path().join(format!("{id:?}-{name}"));
+    fs::write(&path, bytes).expect("a file can be written");
+    path
 }

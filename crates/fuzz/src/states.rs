@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
+use flashloom_config::{Catalog, Config, Experiment, Source, Timing};
 use flashloom_device::{Ageing, Drive, DriveSetup, Engine, Overwrite, Preconditioned, Submitted};
-use flashloom_experiment::config::{Catalog, Config, Experiment, Source, Timing};
 use flashloom_units::Prng;
 use flashloom_workload::{Op, Request};
 

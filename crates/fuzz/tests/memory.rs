@@ -13,7 +13,7 @@ use std::fs;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use flashloom_experiment::config::{Catalog, Experiment, Source, Sweep};
+use flashloom_config::{Catalog, Experiment, Source, Sweep};
 use flashloom_export::dataset::DataSet;
 use flashloom_export::html::{Document, page};
 use flashloom_fuzz::Target;

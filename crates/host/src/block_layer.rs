@@ -37,7 +37,8 @@ use flashloom_workload::{Op, Request};
 use crate::end_index::EndIndex;
 use crate::hardware_queues::{HardwareQueues, Step};
 use crate::id::RequestId;
-use crate::params::{HostParams, Linux, Throttling};
+use crate::linux::Linux;
+use crate::params::{HostParams, Throttling};
 use crate::plug::Plug;
 use crate::queue_map::QueueMap;
 use crate::requests::{Class, Completed, Direction, Queued, Requests};
@@ -168,7 +169,7 @@ impl BlockLayer {
             tags: params.tag_set(),
             linux: params.linux(),
             hz,
-            queues: QueueMap::new(params),
+            queues: QueueMap::new(params.processors, params.hardware_queues, params.linux()),
         }
     }
 

@@ -12,6 +12,7 @@ mod hardware_queues;
 mod id;
 #[cfg(test)]
 mod lab;
+mod linux;
 mod merging;
 mod orders;
 mod params;
@@ -28,8 +29,9 @@ mod ticks;
 
 pub use block_layer::{Admission, BlockLayer, Decision, Dispatched};
 pub use id::RequestId;
+pub use linux::Linux;
 pub use orders::Orders;
-pub use params::{AsyncLimits, HostParams, Linux, SyncWrites, Throttling, WriteCache, Writeback};
+pub use params::{AsyncLimits, HostParams, SyncWrites, Throttling, WriteCache, Writeback};
 pub use queue_map::QueueMap;
 pub use requests::{Class, Completed, Direction, Queued, Requests, Stage};
 pub use scheduler::{Scheduler, SchedulerSetup, Serves};

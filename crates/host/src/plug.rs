@@ -4,7 +4,7 @@
 use flashloom_units::{KIB, Ns, SECTOR_BYTES};
 
 use crate::id::RequestId;
-use crate::params::Linux;
+use crate::linux::Linux;
 use crate::requests::Requests;
 
 /// Maximum number of requests in a plug.

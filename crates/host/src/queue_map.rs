@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::params::{HostParams, Linux};
+use crate::linux::Linux;
 
 /// Processors, the hardware queues of a device, and which of those each processor submits to.
 #[derive(Clone, Copy, Debug)]
@@ -14,10 +14,9 @@ pub struct QueueMap {
 
 impl QueueMap {
     /// Makes the map of a host, which has no more hardware queues than processors.
-    pub fn new(host: &HostParams) -> Self {
-        let HostParams { processors, hardware_queues: queues, .. } = *host;
+    pub fn new(processors: u32, queues: u32, linux: Linux) -> Self {
         debug_assert!((1..=processors).contains(&queues), "a rule of the configuration");
-        Self { processors, queues, linux: host.linux() }
+        Self { processors, queues, linux }
     }
 
     /// Number of processors.
@@ -63,12 +62,10 @@ impl QueueMap {
 
 #[cfg(test)]
 mod tests {
-    use flashloom_units::ParamSet;
-
     use super::*;
 
     fn map(processors: u32, hardware_queues: u32, linux: Linux) -> QueueMap {
-        QueueMap::new(&HostParams { processors, hardware_queues, linux, ..HostParams::defaults() })
+        QueueMap::new(processors, hardware_queues, linux)
     }
 
     #[test]

@@ -7,7 +7,7 @@ use flashloom_units::{Component, Ns, ParamSet, Policy, PolicySpec, Refusal, Role
 use flashloom_workload::Request;
 
 use crate::id::RequestId;
-use crate::params::Linux;
+use crate::linux::Linux;
 use crate::queue_map::QueueMap;
 use crate::requests::Requests;
 use crate::tags::{TagSet, Tags};

@@ -2,7 +2,7 @@
 
 use flashloom_workload::{Op, Request};
 
-use crate::params::Linux;
+use crate::linux::Linux;
 
 /// Number of tags that may be taken before a request gets one, by kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

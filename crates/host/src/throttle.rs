@@ -430,7 +430,8 @@ mod tests {
     use flashloom_units::{ParamSet, S};
 
     use super::*;
-    use crate::params::{Linux, Throttling};
+    use crate::linux::Linux;
+    use crate::params::Throttling;
     use crate::requests::Requests;
 
     /// Throttling operated by hand, and the requests that it has let in.

@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-use flashloom_experiment::registry::{Registry, UNKNOWN_REVISION};
+use flashloom_config::registry::{Registry, UNKNOWN_REVISION};
 use flashloom_units::{PolicySpec, SlotSpec};
 
 const VERSION: &str = "flashloom_version";

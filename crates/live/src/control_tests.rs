@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use flashloom_experiment::config::Experiment;
-use flashloom_experiment::run::{self, SERVED_HOST};
+use flashloom_config::Experiment;
+use flashloom_run::{self, SERVED_HOST};
 use flashloom_units::Prng;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -106,7 +106,7 @@ fn status_and_result_tell_what_was_served_so_far() {
     let drive = server.folder.path().join("drive.toml").display().to_string();
     let experiment = Experiment::load_run(&catalog(), &drive, &SERVED_HOST.map(str::to_owned)).expect("it is right");
     let of_run = server.session.server().look(|drive, _| {
-        run::result_so_far(&experiment.variants[0].config, &drive.engine().outcome(), drive.engine().now_ns())
+        flashloom_run::result_so_far(&experiment.variants[0].config, &drive.engine().outcome(), drive.engine().now_ns())
     });
     let is_of_workload = |hint: &Value| hint["key"].as_str().is_some_and(|key| key.starts_with("workload."));
     let hints = |result: &Value| result["hints"].as_array().cloned().unwrap_or_default();

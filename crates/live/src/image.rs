@@ -23,10 +23,10 @@ use std::io::{self, BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use flashloom_experiment::config::{Config, Experiment};
-use flashloom_experiment::run::{AgedDrive, served_again};
+use flashloom_config::{Config, Experiment};
 use flashloom_files::{Access, Output, Partial, folder_of, is_at, open_input, try_lock, unlock};
 use flashloom_nand::Ppn;
+use flashloom_run::{AgedDrive, served_again};
 use flashloom_units::{Problem, Refusal};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

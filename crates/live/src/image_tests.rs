@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
 
-use flashloom_experiment::config::Experiment;
-use flashloom_experiment::run::{self, Failure, Prepared, Quiet, switched_off_copy};
+use flashloom_config::Experiment;
+use flashloom_run::{self, Failure, Prepared, Quiet, switched_off_copy};
 use flashloom_units::Prng;
 use lz4_flex::frame::{FrameDecoder, FrameEncoder};
 use sha2::{Digest, Sha256};
@@ -79,7 +79,7 @@ fn goes_on(sets: &[&str], seed: u64) {
         pair.run(&mut Prng::new(!seed), 2_000);
         pair.end().unwrap_or_else(|wrong| panic!("{sets:?}, seed {seed}, turn {turn}, after it was used: {wrong}"));
         pair.drive.finish_log().expect("it is written");
-        let result = run::result(config, pair.drive.engine()).expect("everything adds up");
+        let result = flashloom_run::result(config, pair.drive.engine()).expect("everything adds up");
         assert!(result.ftl.page_copies > 50, "{sets:?}: {} copies", result.ftl.page_copies);
         let own = ["log.csv", "snapshot"].map(|name| path(name).display().to_string());
         let own = [format!("workload.path={}", own[0]), format!("run.state={}", own[1])];

@@ -5,9 +5,9 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use flashloom_config::Catalog;
+use flashloom_config::registry::Registry;
 use flashloom_device::{Engine, Reason};
-use flashloom_experiment::config::Catalog;
-use flashloom_experiment::registry::Registry;
 use flashloom_units::{MS, Prng, US};
 
 use crate::frames::SECTOR;

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use flashloom_config::{Catalog, Config, Experiment};
 use flashloom_device::Outcome;
-use flashloom_experiment::config::{Catalog, Config, Experiment};
-use flashloom_experiment::result::RunResult;
-use flashloom_experiment::run::{self, Failure, SERVED_HOST, served_engine};
+use flashloom_figures::result::RunResult;
 use flashloom_files::{Output, conflict, folder_of, own_folder};
 use flashloom_nand::Geometry;
+use flashloom_run::{Failure, SERVED_HOST, served_engine};
 use flashloom_units::{Ns, Problem, Problems, Refusal, SECTOR_BYTES, parse_ratio, parse_size, visible_path};
 use serde::{Deserialize, Serialize};
 
@@ -226,7 +226,7 @@ impl Session {
     /// # Errors
     /// What is wrong.
     pub fn of(experiment: &Experiment, options: &Options) -> Result<Self, SessionError> {
-        run::check_served(experiment)?;
+        flashloom_run::check_served(experiment)?;
         let inputs = experiment.inputs();
         let outputs: Vec<_> = [&options.log, &options.image, &options.result].into_iter().flatten().cloned().collect();
         if let Some((output, found)) = conflict(&inputs, outputs.iter().filter_map(|path| path.to_str())) {
@@ -265,7 +265,7 @@ impl Session {
             inputs,
             outputs,
             snapshots: Mutex::default(),
-            policies: run::check_kept(experiment),
+            policies: flashloom_run::check_kept(experiment),
             memory_limit_bytes: options.memory.limit_bytes,
             log_file,
             server: Server::new(drive, options.pace),
@@ -338,7 +338,7 @@ impl Session {
 
     /// The result of these figures.
     pub(crate) fn result_of(&self, outcome: &Outcome, now_ns: Ns) -> RunResult {
-        of_clients(run::result_so_far(&self.config, outcome, now_ns))
+        of_clients(flashloom_run::result_so_far(&self.config, outcome, now_ns))
     }
 
     /// Saves the drive as it would be switched off now, to a file of this name. The drive goes on meanwhile.
@@ -361,8 +361,8 @@ impl Session {
         let saved = "a drive that can be saved";
         let state = self.server.look(|drive, _| drive.snapshot());
         let state = state.map_err(|error| named(error.to_string(), saved))?;
-        let drive =
-            run::switched_off_copy(&self.config, &state).map_err(|failure| named(failure.to_string(), saved))?;
+        let drive = flashloom_run::switched_off_copy(&self.config, &state)
+            .map_err(|failure| named(failure.to_string(), saved))?;
         let file = drive.to_file().map_err(|error| named(error, saved))?;
         let written = output.write_all(&file).and_then(|()| output.commit_durably());
         written.map_err(|error| named(format!("the file cannot be written: {error}"), "room for it"))
@@ -485,7 +485,8 @@ impl Session {
     fn settle(&self) -> (Result<RunResult, SessionError>, Failures) {
         let ended = self.server.end(|drive, _| {
             let log = self.keep_log(drive);
-            let result = run::result(&self.config, drive.engine()).map(of_clients).map_err(SessionError::from);
+            let result =
+                flashloom_run::result(&self.config, drive.engine()).map(of_clients).map_err(SessionError::from);
             // Last, because it takes the drive apart.
             let image = self.image.lock().unwrap_or_else(PoisonError::into_inner).take();
             let image = image.and_then(|claim| claim.keep(drive, &self.config).err());
@@ -622,7 +623,7 @@ fn new_drive(experiment: &Experiment, options: &Options) -> Result<LiveDrive, Se
 
 /// The drive of an image, or a new one if there is none; and the claim on its name.
 fn kept_drive(path: &Path, experiment: &Experiment, options: &Options) -> Result<(LiveDrive, Claim), SessionError> {
-    run::check_kept(experiment)?;
+    flashloom_run::check_kept(experiment)?;
     let claim = Claim::take(path)?;
     let drive = match claim.image(&experiment.variants[0].config)? {
         Some(image) => image.load(experiment, options.memory.clone())?,

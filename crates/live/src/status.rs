@@ -1,7 +1,7 @@
 //! The status of a drive: what it does and has done, in short. The control socket tells it, and the page shows it.
 
 use flashloom_device::Outcome;
-use flashloom_experiment::result::{LatencyResult, RunResult};
+use flashloom_figures::result::{LatencyResult, RunResult};
 use flashloom_units::Ns;
 use serde::Serialize;
 

@@ -9,11 +9,11 @@
 use std::fs::File;
 use std::ops::Range;
 
+use flashloom_config::registry::Registry;
+use flashloom_config::{Catalog, Experiment, Source};
 use flashloom_device::Engine;
-use flashloom_experiment::config::{Catalog, Experiment, Source};
-use flashloom_experiment::registry::Registry;
-use flashloom_experiment::result::RunResult;
-use flashloom_experiment::run::{self, Prepared, Quiet};
+use flashloom_figures::result::RunResult;
+use flashloom_run::{self, Prepared, Quiet};
 use flashloom_units::{MS, Prng};
 
 use crate::frames::SECTOR;
@@ -252,7 +252,8 @@ fn agree(sets: &[&str], seed: u64, limit_bytes: u64) {
     let (pair, outcome) = compare(sets, seed, limit_bytes, |_| ());
     outcome.unwrap_or_else(|wrong| panic!("{sets:?}, seed {seed}: {wrong}"));
     let experiment = experiment(sets);
-    let result = run::result(&experiment.variants[0].config, pair.drive.engine()).expect("everything adds up");
+    let result =
+        flashloom_run::result(&experiment.variants[0].config, pair.drive.engine()).expect("everything adds up");
     assert!(result.ftl.page_copies > 200 && pair.failed == 0, "{sets:?}: {} copies", result.ftl.page_copies);
 }
 
@@ -343,7 +344,8 @@ fn replayed(sets: &[&str], seed: u64) {
     });
     outcome.expect("the same data");
     pair.drive.finish_log().expect("it is written");
-    let served = run::result(&experiment(sets).variants[0].config, pair.drive.engine()).expect("everything adds up");
+    let served =
+        flashloom_run::result(&experiment(sets).variants[0].config, pair.drive.engine()).expect("everything adds up");
     let path = format!("workload.path={}", path.display());
     let replay = [sets, &["workload.kind=trace", &path]].concat();
     let replay = experiment(&replay);

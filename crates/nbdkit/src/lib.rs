@@ -1,5 +1,5 @@
 //! The plugin for nbdkit with the policies that are built in.
 
-use flashloom::experiment::registry::Registry;
+use flashloom::config::registry::Registry;
 
 flashloom_plugin::nbdkit!(|| Ok(Registry::builtin()));

@@ -22,8 +22,8 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use flashloom::REVISION;
+use flashloom::config::registry::Registry;
 use flashloom::device::Reason;
-use flashloom::experiment::registry::Registry;
 use flashloom::units::Refusal;
 use flashloom_live::{Build, Command, Fault, OPTIONS, Options, Pace, SECTOR_BYTES, Session};
 

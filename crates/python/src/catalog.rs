@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use flashloom::experiment::config::{self, check_set, json_value};
-use flashloom::experiment::reference;
+use flashloom::config::{self, check_set, json_value};
+use flashloom::explain;
 use flashloom::report::text::columns;
 use flashloom::units::{Param, Value};
 use pyo3::prelude::*;
@@ -59,9 +59,9 @@ impl Catalog {
 
     /// The pages about a name, as the program prints them.
     fn explain(&self, py: Python<'_>, name: &str) -> PyResult<String> {
-        let pages = reference::explain(&self.0, name);
+        let pages = explain::explain(&self.0, name);
         let pages = pages.map_err(|problem| Fault::Config(problem.into()).into_exception(py))?;
-        Ok(pages.iter().map(reference::Page::to_text).collect::<Vec<_>>().join("\n"))
+        Ok(pages.iter().map(explain::Page::to_text).collect::<Vec<_>>().join("\n"))
     }
 
     /// A comparison, as the program prints it with these columns: texts, with their cells where they are tables.
@@ -78,6 +78,6 @@ impl Catalog {
 
     /// Every list of names.
     fn lists(&self) -> Vec<ListParts> {
-        reference::lists(&self.0).into_iter().map(|list| (list.name, list.help, list.members)).collect()
+        explain::lists(&self.0).into_iter().map(|list| (list.name, list.help, list.members)).collect()
     }
 }

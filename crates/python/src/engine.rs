@@ -2,10 +2,10 @@
 
 use std::sync::{Mutex, TryLockError};
 
+use flashloom::config::Config;
 use flashloom::device;
 use flashloom::device::{Completion, Misuse, Submitted};
-use flashloom::experiment::config::Config;
-use flashloom::experiment::run;
+use flashloom::run;
 use flashloom::workload::{Op, Request};
 use pyo3::prelude::*;
 

@@ -1,6 +1,6 @@
 //! Exceptions: those of `flashloom.errors`, with every problem that the program would print.
 
-use flashloom::experiment::run::Failure;
+use flashloom::run::Failure;
 use flashloom::units::{Problem, ProblemPlace, Problems, visible_line};
 use pyo3::prelude::*;
 

@@ -4,9 +4,9 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use flashloom::config::{self, Sweep};
 use flashloom::device::{HostReport, Observer};
-use flashloom::experiment::config::{self, Sweep};
-use flashloom::experiment::run::{Cache, DEFAULT_LIMIT_BYTES, Finished, Prepared, Store, check_seeds};
+use flashloom::run::{Cache, DEFAULT_LIMIT_BYTES, Finished, Prepared, Store, check_seeds};
 use flashloom::units::{Latency, Problems};
 use flashloom_live::{Options, Session};
 use pyo3::prelude::*;

@@ -16,7 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-use flashloom::experiment::run::{PAGES_A_REQUEST, Progress};
+use flashloom::run::{PAGES_A_REQUEST, Progress};
 use flashloom::units::Interrupt;
 use pyo3::prelude::*;
 

@@ -15,8 +15,8 @@ mod table;
 mod text;
 mod trace;
 
-use flashloom::experiment::result::RESULT_SCHEMA;
-use flashloom::experiment::run::SERVED_HOST;
+use flashloom::figures::result::RESULT_SCHEMA;
+use flashloom::run::SERVED_HOST;
 use pyo3::prelude::*;
 
 /// What the package `flashloom` is made of; nothing here is meant for its users. Interpreters without a global lock

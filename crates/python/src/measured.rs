@@ -12,8 +12,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use flashloom::experiment::config::Source;
-use flashloom::experiment::run::{Failure, Progress};
+use flashloom::config::Source;
+use flashloom::run::{Failure, Progress};
 use flashloom::study::fit::{self, Fit, FitOptions, HoldOut, Journal, Question, Simulator, fitted_preset, start_of};
 use flashloom::study::validate::Validation;
 use pyo3::exceptions::PyValueError;

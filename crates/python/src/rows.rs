@@ -10,8 +10,8 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use flashloom::device::{Interest, Observer, Sample, Served};
-use flashloom::experiment::log::{Content, Row, content, row};
-use flashloom::experiment::timeline::{COLUMNS, Column, Lines, columns};
+use flashloom::run::log::{Content, Row, content, row};
+use flashloom::run::timeline::{COLUMNS, Column, Lines, columns};
 use flashloom::units::Interrupt;
 use flashloom::workload::{LOG_COLUMNS, Request};
 

@@ -1,7 +1,7 @@
 //! Results as text: the bytes that the program writes, and the tables that it prints.
 
-use flashloom::experiment::config::Catalog;
-use flashloom::experiment::result::{Comparison, RunResult, parse, schema_of};
+use flashloom::config::Catalog;
+use flashloom::figures::result::{Comparison, RunResult, parse, schema_of};
 use flashloom::report::text::{Part, Table, columns, comparison, hints, missing_bounds, summary};
 use flashloom::study::fit::FitResult;
 use flashloom::study::validate::ValidationResult;

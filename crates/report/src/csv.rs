@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use flashloom_experiment::result::{ComparedRun, Comparison, RepeatedFigure};
+use flashloom_figures::result::{ComparedRun, Comparison, RepeatedFigure};
 use serde_json::Value;
 
 /// Returns every figure of every run: a line a run, the varied keys first, a column for each field that any result has.

@@ -32,10 +32,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use flashloom_config::{Axis, Catalog, Config, Experiment, FIT, Source, VARY, Variant};
 use flashloom_device::PRESETS;
-use flashloom_experiment::config::{Axis, Catalog, Config, Experiment, FIT, Source, VARY, Variant};
-use flashloom_experiment::result::HintResult;
-use flashloom_experiment::run::{Failure, Progress};
+use flashloom_figures::result::HintResult;
+use flashloom_run::{Failure, Progress};
 use flashloom_units::{Problem, Problems, Refusal};
 use sha2::{Digest, Sha256};
 
@@ -322,8 +322,7 @@ impl Fit {
     fn check_ends(&self, base: &Experiment) -> Result<(), Problems> {
         for range in &self.space.ranges {
             for end in [&range.from, &range.to] {
-                let set =
-                    flashloom_experiment::config::toml_value(end).map(|value| format!("{}={value}", range.key.path()));
+                let set = flashloom_config::toml_value(end).map(|value| format!("{}={value}", range.key.path()));
                 base.replaced(&base.variants[0], &set.into_iter().collect::<Vec<_>>())?;
             }
         }
@@ -628,7 +627,7 @@ fn summary(cells: &[FittedCell]) -> Vec<SummaryResult> {
 /// Warning of the quantities whose errors are above those of the null, in the cells that were held out if there are
 /// any: of these the measured mean says more than the fitted drive.
 fn worse_than_null(summary: &[SummaryResult]) -> Option<String> {
-    let percent = flashloom_experiment::figures::percent;
+    let percent = flashloom_figures::number::percent;
     let worse: Vec<String> = summary
         .iter()
         .filter_map(|one| Some((one, one.held_out.or(one.fitted)?)))
@@ -646,7 +645,7 @@ fn worse_than_null(summary: &[SummaryResult]) -> Option<String> {
 fn signed(error: f64) -> String {
     let mut text = String::new();
     let sign = if error > 0.0 { "+" } else { "" };
-    let _ = write!(text, "{sign}{}", flashloom_experiment::figures::percent(error));
+    let _ = write!(text, "{sign}{}", flashloom_figures::number::percent(error));
     text
 }
 

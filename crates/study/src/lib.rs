@@ -4,8 +4,8 @@
 //! [`probe`] finds the regions of a drive, and the number of requests that one of them serves in parallel.
 //! [`reproduce`] repeats the experiments of published papers, and says which figures come out.
 
-use flashloom_experiment::output;
-use flashloom_experiment::registry::Output;
+use flashloom_figures::output;
+use flashloom_figures::schema::Output;
 
 pub mod fit;
 pub mod probe;

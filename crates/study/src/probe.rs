@@ -27,8 +27,8 @@ use flashloom_units::{Problem, Problems, Refusal, SECTOR_BYTES, format_size};
 use flashloom_workload::Op;
 use rayon::prelude::*;
 
-use flashloom_experiment::config::{Config, Experiment, Precondition, Timing};
-use flashloom_experiment::run::{Failure, Progress};
+use flashloom_config::{Config, Experiment, Precondition, Timing};
+use flashloom_run::{Failure, Progress};
 pub use result::{
     DirectionResult, IopsResult, PROBE_SCHEMA, PointResult, ProbeResult, RegionResult, SearchResult, SpanEffect,
 };

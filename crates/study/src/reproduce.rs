@@ -17,7 +17,7 @@ pub mod verdict;
 
 use std::collections::BTreeSet;
 
-use flashloom_experiment::formula::Formula;
+use flashloom_figures::formula::Formula;
 
 use self::published::{Best, Choice, Column, Group, Kind, Paper, Published, PublishedRow, Table, Workload, scoped};
 use self::results::{Results, Scope};

@@ -18,9 +18,9 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use flashloom_experiment::config::{Catalog, Experiment, Source};
-use flashloom_experiment::run::{Cache, Failure, Prepared, Progress};
+use flashloom_config::{Catalog, Experiment, Source};
 use flashloom_files::{BYTE_ORDER_MARK, TEXT_LIMIT_BYTES, open_input, read_input};
+use flashloom_run::{Cache, Failure, Prepared, Progress};
 use flashloom_units::{Problem, Problems};
 
 pub(crate) use cells::Interval;

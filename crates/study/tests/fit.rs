@@ -7,10 +7,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use flashloom_config::{Catalog, Experiment, toml_value};
 use flashloom_device::{Interest, Observer, Served};
-use flashloom_experiment::config::{Catalog, Experiment, toml_value};
-use flashloom_experiment::log::Log;
-use flashloom_experiment::run::{Failure, Prepared, Progress, Quiet};
+use flashloom_run::log::Log;
+use flashloom_run::{Failure, Prepared, Progress, Quiet};
 use flashloom_study::fit::{
     Answer, ErrorResult, Fit, FitOptions, FitResult, FittedParameter, HoldOut, JobTime, Journal, PAGE, Question,
     Simulator, fitted_preset, job_files, start_of,
@@ -204,7 +204,7 @@ fn held_out(result: &FitResult, quantity: &str) -> ErrorResult {
 /// The number of a quantity in nanoseconds or bytes a second.
 fn number(catalog_key: &str, text: &str) -> f64 {
     let catalog = Catalog::builtin();
-    let (_, value) = flashloom_experiment::config::check_set(&catalog, &format!("{catalog_key}={text}"))
+    let (_, value) = flashloom_config::check_set(&catalog, &format!("{catalog_key}={text}"))
         .unwrap_or_else(|problems| panic!("{problems}"));
     match value {
         Value::Time(number) | Value::Rate(number) => number as f64,

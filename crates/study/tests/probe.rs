@@ -1,7 +1,7 @@
 //! The probe on drives whose regions are known by construction.
 
-use flashloom_experiment::config::{Catalog, Experiment, Source};
-use flashloom_experiment::run::Quiet;
+use flashloom_config::{Catalog, Experiment, Source};
+use flashloom_run::Quiet;
 use flashloom_study::probe::{Probe, ProbeParams, ProbeResult, SpanEffect};
 
 /// Sixteen chips of one plane behind a link that none of this fills; the host sees 48 MiB of each, and the rest is more

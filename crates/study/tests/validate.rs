@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use flashloom_experiment::config::{Catalog, Experiment, Source};
-use flashloom_experiment::log::Log;
-use flashloom_experiment::run::{Prepared, Quiet};
+use flashloom_config::{Catalog, Experiment, Source};
+use flashloom_run::log::Log;
+use flashloom_run::{Prepared, Quiet};
 use flashloom_study::validate::{ValidatedInput, Validation};
 use tempfile::TempDir;
 
@@ -274,7 +274,7 @@ fn fio_output(experiment: &str, depth: u32, mean_factor: f64) -> String {
 
 /// What fio would print of it if a submission took so many microseconds.
 fn fio_output_by(experiment: &str, depth: u32, mean_factor: f64, submission_us: u32) -> String {
-    use flashloom_experiment::config::Source;
+    use flashloom_config::Source;
     let submission = format!("workload.submit_time={submission_us}us");
     let sets = [
         &submission[..],

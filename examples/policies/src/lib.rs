@@ -13,7 +13,7 @@ pub mod stripe;
 pub mod tenants;
 pub mod worn;
 
-use flashloom::experiment::registry::Registry;
+use flashloom::config::registry::Registry;
 use flashloom::units::Refusal;
 
 /// The built-in policies and those of this crate.

@@ -6,7 +6,7 @@ use std::path::Path;
 use flashloom::device::{
     HostReport, Interest, Misuse, Observer, Queues, Served, Simulation, Submitted, Target, Tenant,
 };
-use flashloom::experiment::log::Log;
+use flashloom::run::log::Log;
 use flashloom::units::{Ns, Prng};
 use flashloom::workload::{
     LOG_COLUMNS, Op, Pace, Replayed, Request, Source, TraceOptions, read_trace,

@@ -144,7 +144,7 @@ fn a_plugin_of_other_sources_is_refused_with_what_to_do() {
         end(&sources).contains("which is built in"),
         "it has no policy at all"
     );
-    let builtin = flashloom::experiment::registry::Registry::builtin();
+    let builtin = flashloom::config::registry::Registry::builtin();
     let slots = builtin.slots().map(|(slot, specs)| {
         let names: Vec<&str> = specs.into_iter().map(|spec| spec.name).collect();
         format!("flashloom_policies.{}={}\\n", slot.key, names.join(","))
@@ -209,13 +209,13 @@ fn a_result_has_their_statistics_and_the_schema_machinery_knows_them() {
     );
     let registry = flashloom_example_policies::registry().expect("the names are free");
     let catalog = registry.catalog().expect("the tables are free");
-    let numbers = flashloom::experiment::schema::numbers(&catalog);
+    let numbers = flashloom::config::numbers(&catalog);
     assert!(
         numbers
             .iter()
             .any(|path| path == "scheduler.statistics.overdue")
     );
-    let schemas = flashloom::experiment::schema::schemas(&catalog);
+    let schemas = flashloom::config::schema::schemas(&catalog);
     let (_, config) = schemas
         .iter()
         .find(|(name, _)| *name == "config.json")

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use flashloom_experiment::registry::Registry;
+use flashloom_config::registry::Registry;
 
 fn main() -> ExitCode {
     let mut registry = Registry::builtin();

@@ -4,9 +4,9 @@
 
 use std::path::PathBuf;
 
-use flashloom_experiment::config::{Experiment, Source};
-use flashloom_experiment::registry::Registry;
-use flashloom_experiment::run::{Prepared, Quiet};
+use flashloom_config::{Experiment, Source};
+use flashloom_config::registry::Registry;
+use flashloom_run::{Prepared, Quiet};
 use flashloom_kernel_policies::policies;
 
 const NVME: &str = "device.preset = \"nvme-mlc-512g\"\ndevice.blocks = 256\n";

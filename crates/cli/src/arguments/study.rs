@@ -8,7 +8,9 @@ use flashloom::study::reproduce::published::PAPERS;
 use flashloom::units::parse_ratio;
 
 use super::{MOST_JOBS, one_of};
-use crate::command::reproduce::ALL;
+
+/// Name that stands for every report.
+pub const ALL: &str = "all";
 
 /// Arguments of `probe`.
 #[derive(Debug, Args)]

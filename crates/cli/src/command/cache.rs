@@ -1,6 +1,6 @@
 //! `flashloom cache`: what is kept for later runs, and how to be rid of it.
 
-use flashloom::experiment::run::{Cleared, Entry, EntryKind, Store};
+use flashloom::run::{Cleared, Entry, EntryKind, Store};
 use flashloom::units::{Problem, visible_path};
 use serde_json::json;
 

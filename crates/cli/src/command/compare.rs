@@ -5,11 +5,11 @@ mod ended;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use flashloom::experiment::config::{Catalog, Experiment, Sweep};
-use flashloom::experiment::result::Comparison;
-use flashloom::experiment::run::Prepared;
+use flashloom::config::{Catalog, Experiment, Sweep};
+use flashloom::figures::result::Comparison;
 use flashloom::report::csv;
 use flashloom::report::text::{columns, comparison, hints, missing_bounds, whole};
+use flashloom::run::Prepared;
 use rayon::ThreadPoolBuilder;
 
 use super::kept::Kept;

@@ -5,9 +5,9 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use flashloom::experiment::config::Catalog;
-use flashloom::experiment::run::program_sha256;
+use flashloom::config::Catalog;
 use flashloom::report::text::whole;
+use flashloom::run::program_sha256;
 use flashloom::study::fit::{Fit, FitOptions, JobTime, PAGE, fitted_preset, job_files, start_of, text as text_of};
 use flashloom::units::Problem;
 use flashloom_files::folder_of;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use flashloom::experiment::config::{Catalog, Experiment};
-use flashloom::experiment::run::Prepared;
+use flashloom::config::{Catalog, Experiment};
+use flashloom::run::Prepared;
 use flashloom::units::Problem;
 use flashloom::workload::{Request, TraceWriter};
 

@@ -1,13 +1,13 @@
 //! `flashloom list` and `flashloom explain`.
 
-use flashloom::experiment::config::Catalog;
-use flashloom::experiment::reference::{self, List, Page};
+use flashloom::config::Catalog;
+use flashloom::explain::{self, List, Page};
 
 use crate::output::{Stop, print};
 
 /// Prints one list, or all of them.
 pub fn list(catalog: &Catalog, name: Option<&str>) -> Result<(), Stop> {
-    let lists = reference::lists(catalog).into_iter().filter(|list| name.is_none_or(|name| name == list.name));
+    let lists = explain::lists(catalog).into_iter().filter(|list| name.is_none_or(|name| name == list.name));
     print(&lists.map(|list| shown(&list)).collect::<Vec<_>>().join("\n"))
 }
 
@@ -19,6 +19,6 @@ fn shown(list: &List) -> String {
 
 /// Prints every page about a name.
 pub fn explain(catalog: &Catalog, name: &str) -> Result<(), Stop> {
-    let pages = reference::explain(catalog, name)?;
+    let pages = explain::explain(catalog, name)?;
     print(&pages.iter().map(Page::to_text).collect::<Vec<_>>().join("\n"))
 }

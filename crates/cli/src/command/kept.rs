@@ -10,9 +10,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use flashloom::experiment::config::KeyId;
-use flashloom::experiment::result::{ComparedRun, EXPERIMENT, KEPT_SCHEMA, KeptRun, RunResult, parse, schema_of};
-use flashloom::experiment::run::{Keeper, Prepared, program_sha256};
+use flashloom::config::KeyId;
+use flashloom::figures::result::{ComparedRun, EXPERIMENT, KEPT_SCHEMA, KeptRun, RunResult, parse, schema_of};
+use flashloom::run::{Keeper, Prepared, program_sha256};
 use flashloom::units::{Problem, Problems, Value, visible_path};
 use flashloom_files::{NoInput, RESULT_LIMIT_BYTES, read_input, remove_leftovers, write_whole};
 use serde_json::{Value as Json, json};

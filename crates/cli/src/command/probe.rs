@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use flashloom::experiment::config::{Catalog, Experiment};
-use flashloom::experiment::figures::factor;
+use flashloom::config::{Catalog, Experiment};
+use flashloom::figures::number::factor;
 use flashloom::study::probe::{PointResult, Probe, ProbeParams, ProbeResult, SpanEffect};
 use flashloom::units::{Problem, format_size, parse_size};
 

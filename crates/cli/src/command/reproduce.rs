@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use flashloom::experiment::run::Prepared;
+use flashloom::run::Prepared;
 use flashloom::study::reproduce::Reproduction;
 use flashloom::study::reproduce::plan::{Options, Plan, Ready};
 use flashloom::study::reproduce::published::PAPERS;
@@ -15,14 +15,11 @@ use flashloom_files::{RESULT_LIMIT_BYTES, read_input};
 use rayon::ThreadPoolBuilder;
 
 use super::kept::Kept;
-use crate::arguments::ReproduceArguments;
+use crate::arguments::{ALL, ReproduceArguments};
 use crate::cache;
 use crate::figures::table;
 use crate::output::{OutputFile, Stop, all, keep_apart, print, say};
 use crate::progress::Bar;
-
-/// Name that stands for every report.
-pub const ALL: &str = "all";
 
 /// Runs the experiments of papers and compares the results with the published figures.
 pub fn reproduce(arguments: &ReproduceArguments) -> Result<(), Stop> {

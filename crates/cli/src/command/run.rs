@@ -4,9 +4,9 @@ mod watchers;
 
 use std::sync::Arc;
 
-use flashloom::experiment::config::{Catalog, Experiment};
-use flashloom::experiment::run::{Finished, Prepared, Quiet};
+use flashloom::config::{Catalog, Experiment};
 use flashloom::report::text::{summary, whole};
+use flashloom::run::{Finished, Prepared, Quiet};
 use flashloom::units::Problem;
 
 use super::{json_text, lived, report_memory, report_skipped, report_unused};

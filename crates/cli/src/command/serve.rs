@@ -19,10 +19,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use flashloom::experiment::config::{Catalog, Config, EndOfLife, Experiment, Precondition, Rest};
-use flashloom::experiment::result::{RunResult, parse};
-use flashloom::experiment::run::{SERVED_HOST, aged_to_serve, check_kept, check_served};
+use flashloom::config::{Catalog, Config, EndOfLife, Experiment, Precondition, Rest};
+use flashloom::figures::result::{RunResult, parse};
 use flashloom::report::text::{summary, whole};
+use flashloom::run::{SERVED_HOST, aged_to_serve, check_kept, check_served};
 use flashloom::units::{Problem, SECTOR_BYTES};
 use flashloom_files::{Scratch, open_own};
 use flashloom_live::{Claim, FAILURE, Failures};

@@ -1,6 +1,6 @@
 //! `flashloom trace info` and `flashloom trace convert`.
 
-use flashloom::experiment::run::doubt_of_pairs;
+use flashloom::run::doubt_of_pairs;
 use flashloom::units::{Problem, visible_line};
 use flashloom::workload::{
     ConvertReport, DeviceInfo, Footprint, OutFormat, SkippedLines, TraceInfo, Unconverted, convert_trace, scan_trace,

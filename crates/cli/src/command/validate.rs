@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flashloom::experiment::config::{Catalog, Source};
+use flashloom::config::{Catalog, Source};
 use flashloom::report::text::whole;
 use flashloom::study::validate::{Validation, text as text_of};
 use flashloom::units::Problem;

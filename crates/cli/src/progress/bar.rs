@@ -4,7 +4,7 @@ use std::io::{IsTerminal, stderr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use flashloom::experiment::run::{PAGES_A_REQUEST, Progress};
+use flashloom::run::{PAGES_A_REQUEST, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::figures::count;

@@ -1,6 +1,6 @@
 //! Lines alone: what a build without a bar shows.
 
-use flashloom::experiment::run::Progress;
+use flashloom::run::Progress;
 
 use crate::output::say;
 

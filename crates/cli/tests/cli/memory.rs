@@ -1,7 +1,7 @@
 //! The memory that is announced before runs is what they take, from above, but not more than three times as much.
 
-use flashloom::experiment::config::{Catalog, Experiment};
-use flashloom::experiment::run::Prepared;
+use flashloom::config::{Catalog, Experiment};
+use flashloom::run::Prepared;
 use serde_json::Value;
 
 use crate::lab::Lab;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::Command;
 
-use flashloom::experiment::figures;
+use flashloom::figures::number;
 use toml::de::DeTable;
 
 use crate::case::Case;
@@ -123,9 +123,9 @@ impl Budgets {
             let of_instructions = (cost.instructions as f64 > most).then(|| {
                 format!(
                     "found {} instructions a request, expected at most {}: its budget of {} and 5 %",
-                    figures::count(cost.instructions),
-                    figures::count(most as u64),
-                    figures::count(budget.instructions),
+                    number::count(cost.instructions),
+                    number::count(most as u64),
+                    number::count(budget.instructions),
                 )
             });
             let most = budget.mispredictions * MISPREDICTED_GROWTH;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use flashloom::experiment::config::{Catalog, Experiment, Source};
+use flashloom::config::{Catalog, Experiment, Source};
 use flashloom::units::{PolicySpec, SlotSpec};
 
 /// Settings that a slot's or a policy's run has beside the choice itself, as `--set` takes them, separated by blanks.

@@ -15,7 +15,7 @@ mod page;
 use std::fs;
 use std::path::PathBuf;
 
-use flashloom::experiment::config::Catalog;
+use flashloom::config::Catalog;
 use flashloom::units::SlotSpec;
 use rayon::prelude::*;
 

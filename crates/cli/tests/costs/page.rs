@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use flashloom::experiment::figures;
+use flashloom::figures::number;
 
 use crate::budget::Budgets;
 use crate::case::Case;
@@ -50,7 +50,7 @@ fn tables(budgets: &Budgets, cases: &[Case]) -> String {
                 text,
                 "| [{name}](reference/{}/{name}.md) | {} | {ratio} | {:.1} | {:.2} |",
                 slot.name,
-                figures::count(cost.instructions),
+                number::count(cost.instructions),
                 cost.mispredictions,
                 cost.operations,
                 name = case.policy,

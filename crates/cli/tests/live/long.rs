@@ -1,6 +1,6 @@
 //! Tests that take minutes.
 
-use flashloom::experiment::registry::Registry;
+use flashloom::config::registry::Registry;
 
 use crate::clients::logged;
 use crate::control::ask;

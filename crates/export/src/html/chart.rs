@@ -1,6 +1,6 @@
 //! Charts: a picture's numbers for the library that draws it, and the same numbers as a table.
 
-use flashloom_experiment::figures::{count, factor, rate, time};
+use flashloom_figures::number::{count, factor, rate, time};
 use serde_json::{Value, json};
 
 /// Kind of a picture.

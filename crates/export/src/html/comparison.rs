@@ -1,8 +1,8 @@
 //! Sections of the report on a comparison.
 
-use flashloom_experiment::estimate::Estimate;
-use flashloom_experiment::figures::{count, factor, percent};
-use flashloom_experiment::result::{
+use flashloom_figures::estimate::Estimate;
+use flashloom_figures::number::{count, factor, percent};
+use flashloom_figures::result::{
     ComparedRun, Comparison, HintResult, HistogramResult, HistogramsResult, RunResult, SliceResult,
 };
 use serde_json::{Map, Value};
@@ -12,8 +12,8 @@ use super::facts;
 use super::figure::{FIGURES, Requests, estimated, latency};
 use super::front::{Candidate, Difference, front};
 use super::long::{Cell, Long};
-use super::page::{Part, Section};
 use super::run::{Bars, Curve, anatomy_chart, percentile_chart};
+use super::section::{Part, Section};
 
 /// Combinations whose curves and bars are drawn, at most: more cannot be told apart. The tables have all of them.
 const MAX_DRAWN: usize = 8;

@@ -1,11 +1,11 @@
 //! Sections over time and by place: what `run.series` adds to a result.
 
-use flashloom_experiment::figures::{factor, percent, size, small, time};
-use flashloom_experiment::result::{BusySeries, LatencySeries, RunResult, SeriesResult};
+use flashloom_figures::number::{factor, percent, size, small, time};
+use flashloom_figures::result::{BusySeries, LatencySeries, RunResult, SeriesResult};
 use serde_json::{Value, json};
 
 use super::chart::{Chart, Kind, Line, Table, Unit, head, over_time};
-use super::page::{Part, Section};
+use super::section::{Part, Section};
 
 /// The sections, in order.
 pub(super) fn sections(result: &RunResult) -> Vec<Section> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use flashloom_experiment::result::{
+use flashloom_figures::result::{
     COMPARE_SCHEMA, Comparison, KEPT_SCHEMA, KeptRun, RESULT_SCHEMA, RunResult, Unread, parse, schema_of,
 };
 use flashloom_files::{BYTE_ORDER_MARK, RESULT_LIMIT_BYTES, read_input};

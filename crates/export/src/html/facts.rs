@@ -1,11 +1,11 @@
 //! Sections on where a result comes from: what was checked, its hints, and the configuration.
 
-use flashloom_experiment::figures::count;
-use flashloom_experiment::result::RunResult;
+use flashloom_figures::number::count;
+use flashloom_figures::result::RunResult;
 use serde_json::Value;
 
 use super::chart::{Table, head};
-use super::page::{Part, Section};
+use super::section::{Part, Section};
 
 /// The sections, in order.
 pub(super) fn sections(result: &RunResult) -> Vec<Section> {

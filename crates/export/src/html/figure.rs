@@ -1,8 +1,8 @@
 //! Figures of a run that tables list, axes show and fronts weigh.
 
-use flashloom_experiment::estimate::Estimate;
-use flashloom_experiment::figures::{factor, rate, time};
-use flashloom_experiment::result::{Distribution, RunResult};
+use flashloom_figures::estimate::Estimate;
+use flashloom_figures::number::{factor, rate, time};
+use flashloom_figures::result::{Distribution, RunResult};
 
 use super::chart::Unit;
 

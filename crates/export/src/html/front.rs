@@ -12,13 +12,13 @@
 
 use std::cmp::Ordering;
 
-use flashloom_experiment::estimate::Estimate;
-use flashloom_experiment::figures::count;
+use flashloom_figures::estimate::Estimate;
+use flashloom_figures::number::count;
 use serde_json::{Value, json};
 
 use super::chart::{Chart, Kind, MAX_ROWS, Table, head};
 use super::figure::{ERASES, FIGURES, P99_9, WAF, estimated};
-use super::page::Part;
+use super::section::Part;
 
 /// Half the width of the interval of a single run, as a share of its figure.
 const OF_ONE: f64 = 0.01;

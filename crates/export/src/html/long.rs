@@ -1,7 +1,6 @@
 //! Tables that may have thousands of rows: `long.js` sorts them by a column, and finds rows by words.
 
-use super::markup::Markup;
-use super::page::{cell, heads};
+use super::markup::{Markup, cell, heads};
 
 /// A cell.
 #[derive(Clone, Debug, Default)]

@@ -99,6 +99,23 @@ fn shown(value: Value) -> Value {
     }
 }
 
+/// Writes the head of a table.
+pub(super) fn heads(names: &[String], markup: &mut Markup) {
+    markup.element("thead", &[], |head| {
+        head.element("tr", &[], |row| {
+            for name in names {
+                row.leaf("th", &[("scope", "col")], name);
+            }
+        });
+    });
+    markup.end_line();
+}
+
+/// Element of a cell of a row, and its attributes: the first names the row.
+pub(super) fn cell(at: usize) -> (&'static str, &'static [(&'static str, &'static str)]) {
+    if at == 0 { ("th", &[("scope", "row")]) } else { ("td", &[]) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,12 +1,12 @@
 //! Sections of the report on one run.
 
 use flashloom_device::Cause;
-use flashloom_experiment::figures::{count, energy, factor, percent, rate, time};
-use flashloom_experiment::result::{Distribution, HistogramResult, RunResult, SliceResult, TailResult, TotalNs};
+use flashloom_figures::number::{count, energy, factor, percent, rate, time};
+use flashloom_figures::result::{Distribution, HistogramResult, RunResult, SliceResult, TailResult, TotalNs};
 use serde_json::json;
 
 use super::chart::{Chart, Kind, Table, head};
-use super::page::{Part, Section};
+use super::section::{Part, Section};
 use super::{course, facts};
 
 /// The sections, in order.

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use flashloom_experiment::estimate::Estimate;
-use flashloom_experiment::figures::{count, time};
+use flashloom_figures::estimate::Estimate;
+use flashloom_figures::number::{count, time};
 use serde_json::Value;
 
 use super::chart::Table;
@@ -12,7 +12,7 @@ use super::facts;
 use super::figure::{FIGURES, Figure, P99_9, WAF, estimated};
 use super::front::{Candidate, front};
 use super::long::{Cell, Long};
-use super::page::{Part, Section};
+use super::section::{Part, Section};
 use super::values;
 use crate::dataset::{DataSet, Rank, SweptRun, amount};
 

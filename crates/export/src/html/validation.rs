@@ -1,6 +1,6 @@
 //! Sections of the report on a validation.
 
-use flashloom_experiment::figures::{count, percent, time};
+use flashloom_figures::number::{count, percent, time};
 use flashloom_study::validate::{
     CELL_COLUMNS, CellResult, PercentileResult, RATE_COLUMNS, ValidatedInput, ValidationResult, cell_rows, rate_row,
     signed,
@@ -10,7 +10,7 @@ use serde_json::json;
 use super::chart::{Chart, Kind, Table, head};
 use super::facts;
 use super::long::{Cell, Long};
-use super::page::{Part, Section};
+use super::section::{Part, Section};
 
 /// Cells that are drawn, at most; the table has all of them.
 const MAX_DRAWN: usize = 8;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use flashloom_experiment::config::{Catalog, Experiment, Source};
-use flashloom_experiment::result::RunResult;
-use flashloom_experiment::run::{Prepared, Quiet};
+use flashloom_config::{Catalog, Experiment, Source};
+use flashloom_figures::result::RunResult;
+use flashloom_run::{Prepared, Quiet};
 use prost::Message;
 
 use super::packet::{TracePacket, TrackEvent};

@@ -11,10 +11,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use data_encoding::BASE64;
-use flashloom_experiment::config::{Catalog, Experiment, Source};
-use flashloom_experiment::result::{Comparison, RunResult};
-use flashloom_experiment::run::{Prepared, Quiet};
+use flashloom_config::{Catalog, Experiment, Source};
 use flashloom_export::html::{Document, page};
+use flashloom_figures::result::{Comparison, RunResult};
+use flashloom_run::{Prepared, Quiet};
 use html5gum::{DefaultEmitter, Token, Tokenizer};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

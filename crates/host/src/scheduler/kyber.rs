@@ -25,8 +25,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Choice, Merge, Scheduler, SchedulerSetup, Serves};
 use crate::id::RequestId;
+use crate::linux::Linux;
 use crate::merging::{Merging, Touch};
-use crate::params::Linux;
 use crate::queue_map::QueueMap;
 use crate::requests::{Requests, Stage};
 use crate::tags::{Limit, Tags, word_bits};

@@ -16,7 +16,7 @@ use flashloom_workload::Request;
 
 use super::{Choice, Scheduler, SchedulerSetup, Serves};
 use crate::id::RequestId;
-use crate::params::Linux;
+use crate::linux::Linux;
 use crate::plug::Plug;
 use crate::requests::{Requests, Stage};
 use crate::tags::Tags;

@@ -60,7 +60,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Choice, NR_REQUESTS, Scheduler, SchedulerSetup};
 use crate::id::RequestId;
-use crate::params::Linux;
+use crate::linux::Linux;
 use crate::requests::{Direction, Requests, Stage};
 use crate::sorted::Forest;
 use crate::tags::{Limit, Tags};

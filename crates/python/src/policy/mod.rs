@@ -30,8 +30,8 @@ mod workload;
 
 use std::sync::Arc;
 
-use flashloom::experiment::config::Catalog;
-use flashloom::experiment::registry::Registry;
+use flashloom::config::Catalog;
+use flashloom::config::registry::Registry;
 use flashloom::of_this_build;
 use flashloom::units::Refusal;
 use pyo3::prelude::*;

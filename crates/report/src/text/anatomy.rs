@@ -1,8 +1,8 @@
 //! Table of latency by cause: a line for each cause, a column for each slice of the requests.
 
 use flashloom_device::Cause;
-use flashloom_experiment::figures::{count, percent, time};
-use flashloom_experiment::result::{AnatomyResult, SliceResult, TailResult};
+use flashloom_figures::number::{count, percent, time};
+use flashloom_figures::result::{AnatomyResult, SliceResult, TailResult};
 
 use super::Table;
 
@@ -43,7 +43,7 @@ fn share(slice: &SliceResult, cause: Cause) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashloom_experiment::result::{PartsResult, TotalNs};
+    use flashloom_figures::result::{PartsResult, TotalNs};
 
     /// Makes a slice of requests with the given times by cause.
     fn slice(requests: u64, from_ns: Option<u64>, parts: &[(Cause, u64)]) -> SliceResult {

@@ -1,6 +1,6 @@
 //! Notes below a comparison on bounds that could not be computed.
 
-use flashloom_experiment::result::Comparison;
+use flashloom_figures::result::Comparison;
 use flashloom_units::visible_line;
 
 use super::table::rows;

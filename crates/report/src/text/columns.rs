@@ -1,9 +1,8 @@
 //! Columns of a comparison: the usual ones, and those that its reader names.
 
-use flashloom_experiment::config::Catalog;
-use flashloom_experiment::figures::{count, energy, factor, percent, rate, size, time};
-use flashloom_experiment::result::Comparison;
-use flashloom_experiment::schema;
+use flashloom_config::{Catalog, numbers, statistics as known_statistics};
+use flashloom_figures::number::{count, energy, factor, percent, rate, size, time};
+use flashloom_figures::result::Comparison;
 use flashloom_units::{PolicySpec, Problem, Problems, Refusal, SlotSpec, Statistic, Unit};
 use serde_json::Value;
 
@@ -169,7 +168,7 @@ fn named<'a>(
     keys: impl Iterator<Item = &'a str> + Clone,
     has_bounds: bool,
 ) -> Result<Vec<Column>, Problems> {
-    let paths = schema::numbers(catalog);
+    let paths = numbers(catalog);
     let text = names.join(",");
     let (mut columns, mut problems, mut start) = (Vec::<Column>::new(), Vec::new(), 0);
     for name in names {
@@ -258,7 +257,7 @@ fn of_field(catalog: &Catalog, written: &str, path: &str) -> Column {
     let parts: Vec<&str> = path.split('.').collect();
     let last = parts[parts.len() - 1];
     let has = |names: &[&str]| names.iter().any(|name| last.contains(name));
-    let statistic = schema::statistics(catalog).find(|(statistic, ..)| path == statistic);
+    let statistic = known_statistics(catalog).find(|(statistic, ..)| path == statistic);
     let of_unit = statistic.and_then(|(_, _, _, statistic)| show(statistic.unit));
     let is_time =
         parts.iter().any(|part| part.ends_with("_ns")) || of_unit.is_none() && is_of_distribution(catalog, path);
@@ -287,8 +286,7 @@ fn of_field(catalog: &Catalog, written: &str, path: &str) -> Column {
 /// True if a path belongs to a statistic that is a distribution of times.
 fn is_of_distribution(catalog: &Catalog, path: &str) -> bool {
     let times = |statistic: &Statistic| matches!(statistic.unit, Unit::Times);
-    schema::statistics(catalog)
-        .any(|(whole, _, _, statistic)| times(statistic) && path.starts_with(&format!("{whole}.")))
+    known_statistics(catalog).any(|(whole, _, _, statistic)| times(statistic) && path.starts_with(&format!("{whole}.")))
 }
 
 /// Formatter of a statistic; `None` for a distribution, which has figures of its own.
@@ -310,7 +308,7 @@ pub fn statistics(catalog: &Catalog, comparison: &Comparison, keys: &[&str]) -> 
         names.filter_map(Value::as_str).any(|name| name == policy.name)
     };
     let mut columns: Vec<Column> = Vec::new();
-    for (path, slot, policy, statistic) in schema::statistics(catalog) {
+    for (path, slot, policy, statistic) in known_statistics(catalog) {
         let Some(show) = show(statistic.unit).filter(|_| varies(slot) && is_chosen(policy)) else { continue };
         // Two policies of a slot may count the same: it is one field of the result.
         if columns.iter().all(|column| column.name != statistic.name) {
@@ -382,7 +380,7 @@ mod tests {
 
     #[test]
     fn every_number_of_a_result_is_a_column_by_its_path() {
-        for field in schema::numbers(&Catalog::builtin()) {
+        for field in numbers(&Catalog::builtin()) {
             assert_eq!(path(&field), field);
         }
     }

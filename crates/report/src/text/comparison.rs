@@ -1,10 +1,10 @@
 //! Tables of a comparison: one row per combination, the best value of each column marked.
 
-use flashloom_experiment::config::Bounds;
-use flashloom_experiment::estimate::{Estimate, Paired};
-use flashloom_experiment::figures::count;
-use flashloom_experiment::formula::Run;
-use flashloom_experiment::result::{Comparison, ExpectationResult};
+use flashloom_config::Bounds;
+use flashloom_figures::estimate::{Estimate, Paired};
+use flashloom_figures::formula::Run;
+use flashloom_figures::number::count;
+use flashloom_figures::result::{Comparison, ExpectationResult};
 use flashloom_units::visible_line;
 use serde_json::Value;
 

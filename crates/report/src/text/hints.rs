@@ -1,9 +1,9 @@
 //! Hints: below a run each of its own, below a comparison those of its rows, each once.
 
-use flashloom_experiment::config::Catalog;
-use flashloom_experiment::formula::Run;
-use flashloom_experiment::result::{ComparedHintResult, Comparison, HintResult};
-use flashloom_experiment::run::{Percentile, few_samples, length_key};
+use flashloom_config::Catalog;
+use flashloom_figures::formula::Run;
+use flashloom_figures::result::{ComparedHintResult, Comparison, HintResult};
+use flashloom_run::{Percentile, few_samples, length_key};
 use flashloom_units::visible_line;
 use serde_json::Value;
 

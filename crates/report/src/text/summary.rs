@@ -1,7 +1,7 @@
 //! A run's result as tables for people.
 
-use flashloom_experiment::figures::{count, energy, factor, percent, rate, size, small, time};
-use flashloom_experiment::result::{
+use flashloom_figures::number::{count, energy, factor, percent, rate, size, small, time};
+use flashloom_figures::result::{
     BufferResult, ByOrigin, CharacterResult, Distribution, EnergyResult, FlowResult, FtlResult, LifetimeResult,
     RunResult, SynthesizedResult,
 };

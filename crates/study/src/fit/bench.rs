@@ -2,14 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use flashloom_experiment::config::Variant;
-use flashloom_experiment::result::HintResult;
-use flashloom_experiment::run::{AgedDrive, Failure, Prepared, Progress};
+use flashloom_config::Variant;
+use flashloom_run::{AgedDrive, Failure, Prepared, Progress};
 use flashloom_units::Refusal;
 use serde::{Deserialize, Serialize};
 
-use super::figures::Figures;
-use super::load::ReadyLoad;
+use super::load::{ReadyLoad, Simulated};
 
 /// A simulation that a fit needs: a load with a point. Its JSON is for a fit of the same fingerprint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,16 +25,6 @@ pub struct Question {
 /// What came of a simulation; nothing if the values cannot work together, or the drive's life ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer(pub(super) Option<Simulated>);
-
-/// A load on a drive.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Simulated {
-    /// Figures of its cells.
-    pub(super) figures: Vec<Figures>,
-    /// Hints of the run about the state of the drive.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) hints: Vec<HintResult>,
-}
 
 /// Simulates what a fit needs. A [`Fit`](super::Fit) does so itself; another one may hand the questions to fits in
 /// other processes.

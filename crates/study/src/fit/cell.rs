@@ -1,6 +1,6 @@
 //! A cell: what was measured once, and how it is named.
 
-use flashloom_experiment::figures::time;
+use flashloom_figures::number::time;
 use flashloom_units::{Ns, Problem, Refusal, US};
 
 use super::figures::Figures;

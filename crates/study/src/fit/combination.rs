@@ -11,7 +11,7 @@
 //! Blocks in which pages are collected keep their pages, because a collection takes as long as a block has pages, and a
 //! plane keeps [`FEWEST_BLOCKS`] at least.
 
-use flashloom_experiment::config::{Config, toml_value};
+use flashloom_config::{Config, KeyId, toml_value};
 use flashloom_units::{SECTOR_BYTES, Value};
 
 use super::space::Space;
@@ -61,6 +61,13 @@ impl Footprint {
 }
 
 impl Combination {
+    /// The options that set it and a point of the space.
+    pub fn options(&self, space: &Space, values: &[Value]) -> Vec<String> {
+        let ranges = space.ranges.iter().map(|range| range.key).zip(values);
+        let set = |(key, value): (KeyId, &Value)| Some(format!("{}={}", key.path(), toml_value(value)?));
+        self.sets.iter().cloned().chain(ranges.filter_map(set)).collect()
+    }
+
     /// The options of a combination; `config` is the start.
     pub fn of_drive(space: &Space, values: Vec<Value>, config: &Config) -> Self {
         let set =

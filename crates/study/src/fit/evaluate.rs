@@ -2,15 +2,16 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flashloom_experiment::run::{Failure, Progress};
+use flashloom_run::{Failure, Progress};
 use flashloom_units::{Value, violation};
 use rayon::prelude::*;
 
-use super::bench::{Answer, Bench, Question, Simulated, Simulator};
+use super::bench::{Answer, Bench, Question, Simulator};
 use super::cell::Cell;
 use super::combination::Combination;
 use super::figures::Figures;
 use super::journal::Journal;
+use super::load::Simulated;
 use super::space::Space;
 
 /// Objective of a point whose values cannot work together, or of a drive that does not serve the load to its end: far
@@ -116,7 +117,7 @@ impl<'a> Evaluator<'a> {
         if self.progress.interrupt().is_raised() {
             return Err(Failure::Interrupted);
         }
-        let sets = self.space.sets(&self.combinations[combination], values);
+        let sets = self.combinations[combination].options(&self.space, values);
         let seeded = if seed > 0 { format!(", seed {seed}") } else { String::new() };
         let at = sets.join(", ") + &seeded;
         if let Some(known) = self.journal.get(load, &at) {

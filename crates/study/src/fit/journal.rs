@@ -17,8 +17,8 @@ use flashloom_files::{NoInput, RESULT_LIMIT_BYTES, read_input, try_lock};
 use flashloom_units::{Problem, visible_path};
 use serde::{Deserialize, Serialize};
 
-use super::bench::Simulated;
 use super::figures::Figures;
+use super::load::Simulated;
 
 /// Format identifier of the first line.
 const SCHEMA: &str = "flashloom/fit-journal/3";
@@ -152,7 +152,7 @@ fn line_of(value: &impl Serialize) -> String {
 mod tests {
     use super::*;
     use crate::fit::figures::Side;
-    use flashloom_experiment::result::HintResult;
+    use flashloom_figures::result::HintResult;
     use std::fs;
 
     fn simulated(mean_ns: f64) -> Simulated {

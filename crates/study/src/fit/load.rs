@@ -1,13 +1,13 @@
 //! A load: what one simulation repeats, a job of fio, a recording or a curve of rates, and its cells.
 
-use flashloom_experiment::config::{Config, Experiment, Variant};
-use flashloom_experiment::figures::count;
-use flashloom_experiment::result::HintResult;
-use flashloom_experiment::run::{AgedDrive, Failure, Finished, Prepared, Progress};
+use flashloom_config::{Config, Experiment, Variant};
+use flashloom_figures::number::count;
+use flashloom_figures::result::HintResult;
+use flashloom_run::{AgedDrive, Failure, Finished, Prepared, Progress};
 use flashloom_units::{Problems, Refusal};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::bench::Simulated;
 use super::cell::{Cell, disk};
 use super::combination::Footprint;
 use super::figures::{Figures, Side};
@@ -34,6 +34,16 @@ pub struct Load {
     /// drawn.
     pub sha256: Option<String>,
     parts: Parts,
+}
+
+/// A load on a drive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Simulated {
+    /// Figures of its cells.
+    pub(super) figures: Vec<Figures>,
+    /// Hints of the run about the state of the drive.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) hints: Vec<HintResult>,
 }
 
 /// The cells of a load.

@@ -1,8 +1,8 @@
 //! The file of a fitted drive: what `device.preset = "./mydrive.toml"` takes, with what is known of the fit in
 //! comments.
 
-use flashloom_experiment::config::{Config, SECTIONS, toml_value};
-use flashloom_experiment::figures::{factor, percent};
+use flashloom_config::{Config, SECTIONS, toml_value};
+use flashloom_figures::number::{factor, percent};
 use flashloom_units::{Value, visible_whole_line};
 
 use super::result::{ErrorResult, FitResult, FittedCell, FittedParameter, SummaryResult};

@@ -12,7 +12,7 @@
 //! shrinks. It takes no derivatives, makes few simulations, and is the same each time.
 
 use basin::{Bobyqa, BoxBounds, ConstraintSet, Constraints, CostFunction, Executor, PointState};
-use flashloom_experiment::run::Failure;
+use flashloom_run::Failure;
 use flashloom_units::Prng;
 use rayon::prelude::*;
 

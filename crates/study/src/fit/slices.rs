@@ -9,9 +9,9 @@
 //! One replay, and not one of each slice, because a drive is in the state in which the requests before have left it.
 //! There is no rate: a replay at recorded times has the recorded one.
 
+use flashloom_config::Config;
 use flashloom_device::{Interest, Observer, Served, Status};
-use flashloom_experiment::config::Config;
-use flashloom_experiment::figures::count;
+use flashloom_figures::number::count;
 use flashloom_units::{Latency, Ns, Problem, Refusal, SECTOR_BYTES};
 use flashloom_workload::{LatencySource, Op, Request, Source, open_trace};
 use sha2::{Digest, Sha256};

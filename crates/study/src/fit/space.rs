@@ -3,10 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use flashloom_experiment::config::{Axis, Config, KeyId, toml_value};
+use flashloom_config::{Axis, Config, KeyId};
 use flashloom_units::{Kind, Refusal, Value};
-
-use super::combination::Combination;
 
 /// Significant digits that the value of a quantity keeps: one in ten thousand is less than any measurement knows.
 const DIGITS: i32 = 4;
@@ -183,13 +181,6 @@ impl Space {
         };
         self.ranges.iter().map(|range| place(range).unwrap_or(0.5)).collect()
     }
-
-    /// The options that set a combination and a point.
-    pub fn sets(&self, combination: &Combination, values: &[Value]) -> Vec<String> {
-        let ranges = self.ranges.iter().map(|range| range.key).zip(values);
-        let set = |(key, value): (KeyId, &Value)| Some(format!("{}={}", key.path(), toml_value(value)?));
-        combination.sets.iter().cloned().chain(ranges.filter_map(set)).collect()
-    }
 }
 
 /// The number of a quantity in its unit; 0 of other values.
@@ -233,7 +224,7 @@ pub fn too_many(found: Option<usize>) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashloom_experiment::config::Catalog;
+    use flashloom_config::Catalog;
 
     fn range(path: &str, from: Value, to: Value) -> Range {
         Range { key: Catalog::builtin().find(path).expect("it is a key"), from, to }

@@ -12,8 +12,8 @@
 //! ```
 //! Parameters that make up for one another are found by searches that end elsewhere, so more restarts find more.
 
-use flashloom_experiment::config::Config;
-use flashloom_experiment::run::Failure;
+use flashloom_config::Config;
+use flashloom_run::Failure;
 use flashloom_units::Value;
 use rayon::prelude::*;
 

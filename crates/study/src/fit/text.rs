@@ -1,6 +1,6 @@
 //! The result of a fit as text: the parameters, the errors of each cell and of all, and what is to be known of them.
 
-use flashloom_experiment::figures::{factor, percent, time};
+use flashloom_figures::number::{factor, percent, time};
 use flashloom_report::text::{Part, Table};
 
 use super::{ErrorResult, FitResult, FittedCell, FittedParameter, QuantityResult};

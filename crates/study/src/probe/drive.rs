@@ -1,8 +1,8 @@
 //! A modelled drive to probe: without scheduler or merging.
 
+use flashloom_config::{Config, Timing};
 use flashloom_device::Simulation;
-use flashloom_experiment::config::{Config, Timing};
-use flashloom_experiment::run::{Aged, Failure, Progress, Quiet, unscheduled};
+use flashloom_run::{Aged, Failure, Progress, Quiet, unscheduled};
 use flashloom_units::{Ns, Prng, Problem, SECTOR_BYTES, Violation};
 use flashloom_workload::{Arrivals, Op, Request};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use flashloom_experiment::formula::Run;
+use flashloom_figures::formula::Run;
 use flashloom_report::csv::{flatten, plain, table};
 
 use super::published::Null;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use flashloom_experiment::config::{Catalog, Experiment, Source};
-use flashloom_experiment::result::{ComparedRun, RunResult};
-use flashloom_experiment::run::{Cache, Failure, Keeper, Prepared, Progress};
+use flashloom_config::{Catalog, Experiment, Source};
+use flashloom_figures::result::{ComparedRun, RunResult};
+use flashloom_run::{Cache, Failure, Keeper, Prepared, Progress};
 use flashloom_units::{Problem, Problems, visible_path};
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -360,7 +360,7 @@ impl Ready<'_> {
 
     /// The variants of all studies.
     #[cfg(test)]
-    pub(crate) fn variants(&self) -> impl Iterator<Item = &flashloom_experiment::config::Variant> {
+    pub(crate) fn variants(&self) -> impl Iterator<Item = &flashloom_config::Variant> {
         self.plan.papers.iter().flat_map(|paper| &paper.studies).flat_map(|study| &study.experiment.variants)
     }
 }

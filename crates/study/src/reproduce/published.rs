@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use flashloom_experiment::formula::Formula;
+use flashloom_figures::formula::Formula;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

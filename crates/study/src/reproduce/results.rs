@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use flashloom_experiment::formula::{Formula, Run, Runs};
-use flashloom_experiment::result::NOT_FOUND_OUT;
+use flashloom_figures::formula::{Formula, Run, Runs};
+use flashloom_figures::result::NOT_FOUND_OUT;
 use serde_json::{Map, Value};
 
 use super::drive::{SEEDS, Seeds, on};

@@ -22,7 +22,7 @@
 //! claim of no difference that also holds for the null is too small to tell, and so is an effect beside a null whose
 //! figure is undefined, such as 0/0: nothing says what it would have been without the policy.
 
-pub use flashloom_experiment::estimate::Estimate;
+pub use flashloom_figures::estimate::Estimate;
 use serde::{Deserialize, Serialize};
 
 use super::published::{Band, Best, NoEffect, Published};

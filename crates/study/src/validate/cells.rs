@@ -1,7 +1,7 @@
 //! Latencies by operation and class of sizes, of both sides.
 
 use flashloom_device::{Interest, Observer, Served, Status};
-use flashloom_experiment::figures::count;
+use flashloom_figures::number::count;
 use flashloom_units::{KIB, Latency, Ns, SECTOR_BYTES};
 use flashloom_workload::{LatencySource, Op, Request};
 

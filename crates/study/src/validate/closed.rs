@@ -5,9 +5,9 @@
 //! the first counts whose p99.9 has a 95 % interval of less than [`ENOUGH`] on either side, or else the longest that is
 //! allowed.
 
-use flashloom_experiment::config::Experiment;
-use flashloom_experiment::figures::{count, factor, percent};
-use flashloom_experiment::run::{Failure, Finished, Prepared, Progress};
+use flashloom_config::Experiment;
+use flashloom_figures::number::{count, factor, percent};
+use flashloom_run::{Failure, Finished, Prepared, Progress};
 use flashloom_units::{Latency, Problems, format_size};
 use flashloom_workload::Op;
 

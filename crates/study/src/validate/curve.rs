@@ -12,10 +12,10 @@
 
 use std::ops::RangeInclusive;
 
+use flashloom_config::{Config, Experiment, Precondition, Variant};
 use flashloom_device::{Interest, Observer, Served, Status};
-use flashloom_experiment::config::{Config, Experiment, Precondition, Variant};
-use flashloom_experiment::figures::{count, size};
-use flashloom_experiment::run::{Failure, Prepared, Progress};
+use flashloom_figures::number::{count, size};
+use flashloom_run::{Failure, Prepared, Progress};
 use flashloom_units::{Lines, Ns, Problem, Problems, Refusal, SECTOR_BYTES};
 use flashloom_workload::Op;
 

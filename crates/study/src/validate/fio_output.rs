@@ -15,8 +15,8 @@ use flashloom_units::{KIB, Lines, Ns, Problem, Refusal, SECTOR_BYTES};
 use serde::de::{self, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use flashloom_experiment::figures::{factor, time};
-use flashloom_experiment::result::{Unread, parse};
+use flashloom_figures::number::{factor, time};
+use flashloom_figures::result::{Unread, parse};
 
 /// Members of a table of options or percentiles at most: fio has fewer of both.
 const MOST_MEMBERS: usize = 1_024;

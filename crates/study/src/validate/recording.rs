@@ -7,9 +7,9 @@
 //!                      to completion
 //! ```
 
-use flashloom_experiment::config::{Config, Experiment, Timing};
-use flashloom_experiment::figures::{count, percent, time};
-use flashloom_experiment::run::{Failure, Prepared, Progress, doubt_of_pairs};
+use flashloom_config::{Config, Experiment, Timing};
+use flashloom_figures::number::{count, percent, time};
+use flashloom_run::{Failure, Prepared, Progress, doubt_of_pairs};
 use flashloom_units::{Ns, Problem, Refusal, US};
 use flashloom_workload::{FORMATS, LatencySource, RecordedLatencies, Replay, TraceOptions, scan_latencies};
 

@@ -1,7 +1,7 @@
 //! The result of a validation as text: for each measurement a table of latencies, a list of rates, and what is to be
 //! known of both.
 
-use flashloom_experiment::figures::{count, factor, percent, size, time};
+use flashloom_figures::number::{count, factor, percent, size, time};
 use flashloom_report::text::{Part, Table};
 
 use super::{CellResult, Compared, PercentileResult, RateResult, Score, ValidatedInput, ValidationResult};

@@ -103,12 +103,6 @@ impl From<Problem> for Unconverted {
     }
 }
 
-/// Appends a number in decimal.
-#[inline]
-pub(crate) fn push_number(out: &mut Vec<u8>, number: u64) {
-    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
-}
-
 /// Writes the recording at `input` to `output`, compressed if that ends in `.gz` or `.zst`.
 ///
 /// Content that the output format cannot hold is an error, or is left out and counted in the report with

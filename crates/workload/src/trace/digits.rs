@@ -47,6 +47,12 @@ pub(super) fn digits(line: &[u8], at: usize) -> (u64, usize) {
     (value, end)
 }
 
+/// Appends a number in decimal.
+#[inline]
+pub(crate) fn push_number(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,9 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use flashloom::experiment::result::{ComparedRun, RunResult};
-use flashloom::experiment::run::Keeper;
+use flashloom::figures::result::{ComparedRun, RunResult};
 use flashloom::report::text::{Column, plain};
+use flashloom::run::Keeper;
 use flashloom::units::visible_line;
 use serde_json::{Map, Value};
 

@@ -2,13 +2,13 @@
 
 use std::io;
 
+use flashloom::config::{Experiment, Timing};
 use flashloom::device::Observer;
-use flashloom::experiment::config::{Experiment, Timing};
-use flashloom::experiment::log::{Log, LogFormat};
-use flashloom::experiment::slowest::Slowest;
-use flashloom::experiment::timeline::Timeline;
 #[cfg(feature = "export")]
 use flashloom::export::{parquet_log::ParquetLog, perfetto::Perfetto};
+use flashloom::run::log::{Log, LogFormat};
+use flashloom::run::slowest::Slowest;
+use flashloom::run::timeline::Timeline;
 use flashloom::units::{Problem, Problems, Refusal};
 
 use crate::arguments::RunArguments;

@@ -5,8 +5,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use flashloom::REVISION;
-use flashloom::experiment::config::{Catalog, Experiment};
-use flashloom::experiment::registry::Registry;
+use flashloom::config::registry::Registry;
+use flashloom::config::{Catalog, Experiment};
 use flashloom::units::{Problem, Problems};
 use flashloom_live::Build;
 

@@ -19,7 +19,7 @@ use std::ops::Range;
 use super::{Clock, Format, FormatSpec, Reader};
 use crate::Op;
 use crate::trace::LatencySource;
-use crate::trace::convert::push_number;
+use crate::trace::digits::push_number;
 use crate::trace::field::{BlankFields, Fault, FieldError, locate};
 use crate::trace::record::{Numbering, Part, Record};
 use crate::trace::text::LineParser;

@@ -18,7 +18,7 @@ use flashloom_units::nearest;
 
 use super::{Clock, Format, FormatSpec, Reader};
 use crate::trace::LatencySource;
-use crate::trace::convert::push_number;
+use crate::trace::digits::push_number;
 use crate::trace::field::{CommaFields, Fault, FieldError, locate};
 use crate::trace::record::{Columns, Part, Record};
 use crate::trace::text::LineParser;

@@ -1,0 +1,68 @@
+//! Requests that one run's scheduler issued, replayed on another drive: how ParDispatcher's authors counted erases.
+
+use flashloom_config::{Catalog, Experiment, Source};
+use flashloom_run::{Prepared, Quiet};
+use flashloom_workload::Op;
+
+/// Two timed schedulers (0 and 1), and the drive that replays the requests that they issue, without time or buffer (2).
+const STUDY: &str = "
+[workload]
+kind = \"synthetic\"
+requests = 3000
+replay = \"closed\"
+queue_depth = 64
+
+[workload.synthetic]
+footprint = \"60%\"
+
+[device]
+channels = 2
+ways = 1
+dies = 1
+planes = 1
+blocks = 80
+pages = 32
+page_size = \"8KiB\"
+over_provisioning = 0.25
+
+[vary]
+\"host.scheduler\" = [\"noop\", \"pardispatcher\"]
+";
+const REPLAYS: [&str; 3] = ["run.timing=counting", "buffer.capacity=0B", "device.page_size=4KiB"];
+
+fn experiment(sets: &[&str]) -> Experiment {
+    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+    Experiment::from_source(&Catalog::builtin(), Source::text("study.toml", STUDY), &sets, Some(&[]))
+        .expect("it is sound")
+}
+
+#[test]
+fn a_replay_writes_what_the_other_runs_scheduler_issued_and_in_that_order() {
+    let (issuing, replaying) = (experiment(&[]), experiment(&[&REPLAYS[..], &["device.blocks=160"]].concat()));
+    let (issuing, replaying) = (Prepared::new(&issuing).expect("sound"), Prepared::new(&replaying).expect("sound"));
+    let mut sequences = Vec::new();
+    for scheduler in 0..2 {
+        let issued = issuing.issued_by(scheduler, &Quiet).expect("it runs");
+        let by_itself = issuing.run_variant(scheduler, false, &Quiet).expect("it runs");
+        let dispatched = by_itself.scheduler.as_ref().expect("it is timed").dispatched;
+        assert_eq!(issued.len() as u64, dispatched, "merged requests are issued once");
+        let result = replaying.replay(0, &issued, &Quiet).expect("it replays");
+        assert_eq!(result.host.requests, issued.len() as u64);
+        let of = |wanted: Op| issued.iter().filter(move |request| request.op == wanted);
+        let bytes = |wanted: Op| of(wanted).map(|request| u64::from(request.sectors) * 512).sum::<u64>();
+        assert_eq!((result.host.read_bytes, result.host.write_bytes), (bytes(Op::Read), bytes(Op::Write)));
+        assert_eq!(result.host.write_bytes, by_itself.host.write_bytes, "a scheduler loses nothing");
+        sequences.push(issued.iter().map(|request| (request.op, request.lba)).collect::<Vec<_>>());
+    }
+    assert_ne!(sequences[0], sequences[1], "pardispatcher has another order");
+}
+
+#[test]
+fn the_same_requests_replayed_twice_erase_the_same() {
+    let (issuing, replaying) = (experiment(&[]), experiment(&[&REPLAYS[..], &["device.blocks=160"]].concat()));
+    let (issuing, replaying) = (Prepared::new(&issuing).expect("sound"), Prepared::new(&replaying).expect("sound"));
+    let issued = issuing.issued_by(1, &Quiet).expect("it runs");
+    let erases = |run: usize| replaying.replay(run, &issued, &Quiet).expect("it replays").ftl.block_erases;
+    assert!(erases(0) > 0);
+    assert_eq!(erases(0), erases(1), "the replaying drive's own scheduler has no part in it");
+}

@@ -1,0 +1,64 @@
+//! A drive aged until steady has as many free blocks as after its last overwrite: fewer than with idle time. These
+//! tests show who makes up for that: the rest before the workload, or the workload.
+
+use flashloom_config::{Catalog, Experiment, Source};
+use flashloom_figures::result::RunResult;
+use flashloom_run::{Prepared, Quiet};
+
+const PLANES: u64 = 4;
+const PAGES: u64 = 64;
+
+/// Writes that leave the drive idle most of the time: a tenth of its throughput.
+const LIGHT: &str = "
+[workload.synthetic]
+requests = 6000
+request_size = \"8KiB\"
+interarrival = \"8ms\"
+
+[device]
+channels = 2
+ways = 2
+planes = 1
+blocks = 64
+pages = 64
+over_provisioning = 0.2
+
+[run]
+precondition = \"steady\"
+";
+
+fn run(sets: &[&str]) -> RunResult {
+    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+    let experiment = Experiment::from_source(&Catalog::builtin(), Source::text("light.toml", LIGHT), &sets, None);
+    let experiment = experiment.unwrap_or_else(|problems| panic!("{problems}"));
+    let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
+    prepared.run_variant(0, true, &Quiet).unwrap_or_else(|failure| panic!("{failure}"))
+}
+
+#[test]
+fn idle_time_collects_in_proportion_to_what_was_written_and_not_what_ageing_left() {
+    let [rested, unrested] = [run(&[]), run(&["run.rest=never"])];
+    assert!(rested.ftl.foreground_collections == Some(0) && rested.ftl.background_collections > Some(0));
+    let waf = rested.precondition.as_ref().and_then(|aged| aged.waf).expect("it is steady");
+    let in_proportion = rested.ftl.host_page_writes as f64 * (waf - 1.0);
+    let copies = |result: &RunResult| result.ftl.page_copies as f64;
+    // A plane opens whole blocks, so that what was written may ask for one more or one less in each. Two more free
+    // blocks of 64 are so much less spare space.
+    let a_block = (PLANES * PAGES) as f64 * (waf - 1.0);
+    assert!(copies(&rested) <= 1.25 * in_proportion + a_block, "{} copies, {in_proportion}", copies(&rested));
+    // The level of idle time is two blocks a plane above the one that a steady load holds.
+    assert!(copies(&unrested) >= copies(&rested) + a_block, "{} and {}", copies(&unrested), copies(&rested));
+}
+
+#[test]
+fn a_workload_that_gives_no_idle_time_finds_the_drive_as_the_last_overwrite_left_it() {
+    let with = |rest: &str| {
+        let text = LIGHT.replace("interarrival = \"8ms\"\n", "");
+        let sets = [format!("run.rest={rest}")];
+        let source = Source::text("heavy.toml", &text);
+        let experiment = Experiment::from_source(&Catalog::builtin(), source, &sets, None).expect("it is sound");
+        Prepared::new(&experiment).expect("it is sound").run_variant(0, false, &Quiet).expect("it runs").ftl
+    };
+    assert_eq!(with("open"), with("never"));
+    assert!(with("always").page_copies < with("never").page_copies, "free blocks that it has not paid for");
+}
