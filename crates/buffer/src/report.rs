@@ -1,6 +1,6 @@
 //! Counters and measurements of the write buffer.
 
-use flashloom_units::Ns;
+use flashloom_units::{Figure, Ns, Statistic};
 use serde::{Deserialize, Serialize};
 
 /// Buffer occupancy over time by pages of one kind: its average and maximum, in constant memory.
@@ -39,10 +39,6 @@ pub struct BufferReport {
     pub gathered_pages: u64,
     /// Padding pages: read from flash and programmed again to complete victim blocks.
     pub padding_pages: u64,
-    /// True if the replacement policy pads its victims, so that there may be such pages.
-    pub pads: bool,
-    /// True if the replacement policy caches pages that the host reads.
-    pub keeps_reads: bool,
     /// Pages cached because the host read them.
     pub filled_pages: u64,
     /// Of these, clean pages dropped for others, which needs no program.
@@ -57,7 +53,38 @@ pub struct BufferReport {
     pub dirty: Level,
 }
 
+/// What the buffer counts for every order.
+pub(crate) const COUNTED: &[Statistic] = &[
+    Statistic::count(
+        "gathered_pages",
+        "Evicted pages that left early because they share a stream with a victim; absent without streams.",
+    )
+    .in_summary("pages evicted early, with a stream"),
+    Statistic::count(
+        "padding_pages",
+        "Pages read from flash and written again to make evicted blocks whole; absent without padding.",
+    )
+    .in_summary("pages that pad blocks"),
+    Statistic::count(
+        "filled_pages",
+        "Pages cached because the host read them; absent for a replacement policy that caches no reads.",
+    )
+    .in_summary("pages kept because they were read"),
+    Statistic::count("dropped_pages", "Cached read pages that were dropped at no cost because flash holds them too."),
+];
+
 impl BufferReport {
+    /// The values of [`COUNTED`], of a buffer that gathers streams, pads its victims and keeps what is read, or not.
+    pub(crate) fn figures(&self, gathers: bool, pads: bool, keeps_reads: bool) -> [Figure; COUNTED.len()] {
+        let counted = |is_counted: bool, pages| Figure::count_or_absent(is_counted.then_some(pages));
+        [
+            counted(gathers, self.gathered_pages),
+            counted(pads, self.padding_pages),
+            counted(keeps_reads, self.filled_pages),
+            counted(keeps_reads, self.dropped_pages),
+        ]
+    }
+
     /// Adds a time during which `held` pages were in the buffer, of which `dirty` were dirty.
     #[inline]
     pub(crate) fn elapse(&mut self, held: u32, dirty: u32, duration_ns: Ns) {

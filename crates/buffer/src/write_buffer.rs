@@ -681,15 +681,17 @@ impl WriteBuffer {
 
     /// The counters, with the occupancies added up until now.
     pub fn report_at(&self, now: Ns) -> BufferReport {
-        let Traits { keeps_reads, padded_block, .. } = self.traits;
-        let mut report = BufferReport { pads: padded_block.is_some(), keeps_reads, ..self.report };
+        let mut report = self.report;
         report.elapse(self.held(), self.dirty(), now - self.now);
         report
     }
 
     /// Values of the statistics of the buffer's two policies.
     pub fn figures(&self) -> Figures {
-        Figures::default().with(&order::SLOT, self.order.figures()).with(&rate::SLOT, self.rate.figures())
+        let Traits { keeps_reads, padded_block, .. } = self.traits;
+        let counted = self.report.figures(self.stream_pages > 1, padded_block.is_some(), keeps_reads);
+        let counted = counted.into_iter().chain(self.order.figures()).collect();
+        Figures::default().with(&order::SLOT, counted).with(&rate::SLOT, self.rate.figures())
     }
 
     /// Checks the buffer's invariants in an idle drive: the counts are those of the slots' states, the free list holds

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use flashloom_buffer::BufferParams;
 use flashloom_device::DeviceParams;
+use flashloom_figures::result::older::moved;
 use flashloom_ftl::FtlParams;
 use flashloom_host::HostParams;
 use flashloom_units::{Kind, Param, ParamSet, PolicySpec, Refusal, SlotSpec, nearest, one_of};
@@ -331,7 +332,9 @@ impl Catalog {
         let policies = self.policies_of(table).map(|(_, policy)| policy);
         let valid = described.params().iter().map(|param| param.name).chain(policies);
         let refusal = Refusal::new(format!("unknown key `{name}` in [{path}]"), expected).suggesting(name, valid);
-        Refusal { help: refusal.help.or_else(|| self.belongs_elsewhere(name)), ..refusal }
+        // What was a figure of older results.
+        let figure = || moved(&format!("{path}.{name}")).map(|now| format!("it is a figure: `{now}` of a result"));
+        Refusal { help: figure().or(refusal.help).or_else(|| self.belongs_elsewhere(name)), ..refusal }
     }
 
     /// Advice for a name that is a key of other tables, or the table of a policy of another section.

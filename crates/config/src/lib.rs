@@ -27,5 +27,5 @@ pub use catalog::{
 };
 pub use experiment::{Experiment, Need, Reason, Sweep, Unfit, Unused, Variant, check_set, needs, path_of};
 pub use raw::{Axis, Bounds, EXPECT_KEYS, Expectation, Origin, Source};
-pub use statistics::{numbers, statistics};
+pub use statistics::{no_number, numbers, object_of, statistics};
 pub use typed::{Config, Found, example, json_value, toml_value};

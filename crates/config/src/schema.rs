@@ -1,9 +1,10 @@
 //! JSON schemas of inputs and outputs, generated from the code and checked in under `schema/`.
 
 use flashloom_figures::schema::Output;
-use flashloom_units::{Kind, Param, Value};
+use flashloom_units::{Kind, Param, Statistic, Unit, Value};
 use serde_json::{Map, Value as Json, json};
 
+use crate::statistics::object_of;
 use crate::{Catalog, EXPECT, EXPECT_KEYS, FIT, SECTIONS, VARY, json_value};
 
 /// The JSON Schema dialect of all of them.
@@ -12,9 +13,43 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// Every schema: its file name, and its text.
 pub fn schemas(catalog: &Catalog) -> Vec<(&'static str, String)> {
     let text = |schema: Json| serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n";
-    let of_output = |output: &Output| (output.file, text((output.schema)()));
+    let of_output = |output: &Output| (output.file, text(with_figures(catalog, (output.schema)())));
     let outputs = catalog.registry().outputs.iter().map(of_output);
     outputs.chain([("config.json", text(config(catalog)))]).collect()
+}
+
+/// A schema in which every object of a policy names the figures of the policies that can stand there.
+fn with_figures(catalog: &Catalog, mut schema: Json) -> Json {
+    for (slot, policies) in catalog.slots() {
+        let path: Vec<&str> = object_of(slot).split('.').collect();
+        let Some(section) = schema.pointer(&format!("/$defs/{}", type_of(path[0]))) else { continue };
+        let Some(object) = section["properties"].get(path[1]) else { continue };
+        let (mut object, mut figures) = (object.clone(), Map::new());
+        for statistic in policies.iter().flat_map(|policy| slot.statistics_of(policy)) {
+            figures.entry(statistic.name).or_insert_with(|| figure(statistic));
+        }
+        object["properties"] = figures.into();
+        schema["$defs"][type_of(path[0])]["properties"][path[1]] = object;
+    }
+    schema
+}
+
+/// The type of a section of a result, by its name among the schema's definitions.
+fn type_of(section: &str) -> String {
+    let (first, rest) = section.split_at(1);
+    format!("{}{rest}Result", first.to_uppercase())
+}
+
+/// Schema of a figure.
+fn figure(statistic: &Statistic) -> Json {
+    let mut schema = match statistic.unit {
+        Unit::Count | Unit::Bytes | Unit::Time => json!({ "type": "integer", "minimum": 0 }),
+        Unit::Ratio => json!({ "type": "number" }),
+        Unit::Times => json!({ "$ref": "#/$defs/Distribution" }),
+        Unit::Histogram => json!({ "$ref": "#/$defs/TallyResult" }),
+    };
+    schema["description"] = statistic.help.into();
+    schema
 }
 
 /// Schema of a configuration file, for editors that complete and check TOML.

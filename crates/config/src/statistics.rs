@@ -1,7 +1,8 @@
 //! The statistics of policies: where each is in a result.
 
+use flashloom_figures::result::older::moved;
 use flashloom_figures::schema::{Field, fields, parts};
-use flashloom_units::{PolicySpec, SlotSpec, Statistic, Unit};
+use flashloom_units::{PolicySpec, Refusal, SlotSpec, Statistic, Unit};
 
 use crate::catalog::Catalog;
 
@@ -25,18 +26,30 @@ type Found = (String, &'static SlotSpec, &'static PolicySpec, &'static Statistic
 /// Every statistic of every policy.
 pub fn statistics(catalog: &Catalog) -> impl Iterator<Item = Found> {
     let of_slot = |(slot, policies): &(&'static SlotSpec, Vec<&'static PolicySpec>)| {
-        let (section, key) = slot.key.split_once('.').expect("a slot's key is one of a section");
-        let object = match slot.key {
-            "host.scheduler" => "scheduler.statistics".to_owned(),
-            "device.reliability" => "nand.reliability.statistics".to_owned(),
-            _ => format!("{section}.statistics.{key}"),
-        };
+        let object = object_of(slot);
         let of_policy = |policy: &&'static PolicySpec| {
-            let (slot, policy, object) = (*slot, *policy, object.clone());
+            let (slot, policy) = (*slot, *policy);
             let path = move |statistic: &Statistic| format!("{object}.{}", statistic.name);
             slot.statistics_of(policy).map(move |statistic| (path(statistic), slot, policy, statistic))
         };
         policies.iter().flat_map(of_policy).collect::<Vec<_>>()
     };
     catalog.slots().iter().flat_map(of_slot)
+}
+
+/// Where a result has the policy of a slot with its figures: at the key that chose it, but for those of the array.
+pub fn object_of(slot: &SlotSpec) -> &'static str {
+    if slot.key == "device.reliability" { "nand.reliability" } else { slot.key }
+}
+
+/// The refusal of what is none of the numbers that a result may have, with its path of today if it has moved.
+pub fn no_number(path: &str, numbers: &[String]) -> Refusal {
+    match moved(path).filter(|now| numbers.contains(now)) {
+        Some(now) => Refusal::new(format!("`{path}`, a name of older results"), format!("`{now}`")),
+        None => {
+            let found = format!("no result has a number `{path}`");
+            let refusal = Refusal::new(found, "a field of a result, without `result.`");
+            refusal.suggesting(path, numbers.iter().map(String::as_str))
+        }
+    }
 }

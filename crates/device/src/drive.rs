@@ -360,7 +360,8 @@ impl Drive {
     pub fn figures(&self) -> Figures {
         let of_buffer = self.path.buffered().map(Buffered::figures).unwrap_or_default();
         let of_reads = self.nand().reliability_figures();
-        let of_ftl = of_buffer.with(&mapping::SLOT, self.ftl().figures()).and(self.ftl().figures_taken());
+        let of_mapping = self.ftl().report().figures().chain(self.ftl().figures()).collect();
+        let of_ftl = of_buffer.with(&mapping::SLOT, of_mapping).and(self.ftl().figures_taken());
         of_ftl.with(&reliability::SLOT, of_reads)
     }
 

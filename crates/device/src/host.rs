@@ -176,7 +176,7 @@ impl Host {
     pub(crate) fn figures(&self) -> Figures {
         match self {
             Self::Layer(layer) => Figures::default().with(&scheduler::SLOT, layer.figures()),
-            Self::Bare(_) => Figures::default(),
+            Self::Bare(bare) => Figures::default().with(&scheduler::SLOT, bare.stats.figures(false)),
         }
     }
 

@@ -12,14 +12,14 @@ mod timeline;
 use std::collections::BTreeSet;
 
 use flashloom_device::{FitError, PRESETS, PerSecond, Preset, PublishedRate, preset};
-use flashloom_units::{Choice, Kind, Param, Problem, Used, Value};
+use flashloom_units::{Choice, Kind, Param, Problem, Statistic, Used, Value};
 use flashloom_workload::{FORMATS, FormatSpec};
 
 pub use page::{Block, DocumentPlace, Entry, Page};
 pub use policies::summary;
 
 use flashloom_config::{
-    Catalog, EXPECT, EXPECT_KEYS, FIT, KeyId, Need, SECTIONS, Table, VARY, needs, path_of, toml_value,
+    Catalog, EXPECT, EXPECT_KEYS, FIT, KeyId, Need, SECTIONS, Table, VARY, needs, object_of, path_of, toml_value,
 };
 use flashloom_figures::number;
 use flashloom_figures::schema::{Field, fields};
@@ -129,8 +129,8 @@ fn pages(catalog: &Catalog) -> Vec<Page> {
             _ => {}
         }
     }
-    pages.push(result_page());
-    pages.extend(outputs::pages(cause_help));
+    pages.push(result_page(catalog));
+    pages.extend(outputs::pages(catalog, cause_help));
     pages.extend(missing::pages());
     pages.extend(terms::pages());
     pages.extend(fields::pages(catalog));
@@ -383,16 +383,26 @@ fn assignment(key: &str, value: &Value) -> String {
 }
 
 /// The page of the whole result; each of its fields has another.
-fn result_page() -> Page {
+fn result_page(catalog: &Catalog) -> Page {
     let entry = |field: Field| Entry { text: field.help, ..described(&format!("result.{}", field.path), "") };
-    let fields: Vec<Entry> = fields().into_iter().map(entry).collect();
+    let mut listed = Vec::new();
+    for field in fields() {
+        // Beside the name of a policy stands what is counted for every policy there.
+        let object = field.path.strip_suffix(&format!(".{}", Statistic::POLICY)).map(str::to_owned);
+        listed.push(entry(field));
+        let Some(object) = object else { continue };
+        let slot = catalog.slots().iter().map(|(slot, _)| slot).find(|slot| object_of(slot) == object);
+        let counted = slot.map_or(&[][..], |slot| slot.statistics).iter();
+        listed.extend(counted.map(|one| described(&format!("result.{object}.{}", one.name), one.help)));
+    }
     let intro = "The result that `flashloom run --json FILE` writes; `schema/result.json` is its JSON schema. Units \
-                 are in the names, and a field that does not apply is absent.";
+                 are in the names, and a field that does not apply is absent. What a policy counts itself \
+                 is on its page.";
     Page {
         names: vec!["result".to_owned()],
         title: "Result".to_owned(),
         place: DocumentPlace::Section(2),
-        blocks: vec![Block::Text(intro.to_owned()), Block::Entries("Fields".to_owned(), fields)],
+        blocks: vec![Block::Text(intro.to_owned()), Block::Entries("Fields".to_owned(), listed)],
     }
 }
 

@@ -1,5 +1,7 @@
 //! Names in outputs that no other table describes: files, columns, rows of tables.
 
+use flashloom_config::{Catalog, statistics};
+use flashloom_units::Shown;
 use flashloom_workload::{LOG_COLUMNS, OutFormat};
 
 use super::{Block, DocumentPlace, Entry, Page, described, sentence};
@@ -140,7 +142,7 @@ const SUMMARY_ROWS: &[(&str, &str)] = &[
     (
         "scheduler",
         "Work of the host's I/O scheduler: merges, requests dispatched, changes of direction between reads and writes, \
-        requests dispatched after their deadline, the longest time from arrival to dispatch: `result.scheduler`.",
+        requests dispatched after their deadline, the longest time from arrival to dispatch: `result.host.scheduler`.",
     ),
     (
         "buffer",
@@ -158,28 +160,10 @@ const SUMMARY_ROWS: &[(&str, &str)] = &[
         and of pages, `result.ftl.waf_bytes` and `result.ftl.waf`; of a run that lived on erased pages, what it is \
         once they are paid for: `result.ftl.steady_waf_bytes`.",
     ),
-    (
-        "merges",
-        "Merges of log blocks by kind, and the number of data blocks each was associated with: `result.ftl.merges`.",
-    ),
-    (
-        "longest merge",
-        "The longest time for which a merge occupied a chip, and what its algorithm guarantees: \
-        `result.ftl.blocking_ns`.",
-    ),
-    (
-        "longest wait",
-        "The longest time that a page of the host waited for merges, and the bound of it: \
-        `result.ftl.wait_ns`.",
-    ),
-    (
-        "map cache",
-        "Hits and misses of the cached part of the map, and the translation pages read and written: \
-        `result.ftl.map_cache`.",
-    ),
-    ("streams", "Streams of consecutive pages that the allocation found: `result.ftl.streams`."),
-    ("units", "Pages programmed because the host wrote others of their mapping unit: `result.ftl.unit_rewrites`."),
-    ("hot", "Pages written as hot pages: `result.ftl.hot_page_writes`."),
+    ("mapping", "Figures of the mapping, as it names them: `result.ftl.mapping`."),
+    ("allocation", "Figures of the page allocation: `result.ftl.allocation`."),
+    ("gc", "Figures of garbage collection: `result.ftl.gc`."),
+    ("placement", "Figures of the placement on chips: `result.ftl.placement`."),
     (
         "of the writes",
         "Writes that are durable when they complete (FUA), and writes preceded by a flush (PREFLUSH): \
@@ -305,13 +289,7 @@ const COMPARISON_COLUMNS: &[(&str, &str)] = &[
     ("read p99", "99th percentile of the latency of reads; lower is better."),
     ("write p50", "Median latency of writes; lower is better."),
     ("write p99", "99th percentile of the latency of writes; lower is better."),
-    ("max wait", "The longest time from arrival to dispatch; lower is better."),
-    ("merged", "Merges in the block layer, each of two requests into one; neither more nor fewer is better."),
     ("buffer hits", "Hit ratio: share of the pages written that were in the write buffer already; higher is better."),
-    ("map hits", "Hit ratio of the cached part of the map; higher is better."),
-    ("merges", "Merges of log blocks, of all kinds; lower is better."),
-    ("largest k", "The most data blocks that a merged log block was associated with; lower is better."),
-    ("longest merge", "The longest time for which a merge occupied a chip; lower is better."),
     ("erases", "Blocks erased during the workload; lower is better."),
     (
         "energy/GB",
@@ -397,9 +375,15 @@ const FILE_NAMES: &[(&str, &str)] = &[
 ];
 
 /// A page for each output, and one for each of its parts; `cause` returns the help of a cause of latency by name.
-pub(super) fn pages(cause: impl Fn(&str) -> String) -> Vec<Page> {
+pub(super) fn pages(catalog: &Catalog, cause: impl Fn(&str) -> String) -> Vec<Page> {
     let of_output = |output: &Output| {
-        let parts = output.parts.iter().map(|(name, help)| ((*name).to_owned(), (*help).to_owned())).collect();
+        let mut parts: Vec<(String, String)> =
+            output.parts.iter().map(|(name, help)| ((*name).to_owned(), (*help).to_owned())).collect();
+        if output.parts == SUMMARY_ROWS {
+            parts.extend(declared(catalog, |shown| Some(shown.label)));
+        } else if output.parts == COMPARISON_COLUMNS {
+            parts.extend(declared(catalog, |shown| shown.column));
+        }
         pages_of(output.names, output.help, output.kind, parts)
     };
     let causes = LOG_COLUMNS[LOG_LEADING.len()..].iter().map(|column| {
@@ -417,6 +401,22 @@ pub(super) fn pages(cause: impl Fn(&str) -> String) -> Vec<Page> {
         blocks: vec![Block::Text(sentence(choice.help))],
     };
     OUTPUTS.iter().flat_map(of_output).chain(log).chain(choices.map(of_choice)).collect()
+}
+
+/// What the figures of policies are called in a table, each with what it is.
+fn declared(catalog: &Catalog, name: impl Fn(&Shown) -> Option<&'static str>) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for (path, _, _, statistic) in statistics(catalog) {
+        let Some((shown, name)) = statistic.shown.and_then(|shown| Some((shown, name(&shown)?))) else { continue };
+        let part = if shown.part.is_empty() { String::new() } else { format!(".{}", shown.part) };
+        let text = format!("{} `result.{path}{part}`.", sentence(statistic.help));
+        match found.iter_mut().find(|(known, _)| known == name) {
+            Some((_, known)) if !known.contains(&text) => *known = format!("{known} {text}"),
+            Some(_) => {}
+            None => found.push((name.to_owned(), text)),
+        }
+    }
+    found
 }
 
 fn pages_of(names: &[&str], help: &str, kind: &str, parts: Vec<(String, String)>) -> Vec<Page> {

@@ -51,9 +51,10 @@ pub(super) fn page(catalog: &Catalog, table: &Table, policy: &PolicySpec, key: u
         let entries = policy.params.iter().map(|param| param_entry(catalog, &path, param)).collect();
         blocks.push(Block::Entries(format!("Parameters, in `[{path}]`"), entries));
     }
-    if slot.statistics_of(policy).next().is_some() {
-        let entries = slot
-            .statistics_of(policy)
+    if !policy.statistics.is_empty() {
+        let entries = policy
+            .statistics
+            .iter()
             .map(|figure| Entry { kind: figure.unit.in_words().to_owned(), ..described(figure.name, figure.help) })
             .collect();
         blocks.push(Block::Entries("Statistics".to_owned(), entries));

@@ -16,9 +16,9 @@ const TERMS: &[(&[&str], &str)] = &[
     ),
     (
         &["SLC cache", "pSLC", "SLC mode", "folding"],
-        "Blocks that hold one bit a cell for a time and take the host's pages first: `ftl.slc_cache`. What it took is \
-         in `result.ftl.slc_cache`, its erases in `slc_erase_count`. What is not modelled of it: `SLC cache of \
-         log-block mappings`.",
+        "Blocks that hold one bit a cell for a time and take the host's pages first: `ftl.slc_cache`. What it took \
+         is `result.ftl.mapping.slc_writes`, its erases are `slc_erase_count`. What is not modelled of it: `SLC \
+         cache of log-block mappings`.",
     ),
     (
         &["DWPD", "drive writes per day", "drive writes a day"],

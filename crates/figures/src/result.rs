@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use crate::number::count;
 
 /// Format identifier of [`RunResult`]; the number changes if programs that read it have to.
-pub const RESULT_SCHEMA: &str = "flashloom/result/1";
+pub const RESULT_SCHEMA: &str = "flashloom/result/2";
 /// Format identifier of [`Comparison`].
-pub const COMPARE_SCHEMA: &str = "flashloom/compare/1";
+pub const COMPARE_SCHEMA: &str = "flashloom/compare/2";
 
 /// Parts of a result that describe the run and its cost, not its findings.
 pub const NOT_FOUND_OUT: [&str; 3] = ["config", "provenance", "run"];
@@ -43,6 +43,7 @@ mod energy;
 mod ftl;
 mod hints;
 mod lifetime;
+pub mod older;
 mod provenance;
 mod read;
 mod repeated;
@@ -53,17 +54,16 @@ pub use anatomy::{AnatomyResult, PartsResult, SliceResult, TailResult, TotalNs};
 pub use bounds::{BoundsResult, BufferBound, FtlBound, SchedulerBound};
 pub use config::ConfigResult;
 pub use energy::EnergyResult;
-pub use ftl::{BlockingResult, FtlResult, MapCacheResult, MergesResult, RetiredResult, SlcCacheResult};
-pub use ftl::{StreamsResult, WaitResult};
+pub use ftl::{FtlResult, RetiredResult};
 pub use hints::{ComparedHintResult, HintResult};
 pub use lifetime::LifetimeResult;
 pub use provenance::{EXPERIMENT, InputResult, ProvenanceResult, config_hash};
-pub use read::{Unread, parse, schema_of};
+pub use read::{Unread, of_today, parse, schema_of};
 pub use repeated::{KEPT_SCHEMA, KeptRun, LeftOutResult, RepeatedFigure, RepeatedResult};
 pub use room::RoomResult;
 pub use series::{BusySeries, EraseMap, HistogramResult, HistogramsResult, LatencySeries, SeriesResult};
 
-/// Values of a policy's statistics, by name.
+/// Values of a policy's figures, by name.
 pub type Statistics = BTreeMap<String, FigureResult>;
 
 /// Value of a policy's statistic.
@@ -104,9 +104,6 @@ result_types! {
         config: ConfigResult,
         /// Requests of the host and their latencies.
         host: HostResult,
-        /// The host's I/O scheduler.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        scheduler: Option<SchedulerResult>,
         /// The write buffer; absent for a drive without one.
         #[serde(skip_serializing_if = "Option::is_none")]
         buffer: Option<BufferResult>,
@@ -199,6 +196,9 @@ result_types! {
         /// Latency of reads and writes by cause; absent unless `run.anatomy` asks for it.
         #[serde(skip_serializing_if = "Option::is_none")]
         anatomy: Option<Box<AnatomyResult>>,
+        /// The I/O scheduler; absent in counting mode.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        scheduler: Option<PolicyResult>,
     }
 
     /// Failed requests, by reason.
@@ -272,6 +272,15 @@ result_types! {
         max: u64,
     }
 
+    /// A policy, and its figures: what is counted for every policy of its kind, and what it counts itself.
+    PolicyResult {
+        /// Name of the policy.
+        policy: String,
+        /// Its figures, by name.
+        #[serde(flatten)]
+        figures: Statistics,
+    }
+
     /// A histogram of small whole numbers.
     TallyResult {
         /// The mean.
@@ -280,30 +289,6 @@ result_types! {
         max: u64,
         /// How often each number came, from 0 on.
         histogram: Vec<u64>,
-    }
-
-    /// The host's I/O scheduler.
-    SchedulerResult {
-        /// Name of the scheduler.
-        name: String,
-        /// Requests inserted into the scheduler.
-        inserted: u64,
-        /// Merges, each of which joins two requests into one.
-        merged: u64,
-        /// Requests dispatched to the device.
-        dispatched: u64,
-        /// Dispatched requests whose direction (read or write) differs from that of the request before.
-        direction_switches: u64,
-        /// Requests that were dispatched after their deadline.
-        expired: u64,
-        /// Writes and discards that write-back throttling made wait; absent where nothing is throttled.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        throttled: Option<u64>,
-        /// Longest time from arrival to dispatch.
-        max_wait_ns: u64,
-        /// Further statistics of this scheduler.
-        #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
-        statistics: Statistics,
     }
 
     /// The read cache: pages read ahead of sequential streams.
@@ -319,12 +304,9 @@ result_types! {
     /// The write buffer.
     BufferResult {
         /// Replacement policy (the order of eviction).
-        order: String,
+        order: PolicyResult,
         /// Eviction batch size policy (the rate of eviction).
-        rate: String,
-        /// Placement of evicted logical blocks on chips; absent unless every chip has an FTL of its own.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        placement: Option<String>,
+        rate: PolicyResult,
         /// Pages written by the host.
         page_writes: u64,
         /// Pages read by the host.
@@ -340,24 +322,9 @@ result_types! {
         evictions: u64,
         /// Pages sent to flash by evictions, flushes, FUA writes and a drain, without those that only pad a block.
         evicted_pages: u64,
-        /// Evicted pages that left early because they share a stream with a victim; absent without streams.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        gathered_pages: Option<u64>,
         /// Evicted pages that were dirty when the last request completed; absent unless the run ends with a drain.
         #[serde(skip_serializing_if = "Option::is_none")]
         drained_pages: Option<u64>,
-        /// Pages read from flash and written again to make evicted blocks whole; absent without padding.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        padding_pages: Option<u64>,
-        /// Pages moved because their logical block was placed on another chip; absent without a placement.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        migrated_pages: Option<u64>,
-        /// Pages cached because the host read them; absent for a replacement policy that caches no reads.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        filled_pages: Option<u64>,
-        /// Cached read pages that were dropped at no cost because flash holds them too.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        dropped_pages: Option<u64>,
         /// Writes that waited for room: the buffer was full, or an earlier write was waiting.
         stalled_writes: u64,
         /// Time that writes waited for room, summed over them.
@@ -365,9 +332,6 @@ result_types! {
         stall_ns: Option<u64>,
         /// Occupancy of the buffer.
         occupancy: OccupancyResult,
-        /// Further statistics of the buffer's policies, by the key that chose them: order, rate, placement.
-        #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
-        statistics: BTreeMap<String, Statistics>,
     }
 
     /// Occupancy of the buffer over the whole run.
@@ -427,26 +391,21 @@ result_types! {
         /// Energy of the array; absent in counting mode, or without `device.read_energy` and the other keys of energy.
         #[serde(skip_serializing_if = "Option::is_none")]
         energy: Option<EnergyResult>,
-        /// Reads that did not succeed at once; absent for a drive whose reads always do.
+        /// Reads that were repeated at least once; absent for a drive whose reads always succeed at once.
         #[serde(skip_serializing_if = "Option::is_none")]
-        reliability: Option<ReliabilityResult>,
-    }
-
-    /// Reads that did not succeed at once.
-    ReliabilityResult {
-        /// Policy of read reliability.
-        policy: String,
-        /// Reads that were repeated at least once.
-        repeated_reads: ByOrigin,
-        /// Retries: how often they were repeated.
-        retries: ByOrigin,
+        repeated_reads: Option<ByOrigin>,
+        /// Retries: how often reads were repeated.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        retries: Option<ByOrigin>,
         /// Reads that failed. Of the host and of the map also those that asked for sectors lost earlier.
-        unreadable_reads: ByOrigin,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        unreadable_reads: Option<ByOrigin>,
         /// Pages programmed with data of which all or part could not be read, copies of such pages among them.
-        lost_pages: u64,
-        /// Further statistics of this policy.
-        #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
-        statistics: Statistics,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        lost_pages: Option<u64>,
+        /// Policy of read reliability; absent for a drive whose reads always succeed at once.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reliability: Option<PolicyResult>,
     }
 
     /// The busiest channel; the first if several are equal.
@@ -514,8 +473,8 @@ result_types! {
 
     /// Statistics of the workload.
     WorkloadResult {
-        /// Its statistics, by the key that chose it: kind.
-        statistics: BTreeMap<String, Statistics>,
+        /// The workload, and what it counts.
+        kind: PolicyResult,
     }
 
     /// Operations of the threads of a Filebench personality.
@@ -667,6 +626,16 @@ result_types! {
         vary: serde_json::Map<String, serde_json::Value>,
         /// Result of the run.
         result: Box<RunResult>,
+    }
+}
+
+impl PolicyResult {
+    /// A figure that is a whole number; `None` if the policy has none of that name.
+    pub fn whole(&self, name: &str) -> Option<u64> {
+        match self.figures.get(name)? {
+            FigureResult::Whole(value) => Some(*value),
+            _ => None,
+        }
     }
 }
 

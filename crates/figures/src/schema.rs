@@ -119,21 +119,15 @@ fn is_number(property: &Json) -> bool {
     is("integer") || is("number")
 }
 
-/// A field of a result that is shaped like a statistic of the unit; none for a unit of plain numbers.
-fn shape(unit: Unit) -> Option<&'static str> {
-    match unit {
-        Unit::Times => Some("host.latency_ns.all"),
-        Unit::Histogram => Some("ftl.associativity"),
-        Unit::Count | Unit::Bytes | Unit::Time | Unit::Ratio => None,
-    }
-}
-
-/// The fields of a statistic of the unit, by their names; none for a unit of plain numbers.
+/// The fields of a figure of a policy of that unit, by their names; none for a unit of plain numbers.
 pub fn parts(unit: Unit) -> Vec<Field> {
-    let Some(object) = shape(unit) else { return Vec::new() };
-    let part = |field: Field| {
-        let path = field.path.strip_prefix(object)?.strip_prefix('.')?.to_owned();
-        Some(Field { path, ..field })
+    let shape = match unit {
+        Unit::Times => "Distribution",
+        Unit::Histogram => "TallyResult",
+        Unit::Count | Unit::Bytes | Unit::Time | Unit::Ratio => return Vec::new(),
     };
-    fields().into_iter().filter_map(part).collect()
+    let schema = (RESULT.schema)();
+    let mut fields = Vec::new();
+    collect_fields(&schema, &schema["$defs"][shape], "", &mut fields);
+    fields
 }

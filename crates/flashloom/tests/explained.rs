@@ -70,7 +70,7 @@ fn a_name_may_be_written_as_tables_show_it() {
         ("WAF", "Write amplification"),
         ("p99.9", "99.9 %"),
         ("p99.9", "99.9 %"),
-        ("Longest Wait", "bound"),
+        ("Longest Merge", "otherwise idle chip"),
         ("MULTI-HASH", "hot"),
         ("steady", "until write amplification is stable"),
         ("timeline", "free_blocks"),

@@ -1,6 +1,6 @@
 //! Counters that every FTL has; its policies declare further statistics of their own.
 
-use flashloom_units::{Reader, State, StateError, Writer};
+use flashloom_units::{Figure, Reader, State, StateError, Statistic, Unit, Writer};
 use serde::{Deserialize, Serialize};
 
 /// Counters of an FTL. Those that do not apply are `None`.
@@ -40,6 +40,41 @@ pub struct FtlReport {
     /// manage blocks is not counted. `None` if the mapping does not say.
     pub memory_bytes: Option<u64>,
 }
+
+/// What is counted for every mapping besides the counters that all have.
+pub(crate) const COUNTED: &[Statistic] = &[
+    Statistic::count("hot_page_writes", "Pages written as hot pages; absent unless hot and cold pages are separated.")
+        .in_summary("hot page writes"),
+    Statistic::count(
+        "unit_rewrites",
+        "Pages programmed because the host wrote others of their mapping unit; absent unless that has several pages.",
+    )
+    .in_summary("pages written again with their mapping unit"),
+    Statistic::count("wear_moves", "Blocks whose data static wear levelling moved; absent without it.")
+        .in_summary("blocks moved by wear levelling"),
+    Statistic::count("slc_writes", "Pages of the host written to the SLC cache; absent without one.")
+        .in_summary("pages written to the SLC cache"),
+    Statistic::count("slc_writes_beside", "Pages of the host written past the SLC cache, because it was full.")
+        .in_summary("beside it"),
+    Statistic::count("slc_folded_blocks", "Blocks of the SLC cache folded and erased; a superblock counts as one.")
+        .in_summary("blocks folded"),
+    Statistic::count(
+        "slc_folded_pages",
+        "Pages copied out of the SLC cache; the others were overwritten or discarded in it, or are still there.",
+    )
+    .in_summary("copies of folds"),
+    Statistic::new(
+        "memory_bytes",
+        Unit::Bytes,
+        "Bytes of memory that the mapping's tables take in a controller, caches full; absent if it does not say.",
+    ),
+];
+
+/// What is counted for every collection policy.
+pub(crate) const COLLECTIONS: &[Statistic] = &[
+    Statistic::count("foreground_collections", "Garbage collections begun because a write found too few free blocks."),
+    Statistic::count("background_collections", "Garbage collections begun while the drive was idle."),
+];
 
 /// Bytes of an address in a table, as the papers count them.
 pub const ADDRESS_BYTES: u64 = 4;
@@ -113,6 +148,27 @@ impl State for FtlReport {
 }
 
 impl FtlReport {
+    /// The values of [`COUNTED`], which stand before those of the mapping.
+    pub fn figures(&self) -> impl Iterator<Item = Figure> + use<> {
+        let cache = |of: fn(SlcReport) -> u64| self.slc_cache.map(of);
+        let counts = [
+            self.hot_page_writes,
+            self.unit_rewrites,
+            self.wear_moves,
+            cache(|cache| cache.cached_writes),
+            cache(|cache| cache.writes_beside),
+            cache(|cache| cache.folded_blocks),
+            cache(|cache| cache.folded_pages),
+        ];
+        let memory = self.memory_bytes.map_or(Figure::Absent, Figure::Bytes);
+        counts.map(Figure::count_or_absent).into_iter().chain([memory])
+    }
+
+    /// The values of [`COLLECTIONS`].
+    pub(crate) fn collections(&self) -> [Figure; COLLECTIONS.len()] {
+        [self.foreground_collections, self.background_collections].map(Figure::Count)
+    }
+
     /// Sums the counters of two stores of one mapping. Counters that only one kind of mapping has are taken from
     /// `self`.
     #[must_use]

@@ -2,13 +2,15 @@
 
 use flashloom_units::{SlotSpec, Statistic};
 
+use crate::report;
+
 /// Slot of the mapping.
 pub static MAPPING: SlotSpec = SlotSpec {
     name: "mappings",
     key: "ftl.mapping",
     role: "mapping",
     help: "how logical pages are mapped to physical ones",
-    statistics: &[],
+    statistics: report::COUNTED,
 };
 
 /// Slot of the allocation.
@@ -30,7 +32,7 @@ pub static COLLECTION: SlotSpec = SlotSpec {
     key: "ftl.gc",
     role: "garbage collection policy",
     help: "which block is collected",
-    statistics: &[],
+    statistics: report::COLLECTIONS,
 };
 
 /// Slot of the placement.
@@ -42,5 +44,6 @@ pub static PLACEMENT: SlotSpec = SlotSpec {
     statistics: &[Statistic::count(
         "migrated_pages",
         "Pages moved because their logical block was placed on another chip.",
-    )],
+    )
+    .in_summary("pages moved to another chip")],
 };

@@ -703,9 +703,10 @@ impl BlockLayer {
         &self.stats
     }
 
-    /// Values of the scheduler's statistics, in the order of its specification.
+    /// Values of the statistics of the slot and of its scheduler.
     pub fn figures(&self) -> Vec<Figure> {
-        self.scheduler.figures()
+        let counted = self.stats.figures(self.throttle.is_some());
+        counted.into_iter().chain(self.scheduler.figures()).collect()
     }
 
     /// Member number of the original request that was queued or merged last.

@@ -3,6 +3,7 @@
 use flashloom_units::{Figure, Ns, OrName, ParamSet, Refusal};
 use flashloom_workload::{Op, Request};
 
+use crate::stats::COUNTED;
 use crate::{
     Admission, AsyncLimits, BlockLayer, Completed, Decision, Dispatched, HostParams, Linux, RequestId, Scheduler,
     SchedulerSetup, Throttling,
@@ -56,10 +57,10 @@ impl Lab {
         Self { layer: BlockLayer::new(&host, Box::new(scheduler)), now: 0, held: Vec::new() }
     }
 
-    /// Values of the scheduler's statistics, all of which are counts.
+    /// Values of the scheduler's own statistics, all of which are counts.
     pub fn counts(&self) -> Vec<u64> {
         let count = |figure: &Figure| if let Figure::Count(count) = figure { *count } else { panic!("{figure:?}") };
-        self.layer.figures().iter().map(count).collect()
+        self.layer.figures()[COUNTED.len()..].iter().map(count).collect()
     }
 
     /// Submits a request; its cookie is its first sector.

@@ -216,7 +216,7 @@ pub static SLOT: SlotSpec = SlotSpec {
     key: "host.scheduler",
     role: "I/O scheduler",
     help: "the order in which the host's block layer sends requests to the device",
-    statistics: &[],
+    statistics: crate::stats::COUNTED,
 };
 
 /// The built-in schedulers, in the order in which they are listed.

@@ -1,6 +1,6 @@
 //! Counters of the block layer.
 
-use flashloom_units::{Latency, Ns};
+use flashloom_units::{Best, Figure, Latency, Ns, Statistic, Unit};
 
 use crate::requests::Direction;
 
@@ -32,7 +32,41 @@ flashloom_units::state! {
     }
 }
 
+/// What the block layer counts for every scheduler.
+pub(crate) const COUNTED: &[Statistic] = &[
+    Statistic::count("inserted", "Requests inserted into the scheduler."),
+    Statistic::new("max_wait_ns", Unit::Time, "Longest time from arrival to dispatch.")
+        .best(Best::Lowest)
+        .as_column("max wait"),
+    Statistic::count("merged", "Merges, each of which joins two requests into one.").as_column("merged"),
+    Statistic::count("dispatched", "Requests dispatched to the device.").in_summary("dispatched"),
+    Statistic::count(
+        "direction_switches",
+        "Dispatched requests whose direction (read or write) differs from that of the request before.",
+    )
+    .in_summary("switches of direction"),
+    Statistic::count("expired", "Requests that were dispatched after their deadline.").in_summary("expired"),
+    Statistic::count(
+        "throttled",
+        "Writes and discards that write-back throttling made wait; absent where nothing is throttled.",
+    )
+    .in_summary("throttled"),
+];
+
 impl SchedulerStats {
+    /// The values of [`COUNTED`].
+    pub fn figures(&self, is_throttled: bool) -> Vec<Figure> {
+        vec![
+            Figure::Count(self.inserted),
+            Figure::Time(self.max_wait_ns()),
+            Figure::Count(self.merged),
+            Figure::Count(self.dispatched),
+            Figure::Count(self.direction_switches),
+            Figure::Count(self.expired),
+            Figure::count_or_absent(is_throttled.then_some(self.throttled)),
+        ]
+    }
+
     /// Longest wait from arrival to dispatch, in nanoseconds.
     pub fn max_wait_ns(&self) -> Ns {
         self.wait[0].max().max(self.wait[1].max())

@@ -132,7 +132,9 @@ impl Observer {
         let Decision::Dispatch(sent) = self.layer.dispatch(self.now) else { return None };
         self.layer.complete(self.now, sent.id, |_| {});
         let read = sent.op == Op::Read;
-        let Figure::Count(turns) = self.layer.figures()[0] else { panic!("turns are counted") };
+        let Figure::Count(turns) = self.layer.figures()[flashloom_host::scheduler::SLOT.statistics.len()] else {
+            panic!("turns are counted")
+        };
         let begun = turns - std::mem::replace(&mut self.turns, turns);
         for waiting in self.beside(sent.lba, read) {
             waiting.turns += begun;

@@ -143,7 +143,7 @@ fn run(seed: u64, seen: &mut Seen) {
         seen.kept += model.kept();
         layer.check().unwrap_or_else(|violation| panic!("{at}: {violation}"));
     }
-    let counts = layer.figures();
+    let counts = layer.figures().split_off(flashloom_host::scheduler::SLOT.statistics.len());
     let count = |at: usize| if let Figure::Count(count) = counts[at] { count } else { panic!("{counts:?}") };
     seen.throttled += count(0);
     seen.resized += count(1);

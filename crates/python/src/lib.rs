@@ -15,7 +15,7 @@ mod table;
 mod text;
 mod trace;
 
-use flashloom::figures::result::RESULT_SCHEMA;
+use flashloom::figures::result::{self, RESULT_SCHEMA, older};
 use flashloom::run::SERVED_HOST;
 use pyo3::prelude::*;
 
@@ -36,6 +36,19 @@ mod _flashloom {
     #[pyfunction]
     fn visible(text: &str) -> String {
         flashloom::units::visible_message(text).into_owned()
+    }
+
+    /// Where a figure is now that had a path in results of schema 1; `None` of one that has not moved.
+    #[pyfunction]
+    fn moved(path: &str) -> Option<String> {
+        older::moved(path)
+    }
+
+    /// The text of a result as this version writes it; others are as they were.
+    #[pyfunction]
+    fn of_today(text: &str) -> String {
+        let today = result::of_today(text.as_bytes()).ok();
+        today.and_then(|(_, today)| String::from_utf8(today.into_owned()).ok()).unwrap_or_else(|| text.to_owned())
     }
 
     /// A result, as the program prints it: texts, with their cells where they are tables.

@@ -23,7 +23,7 @@ pub(crate) type TextParts = Vec<(String, Option<TableParts>)>;
 /// The result of a run, as `flashloom run` prints it but for what it cost: equal results are printed alike.
 pub(crate) fn of_result(json: &str) -> Result<TextParts, Problems> {
     let result: RunResult = read(json)?;
-    Ok(shown(summary(&RunResult { run: None, ..result })))
+    Ok(shown(summary(&Catalog::builtin(), &RunResult { run: None, ..result })))
 }
 
 /// A comparison, as `flashloom compare --columns` prints it: the usual columns without any names.

@@ -46,7 +46,7 @@ def test_deadline_is_deadline(keys: dict[str, object], batch: int, starved: int,
 def test_requests_merge_at_both_sides_and_join() -> None:
     keys: dict[str, object] = {"workload__synthetic__footprint_size": "256KiB", "workload__queue_depth": 64}
     result = run([SCHEDULERS.Deadline], host__scheduler="py-deadline", **keys)
-    assert result["scheduler"]["merged"] > 50
+    assert result["host"]["scheduler"]["merged"] > 50
 
 
 @settings(max_examples=8, deadline=None, derandomize=True)

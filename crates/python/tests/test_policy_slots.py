@@ -14,7 +14,7 @@ def test_a_mapping_keeps_every_page_and_collects() -> None:
     keys |= {"workload__synthetic__request_size": "8KiB"}
     result = run([page_log], ftl__mapping="page-log", run__precondition="fill", **keys)
     assert result["config"]["ftl"]["page-log"] == {"spare": 2}
-    assert result["ftl"]["statistics"]["mapping"]["collections"] == result["ftl"]["block_erases"] > 10
+    assert result["ftl"]["mapping"]["collections"] == result["ftl"]["block_erases"] > 10
     assert result["ftl"]["trimmed_pages"] > 10
     assert result["integrity"]["sectors_checked"] > 1000
 
@@ -30,14 +30,14 @@ def test_an_eviction_rate_leaves_room() -> None:
 def test_an_allocation_places_every_page() -> None:
     least_written = example("least_written").LeastWritten
     result = run([least_written], ftl__allocation="least-written")
-    assert result["ftl"]["statistics"]["allocation"]["moved"] > 0
+    assert result["ftl"]["allocation"]["moved"] > 0
 
 
 def test_a_placement_spreads_logical_blocks() -> None:
     lightest = example("lightest_chip").LightestChip
     keys = {"ftl__mapping": "bast", "buffer__order": "block-lru", "ftl__bast__log_blocks": 4}
     result = run([lightest], ftl__placement="lightest-chip", **keys)
-    assert result["ftl"]["merges"]["migrated_pages"] == 0
+    assert result["ftl"]["placement"]["migrated_pages"] == 0
     assert figures(run([lightest], ftl__placement="lightest-chip", **keys)) == figures(result)
 
 
@@ -62,10 +62,10 @@ def test_reads_of_worn_blocks_are_repeated_or_fail() -> None:
         return run([worn], **{"device__worn-pages__rated": rated}, **keys)
 
     result, new = at(1), at(1_000_000)
-    reliability = result["nand"]["reliability"]
-    assert reliability["statistics"]["retries"] > 100
-    assert reliability["retries"]["host"] > 0
-    assert reliability["unreadable_reads"]["host"] > 0
-    assert new["nand"]["reliability"]["unreadable_reads"]["total"] == 0
+    nand = result["nand"]
+    assert nand["reliability"]["retries"] > 100
+    assert nand["retries"]["host"] > 0
+    assert nand["unreadable_reads"]["host"] > 0
+    assert new["nand"]["unreadable_reads"]["total"] == 0
     assert new["host"]["latency_ns"]["read"]["mean"] < result["host"]["latency_ns"]["read"]["mean"]
     assert figures(at(1)) == figures(result)

@@ -211,7 +211,7 @@ impl Run<'_> {
     }
 
     fn throttled(&self) -> Option<HintResult> {
-        let (throttled, busy) = (self.result.scheduler.as_ref()?.throttled? as f64, self.dies_busy()?);
+        let (throttled, busy) = (self.host().scheduler.as_ref()?.whole("throttled")? as f64, self.dies_busy()?);
         // The parts of a large request wait one by one.
         let waited = (throttled / (self.host().writes + self.host().discards).max(1) as f64).min(1.0);
         if waited < NOTABLE || busy >= IDLE {
@@ -238,7 +238,7 @@ impl Run<'_> {
             percent(waited),
             percent(busy)
         );
-        if buffer.rate == "single" {
+        if buffer.rate.policy == "single" {
             let text = format!("{found}: `buffer.rate` = \"single\" evicts nothing before a page waits for its room.");
             return hint("buffer", "buffer.rate", text);
         }
@@ -271,8 +271,9 @@ impl Run<'_> {
             [&latency.queue, &latency.device, &latency.all].map(|part| part.as_ref().map(total_ns));
         let depth = f64::from(self.config.host.device_depth());
         // Requests that were merged are one command. An estimate, because commands of many take longer than others.
-        let scheduler = self.result.scheduler.as_ref()?;
-        let commands = scheduler.dispatched as f64 / (scheduler.dispatched + scheduler.merged).max(1) as f64;
+        let scheduler = self.host().scheduler.as_ref()?;
+        let (dispatched, merged) = (scheduler.whole("dispatched")?, scheduler.whole("merged")?);
+        let commands = dispatched as f64 / (dispatched + merged).max(1) as f64;
         let held = device? * commands / self.host().duration_ns? as f64;
         if self.busiest() >= LIMIT || self.link_share().is_some_and(|share| share >= LIMIT) {
             return None;

@@ -5,23 +5,22 @@ mod buffer;
 mod energy;
 mod ftl;
 mod lifetime;
-mod older;
 mod room;
 mod spare;
 
-use std::collections::BTreeMap;
 use std::time::Instant;
 
 use flashloom_device::{EndOfLife, Filled, Outcome, Reason};
-use flashloom_nand::{DieId, ReadCounts, Utilization};
-use flashloom_units::{Figure, Figures, Ns, S, SlotSpec};
+use flashloom_host::scheduler;
+use flashloom_nand::{DieId, Utilization, reliability};
+use flashloom_units::{Figures, Ns, S, SlotSpec};
 use flashloom_workload::{Op, TraceInfo};
 
 use flashloom_config::{Config, Timing};
 use flashloom_figures::result::{
     BusiestChannel, BusiestDie, ByOrigin, Distribution, EndOfLifeResult, EraseCount, FailedResult, FigureResult,
-    HostResult, IntegrityResult, LatencyResult, NandResult, PreconditionResult, RESULT_SCHEMA, ReadCacheResult,
-    ReliabilityResult, RunCost, RunResult, SchedulerResult, Statistics, WearResult,
+    HostResult, IntegrityResult, LatencyResult, NandResult, PolicyResult, PreconditionResult, RESULT_SCHEMA,
+    ReadCacheResult, RunCost, RunResult, WearResult,
 };
 
 /// Wall clock, used only for the `run` section of a result.
@@ -66,15 +65,12 @@ fn share(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
-/// Values of the statistics of a section's policies, by the key that chose each; policies without any are left out.
-pub fn statistics_of(config: &Config, section: &str, figures: &Figures) -> BTreeMap<String, Statistics> {
-    let of_slot = |(slot, values): (&SlotSpec, &[Figure])| {
-        let key = slot.key.strip_prefix(section)?.strip_prefix('.')?;
-        let named = slot.statistics_of(config.policy(slot.key).0).zip(values);
-        let shown = named.filter_map(|(one, value)| Some((one.name.to_owned(), FigureResult::of(value)?)));
-        Some((key.to_owned(), shown.collect::<Statistics>()))
-    };
-    figures.iter().filter_map(of_slot).filter(|(_, statistics)| !statistics.is_empty()).collect()
+/// A policy with its figures.
+pub fn policy(config: &Config, slot: &SlotSpec, figures: &Figures) -> PolicyResult {
+    let policy = config.policy(slot.key).0;
+    let named = slot.statistics_of(policy).zip(figures.of(slot));
+    let figures = named.filter_map(|(one, value)| Some((one.name.to_owned(), FigureResult::of(value)?)));
+    PolicyResult { policy: policy.name.to_owned(), figures: figures.collect() }
 }
 
 impl Measured<'_> {
@@ -97,7 +93,6 @@ impl Measured<'_> {
             schema: RESULT_SCHEMA.to_owned(),
             config: self.config.to_json().into(),
             host,
-            scheduler: timed.then(|| self.scheduler()),
             buffer: self.buffer(timed),
             read_cache: self.outcome.read_cache.map(|report| ReadCacheResult {
                 hits: report.hits,
@@ -161,31 +156,18 @@ impl Measured<'_> {
                 device: Distribution::of(&host.device_latency),
             }),
             anatomy: self.outcome.anatomy.as_deref().map(|anatomy| Box::new(anatomy::anatomy(anatomy))),
+            scheduler: timed.then(|| self.policy(&scheduler::SLOT)),
         }
     }
 
-    fn scheduler(&self) -> SchedulerResult {
-        let (policy, _) = self.config.policy("host.scheduler");
-        let stats = &self.outcome.scheduler;
-        SchedulerResult {
-            name: policy.name.to_owned(),
-            inserted: stats.inserted,
-            merged: stats.merged,
-            dispatched: stats.dispatched,
-            direction_switches: stats.direction_switches,
-            expired: stats.expired,
-            throttled: self.config.host.throttles().then_some(stats.throttled),
-            max_wait_ns: stats.max_wait_ns(),
-            statistics: statistics_of(self.config, "host", &self.outcome.figures)
-                .remove("scheduler")
-                .unwrap_or_default(),
-        }
+    fn policy(&self, slot: &SlotSpec) -> PolicyResult {
+        policy(self.config, slot, &self.outcome.figures)
     }
 
     fn nand(&self) -> NandResult {
         let counts = &self.outcome.counts;
         let device = &self.config.device.nand;
-        let utilization = self.outcome.utilization;
+        let (utilization, reads) = (self.outcome.utilization, self.outcome.reads);
         let busy = |busy_ns: u128, parts: u32| share(busy_ns as f64, self.end_ns as f64 * f64::from(parts));
         let dies = device.channels * device.ways * device.dies;
         NandResult {
@@ -210,21 +192,11 @@ impl Measured<'_> {
             write_time_ns: utilization.map(|used| used.write_ns as u64),
             collection_time_ns: utilization.map(|used| used.collection_ns as u64),
             energy: energy::energy(&self.config.device, self.outcome, self.end_ns),
-            reliability: self.outcome.reads.map(|reads| self.reliability(reads)),
-        }
-    }
-
-    fn reliability(&self, reads: ReadCounts) -> ReliabilityResult {
-        let (policy, _) = self.config.policy("device.reliability");
-        ReliabilityResult {
-            policy: policy.name.to_owned(),
-            repeated_reads: ByOrigin::of(reads.repeated),
-            retries: ByOrigin::of(reads.retries),
-            unreadable_reads: ByOrigin::of(reads.unreadable),
-            lost_pages: reads.lost_pages,
-            statistics: statistics_of(self.config, "device", &self.outcome.figures)
-                .remove("reliability")
-                .unwrap_or_default(),
+            repeated_reads: reads.map(|reads| ByOrigin::of(reads.repeated)),
+            retries: reads.map(|reads| ByOrigin::of(reads.retries)),
+            unreadable_reads: reads.map(|reads| ByOrigin::of(reads.unreadable)),
+            lost_pages: reads.map(|reads| reads.lost_pages),
+            reliability: reads.map(|_| self.policy(&reliability::SLOT)),
         }
     }
 }

@@ -13,8 +13,8 @@ pub trait Progress: Sync {
     /// Reports the end of a run.
     fn run_ended(&self);
 
-    /// The flag that ends the runs early, with [`Failure::Interrupted`](crate::Failure). Ageing and runs ask for it every
-    /// few microseconds; what reads inputs does not.
+    /// The flag that ends the runs early, with [`Failure::Interrupted`](crate::Failure). Ageing and runs ask for it
+    /// every few microseconds; what reads inputs does not.
     fn interrupt(&self) -> Interrupt {
         Interrupt::default()
     }

@@ -2,10 +2,10 @@
 
 use flashloom_units::{Figures, Ns, S};
 use flashloom_workload::workload::Report;
-use flashloom_workload::{Character, FilebenchReport, FlowReport};
+use flashloom_workload::{Character, FilebenchReport, FlowReport, WORKLOADS};
 
 use super::fio;
-use super::measure::statistics_of;
+use super::measure::policy;
 use flashloom_config::Config;
 use flashloom_figures::result::{
     CharacterResult, Distribution, FilebenchResult, FlowResult, RunResult, SynthesizedResult, WorkloadResult,
@@ -18,8 +18,8 @@ pub fn finished(
     report: &Report,
     figures: &Figures,
 ) -> (RunResult, Option<serde_json::Value>) {
-    let statistics = statistics_of(config, "workload", figures);
-    result.workload = (!statistics.is_empty()).then_some(WorkloadResult { statistics });
+    let kind = policy(config, &WORKLOADS, figures);
+    result.workload = (!kind.figures.is_empty()).then_some(WorkloadResult { kind });
     let mut fio_json = None;
     match report {
         Report::Plain => {}

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 
 use flashloom_config::{Catalog, Experiment, Source};
-use flashloom_figures::result::{Comparison, RunResult};
+use flashloom_figures::result::{Comparison, FigureResult, RunResult};
 use flashloom_run::{Prepared, Quiet};
 
 /// A recording and a drive. The drives are presets with fewer blocks, so that garbage collection and merges happen;
@@ -62,9 +62,14 @@ fn holds(what: &str, result: &RunResult) {
     let misses = bounds.buffer.as_ref().map(|bound| bound.misses_over_fewest);
     assert!(misses.is_some_and(|misses| misses >= 1.0) || result.host.writes == 0, "{what}: {bounds:?}");
     assert!(bounds.ftl.is_some(), "{what}: {bounds:?}");
-    if let (Some(blocking), Some(wait)) = (&result.ftl.blocking_ns, &result.ftl.wait_ns) {
-        assert!(blocking.max.unwrap_or(0) <= blocking.bound, "{what}: {blocking:?}");
-        assert!(wait.max <= wait.bound, "{what}: {wait:?}");
+    let mapping = &result.ftl.mapping;
+    if let (Some(wait), Some(bound)) = (mapping.whole("longest_wait_ns"), mapping.whole("wait_bound_ns")) {
+        assert!(wait <= bound, "{what}: {mapping:?}");
+    }
+    if let (Some(FigureResult::Times(blocking)), Some(bound)) =
+        (mapping.figures.get("blocking_ns"), mapping.whole("blocking_bound_ns"))
+    {
+        assert!(blocking.max <= bound, "{what}: {mapping:?}");
     }
 }
 

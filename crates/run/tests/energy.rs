@@ -127,7 +127,7 @@ fn retries_in_slc_mode_take_its_energy() {
     let slc = ["device.slc_read_energy=1uJ", "device.slc_program_energy=5uJ"];
     let worn = ["device.reliability=linear", "device.linear.erases_a_retry=1", "run.precondition=steady"];
     let (result, recount) = run(&[&ENERGY[..], &CACHE[..], &slc[..], &worn[..]].concat());
-    let retries = result.nand.reliability.as_ref().expect("pages are judged").retries.total;
+    let retries = result.nand.retries.as_ref().expect("pages are judged").total;
     let least_joules = (recount.reads - recount.slc[0]) as f64 * 3e-6 + recount.slc[0] as f64 * 1e-6;
     let all_slc = least_joules + retries as f64 * 1e-6;
     let none_slc = least_joules + retries as f64 * 3e-6;

@@ -38,7 +38,8 @@ fn run(sets: &[&str]) -> RunResult {
 #[test]
 fn idle_time_collects_in_proportion_to_what_was_written_and_not_what_ageing_left() {
     let [rested, unrested] = [run(&[]), run(&["run.rest=never"])];
-    assert!(rested.ftl.foreground_collections == Some(0) && rested.ftl.background_collections > Some(0));
+    let collections = |name: &str| rested.ftl.gc.as_ref().expect("it collects").whole(name);
+    assert!(collections("foreground_collections") == Some(0) && collections("background_collections") > Some(0));
     let waf = rested.precondition.as_ref().and_then(|aged| aged.waf).expect("it is steady");
     let in_proportion = rested.ftl.host_page_writes as f64 * (waf - 1.0);
     let copies = |result: &RunResult| result.ftl.page_copies as f64;

@@ -49,10 +49,10 @@ fn no_cache_beats_the_bounds_of_a_comparison() {
             let bounds = run.result.bounds.as_ref().expect("they were asked for");
             let ftl = bounds.ftl.as_ref().expect("the record is complete");
             assert!(run.result.ftl.block_erases >= ftl.fewest_block_erases, "{:?}", run.vary);
-            let cache = run.result.ftl.slc_cache.as_ref().expect("it has one");
-            assert!(cache.cached_writes + cache.writes_beside > 0, "{:?}", run.vary);
+            let written = run.result.ftl.mapping.whole("slc_writes").expect("it has a cache");
+            assert!(written + run.result.ftl.mapping.whole("slc_writes_beside").unwrap() > 0, "{:?}", run.vary);
         }
-        assert!(runs.iter().any(|run| run.result.ftl.slc_cache.as_ref().is_some_and(|cache| cache.folded_pages > 0)));
+        assert!(runs.iter().any(|run| run.result.ftl.mapping.whole("slc_folded_pages") > Some(0)));
     }
 }
 
@@ -65,21 +65,22 @@ fn write_amplification_has_the_folds_and_their_erases_are_counted_apart() {
         "run.anatomy=true",
     ]));
     let (nand, ftl) = (&result.nand, &result.ftl);
-    let cache = ftl.slc_cache.as_ref().expect("it has one");
-    assert_eq!(nand.programs.fold, Some(cache.folded_pages));
-    assert_eq!(nand.erases.fold, Some(cache.folded_blocks));
-    assert_eq!(nand.programs.total, nand.programs.host + nand.programs.gc + cache.folded_pages);
+    let [folded_pages, folded_blocks] =
+        ["slc_folded_pages", "slc_folded_blocks"].map(|name| ftl.mapping.whole(name).expect("it has a cache"));
+    assert_eq!(nand.programs.fold, Some(folded_pages));
+    assert_eq!(nand.erases.fold, Some(folded_blocks));
+    assert_eq!(nand.programs.total, nand.programs.host + nand.programs.gc + folded_pages);
     let waf = nand.programs.total as f64 / ftl.host_page_writes as f64;
     assert!((ftl.waf.expect("pages were written") - waf).abs() < 1e-9);
     let slc = result.wear.slc_erase_count.as_ref().expect("blocks were folded");
     // 8 planes of 10 blocks each, which all go round.
-    assert_eq!(cache.folded_blocks, (slc.mean * 80.0).round() as u64);
+    assert_eq!(folded_blocks, (slc.mean * 80.0).round() as u64);
     assert!(slc.max - slc.min <= 1, "the blocks set aside are erased in turn: {slc:?}");
     let anatomy = result.host.anatomy.as_ref().expect("time passed");
     let waited = |slice: &flashloom_figures::result::SliceResult| f64::from(slice.parts_ns.fold);
     assert!(waited(&anatomy.read.as_ref().expect("it reads").whole) > 0.0);
     let without = run(&["run.anatomy=true"]);
-    assert!(without.wear.slc_erase_count.is_none() && without.ftl.slc_cache.is_none());
+    assert!(without.wear.slc_erase_count.is_none() && without.ftl.mapping.whole("slc_writes").is_none());
     assert_eq!(waited(&without.host.anatomy.expect("time passed").read.expect("it reads").whole), 0.0);
 }
 

@@ -31,7 +31,7 @@ static STRIDE: PolicySpec = PolicySpec {
     details: "It begins anew at the end of the drive.",
     source: "none",
     params: Params::PARAMS,
-    statistics: &[Statistic { name: "issued_bytes", unit: Unit::Bytes, help: "Bytes of the writes." }],
+    statistics: &[Statistic::new("issued_bytes", Unit::Bytes, "Bytes of the writes.")],
     ..PolicySpec::BLANK
 };
 
@@ -226,7 +226,7 @@ fn a_generator_from_outside_is_compared_with_a_built_in_one() {
 #[test]
 fn what_it_counts_is_in_the_result_and_in_formulas() {
     let catalog = catalog(&Seen::default());
-    let path = "workload.statistics.kind.issued_bytes";
+    let path = "workload.kind.issued_bytes";
     assert!(numbers(&catalog).iter().any(|number| number == path));
     let expect = format!("[[expect]]\nclaim = \"all are issued\"\nformula = \"mean({path})\"\nat_least = 1638400\n");
     let text = format!("{expect}at_most = 1638400\n[workload]\nkind = \"stride\"\nrequests = 400\n");

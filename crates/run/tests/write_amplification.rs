@@ -28,8 +28,8 @@ fn pages_that_pad_a_block_amplify_what_the_host_wrote() {
         let result = result(padding);
         let figure = |path: &str| result.pointer(path).and_then(Value::as_f64).unwrap_or_default();
         let (programs, evicted) = (figure("/nand/programs/total"), figure("/buffer/evicted_pages"));
-        assert_eq!(figure("/buffer/padding_pages") > 0.0, padding);
-        assert_eq!(figure("/ftl/host_page_writes"), evicted + figure("/buffer/padding_pages"));
+        assert_eq!(figure("/buffer/order/padding_pages") > 0.0, padding);
+        assert_eq!(figure("/ftl/host_page_writes"), evicted + figure("/buffer/order/padding_pages"));
         assert_eq!(figure("/ftl/waf"), programs / evicted, "with padding: {padding}");
     }
 }

@@ -48,7 +48,7 @@ pub use state::{
     Reader, State, StateError, Word, Writer, load_state, load_with, roll_back_with, save_for_rollback, save_state,
     save_with,
 };
-pub use statistic::{Figure, Figures, Statistic, Unit};
+pub use statistic::{Best, Figure, Figures, Shown, Statistic, Unit};
 pub use violation::Violation;
 pub use visible::{
     MOST_SHOWN, visible, visible_bytes, visible_json, visible_line, visible_message, visible_path, visible_whole_line,

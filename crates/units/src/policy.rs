@@ -125,6 +125,12 @@ impl PolicySpec {
             };
             return Some(format!("`{}` of `{}` {fault}", param.name, self.name));
         }
+        if let Some(figure) = slot.statistics_of(self).find(|figure| figure.name == Statistic::POLICY) {
+            return Some(format!(
+                "the statistic `{}` of `{}` has the name of what is beside it",
+                figure.name, self.name
+            ));
+        }
         let twice = |(index, figure): (usize, &Statistic)| {
             let again = slot.statistics_of(self).take(index).any(|other| other.name == figure.name);
             again.then(|| format!("the statistic `{}` of `{}` is there twice", figure.name, self.name))

@@ -2,7 +2,8 @@
 //!
 //! Who counts a figure describes it, in the `statistics` of its [`PolicySpec`]; what a slot's caller counts for every
 //! policy is described by the [`SlotSpec`]. Values travel in [`Figures`] from the policies to a result, whose schema,
-//! columns and help come from the descriptions: nothing between knows a figure by name.
+//! tables, columns and help come from the descriptions: nothing between knows a figure by name. Over several seeds
+//! every number of a figure is averaged.
 
 use crate::{Latency, Ns, PolicySpec, SlotSpec};
 
@@ -37,6 +38,28 @@ impl Unit {
     }
 }
 
+/// Direction in which a figure is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Best {
+    /// Higher is better.
+    Highest,
+    /// Lower is better.
+    Lowest,
+    /// Neither is better in itself.
+    Neither,
+}
+
+/// A number of a figure that tables show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// Which number of a distribution or a histogram it is, by the name of its field, such as `max`; empty of others.
+    pub part: &'static str,
+    /// What the summary of a run calls it.
+    pub label: &'static str,
+    /// Heading of its column in every comparison that has a run with it, if it is one. Those of one name are added up.
+    pub column: Option<&'static str>,
+}
+
 /// Description of a figure that a policy reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statistic {
@@ -46,12 +69,54 @@ pub struct Statistic {
     pub unit: Unit,
     /// One line of help.
     pub help: &'static str,
+    /// Direction in which it is better.
+    pub best: Best,
+    /// Where tables show it; a comparison of the policies that report it can list it anyway (`--statistics`).
+    pub shown: Option<Shown>,
 }
 
 impl Statistic {
+    /// What no statistic can be called: a result has the name of the policy beside its statistics.
+    pub const POLICY: &'static str = "policy";
+
     /// A statistic that is a plain number.
     pub const fn count(name: &'static str, help: &'static str) -> Self {
         Self::new(name, Unit::Count, help)
+    }
+
+    /// A statistic with that unit, which no table shows.
+    pub const fn new(name: &'static str, unit: Unit, help: &'static str) -> Self {
+        Self { name, unit, help, best: Best::Neither, shown: None }
+    }
+
+    /// In that direction it is better.
+    #[must_use]
+    pub const fn best(self, best: Best) -> Self {
+        Self { best, ..self }
+    }
+
+    /// The summary of a run shows it.
+    #[must_use]
+    pub const fn in_summary(self, label: &'static str) -> Self {
+        Self { shown: Some(Shown { part: "", label, column: None }), ..self }
+    }
+
+    /// The summary of a run and comparisons show it.
+    #[must_use]
+    pub const fn as_column(self, label: &'static str) -> Self {
+        self.part_as_column("", label)
+    }
+
+    /// The summary of a run and comparisons show that number of it.
+    #[must_use]
+    pub const fn part_as_column(self, part: &'static str, label: &'static str) -> Self {
+        Self { shown: Some(Shown { part, label, column: Some(label) }), ..self }
+    }
+
+    /// The summary of a run shows it, and comparisons its sum with others under one heading.
+    #[must_use]
+    pub const fn in_column(self, label: &'static str, column: &'static str) -> Self {
+        Self { shown: Some(Shown { part: "", label, column: Some(column) }), ..self }
     }
 
     /// The statistics of several lists as one, in whose place `N` is their number.
@@ -67,11 +132,6 @@ impl Statistic {
         }
         assert!(filled == N, "N is the number of statistics");
         all
-    }
-
-    /// A statistic with that unit.
-    pub const fn new(name: &'static str, unit: Unit, help: &'static str) -> Self {
-        Self { name, unit, help }
     }
 }
 

@@ -21,10 +21,9 @@ static SPEC: PolicySpec = PolicySpec {
     details: "A request that has waited for max_wait goes before all others.",
     source: "the shortest job first of any textbook",
     params: Params::PARAMS,
-    statistics: &[Statistic::count(
-        "overdue",
-        "Requests that had waited for too long.",
-    )],
+    statistics: &[
+        Statistic::count("overdue", "Requests that had waited for too long.").as_column("overdue"),
+    ],
     ..PolicySpec::BLANK
 };
 

@@ -203,19 +203,38 @@ fn a_result_has_their_statistics_and_the_schema_machinery_knows_them() {
     let result: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
     assert_eq!(result["config"]["host"]["shortest"]["max_wait"], "50ms");
     assert!(
-        result["scheduler"]["statistics"]["overdue"].is_u64(),
+        result["host"]["scheduler"]["overdue"].is_u64(),
         "{}",
-        result["scheduler"]
+        result["host"]["scheduler"]
     );
     let registry = flashloom_example_policies::registry().expect("the names are free");
     let catalog = registry.catalog().expect("the tables are free");
     let numbers = flashloom::config::numbers(&catalog);
-    assert!(
-        numbers
-            .iter()
-            .any(|path| path == "scheduler.statistics.overdue")
-    );
+    assert!(numbers.iter().any(|path| path == "host.scheduler.overdue"));
+    // One declaration: in the JSON, the schema, the tables, the CSV and the help.
     let schemas = flashloom::config::schema::schemas(&catalog);
+    let described = schemas
+        .iter()
+        .find(|(name, _)| *name == "result.json")
+        .is_some_and(|(_, schema)| schema.contains("Requests that had waited for too long."));
+    assert!(described);
+    let csv = tempfile::NamedTempFile::new().expect("a file");
+    let csv = csv.path().display().to_string();
+    let vary = [
+        "compare",
+        EXPERIMENT,
+        "--vary",
+        "host.scheduler=noop,shortest",
+        "--csv",
+        &csv,
+    ];
+    let heading = stdout(&vary).lines().next().unwrap_or_default().to_owned();
+    let written = std::fs::read_to_string(&csv).expect("it was written");
+    assert!(heading.contains(" overdue"), "{heading}");
+    assert!(written.contains("host.scheduler.overdue"), "{written}");
+    let summary = stdout(&["run", EXPERIMENT, "--set", set[0], "--set", set[1]]);
+    assert!(summary.contains(", overdue "), "{summary}");
+    assert!(stdout(&["explain", "overdue"]).contains("waited for too long"));
     let (_, config) = schemas
         .iter()
         .find(|(name, _)| *name == "config.json")
@@ -296,8 +315,8 @@ fn a_mapping_with_a_cached_map_passes_every_check_under_collection() {
     ] {
         let arguments = ctp(&[&["run.precondition=steady", "run.fill=0.9"], keys].concat());
         let result = result(&[&arguments[..], &["--verify"]].concat());
-        let cache = &result["ftl"]["map_cache"];
-        assert!(cache["writes"].as_u64() > Some(0), "{keys:?}: {cache}");
+        let cache = &result["ftl"]["mapping"];
+        assert!(cache["map_writes"].as_u64() > Some(0), "{keys:?}: {cache}");
         assert!(result["ftl"]["page_copies"].as_u64() > Some(0), "{keys:?}");
     }
 }
@@ -305,23 +324,19 @@ fn a_mapping_with_a_cached_map_passes_every_check_under_collection() {
 #[test]
 fn a_dirty_translation_page_that_is_cached_whole_is_written_without_a_read() {
     let result = result(&ctp(&["ftl.ctp.cache=8KiB", "run.precondition=none"]));
-    let cache = &result["ftl"]["map_cache"];
-    let figure = |name: &str| cache[name].as_u64().expect("a count");
+    let cache = &result["ftl"]["mapping"];
+    let figure = |name: &str| cache[format!("map_{name}")].as_u64().expect("a count");
     assert!(figure("reads") <= figure("misses"), "{cache}");
     assert!(figure("writes") > 0, "{cache}");
 }
 
-/// In the result, beside the fields of any map on flash; as a column of a comparison; and explained.
+/// In the result; as a column of a comparison; and explained.
 #[test]
 fn what_a_mapping_from_outside_counts_is_told_wherever_a_built_in_ones_is() {
     let result = result(&ctp(&["run.precondition=none"]));
-    let (cache, counted) = (
-        &result["ftl"]["map_cache"],
-        &result["ftl"]["statistics"]["mapping"],
-    );
     for name in ["hits", "misses", "hit_ratio", "reads", "writes"] {
-        let of_map = &counted[format!("map_{name}")];
-        assert!(!of_map.is_null() && *of_map == cache[name], "{name}");
+        let of_map = &result["ftl"]["mapping"][format!("map_{name}")];
+        assert!(!of_map.is_null(), "{name}");
     }
     let vary = ["--vary", "ftl.mapping=ctp,dftl", "--statistics"];
     let keys = [
@@ -381,7 +396,7 @@ fn an_slc_region_is_counted_apart_collected_by_itself_and_programmed_sooner() {
         let run = ["run", EXPERIMENT, "--no-cache", "--verify"].into_iter();
         let result = result(&run.chain(set).collect::<Vec<_>>());
         let programs = ["slc_programs", "other_programs"].map(|name| {
-            let count = &result["ftl"]["statistics"]["mapping"][name];
+            let count = &result["ftl"]["mapping"][name];
             count.as_u64().expect("a count")
         });
         let all = result["nand"]["programs"]["total"].as_u64();
@@ -421,8 +436,7 @@ fn reads_of_worn_blocks_are_repeated_and_those_of_very_worn_ones_fail() {
     assert!(none["nand"].get("reliability").is_none(), "{none}");
     let policy = "device.reliability=worn";
     let fresh = worn(&[policy]);
-    let repeated =
-        |result: &serde_json::Value| result["nand"]["reliability"]["retries"]["total"].as_u64();
+    let repeated = |result: &serde_json::Value| result["nand"]["retries"]["total"].as_u64();
     assert_eq!(
         repeated(&fresh),
         Some(0),
@@ -433,7 +447,7 @@ fn reads_of_worn_blocks_are_repeated_and_those_of_very_worn_ones_fail() {
     }
     let few = ["device.worn.fresh=2", "device.worn.doubling=1"];
     let old = worn(&[policy, few[0], few[1]]);
-    let reads = &old["nand"]["reliability"]["statistics"]["worn_reads"];
+    let reads = &old["nand"]["reliability"]["worn_reads"];
     assert!(repeated(&old) > reads.as_u64(), "{}", old["nand"]);
     let latency =
         |result: &serde_json::Value| result["host"]["latency_ns"]["read"]["mean"].as_f64();
@@ -441,7 +455,7 @@ fn reads_of_worn_blocks_are_repeated_and_those_of_very_worn_ones_fail() {
     let parts = &old["host"]["anatomy"]["read"]["whole"]["parts_ns"];
     assert!(parts["retry"].as_u64() > Some(0), "{parts}");
     let broken = worn(&[policy, few[0], few[1], "device.worn.most=1"]);
-    let (host, nand) = (&broken["host"], &broken["nand"]["reliability"]);
+    let (host, nand) = (&broken["host"], &broken["nand"]);
     assert!(host["failed"]["unreadable"].as_u64() > Some(0), "{host}");
     assert!(nand["lost_pages"].as_u64() > Some(0), "{nand}");
 }

@@ -67,7 +67,7 @@ fn values(random: &mut Prng) -> Vec<Value> {
 /// The scheduler's own statistics.
 fn counts(layer: &BlockLayer) -> Vec<u64> {
     let count = |figure: &Figure| if let Figure::Count(count) = figure { *count } else { panic!("{figure:?}") };
-    layer.figures().iter().map(count).collect()
+    layer.figures()[flashloom_host::scheduler::SLOT.statistics.len()..].iter().map(count).collect()
 }
 
 impl Run {

@@ -85,7 +85,9 @@ pub fn policies() -> Vec<Policy<dyn Scheduler>> {
     let policy = |(spec, version, name): &'static (PolicySpec, Version, &str)| {
         Policy::<dyn Scheduler>::new(spec, move |values: &[Value], setup: &SchedulerSetup| {
             // The keys of the host name the built-in schedulers as those that serve several.
-            let setup = SchedulerSetup { queues: QueueMap::new(&HostParams::defaults()), ..*setup };
+            let host = HostParams::defaults();
+            let queues = QueueMap::new(host.processors, host.hardware_queues, host.linux());
+            let setup = SchedulerSetup { queues, ..*setup };
             Ok(Box::new(Compiled::new(*version, name, spec.params, values, &setup, SEED)?))
         })
     };

@@ -133,7 +133,7 @@ struct Run<'a> {
 
 fn figures(layer: &BlockLayer) -> Vec<u64> {
     let count = |figure: &Figure| if let Figure::Count(count) = figure { *count } else { panic!("{figure:?}") };
-    layer.figures().iter().map(count).collect()
+    layer.figures()[flashloom_host::scheduler::SLOT.statistics.len()..].iter().map(count).collect()
 }
 
 impl<'a> Run<'a> {

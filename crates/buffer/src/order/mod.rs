@@ -143,7 +143,7 @@ pub static SLOT: SlotSpec = SlotSpec {
     key: "buffer.order",
     role: "replacement policy",
     help: "which page or block the write buffer evicts next",
-    statistics: &[],
+    statistics: crate::report::COUNTED,
 };
 
 /// The built-in policies, in the order in which they are listed.

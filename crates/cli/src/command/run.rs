@@ -64,8 +64,8 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
     let watched = watchers.commit();
     let text = match &story {
         _ if to_stdout => json_text(&result),
-        Some(story) => format!("{}\n{story}", whole(&summary(&result))),
-        None => whole(&summary(&result)),
+        Some(story) => format!("{}\n{story}", whole(&summary(catalog, &result))),
+        None => whole(&summary(catalog, &result)),
     };
     let written = all([
         commit(json, || json_text(&result)),

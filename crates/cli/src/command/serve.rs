@@ -100,11 +100,12 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
     });
     // Both leave their sockets behind.
     sockets.iter().for_each(place::Socket::remove);
-    tell_end(arguments, &experiment, (status?, &result), has_image, json)
+    tell_end(catalog, arguments, &experiment, (status?, &result), has_image, json)
 }
 
 /// Prints the result that the plugin has left, and writes it.
 fn tell_end(
+    catalog: &Catalog,
     arguments: &ServeArguments,
     experiment: &Experiment,
     (status, result): (ExitStatus, &Path),
@@ -130,7 +131,7 @@ fn tell_end(
     // Each step is taken even if another fails: the terminal may be gone.
     let to_stdout = arguments.json.as_deref() == Some("-");
     all([
-        print(&if to_stdout { json_text(&result) } else { whole(&summary(&result)) }),
+        print(&if to_stdout { json_text(&result) } else { whole(&summary(catalog, &result)) }),
         commit(json, || json_text(&result)),
         failures.outcome().map_err(failed),
     ])?;

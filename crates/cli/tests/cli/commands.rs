@@ -202,21 +202,29 @@ fn a_result_has_what_applies_to_its_mapping_and_nothing_else() {
         let (missing, odd) = (present.iter().find(|path| !is_there(path)), absent.iter().find(|path| is_there(path)));
         assert_eq!((missing, odd), (None, None), "{result:#}");
     };
-    let of_pages = ["/ftl/allocation", "/ftl/gc", "/ftl/foreground_collections"];
-    let of_logs = ["/ftl/merges", "/ftl/associativity", "/ftl/blocking_ns/bound", "/ftl/wait_ns", "/buffer/placement"];
-    let of_some =
-        ["/ftl/map_cache", "/ftl/streams", "/ftl/wear_moves", "/buffer/padding_pages", "/buffer/filled_pages"];
+    let of_pages = ["/ftl/allocation", "/ftl/gc", "/ftl/gc/foreground_collections"];
+    let of_logs = ["full_merges", "associativity", "blocking_bound_ns", "longest_wait_ns"]
+        .map(|name| format!("/ftl/mapping/{name}"));
+    let of_logs = [&of_logs.each_ref().map(String::as_str)[..], &["/ftl/placement"]].concat();
+    let of_some = ["mapping/map_hits", "mapping/streams", "allocation/streams", "mapping/wear_moves"]
+        .map(|path| format!("/ftl/{path}"));
+    let of_some = of_some.each_ref().map(String::as_str);
+    let of_some = [&of_some[..], &["/buffer/order/padding_pages", "/buffer/order/filled_pages"]].concat();
     has(&result(&[]), &of_pages, &[&of_logs[..], &of_some].concat());
     let kast = ["ftl.mapping=kast", "ftl.kast.log_blocks=5", "buffer.rate=cave", "ftl.placement=round-robin"];
     let kast = result(&kast);
     has(&kast, &of_logs, &[&of_pages[..], &of_some].concat());
-    assert!(kast["ftl"]["blocking_ns"]["max"].as_u64() <= kast["ftl"]["blocking_ns"]["bound"].as_u64());
-    assert_eq!(kast["buffer"]["migrated_pages"], kast["ftl"]["merges"]["migrated_pages"]);
-    has(&result(&["ftl.mapping=dftl", "ftl.dftl.cache=1KiB"]), &["/ftl/map_cache/hit_ratio"], &of_logs);
-    has(&result(&["ftl.allocation=slap"]), &["/ftl/streams/detected"], &of_logs);
-    has(&result(&["ftl.wear_levelling=static"]), &["/ftl/wear_moves"], &of_logs);
-    has(&result(&["buffer.order=block-lru", "buffer.block-lru.padding=true"]), &["/buffer/padding_pages"], &of_logs);
-    has(&result(&["buffer.order=cflru"]), &["/buffer/filled_pages", "/buffer/dropped_pages"], &of_logs);
+    let kast = &kast["ftl"]["mapping"];
+    assert!(kast["blocking_ns"]["max"].as_u64() <= kast["blocking_bound_ns"].as_u64());
+    has(&result(&["ftl.mapping=dftl", "ftl.dftl.cache=1KiB"]), &["/ftl/mapping/map_hit_ratio"], &of_logs);
+    has(&result(&["ftl.allocation=slap"]), &["/ftl/allocation/streams"], &of_logs);
+    has(&result(&["ftl.wear_levelling=static"]), &["/ftl/mapping/wear_moves"], &of_logs);
+    has(
+        &result(&["buffer.order=block-lru", "buffer.block-lru.padding=true"]),
+        &["/buffer/order/padding_pages"],
+        &of_logs,
+    );
+    has(&result(&["buffer.order=cflru"]), &["/buffer/order/filled_pages", "/buffer/order/dropped_pages"], &of_logs);
 }
 
 #[test]
@@ -229,8 +237,8 @@ fn a_run_and_a_comparison_show_what_matters_for_their_mapping() {
         let missing = parts.iter().find(|&&part| !text.contains(part));
         assert_eq!(missing, None, "{text}");
     };
-    shows(&run("ftl.mapping=kast"), &["merges", "longest merge", "within a bound of", "data blocks on average"]);
-    shows(&run("ftl.mapping=dftl"), &["of the translations hit", "translation pages read"]);
+    shows(&run("ftl.mapping=kast"), &["full merges", "longest merge", "bounded by", "largest k"]);
+    shows(&run("ftl.mapping=dftl"), &["map hits", "translation pages read"]);
     let varies = ["--vary", "ftl.mapping=page,dftl,bast,kast", "--vary", "buffer.order=page-lru,block-lru"];
     let text = lab.succeed(&[&["compare", "small.toml"][..], &logs, &varies].concat()).stdout;
     shows(&text, &["buffer hits", "map hits", "merges", "largest k", "longest merge"]);
@@ -499,14 +507,16 @@ fn lists_and_explanations() {
 fn a_recording_of_issued_requests_is_what_the_scheduler_sent_and_replays_to_the_same_bytes() {
     let lab = small();
     let of_run = json(&lab.succeed(&["run", "small.toml", "--set", "host.scheduler=deadline", "--json", "-"]).stdout);
-    for (event, requests) in [("queue", &of_run["host"]["requests"]), ("issue", &of_run["scheduler"]["dispatched"])] {
+    for (event, requests) in
+        [("queue", &of_run["host"]["requests"]), ("issue", &of_run["host"]["scheduler"]["dispatched"])]
+    {
         let set = ["--set", "host.scheduler=deadline", "--event", event, "--out", "out.csv"];
         lab.succeed(&[&["generate", "small.toml"][..], &set].concat());
         let info = json(&lab.succeed(&["trace", "info", "out.csv", "--json"]).stdout);
         assert_eq!(info["requests"], *requests, "{event}");
         assert_eq!(info["write_bytes"], of_run["host"]["write_bytes"], "{event}");
     }
-    assert_ne!(of_run["host"]["requests"], of_run["scheduler"]["dispatched"], "something was merged");
+    assert_ne!(of_run["host"]["requests"], of_run["host"]["scheduler"]["dispatched"], "something was merged");
     let replay = "[workload]\nkind = \"trace\"\npath = \"out.csv\"\nreplay = \"closed\"\n[host]\nmerging = false\n";
     let device = SMALL.split_once("[device]").expect("it has a device").1;
     lab.write("replay.toml", format!("{replay}[device]{device}"));
@@ -514,7 +524,7 @@ fn a_recording_of_issued_requests_is_what_the_scheduler_sent_and_replays_to_the_
     for bytes in ["read_bytes", "write_bytes"] {
         assert_eq!(replayed["host"][bytes], of_run["host"][bytes], "{bytes}");
     }
-    assert_eq!(replayed["scheduler"]["dispatched"], of_run["scheduler"]["dispatched"]);
+    assert_eq!(replayed["host"]["scheduler"]["dispatched"], of_run["host"]["scheduler"]["dispatched"]);
 }
 
 #[test]

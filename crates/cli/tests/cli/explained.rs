@@ -57,7 +57,7 @@ fn the_rows_and_columns_of_a_run_are_explained() {
         assert_eq!(answer.code, Some(0), "{sets:?}: {}", answer.stderr);
         found.extend(names(&answer.stdout));
     }
-    for name in ["map cache", "merges", "longest merge", "hot", "bad blocks", "p99.9", "from p99.9", "fit", "streams"] {
+    for name in ["mapping", "allocation", "bad blocks", "p99.9", "from p99.9", "fit"] {
         assert!(found.iter().any(|known| known == name), "{name} was not printed: {found:?}");
     }
     explained(&lab, &found);

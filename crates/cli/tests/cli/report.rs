@@ -29,7 +29,7 @@ fn what_is_no_result_is_refused_and_nothing_is_written() {
         assert!(answer.stderr.contains(expected), "{}", answer.stderr);
     };
     refused(&["broken.json", "-o", "page.html"], "broken.json:2:13");
-    refused(&["other.json", "-o", "page.html"], "flashloom/result/1");
+    refused(&["other.json", "-o", "page.html"], "flashloom/result/2");
     refused(&["missing.json", "-o", "page.html"], "missing.json");
     refused(&[".", "-o", "page.html"], "a folder without files that end in `.parquet`");
     refused(&["result.json", "-o", "result.json"], "this is read");

@@ -64,7 +64,7 @@ fn results_for_standard_output_are_kept_aside_where_it_is_full() {
     let stderr = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(1), "{stderr}");
     assert!(stderr.contains("standard output cannot be written"), "{stderr}");
-    assert_eq!(json(&kept_aside(&stderr)[0])["schema"], "flashloom/result/1");
+    assert_eq!(json(&kept_aside(&stderr)[0])["schema"], "flashloom/result/2");
 }
 
 #[test]

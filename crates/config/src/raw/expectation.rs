@@ -15,7 +15,7 @@ use flashloom_units::Refusal;
 use super::source::Origin;
 use super::value::shown;
 use crate::catalog::{Catalog, EXPECT};
-use crate::statistics::numbers;
+use crate::statistics::{no_number, numbers};
 use flashloom_figures::formula::{Formula, Run, Runs};
 
 /// Keys of an expectation, each with its description.
@@ -160,11 +160,7 @@ fn checked(known: &Numbers, written: &str, report: &mut dyn FnMut(&dyn Fn() -> R
     }
     let Numbers(known, in_order) = known;
     if let Some(field) = formula.fields().into_iter().find(|field| !known.contains(*field)) {
-        let found = || format!("no result has a number `{field}`");
-        report(&|| {
-            let refusal = Refusal::new(found(), "a field of a result, without `result.`");
-            refusal.suggesting(field, in_order.iter().map(String::as_str))
-        });
+        report(&|| no_number(field, in_order));
         return None;
     }
     Some(formula)

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use flashloom_figures::result::{
-    COMPARE_SCHEMA, Comparison, KEPT_SCHEMA, KeptRun, RESULT_SCHEMA, RunResult, Unread, parse, schema_of,
+    COMPARE_SCHEMA, Comparison, KEPT_SCHEMA, KeptRun, RESULT_SCHEMA, RunResult, Unread, of_today, parse,
 };
 use flashloom_files::{BYTE_ORDER_MARK, RESULT_LIMIT_BYTES, read_input};
 use flashloom_study::validate::{VALIDATION_SCHEMA, ValidationResult};
@@ -50,7 +50,8 @@ impl Document {
     /// # Errors
     /// No JSON, with line and column; or JSON of something else, or of another version.
     pub fn read(name: &str, text: &str) -> Result<Self, Problem> {
-        let schema = schema_of(text.as_bytes()).map_err(|unread| refused(name, text, unread))?;
+        let (schema, today) = of_today(text.as_bytes()).map_err(|unread| refused(name, text, unread))?;
+        let text = str::from_utf8(&today).expect("it was text before");
         match schema.as_str() {
             RESULT_SCHEMA => Ok(Self::Run(parsed(name, text)?)),
             COMPARE_SCHEMA => Ok(Self::Comparison(*parsed(name, text)?)),

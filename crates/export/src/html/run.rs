@@ -25,7 +25,7 @@ pub(super) fn sections(result: &RunResult) -> Vec<Section> {
 fn ftl_policies(result: &RunResult) -> String {
     let ftl = &result.ftl;
     let names = [Some(&ftl.mapping), ftl.allocation.as_ref(), ftl.gc.as_ref()];
-    names.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" x ")
+    names.into_iter().flatten().map(|of| of.policy.as_str()).collect::<Vec<_>>().join(" x ")
 }
 
 fn overview(result: &RunResult) -> Vec<Part> {
@@ -36,8 +36,11 @@ fn overview(result: &RunResult) -> Vec<Part> {
         ("requests per second", host.iops.map(factor)),
         ("throughput", host.throughput_bytes_per_s.map(rate)),
         ("duration", host.duration_ns.map(|ns| time(ns as f64))),
-        ("scheduler", result.scheduler.as_ref().map(|scheduler| scheduler.name.clone())),
-        ("write buffer", result.buffer.as_ref().map(|buffer| format!("{} x {}", buffer.order, buffer.rate))),
+        ("scheduler", host.scheduler.as_ref().map(|scheduler| scheduler.policy.clone())),
+        (
+            "write buffer",
+            result.buffer.as_ref().map(|buffer| format!("{} x {}", buffer.order.policy, buffer.rate.policy)),
+        ),
         ("FTL", Some(ftl_policies(result))),
         ("write amplification in bytes", result.ftl.waf_bytes.map(factor)),
         ("write amplification of pages", result.ftl.waf.map(factor)),

@@ -122,7 +122,7 @@ fn every_request_is_a_slice_and_leads_to_its_flash_operations() {
     let slices = slices(&trace);
     let of = |track: &'static str| slices.iter().filter(move |slice| slice.track == track);
     assert_eq!(of("request").count() as u64, result.host.completed);
-    let dispatched = result.scheduler.as_ref().map(|scheduler| scheduler.dispatched);
+    let dispatched = result.host.scheduler.as_ref().and_then(|scheduler| scheduler.whole("dispatched"));
     assert_eq!(Some(of("command").count() as u64), dispatched);
     assert_eq!(of("eviction").count() as u64, result.buffer.as_ref().expect("there is a buffer").evicted_pages);
     let collections = of("job").filter(|slice| slice.name == "collection").count();

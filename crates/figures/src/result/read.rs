@@ -12,12 +12,15 @@
 //!
 //! Counting keeps nothing. What is then built is of the types of the format, without a tree of JSON between.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 
 use flashloom_files::{RESULT_LIMIT_BYTES, TEXT_LIMIT_VARIABLE, limit_of};
 use serde::de::{DeserializeOwned, DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde::{Deserializer, de};
+
+use super::older;
 
 /// Memory of a number in a list of a series, and of any other value.
 const SERIES_NUMBER_BYTES: u64 = 32;
@@ -98,6 +101,16 @@ pub fn schema_of(text: &[u8]) -> Result<String, Unread> {
 /// The text lacks a field, or has another in its place.
 pub fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, Unread> {
     serde_json::from_slice(text).map_err(Unread::from)
+}
+
+/// The schema of a text, and the text as it would be written today.
+///
+/// # Errors
+/// The text is not JSON, or what it holds would take more memory than it may.
+pub fn of_today(text: &[u8]) -> Result<(String, Cow<'_, [u8]>), Unread> {
+    let schema = schema_of(text)?;
+    let Some(converted) = older::converted(&schema, text)? else { return Ok((schema, text.into())) };
+    Ok((schema_of(&converted)?, converted.into()))
 }
 
 fn schema_within(text: &[u8], limit: u64) -> Result<String, Unread> {

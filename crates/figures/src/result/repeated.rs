@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::RunResult;
 
 /// Format identifier of [`KeptRun`].
-pub const KEPT_SCHEMA: &str = "flashloom/kept/1";
+pub const KEPT_SCHEMA: &str = "flashloom/kept/2";
 
 result_types! {
     /// Statistics of one combination over several seeds.

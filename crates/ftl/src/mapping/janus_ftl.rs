@@ -46,7 +46,9 @@
 mod areas;
 
 use flashloom_nand::{Data, DieId, Lbn, Lpn, Nand, Origin, PageCopy, Program, Read, Urgency};
-use flashloom_units::{Capability, Component, Figure, KIB, Kind, Latency, Ns, ParamSet, Policy, PolicySpec, Refusal};
+use flashloom_units::{
+    Best, Capability, Component, Figure, KIB, Kind, Latency, Ns, ParamSet, Policy, PolicySpec, Refusal,
+};
 use flashloom_units::{Statistic, Unit, Value, Violation, params, violation};
 
 use super::log_block::{Costs, SuperblockId};
@@ -91,18 +93,24 @@ const STATISTICS: &[Statistic] = &[
         "blocking_ns",
         Unit::Times,
         "Time for which a collection, a defusion or an erase occupies an otherwise idle chip.",
-    ),
+    )
+    .best(Best::Lowest)
+    .part_as_column("max", "longest merge"),
     Statistic::new(
         "blocking_bound_ns",
         Unit::Time,
         "Upper bound of that time: T n + n - 1 copies and T + 1 erases, with T tables a chip.",
-    ),
-    Statistic::new("longest_wait_ns", Unit::Time, "Longest time of this kind that one page of the host caused."),
+    )
+    .in_summary("bounded by"),
+    Statistic::new("longest_wait_ns", Unit::Time, "Longest time of this kind that one page of the host caused.")
+        .best(Best::Lowest)
+        .in_summary("longest wait for merges"),
     Statistic::new(
         "wait_bound_ns",
         Unit::Time,
         "Upper bound of that time: three collections, two defusions, an erase.",
-    ),
+    )
+    .in_summary("bounded by"),
 ];
 
 static SPEC: PolicySpec = PolicySpec {

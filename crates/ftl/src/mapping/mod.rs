@@ -112,7 +112,8 @@ mod tests {
                     ..FtlSetup::with_defaults()
                 };
                 let built = ftl.build(&space, &Nand::new(&space.nand)).unwrap();
-                let figures = built.figures_taken().with(&SLOT, built.figures());
+                let figures =
+                    built.figures_taken().with(&SLOT, built.report().figures().chain(built.figures()).collect());
                 for (slot, values) in figures.iter() {
                     let chosen =
                         [ftl.mapping.spec(), ftl.allocation.spec(), ftl.collection.spec(), ftl.placement.spec()];

@@ -49,7 +49,7 @@ mod blocks;
 mod tables;
 
 use flashloom_nand::{DieId, Lpn, Nand, OpId, Origin, PageCopy, Read, Urgency};
-use flashloom_units::{Capability, Component, Figure, Kind, Latency, Ns, ParamSet, Policy, PolicySpec, Refusal};
+use flashloom_units::{Best, Capability, Component, Figure, Kind, Latency, Ns, ParamSet, Policy, PolicySpec, Refusal};
 use flashloom_units::{Statistic, Unit, Value, Violation, params, violation};
 
 use super::log_block::{Costs, Spn, SuperblockId};
@@ -82,28 +82,41 @@ params! {
 }
 
 const STATISTICS: &[Statistic] = &[
-    Statistic::count("switch_merges", "Switch merges: blocks without valid pages that were erased without a copy."),
-    Statistic::count("partial_merges", "Partial merges: collections that emptied one block."),
-    Statistic::count("full_merges", "Full merges: collections that emptied several blocks of a superblock."),
+    Statistic::count("switch_merges", "Switch merges: blocks without valid pages that were erased without a copy.")
+        .best(Best::Lowest)
+        .in_column("switch merges", "merges"),
+    Statistic::count("partial_merges", "Partial merges: collections that emptied one block.")
+        .best(Best::Lowest)
+        .in_column("partial merges", "merges"),
+    Statistic::count("full_merges", "Full merges: collections that emptied several blocks of a superblock.")
+        .best(Best::Lowest)
+        .in_column("full merges", "merges"),
     Statistic::new(
         "blocking_ns",
         Unit::Times,
         "Time for which a collection occupies an otherwise idle chip: its copies, erases and reads of spare areas.",
-    ),
+    )
+    .best(Best::Lowest)
+    .part_as_column("max", "longest merge"),
     Statistic::new(
         "blocking_bound_ns",
         Unit::Time,
         "Upper bound of that time: (N + 1) n - 1 copies, each with three reads of spare areas, and N + 1 erases.",
-    ),
+    )
+    .in_summary("bounded by"),
     Statistic::new(
         "longest_wait_ns",
         Unit::Time,
         "Longest time that collections put between two pages of the host on a chip.",
-    ),
-    Statistic::new("wait_bound_ns", Unit::Time, "Upper bound of that time."),
+    )
+    .best(Best::Lowest)
+    .in_summary("longest wait for merges"),
+    Statistic::new("wait_bound_ns", Unit::Time, "Upper bound of that time.").in_summary("bounded by"),
     Statistic::count("map_hits", "Lookups whose page table was in memory."),
     Statistic::count("map_misses", "Lookups of other page tables."),
-    Statistic::new("map_hit_ratio", Unit::Ratio, "Hit ratio of the page tables: hits as a share of all lookups."),
+    Statistic::new("map_hit_ratio", Unit::Ratio, "Hit ratio of the page tables: hits as a share of all lookups.")
+        .best(Best::Highest)
+        .as_column("map hits"),
     Statistic::count("map_reads", "Spare areas read to find a page."),
     Statistic::count("map_writes", "Map pages written: none, because the map is programmed with the pages."),
 ];

@@ -51,7 +51,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use flashloom_nand::{BlockId, Data, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Status};
-use flashloom_units::{Divisor, Figure, Refusal, State, Statistic, Unit, Value, Violation, violation};
+use flashloom_units::{Best, Divisor, Figure, Refusal, State, Statistic, Unit, Value, Violation, violation};
 use serde::{Deserialize, Serialize};
 
 use super::map::Map;
@@ -71,9 +71,11 @@ pub(super) use loads::Loads;
 pub const STATISTICS: &[Statistic] = &[
     Statistic::count("map_hits", "Translations found in the cache of the map."),
     Statistic::count("map_misses", "Translations that had to be read from flash."),
-    Statistic::new("map_hit_ratio", Unit::Ratio, "Hit ratio of the map: hits as a share of all translations."),
-    Statistic::count("map_reads", "Translation pages read from flash."),
-    Statistic::count("map_writes", "Translation pages written to flash."),
+    Statistic::new("map_hit_ratio", Unit::Ratio, "Hit ratio of the map: hits as a share of all translations.")
+        .best(Best::Highest)
+        .as_column("map hits"),
+    Statistic::count("map_reads", "Translation pages read from flash.").in_summary("translation pages read"),
+    Statistic::count("map_writes", "Translation pages written to flash.").in_summary("written"),
 ];
 
 /// Counters of a map on flash.

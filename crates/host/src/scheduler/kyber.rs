@@ -49,7 +49,7 @@ pub static SPEC: PolicySpec = PolicySpec {
     offers: &[Capability::SAVED_STATE],
     params: KyberParams::PARAMS,
     statistics: &[
-        Statistic::count("throttled", "Times that a domain had requests and no free token for them."),
+        Statistic::count("token_waits", "Times that a domain had requests and no free token for them."),
         Statistic::count("resized", "Times that the number of tokens of a domain changed."),
     ],
 };
@@ -262,7 +262,7 @@ pub struct Kyber {
     batches: Vec<Batch>,
     /// Tick at which the timer fires.
     timer: Option<u64>,
-    throttled: u64,
+    token_waits: u64,
     resized: u64,
 }
 
@@ -271,7 +271,7 @@ flashloom_units::state! {
         nested lists, merging;
         array queued_ns;
         nested tokens;
-        value domains, timer, throttled, resized;
+        value domains, timer, token_waits, resized;
         each batches;
         fixed targets_ns, ticks, tags, queues;
     }
@@ -296,7 +296,7 @@ impl Kyber {
             domains: TOKENS.map(Domain::new),
             batches: vec![Batch { domain: 0, sent: 0 }; queues.queues() as usize],
             timer: None,
-            throttled: 0,
+            token_waits: 0,
             resized: 0,
         })
     }
@@ -329,7 +329,7 @@ impl Kyber {
             return None;
         }
         let Some(token) = self.domains[domain].tokens.take() else {
-            self.throttled += 1;
+            self.token_waits += 1;
             return None;
         };
         let dispatch = queue as usize * DOMAINS + domain;
@@ -384,7 +384,7 @@ impl Kyber {
 
 impl Component for Kyber {
     fn figures(&self) -> Vec<Figure> {
-        vec![Figure::Count(self.throttled), Figure::Count(self.resized)]
+        vec![Figure::Count(self.token_waits), Figure::Count(self.resized)]
     }
 
     flashloom_units::stateful!();

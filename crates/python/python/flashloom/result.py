@@ -70,6 +70,9 @@ class Record(Mapping[str, Any]):
         return self._wrapped(name, self._fields[name])
 
     def _missing(self, name: str) -> str:
+        moved = _flashloom.moved(f"{self._path}.{name}".removeprefix("result."))
+        if moved is not None:
+            return f"`{self._path}` has no field `{name}` any more: `{moved}` has taken its place"
         near = difflib.get_close_matches(name, self._fields, n=1)
         suggestion = f": did you mean `{near[0]}`?" if near else ""
         return f"`{self._path}` has no field `{name}`{suggestion}"
@@ -176,6 +179,7 @@ class Result(Record, _Rows):
     @classmethod
     def from_json(cls, text: str) -> Result:
         """A result that the program wrote; without histograms. Raises `ValueError` for another text."""
+        text = _flashloom.of_today(text)
         fields = json.loads(text)
         schema = fields.get("schema") if isinstance(fields, dict) else None
         if schema != _flashloom.RESULT_SCHEMA:

@@ -152,10 +152,9 @@ def _check_ends(experiment: Experiment, axes: Mapping[str, Dimension]) -> None:
 
 
 def _check_figures(experiment: Experiment, goals: Sequence[Objective]) -> None:
-    """Checks that a result may have the figures: else every trial would fail for want of one. Statistics of a policy
-    are its own."""
+    """Checks that a result may have the figures: else every trial would fail for want of one."""
     for goal in goals:
-        if isinstance(goal.figure, str) and "statistics" not in goal.figure.split("."):
+        if isinstance(goal.figure, str):
             experiment.explain(f"result.{goal.figure}")
 
 

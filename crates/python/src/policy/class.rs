@@ -217,7 +217,7 @@ impl Description<'_, '_> {
             params: params.into_iter().map(Written::leak).collect::<Vec<_>>().leak(),
             statistics: statistics
                 .into_iter()
-                .map(|(name, unit, help)| Statistic { name: leak(name), unit, help: leak(help) })
+                .map(|(name, unit, help)| Statistic::new(leak(name), unit, leak(help)))
                 .collect::<Vec<_>>()
                 .leak(),
         };

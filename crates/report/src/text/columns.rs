@@ -1,21 +1,11 @@
 //! Columns of a comparison: the usual ones, and those that its reader names.
 
-use flashloom_config::{Catalog, numbers, statistics as known_statistics};
+use flashloom_config::{Catalog, no_number, numbers, statistics as known_statistics};
 use flashloom_figures::number::{count, energy, factor, percent, rate, size, time};
 use flashloom_figures::result::Comparison;
-use flashloom_units::{PolicySpec, Problem, Problems, Refusal, SlotSpec, Statistic, Unit};
+use flashloom_figures::result::older::former;
+use flashloom_units::{Best, PolicySpec, Problem, Problems, Refusal, Shown, SlotSpec, Unit};
 use serde_json::Value;
-
-/// Direction in which the values of a column are better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Best {
-    /// Higher is better.
-    Highest,
-    /// Lower is better.
-    Lowest,
-    /// Neither is better in itself.
-    Neither,
-}
 
 /// A column of the table: one figure per run.
 #[derive(Clone, Debug)]
@@ -58,6 +48,7 @@ impl Column {
 }
 
 /// A usual column. One that belongs to a section is shown only if a key of that section varies.
+#[derive(Clone, Copy)]
 struct Usual {
     name: &'static str,
     section: Option<&'static str>,
@@ -70,32 +61,30 @@ const fn of_all(name: &'static str, best: Best, show: fn(f64) -> String, paths: 
     Usual { name, section: None, best, show, paths }
 }
 
-const MERGES: &[&str] = &["ftl.merges.switch", "ftl.merges.partial", "ftl.merges.full"];
-
 /// The column of `ftl.waf`, which that field's last name alone stands for too: ageing has one of that name.
 const WAF_OF_PAGES: &str = "WAF of pages";
 const WAF: &str = "waf";
 
-const USUAL: &[Usual] = &[
-    of_all("operations/s", Best::Highest, factor, &["filebench.operations_per_second"]),
-    of_all("requests/s", Best::Highest, factor, &["host.iops"]),
-    of_all("throughput", Best::Highest, rate, &["host.throughput_bytes_per_s"]),
-    of_all("read p50", Best::Lowest, time, &["host.latency_ns.read.p50"]),
-    of_all("read p99", Best::Lowest, time, &["host.latency_ns.read.p99"]),
-    of_all("write p50", Best::Lowest, time, &["host.latency_ns.write.p50"]),
-    of_all("write p99", Best::Lowest, time, &["host.latency_ns.write.p99"]),
-    of_all("max wait", Best::Lowest, time, &["scheduler.max_wait_ns"]),
-    of_all("merged", Best::Neither, whole, &["scheduler.merged"]),
-    Usual { section: Some("buffer."), ..of_all("buffer hits", Best::Highest, percent, &["buffer.hit_ratio"]) },
-    of_all("map hits", Best::Highest, percent, &["ftl.map_cache.hit_ratio"]),
-    of_all("merges", Best::Lowest, whole, MERGES),
-    of_all("largest k", Best::Lowest, whole, &["ftl.associativity.max"]),
-    of_all("longest merge", Best::Lowest, time, &["ftl.blocking_ns.max"]),
-    of_all("WAF in bytes", Best::Lowest, factor, &["ftl.waf_bytes"]),
-    of_all(WAF_OF_PAGES, Best::Lowest, factor, &["ftl.waf"]),
-    of_all("erases", Best::Lowest, whole, &["ftl.block_erases"]),
-    of_all("energy/GB", Best::Lowest, energy, &["nand.energy.joules_per_gb"]),
-    of_all("life in pages", Best::Highest, whole, &["end_of_life.host_page_writes"]),
+/// The usual columns, of what layers count whatever the policies are: those before the figures of the scheduler, those
+/// before the figures of all other policies, and those behind.
+const USUAL: [&[Usual]; 3] = [
+    &[
+        of_all("operations/s", Best::Highest, factor, &["filebench.operations_per_second"]),
+        of_all("requests/s", Best::Highest, factor, &["host.iops"]),
+        of_all("throughput", Best::Highest, rate, &["host.throughput_bytes_per_s"]),
+        of_all("read p50", Best::Lowest, time, &["host.latency_ns.read.p50"]),
+        of_all("read p99", Best::Lowest, time, &["host.latency_ns.read.p99"]),
+        of_all("write p50", Best::Lowest, time, &["host.latency_ns.write.p50"]),
+        of_all("write p99", Best::Lowest, time, &["host.latency_ns.write.p99"]),
+    ],
+    &[Usual { section: Some("buffer."), ..of_all("buffer hits", Best::Highest, percent, &["buffer.hit_ratio"]) }],
+    &[
+        of_all("WAF in bytes", Best::Lowest, factor, &["ftl.waf_bytes"]),
+        of_all(WAF_OF_PAGES, Best::Lowest, factor, &["ftl.waf"]),
+        of_all("erases", Best::Lowest, whole, &["ftl.block_erases"]),
+        of_all("energy/GB", Best::Lowest, energy, &["nand.energy.joules_per_gb"]),
+        of_all("life in pages", Best::Highest, whole, &["end_of_life.host_page_writes"]),
+    ],
 ];
 
 /// The columns that `--bounds` adds.
@@ -109,9 +98,6 @@ const BOUNDS: &[Usual] = &[
 
 /// Where the fields of bounds are in a result.
 const BOUNDS_PATH: &str = "bounds.";
-
-/// Where the statistics of policies are in a result.
-const STATISTICS: &str = "statistics";
 
 /// The name that stands for all the usual columns.
 const ALL_USUAL: &str = "usual";
@@ -139,7 +125,7 @@ pub fn chosen<'a>(
     keys: impl Iterator<Item = &'a str> + Clone,
     has_bounds: bool,
 ) -> Result<Vec<Column>, Problems> {
-    let mut columns = if names.is_empty() { usual(keys) } else { named(catalog, names, keys, has_bounds)? };
+    let mut columns = if names.is_empty() { usual(catalog, keys) } else { named(catalog, names, keys, has_bounds)? };
     if has_bounds {
         columns.extend(bounds(&columns));
     }
@@ -147,9 +133,34 @@ pub fn chosen<'a>(
 }
 
 /// The usual columns of a comparison that varies these keys.
-pub fn usual<'a>(keys: impl Iterator<Item = &'a str> + Clone) -> Vec<Column> {
+fn usual<'a>(catalog: &Catalog, keys: impl Iterator<Item = &'a str> + Clone) -> Vec<Column> {
     let is_on = |column: &&Usual| column.section.is_none_or(|section| keys.clone().any(|key| key.starts_with(section)));
-    USUAL.iter().filter(is_on).map(|column| column.column(false)).collect()
+    let (of_scheduler, of_others): (Vec<_>, Vec<_>) =
+        declared(catalog).into_iter().partition(|(slot, _)| *slot == SCHEDULER);
+    let [first, second, third] = USUAL.map(|columns| columns.iter().filter(is_on).map(|column| column.column(false)));
+    let of = |columns: Vec<(&'static str, Column)>| columns.into_iter().map(|(_, column)| column);
+    first.chain(of(of_scheduler)).chain(second).chain(of(of_others)).chain(third).collect()
+}
+
+/// The slot whose columns stand first.
+const SCHEDULER: &str = "host.scheduler";
+
+/// The columns that policies declare for the figures that they count, each with the key of its slot.
+fn declared(catalog: &Catalog) -> Vec<(&'static str, Column)> {
+    let mut columns: Vec<(&'static str, Column)> = Vec::new();
+    for (path, slot, _, statistic) in known_statistics(catalog) {
+        let Some(Shown { part, column: Some(label), .. }) = statistic.shown else { continue };
+        let path = if part.is_empty() { path } else { format!("{path}.{part}") };
+        match columns.iter_mut().find(|(_, column)| column.name == label) {
+            Some((_, column)) if !column.paths.contains(&path) => column.paths.push(path),
+            Some(_) => {}
+            None => {
+                let column = Column { name: label.to_owned(), is_asked: false, ..of_field(catalog, label, &path) };
+                columns.push((slot.key, column));
+            }
+        }
+    }
+    columns
 }
 
 /// The columns of bounds that are not among those chosen already.
@@ -177,7 +188,7 @@ fn named<'a>(
         let span = start + before..start + before + written.len();
         start += name.len() + 1;
         let found = match plain(written) {
-            all if all == ALL_USUAL => Ok(usual(keys.clone())),
+            all if all == ALL_USUAL => Ok(usual(catalog, keys.clone())),
             _ => resolve(catalog, &paths, written).and_then(|column| worked_out(column, has_bounds)),
         };
         match found {
@@ -205,29 +216,30 @@ fn worked_out(column: Column, has_bounds: bool) -> Result<Vec<Column>, Refusal> 
 fn resolve(catalog: &Catalog, paths: &[String], written: &str) -> Result<Column, Refusal> {
     let wanted = plain(written.strip_prefix("result.").unwrap_or(written));
     let wanted = if wanted == WAF { plain(WAF_OF_PAGES) } else { wanted };
-    if let Some(column) = USUAL.iter().chain(BOUNDS).find(|column| plain(column.name) == wanted) {
-        return Ok(column.column(true));
+    let by_name = USUAL.concat();
+    let by_name = by_name.iter().chain(BOUNDS).map(|column| column.column(true));
+    let declared = declared(catalog).into_iter().map(|(_, column)| Column { is_asked: true, ..column });
+    let by_name: Vec<Column> = by_name.chain(declared).collect();
+    if let Some(column) = by_name.iter().find(|column| plain(&column.name) == wanted) {
+        return Ok(column.clone());
     }
-    // The whole path, else whole parts of it (`write.max`), else what may begin within a name (`write max`).
-    let whole = |path: &str| plain(path) == wanted;
-    let parts = |path: &str| path.match_indices('.').any(|(at, _)| plain(&path[at + 1..]) == wanted);
-    let ends = |path: &str| plain(path).strip_suffix(wanted.as_str()).is_some_and(|before| before.ends_with('_'));
-    let matching = |is_meant: &dyn Fn(&str) -> bool| -> Vec<&String> {
-        paths.iter().filter(|path| !wanted.is_empty() && is_meant(path)).collect()
-    };
-    let levels: [&dyn Fn(&str) -> bool; 3] = [&whole, &parts, &ends];
-    let mut meant = levels.into_iter().map(matching).find(|meant| !meant.is_empty()).unwrap_or_default();
-    meant.sort_unstable();
-    meant.dedup();
-    // A field of the format keeps its short name beside a statistic of that name.
-    let is_of_format = |path: &&String| !path.split('.').any(|part| part == STATISTICS);
+    let mut meant = ending_in(paths.iter(), &wanted);
+    // A field of the format keeps its short name beside a figure of a policy.
+    let of_policies: Vec<String> = known_statistics(catalog).map(|(path, ..)| path).collect();
+    let is_of_format = |path: &&String| !of_policies.iter().any(|object| path.starts_with(object.as_str()));
     if meant.iter().any(is_of_format) {
         meant.retain(is_of_format);
     }
     match meant[..] {
         [path] => Ok(of_field(catalog, written, path)),
         [] => {
-            let usual = USUAL.iter().chain(BOUNDS).map(|column| column.name);
+            let older: Vec<(String, &String)> =
+                paths.iter().flat_map(|path| former(path).map(move |old| (old, path))).collect();
+            if let [old, ..] = ending_in(older.iter().map(|(old, _)| old), &wanted)[..] {
+                let now = older.iter().find(|(other, _)| other == old).map(|(_, now)| *now);
+                return Err(no_number(old, now.map(std::slice::from_ref).unwrap_or_default()));
+            }
+            let usual = by_name.iter().map(|column| column.name.as_str());
             let endings = paths.iter().flat_map(|path| path.match_indices('.').map(|(at, _)| &path[at + 1..]));
             let found = format!("no figure is called `{written}`");
             let expected = "a column, or a field of a result that is a number, such as `read.p99_9` or `ftl.waf`";
@@ -247,60 +259,60 @@ fn resolve(catalog: &Catalog, paths: &[String], written: &str) -> Result<Column,
     }
 }
 
+/// The paths that a name stands for: the whole path, else those that end with it in whole parts (`write.max`), else
+/// those in which it begins within a name (`write max`).
+fn ending_in<'a>(paths: impl Iterator<Item = &'a String> + Clone, wanted: &str) -> Vec<&'a String> {
+    let whole = |path: &str| plain(path) == wanted;
+    let parts = |path: &str| path.match_indices('.').any(|(at, _)| plain(&path[at + 1..]) == wanted);
+    let ends = |path: &str| plain(path).strip_suffix(wanted).is_some_and(|before| before.ends_with('_'));
+    let matching = |is_meant: &dyn Fn(&str) -> bool| -> Vec<&'a String> {
+        paths.clone().filter(|path| !wanted.is_empty() && is_meant(path)).collect()
+    };
+    let levels: [&dyn Fn(&str) -> bool; 3] = [&whole, &parts, &ends];
+    let mut meant = levels.into_iter().map(matching).find(|meant| !meant.is_empty()).unwrap_or_default();
+    meant.sort_unstable();
+    meant.dedup();
+    meant
+}
+
 /// A name in a canonical spelling: `read p99.9`, `read-p99_9` and `read.p99_9` are equal.
 fn plain(name: &str) -> String {
     name.trim().to_lowercase().replace([' ', '.', '-', '/'], "_")
 }
 
-/// A column of any numeric field.
-fn of_field(catalog: &Catalog, written: &str, path: &str) -> Column {
+/// A column of any numeric field: of a figure of a policy as that describes it, of others by their names, which end in
+/// the unit.
+pub(super) fn of_field(catalog: &Catalog, written: &str, path: &str) -> Column {
     let parts: Vec<&str> = path.split('.').collect();
     let last = parts[parts.len() - 1];
     let has = |names: &[&str]| names.iter().any(|name| last.contains(name));
-    let statistic = known_statistics(catalog).find(|(statistic, ..)| path == statistic);
-    let of_unit = statistic.and_then(|(_, _, _, statistic)| show(statistic.unit));
-    let is_time =
-        parts.iter().any(|part| part.ends_with("_ns")) || of_unit.is_none() && is_of_distribution(catalog, path);
+    let below = |object: &str| path.strip_prefix(object).filter(|rest| rest.is_empty() || rest.starts_with('.'));
+    let of_policy = known_statistics(catalog).find_map(|(object, _, _, one)| below(&object).map(|_| one));
+    let is_time = parts.iter().any(|part| part.ends_with("_ns"))
+        || of_policy.is_some_and(|statistic| matches!(statistic.unit, Unit::Time | Unit::Times));
     let show: fn(f64) -> String = match last {
-        _ if of_unit.is_some() => of_unit.unwrap_or(whole),
         "count" => whole,
         _ if has(&["waf"]) => factor,
         _ if is_time => time,
         _ if last.ends_with("bytes_per_s") => rate,
-        _ if last.ends_with("bytes") => size,
+        _ if last.ends_with("bytes") || of_policy.is_some_and(|statistic| statistic.unit == Unit::Bytes) => size,
         _ if last.contains("joules") => energy,
         _ if last.split('_').any(|word| matches!(word, "ratio" | "share" | "utilization")) => percent,
+        _ if of_policy.is_some_and(|statistic| statistic.unit == Unit::Ratio) => factor,
         _ => whole,
     };
     let is_latency = is_time && last != "count";
-    let best = if has(&["iops", "throughput", "per_second", "hit_ratio", "completed"]) {
-        Best::Highest
-    } else if is_latency || has(&["waf", "block_erases", "stalled", "joules"]) {
-        Best::Lowest
-    } else {
-        Best::Neither
+    let best = match of_policy {
+        Some(statistic) => statistic.best,
+        None if has(&["iops", "throughput", "per_second", "hit_ratio", "completed"]) => Best::Highest,
+        None if is_latency || has(&["waf", "block_erases", "stalled", "joules"]) => Best::Lowest,
+        None => Best::Neither,
     };
     Column { name: written.to_owned(), best, show, paths: vec![path.to_owned()], is_asked: true }
 }
 
-/// True if a path belongs to a statistic that is a distribution of times.
-fn is_of_distribution(catalog: &Catalog, path: &str) -> bool {
-    let times = |statistic: &Statistic| matches!(statistic.unit, Unit::Times);
-    known_statistics(catalog).any(|(whole, _, _, statistic)| times(statistic) && path.starts_with(&format!("{whole}.")))
-}
-
-/// Formatter of a statistic; `None` for a distribution, which has figures of its own.
-fn show(unit: Unit) -> Option<fn(f64) -> String> {
-    Some(match unit {
-        Unit::Count => whole,
-        Unit::Bytes => size,
-        Unit::Time => time,
-        Unit::Ratio => factor,
-        Unit::Times | Unit::Histogram => return None,
-    })
-}
-
-/// One column per statistic of the policies that vary; distributions are left out.
+/// One column per figure that the policies that vary count themselves; distributions are left out, and what is a column
+/// anyway.
 pub fn statistics(catalog: &Catalog, comparison: &Comparison, keys: &[&str]) -> Vec<Column> {
     let varies = |slot: &SlotSpec| keys.contains(&slot.key);
     let is_chosen = |policy: &PolicySpec| {
@@ -309,11 +321,14 @@ pub fn statistics(catalog: &Catalog, comparison: &Comparison, keys: &[&str]) -> 
     };
     let mut columns: Vec<Column> = Vec::new();
     for (path, slot, policy, statistic) in known_statistics(catalog) {
-        let Some(show) = show(statistic.unit).filter(|_| varies(slot) && is_chosen(policy)) else { continue };
+        let is_number = !matches!(statistic.unit, Unit::Times | Unit::Histogram);
+        let has_column = statistic.shown.is_some_and(|shown| shown.column.is_some());
         // Two policies of a slot may count the same: it is one field of the result.
-        if columns.iter().all(|column| column.name != statistic.name) {
-            let name = statistic.name.to_owned();
-            columns.push(Column { name, best: Best::Neither, show, paths: vec![path], is_asked: false });
+        let is_new = columns.iter().all(|column| column.name != statistic.name);
+        // What is counted for every policy of the slot says little of this one.
+        let is_own = policy.statistics.contains(statistic);
+        if is_own && is_number && !has_column && is_new && varies(slot) && is_chosen(policy) {
+            columns.push(Column { is_asked: false, best: Best::Neither, ..of_field(catalog, statistic.name, &path) });
         }
     }
     columns
@@ -343,21 +358,36 @@ mod tests {
 
     #[test]
     fn a_field_of_the_format_keeps_its_short_name_beside_a_statistic() {
-        assert_eq!(path("filler_pages"), "ftl.merges.filler_pages");
-        assert_eq!(path("blocking_ns.max"), "ftl.blocking_ns.max");
-        assert_eq!(path("full_merges"), "ftl.statistics.mapping.full_merges");
-        assert_eq!(path("associativity.mean"), "ftl.associativity.mean");
+        assert_eq!(path("read_hits"), "buffer.read_hits");
+        assert_eq!(path("full_merges"), "ftl.mapping.full_merges");
+        assert_eq!(path("associativity.mean"), "ftl.mapping.associativity.mean");
     }
 
     #[test]
     fn the_usual_columns_have_their_names() {
         assert_eq!(path("waf"), "ftl.waf");
         assert_eq!(path("Requests/s"), "host.iops");
-        assert_eq!(path("merges"), MERGES.join("+"));
+        assert_eq!(
+            path("merges"),
+            ["switch", "partial", "full"].map(|kind| format!("ftl.mapping.{kind}_merges")).join("+")
+        );
         let columns = of(&["write p99", "usual"]).expect("they are columns");
         assert_eq!(columns[0].name, "write p99");
         let again = columns.iter().filter(|column| column.name == "write p99").count();
-        assert_eq!((again, columns.len()), (1, USUAL.len() - 1));
+        let usual = USUAL.concat().len() + declared(&Catalog::builtin()).len();
+        assert_eq!((again, columns.len()), (1, usual - 1));
+    }
+
+    #[test]
+    fn a_name_of_older_results_is_refused_with_that_of_today() {
+        for (name, now) in [
+            ("ftl.merges.full", "ftl.mapping.full_merges"),
+            ("map_cache.hit_ratio", "ftl.mapping.map_hit_ratio"),
+            ("statistics.mapping.map_hits", "ftl.mapping.map_hits"),
+        ] {
+            let refused = of(&[name]).expect_err("it has moved").to_string();
+            assert!(refused.contains(&format!("expected `{now}`")), "{refused}");
+        }
     }
 
     #[test]

@@ -5,10 +5,10 @@ use flashloom_figures::estimate::{Estimate, Paired};
 use flashloom_figures::formula::Run;
 use flashloom_figures::number::count;
 use flashloom_figures::result::{Comparison, ExpectationResult};
-use flashloom_units::visible_line;
+use flashloom_units::{Best, visible_line};
 use serde_json::Value;
 
-use super::columns::{Best, Column};
+use super::columns::Column;
 use super::{Part, Table};
 
 /// A column with its values: one per seed for each combination, `None` for a run without the figure.

@@ -1,18 +1,21 @@
 //! A run's result as tables for people.
 
+use flashloom_config::{Catalog, statistics};
 use flashloom_figures::number::{count, energy, factor, percent, rate, size, small, time};
 use flashloom_figures::result::{
     BufferResult, ByOrigin, CharacterResult, Distribution, EnergyResult, FlowResult, FtlResult, LifetimeResult,
-    RunResult, SynthesizedResult,
+    PolicyResult, RunResult, SynthesizedResult,
 };
 
-use flashloom_units::SECTOR_BYTES;
+use flashloom_units::{SECTOR_BYTES, Shown};
 
+use super::columns::of_field;
 use super::{Part, Table, anatomy, hints};
 
 /// A result as tables, and its hints.
-pub fn summary(result: &RunResult) -> Vec<Part> {
-    let facts: Vec<Vec<String>> = facts(result).into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
+pub fn summary(catalog: &Catalog, result: &RunResult) -> Vec<Part> {
+    let facts: Vec<Vec<String>> =
+        facts(catalog, result).into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
     let first = Table::new(&["", ""], 2, facts);
     let anatomy = result.host.anatomy.as_deref().and_then(anatomy::of);
     let tables = latencies(result).into_iter().chain(anatomy).chain(generated(result)).chain([flash(result)]);
@@ -98,10 +101,10 @@ fn generated(result: &RunResult) -> Vec<Table> {
 /// A line of the first table: its label and its text.
 type Fact = (&'static str, String);
 
-fn facts(result: &RunResult) -> Vec<Fact> {
-    let mut facts = host_facts(result);
-    facts.extend(result.buffer.iter().flat_map(buffer_facts));
-    facts.extend(ftl_facts(&result.ftl));
+fn facts(catalog: &Catalog, result: &RunResult) -> Vec<Fact> {
+    let mut facts = host_facts(catalog, result);
+    facts.extend(result.buffer.iter().flat_map(|buffer| buffer_facts(catalog, buffer)));
+    facts.extend(ftl_facts(catalog, &result.ftl));
     facts.extend(drive_facts(result));
     facts.push(match result.integrity.sectors_checked {
         Some(sectors) => ("verified", format!("every flash command, and {} sectors read", count(sectors))),
@@ -117,7 +120,7 @@ fn facts(result: &RunResult) -> Vec<Fact> {
     facts
 }
 
-fn host_facts(result: &RunResult) -> Vec<Fact> {
+fn host_facts(catalog: &Catalog, result: &RunResult) -> Vec<Fact> {
     let host = &result.host;
     let requests = format!(
         "{} ({} reads, {} writes, {} discards, {} flushes)",
@@ -159,35 +162,34 @@ fn host_facts(result: &RunResult) -> Vec<Fact> {
         let text = format!("{} operations/s of {}{busy}", factor(per_second), filebench.personality);
         facts.push(("filebench", text));
     }
-    if let Some(scheduler) = &result.scheduler {
-        let throttled = scheduler.throttled.filter(|&throttled| throttled > 0);
-        let throttled = throttled.map_or(String::new(), |throttled| format!("{} throttled, ", count(throttled)));
-        let text = format!(
-            "{}: {} merged, {} dispatched, {} switches of direction, {} expired, {throttled}longest wait {}",
-            scheduler.name,
-            count(scheduler.merged),
-            count(scheduler.dispatched),
-            count(scheduler.direction_switches),
-            count(scheduler.expired),
-            time(scheduler.max_wait_ns as f64)
-        );
-        facts.push(("scheduler", text));
+    if let Some(scheduler) = &result.host.scheduler {
+        facts.push(("scheduler", scheduler.policy.clone() + &shown(catalog, ": ", "host.scheduler", scheduler)));
     }
     facts
 }
 
-fn buffer_facts(buffer: &BufferResult) -> Vec<Fact> {
+/// The figures of a policy that it declares for the summary, behind a lead; empty without any.
+fn shown(catalog: &Catalog, lead: &str, key: &str, result: &PolicyResult) -> String {
+    let known = statistics(catalog).filter(|(_, slot, policy, _)| slot.key == key && policy.name == result.policy);
+    let texts = known.filter_map(|(path, _, _, statistic)| {
+        let Shown { part, label, .. } = statistic.shown?;
+        let figure = serde_json::to_value(result.figures.get(statistic.name)?).ok()?;
+        let (value, path) = match part {
+            "" => (figure.as_f64()?, path),
+            part => (figure[part].as_f64()?, format!("{path}.{part}")),
+        };
+        Some(format!("{label} {}", of_field(catalog, label, &path).show(value)))
+    });
+    let texts: Vec<String> = texts.collect();
+    if texts.is_empty() { String::new() } else { format!("{lead}{}", texts.join(", ")) }
+}
+
+fn buffer_facts(catalog: &Catalog, buffer: &BufferResult) -> Vec<Fact> {
     let hits = buffer.hit_ratio.map_or(String::new(), |ratio| format!("{} of the pages written hit, ", percent(ratio)));
-    let mut text = format!("{} x {}: {hits}{} pages evicted", buffer.order, buffer.rate, count(buffer.evicted_pages));
-    let besides = [
-        (buffer.gathered_pages, "of them early, with a stream"),
-        (buffer.padding_pages, "to pad blocks"),
-        (buffer.migrated_pages, "moved to another chip"),
-        (buffer.filled_pages, "kept because they were read"),
-    ];
-    for (pages, why) in besides {
-        text.push_str(&pages.map_or(String::new(), |pages| format!(", {} {why}", count(pages))));
-    }
+    let (order, rate) = (&buffer.order, &buffer.rate);
+    let evicted = format!("{hits}{} pages evicted", count(buffer.evicted_pages));
+    let more = [("buffer.order", order), ("buffer.rate", rate)].map(|(key, of)| shown(catalog, ", ", key, of)).concat();
+    let text = format!("{} x {}: {evicted}{more}", order.policy, rate.policy);
     let mut facts = vec![("buffer", text)];
     let occupancy = &buffer.occupancy;
     if let (Some(mean), Some(stall)) = (occupancy.held_pages_mean, buffer.stall_ns) {
@@ -203,52 +205,24 @@ fn buffer_facts(buffer: &BufferResult) -> Vec<Fact> {
     facts
 }
 
-fn ftl_facts(ftl: &FtlResult) -> Vec<Fact> {
+fn ftl_facts(catalog: &Catalog, ftl: &FtlResult) -> Vec<Fact> {
     let policies = [Some(&ftl.mapping), ftl.allocation.as_ref(), ftl.gc.as_ref()];
-    let policies = policies.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" x ");
+    let policies = policies.into_iter().flatten().map(|of| of.policy.as_str()).collect::<Vec<_>>().join(" x ");
     let waf = amplification_text(ftl);
     let mut facts = vec![("ftl", format!("{policies}: {} pages copied{waf}", count(ftl.page_copies)))];
     if let Some(effective) = ftl.effective_over_provisioning {
         let text = format!("{} over what is stored, without blocks kept free, open or bad", percent(effective));
         facts.push(("spare", text));
     }
-    if let Some(merges) = &ftl.merges {
-        let associated = ftl.associativity.as_ref().map_or(String::new(), |k| {
-            format!("; of {} data blocks on average, {} at most", factor(k.mean), count(k.max))
-        });
-        let [switch, partial, full] = [merges.switch, merges.partial, merges.full].map(count);
-        facts.push(("merges", format!("{switch} switch, {partial} partial, {full} full{associated}")));
-    }
-    let within = |max: u64, bound: u64| format!("{} within a bound of {}", time(max as f64), time(bound as f64));
-    if let Some(blocking) = &ftl.blocking_ns
-        && let Some(max) = blocking.max
-    {
-        facts.push(("longest merge", within(max, blocking.bound)));
-    }
-    if let Some(wait) = &ftl.wait_ns {
-        facts.push(("longest wait", format!("{} for merges before a page", within(wait.max, wait.bound))));
-    }
-    if let Some(cache) = &ftl.map_cache {
-        let hits =
-            cache.hit_ratio.map_or(String::new(), |ratio| format!("{} of the translations hit, ", percent(ratio)));
-        let text = format!("{hits}{} translation pages read, {} written", count(cache.reads), count(cache.writes));
-        facts.push(("map cache", text));
-    }
-    if let Some(cache) = &ftl.slc_cache {
-        let [cached, beside, blocks, pages] =
-            [cache.cached_writes, cache.writes_beside, cache.folded_blocks, cache.folded_pages].map(count);
-        let text =
-            format!("{cached} pages written to it, {beside} beside it, {blocks} blocks folded by {pages} copies");
-        facts.push(("SLC cache", text));
-    }
-    if let Some(streams) = &ftl.streams {
-        facts.push(("streams", format!("{} of {} pages in all", count(streams.detected), count(streams.pages))));
-    }
-    if let Some(pages) = ftl.unit_rewrites {
-        facts.push(("units", format!("{} pages programmed with others of their mapping unit", count(pages))));
-    }
-    if let Some(pages) = ftl.hot_page_writes {
-        facts.push(("hot", format!("{} of the pages written", count(pages))));
+    let policies = [
+        ("mapping", "ftl.mapping", Some(&ftl.mapping)),
+        ("allocation", "ftl.allocation", ftl.allocation.as_ref()),
+        ("gc", "ftl.gc", ftl.gc.as_ref()),
+        ("placement", "ftl.placement", ftl.placement.as_ref()),
+    ];
+    for (name, key, policy) in policies {
+        let text = policy.map_or(String::new(), |policy| shown(catalog, "", key, policy));
+        facts.extend((!text.is_empty()).then_some((name, text)));
     }
     facts
 }
@@ -279,8 +253,7 @@ fn drive_facts(result: &RunResult) -> Vec<Fact> {
         facts.push(("energy", energy_text(energy)));
     }
     let wear = &result.wear.erase_count;
-    let moves = result.ftl.wear_moves.map_or(String::new(), |blocks| format!("; {} blocks moved", count(blocks)));
-    facts.push(("erases a block", format!("{} to {}, {} on average{moves}", wear.min, wear.max, factor(wear.mean))));
+    facts.push(("erases a block", format!("{} to {}, {} on average", wear.min, wear.max, factor(wear.mean))));
     if let Some(lifetime) = &result.wear.lifetime {
         facts.push(("lifetime", lifetime_text(lifetime)));
     }

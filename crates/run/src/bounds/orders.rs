@@ -77,7 +77,7 @@ pub(super) fn scheduler(
 fn unsuited(config: &Config, input: Input<'_>, record: &Record, result: &RunResult) -> Option<String> {
     let requests = result.host.requests.max(input.workload.expected_requests());
     let is_aged_anew = config.run.precondition != Precondition::None && input.aged.drive.is_none();
-    let merged = result.scheduler.as_ref().map_or(0, |scheduler| scheduler.merged);
+    let merged = result.host.scheduler.as_ref().and_then(|scheduler| scheduler.whole("merged")).unwrap_or(0);
     if config.run.timing == Timing::Counting {
         Some("in counting mode nothing takes time".to_owned())
     } else if result.end_of_life.is_some() {

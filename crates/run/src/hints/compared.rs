@@ -47,8 +47,8 @@ fn chosen(rows: &[Row<'_>], holds: impl Fn(&Row<'_>) -> bool) -> Vec<usize> {
 
 fn same_replicates(rows: &[Row<'_>]) -> Option<ComparedHintResult> {
     let same = |one: &RunResult, other: &RunResult| {
-        let parts = (&one.host, &one.scheduler, &one.buffer, &one.ftl, &one.nand);
-        parts == (&other.host, &other.scheduler, &other.buffer, &other.ftl, &other.nand)
+        let parts = (&one.host, &one.buffer, &one.ftl, &one.nand);
+        parts == (&other.host, &other.buffer, &other.ftl, &other.nand)
     };
     let is_one =
         |row: &Row<'_>| row.runs.len() > 1 && row.runs.iter().all(|run| same(&run.result, &row.runs[0].result));

@@ -11,7 +11,7 @@ impl Run<'_> {
     pub(super) fn no_allocator(&self) -> Option<HintResult> {
         let (config, buffer) = (self.config, self.result.buffer.as_ref()?);
         let placement = config.policy("ftl.placement").0;
-        let is_paper = buffer.rate != "cave" || !config.mapping_offers(SINGLE_CHIP);
+        let is_paper = buffer.rate.policy != "cave" || !config.mapping_offers(SINGLE_CHIP);
         if is_paper || !placement.offers.contains(&FIXED_HOMES) {
             return None;
         }

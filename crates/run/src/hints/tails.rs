@@ -20,7 +20,7 @@ impl Run<'_> {
         let (buffer, writes) = (self.result.buffer.as_ref()?, self.latency()?.write.as_ref()?);
         let bits = self.config.device.nand.bits_per_cell;
         let waited = buffer.stalled_writes >= (writes.count / P99_9).max(1);
-        let has_cache = self.result.ftl.slc_cache.is_some();
+        let has_cache = self.result.ftl.mapping.whole("slc_writes").is_some();
         if has_cache || bits < CACHED_BITS || !waited || !has_p99_9(writes) || writes.p99_9 < TAIL * writes.p50 {
             return None;
         }
@@ -34,18 +34,19 @@ impl Run<'_> {
 
     /// Hint if writes were slow because the SLC cache was full of what had aged the drive.
     pub(super) fn slc_cache_full(&self) -> Option<HintResult> {
-        let (cache, writes) = (self.result.ftl.slc_cache.as_ref()?, self.latency()?.write.as_ref()?);
-        let written = cache.cached_writes + cache.writes_beside;
+        let (mapping, writes) = (&self.result.ftl.mapping, self.latency()?.write.as_ref()?);
+        let beside = mapping.whole("slc_writes_beside")?;
+        let written = mapping.whole("slc_writes")? + beside;
         let empty = self.pages_of_empty_cache()?;
         let is_slow = match &self.result.buffer {
             Some(buffer) => buffer.stalled_writes as f64 >= NOTABLE * writes.count as f64,
             None => self.config.is_closed(),
         };
         let nand = &self.config.device.nand;
-        let folded = cache.folded_blocks * u64::from(nand.pages / nand.bits_per_cell);
+        let folded = mapping.whole("slc_folded_blocks")? * u64::from(nand.pages / nand.bits_per_cell);
         // What would have gone beside, or into blocks that were folded, is no more than what an empty one is too small
         // for.
-        let refused = (cache.writes_beside + folded).min(written);
+        let refused = (beside + folded).min(written);
         let lost = refused.saturating_sub(written.saturating_sub(empty));
         if !is_slow || (lost as f64) < NOTABLE * written as f64 {
             return None;

@@ -1,18 +1,24 @@
 //! Statistics of log-block mappings, and their values.
 
-use flashloom_units::{Figure, Latency, Ns, Reader, State, StateError, Statistic, Unit, Writer};
+use flashloom_units::{Best, Figure, Latency, Ns, Reader, State, StateError, Statistic, Unit, Writer};
 
 /// Statistics of every log-block mapping. A mapping that looks for streams appends those of streams.
 pub(in crate::mapping) const MERGES: &[Statistic] = &[
-    Statistic::count("switch_merges", "Switch merges: log blocks that became data blocks without a copy."),
+    Statistic::count("switch_merges", "Switch merges: log blocks that became data blocks without a copy.")
+        .best(Best::Lowest)
+        .in_column("switch merges", "merges"),
     Statistic::count(
         "partial_merges",
         "Partial merges: log blocks that became data blocks after their missing pages were copied in.",
-    ),
+    )
+    .best(Best::Lowest)
+    .in_column("partial merges", "merges"),
     Statistic::count(
         "full_merges",
         "Full merges: log blocks whose pages were copied with those of their data blocks into new data blocks.",
-    ),
+    )
+    .best(Best::Lowest)
+    .in_column("full merges", "merges"),
     Statistic::count(
         "filler_pages",
         "Filler pages, programmed without data because the page at their offset was never written.",
@@ -22,23 +28,30 @@ pub(in crate::mapping) const MERGES: &[Statistic] = &[
         Unit::Histogram,
         "Merged log blocks by the number of data blocks that they were associated with when their merge began: k(L) \
          in KAST's terms.",
-    ),
+    )
+    .best(Best::Lowest)
+    .part_as_column("max", "largest k"),
     Statistic::new(
         "blocking_ns",
         Unit::Times,
         "Time for which a merge occupies an otherwise idle chip: its copies and erases at their cost.",
-    ),
+    )
+    .best(Best::Lowest)
+    .part_as_column("max", "longest merge"),
     Statistic::new(
         "blocking_bound_ns",
         Unit::Time,
         "Upper bound of that time: N k C_copy + (k + 1) C_erase for the largest k that the mapping allows.",
-    ),
+    )
+    .in_summary("bounded by"),
     Statistic::new(
         "longest_wait_ns",
         Unit::Time,
         "Longest time that merges put between two pages of the host on a chip; the whole merge without preemption.",
-    ),
-    Statistic::new("wait_bound_ns", Unit::Time, "Upper bound of that time."),
+    )
+    .best(Best::Lowest)
+    .in_summary("longest wait for merges"),
+    Statistic::new("wait_bound_ns", Unit::Time, "Upper bound of that time.").in_summary("bounded by"),
     Statistic::count("reserved_pages", "Log pages that preemption reserves, so that writes can go on during a merge."),
 ];
 

@@ -412,7 +412,8 @@ impl PageStore {
     pub fn figures(&self) -> Figures {
         let spread = Figure::count_or_absent(self.collector.spreading.as_ref().map(Spreading::pages));
         let placed = std::iter::once(spread).chain(self.allocator.policy.figures()).collect();
-        Figures::default().with(&allocation::SLOT, placed).with(&collection::SLOT, self.collector.policy.figures())
+        let collected = self.report.collections().into_iter().chain(self.collector.policy.figures()).collect();
+        Figures::default().with(&allocation::SLOT, placed).with(&collection::SLOT, collected)
     }
 
     /// Checks that valid pages equal mapped pages, and that every mapped page that was written since the drive was
