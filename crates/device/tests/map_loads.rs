@@ -180,7 +180,7 @@ fn failing(entries: u64, timed: bool) -> (Engine, Arc<AtomicU32>) {
     let left = Arc::new(AtomicU32::new(0));
     let given = Arc::clone(&left);
     let policy =
-        Policy::<dyn Reliability>::new(&SPEC, move |_, _| Ok(Box::new(FailsNext { left: Arc::clone(&given) })));
+        Policy::<dyn Reliability>::new(&SPEC, move |(), _| Ok(Box::new(FailsNext { left: Arc::clone(&given) })));
     let mut setup = dftl(unbuffered(plain(plain_nand())), entries);
     setup.reliability = Slot::new(&SLOT, [policy]).choose("fails-next", &[]).unwrap();
     (Run { timed, ..Run::new(setup) }.started(), left)

@@ -38,7 +38,7 @@ impl Reliability for Answers {
 /// A policy that always returns this decision.
 fn answering(answer: Answer) -> Chosen<dyn Reliability> {
     static SPEC: PolicySpec = PolicySpec { name: "answers", ..PolicySpec::BLANK };
-    let policy = Policy::<dyn Reliability>::new(&SPEC, move |_, _| Ok(Box::new(Answers(answer))));
+    let policy = Policy::<dyn Reliability>::new(&SPEC, move |(), _| Ok(Box::new(Answers(answer))));
     Slot::new(&SLOT, [policy]).choose("answers", &[]).unwrap()
 }
 
@@ -326,7 +326,7 @@ impl Reliability for BadPages {
 fn bad_pages(switch: &Switch, each: u32) -> Chosen<dyn Reliability> {
     static SPEC: PolicySpec = PolicySpec { name: "bad-pages", ..PolicySpec::BLANK };
     let switch = Arc::clone(switch);
-    let policy = Policy::<dyn Reliability>::new(&SPEC, move |_, _| Ok(Box::new(BadPages(Arc::clone(&switch), each))));
+    let policy = Policy::<dyn Reliability>::new(&SPEC, move |(), _| Ok(Box::new(BadPages(Arc::clone(&switch), each))));
     Slot::new(&SLOT, [policy]).choose("bad-pages", &[]).unwrap()
 }
 

@@ -458,7 +458,7 @@ mod tests {
     fn a_policy_without_a_source_is_explained_without_one() {
         static BARE: PolicySpec = PolicySpec { name: "bare", ..PolicySpec::BLANK };
         let mut registry = Registry::builtin();
-        let bare = Policy::<dyn Workload>::new(&BARE, |_, _| Err(Refusal::new("it", "never to run")));
+        let bare = Policy::<dyn Workload>::new(&BARE, |(), _| Err(Refusal::new("it", "never to run")));
         registry.workloads.add(bare).expect("its specification is in order");
         let text: String =
             explain(&registry.catalog().expect("it is in order"), "bare").unwrap().iter().map(Page::to_text).collect();

@@ -3,7 +3,7 @@
 //! Adding a scheduler: a file `scheduler/NAME.rs` with `SPEC`, `Params` and `State`, and its line in the table below;
 //! or, from another crate, [`Slot::add`].
 
-use flashloom_units::{Component, Ns, ParamSet, Policy, PolicySpec, Refusal, Role, Slot, SlotSpec, Value, Violation};
+use flashloom_units::{Component, Ns, Parameters, Policy, PolicySpec, Refusal, Role, Slot, SlotSpec, Value, Violation};
 use flashloom_workload::Request;
 
 use crate::id::RequestId;
@@ -237,9 +237,9 @@ pub fn builtin() -> Slot<dyn Scheduler> {
     )
 }
 
-fn policy<P: ParamSet + 'static, S: Scheduler + 'static>(
+fn policy<P: Parameters, S: Scheduler + 'static>(
     spec: &'static PolicySpec,
     new: fn(P, &SchedulerSetup) -> Result<S, Refusal>,
 ) -> Policy<dyn Scheduler> {
-    Policy::<dyn Scheduler>::new(spec, move |values, setup| Ok(Box::new(new(P::from_values(values), setup)?)))
+    Policy::<dyn Scheduler>::new(spec, move |params, setup| Ok(Box::new(new(params, setup)?)))
 }

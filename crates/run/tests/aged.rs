@@ -105,7 +105,7 @@ fn pages_written(spec: &'static PolicySpec) -> (u64, u64, u64) {
     let written = Arc::new(AtomicU64::new(0));
     let mut registry = Registry::builtin();
     let (counter, collections) = (Arc::clone(&written), registry.collections.clone());
-    let counting = Policy::<dyn Collection>::new(spec, move |_, on| {
+    let counting = Policy::<dyn Collection>::new(spec, move |(), on| {
         let greedy = collections.choose("greedy", &[])?.build(on)?;
         Ok(Box::new(Counting { greedy, written: Arc::clone(&counter) }))
     });
@@ -218,7 +218,7 @@ fn a_file_that_does_not_fit_is_refused_by_name() {
     expect(refused(b"", &[]), &["no saved drive"]);
     expect(
         refused(b"flashloom-state 4\n{}\n", &[]),
-        &["a state of format 4", "this program reads `flashloom-state 5`"],
+        &["a state of format 4", "this program reads `flashloom-state 6`"],
     );
     expect(refused(&file[..file.len() - 9], &[]), &["the state is damaged"]);
     let header = file.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(1).expect("two lines").0;

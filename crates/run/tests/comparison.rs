@@ -170,7 +170,7 @@ fn a_comparison_has_one_drive_a_thread() {
     let drives = Arc::new(Drives::default());
     let mut registry = Registry::builtin();
     let counter = Arc::clone(&drives);
-    let counted = Policy::<dyn Rate>::new(&COUNTED, move |_, _| {
+    let counted = Policy::<dyn Rate>::new(&COUNTED, move |(), _| {
         counter.most.fetch_max(counter.alive.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
         Ok(Box::new(Counted(Arc::clone(&counter))))
     });

@@ -8,7 +8,7 @@ use flashloom_config::{Catalog, Experiment, Source, numbers};
 use flashloom_host::scheduler;
 use flashloom_run::{Prepared, Quiet};
 use flashloom_units::{
-    Figure, Kind, Ns, ParamSet, Policy, PolicySpec, Problem, Problems, Refusal, Statistic, Unit, Value, params,
+    Figure, Kind, Ns, Policy, PolicySpec, Problem, Problems, Refusal, Statistic, Unit, Value, params,
 };
 use flashloom_workload::workload::{Context, Profile, Running, Unfit, Workload};
 use flashloom_workload::{Arrivals, Op, Request, TASK_IDS, TraceInfo, TraceOptions, rebase};
@@ -42,18 +42,15 @@ struct Stride {
 }
 
 fn stride() -> Policy<dyn Workload> {
-    let policy = Policy::<dyn Workload>::new(&STRIDE, |values, context| {
-        Ok(Box::new(Stride { params: Params::from_values(values), context: context.clone() }))
+    let policy = Policy::<dyn Workload>::new(&STRIDE, |params: Params, context| {
+        Ok(Box::new(Stride { params, context: context.clone() }))
     });
-    policy.with_profile(|values, site| {
-        let params = Params::from_values(values);
-        match site.context {
-            Some(context) if params.stride > context.capacity_sectors => {
-                let found = format!("a stride of {} sectors", params.stride);
-                Err(Refusal::new(found, "one within the drive").at(["workload.stride.stride"]))
-            }
-            _ => Ok(Profile::default()),
+    policy.with_profile(|params: Params, site| match site.context {
+        Some(context) if params.stride > context.capacity_sectors => {
+            let found = format!("a stride of {} sectors", params.stride);
+            Err(Refusal::new(found, "one within the drive").at(["workload.stride.stride"]))
         }
+        _ => Ok(Profile::default()),
     })
 }
 
@@ -131,11 +128,11 @@ struct Picky {
 
 fn picky(seen: &Seen) -> Policy<dyn Workload> {
     let seen = Arc::clone(seen);
-    let policy = Policy::<dyn Workload>::new(&PICKY, move |_values, context| {
+    let policy = Policy::<dyn Workload>::new(&PICKY, move |(), context| {
         let path = context.path.clone().ok_or_else(|| Refusal::new("no path", "a path"))?;
         Ok(Box::new(Picky { context: context.clone(), path, seen: Arc::clone(&seen) }))
     });
-    policy.with_profile(|_values, _site| Ok(Profile { has_first_sector: true, ..Profile::default() }))
+    policy.with_profile(|(), _site| Ok(Profile { has_first_sector: true, ..Profile::default() }))
 }
 
 impl Workload for Picky {
@@ -177,7 +174,7 @@ fn catalog(seen: &Seen) -> Arc<Catalog> {
     let mut registry = Registry::builtin();
     registry.workloads.add(stride()).expect("its specification is in order");
     registry.workloads.add(picky(seen)).expect("its specification is in order");
-    let needy = Policy::<dyn scheduler::Scheduler>::new(&NEEDY, |_values, setup| {
+    let needy = Policy::<dyn scheduler::Scheduler>::new(&NEEDY, |(), setup| {
         scheduler::builtin().choose("noop", &[])?.build(setup)
     });
     registry.schedulers.add(needy).expect("its specification is in order");

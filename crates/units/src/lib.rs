@@ -34,7 +34,9 @@ pub use interrupt::Interrupt;
 pub use latency::{Histogram, Latency, SparseLatency};
 pub use lines::Lines;
 pub use lists::Lists;
-pub use param::{Choice, FieldType, Kind, Must, OrName, Param, ParamSet, Used, Value, is_path, nearest, one_of};
+pub use param::{
+    Choice, FieldType, Kind, Must, OrName, Param, ParamSet, Parameters, Used, Value, is_path, nearest, one_of,
+};
 pub use policy::{Capability, Chosen, Policy, PolicySpec, Role, Slot, SlotSpec};
 pub use prefetch::prefetch;
 pub use prng::Prng;

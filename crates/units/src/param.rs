@@ -293,6 +293,28 @@ pub trait ParamSet: Sized {
     }
 }
 
+/// What a policy takes its parameters as: a [`ParamSet`], the checked values in order, or nothing.
+pub trait Parameters: 'static {
+    /// Makes it of one checked value for each parameter, in order.
+    fn of(values: &[Value]) -> Self;
+}
+
+impl<P: ParamSet + 'static> Parameters for P {
+    fn of(values: &[Value]) -> Self {
+        Self::from_values(values)
+    }
+}
+
+impl Parameters for () {
+    fn of(_values: &[Value]) -> Self {}
+}
+
+impl Parameters for Vec<Value> {
+    fn of(values: &[Value]) -> Self {
+        values.to_vec()
+    }
+}
+
 /// A Rust type that a field of a struct of parameters can have.
 pub trait FieldType: Sized {
     /// Converts a checked value. Panics on a value of another kind, which the parameter's declaration rules out.

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{Kind, Param, Refusal, Statistic, Value, one_of};
+use crate::{Kind, Param, Parameters, Refusal, Statistic, Value, one_of};
 
 /// A property that a policy can need from the rest of a stack, or offer to it.
 ///
@@ -185,23 +185,25 @@ pub struct Policy<P: Role + ?Sized> {
 }
 
 impl<P: Role + ?Sized> Policy<P> {
-    /// Makes a policy with the constructor `build`, which is called with one checked value for each parameter and may
+    /// Makes a policy with the constructor `build`, which is called with its parameters, checked one by one, and may
     /// refuse them. The policy goes with every stack and demands nothing of it, unless [`Self::with_profile`] says so.
-    pub fn new<F>(spec: &'static PolicySpec, build: F) -> Self
+    pub fn new<T: Parameters, F>(spec: &'static PolicySpec, build: F) -> Self
     where
-        F: for<'a> Fn(&[Value], &P::Context<'a>) -> Result<Box<P>, Refusal> + Send + Sync + 'static,
+        F: for<'a> Fn(T, &P::Context<'a>) -> Result<Box<P>, Refusal> + Send + Sync + 'static,
     {
-        Self { spec, build: Arc::new(build), profile: Arc::new(|_, _| Ok(P::Profile::default())) }
+        let build = Arc::new(move |values: &[Value], context: &P::Context<'_>| build(T::of(values), context));
+        Self { spec, build, profile: Arc::new(|_, _| Ok(P::Profile::default())) }
     }
 
     /// Adds the function that returns the policy's demands on the layers beside it, or an error if it does not go with
     /// them. It is called for every configuration that chooses the policy, before anything is built.
     #[must_use]
-    pub fn with_profile<F>(self, profile: F) -> Self
+    pub fn with_profile<T: Parameters, F>(self, profile: F) -> Self
     where
-        F: for<'a> Fn(&[Value], &P::Site<'a>) -> Result<P::Profile, Refusal> + Send + Sync + 'static,
+        F: for<'a> Fn(T, &P::Site<'a>) -> Result<P::Profile, Refusal> + Send + Sync + 'static,
     {
-        Self { profile: Arc::new(profile), ..self }
+        let profile = Arc::new(move |values: &[Value], site: &P::Site<'_>| profile(T::of(values), site));
+        Self { profile, ..self }
     }
 
     /// Chooses the policy with the values of `set`, by name, and the defaults of its other parameters.
@@ -371,7 +373,7 @@ impl<P: Role + ?Sized> fmt::Debug for Slot<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ParamSet, params};
+    use crate::params;
 
     trait Greeter: Send {
         fn greet(&self) -> String;
@@ -409,11 +411,10 @@ mod tests {
     };
 
     fn polite(spec: &'static PolicySpec) -> Policy<dyn Greeter> {
-        let policy = Policy::<dyn Greeter>::new(spec, |values, name: &&str| {
-            Ok(Box::new(Polite(Params::from_values(values).count, (*name).to_owned())))
+        let policy = Policy::<dyn Greeter>::new(spec, |params: Params, name: &&str| {
+            Ok(Box::new(Polite(params.count, (*name).to_owned())))
         });
-        policy.with_profile(|values, most| {
-            let count = Params::from_values(values).count;
+        policy.with_profile(|Params { count }, most| {
             if count > *most {
                 Err(Refusal::new(format!("{count} greetings"), format!("at most {most}")))
             } else {

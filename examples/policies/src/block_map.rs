@@ -22,8 +22,8 @@ static SPEC: PolicySpec = PolicySpec {
 
 /// The mapping as a policy. It needs a spare block to move to.
 pub fn policy() -> Policy<dyn Mapping> {
-    let policy = Policy::<dyn Mapping>::new(&SPEC, |_values, on| Ok(Box::new(BlockMap::new(on))));
-    policy.with_profile(|_values, Site { space, .. }| {
+    let policy = Policy::<dyn Mapping>::new(&SPEC, |(), on| Ok(Box::new(BlockMap::new(on))));
+    policy.with_profile(|(), Site { space, .. }| {
         let geometry = space.geometry();
         let blocks = geometry.total_blocks();
         if space.logical_pages.div_ceil(u64::from(geometry.pages)) < blocks {

@@ -100,13 +100,12 @@ impl Ctp {
 }
 
 impl MapCache for Ctp {
+    type Params = Params;
+
     const ENTRIES_SHARE_FRAMES: bool = true;
 
-    fn suits(values: &[Value], shape: MapShape) -> Result<(), Refusal> {
-        let (cache, page) = (
-            Params::from_values(values).cache_bytes,
-            4 * shape.entries_a_page(),
-        );
+    fn suits(params: &Params, shape: MapShape) -> Result<(), Refusal> {
+        let (cache, page) = (params.cache_bytes, 4 * shape.entries_a_page());
         if cache >= u64::from(page) {
             return Ok(());
         }
@@ -124,8 +123,7 @@ impl MapCache for Ctp {
         u64::from(self.capacity) * u64::from(4 * self.shape.entries_a_page())
     }
 
-    fn new(values: &[Value], shape: MapShape) -> Self {
-        let params = Params::from_values(values);
+    fn new(params: Params, shape: MapShape) -> Self {
         let pages = shape.translation_pages();
         let capacity = params.cache_bytes / u64::from(4 * shape.entries_a_page());
         let mut ring = vec![NONE; pages as usize + 1];

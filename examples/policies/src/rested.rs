@@ -28,10 +28,10 @@ static SPEC: PolicySpec = PolicySpec {
 
 /// The collection policy as a policy.
 pub fn policy() -> Policy<dyn Collection> {
-    Policy::<dyn Collection>::new(&SPEC, |values, on| {
+    Policy::<dyn Collection>::new(&SPEC, |params: Params, on| {
         let filled = vec![Vec::new(); on.geometry.total_planes() as usize];
         let valid = vec![0; on.geometry.total_blocks() as usize];
-        let rest = Params::from_values(values).rest as usize;
+        let rest = params.rest as usize;
         Ok(Box::new(Rested {
             geometry: *on.geometry,
             rest,

@@ -29,8 +29,8 @@ static SPEC: PolicySpec = PolicySpec {
 
 /// The scheduler as a policy.
 pub fn policy() -> Policy<dyn Scheduler> {
-    Policy::<dyn Scheduler>::new(&SPEC, |values, _setup| {
-        let (params, waiting) = (Params::from_values(values), Vec::new());
+    Policy::<dyn Scheduler>::new(&SPEC, |params: Params, _setup| {
+        let waiting = Vec::new();
         Ok(Box::new(Shortest {
             params,
             waiting,

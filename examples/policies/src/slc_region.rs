@@ -29,8 +29,8 @@ static SPEC: PolicySpec = PolicySpec {
 };
 
 /// The SLC region and the other, each with the pages that it has of the host's.
-fn regions(values: &[Value], whole: &Space) -> [(Region, u64); 2] {
-    let (params, array) = (Params::from_values(values), &whole.nand);
+fn regions(params: &Params, whole: &Space) -> [(Region, u64); 2] {
+    let array = &whole.nand;
     let blocks = (f64::from(array.blocks) * params.share).ceil() as u32;
     let (pages, read_ns) = (array.pages.div_ceil(array.bits_per_cell), array.read_ns);
     let cells = CellMode {
@@ -49,8 +49,8 @@ fn regions(values: &[Value], whole: &Space) -> [(Region, u64); 2] {
 
 /// The mapping as a policy.
 pub fn policy() -> Policy<dyn Mapping> {
-    let build = |values: &[Value], on: &Context<'_>| -> Result<Box<dyn Mapping>, Refusal> {
-        let [slc, other] = regions(values, on.space);
+    let build = |params: Params, on: &Context<'_>| -> Result<Box<dyn Mapping>, Refusal> {
+        let [slc, other] = regions(&params, on.space);
         // Both stores know pages by the host's numbers, whatever they have room for.
         let pages = on.space.logical_pages;
         let [first, second] = [slc.0, other.0].map(|region| {
@@ -62,8 +62,8 @@ pub fn policy() -> Policy<dyn Mapping> {
             split: slc.1,
         }))
     };
-    Policy::<dyn Mapping>::new(&SPEC, build).with_profile(|values, site| {
-        let regions = regions(values, site.space);
+    Policy::<dyn Mapping>::new(&SPEC, build).with_profile(|params: Params, site| {
+        let regions = regions(&params, site.space);
         for (region, pages) in regions {
             let space = &Space::of_region(&site.space.nand, &region, pages);
             page_store::profile(&Site { space, ..*site }, &Own::default())?;

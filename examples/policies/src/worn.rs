@@ -38,9 +38,11 @@ static SPEC: PolicySpec = PolicySpec {
 
 /// The policy as a policy.
 pub fn policy() -> Policy<dyn Reliability> {
-    Policy::<dyn Reliability>::new(&SPEC, |values, _| {
-        let (params, worn_reads) = (Params::from_values(values), 0);
-        Ok(Box::new(Worn { params, worn_reads }))
+    Policy::<dyn Reliability>::new(&SPEC, |params: Params, _| {
+        Ok(Box::new(Worn {
+            params,
+            worn_reads: 0,
+        }))
     })
 }
 

@@ -83,12 +83,12 @@ static SPECS: [(PolicySpec, Version, &str); 6] = [
 /// The compiled schedulers, for [`Slot::add`](flashloom_units::Slot::add).
 pub fn policies() -> Vec<Policy<dyn Scheduler>> {
     let policy = |(spec, version, name): &'static (PolicySpec, Version, &str)| {
-        Policy::<dyn Scheduler>::new(spec, move |values: &[Value], setup: &SchedulerSetup| {
+        Policy::<dyn Scheduler>::new(spec, move |values: Vec<Value>, setup: &SchedulerSetup| {
             // The keys of the host name the built-in schedulers as those that serve several.
             let host = HostParams::defaults();
             let queues = QueueMap::new(host.processors, host.hardware_queues, host.linux());
             let setup = SchedulerSetup { queues, ..*setup };
-            Ok(Box::new(Compiled::new(*version, name, spec.params, values, &setup, SEED)?))
+            Ok(Box::new(Compiled::new(*version, name, spec.params, &values, &setup, SEED)?))
         })
     };
     SPECS.iter().map(policy).collect()

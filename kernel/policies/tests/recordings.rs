@@ -4,10 +4,10 @@
 
 use std::path::PathBuf;
 
-use flashloom_config::{Experiment, Source};
 use flashloom_config::registry::Registry;
-use flashloom_run::{Prepared, Quiet};
+use flashloom_config::{Experiment, Source};
 use flashloom_kernel_policies::policies;
+use flashloom_run::{Prepared, Quiet};
 
 const NVME: &str = "device.preset = \"nvme-mlc-512g\"\ndevice.blocks = 256\n";
 const SATA: &str = "device.preset = \"disksim-ssd\"\ndevice.blocks = 64\n";

@@ -20,7 +20,7 @@
 //! sorting of its pages, or with padding a visit to each page of its block.
 
 use flashloom_nand::Lpn;
-use flashloom_units::{Capability, Component, Kind, Lists, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Component, Kind, Lists, PolicySpec, Value, params};
 
 use super::Order;
 use crate::SlotId;
@@ -69,9 +69,9 @@ pub(super) struct BlockLru {
 flashloom_units::state! { BlockLru { nested groups, blocks, runs; fixed params; } }
 
 impl BlockLru {
-    pub(super) fn new(values: &[Value], pages: u32, pages_per_block: u32) -> Self {
+    pub(super) fn new(params: BlockLruParams, pages: u32, pages_per_block: u32) -> Self {
         Self {
-            params: BlockLruParams::from_values(values),
+            params,
             groups: Groups::new(pages, pages_per_block),
             blocks: Lists::new(pages, 1),
             runs: vec![0; pages as usize],

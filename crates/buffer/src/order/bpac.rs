@@ -26,7 +26,7 @@
 
 use flashloom_nand::{Lbn, Lpn};
 use flashloom_units::{
-    Capability, Component, Figure, Kind, Lists, ParamSet, PolicySpec, Statistic, Value, Violation, params, violation,
+    Capability, Component, Figure, Kind, Lists, PolicySpec, Statistic, Value, Violation, params, violation,
 };
 
 use super::Order;
@@ -108,8 +108,8 @@ flashloom_units::state! {
 }
 
 impl Bpac {
-    pub(super) fn new(values: &[Value], pages: u32, pages_per_block: u32) -> Self {
-        let BpacParams { page_share, step, idle } = BpacParams::from_values(values);
+    pub(super) fn new(params: BpacParams, pages: u32, pages_per_block: u32) -> Self {
+        let BpacParams { page_share, step, idle } = params;
         let share = |share: f64| (f64::from(pages) * share).ceil() as u32;
         Self {
             step,
@@ -321,6 +321,7 @@ impl Evicted {
 
 #[cfg(test)]
 mod tests {
+    use flashloom_units::Parameters;
     use std::collections::VecDeque;
 
     use flashloom_units::Value;
@@ -480,7 +481,7 @@ mod tests {
             let set =
                 [("page_share", Value::Ratio(page_share)), ("step", Value::Count(step)), ("idle", Value::Ratio(idle))];
             let values = SPEC.values(&set).expect("its parameters");
-            Self { order: Bpac::new(&values, SETUP.pages, SETUP.pages_per_block), held: Vec::new() }
+            Self { order: Bpac::new(Parameters::of(&values), SETUP.pages, SETUP.pages_per_block), held: Vec::new() }
         }
 
         fn write(&mut self, lpns: &[u32]) {

@@ -21,7 +21,7 @@
 //! counts these as free room. The default of the window is a choice made here. O(1) an operation.
 
 use flashloom_nand::Lpn;
-use flashloom_units::{Capability, Component, Kind, Lists, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Component, Kind, Lists, PolicySpec, Value, params};
 
 use super::Order;
 use crate::SlotId;
@@ -70,8 +70,7 @@ const DIRTY: usize = 0;
 const CLEAN: usize = 1;
 
 impl Cflru {
-    pub(super) fn new(values: &[Value], pages: u32, _pages_per_block: u32) -> Self {
-        let params = CflruParams::from_values(values);
+    pub(super) fn new(params: CflruParams, pages: u32, _pages_per_block: u32) -> Self {
         Self {
             window: Window::new(pages, params.window),
             reach: Window::new(pages, params.window),

@@ -21,7 +21,7 @@
 //! O(window) a victim, times the chips of what leaves with it; twelve bytes a page.
 
 use flashloom_nand::Lpn;
-use flashloom_units::{Capability, Component, Kind, Lists, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Component, Kind, Lists, PolicySpec, Value, params};
 
 use super::{Chips, Order};
 use crate::SlotId;
@@ -64,8 +64,8 @@ pub(super) struct ChipAware {
 flashloom_units::state! { ChipAware { nested pages, lpns; fixed window, whole_first; } }
 
 impl ChipAware {
-    pub(super) fn new(values: &[Value], pages: u32, _pages_per_block: u32) -> Self {
-        let ChipAwareParams { window, whole_first } = ChipAwareParams::from_values(values);
+    pub(super) fn new(params: ChipAwareParams, pages: u32, _pages_per_block: u32) -> Self {
+        let ChipAwareParams { window, whole_first } = params;
         let lpns = vec![Lpn::NONE; pages as usize];
         Self { pages: Lists::new(pages, 1), lpns, window: window as usize, whole_first }
     }

@@ -17,7 +17,7 @@
 //! operation; a victim costs the sorting of its pages.
 
 use flashloom_nand::Lpn;
-use flashloom_units::{Capability, Component, Kind, Lists, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Component, Kind, Lists, PolicySpec, Value, params};
 
 use super::Order;
 use crate::SlotId;
@@ -70,8 +70,7 @@ pub(super) struct Clc {
 flashloom_units::state! { Clc { nested clusters, hot, is_hot, cold; value count, hot_count; fixed hot_share; } }
 
 impl Clc {
-    pub(super) fn new(values: &[Value], pages: u32, pages_per_block: u32) -> Self {
-        let params = ClcParams::from_values(values);
+    pub(super) fn new(params: ClcParams, pages: u32, pages_per_block: u32) -> Self {
         let cluster_pages = params.cluster_pages.unwrap_or(pages_per_block);
         Self {
             clusters: Groups::new(pages, cluster_pages),
@@ -168,6 +167,7 @@ impl Order for Clc {
 #[cfg(test)]
 mod tests {
     use flashloom_nand::Lpn;
+    use flashloom_units::ParamSet;
     use flashloom_units::Value;
 
     use crate::SlotId;
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn the_cluster_that_was_written_last_is_hot_however_few_there_are() {
-        let mut order = super::Clc::new(&super::SPEC.values(&[]).unwrap(), 8, 4);
+        let mut order = super::Clc::new(super::ClcParams::defaults(), 8, 4);
         for (slot, lpn) in [(0, 0), (1, 4), (2, 5)] {
             order.inserted(SlotId(slot), Lpn(lpn));
         }

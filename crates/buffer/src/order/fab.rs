@@ -11,7 +11,7 @@
 //! an operation; a victim costs the sorting of its pages.
 
 use flashloom_nand::Lpn;
-use flashloom_units::{Capability, Component, PolicySpec, Value};
+use flashloom_units::{Capability, Component, PolicySpec};
 
 use super::Order;
 use crate::SlotId;
@@ -41,7 +41,7 @@ pub(super) struct Fab {
 flashloom_units::state! { Fab { nested groups, blocks; } }
 
 impl Fab {
-    pub(super) fn new(_values: &[Value], pages: u32, pages_per_block: u32) -> Self {
+    pub(super) fn new((): (), pages: u32, pages_per_block: u32) -> Self {
         let groups = Groups::new(pages, pages_per_block);
         Self { groups, blocks: Sizes::new(pages, pages_per_block.min(pages)) }
     }

@@ -3,7 +3,7 @@
 //! Adding an order is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
 use flashloom_nand::Lpn;
-use flashloom_units::{Component, Policy, PolicySpec, Role, Slot, SlotSpec, Value, Violation};
+use flashloom_units::{Component, Parameters, Policy, PolicySpec, Role, Slot, SlotSpec, Violation};
 
 use crate::SlotId;
 
@@ -151,28 +151,28 @@ pub fn builtin() -> Slot<dyn Order> {
     Slot::new(
         &SLOT,
         [
-            policy(&page_lru::SPEC, |values, on| {
-                Box::new(page_lru::PageLru::new(values, on.pages, on.pages_per_block))
+            policy(&page_lru::SPEC, |params, on| {
+                Box::new(page_lru::PageLru::new(params, on.pages, on.pages_per_block))
             }),
-            policy(&chip_aware::SPEC, |values, on| {
-                Box::new(chip_aware::ChipAware::new(values, on.pages, on.pages_per_block))
+            policy(&chip_aware::SPEC, |params, on| {
+                Box::new(chip_aware::ChipAware::new(params, on.pages, on.pages_per_block))
             }),
-            policy(&block_lru::SPEC, |values, on| {
-                Box::new(block_lru::BlockLru::new(values, on.pages, on.pages_per_block))
+            policy(&block_lru::SPEC, |params, on| {
+                Box::new(block_lru::BlockLru::new(params, on.pages, on.pages_per_block))
             }),
-            policy(&fab::SPEC, |values, on| Box::new(fab::Fab::new(values, on.pages, on.pages_per_block))),
-            policy(&clc::SPEC, |values, on| Box::new(clc::Clc::new(values, on.pages, on.pages_per_block))),
-            policy(&r#ref::SPEC, |values, on| Box::new(r#ref::Ref::new(values, on.pages, on.pages_per_block))),
-            policy(&bpac::SPEC, |values, on| Box::new(bpac::Bpac::new(values, on.pages, on.pages_per_block))),
-            policy(&cflru::SPEC, |values, on| Box::new(cflru::Cflru::new(values, on.pages, on.pages_per_block))),
-            Policy::<dyn Order>::new(&region::SPEC, |values, on| Ok(Box::new(region::Region::new(values, on)?)))
+            policy(&fab::SPEC, |params, on| Box::new(fab::Fab::new(params, on.pages, on.pages_per_block))),
+            policy(&clc::SPEC, |params, on| Box::new(clc::Clc::new(params, on.pages, on.pages_per_block))),
+            policy(&r#ref::SPEC, |params, on| Box::new(r#ref::Ref::new(params, on.pages, on.pages_per_block))),
+            policy(&bpac::SPEC, |params, on| Box::new(bpac::Bpac::new(params, on.pages, on.pages_per_block))),
+            policy(&cflru::SPEC, |params, on| Box::new(cflru::Cflru::new(params, on.pages, on.pages_per_block))),
+            Policy::<dyn Order>::new(&region::SPEC, |params, on| Ok(Box::new(region::Region::new(params, on)?)))
                 .with_profile(region::check),
         ],
     )
 }
 
-fn policy(spec: &'static PolicySpec, build: fn(&[Value], &OrderSetup) -> Box<dyn Order>) -> Policy<dyn Order> {
-    Policy::<dyn Order>::new(spec, move |values, on| Ok(build(values, on)))
+fn policy<T: Parameters>(spec: &'static PolicySpec, build: fn(T, &OrderSetup) -> Box<dyn Order>) -> Policy<dyn Order> {
+    Policy::<dyn Order>::new(spec, move |params, on| Ok(build(params, on)))
 }
 
 #[cfg(test)]

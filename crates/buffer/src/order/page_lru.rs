@@ -9,7 +9,7 @@
 //! from flash. O(1) an operation, eight bytes a page.
 
 use flashloom_nand::Lpn;
-use flashloom_units::{Capability, Component, Lists, PolicySpec, Value};
+use flashloom_units::{Capability, Component, Lists, PolicySpec};
 
 use super::Order;
 use crate::SlotId;
@@ -35,7 +35,7 @@ pub(super) struct PageLru {
 flashloom_units::state! { PageLru { nested pages; } }
 
 impl PageLru {
-    pub(super) fn new(_values: &[Value], pages: u32, _pages_per_block: u32) -> Self {
+    pub(super) fn new((): (), pages: u32, _pages_per_block: u32) -> Self {
         Self { pages: Lists::new(pages, 1) }
     }
 }

@@ -17,7 +17,7 @@
 use std::collections::VecDeque;
 
 use flashloom_nand::{Lbn, Lpn};
-use flashloom_units::{Capability, Component, Kind, Lists, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Component, Kind, Lists, PolicySpec, Value, params};
 
 use super::Order;
 use crate::SlotId;
@@ -82,8 +82,7 @@ flashloom_units::state! {
 }
 
 impl Ref {
-    pub(super) fn new(values: &[Value], pages: u32, pages_per_block: u32) -> Self {
-        let params = RefParams::from_values(values);
+    pub(super) fn new(params: RefParams, pages: u32, pages_per_block: u32) -> Self {
         let largest = pages_per_block.min(pages);
         Self {
             window: Window::new(pages, params.window),

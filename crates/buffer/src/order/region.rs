@@ -26,8 +26,8 @@
 
 use flashloom_nand::Lpn;
 use flashloom_units::{
-    Capability, Component, Divisor, Figure, GIB, IndexSet, Kind, Lists, MIB, ParamSet, PolicySpec, Refusal, Statistic,
-    Value, Violation, format_size, params, violation,
+    Capability, Component, Divisor, Figure, GIB, IndexSet, Kind, Lists, MIB, PolicySpec, Refusal, Statistic, Value,
+    Violation, format_size, params, violation,
 };
 
 use super::{Order, OrderSetup};
@@ -101,8 +101,8 @@ impl Region {
     ///
     /// # Errors
     /// The region size is not a multiple of the page size, or makes too many regions.
-    pub(super) fn new(values: &[Value], on: &OrderSetup) -> Result<Self, Refusal> {
-        let RegionParams { region_size_bytes, batch } = RegionParams::from_values(values);
+    pub(super) fn new(params: RegionParams, on: &OrderSetup) -> Result<Self, Refusal> {
+        let RegionParams { region_size_bytes, batch } = params;
         let regions = regions(region_size_bytes, on)?;
         // A region that is larger than the drive is the whole of it.
         let region_pages = (region_size_bytes / on.page_bytes).min(u64::from(on.logical_pages.max(1))) as u32;
@@ -162,8 +162,8 @@ fn sweep(region: u32) -> usize {
 }
 
 /// Checks the parameters against a drive before a run.
-pub(super) fn check(values: &[Value], on: &OrderSetup) -> Result<(), Refusal> {
-    regions(RegionParams::from_values(values).region_size_bytes, on).map(drop)
+pub(super) fn check(params: RegionParams, on: &OrderSetup) -> Result<(), Refusal> {
+    regions(params.region_size_bytes, on).map(drop)
 }
 
 /// Number of regions of a drive.
@@ -255,6 +255,7 @@ impl Order for Region {
 
 #[cfg(test)]
 mod tests {
+    use flashloom_units::Parameters;
     use flashloom_units::Value;
 
     use super::*;
@@ -315,7 +316,7 @@ mod tests {
     }
 
     fn order(size: u32, batch: u64) -> Region {
-        Region::new(&SPEC.values(&sized(size, batch)).unwrap(), &SETUP).unwrap()
+        Region::new(Parameters::of(&SPEC.values(&sized(size, batch)).unwrap()), &SETUP).unwrap()
     }
 
     /// Writes pages of whose numbers none is a slot's, and takes victims until there is none.
@@ -367,7 +368,7 @@ mod tests {
         let new = |size, pages| {
             let on = OrderSetup { page_bytes: 3 * MIB, logical_pages: pages, ..SETUP };
             let values = SPEC.values(&[("region_size", Value::Size(size))]).unwrap();
-            Region::new(&values, &on).map(drop).map_err(|refusal| (refusal.found, refusal.keys))
+            Region::new(Parameters::of(&values), &on).map(drop).map_err(|refusal| (refusal.found, refusal.keys))
         };
         assert!(new(3 * MIB, 1 << 20).is_ok());
         let keys = ["buffer.region.region_size", "buffer.order"].map(str::to_owned).to_vec();

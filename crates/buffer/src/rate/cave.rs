@@ -13,7 +13,7 @@
 //! is free as soon as its own page is programmed, and the request continues when it has the slots that it needs; with
 //! `wait = "batch"` it continues when all victims are programmed. O(1).
 
-use flashloom_units::{Capability, Component, Kind, ParamSet, PolicySpec, Value, choice, params};
+use flashloom_units::{Capability, Component, Kind, PolicySpec, Value, choice, params};
 
 use super::{Occupancy, Rate};
 
@@ -65,8 +65,8 @@ pub(super) struct Cave {
 flashloom_units::state! { Cave { fixed victims, wait; } }
 
 impl Cave {
-    pub(super) fn new(values: &[Value], dies: u32) -> Self {
-        let CaveParams { victims, wait } = CaveParams::from_values(values);
+    pub(super) fn new(params: CaveParams, dies: u32) -> Self {
+        let CaveParams { victims, wait } = params;
         Self { victims: victims.unwrap_or(dies), wait }
     }
 }
@@ -88,15 +88,16 @@ impl Rate for Cave {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashloom_units::Parameters;
 
     #[test]
     fn a_full_buffer_evicts_a_victim_for_each_die_and_then_waits() {
         let occupancy = |evicting, waiting| Occupancy { pages: 64, occupied: 40, evicting, leaving: evicting, waiting };
         let wait = Value::Name("own-page");
-        let mut rate = Cave::new(&[Value::Absent, wait.clone()], 32);
+        let mut rate = Cave::new(Parameters::of(&[Value::Absent, wait.clone()]), 32);
         assert_eq!(rate.victims(&occupancy(0, 0)), 0);
         assert_eq!(rate.victims(&occupancy(0, 1)), 32);
         assert_eq!(rate.victims(&occupancy(32, 1)), 0);
-        assert_eq!(Cave::new(&[Value::Count(4), wait], 32).victims(&occupancy(0, 1)), 4);
+        assert_eq!(Cave::new(Parameters::of(&[Value::Count(4), wait]), 32).victims(&occupancy(0, 1)), 4);
     }
 }

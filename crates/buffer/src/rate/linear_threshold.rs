@@ -27,8 +27,7 @@
 //! buffer does.
 
 use flashloom_units::{
-    Capability, Component, Divisor, Kind, ParamSet, PolicySpec, Reader, Refusal, State, StateError, Value, Writer,
-    params,
+    Capability, Component, Divisor, Kind, PolicySpec, Reader, Refusal, State, StateError, Value, Writer, params,
 };
 
 use super::{Occupancy, Rate, RateSetup};
@@ -71,8 +70,8 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
 ///
 /// # Errors
 /// The floor is above the high mark.
-pub(super) fn check(values: &[Value]) -> Result<(), Refusal> {
-    let LinearThresholdParams { high, floor, .. } = LinearThresholdParams::from_values(values);
+pub(super) fn check(params: LinearThresholdParams) -> Result<(), Refusal> {
+    let LinearThresholdParams { high, floor, .. } = params;
     let Some(floor) = floor.filter(|&floor| floor > high) else { return Ok(()) };
     let found = format!("a floor at {floor}, with the high mark at {high}");
     let refusal = Refusal::new(found, "a floor not above `buffer.linear-threshold.high`, which falls to it".to_owned());
@@ -132,8 +131,7 @@ impl Bursts {
 }
 
 impl LinearThreshold {
-    pub(super) fn new(values: &[Value], on: &RateSetup) -> Self {
-        let params = LinearThresholdParams::from_values(values);
+    pub(super) fn new(params: LinearThresholdParams, on: &RateSetup) -> Self {
         let bursts = params.floor.map(|_| Bursts::default());
         Self { params, dies: on.dies, superpage: Divisor::new(on.superpage), bursts }
     }
@@ -174,6 +172,7 @@ impl Rate for LinearThreshold {
 
 #[cfg(test)]
 mod tests {
+    use flashloom_units::Parameters;
     use flashloom_units::{load_state, save_state};
 
     use super::*;
@@ -267,7 +266,7 @@ mod tests {
     fn a_floor_above_the_high_mark_is_refused() {
         let checked = |high: f64, floor: f64| {
             let set = [("high", Value::Ratio(high)), ("floor", Value::Ratio(floor))];
-            check(&SPEC.values(&set).expect("its parameters")).map_err(|refusal| refusal.to_string())
+            check(Parameters::of(&SPEC.values(&set).expect("its parameters"))).map_err(|refusal| refusal.to_string())
         };
         assert_eq!([checked(0.9, 0.1), checked(0.9, 0.9)], [Ok(()), Ok(())]);
         let refused = checked(0.9, 0.95).expect_err("the mark cannot fall there");

@@ -2,7 +2,7 @@
 //!
 //! Adding a rate is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
-use flashloom_units::{Component, Policy, PolicySpec, Role, Slot, SlotSpec, Value};
+use flashloom_units::{Component, Parameters, Policy, PolicySpec, Role, Slot, SlotSpec};
 
 /// Occupancy of the buffer, by which a rate decides; in pages, but for `leaving`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,14 +68,14 @@ pub fn builtin() -> Slot<dyn Rate> {
     Slot::new(
         &SLOT,
         [
-            policy(&single::SPEC, |values, on| Box::new(single::Single::new(values, on.dies))),
-            policy(&cave::SPEC, |values, on| Box::new(cave::Cave::new(values, on.dies))),
-            policy(&linear_threshold::SPEC, |values, on| Box::new(linear_threshold::LinearThreshold::new(values, on)))
-                .with_profile(|values, _| linear_threshold::check(values)),
+            policy(&single::SPEC, |params, on| Box::new(single::Single::new(params, on.dies))),
+            policy(&cave::SPEC, |params, on| Box::new(cave::Cave::new(params, on.dies))),
+            policy(&linear_threshold::SPEC, |params, on| Box::new(linear_threshold::LinearThreshold::new(params, on)))
+                .with_profile(|params, _| linear_threshold::check(params)),
         ],
     )
 }
 
-fn policy(spec: &'static PolicySpec, build: fn(&[Value], &RateSetup) -> Box<dyn Rate>) -> Policy<dyn Rate> {
-    Policy::<dyn Rate>::new(spec, move |values, on| Ok(build(values, on)))
+fn policy<T: Parameters>(spec: &'static PolicySpec, build: fn(T, &RateSetup) -> Box<dyn Rate>) -> Policy<dyn Rate> {
+    Policy::<dyn Rate>::new(spec, move |params, on| Ok(build(params, on)))
 }

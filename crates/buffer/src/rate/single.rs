@@ -7,7 +7,7 @@
 //!
 //! O(1).
 
-use flashloom_units::{Capability, Component, PolicySpec, Value};
+use flashloom_units::{Capability, Component, PolicySpec};
 
 use super::{Occupancy, Rate};
 
@@ -30,7 +30,7 @@ pub(super) struct Single;
 flashloom_units::state! { Single {} }
 
 impl Single {
-    pub(super) fn new(_values: &[Value], _dies: u32) -> Self {
+    pub(super) fn new((): (), _dies: u32) -> Self {
         Self
     }
 }

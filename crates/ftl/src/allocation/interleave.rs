@@ -9,7 +9,7 @@
 //! Pages written together are distributed over as many chips as there are, whatever their addresses. Pages with
 //! neighbouring addresses end up in different blocks. O(1) a page.
 
-use flashloom_units::{Capability, Component, PolicySpec, Value};
+use flashloom_units::{Capability, Component, PolicySpec};
 
 use super::stripe::{Rotation, stripe_of_superpages};
 use super::{Allocation, AllocationSetup, PagePlace, Turns};
@@ -37,7 +37,7 @@ pub(super) struct Interleave {
 flashloom_units::state! { Interleave { nested rotation; } }
 
 impl Interleave {
-    pub(super) fn new(_values: &[Value], on: &AllocationSetup<'_>) -> Self {
+    pub(super) fn new((): (), on: &AllocationSetup<'_>) -> Self {
         Self { rotation: Rotation::new(stripe_of_superpages(&on.geometry, on.superpage, on.stripe_order)) }
     }
 }

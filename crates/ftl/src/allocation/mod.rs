@@ -2,7 +2,7 @@
 //!
 //! Adding an allocation is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
-use flashloom_units::{Policy, PolicySpec, Slot, Value};
+use flashloom_units::{Parameters, Policy, PolicySpec, Slot};
 
 mod interface;
 mod interleave;
@@ -19,17 +19,17 @@ pub fn builtin() -> Slot<dyn Allocation> {
     Slot::new(
         &SLOT,
         [
-            policy(&interleave::SPEC, |values, on| Box::new(interleave::Interleave::new(values, on))),
-            policy(&r#static::SPEC, |values, on| Box::new(r#static::Static::new(values, on)))
-                .with_profile(|values, on| r#static::profile(values, &on.space.nand)),
-            policy(&slap::SPEC, |values, on| Box::new(slap::Slap::new(values, on))).with_profile(slap::profile),
+            policy(&interleave::SPEC, |params, on| Box::new(interleave::Interleave::new(params, on))),
+            policy(&r#static::SPEC, |params, on| Box::new(r#static::Static::new(params, on)))
+                .with_profile(|params, on| r#static::profile(params, &on.space.nand)),
+            policy(&slap::SPEC, |params, on| Box::new(slap::Slap::new(params, on))).with_profile(slap::profile),
         ],
     )
 }
 
-fn policy(
+fn policy<T: Parameters>(
     spec: &'static PolicySpec,
-    build: fn(&[Value], &AllocationSetup<'_>) -> Box<dyn Allocation>,
+    build: fn(T, &AllocationSetup<'_>) -> Box<dyn Allocation>,
 ) -> Policy<dyn Allocation> {
-    Policy::<dyn Allocation>::new(spec, move |values, on| Ok(build(values, on)))
+    Policy::<dyn Allocation>::new(spec, move |params, on| Ok(build(params, on)))
 }

@@ -51,8 +51,8 @@ mod delta;
 
 use flashloom_nand::PlaneId;
 use flashloom_units::{
-    Capability, Component, Figure, Kind, MS, NO_INDEX, Ns, ParamSet, PolicySpec, Refusal, S, Statistic, Used, Value,
-    Violation, choice, params, violation,
+    Capability, Component, Figure, Kind, MS, NO_INDEX, Ns, PolicySpec, Refusal, S, Statistic, Used, Value, Violation,
+    choice, params, violation,
 };
 
 use super::stripe::{Rotation, stripe, stripe_of_superpages};
@@ -169,8 +169,7 @@ flashloom_units::state! {
 }
 
 impl Slap {
-    pub(super) fn new(values: &[Value], on: &AllocationSetup<'_>) -> Self {
-        let params = SlapParams::from_values(values);
+    pub(super) fn new(params: SlapParams, on: &AllocationSetup<'_>) -> Self {
         let AllocationSetup { space, geometry, superpage, stripe_order: order } = *on;
         let threshold = params.stream_threshold as usize;
         let ratio = Ratio { start: params.delta_start, reads: params.delta_reads, channel: params.delta_channel };
@@ -294,9 +293,8 @@ impl Allocation for Slap {
 
 /// Refuses streams longer than a block and substreams that cannot be on different chips; returns the requirements on
 /// the store.
-pub(super) fn profile(values: &[Value], on: &AllocationSetup<'_>) -> Result<Profile, Refusal> {
+pub(super) fn profile(params: SlapParams, on: &AllocationSetup<'_>) -> Result<Profile, Refusal> {
     let (nand, pages) = (&on.space.nand, on.geometry.pages);
-    let params = SlapParams::from_values(values);
     let SlapParams { stream_threshold, substreams, delta_start, adaptive, .. } = params;
     let refuse = |keys: &[&str], found: String, expected: &str| {
         Err(Refusal::new(found, expected).at(keys.iter().copied()).help(format!("lower {}", keys[0])))
@@ -399,6 +397,7 @@ mod tests {
     use super::*;
     use crate::{CapacityParams, FtlParams, Space};
     use flashloom_nand::{HostPage, Lpn, Nand, NandParams, PageReads};
+    use flashloom_units::{ParamSet, Parameters};
 
     fn drive() -> Space {
         let shape = NandParams { channels: 2, ways: 2, dies: 1, planes: 2, ..NandParams::defaults() };
@@ -406,9 +405,9 @@ mod tests {
         Space::new(nand, &CapacityParams::defaults())
     }
 
-    fn values(threshold: u64, substreams: u64) -> Vec<Value> {
+    fn values(threshold: u64, substreams: u64) -> SlapParams {
         let set = [("stream_threshold", Value::Count(threshold)), ("substreams", Value::Count(substreams))];
-        SPEC.values(&set).expect("parameters of slap")
+        Parameters::of(&SPEC.values(&set).expect("parameters of slap"))
     }
 
     fn params() -> FtlParams {
@@ -416,7 +415,7 @@ mod tests {
     }
 
     fn slap(threshold: u64, substreams: u64) -> Slap {
-        Slap::new(&values(threshold, substreams), &AllocationSetup::new(&drive(), &params()))
+        Slap::new(values(threshold, substreams), &AllocationSetup::new(&drive(), &params()))
     }
 
     fn writes(lpns: &[u32]) -> Vec<PageWrite> {
@@ -470,7 +469,10 @@ mod tests {
     fn substreams_that_reads_decide_split_the_streams_that_are_written_from_then_on() {
         let set = [("stream_threshold", Value::Count(6)), ("substreams", Value::Name("auto"))];
         let set = [&set[..], &[("delta_reads", Value::Count(1))]].concat();
-        let mut state = Slap::new(&SPEC.values(&set).expect("parameters"), &AllocationSetup::new(&drive(), &params()));
+        let mut state = Slap::new(
+            Parameters::of(&SPEC.values(&set).expect("parameters")),
+            &AllocationSetup::new(&drive(), &params()),
+        );
         assert!(state.observes_reads() && !slap(6, 3).observes_reads());
         let [streams, _] = placed(&mut state, &[0, 1, 2, 3, 4, 5]);
         assert_eq!(streams, [(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0)]);
@@ -485,7 +487,7 @@ mod tests {
     fn streams_that_the_buffer_gathered_by_time_are_placed_whatever_their_addresses() {
         let set = [("stream_threshold", Value::Count(3)), ("search", Value::Name("window"))];
         let values = SPEC.values(&set).expect("parameters of slap");
-        let mut state = Slap::new(&values, &AllocationSetup::new(&drive(), &params()));
+        let mut state = Slap::new(Parameters::of(&values), &AllocationSetup::new(&drive(), &params()));
         let wanted = state.wanted_streams().expect("it looks for streams");
         assert_eq!((wanted.pages, wanted.in_buffer, wanted.window_ns), (3, true, Some(MS)));
         state.gathered(&[1, NO_INDEX, 0, 1, 0, 0, 1]);
@@ -499,7 +501,7 @@ mod tests {
     #[test]
     fn streams_longer_than_a_block_and_more_substreams_than_pages_or_chips_are_refused() {
         let about = |threshold, substreams| {
-            profile(&values(threshold, substreams), &AllocationSetup::new(&drive(), &params()))
+            profile(values(threshold, substreams), &AllocationSetup::new(&drive(), &params()))
                 .err()
                 .map(|refusal| refusal.keys[0].clone())
         };
@@ -516,7 +518,7 @@ mod tests {
         assert_eq!(streams, []);
         assert_eq!(left_over, [(0, 0), (1, 1), (2, 4), (3, 5)]);
         assert_eq!(
-            profile(&values(1, 1), &AllocationSetup::new(&drive(), &params())).map(|profile| profile.demands),
+            profile(values(1, 1), &AllocationSetup::new(&drive(), &params())).map(|profile| profile.demands),
             Ok(Demands::default())
         );
     }

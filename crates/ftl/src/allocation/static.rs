@@ -15,7 +15,7 @@
 //! striped, it receives a superpage of consecutive pages at a time. O(1) a page.
 
 use flashloom_nand::{Geometry, Lpn, NandParams, PlaneId};
-use flashloom_units::{Capability, Component, Kind, ParamSet, PolicySpec, Refusal, Used, Value, choice, params};
+use flashloom_units::{Capability, Component, Kind, PolicySpec, Refusal, Used, Value, choice, params};
 
 use super::stripe::stripe_of_superpages;
 use super::{Allocation, AllocationSetup, PagePlace, Profile, Turns};
@@ -73,8 +73,7 @@ pub(super) struct Static {
 flashloom_units::state! { Static { fixed groups, width, range; } }
 
 impl Static {
-    pub(super) fn new(values: &[Value], on: &AllocationSetup<'_>) -> Self {
-        let params = StaticParams::from_values(values);
+    pub(super) fn new(params: StaticParams, on: &AllocationSetup<'_>) -> Self {
         let AllocationSetup { space, geometry, superpage, stripe_order } = *on;
         let mut groups = stripe_of_superpages(&geometry, superpage, stripe_order);
         let chips = (geometry.channels * geometry.ways) as usize;
@@ -98,8 +97,8 @@ impl Static {
 }
 
 /// Refuses ranges that do not divide the chips of the drive, and parameters without effect.
-pub(super) fn profile(values: &[Value], nand: &NandParams) -> Result<Profile, Refusal> {
-    let StaticParams { layout, region_chips } = StaticParams::from_values(values);
+pub(super) fn profile(params: StaticParams, nand: &NandParams) -> Result<Profile, Refusal> {
+    let StaticParams { layout, region_chips } = params;
     let Some(region_chips) = region_chips else { return Ok(Profile::default()) };
     let key = "ftl.static.region_chips";
     if layout == Layout::Striped {
@@ -158,6 +157,7 @@ impl Allocation for Static {
 mod tests {
     use super::*;
     use crate::{CapacityParams, FtlParams, Space, StripeOrder, Superblock};
+    use flashloom_units::{ParamSet, Parameters};
     use proptest::prelude::*;
 
     /// Two channels of two chips of two planes, and the host capacity of this array.
@@ -172,7 +172,7 @@ mod tests {
     }
 
     fn state(layout: &'static str, space: &Space, order: StripeOrder) -> Static {
-        Static::new(&[Value::Name(layout), Value::Absent], &on(space, order, Superblock::None))
+        Static::new(Parameters::of(&[Value::Name(layout), Value::Absent]), &on(space, order, Superblock::None))
     }
 
     fn ranges(region_chips: u64) -> [Value; 2] {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     fn grouped(region_chips: u64, space: &Space, order: StripeOrder) -> Static {
-        Static::new(&ranges(region_chips), &on(space, order, Superblock::None))
+        Static::new(Parameters::of(&ranges(region_chips)), &on(space, order, Superblock::None))
     }
 
     /// The plane of every host page.
@@ -227,7 +227,7 @@ mod tests {
         let drive = drive(1, 1.0);
         let planes = |layout, region_chips| {
             let values = [Value::Name(layout), region_chips];
-            planes(&Static::new(&values, &on(&drive, StripeOrder::Cwdp, Superblock::Die)), &drive)
+            planes(&Static::new(Parameters::of(&values), &on(&drive, StripeOrder::Cwdp, Superblock::Die)), &drive)
         };
         // Four dies, numbered 2 x channel + way, with superpages of two pages.
         assert_eq!(planes("striped", Value::Absent), [0, 0, 2, 2, 1, 1, 3, 3, 0, 0, 2, 2, 1, 1, 3, 3]);
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn chips_of_a_range_divide_those_of_the_drive_and_need_the_contiguous_layout() {
         let drive = drive(1, 1.0);
-        let help = |values: &[Value]| profile(values, &drive.nand).map_err(|refusal| refusal.help);
+        let help = |values: &[Value]| profile(Parameters::of(values), &drive.nand).map_err(|refusal| refusal.help);
         let divisors = Err(Some("one of 1, 2, 4".to_owned()));
         assert_eq!((help(&ranges(3)), help(&ranges(8))), (divisors.clone(), divisors));
         let free = Ok(Profile::default());
@@ -263,7 +263,7 @@ mod tests {
             for (layout, region_chips) in layouts.into_iter().chain(groups) {
                 let mut held = [0; 8];
                 let values = [Value::Name(layout), region_chips.clone()];
-                let state = Static::new(&values, &on(&drive, StripeOrder::Cwdp, Superblock::None));
+                let state = Static::new(Parameters::of(&values), &on(&drive, StripeOrder::Cwdp, Superblock::None));
                 planes(&state, &drive).iter().for_each(|&plane| held[plane as usize] += 1);
                 let share = drive.logical_pages.div_ceil(8);
                 prop_assert!(held.iter().all(|&pages| pages <= share), "{layout} {region_chips:?}: {held:?}");

@@ -18,7 +18,7 @@
 //! ties go to the block with fewer valid pages.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
-use flashloom_units::{Capability, Component, PolicySpec, Prng, Value, Violation};
+use flashloom_units::{Capability, Component, PolicySpec, Prng, Violation};
 
 use super::Collection;
 use super::by_valid::ByValid;
@@ -48,7 +48,7 @@ pub(super) struct CostBenefit {
 flashloom_units::state! { CostBenefit { nested candidates, changed; value written; fixed pages; } }
 
 impl CostBenefit {
-    pub(super) fn new(_values: &[Value], geometry: &Geometry, _prng: &Prng) -> Self {
+    pub(super) fn new((): (), geometry: &Geometry, _prng: &Prng) -> Self {
         Self {
             pages: geometry.pages,
             candidates: ByValid::new(geometry),
@@ -122,7 +122,7 @@ mod tests {
     use std::cmp::Ordering;
 
     fn state() -> CostBenefit {
-        CostBenefit::new(&[], &model::geometry(), &Prng::new(0))
+        CostBenefit::new((), &model::geometry(), &Prng::new(0))
     }
 
     #[test]

@@ -16,9 +16,7 @@
 //! the run's seed, stream "d-choices".
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
-use flashloom_units::{
-    Capability, Component, Kind, NO_INDEX, ParamSet, PolicySpec, Prng, Value, Violation, params, violation,
-};
+use flashloom_units::{Capability, Component, Kind, NO_INDEX, PolicySpec, Prng, Value, Violation, params, violation};
 
 use super::Collection;
 use super::held::check_held;
@@ -71,11 +69,11 @@ flashloom_units::state! {
 }
 
 impl DChoices {
-    pub(super) fn new(values: &[Value], geometry: &Geometry, prng: &Prng) -> Self {
+    pub(super) fn new(params: DChoicesParams, geometry: &Geometry, prng: &Prng) -> Self {
         let (planes, blocks) = (geometry.total_planes() as usize, geometry.total_blocks() as usize);
         Self {
             geometry: *geometry,
-            d: DChoicesParams::from_values(values).d,
+            d: params.d,
             prng: prng.branch("d-choices"),
             valid: vec![0; blocks],
             candidates: vec![BlockId::NONE; blocks],
@@ -165,7 +163,7 @@ mod tests {
     use super::*;
 
     fn state(d: u64) -> DChoices {
-        DChoices::new(&[Value::Count(d)], &model::geometry(), &Prng::new(7))
+        DChoices::new(DChoicesParams { d: d as u32 }, &model::geometry(), &Prng::new(7))
     }
 
     /// Candidates of each plane with their valid pages; the last one fills the gap of a removed one.

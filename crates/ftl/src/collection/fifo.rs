@@ -10,7 +10,7 @@
 //! skipped; a skipped block was fully rewritten since it last was the head.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
-use flashloom_units::{Capability, Component, Lists, PolicySpec, Prng, Value, Violation, violation};
+use flashloom_units::{Capability, Component, Lists, PolicySpec, Prng, Violation, violation};
 
 use super::Collection;
 use super::held::check_held;
@@ -40,7 +40,7 @@ pub(super) struct Fifo {
 flashloom_units::state! { Fifo { nested queues, lengths, valid; fixed geometry; } }
 
 impl Fifo {
-    pub(super) fn new(_values: &[Value], geometry: &Geometry, _prng: &Prng) -> Self {
+    pub(super) fn new((): (), geometry: &Geometry, _prng: &Prng) -> Self {
         let (planes, blocks) = (geometry.total_planes() as usize, geometry.total_blocks() as usize);
         Self {
             geometry: *geometry,
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn the_oldest_block_goes_first_and_a_block_without_dead_pages_is_passed_over() {
-        let mut fifo = Fifo::new(&[], &model::geometry(), &Prng::new(0));
+        let mut fifo = Fifo::new((), &model::geometry(), &Prng::new(0));
         [(0, 8), (1, 8), (2, 1)].into_iter().for_each(|(block, valid)| fifo.closed(BlockId(block), valid));
         fifo.invalidated(BlockId(1), 7);
         assert_eq!(fifo.victim(PlaneId(0)), Some(BlockId(1)));
@@ -127,6 +127,6 @@ mod tests {
             candidates.rotate_left(passed_over);
             Some(candidates[0].block)
         });
-        model::compare(Fifo::new(&[], &model::geometry(), &Prng::new(0)), turning, 4);
+        model::compare(Fifo::new((), &model::geometry(), &Prng::new(0)), turning, 4);
     }
 }

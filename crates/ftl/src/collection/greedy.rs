@@ -9,7 +9,7 @@
 //! each number of valid pages.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
-use flashloom_units::{Capability, Component, PolicySpec, Prng, Value, Violation};
+use flashloom_units::{Capability, Component, PolicySpec, Prng, Violation};
 
 use super::Collection;
 use super::by_valid::ByValid;
@@ -35,7 +35,7 @@ pub(super) struct Greedy {
 flashloom_units::state! { Greedy { nested candidates; } }
 
 impl Greedy {
-    pub(super) fn new(_values: &[Value], geometry: &Geometry, _prng: &Prng) -> Self {
+    pub(super) fn new((): (), geometry: &Geometry, _prng: &Prng) -> Self {
         Self { candidates: ByValid::new(geometry) }
     }
 }
@@ -80,6 +80,6 @@ mod tests {
             let dead = candidates.iter().filter(|it| it.valid < model::PAGES);
             dead.min_by_key(|it| (it.valid, it.changed)).map(|it| it.block)
         });
-        model::compare(Greedy::new(&[], &model::geometry(), &Prng::new(0)), search, 3);
+        model::compare(Greedy::new((), &model::geometry(), &Prng::new(0)), search, 3);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Adding a collection policy is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
-use flashloom_units::{Policy, PolicySpec, Slot, Value};
+use flashloom_units::{Parameters, Policy, PolicySpec, Slot};
 
 mod by_valid;
 pub mod clairvoyant;
@@ -24,22 +24,22 @@ pub fn builtin() -> Slot<dyn Collection> {
     Slot::new(
         &SLOT,
         [
-            policy(&greedy::SPEC, |values, on| Box::new(greedy::Greedy::new(values, on.geometry, on.prng))),
-            policy(&cost_benefit::SPEC, |values, on| {
-                Box::new(cost_benefit::CostBenefit::new(values, on.geometry, on.prng))
+            policy(&greedy::SPEC, |params, on| Box::new(greedy::Greedy::new(params, on.geometry, on.prng))),
+            policy(&cost_benefit::SPEC, |params, on| {
+                Box::new(cost_benefit::CostBenefit::new(params, on.geometry, on.prng))
             }),
-            policy(&d_choices::SPEC, |values, on| Box::new(d_choices::DChoices::new(values, on.geometry, on.prng))),
-            policy(&fifo::SPEC, |values, on| Box::new(fifo::Fifo::new(values, on.geometry, on.prng))),
-            policy(&windowed_greedy::SPEC, |values, on| {
-                Box::new(windowed_greedy::WindowedGreedy::new(values, on.geometry, on.prng))
+            policy(&d_choices::SPEC, |params, on| Box::new(d_choices::DChoices::new(params, on.geometry, on.prng))),
+            policy(&fifo::SPEC, |params, on| Box::new(fifo::Fifo::new(params, on.geometry, on.prng))),
+            policy(&windowed_greedy::SPEC, |params, on| {
+                Box::new(windowed_greedy::WindowedGreedy::new(params, on.geometry, on.prng))
             }),
         ],
     )
 }
 
-fn policy(
+fn policy<T: Parameters>(
     spec: &'static PolicySpec,
-    build: fn(&[Value], &CollectionSetup<'_>) -> Box<dyn Collection>,
+    build: fn(T, &CollectionSetup<'_>) -> Box<dyn Collection>,
 ) -> Policy<dyn Collection> {
-    Policy::<dyn Collection>::new(spec, move |values, on| Ok(build(values, on)))
+    Policy::<dyn Collection>::new(spec, move |params, on| Ok(build(params, on)))
 }

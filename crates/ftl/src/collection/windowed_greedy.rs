@@ -11,9 +11,7 @@
 //! number of valid pages, and one for each block skipped.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
-use flashloom_units::{
-    Capability, Component, Kind, Lists, ParamSet, PolicySpec, Prng, Value, Violation, params, violation,
-};
+use flashloom_units::{Capability, Component, Kind, Lists, PolicySpec, Prng, Value, Violation, params, violation};
 
 use super::Collection;
 use super::by_valid::ByValid;
@@ -66,11 +64,11 @@ flashloom_units::state! {
 }
 
 impl WindowedGreedy {
-    pub(super) fn new(values: &[Value], geometry: &Geometry, _prng: &Prng) -> Self {
+    pub(super) fn new(params: WindowedGreedyParams, geometry: &Geometry, _prng: &Prng) -> Self {
         let (planes, blocks) = (geometry.total_planes() as usize, geometry.total_blocks() as usize);
         Self {
             geometry: *geometry,
-            window: WindowedGreedyParams::from_values(values).window,
+            window: params.window,
             queues: Lists::new(blocks as u32, planes as u32),
             inside: ByValid::new(geometry),
             is_inside: vec![false; blocks],
@@ -188,9 +186,10 @@ mod tests {
     use super::super::model;
     use super::super::{fifo, greedy};
     use super::*;
+    use flashloom_units::Parameters;
 
     fn state(window: u64) -> WindowedGreedy {
-        WindowedGreedy::new(&[Value::Count(window)], &model::geometry(), &Prng::new(0))
+        WindowedGreedy::new(Parameters::of(&[Value::Count(window)]), &model::geometry(), &Prng::new(0))
     }
 
     #[test]
@@ -204,8 +203,8 @@ mod tests {
     #[test]
     fn a_window_of_one_block_is_fifo_and_one_of_all_blocks_is_greedy() {
         let (geometry, prng) = (model::geometry(), Prng::new(0));
-        model::compare(state(1), fifo::Fifo::new(&[], &geometry, &prng), 8);
-        model::compare(state(16), greedy::Greedy::new(&[], &geometry, &prng), 9);
+        model::compare(state(1), fifo::Fifo::new((), &geometry, &prng), 8);
+        model::compare(state(16), greedy::Greedy::new((), &geometry, &prng), 9);
     }
 
     /// For each plane a list, oldest first, of (block, valid pages, time of its last change or its entry into the

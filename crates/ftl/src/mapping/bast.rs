@@ -12,7 +12,7 @@
 //! replaced: LRU here. A page costs O(log blocks of a chip).
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Value, Violation, params};
+use flashloom_units::{Capability, Kind, PolicySpec, Value, Violation, params};
 use serde::{Deserialize, Serialize};
 
 use super::Site;
@@ -59,6 +59,11 @@ struct Log {
 }
 
 impl Bast {
+    /// With every log block of the store free.
+    pub(super) fn on(store: &Store) -> Self {
+        Self { logs: vec![Log { lbn: Lbn::NONE, written: 0 }; store.log.slots()], clock: 0 }
+    }
+
     /// Layout of BAST with this many log blocks in each group. In the worst case a log block takes a single page before
     /// it is merged. With preemption, a full log block may have to be merged while another merge is under way.
     pub(super) fn with_width(site: &Site<'_>, width: u32, log_blocks: u32) -> Layout {
@@ -75,12 +80,14 @@ impl Bast {
 }
 
 impl Scheme for Bast {
-    fn layout(values: &[Value], site: &Site<'_>) -> Layout {
-        Self::with_width(site, 1, BastParams::from_values(values).log_blocks)
+    type Params = BastParams;
+
+    fn layout(params: &BastParams, site: &Site<'_>) -> Layout {
+        Self::with_width(site, 1, params.log_blocks)
     }
 
-    fn new(_values: &[Value], _site: &Site<'_>, store: &Store) -> Self {
-        Self { logs: vec![Log { lbn: Lbn::NONE, written: 0 }; store.log.slots()], clock: 0 }
+    fn new(_params: BastParams, _site: &Site<'_>, store: &Store) -> Self {
+        Self::on(store)
     }
 
     fn write(&mut self, chip: &mut Chip, write: &PageWrite) {

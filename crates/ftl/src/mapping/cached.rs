@@ -9,7 +9,7 @@
 //! others have it on flash and cache a part of it ([`MapCache`]).
 
 use flashloom_nand::{DieId, Lpn, Nand, OpId};
-use flashloom_units::{Component, Figure, Figures, Ns, Policy, PolicySpec, Refusal, Value, Violation};
+use flashloom_units::{Component, Figure, Figures, Ns, Policy, PolicySpec, Refusal, Violation};
 
 use super::interface::{Mapping, MappingExtras, write_each};
 use super::map::Map;
@@ -32,10 +32,10 @@ pub(super) fn page_level<M: Map>(spec: &'static PolicySpec) -> Policy<dyn Mappin
         "the statistics of `{}` begin with those of its map",
         spec.name
     );
-    let policy = Policy::<dyn Mapping>::new(spec, |values, on| Ok(Box::new(PageLevel::<M>::new(values, on)?)));
-    policy.with_profile(|values, site| {
+    let policy = Policy::<dyn Mapping>::new(spec, |params, on| Ok(Box::new(PageLevel::<M>::new(params, on)?)));
+    policy.with_profile(|params: M::Params, site| {
         let space = &in_units(site.space, &site.ftl.params)?;
-        M::suits(values, space)?;
+        M::suits(&params, space)?;
         page_store::profile(&Site { space, ..*site }, &M::own(space))
     })
 }
@@ -51,11 +51,11 @@ pub(super) struct PageLevel<M> {
 flashloom_units::state! { for<M: Map> PageLevel<M> { nested store, map; scratch units; } }
 
 impl<M: Map> PageLevel<M> {
-    pub(super) fn new(values: &[Value], on: &Context<'_>) -> Result<Self, Refusal> {
+    pub(super) fn new(params: M::Params, on: &Context<'_>) -> Result<Self, Refusal> {
         let space = &in_units(on.space, &on.ftl.params)?;
         let on = &Context { space, ..*on };
         let store = PageStore::new(on, &M::own(space))?;
-        Ok(Self { map: M::new(values, on, &store), store, units: Vec::new() })
+        Ok(Self { map: M::new(params, on, &store), store, units: Vec::new() })
     }
 }
 

@@ -52,6 +52,7 @@ mod tests {
     use crate::mapping::{Context, builtin};
     use crate::{CapacityParams, FtlSetup, PageWrite, Space};
     use flashloom_nand::{HostPage, Lpn, Nand, NandParams, PlaneId};
+    use flashloom_units::Parameters;
     use flashloom_units::{Component, ParamSet, Value};
     use flashloom_verify::Verifier;
     use params::CACHED_ENTRY_BYTES;
@@ -66,7 +67,8 @@ mod tests {
         let set = [("cache", Value::Size(4 * CACHED_ENTRY_BYTES))];
         let mapping = builtin().choose("dftl", &set).expect("a parameter of dftl");
         let ftl = FtlSetup { mapping, ..FtlSetup::with_defaults() };
-        let state = PageLevel::new(ftl.mapping.values(), &Context { space: &space, ftl: &ftl, nand: &nand });
+        let state =
+            PageLevel::new(Parameters::of(ftl.mapping.values()), &Context { space: &space, ftl: &ftl, nand: &nand });
         (nand, verifier, state.expect("it can be built"))
     }
 

@@ -16,7 +16,7 @@
 use std::collections::VecDeque;
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Value, Violation, params};
+use flashloom_units::{Capability, Kind, PolicySpec, Value, Violation, params};
 use serde::{Deserialize, Serialize};
 
 use super::Site;
@@ -96,23 +96,25 @@ impl Fast {
 }
 
 impl Scheme for Fast {
+    type Params = FastParams;
+
     fn in_place_log_blocks(&self) -> u32 {
         u32::from(self.keeps_sequential)
     }
 
-    fn layout(values: &[Value], site: &Site<'_>) -> Layout {
+    fn layout(params: &FastParams, site: &Site<'_>) -> Layout {
         let pages = site.space.nand.pages;
         Layout {
             width: 1,
-            log_blocks: FastParams::from_values(values).log_blocks,
+            log_blocks: params.log_blocks,
             guarantees: Guarantees { associativity: pages, pages_a_log_block: pages, besides: (pages, 2) },
         }
     }
 
-    fn new(values: &[Value], _site: &Site<'_>, store: &Store) -> Self {
+    fn new(params: FastParams, _site: &Site<'_>, store: &Store) -> Self {
         let logs = || Logs { sequential: None, random: VecDeque::new() };
         Self {
-            keeps_sequential: FastParams::from_values(values).sequential_log_blocks > 0,
+            keeps_sequential: params.sequential_log_blocks > 0,
             chips: (0..store.groups()).map(|_| logs()).collect(),
         }
     }

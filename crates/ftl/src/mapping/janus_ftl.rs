@@ -46,9 +46,7 @@
 mod areas;
 
 use flashloom_nand::{Data, DieId, Lbn, Lpn, Nand, Origin, PageCopy, Program, Read, Urgency};
-use flashloom_units::{
-    Best, Capability, Component, Figure, KIB, Kind, Latency, Ns, ParamSet, Policy, PolicySpec, Refusal,
-};
+use flashloom_units::{Best, Capability, Component, Figure, KIB, Kind, Latency, Ns, Policy, PolicySpec, Refusal};
 use flashloom_units::{Statistic, Unit, Value, Violation, params, violation};
 
 use super::log_block::{Costs, SuperblockId};
@@ -146,13 +144,12 @@ fn table_bytes(pages: u32) -> u64 {
 
 /// The policy of this mapping.
 pub(super) fn policy() -> Policy<dyn Mapping> {
-    let policy = Policy::<dyn Mapping>::new(&SPEC, |values, on| Ok(Box::new(JanusFtl::new(values, on)?)));
+    let policy = Policy::<dyn Mapping>::new(&SPEC, |params, on| Ok(Box::new(JanusFtl::new(params, on)?)));
     policy.with_profile(profile)
 }
 
 /// Refuses a memory without a table for each chip, and chips with too few blocks beside those of the data.
-fn profile(values: &[Value], site: &Site<'_>) -> Result<Profile, Refusal> {
-    let params = JanusFtlParams::from_values(values);
+fn profile(params: JanusFtlParams, site: &Site<'_>) -> Result<Profile, Refusal> {
     let (geometry, shape) = (site.space.geometry(), params.shape(site.space));
     if params.tables(site.space) == 0 {
         let (chips, table) = (geometry.total_dies(), table_bytes(geometry.pages));
@@ -224,9 +221,8 @@ flashloom_units::state! {
 }
 
 impl JanusFtl {
-    fn new(values: &[Value], on: &Context<'_>) -> Result<Self, Refusal> {
+    fn new(params: JanusFtlParams, on: &Context<'_>) -> Result<Self, Refusal> {
         let Context { space, ftl, .. } = *on;
-        let params = JanusFtlParams::from_values(values);
         Ok(Self {
             areas: Areas::new(&params.shape(space), ftl, space),
             sequential_pages: params.sequential_pages,

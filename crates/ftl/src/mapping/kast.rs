@@ -62,9 +62,7 @@
 //! Every write asserts k(L) <= K. A page costs O(log blocks of a chip).
 
 use flashloom_nand::Lbn;
-use flashloom_units::{
-    Capability, Kind, ParamSet, PolicySpec, Refusal, Statistic, Used, Value, Violation, choice, params,
-};
+use flashloom_units::{Capability, Kind, PolicySpec, Refusal, Statistic, Used, Value, Violation, choice, params};
 use serde::{Deserialize, Serialize};
 
 use super::Site;
@@ -526,8 +524,9 @@ fn check_reserve(params: &KastParams, preemption: Preemption) -> Result<(), Refu
 }
 
 impl Scheme for Kast {
-    fn layout(values: &[Value], site: &Site<'_>) -> Layout {
-        let params = KastParams::from_values(values);
+    type Params = KastParams;
+
+    fn layout(params: &KastParams, site: &Site<'_>) -> Layout {
         let pages = site.space.nand.pages;
         Layout {
             width: 1,
@@ -540,8 +539,7 @@ impl Scheme for Kast {
         }
     }
 
-    fn check(values: &[Value], site: &Site<'_>) -> Result<(), Refusal> {
-        let params = KastParams::from_values(values);
+    fn check(params: &KastParams, site: &Site<'_>) -> Result<(), Refusal> {
         let (pages, stream_threshold) = (site.space.nand.pages, params.stream_threshold);
         check_associativity("ftl.kast.k", params.k, pages)?;
         check_reserve(&params, site.ftl.params.preemption)?;
@@ -554,12 +552,11 @@ impl Scheme for Kast {
         Err(refusal.help("lower ftl.kast.stream_threshold"))
     }
 
-    fn stream_pages(values: &[Value]) -> Option<u32> {
-        Some(KastParams::from_values(values).stream_threshold)
+    fn stream_pages(params: &KastParams) -> Option<u32> {
+        Some(params.stream_threshold)
     }
 
-    fn new(values: &[Value], _site: &Site<'_>, store: &Store) -> Self {
-        let params = KastParams::from_values(values);
+    fn new(params: KastParams, _site: &Site<'_>, store: &Store) -> Self {
         Self {
             many_free: (store.blocks.pages() * params.many_free_percent).div_ceil(100),
             reserved: if params.sequential_log_blocks == 0 { 0 } else { params.reserved_log_blocks },

@@ -29,7 +29,7 @@
 use std::collections::VecDeque;
 
 use flashloom_nand::{Lbn, Lpn};
-use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Value, Violation, params};
+use flashloom_units::{Capability, Kind, PolicySpec, Refusal, Value, Violation, params};
 use serde::{Deserialize, Serialize};
 
 use super::Site;
@@ -161,6 +161,8 @@ impl Last {
 }
 
 impl Scheme for Last {
+    type Params = LastParams;
+
     // When it was written: a clock that a controller lets wrap, where this one is 8 bytes long.
     const BYTES_A_LOG_PAGE: u64 = 4;
 
@@ -170,18 +172,18 @@ impl Scheme for Last {
         self.sequential as u32
     }
 
-    fn layout(values: &[Value], site: &Site<'_>) -> Layout {
+    fn layout(params: &LastParams, site: &Site<'_>) -> Layout {
         let pages = site.space.nand.pages;
         Layout {
             width: 1,
-            log_blocks: LastParams::from_values(values).log_blocks,
+            log_blocks: params.log_blocks,
             // A page may merge its sequential log block, and be padded up to in the next.
             guarantees: Guarantees { associativity: pages, pages_a_log_block: 1, besides: (2 * pages, 2) },
         }
     }
 
-    fn check(values: &[Value], site: &Site<'_>) -> Result<(), Refusal> {
-        let LastParams { log_blocks, sequential_log_blocks, .. } = LastParams::from_values(values);
+    fn check(params: &LastParams, site: &Site<'_>) -> Result<(), Refusal> {
+        let LastParams { log_blocks, sequential_log_blocks, .. } = *params;
         let kept = u32::from(site.ftl.params.preemption == Preemption::Page);
         if sequential_log_blocks + LEAST_RANDOM + kept <= log_blocks {
             return Ok(());
@@ -202,8 +204,8 @@ impl Scheme for Last {
         Err(refusal.help(help))
     }
 
-    fn new(values: &[Value], _site: &Site<'_>, store: &Store) -> Self {
-        let LastParams { log_blocks, sequential_log_blocks, threshold, window } = LastParams::from_values(values);
+    fn new(params: LastParams, _site: &Site<'_>, store: &Store) -> Self {
+        let LastParams { log_blocks, sequential_log_blocks, threshold, window } = params;
         let random_pages = u64::from(log_blocks - sequential_log_blocks) * u64::from(store.blocks.pages());
         let logs = || Logs { streams: VecDeque::new(), random: VecDeque::new(), clock: 0 };
         Self {

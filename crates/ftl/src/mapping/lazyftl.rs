@@ -28,7 +28,7 @@
 //! a block has pages, one after the other. Memory beyond the store's: 8 bytes and a bit a host page.
 
 use flashloom_nand::{Lpn, Ppn};
-use flashloom_units::{Capability, Figure, KIB, Kind, Lists, ParamSet, Policy, PolicySpec, Refusal, Statistic, Value};
+use flashloom_units::{Capability, Figure, KIB, Kind, Lists, Policy, PolicySpec, Refusal, Statistic, Value};
 use flashloom_units::{Violation, params, violation};
 
 use super::translation::{EntryBits, Frame, MapCache, MapShape, TranslationPage, WriteBack};
@@ -217,11 +217,12 @@ fn shares(params: &LazyftlParams, shape: &MapShape) -> (u64, u64) {
 }
 
 impl MapCache for UpdateTable {
+    type Params = LazyftlParams;
+
     const ENTRIES_SHARE_FRAMES: bool = true;
     const CHANGES_UNSEEN: bool = true;
 
-    fn suits(values: &[Value], shape: MapShape) -> Result<(), Refusal> {
-        let params = LazyftlParams::from_values(values);
+    fn suits(params: &LazyftlParams, shape: MapShape) -> Result<(), Refusal> {
         let (entries, pages) = shares(&params, &shape);
         if entries >= u64::from(shape.pages_a_block()) && pages >= 1 {
             return Ok(());
@@ -237,8 +238,7 @@ impl MapCache for UpdateTable {
         Err(Refusal::new(found, expected).at(keys).help("raise ftl.lazyftl.cache"))
     }
 
-    fn new(values: &[Value], shape: MapShape) -> Self {
-        let params = LazyftlParams::from_values(values);
+    fn new(params: LazyftlParams, shape: MapShape) -> Self {
         let (entries, pages) = shares(&params, &shape);
         let entries = entries.min(shape.entries().into()) as u32;
         let pages = pages.min(shape.translation_pages().into()) as u32;

@@ -42,7 +42,7 @@ mod segments;
 use std::ops::Range;
 
 use flashloom_nand::{Lpn, Ppn};
-use flashloom_units::{Capability, Figure, KIB, Kind, Lists, ParamSet, Policy, PolicySpec, Refusal, Statistic, Unit};
+use flashloom_units::{Capability, Figure, KIB, Kind, Lists, Policy, PolicySpec, Refusal, Statistic, Unit};
 use flashloom_units::{Value, Violation, params, violation};
 
 use super::translation::{EntryBits, Frame, MapCache, MapShape, TranslationPage, WriteBack};
@@ -269,10 +269,11 @@ fn for_pages(params: &LeaftlParams) -> u64 {
 }
 
 impl MapCache for LearnedPages {
+    type Params = LeaftlParams;
+
     const ENTRIES_SHARE_FRAMES: bool = true;
 
-    fn suits(values: &[Value], shape: MapShape) -> Result<(), Refusal> {
-        let params = LeaftlParams::from_values(values);
+    fn suits(params: &LeaftlParams, shape: MapShape) -> Result<(), Refusal> {
         let groups = u64::from(shape.entries_a_page().div_ceil(GROUP) * GROUP.min(shape.entries_a_page()));
         let (has, worst) = (for_pages(&params), HEADER_BYTES + WORST_BYTES * groups);
         if has >= worst {
@@ -288,8 +289,8 @@ impl MapCache for LearnedPages {
         Err(refusal.help("raise ftl.leaftl.cache, or lower ftl.leaftl.buffer"))
     }
 
-    fn new(values: &[Value], shape: MapShape) -> Self {
-        Self::with_capacity(shape, &LeaftlParams::from_values(values))
+    fn new(params: LeaftlParams, shape: MapShape) -> Self {
+        Self::with_capacity(shape, &params)
     }
 
     fn frames(&self) -> u32 {

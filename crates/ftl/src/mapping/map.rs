@@ -1,7 +1,7 @@
 //! The interface between a page-level mapping and its map.
 
 use flashloom_nand::{Lpn, Nand, OpId};
-use flashloom_units::{Figure, Refusal, State, Statistic, Value, Violation};
+use flashloom_units::{Figure, Parameters, Refusal, State, Statistic, Violation};
 
 use super::page_store::{CollectionListener, Own, PageStore};
 use crate::capacity::Space;
@@ -19,14 +19,17 @@ pub(super) trait Map: CollectionListener + State + Send + Sized + 'static {
     /// Whether writes of whole pages, and trims, change an entry without a lookup.
     const CHANGES_UNSEEN: bool = false;
 
+    /// The parameters of its mapping.
+    type Params: Parameters;
+
     /// Refuses parameters that cannot work on this drive.
-    fn suits(values: &[Value], space: &Space) -> Result<(), Refusal>;
+    fn suits(params: &Self::Params, space: &Space) -> Result<(), Refusal>;
 
     /// Space that the map itself needs in the store.
     fn own(space: &Space) -> Own;
 
     /// Builds the map of an empty drive.
-    fn new(values: &[Value], on: &Context<'_>, store: &PageStore) -> Self;
+    fn new(params: Self::Params, on: &Context<'_>, store: &PageStore) -> Self;
 
     /// Prefetch hint: the entry of a page is about to be looked up.
     fn prepare(&self, lpn: Lpn);

@@ -13,7 +13,7 @@
 //! not here (Park et al., IEICE Electronics Express 6(6), 2009; decision 0155). MCSplit's paper is a cost analysis and
 //! does not say how log blocks are assigned; they are block-associative here, because CAVE compares it with BAST.
 
-use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Value, Violation, params};
+use flashloom_units::{Capability, Kind, PolicySpec, Refusal, Value, Violation, params};
 
 use super::Site;
 use super::bast::Bast;
@@ -55,14 +55,16 @@ pub(super) struct McSplit {
 flashloom_units::state! { McSplit { nested striped; } }
 
 impl Scheme for McSplit {
-    fn layout(values: &[Value], site: &Site<'_>) -> Layout {
-        let McSplitParams { width, log_blocks } = McSplitParams::from_values(values);
+    type Params = McSplitParams;
+
+    fn layout(params: &McSplitParams, site: &Site<'_>) -> Layout {
+        let McSplitParams { width, log_blocks } = *params;
         Bast::with_width(site, width.unwrap_or(site.space.geometry().total_dies()), log_blocks)
     }
 
-    fn check(values: &[Value], site: &Site<'_>) -> Result<(), Refusal> {
+    fn check(params: &McSplitParams, site: &Site<'_>) -> Result<(), Refusal> {
         let dies = site.space.geometry().total_dies();
-        let Some(width) = McSplitParams::from_values(values).width.filter(|&width| !dies.is_multiple_of(width)) else {
+        let Some(width) = params.width.filter(|&width| !dies.is_multiple_of(width)) else {
             return Ok(());
         };
         let found = format!("`ftl.mcsplit.width` = {width} on a drive of {dies} dies");
@@ -71,8 +73,8 @@ impl Scheme for McSplit {
         Err(refusal.help("leave it out to stripe over all of them"))
     }
 
-    fn new(values: &[Value], site: &Site<'_>, store: &Store) -> Self {
-        Self { striped: Bast::new(values, site, store) }
+    fn new(_params: McSplitParams, _site: &Site<'_>, store: &Store) -> Self {
+        Self { striped: Bast::on(store) }
     }
 
     fn write(&mut self, chip: &mut Chip, write: &PageWrite) {

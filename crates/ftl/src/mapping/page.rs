@@ -8,7 +8,7 @@
 //! The map costs no flash operation. Allocation and garbage collection belong to the page store, as does the memory.
 
 use flashloom_nand::{Lpn, Nand, OpId, PlaneId, Ppn};
-use flashloom_units::{Capability, Figure, Policy, PolicySpec, Refusal, Statistic, Value, Violation};
+use flashloom_units::{Capability, Figure, Policy, PolicySpec, Refusal, Statistic, Violation};
 
 use super::cached::page_level;
 use super::interface::Mapping;
@@ -49,10 +49,12 @@ impl CollectionListener for InMemory {
 }
 
 impl Map for InMemory {
+    type Params = ();
+
     const STATISTICS: &'static [Statistic] = &[];
     const IS_IN_MEMORY: bool = true;
 
-    fn suits(_values: &[Value], _space: &Space) -> Result<(), Refusal> {
+    fn suits((): &(), _space: &Space) -> Result<(), Refusal> {
         Ok(())
     }
 
@@ -60,7 +62,7 @@ impl Map for InMemory {
         Own::default()
     }
 
-    fn new(_values: &[Value], _on: &Context<'_>, _store: &PageStore) -> Self {
+    fn new((): (), _on: &Context<'_>, _store: &PageStore) -> Self {
         Self
     }
 

@@ -14,7 +14,7 @@
 //! blocks. Neither paper says which set gives up a log block: LRU here. A page costs O(log blocks of a chip).
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Value, Violation, params};
+use flashloom_units::{Capability, Kind, PolicySpec, Refusal, Value, Violation, params};
 use serde::{Deserialize, Serialize};
 
 use super::Site;
@@ -105,8 +105,10 @@ impl Sast {
 }
 
 impl Scheme for Sast {
-    fn layout(values: &[Value], site: &Site<'_>) -> Layout {
-        let SastParams { log_blocks, set_data_blocks: k, .. } = SastParams::from_values(values);
+    type Params = SastParams;
+
+    fn layout(params: &SastParams, site: &Site<'_>) -> Layout {
+        let SastParams { log_blocks, set_data_blocks: k, .. } = *params;
         // With preemption, a set may have to merge its oldest log block while another merge is under way.
         let besides = match site.ftl.params.preemption {
             Preemption::None => (0, 0),
@@ -115,12 +117,11 @@ impl Scheme for Sast {
         Layout { width: 1, log_blocks, guarantees: Guarantees { associativity: k, pages_a_log_block: 1, besides } }
     }
 
-    fn check(values: &[Value], site: &Site<'_>) -> Result<(), Refusal> {
-        check_associativity("ftl.sast.k", SastParams::from_values(values).set_data_blocks, site.space.nand.pages)
+    fn check(params: &SastParams, site: &Site<'_>) -> Result<(), Refusal> {
+        check_associativity("ftl.sast.k", params.set_data_blocks, site.space.nand.pages)
     }
 
-    fn new(values: &[Value], site: &Site<'_>, store: &Store) -> Self {
-        let params = SastParams::from_values(values);
+    fn new(params: SastParams, site: &Site<'_>, store: &Store) -> Self {
         Self {
             set_log_blocks: params.set_log_blocks as usize,
             set_data_blocks: params.set_data_blocks,

@@ -26,7 +26,7 @@
 use std::ops::Range;
 
 use flashloom_nand::{Lpn, Ppn};
-use flashloom_units::{Capability, Figure, KIB, Kind, Lists, ParamSet, Policy, PolicySpec, Refusal, Statistic, Unit};
+use flashloom_units::{Capability, Figure, KIB, Kind, Lists, Policy, PolicySpec, Refusal, Statistic, Unit};
 use flashloom_units::{Value, Violation, params, violation};
 
 use super::translation::{EntryBits, Frame, MapCache, MapShape, TranslationPage, WriteBack};
@@ -247,10 +247,11 @@ fn shares(params: &SftlParams) -> (u64, u32) {
 }
 
 impl MapCache for CondensedPages {
+    type Params = SftlParams;
+
     const ENTRIES_SHARE_FRAMES: bool = true;
 
-    fn suits(values: &[Value], shape: MapShape) -> Result<(), Refusal> {
-        let params = SftlParams::from_values(values);
+    fn suits(params: &SftlParams, shape: MapShape) -> Result<(), Refusal> {
         let ((pages, _), plain) = (shares(&params), plain_bytes(&shape));
         if pages >= plain {
             return Ok(());
@@ -264,8 +265,7 @@ impl MapCache for CondensedPages {
         Err(refusal.help("raise ftl.sftl.cache, or lower ftl.sftl.dirty_buffer"))
     }
 
-    fn new(values: &[Value], shape: MapShape) -> Self {
-        let params = SftlParams::from_values(values);
+    fn new(params: SftlParams, shape: MapShape) -> Self {
         let (pages, entries) = shares(&params);
         Self::with_capacity(shape, pages, entries, params.sparse)
     }

@@ -49,7 +49,7 @@ mod blocks;
 mod tables;
 
 use flashloom_nand::{DieId, Lpn, Nand, OpId, Origin, PageCopy, Read, Urgency};
-use flashloom_units::{Best, Capability, Component, Figure, Kind, Latency, Ns, ParamSet, Policy, PolicySpec, Refusal};
+use flashloom_units::{Best, Capability, Component, Figure, Kind, Latency, Ns, Policy, PolicySpec, Refusal};
 use flashloom_units::{Statistic, Unit, Value, Violation, params, violation};
 
 use super::log_block::{Costs, Spn, SuperblockId};
@@ -144,13 +144,12 @@ impl SuperblockFtlParams {
 
 /// The policy of this mapping.
 pub(super) fn policy() -> Policy<dyn Mapping> {
-    let policy = Policy::<dyn Mapping>::new(&SPEC, |values, on| Ok(Box::new(SuperblockFtl::new(values, on)?)));
+    let policy = Policy::<dyn Mapping>::new(&SPEC, |params, on| Ok(Box::new(SuperblockFtl::new(params, on)?)));
     policy.with_profile(profile)
 }
 
 /// Refuses a drive whose chips have too few blocks for their superblocks, the U-blocks, and one to collect to.
-fn profile(values: &[Value], site: &Site<'_>) -> Result<Profile, Refusal> {
-    let params = SuperblockFtlParams::from_values(values);
+fn profile(params: SuperblockFtlParams, site: &Site<'_>) -> Result<Profile, Refusal> {
     let (geometry, shape) = (site.space.geometry(), params.shape(site.space));
     let has = u64::from(geometry.planes) * u64::from(geometry.blocks);
     let data = u64::from(shape.areas.div_ceil(geometry.total_dies())) * u64::from(params.blocks);
@@ -212,9 +211,8 @@ flashloom_units::state! {
 }
 
 impl SuperblockFtl {
-    fn new(values: &[Value], on: &Context<'_>) -> Result<Self, Refusal> {
+    fn new(params: SuperblockFtlParams, on: &Context<'_>) -> Result<Self, Refusal> {
         let Context { space, ftl, .. } = *on;
-        let params = SuperblockFtlParams::from_values(values);
         let shape = params.shape(space);
         let copies = (params.blocks + 1) * space.geometry().pages - 1;
         Ok(Self {

@@ -51,7 +51,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use flashloom_nand::{BlockId, Data, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Status};
-use flashloom_units::{Best, Divisor, Figure, Refusal, State, Statistic, Unit, Value, Violation, violation};
+use flashloom_units::{Best, Divisor, Figure, Parameters, Refusal, State, Statistic, Unit, Violation, violation};
 use serde::{Deserialize, Serialize};
 
 use super::map::Map;
@@ -205,6 +205,9 @@ pub struct WriteBack {
 /// The cache of a map on flash: it decides which entries are in memory, tracks which are dirty, and chooses victims.
 /// The mappings themselves are in the store: `map` is its map, the physical page of each logical page.
 pub trait MapCache: State + Send + Sized + 'static {
+    /// The parameters of its mapping.
+    type Params: Parameters;
+
     /// Whether a frame holds several entries: one that changes then says nothing of the others.
     const ENTRIES_SHARE_FRAMES: bool = false;
 
@@ -216,12 +219,12 @@ pub trait MapCache: State + Send + Sized + 'static {
     ///
     /// # Errors
     /// What was found, what is expected, and the keys that decide it.
-    fn suits(_values: &[Value], _shape: MapShape) -> Result<(), Refusal> {
+    fn suits(_params: &Self::Params, _shape: MapShape) -> Result<(), Refusal> {
         Ok(())
     }
 
     /// Builds an empty cache from the parameters of its mapping.
-    fn new(values: &[Value], shape: MapShape) -> Self;
+    fn new(params: Self::Params, shape: MapShape) -> Self;
 
     /// Number of its frames, in use or not. An entry stays in its frame while it is cached.
     fn frames(&self) -> u32;
@@ -348,12 +351,14 @@ impl<C: MapCache> CollectionListener for Translation<C> {
 }
 
 impl<C: MapCache> Map for Translation<C> {
+    type Params = C::Params;
+
     const STATISTICS: &'static [Statistic] = STATISTICS;
     const IS_IN_MEMORY: bool = false;
     const CHANGES_UNSEEN: bool = C::CHANGES_UNSEEN;
 
-    fn suits(values: &[Value], space: &Space) -> Result<(), Refusal> {
-        C::suits(values, MapShape::of(space))
+    fn suits(params: &C::Params, space: &Space) -> Result<(), Refusal> {
+        C::suits(params, MapShape::of(space))
     }
 
     fn own(space: &Space) -> Own {
@@ -361,13 +366,13 @@ impl<C: MapCache> Map for Translation<C> {
     }
 
     /// Builds the map of an empty drive on a store that reserves its space ([`MapShape::own`]).
-    fn new(values: &[Value], on: &Context<'_>, store: &PageStore) -> Self {
+    fn new(params: C::Params, on: &Context<'_>, store: &PageStore) -> Self {
         let Context { space, ftl, nand } = *on;
         let geometry = store.geometry();
         let shape = MapShape::of(space).with_blocks(geometry.total_blocks() as u32, geometry.pages);
         let AllocationSetup { superpage, .. } = AllocationSetup::new(space, &ftl.params);
         let (pages, planes) = (shape.translation_pages() as usize, geometry.total_planes() as usize);
-        let cache = C::new(values, shape);
+        let cache = C::new(params, shape);
         Self {
             loads: Loads::new(cache.frames()),
             cache,

@@ -42,7 +42,7 @@ mod tree;
 use std::collections::VecDeque;
 
 use flashloom_nand::{BlockId, Data, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Status};
-use flashloom_units::{Capability, Figure, KIB, Kind, Lists, ParamSet, Policy, PolicySpec, Refusal, Statistic, Value};
+use flashloom_units::{Capability, Figure, KIB, Kind, Lists, Policy, PolicySpec, Refusal, Statistic, Value};
 use flashloom_units::{Violation, params, violation};
 
 use super::cached;
@@ -182,11 +182,13 @@ impl CollectionListener for ExtentMap {
 }
 
 impl Map for ExtentMap {
+    type Params = UFtlParams;
+
     const STATISTICS: &'static [Statistic] = STATISTICS;
     const IS_IN_MEMORY: bool = false;
 
-    fn suits(values: &[Value], space: &Space) -> Result<(), Refusal> {
-        let (capacity, layout) = (UFtlParams::from_values(values).cache_bytes, Layout::of(space));
+    fn suits(params: &UFtlParams, space: &Space) -> Result<(), Refusal> {
+        let (capacity, layout) = (params.cache_bytes, Layout::of(space));
         layout.suits()?;
         let paths = 2 * layout.path_bytes();
         if capacity >= paths {
@@ -202,14 +204,14 @@ impl Map for ExtentMap {
         Layout::of(space).own()
     }
 
-    fn new(values: &[Value], on: &Context<'_>, store: &PageStore) -> Self {
+    fn new(params: UFtlParams, on: &Context<'_>, store: &PageStore) -> Self {
         let Context { space, ftl, nand } = *on;
         let geometry = store.geometry();
         let tree = Tree::new(Layout::of(space));
         let AllocationSetup { superpage, .. } = AllocationSetup::new(space, &ftl.params);
         let (leaves, planes) = (tree.layout().leaves(), geometry.total_planes() as usize);
         Self {
-            capacity: UFtlParams::from_values(values).cache_bytes,
+            capacity: params.cache_bytes,
             bytes: tree.bytes(tree.root()),
             recency: Lists::new(tree.nodes(), 1),
             is_changed: vec![false; leaves as usize],

@@ -26,7 +26,7 @@
 //! during preconditioning) nothing can be saved, and spans do not change. O(1) a run.
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Capability, Component, Kind, Ns, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Component, Kind, Ns, PolicySpec, Value, params};
 
 use super::{Ledger, Placement, Profile, Region, Run, Times};
 use crate::capability::{SINGLE_CHIP, WRITE_BUFFER};
@@ -66,15 +66,15 @@ pub(super) struct Adaptive {
 }
 
 /// Declares the largest span: a power of two, at most the number of chips.
-pub(super) fn profile(values: &[Value], chips: u32) -> Profile {
-    Profile { widest: 1 << AdaptiveParams::from_values(values).widest.min(chips).ilog2() }
+pub(super) fn profile(params: &AdaptiveParams, chips: u32) -> Profile {
+    Profile { widest: 1 << params.widest.min(chips).ilog2() }
 }
 
 flashloom_units::state! { Adaptive { fixed chips, widest, payback; } }
 
 impl Adaptive {
-    pub(super) fn new(values: &[Value], chips: u32) -> Self {
-        Self { chips, widest: profile(values, chips).widest, payback: AdaptiveParams::from_values(values).payback }
+    pub(super) fn new(params: AdaptiveParams, chips: u32) -> Self {
+        Self { chips, widest: profile(&params, chips).widest, payback: params.payback }
     }
 
     /// Time of a run with a span.
@@ -130,12 +130,12 @@ impl Placement for Adaptive {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashloom_units::ParamSet;
 
     const TIMES: Times = Times { read_ns: 10, program_ns: 20, copy_ns: 30, change_ns: 200 };
 
     fn adaptive() -> Adaptive {
-        let values: Vec<Value> = AdaptiveParams::PARAMS.iter().map(|param| param.default.clone()).collect();
-        Adaptive::new(&values, 6)
+        Adaptive::new(AdaptiveParams::defaults(), 6)
     }
 
     /// The span after each of the given runs of a region. The change of a span resets the measurements.

@@ -5,7 +5,7 @@
 //! is counted and timed. Adding a placement is one file here and one line in the table below; or, from another crate,
 //! [`Slot::add`].
 
-use flashloom_units::{Policy, PolicySpec, Slot, Value};
+use flashloom_units::{Parameters, Policy, PolicySpec, Slot};
 
 mod adaptive;
 mod first_touch;
@@ -21,18 +21,18 @@ pub fn builtin() -> Slot<dyn Placement> {
     Slot::new(
         &SLOT,
         [
-            policy(&r#static::SPEC, |values, on| Box::new(r#static::Static::new(values, on.chips))),
-            policy(&first_touch::SPEC, |values, on| Box::new(first_touch::FirstTouch::new(values, on.chips))),
-            policy(&round_robin::SPEC, |values, on| Box::new(round_robin::RoundRobin::new(values, on.chips))),
-            policy(&adaptive::SPEC, |values, on| Box::new(adaptive::Adaptive::new(values, on.chips)))
-                .with_profile(|values, on| Ok(adaptive::profile(values, on.chips))),
+            policy(&r#static::SPEC, |params, on| Box::new(r#static::Static::new(params, on.chips))),
+            policy(&first_touch::SPEC, |params, on| Box::new(first_touch::FirstTouch::new(params, on.chips))),
+            policy(&round_robin::SPEC, |params, on| Box::new(round_robin::RoundRobin::new(params, on.chips))),
+            policy(&adaptive::SPEC, |params, on| Box::new(adaptive::Adaptive::new(params, on.chips)))
+                .with_profile(|params, on| Ok(adaptive::profile(&params, on.chips))),
         ],
     )
 }
 
-fn policy(
+fn policy<T: Parameters>(
     spec: &'static PolicySpec,
-    build: fn(&[Value], &PlacementSetup) -> Box<dyn Placement>,
+    build: fn(T, &PlacementSetup) -> Box<dyn Placement>,
 ) -> Policy<dyn Placement> {
-    Policy::<dyn Placement>::new(spec, move |values, on| Ok(build(values, on)))
+    Policy::<dyn Placement>::new(spec, move |params, on| Ok(build(params, on)))
 }

@@ -11,7 +11,7 @@
 //! moves. O(1), and the moves.
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Capability, Component, PolicySpec, Value};
+use flashloom_units::{Capability, Component, PolicySpec};
 
 use super::Placement;
 use crate::capability::{SINGLE_CHIP, WRITE_BUFFER};
@@ -39,7 +39,7 @@ pub(super) struct RoundRobin {
 flashloom_units::state! { RoundRobin { below next [*chips]; fixed chips; } }
 
 impl RoundRobin {
-    pub(super) fn new(_values: &[Value], chips: u32) -> Self {
+    pub(super) fn new((): (), chips: u32) -> Self {
         Self { chips, next: 0 }
     }
 }

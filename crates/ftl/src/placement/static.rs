@@ -7,7 +7,7 @@
 //! Nothing is ever moved. Logical blocks that are evicted together may be on the same chip. O(1).
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Capability, Component, PolicySpec, Value};
+use flashloom_units::{Capability, Component, PolicySpec};
 
 use super::Placement;
 use crate::capability::FIXED_HOMES;
@@ -33,7 +33,7 @@ pub(super) struct Static {
 flashloom_units::state! { Static { fixed chips; } }
 
 impl Static {
-    pub(super) fn new(_values: &[Value], chips: u32) -> Self {
+    pub(super) fn new((): (), chips: u32) -> Self {
         Self { chips }
     }
 }

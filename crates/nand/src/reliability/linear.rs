@@ -52,8 +52,8 @@ pub(super) struct Linear {
 flashloom_units::state! { Linear { fixed params; } }
 
 impl Linear {
-    pub(super) fn new(values: &[Value]) -> Self {
-        Self { params: flashloom_units::ParamSet::from_values(values) }
+    pub(super) fn new(params: LinearParams) -> Self {
+        Self { params }
     }
 }
 
@@ -77,6 +77,7 @@ impl Reliability for Linear {
 mod tests {
     use super::*;
     use crate::{BlockId, Ppn};
+    use flashloom_units::Parameters;
 
     fn worn(erases: u32, age_ns: Ns, reads: u64) -> PageCondition {
         PageCondition { age_ns, reads, ..PageCondition::new(Ppn(0), BlockId(0), 0, erases) }
@@ -84,7 +85,7 @@ mod tests {
 
     fn linear(erases: u64, age: Option<Ns>, reads: Option<u64>, most: u64) -> Linear {
         let [age, reads] = [age.map(Value::Time), reads.map(Value::Count)].map(|value| value.unwrap_or(Value::Absent));
-        Linear::new(&[Value::Count(erases), age, reads, Value::Count(most)])
+        Linear::new(Parameters::of(&[Value::Count(erases), age, reads, Value::Count(most)]))
     }
 
     #[test]

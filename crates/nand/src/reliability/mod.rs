@@ -3,7 +3,7 @@
 //! The array calls the policy for each page read with the condition of the page: wear, age, reads of the block. To add
 //! a policy, add one file here and one line in the table below; from another crate, call [`Slot::add`].
 
-use flashloom_units::{Policy, PolicySpec, Slot, SlotSpec, Value};
+use flashloom_units::{Parameters, Policy, PolicySpec, Slot, SlotSpec};
 
 mod interface;
 mod linear;
@@ -25,12 +25,12 @@ pub fn builtin() -> Slot<dyn Reliability> {
     Slot::new(
         &SLOT,
         [
-            policy(&none::SPEC, |_| Box::new(none::AlwaysReadable)),
-            policy(&linear::SPEC, |values| Box::new(linear::Linear::new(values))),
+            policy(&none::SPEC, |()| Box::new(none::AlwaysReadable)),
+            policy(&linear::SPEC, |params| Box::new(linear::Linear::new(params))),
         ],
     )
 }
 
-fn policy(spec: &'static PolicySpec, build: fn(&[Value]) -> Box<dyn Reliability>) -> Policy<dyn Reliability> {
-    Policy::<dyn Reliability>::new(spec, move |values, _| Ok(build(values)))
+fn policy<T: Parameters>(spec: &'static PolicySpec, build: fn(T) -> Box<dyn Reliability>) -> Policy<dyn Reliability> {
+    Policy::<dyn Reliability>::new(spec, move |params, _| Ok(build(params)))
 }

@@ -8,6 +8,7 @@
 use flashloom::ftl::Lane;
 use flashloom::ftl::allocation::{AllocationSetup, PagePlace};
 use flashloom::prelude::{Allocation, Component, Figure, PageWrite, PlaneId, Policy, PolicySpec};
+use flashloom::units::Value;
 use pyo3::prelude::*;
 
 use super::answer::{self, Wrong};
@@ -17,7 +18,7 @@ use super::instance::{Instance, Method};
 
 /// The entry of a class in the slot of page allocations.
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Allocation> {
-    Policy::<dyn Allocation>::new(spec, move |values, setup: &AllocationSetup<'_>| {
+    Policy::<dyn Allocation>::new(spec, move |values: Vec<Value>, setup: &AllocationSetup<'_>| {
         let AllocationSetup { space, geometry, superpage, .. } = *setup;
         let planes = geometry.total_planes();
         let facts = |py: Python<'_>| {
@@ -27,7 +28,7 @@ pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Alloca
         let wrap = |py: Python<'_>, _: &Site, instance: Instance| {
             Ok(ScriptedAllocation { place: instance.method(py, "place")?, instance, planes, next: 0 })
         };
-        Ok(Box::new(site.begin(values, facts, wrap)?))
+        Ok(Box::new(site.begin(&values, facts, wrap)?))
     })
 }
 

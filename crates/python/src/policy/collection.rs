@@ -7,6 +7,7 @@
 
 use flashloom::ftl::collection::CollectionSetup;
 use flashloom::prelude::{BlockId, Collection, Component, Figure, Geometry, PlaneId, Policy, PolicySpec};
+use flashloom::units::Value;
 use pyo3::prelude::*;
 
 use super::answer::{self, Wrong};
@@ -15,13 +16,13 @@ use super::instance::{Instance, Method};
 
 /// The entry of a class in the slot of garbage collection policies.
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Collection> {
-    Policy::<dyn Collection>::new(spec, move |values, setup: &CollectionSetup<'_>| {
+    Policy::<dyn Collection>::new(spec, move |values: Vec<Value>, setup: &CollectionSetup<'_>| {
         let geometry = *setup.geometry;
         let seed = setup.prng.branch(spec.name).bits();
         let facts =
             |py: Python<'_>| Ok(Some(make(py, "CollectionSetup", (geometry_of(py, &geometry)?, seed))?.unbind()));
         let wrap = |py: Python<'_>, site: &Site, instance| ScriptedCollection::new(py, site, instance, geometry);
-        Ok(Box::new(site.begin(values, facts, wrap)?))
+        Ok(Box::new(site.begin(&values, facts, wrap)?))
     })
 }
 

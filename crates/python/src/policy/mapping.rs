@@ -10,6 +10,7 @@ use flashloom::prelude::{
     BlockId, Component, Data, Erase, Figure, FtlReport, Lpn, Mapping, MappingExtras, Nand, Origin, PageCopy, PageWrite,
     Policy, PolicySpec, Ppn, Program, Read, Refusal, Violation,
 };
+use flashloom::units::Value;
 use pyo3::prelude::*;
 use pyo3::types::PyFrozenSet;
 
@@ -21,7 +22,7 @@ use super::instance::{Instance, Method};
 
 /// The entry of a class in the slot of mappings.
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Mapping> {
-    let policy = Policy::<dyn Mapping>::new(spec, move |values, context: &Context<'_>| {
+    let policy = Policy::<dyn Mapping>::new(spec, move |values: Vec<Value>, context: &Context<'_>| {
         let (nand, logical_pages) = (context.nand, context.space.logical_pages);
         let facts = |py: Python<'_>| {
             let blocks = (0..nand.geometry().total_blocks() as u32).map(BlockId);
@@ -31,9 +32,9 @@ pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Mappin
         };
         let flash = Flash::new(spec.name, nand, logical_pages);
         let wrap = |py: Python<'_>, site: &Site, instance| ScriptedMapping::new(py, site, instance, flash);
-        Ok(Box::new(site.begin(values, facts, wrap)?))
+        Ok(Box::new(site.begin(&values, facts, wrap)?))
     });
-    policy.with_profile(move |_, Stack { space, .. }| {
+    policy.with_profile(move |(), Stack { space, .. }| {
         if space.nand.program_failures == 0.0 && space.nand.erase_failures == 0.0 {
             return Ok(Default::default());
         }

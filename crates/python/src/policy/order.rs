@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use flashloom::buffer::order::OrderSetup;
 use flashloom::prelude::{Component, Figure, Lpn, Order, Policy, PolicySpec, SlotId};
 use flashloom::units::Lists;
+use flashloom::units::Value;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
@@ -19,11 +20,11 @@ use super::instance::{Instance, Method};
 
 /// The entry of a class in the slot of replacement policies.
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Order> {
-    Policy::<dyn Order>::new(spec, move |values, setup| {
+    Policy::<dyn Order>::new(spec, move |values: Vec<Value>, setup| {
         let OrderSetup { pages, pages_per_block, .. } = *setup;
         let facts = |py: Python<'_>| Ok(Some(make(py, "OrderSetup", (pages, pages_per_block))?.unbind()));
         let wrap = |py: Python<'_>, site: &Site, instance| ScriptedOrder::new(py, site, instance, setup);
-        Ok(Box::new(site.begin(values, facts, wrap)?))
+        Ok(Box::new(site.begin(&values, facts, wrap)?))
     })
 }
 

@@ -8,6 +8,7 @@
 use flashloom::ftl::placement::PlacementSetup;
 use flashloom::nand::Lbn;
 use flashloom::prelude::{Component, Figure, Placement, Policy, PolicySpec};
+use flashloom::units::Value;
 use pyo3::prelude::*;
 
 use super::answer;
@@ -16,14 +17,14 @@ use super::instance::{Instance, Method};
 
 /// The entry of a class in the slot of chip placements.
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Placement> {
-    Policy::<dyn Placement>::new(spec, move |values, setup| {
+    Policy::<dyn Placement>::new(spec, move |values: Vec<Value>, setup| {
         let PlacementSetup { chips } = *setup;
         let facts = |py: Python<'_>| Ok(Some(make(py, "PlacementSetup", (chips,))?.unbind()));
         let wrap = |py: Python<'_>, site: &Site, instance: Instance| {
             let moves = site.class.flag("moves");
             Ok(ScriptedPlacement { place: instance.method(py, "place")?, moves, instance, chips })
         };
-        Ok(Box::new(site.begin(values, facts, wrap)?))
+        Ok(Box::new(site.begin(&values, facts, wrap)?))
     })
 }
 

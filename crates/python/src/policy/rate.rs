@@ -7,6 +7,7 @@
 
 use flashloom::buffer::rate::Occupancy;
 use flashloom::prelude::{Component, Figure, Policy, PolicySpec, Rate};
+use flashloom::units::Value;
 use pyo3::prelude::*;
 
 use super::answer::{self, Wrong};
@@ -15,13 +16,13 @@ use super::instance::{Instance, Method};
 
 /// The entry of a class in the slot of eviction batch sizes.
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Rate> {
-    Policy::<dyn Rate>::new(spec, move |values, setup| {
+    Policy::<dyn Rate>::new(spec, move |values: Vec<Value>, setup| {
         let facts = |py: Python<'_>| Ok(Some(make(py, "RateSetup", (setup.dies, setup.superpage))?.unbind()));
         let wrap = |py: Python<'_>, site: &Site, instance: Instance| {
             let waits_for_all = site.class.flag("waits_for_all");
             Ok(ScriptedRate { victims: instance.method(py, "victims")?, waits_for_all, instance })
         };
-        Ok(Box::new(site.begin(values, facts, wrap)?))
+        Ok(Box::new(site.begin(&values, facts, wrap)?))
     })
 }
 

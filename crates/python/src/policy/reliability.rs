@@ -7,6 +7,7 @@
 
 use flashloom::nand::reliability::{PageCondition, Reading, Reliability, ReliabilitySetup};
 use flashloom::prelude::{Component, Figure, Ns, Policy, PolicySpec};
+use flashloom::units::Value;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
@@ -17,7 +18,7 @@ use super::instance::{Instance, Method};
 
 /// The entry of a class in the slot of read reliability.
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Reliability> {
-    Policy::<dyn Reliability>::new(spec, move |values, setup: &ReliabilitySetup<'_>| {
+    Policy::<dyn Reliability>::new(spec, move |values: Vec<Value>, setup: &ReliabilitySetup<'_>| {
         let (geometry, seed) = (*setup.geometry, setup.prng.branch(spec.name).bits());
         let facts =
             |py: Python<'_>| Ok(Some(make(py, "ReliabilitySetup", (geometry_of(py, &geometry)?, seed))?.unbind()));
@@ -26,7 +27,7 @@ pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Reliab
             let unreadable = unreadable.cast_into::<PyType>().map_err(PyErr::from)?.unbind();
             Ok(ScriptedReliability { read: instance.method(py, "read")?, unreadable, instance })
         };
-        Ok(Box::new(site.begin(values, facts, wrap)?))
+        Ok(Box::new(site.begin(&values, facts, wrap)?))
     })
 }
 

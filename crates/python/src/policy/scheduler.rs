@@ -19,11 +19,11 @@ use super::queue::{Queue, QueuedRequest, copy_of};
 
 /// The entry of a class in the slot of schedulers.
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Scheduler> {
-    Policy::<dyn Scheduler>::new(spec, move |values, setup| {
+    Policy::<dyn Scheduler>::new(spec, move |values: Vec<Value>, setup| {
         let SchedulerSetup { capacity_sectors, requests, .. } = *setup;
         let facts = |py: Python<'_>| Ok(Some(make(py, "SchedulerSetup", (capacity_sectors, requests))?.unbind()));
         let wrap = |py: Python<'_>, site: &Site, instance| ScriptedScheduler::new(py, site, instance, requests);
-        Ok(Box::new(site.begin(values, facts, wrap)?))
+        Ok(Box::new(site.begin(&values, facts, wrap)?))
     })
 }
 

@@ -6,7 +6,7 @@
 //! ```
 
 use flashloom::prelude::{Figure, Ns, Op, Policy, PolicySpec, Refusal, Request};
-use flashloom::units::{Problem, Problems};
+use flashloom::units::{Problem, Problems, Value};
 use flashloom::workload::workload::{Context, Profile, Running, Workload};
 use flashloom::workload::{Arrivals, Replay, Replayed, Source};
 use pyo3::prelude::*;
@@ -19,15 +19,15 @@ use super::instance::{Instance, Method};
 /// The entry of a class in the slot of workloads.
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Workload> {
     let (has_task_ids, has_times) = (site.class.flag("has_task_ids"), site.class.flag("has_times"));
-    let policy = Policy::<dyn Workload>::new(spec, move |values, context: &Context| {
+    let policy = Policy::<dyn Workload>::new(spec, move |values: Vec<Value>, context: &Context| {
         let wrap = |py: Python<'_>, _: &Site, instance: Instance| {
             let class = py.import("flashloom.policy")?.getattr("Request")?.cast_into::<PyType>()?.unbind();
             let requests = instance.method(py, "requests")?;
             Ok(ScriptedWorkload { requests, class, instance, context: context.clone(), has_task_ids, has_times })
         };
-        Ok(Box::new(site.begin(values, |_| Ok(None), wrap)?))
+        Ok(Box::new(site.begin(&values, |_| Ok(None), wrap)?))
     });
-    policy.with_profile(move |_, site| {
+    policy.with_profile(move |(), site| {
         let (found, expected) = match site.params.replay {
             Some(Replay::Dependent) if !has_task_ids => ("a dependent replay", "a workload with `has_task_ids`"),
             Some(Replay::Timestamps) if !has_times => ("a replay by time", "a workload with `has_times`"),

@@ -1,17 +1,16 @@
 //! `filebench`: a personality over a modelled file system.
 
-use flashloom_units::{ParamSet, Policy, Problem, Problems, Refusal};
+use flashloom_units::{Policy, Problem, Problems, Refusal};
 
 use super::{Context, Profile, Report, Running, Site, Workload, unfit};
 use crate::filebench::SPEC;
 use crate::{Filebench, FilebenchParams};
 
 pub(super) fn policy() -> Policy<dyn Workload> {
-    let policy = Policy::<dyn Workload>::new(&SPEC, |values, context| {
-        Ok(Box::new(Personality { params: FilebenchParams::from_values(values), context: context.clone() }))
+    let policy = Policy::<dyn Workload>::new(&SPEC, |params: FilebenchParams, context| {
+        Ok(Box::new(Personality { params, context: context.clone() }))
     });
-    policy.with_profile(|values, site| {
-        let params = FilebenchParams::from_values(values);
+    policy.with_profile(|params: FilebenchParams, site| {
         let size = |context: &Context| Filebench::new(&params, context.capacity_sectors, None, &context.prng).err();
         let found = [of_others(site), site.context.and_then(size).map(unfit)];
         Ok(Profile { misfits: found.into_iter().flatten().collect(), ..Profile::default() })

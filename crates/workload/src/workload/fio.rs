@@ -10,11 +10,11 @@ use crate::fio::{SPEC, as_recording};
 use crate::{Arrivals, FioDrive, FioJobFile, FioJobs, Request, TraceInfo};
 
 pub(super) fn policy() -> Policy<dyn Workload> {
-    let policy = Policy::<dyn Workload>::new(&SPEC, |_values, context| {
+    let policy = Policy::<dyn Workload>::new(&SPEC, |(), context| {
         let path = context.path.clone().ok_or_else(no_path)?;
         Ok(Box::new(JobFile { path, context: context.clone(), file: None }))
     });
-    policy.with_profile(|_values, site| {
+    policy.with_profile(|(), site| {
         let missing = site.params.path.as_ref().is_none_or(String::is_empty).then(no_path);
         Ok(Profile {
             misfits: missing.into_iter().chain(of_others(site)).collect(),

@@ -1,17 +1,16 @@
 //! `synthesized`: requests that fit a published characterisation.
 
-use flashloom_units::{Ns, ParamSet, Policy, Problem, Problems};
+use flashloom_units::{Ns, Policy, Problem, Problems};
 
 use super::{Context, Profile, Report, Running, Workload, unfit};
 use crate::synthesized::SPEC;
 use crate::{Arrivals, Replay, Replayed, Request, Source, Synthesized, SynthesizedParams};
 
 pub(super) fn policy() -> Policy<dyn Workload> {
-    let policy = Policy::<dyn Workload>::new(&SPEC, |values, context| {
-        Ok(Box::new(Fitted { params: SynthesizedParams::from_values(values), context: context.clone() }))
+    let policy = Policy::<dyn Workload>::new(&SPEC, |params: SynthesizedParams, context| {
+        Ok(Box::new(Fitted { params, context: context.clone() }))
     });
-    policy.with_profile(|values, site| {
-        let params = SynthesizedParams::from_values(values);
+    policy.with_profile(|params: SynthesizedParams, site| {
         let size = |context: &Context| Synthesized::new(&params, context.capacity_sectors, &context.prng).err();
         let found = site.context.and_then(size).map(unfit);
         Ok(Profile { misfits: found.into_iter().collect(), replay: Some(Replay::Closed), ..Profile::default() })

@@ -1,17 +1,16 @@
 //! `synthetic`: requests made from a seed.
 
-use flashloom_units::{ParamSet, Policy, Problems, Refusal};
+use flashloom_units::{Policy, Problems, Refusal};
 
 use super::{Context, Footprint, Profile, Rounds, Running, Site, Workload, trace, unfit};
 use crate::synthetic::SPEC;
 use crate::{Pattern, Replay, Synthetic, SyntheticParams};
 
 pub(super) fn policy() -> Policy<dyn Workload> {
-    let policy = Policy::<dyn Workload>::new(&SPEC, |values, context| {
-        Ok(Box::new(Generated { params: SyntheticParams::from_values(values), context: context.clone() }))
+    let policy = Policy::<dyn Workload>::new(&SPEC, |params: SyntheticParams, context| {
+        Ok(Box::new(Generated { params, context: context.clone() }))
     });
-    policy.with_profile(|values, site| {
-        let params = SyntheticParams::from_values(values);
+    policy.with_profile(|params: SyntheticParams, site| {
         let size = |context: &Context| Synthetic::new(&params, context.capacity_sectors, &context.prng).err();
         let found = [of_a_recording(site), missing(&params, site), site.context.and_then(size).map(unfit)];
         let replay = if params.interarrival_ns.is_some() { Replay::Timestamps } else { Replay::Closed };

@@ -30,11 +30,11 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
 
 pub(super) fn policy() -> Policy<dyn Workload> {
     let no_path = || pathless(SPEC.name, "recording");
-    let policy = Policy::<dyn Workload>::new(&SPEC, move |_values, context| {
+    let policy = Policy::<dyn Workload>::new(&SPEC, move |(), context| {
         let path = context.path.clone().ok_or_else(no_path)?;
         Ok(Box::new(Recorded { path, context: context.clone(), info: None }))
     });
-    policy.with_profile(move |_values, site| {
+    policy.with_profile(move |(), site| {
         let missing = site.params.path.as_ref().is_none_or(String::is_empty).then(no_path);
         Ok(Profile {
             misfits: missing.into_iter().collect(),

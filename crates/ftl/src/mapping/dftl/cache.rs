@@ -7,7 +7,7 @@
 //! construction.
 
 use flashloom_nand::{Lpn, Ppn};
-use flashloom_units::{Lists, NO_INDEX, ParamSet, Value, Violation, prefetch, violation};
+use flashloom_units::{Lists, NO_INDEX, Violation, prefetch, violation};
 use serde::{Deserialize, Serialize};
 
 use super::params::{CACHED_ENTRY_BYTES, DftlParams};
@@ -54,8 +54,9 @@ flashloom_units::state! {
 }
 
 impl MapCache for MappingTable {
-    fn new(values: &[Value], shape: MapShape) -> Self {
-        let params = DftlParams::from_values(values);
+    type Params = DftlParams;
+
+    fn new(params: DftlParams, shape: MapShape) -> Self {
         let capacity = (params.cache_bytes / CACHED_ENTRY_BYTES).min(u64::from(shape.entries())) as u32;
         Self::with_capacity(capacity, params.protected, shape)
     }

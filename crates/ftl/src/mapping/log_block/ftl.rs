@@ -1,7 +1,7 @@
 //! The log-block mapping: a scheme and its store, with one FTL for each group of chips.
 
 use flashloom_nand::{DieId, Lbn, Lpn, Nand, Origin, Read};
-use flashloom_units::{Component, Figure, Figures, Policy, PolicySpec, Refusal, Value, Violation, violation};
+use flashloom_units::{Component, Figure, Figures, Policy, PolicySpec, Refusal, Violation, violation};
 
 use super::batch::Batch;
 use super::homes::Homes;
@@ -37,7 +37,7 @@ fn of_placement(refusal: Refusal) -> Refusal {
 
 /// The policy of a log-block mapping with this scheme.
 pub(in crate::mapping) fn policy<S: Scheme + 'static>(spec: &'static PolicySpec) -> Policy<dyn Mapping> {
-    let policy = Policy::<dyn Mapping>::new(spec, |values, on| Ok(Box::new(Ftl::<S>::new(values, on)?)));
+    let policy = Policy::<dyn Mapping>::new(spec, |params, on| Ok(Box::new(Ftl::<S>::new(params, on)?)));
     policy.with_profile(profile::<S>)
 }
 
@@ -45,10 +45,10 @@ pub(in crate::mapping) fn policy<S: Scheme + 'static>(spec: &'static PolicySpec)
 ///
 /// # Errors
 /// The scheme does not fit the device, or the device has too few spare blocks for the log blocks.
-fn profile<S: Scheme>(values: &[Value], site: &Site<'_>) -> Result<Profile, Refusal> {
-    S::check(values, site)?;
+fn profile<S: Scheme>(params: S::Params, site: &Site<'_>) -> Result<Profile, Refusal> {
+    S::check(&params, site)?;
     let Site { space, ftl } = *site;
-    let Layout { width, log_blocks, .. } = S::layout(values, site);
+    let Layout { width, log_blocks, .. } = S::layout(&params, site);
     let (geometry, key) = (space.geometry(), format!("ftl.{}.log_blocks", ftl.mapping.name()));
     if ftl.params.preemption == Preemption::Page && log_blocks < LEAST_PREEMPTED {
         let found = format!("{log_blocks} log blocks (`{key}`) with `ftl.preemption` = \"page\", which keeps one");
@@ -64,7 +64,7 @@ fn profile<S: Scheme>(values: &[Value], site: &Site<'_>) -> Result<Profile, Refu
     let kept = u64::from(spare(ftl.placement.profile(&PlacementSetup { chips: groups }).map_err(of_placement)?));
     let most = free.saturating_sub(kept);
     if u64::from(log_blocks) <= most {
-        return Ok(Profile { stream_pages: S::stream_pages(values), ..Profile::default() });
+        return Ok(Profile { stream_pages: S::stream_pages(&params), ..Profile::default() });
     }
     let least = if ftl.params.preemption == Preemption::Page { LEAST_PREEMPTED } else { LEAST };
     let device_keys = ["device.over_provisioning", "device.blocks", "device.preset", "ftl.mapping"];
@@ -115,10 +115,10 @@ flashloom_units::state! {
 }
 
 impl<S: Scheme> Ftl<S> {
-    pub(super) fn new(values: &[Value], on: &Context<'_>) -> Result<Self, Refusal> {
+    pub(super) fn new(params: S::Params, on: &Context<'_>) -> Result<Self, Refusal> {
         let Context { space, ftl: setup, .. } = *on;
         let site = Site { space, ftl: setup };
-        let Layout { width, log_blocks, guarantees } = S::layout(values, &site);
+        let Layout { width, log_blocks, guarantees } = S::layout(&params, &site);
         let Guarantees { associativity: k, pages_a_log_block, besides: (copies, erases) } = guarantees;
         let pages = space.geometry().pages * width;
         let steps_a_page = ((k + 1) * (pages + 1) + 1).div_ceil(pages_a_log_block);
@@ -132,14 +132,15 @@ impl<S: Scheme> Ftl<S> {
                 u64::from(pages) * u64::from(store.blocks.groups()),
             ),
         };
-        let scheme = S::new(values, &site, &store);
+        let stream_pages = S::stream_pages(&params);
+        let scheme = S::new(params, &site, &store);
         let chips = PlacementSetup { chips: store.groups() };
         let (profile, placement) = (setup.placement.profile(&chips), setup.placement.build(&chips));
         let (profile, placement) = (profile.map_err(of_placement)?, placement.map_err(of_placement)?);
         let room = store.blocks.total() / store.groups() - log_blocks - spare(profile);
         let widest = profile.widest;
         let spans = (widest > 1).then(|| Spans::new(&mut store, widest, space.logical_pages));
-        let streams = S::stream_pages(values).filter(|&pages| pages > 1).map(Streams::new);
+        let streams = stream_pages.filter(|&pages| pages > 1).map(Streams::new);
         let groups_pages = placement.moves() || streams.is_some();
         let batch = groups_pages.then(|| Batch::new(store.logical_blocks(), streams.is_some()));
         let homes = Homes::new(placement, store.groups(), store.logical_blocks(), room);
@@ -154,7 +155,7 @@ impl<S: Scheme> Ftl<S> {
             placed: Vec::new(),
             background: 0,
             bounds: Bounds { blocking_ns: blocking, wait_ns: wait, reserved_pages: reserved },
-            has_stream_figures: S::stream_pages(values).is_some(),
+            has_stream_figures: stream_pages.is_some(),
         })
     }
 

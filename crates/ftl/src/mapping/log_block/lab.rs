@@ -1,5 +1,6 @@
 //! A small log-block drive for tests that look inside: counting mode, all checks on.
 
+use flashloom_units::Parameters;
 use std::ops::Range;
 
 use flashloom_nand::{HostPage, Lpn, Nand, NandParams, Origin};
@@ -69,7 +70,7 @@ impl<S: Scheme> Lab<S> {
         setup.profile(space).expect("the FTL goes with the array");
         let mut nand = Nand::new(&space.nand);
         let verifier = Verifier::new(&mut nand, space.logical_pages);
-        let ftl = Ftl::new(setup.mapping.values(), &Context { space, ftl: setup, nand: &nand });
+        let ftl = Ftl::new(Parameters::of(setup.mapping.values()), &Context { space, ftl: setup, nand: &nand });
         Self { ftl: ftl.expect("it can be built"), nand, verifier, logical_pages: space.logical_pages as u32 }
     }
 

@@ -1,6 +1,6 @@
 //! The interface of a log-block scheme.
 
-use flashloom_units::{Refusal, State, Value, Violation};
+use flashloom_units::{Parameters, Refusal, State, Violation};
 
 use super::job::MergeKind;
 use super::log_blocks::LogSlot;
@@ -24,6 +24,9 @@ pub(in crate::mapping) trait Scheme: Send + Sized + State {
     /// Whether it reads [`Store::run`].
     const LOOKS_AT_RUNS: bool = false;
 
+    /// Its parameters.
+    type Params: Parameters;
+
     /// Bytes of memory that it takes for each page of the log, besides the address that the store keeps.
     const BYTES_A_LOG_PAGE: u64 = 0;
 
@@ -34,21 +37,21 @@ pub(in crate::mapping) trait Scheme: Send + Sized + State {
     }
 
     /// The layout that it needs, and its guarantees on this drive.
-    fn layout(values: &[Value], site: &Site<'_>) -> Layout;
+    fn layout(params: &Self::Params, site: &Site<'_>) -> Layout;
 
     /// Refuses parameters of its own that cannot work on this device.
-    fn check(_values: &[Value], _site: &Site<'_>) -> Result<(), Refusal> {
+    fn check(_params: &Self::Params, _site: &Site<'_>) -> Result<(), Refusal> {
         Ok(())
     }
 
     /// Minimum length in pages of a stream: consecutive pages, from the first page of a logical block, that are written
     /// together ([`Store::begins_stream`]). `None` if the scheme looks at each page alone.
-    fn stream_pages(_values: &[Value]) -> Option<u32> {
+    fn stream_pages(_params: &Self::Params) -> Option<u32> {
         None
     }
 
     /// Builds the scheme on a store of the layout that it asked for.
-    fn new(values: &[Value], site: &Site<'_>, store: &Store) -> Self;
+    fn new(params: Self::Params, site: &Site<'_>, store: &Store) -> Self;
 
     /// Writes a page to a log block and makes room first if none is free. Called for every page that is not written to
     /// its data block.

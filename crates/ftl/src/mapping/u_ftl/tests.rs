@@ -1,4 +1,5 @@
 use flashloom_nand::{HostPage, NandParams};
+use flashloom_units::Parameters;
 use flashloom_units::{Component, ParamSet, Prng};
 use flashloom_verify::Verifier;
 
@@ -174,7 +175,8 @@ fn lab() -> Lab {
     let paths = 2 * Layout::of(&space).path_bytes();
     let mapping = builtin().choose("u-ftl", &[("cache", Value::Size(paths))]).expect("a parameter of u-ftl");
     let ftl = FtlSetup { mapping, ..FtlSetup::with_defaults() };
-    let state = PageLevel::new(ftl.mapping.values(), &Context { space: &space, ftl: &ftl, nand: &nand });
+    let state =
+        PageLevel::new(Parameters::of(ftl.mapping.values()), &Context { space: &space, ftl: &ftl, nand: &nand });
     (nand, verifier, state.expect("it can be built"))
 }
 

@@ -2,6 +2,7 @@
 //! extents of a leaf are gathered anew for each question, and the newest copy of a node is searched among all leaves
 //! below it.
 
+use flashloom_units::Parameters;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
@@ -300,25 +301,27 @@ impl CollectionListener for Model {
 }
 
 impl Map for Model {
+    type Params = UFtlParams;
+
     const STATISTICS: &'static [Statistic] = STATISTICS;
     const IS_IN_MEMORY: bool = false;
 
-    fn suits(values: &[Value], space: &Space) -> Result<(), Refusal> {
-        ExtentMap::suits(values, space)
+    fn suits(params: &UFtlParams, space: &Space) -> Result<(), Refusal> {
+        ExtentMap::suits(params, space)
     }
 
     fn own(space: &Space) -> Own {
         ExtentMap::own(space)
     }
 
-    fn new(values: &[Value], on: &Context<'_>, store: &PageStore) -> Self {
+    fn new(params: UFtlParams, on: &Context<'_>, store: &PageStore) -> Self {
         let AllocationSetup { superpage, .. } = AllocationSetup::new(on.space, &on.ftl.params);
         let (geometry, planes) = (store.geometry(), store.geometry().total_planes() as usize);
         Self {
             page_bytes: on.space.page_bytes(),
             entries: on.space.logical_pages as u32,
             planes: on.space.geometry().total_planes(),
-            capacity: UFtlParams::from_values(values).cache_bytes,
+            capacity: params.cache_bytes,
             levels: vec![vec![(0, 0)]],
             names: (0, 0),
             free: Vec::new(),
@@ -468,8 +471,10 @@ fn a_tree_with_a_cache_reads_and_writes_as_a_model_that_searches_everything_anew
         let (space, ftl) = random_drive(&mut prng);
         let (mut nand, mut other) = (Nand::new(&space.nand), Nand::new(&space.nand));
         let context = Context { space: &space, ftl: &ftl, nand: &nand };
-        let mut tree = PageLevel::<ExtentMap>::new(ftl.mapping.values(), &context).expect("it can be built");
-        let mut naive = PageLevel::<Model>::new(ftl.mapping.values(), &context).expect("it can be built");
+        let mut tree =
+            PageLevel::<ExtentMap>::new(Parameters::of(ftl.mapping.values()), &context).expect("it can be built");
+        let mut naive =
+            PageLevel::<Model>::new(Parameters::of(ftl.mapping.values()), &context).expect("it can be built");
         let (pages, mask) = (space.logical_pages as u32, nand.geometry().full_mask());
         let stride = 1 + prng.below(u64::from(pages) / 2) as u32;
         let mut levels = 0;
