@@ -148,7 +148,7 @@ impl State for FtlReport {
 }
 
 impl FtlReport {
-    /// The values of [`COUNTED`], which stand before those of the mapping.
+    /// The values of what is counted for every mapping; they stand before those of the mapping itself.
     pub fn figures(&self) -> impl Iterator<Item = Figure> + use<> {
         let cache = |of: fn(SlcReport) -> u64| self.slc_cache.map(of);
         let counts = [

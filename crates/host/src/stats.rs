@@ -54,7 +54,7 @@ pub(crate) const COUNTED: &[Statistic] = &[
 ];
 
 impl SchedulerStats {
-    /// The values of [`COUNTED`].
+    /// The values of what is counted for every scheduler, in the order of the slot.
     pub fn figures(&self, is_throttled: bool) -> Vec<Figure> {
         vec![
             Figure::Count(self.inserted),

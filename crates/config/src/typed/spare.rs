@@ -34,7 +34,7 @@ pub struct Found {
 }
 
 impl Config {
-    /// Pages that data and map can take, beyond what planes set aside ([`self`]). For page mappings.
+    /// Pages that data and map can take, beyond what planes set aside. For page mappings.
     pub fn usable_pages(&self, found: Found) -> f64 {
         let (device, ftl) = (&self.device, &self.ftl);
         let geometry = device.geometry();

@@ -534,7 +534,7 @@ impl Scheme for Kast {
             guarantees: Guarantees {
                 associativity: params.k,
                 pages_a_log_block: params.k,
-                besides: besides(&params, pages, site.ftl.params.preemption),
+                besides: besides(params, pages, site.ftl.params.preemption),
             },
         }
     }
@@ -542,7 +542,7 @@ impl Scheme for Kast {
     fn check(params: &KastParams, site: &Site<'_>) -> Result<(), Refusal> {
         let (pages, stream_threshold) = (site.space.nand.pages, params.stream_threshold);
         check_associativity("ftl.kast.k", params.k, pages)?;
-        check_reserve(&params, site.ftl.params.preemption)?;
+        check_reserve(params, site.ftl.params.preemption)?;
         if stream_threshold <= pages {
             return Ok(());
         }

@@ -223,7 +223,7 @@ impl MapCache for UpdateTable {
     const CHANGES_UNSEEN: bool = true;
 
     fn suits(params: &LazyftlParams, shape: MapShape) -> Result<(), Refusal> {
-        let (entries, pages) = shares(&params, &shape);
+        let (entries, pages) = shares(params, &shape);
         if entries >= u64::from(shape.pages_a_block()) && pages >= 1 {
             return Ok(());
         }

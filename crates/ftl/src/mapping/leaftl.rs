@@ -275,7 +275,7 @@ impl MapCache for LearnedPages {
 
     fn suits(params: &LeaftlParams, shape: MapShape) -> Result<(), Refusal> {
         let groups = u64::from(shape.entries_a_page().div_ceil(GROUP) * GROUP.min(shape.entries_a_page()));
-        let (has, worst) = (for_pages(&params), HEADER_BYTES + WORST_BYTES * groups);
+        let (has, worst) = (for_pages(params), HEADER_BYTES + WORST_BYTES * groups);
         if has >= worst {
             return Ok(());
         }

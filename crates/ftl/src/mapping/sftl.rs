@@ -252,7 +252,7 @@ impl MapCache for CondensedPages {
     const ENTRIES_SHARE_FRAMES: bool = true;
 
     fn suits(params: &SftlParams, shape: MapShape) -> Result<(), Refusal> {
-        let ((pages, _), plain) = (shares(&params), plain_bytes(&shape));
+        let ((pages, _), plain) = (shares(params), plain_bytes(&shape));
         if pages >= plain {
             return Ok(());
         }

@@ -117,7 +117,7 @@ impl<'a> Evaluator<'a> {
         if self.progress.interrupt().is_raised() {
             return Err(Failure::Interrupted);
         }
-        let sets = self.combinations[combination].options(&self.space, values);
+        let sets = self.combinations[combination].options(self.space, values);
         let seeded = if seed > 0 { format!(", seed {seed}") } else { String::new() };
         let at = sets.join(", ") + &seeded;
         if let Some(known) = self.journal.get(load, &at) {
