@@ -60,13 +60,18 @@ TWICE = comm -13 <($(FEATURES),dev --workspace | sed 's/ (.*) / /; s/ (\*)//' | 
 # Followed by the folder of the program whose numbers the package has to have.
 TRY = $(PACKAGE)/try $(PYTHON)
 
-.PHONY: help test tools format lint unit light outputs docs-outputs expectations reproduce which-scheduler kernel-when docs site kernel test-kernel test-kernel-source test-kernel-debug test-kernel-patches test-blktests test-policies live test-live bench-live judge acceptance-policies test-report requirements acceptance lifetimes figures replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
+.PHONY: help check test tools format lint unit light outputs docs-outputs expectations reproduce which-scheduler kernel-when docs site kernel test-kernel test-kernel-source test-kernel-debug test-kernel-patches test-blktests test-policies live test-live bench-live judge acceptance-policies test-report requirements acceptance lifetimes figures replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 test: tools format lint unit light outputs expectations reproduce budget python docs live kernel test-policies ## Checks everything, as a change has to pass it.
 	@echo "make test: format, lints, tests, benchmarks and documents are in order"
+
+# The library's tests are those of the documents, and of which file may know which.
+check: format lint ## Before a commit: format, lints, documents, and the tests of the crates that changed since BASE (HEAD).
+	INSTA_UPDATE=no cargo test --locked -p flashloom $$({ git diff --name-only $(or $(BASE),HEAD); git ls-files -o \
+	  --exclude-standard; } | sed -n 's|^crates/\([^/]*\)/.*|-p flashloom-\1|p' | grep -v flashloom-flashloom | sort -u)
 
 tools: ## Installs what the checks take and the machine lacks; with INSTALL=no it only says what that is.
 	@requirements/need tools

@@ -494,8 +494,12 @@ class TheSuite(InCache):
 
 class AComparison(InCache):
     RESULT = {
-        "host": {"read_bytes": 4096, "write_bytes": 12288, "duration_ns": 500_000_000},
-        "scheduler": {"dispatched": 4},
+        "host": {
+            "read_bytes": 4096,
+            "write_bytes": 12288,
+            "duration_ns": 500_000_000,
+            "scheduler": {"dispatched": 4},
+        },
         "ftl": {"waf": 2.5, "page_copies": 7, "block_erases": 1},
     }
 

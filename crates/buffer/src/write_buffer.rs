@@ -689,7 +689,9 @@ impl WriteBuffer {
     /// Values of the statistics of the buffer's two policies.
     pub fn figures(&self) -> Figures {
         let Traits { keeps_reads, padded_block, .. } = self.traits;
-        let counted = self.report.figures(self.stream_pages > 1, padded_block.is_some(), keeps_reads);
+        // Of an allocation whose streams became shorter, too.
+        let gathers = self.stream_pages > 1 || self.report.gathered_pages > 0;
+        let counted = self.report.figures(gathers, padded_block.is_some(), keeps_reads);
         let counted = counted.into_iter().chain(self.order.figures()).collect();
         Figures::default().with(&order::SLOT, counted).with(&rate::SLOT, self.rate.figures())
     }

@@ -86,7 +86,7 @@ pub enum Command {
         list: Option<String>,
     },
     /// Explain a policy, a section, a key (host.queue_depth), a value (steady), a device, a format, a field (p99_9), a
-    /// column or row (free_blocks, longest wait): any name that a configuration takes or an output prints.
+    /// column or row (free_blocks, longest merge): any name that a configuration takes or an output prints.
     Explain {
         /// Name to explain; one of several words needs no quotes.
         #[arg(required = true)]

@@ -1,6 +1,6 @@
 //! The statistics of policies: where each is in a result.
 
-use flashloom_figures::result::older::moved;
+use flashloom_figures::result::older::places;
 use flashloom_figures::schema::{Field, fields, parts};
 use flashloom_units::{PolicySpec, Refusal, SlotSpec, Statistic, Unit};
 
@@ -44,12 +44,11 @@ pub fn object_of(slot: &SlotSpec) -> &'static str {
 
 /// The refusal of what is none of the numbers that a result may have, with its path of today if it has moved.
 pub fn no_number(path: &str, numbers: &[String]) -> Refusal {
-    match moved(path).filter(|now| numbers.contains(now)) {
-        Some(now) => Refusal::new(format!("`{path}`, a name of older results"), format!("`{now}`")),
-        None => {
-            let found = format!("no result has a number `{path}`");
-            let refusal = Refusal::new(found, "a field of a result, without `result.`");
-            refusal.suggesting(path, numbers.iter().map(String::as_str))
-        }
+    let now: Vec<String> = places(path).filter(|now| numbers.contains(now)).map(|now| format!("`{now}`")).collect();
+    if !now.is_empty() {
+        return Refusal::new(format!("`{path}`, a name of older results"), now.join(" or "));
     }
+    let found = format!("no result has a number `{path}`");
+    let refusal = Refusal::new(found, "a field of a result, without `result.`");
+    refusal.suggesting(path, numbers.iter().map(String::as_str))
 }

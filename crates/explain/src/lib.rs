@@ -22,6 +22,7 @@ use flashloom_config::{
     Catalog, EXPECT, EXPECT_KEYS, FIT, KeyId, Need, SECTIONS, Table, VARY, needs, object_of, path_of, toml_value,
 };
 use flashloom_figures::number;
+use flashloom_figures::result::older::moved;
 use flashloom_figures::schema::{Field, fields};
 
 /// Every page about a name: a section, a key, a value, a policy, a list, a preset, a format, a field of a result, a
@@ -37,6 +38,10 @@ pub fn explain(catalog: &Catalog, name: &str) -> Result<Vec<Page>, Problem> {
     let found: Vec<Page> = pages.iter().filter(|page| page.names.iter().any(is_meant)).cloned().collect();
     if !found.is_empty() {
         return Ok(found);
+    }
+    if let Some(now) = moved(name.strip_prefix("result.").unwrap_or(name)) {
+        let found = format!("`{name}` is a name of older results");
+        return Err(Problem::file("explain", found, format!("`result.{now}`")));
     }
     let names: Vec<String> = pages.into_iter().flat_map(|page| page.names).collect();
     let expected =
@@ -463,6 +468,14 @@ mod tests {
         let text: String =
             explain(&registry.catalog().expect("it is in order"), "bare").unwrap().iter().map(Page::to_text).collect();
         assert!(text.contains("workload.kind") && !text.contains("Source:"), "{text}");
+    }
+
+    #[test]
+    fn a_name_of_older_results_leads_to_that_of_today() {
+        for name in ["ftl.merges.full", "result.ftl.merges.full"] {
+            let refusal = explain(&Catalog::builtin(), name).unwrap_err().refusal;
+            assert_eq!(refusal.expected, "`result.ftl.mapping.full_merges`");
+        }
     }
 
     #[test]

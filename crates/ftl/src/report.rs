@@ -55,14 +55,14 @@ pub(crate) const COUNTED: &[Statistic] = &[
     Statistic::count("slc_writes", "Pages of the host written to the SLC cache; absent without one.")
         .in_summary("pages written to the SLC cache"),
     Statistic::count("slc_writes_beside", "Pages of the host written past the SLC cache, because it was full.")
-        .in_summary("beside it"),
+        .in_summary("pages written beside the SLC cache"),
     Statistic::count("slc_folded_blocks", "Blocks of the SLC cache folded and erased; a superblock counts as one.")
-        .in_summary("blocks folded"),
+        .in_summary("SLC blocks folded"),
     Statistic::count(
         "slc_folded_pages",
         "Pages copied out of the SLC cache; the others were overwritten or discarded in it, or are still there.",
     )
-    .in_summary("copies of folds"),
+    .in_summary("pages copied by folds"),
     Statistic::new(
         "memory_bytes",
         Unit::Bytes,

@@ -5,7 +5,7 @@ use flashloom_units::{Figure, Reader, State, StateError, Statistic, Writer};
 /// Statistics of a search for streams; absent if the search is off.
 pub const STREAMS: &[Statistic] = &[
     Statistic::count("streams", "Streams detected: runs of pages that were written together.").in_summary("streams"),
-    Statistic::count("stream_pages", "Pages in them.").in_summary("pages in them"),
+    Statistic::count("stream_pages", "Pages in them.").in_summary("pages in streams"),
     Statistic::count(
         "stream_threshold",
         "Stream threshold in pages at the end of the run; an adaptive threshold changes.",

@@ -52,7 +52,7 @@ class Account:
 def account(result: dict) -> Account:
     """Reads a result of the simulator."""
     host, drive = result["host"], result["ftl"]
-    requests = result["scheduler"]["dispatched"]
+    requests = host["scheduler"]["dispatched"]
     return Account(
         requests=requests,
         kib_mean=(host["read_bytes"] + host["write_bytes"]) / requests / 1024,

@@ -237,7 +237,7 @@ fn a_run_and_a_comparison_show_what_matters_for_their_mapping() {
         let missing = parts.iter().find(|&&part| !text.contains(part));
         assert_eq!(missing, None, "{text}");
     };
-    shows(&run("ftl.mapping=kast"), &["full merges", "longest merge", "bounded by", "largest k"]);
+    shows(&run("ftl.mapping=kast"), &["full merges", "longest merge", "merge bound", "largest k"]);
     shows(&run("ftl.mapping=dftl"), &["map hits", "translation pages read"]);
     let varies = ["--vary", "ftl.mapping=page,dftl,bast,kast", "--vary", "buffer.order=page-lru,block-lru"];
     let text = lab.succeed(&[&["compare", "small.toml"][..], &logs, &varies].concat()).stdout;

@@ -1,5 +1,6 @@
 //! What is reported, as it is read from a file.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use flashloom_figures::result::{
@@ -51,7 +52,9 @@ impl Document {
     /// No JSON, with line and column; or JSON of something else, or of another version.
     pub fn read(name: &str, text: &str) -> Result<Self, Problem> {
         let (schema, today) = of_today(text.as_bytes()).map_err(|unread| refused(name, text, unread))?;
-        let text = str::from_utf8(&today).expect("it was text before");
+        // A place in what was converted is none in the file.
+        let written = if matches!(today, Cow::Borrowed(_)) { text } else { "" };
+        let text = (str::from_utf8(&today).expect("it was text before"), written);
         match schema.as_str() {
             RESULT_SCHEMA => Ok(Self::Run(parsed(name, text)?)),
             COMPARE_SCHEMA => Ok(Self::Comparison(*parsed(name, text)?)),
@@ -88,8 +91,9 @@ impl Document {
     }
 }
 
-fn parsed<T: DeserializeOwned>(name: &str, text: &str) -> Result<Box<T>, Problem> {
-    parse(text.as_bytes()).map(Box::new).map_err(|unread| refused(name, text, unread))
+/// Parses a text, whose errors are shown where they are in the text as it was written.
+fn parsed<T: DeserializeOwned>(name: &str, (text, written): (&str, &str)) -> Result<Box<T>, Problem> {
+    parse(text.as_bytes()).map(Box::new).map_err(|unread| refused(name, written, unread))
 }
 
 fn refused(name: &str, text: &str, Unread { found, place, is_syntax }: Unread) -> Problem {

@@ -297,6 +297,8 @@ fn a_document_that_is_none_is_refused_with_its_place() {
     assert!(refused("{}").contains("no `schema`"));
     let other = refused("{\"schema\": \"flashloom/result/9\"}");
     assert!(other.contains("flashloom/result/9") && other.contains("flashloom/result/2"), "{other}");
+    let older = refused("{\"schema\": \"flashloom/result/1\", \"config\": {}}");
+    assert!(older.contains("missing field `host`") && older.contains("--> r.json\n"), "{older}");
     let partial = refused("{\"schema\": \"flashloom/result/2\", \"config\": {}}");
     assert!(partial.contains("missing field") && partial.contains("schema/result.json"), "{partial}");
     assert!(refused("").contains("r.json"));

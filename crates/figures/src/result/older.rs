@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::RESULT_SCHEMA;
 
 /// Paths that have changed: of whole objects with all that is in them, or of one value. The first that a path begins
-/// with counts. A figure that stood twice is left out where it stood first.
+/// with counts; streams are those of the allocation, or of a mapping that looks for them itself.
 const MOVED: &[(&str, &str)] = &[
     ("scheduler.name", "host.scheduler.policy"),
     ("scheduler.statistics.throttled", "host.scheduler.token_waits"),
@@ -53,8 +53,11 @@ const MOVED: &[(&str, &str)] = &[
     ("ftl.map_cache.reads", "ftl.mapping.map_reads"),
     ("ftl.map_cache.writes", "ftl.mapping.map_writes"),
     ("ftl.streams.detected", "ftl.allocation.streams"),
+    ("ftl.streams.detected", "ftl.mapping.streams"),
     ("ftl.streams.pages", "ftl.allocation.stream_pages"),
+    ("ftl.streams.pages", "ftl.mapping.stream_pages"),
     ("ftl.streams.threshold", "ftl.allocation.stream_threshold"),
+    ("ftl.streams.threshold", "ftl.mapping.stream_threshold"),
     ("ftl.streams.substreams", "ftl.allocation.substreams"),
     ("ftl.streams.spread_pages", "ftl.allocation.spread_pages"),
     ("nand.reliability.repeated_reads", "nand.repeated_reads"),
@@ -98,10 +101,18 @@ const KINDS: [&str; 3] = ["flashloom/result", "flashloom/compare", "flashloom/ke
 /// Where the figure is now that had a path in schema 1, or the figures of an object that is no more; `None` of a path
 /// that has not changed.
 pub fn moved(path: &str) -> Option<String> {
-    let figure = MOVED.iter().find_map(|(old, new)| Some(format!("{new}{}", below(path, old)?)));
     let is_object = |old: &str| path.contains('.') && below(old, path).is_some();
     let object = || MOVED.iter().find(|(old, _)| is_object(old)).and_then(|(_, new)| new.rsplit_once('.'));
-    figure.or_else(|| object().map(|(object, _)| object.to_owned()))
+    places(path).next().or_else(|| object().map(|(object, _)| object.to_owned()))
+}
+
+/// The places where the figure can be now that had a path in schema 1.
+pub fn places(path: &str) -> impl Iterator<Item = String> + '_ {
+    let first = MOVED.iter().find_map(|(old, _)| below(path, old).map(|_| *old));
+    MOVED
+        .iter()
+        .filter(move |(old, _)| first == Some(*old))
+        .map(move |(old, new)| format!("{new}{}", &path[old.len()..]))
 }
 
 /// The paths in schema 1 of the figure at a path of today, those that have changed.
@@ -149,9 +160,12 @@ fn take(value: &mut Value, path: &str) -> Option<Value> {
     object.as_object_mut()?.shift_remove(name)
 }
 
-/// Renames the figures of a combination over its seeds. One that stood twice has one name now.
+/// Renames the figures of a combination over its seeds, and leaves out what stood twice.
 fn rename(figures: &mut Value) {
-    let Value::Object(named) = figures.take() else { return };
+    let Value::Object(mut named) = figures.take() else { return };
+    if named.keys().any(|path| below(path, "ftl.statistics").is_some()) {
+        named.retain(|path, _| TWICE.iter().all(|object| below(path, object).is_none()));
+    }
     *figures = named.into_iter().map(|(path, figure)| (moved(&path).unwrap_or(path), figure)).collect();
 }
 
@@ -171,8 +185,15 @@ fn convert(result: &mut Value) {
         // Older than the figures of policies: three numbers are no distribution.
         blocking.retain(|name, _| name == "bound");
     }
+    // A mapping that places nothing had figures of a placement, and said of none that it was used.
+    if at(result, "buffer").is_some() && at(result, "buffer.placement").is_none() {
+        drop(take(result, "ftl.statistics.placement"));
+    }
     for (old, new) in MOVED {
-        if let Some(value) = take(result, old) {
+        let object = new.rsplit_once('.').map_or("", |(object, _)| object);
+        let has_room = at(result, object).is_some() || GATHERED.contains(&object);
+        let value = if has_room { take(result, old) } else { None };
+        if let Some(value) = value {
             put(result, new, value);
         }
     }
@@ -248,10 +269,25 @@ mod tests {
     }
 
     #[test]
-    fn figures_over_seeds_are_renamed_too() {
-        let old = json!({"runs": [], "repeated": [{"figures": {"ftl.waf": 1, "ftl.merges.full": 2}}]});
-        let text = converted("flashloom/compare/1", old.to_string().as_bytes()).unwrap().expect("it is of then");
-        let figures = serde_json::from_slice::<Value>(&text).unwrap()["repeated"][0]["figures"].clone();
-        assert_eq!(figures, json!({"ftl.waf": 1, "ftl.mapping.full_merges": 2}));
+    fn figures_over_seeds_are_renamed_too_and_stand_once() {
+        let renamed = |figures: Value| {
+            let old = json!({"runs": [], "repeated": [{ "figures": figures }]});
+            let text = converted("flashloom/compare/1", old.to_string().as_bytes()).unwrap().expect("it is of then");
+            serde_json::from_slice::<Value>(&text).unwrap()["repeated"][0]["figures"].clone()
+        };
+        let older = json!({"ftl.waf": 1, "ftl.merges.full": 2});
+        assert_eq!(renamed(older), json!({"ftl.waf": 1, "ftl.mapping.full_merges": 2}));
+        let twice = json!({"ftl.streams.detected": 3, "ftl.statistics.mapping.streams": 3});
+        assert_eq!(renamed(twice), json!({"ftl.mapping.streams": 3}));
+    }
+
+    #[test]
+    fn streams_are_those_of_who_looks_for_them() {
+        let expected = ["ftl.allocation.streams", "ftl.mapping.streams"];
+        assert_eq!(places("ftl.streams.detected").collect::<Vec<_>>(), expected);
+        let older = json!({"schema": "flashloom/result/1", "ftl": {"mapping": "kast", "streams": {"detected": 8}}});
+        let text = converted("flashloom/result/1", older.to_string().as_bytes()).unwrap().expect("it is of then");
+        let ftl = serde_json::from_slice::<Value>(&text).unwrap()["ftl"].clone();
+        assert_eq!(ftl, json!({"mapping": {"policy": "kast", "streams": 8}}));
     }
 }

@@ -99,7 +99,7 @@ const STATISTICS: &[Statistic] = &[
         Unit::Time,
         "Upper bound of that time: T n + n - 1 copies and T + 1 erases, with T tables a chip.",
     )
-    .in_summary("bounded by"),
+    .in_summary("merge bound"),
     Statistic::new("longest_wait_ns", Unit::Time, "Longest time of this kind that one page of the host caused.")
         .best(Best::Lowest)
         .in_summary("longest wait for merges"),
@@ -108,7 +108,7 @@ const STATISTICS: &[Statistic] = &[
         Unit::Time,
         "Upper bound of that time: three collections, two defusions, an erase.",
     )
-    .in_summary("bounded by"),
+    .in_summary("wait bound"),
 ];
 
 static SPEC: PolicySpec = PolicySpec {

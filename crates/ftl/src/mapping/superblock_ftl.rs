@@ -103,7 +103,7 @@ const STATISTICS: &[Statistic] = &[
         Unit::Time,
         "Upper bound of that time: (N + 1) n - 1 copies, each with three reads of spare areas, and N + 1 erases.",
     )
-    .in_summary("bounded by"),
+    .in_summary("merge bound"),
     Statistic::new(
         "longest_wait_ns",
         Unit::Time,
@@ -111,7 +111,7 @@ const STATISTICS: &[Statistic] = &[
     )
     .best(Best::Lowest)
     .in_summary("longest wait for merges"),
-    Statistic::new("wait_bound_ns", Unit::Time, "Upper bound of that time.").in_summary("bounded by"),
+    Statistic::new("wait_bound_ns", Unit::Time, "Upper bound of that time.").in_summary("wait bound"),
     Statistic::count("map_hits", "Lookups whose page table was in memory."),
     Statistic::count("map_misses", "Lookups of other page tables."),
     Statistic::new("map_hit_ratio", Unit::Ratio, "Hit ratio of the page tables: hits as a share of all lookups.")

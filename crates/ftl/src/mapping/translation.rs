@@ -75,7 +75,7 @@ pub const STATISTICS: &[Statistic] = &[
         .best(Best::Highest)
         .as_column("map hits"),
     Statistic::count("map_reads", "Translation pages read from flash.").in_summary("translation pages read"),
-    Statistic::count("map_writes", "Translation pages written to flash.").in_summary("written"),
+    Statistic::count("map_writes", "Translation pages written to flash.").in_summary("translation pages written"),
 ];
 
 /// Counters of a map on flash.

@@ -19,7 +19,7 @@ use crate::capability::{SINGLE_CHIP, WRITE_BUFFER};
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "round-robin",
     summary: "every evicted logical block goes to the next chip, with its pages",
-    details: "Pages that it has on another chip are moved, and counted as ftl.merges.migrated_pages. `first-touch` \
+    details: "Pages that it has on another chip are moved, and counted as ftl.placement.migrated_pages. `first-touch` \
               moves none.",
     source: "Park et al.: CAVE, SAC 2011, section 4.2",
     example: "ftl.placement=round-robin buffer.order=block-lru ftl.mapping=bast",

@@ -233,11 +233,9 @@ fn resolve(catalog: &Catalog, paths: &[String], written: &str) -> Result<Column,
     match meant[..] {
         [path] => Ok(of_field(catalog, written, path)),
         [] => {
-            let older: Vec<(String, &String)> =
-                paths.iter().flat_map(|path| former(path).map(move |old| (old, path))).collect();
-            if let [old, ..] = ending_in(older.iter().map(|(old, _)| old), &wanted)[..] {
-                let now = older.iter().find(|(other, _)| other == old).map(|(_, now)| *now);
-                return Err(no_number(old, now.map(std::slice::from_ref).unwrap_or_default()));
+            let older: Vec<String> = paths.iter().flat_map(|path| former(path)).collect();
+            if let [old, ..] = ending_in(older.iter(), &wanted)[..] {
+                return Err(no_number(old, paths));
             }
             let usual = by_name.iter().map(|column| column.name.as_str());
             let endings = paths.iter().flat_map(|path| path.match_indices('.').map(|(at, _)| &path[at + 1..]));

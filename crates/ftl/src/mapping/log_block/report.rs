@@ -43,7 +43,7 @@ pub(in crate::mapping) const MERGES: &[Statistic] = &[
         Unit::Time,
         "Upper bound of that time: N k C_copy + (k + 1) C_erase for the largest k that the mapping allows.",
     )
-    .in_summary("bounded by"),
+    .in_summary("merge bound"),
     Statistic::new(
         "longest_wait_ns",
         Unit::Time,
@@ -51,7 +51,7 @@ pub(in crate::mapping) const MERGES: &[Statistic] = &[
     )
     .best(Best::Lowest)
     .in_summary("longest wait for merges"),
-    Statistic::new("wait_bound_ns", Unit::Time, "Upper bound of that time.").in_summary("bounded by"),
+    Statistic::new("wait_bound_ns", Unit::Time, "Upper bound of that time.").in_summary("wait bound"),
     Statistic::count("reserved_pages", "Log pages that preemption reserves, so that writes can go on during a merge."),
 ];
 
