@@ -50,7 +50,7 @@ def run(policies: Sequence[type[Policy]], **keys: object) -> dict[str, Any]:
     return experiment(policies, **keys).run(verify=True).to_dict()
 
 
-NAMES = ("name", "order", "rate", "gc", "allocation", "mapping", "placement")
+NAMES = ("policy",)
 
 
 def figures(result: dict[str, Any]) -> dict[str, Any]:
