@@ -49,7 +49,7 @@ pub(super) fn missing(text: &str, markup: &mut Markup) {
     markup.leaf("p", &[("class", "missing")], text);
 }
 
-/// Writes a section, and adds what is to be drawn in it to `charts`.
+/// Writes a section. Each picture in it is appended to `charts`, for the script to draw.
 pub(super) fn show(section: &Section, charts: &mut Vec<Value>, markup: &mut Markup) {
     markup.element("section", &[("id", section.id)], |inside| {
         inside.end_line().leaf("h2", &[], section.title).end_line();
@@ -80,7 +80,7 @@ fn choose(choice: &Choice, charts: &mut Vec<Value>, markup: &mut Markup) {
     });
 }
 
-/// A picture, and what it shows as a table that opens below it; adds what is to be drawn to `charts`.
+/// Writes a picture with its figures in a table that opens below it, and appends it to `charts`.
 fn figure(chart: &Chart, charts: &mut Vec<Value>, markup: &mut Markup) {
     // By its number: what names a picture may come from a file.
     let id = format!("chart-{}", charts.len() + 1);
