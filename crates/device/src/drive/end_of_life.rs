@@ -24,7 +24,7 @@ impl Drive {
     /// before the next command.
     #[inline]
     pub(crate) fn is_worn_out(&self) -> bool {
-        self.flash.nand().can_fail() && self.flash.ftl().is_worn_out()
+        self.flash.nand.can_fail() && self.flash.ftl.is_worn_out()
     }
 
     /// Makes the worn-out drive read-only, and fails outstanding commands that it cannot finish.
