@@ -2,7 +2,7 @@
 //! the whole merge; and no write waits longer than the account of merges says.
 
 use crate::support::random::{pick, random_device, with_random_values};
-use crate::support::{Run, count, figure, plain, plain_nand, request, unbuffered};
+use crate::support::{Run, channel_ns, count, figure, mapped, plain, plain_nand, request, unbuffered};
 use flashloom_device::{DeviceParams, Outcome};
 use flashloom_ftl::{Preemption, mapping};
 use flashloom_nand::{MultiPlane, NandParams};
@@ -31,9 +31,8 @@ fn reads() -> impl Iterator<Item = Request> {
 }
 
 fn run(preemption: Preemption, queue_depth: u32, requests: impl Iterator<Item = Request>) -> Outcome {
-    let mut setup = unbuffered(one_chip());
-    let set = [("log_blocks", Value::Count(4)), ("k", Value::Count(4)), ("sequential_log_blocks", Value::Count(0))];
-    setup.ftl.mapping = mapping::builtin().choose("kast", &set).unwrap();
+    let set = [("log_blocks", 4), ("k", 4), ("sequential_log_blocks", 0)];
+    let mut setup = mapped(unbuffered(one_chip()), "kast", &set.map(|(name, count)| (name, Value::Count(count))));
     setup.ftl.params.preemption = preemption;
     let mut requests: Vec<_> = requests.collect();
     requests.sort_by_key(|request| request.arrival_ns);
@@ -48,7 +47,7 @@ fn unloaded() -> Ns {
 #[test]
 fn with_preemption_a_read_behind_a_merge_waits_for_one_flash_operation_at_most() {
     let device = one_chip();
-    let longest_operation = device.nand.erase_ns.max(device.nand.program_ns + device.nand.timing().transfer_ns(8));
+    let longest_operation = device.nand.erase_ns.max(device.nand.program_ns + channel_ns(&device));
     for queue_depth in [1, 2] {
         let outcome = run(Preemption::Page, queue_depth, writes().chain(reads()));
         let full = count(&outcome, "full_merges");

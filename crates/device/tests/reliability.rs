@@ -6,12 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::{
-    Kept, List, Run, buffered, pages, plain, plain_device, plain_nand, plain_with, request, unbuffered,
+    Run, buffered, finish, mapped, pages, plain, plain_device, plain_nand, plain_with, request, unbuffered,
 };
-use flashloom_device::{
-    Cause, DeviceParams, DriveSetup, Engine, Event, Interest, Observer, Outcome, Reason, Served, Simulation, Status,
-    Target,
-};
+use flashloom_device::{Cause, DeviceParams, DriveSetup, Engine, Event, Interest, Observer, Reason, Status, Target};
 use flashloom_ftl::mapping;
 use flashloom_nand::ByOrigin;
 use flashloom_nand::reliability::{SLOT, builtin};
@@ -20,7 +17,7 @@ use flashloom_nand::{
     Reliability,
 };
 use flashloom_units::{Chosen, Component, Ns, Policy, PolicySpec, Prng, Slot, US, Value};
-use flashloom_workload::{Op, Pace, Replayed, Request};
+use flashloom_workload::{Op, Pace, Request};
 
 /// The decision of a test policy.
 type Answer = fn(&PageCondition) -> Reading;
@@ -60,15 +57,6 @@ fn requests(seed: u64, device: &DeviceParams, count: u64, gap: Ns, reads: f64) -
         request(at * gap, op, prng.below(device.logical_pages()) * sectors, sectors as u32)
     };
     (0..count).map(&mut next).collect()
-}
-
-/// Runs the requests on a filled drive with an observer, and checks every account.
-fn observed(run: &Run, requests: Vec<Request>, observer: &mut dyn Observer) -> Outcome {
-    let mut simulation = Simulation::new(run.started());
-    let mut source = List(requests.into());
-    simulation.run(&mut Replayed::new(&mut source, run.pace), Ns::MAX, &mut [observer]).unwrap();
-    simulation.check().unwrap();
-    simulation.outcome()
 }
 
 /// History of a block and its pages according to the array's events.
@@ -213,7 +201,7 @@ fn retries_of(setup: DriveSetup, steps: [u64; 3]) -> [ByOrigin; 3] {
     let mut naive = Naive::new(&device, steps);
     let fill = pages(Op::Write, 0, 0..device.logical_pages());
     let later = requests(5, &device, 6_000, 150 * US, 0.5);
-    let outcome = observed(&run, fill.into_iter().chain(later).collect(), &mut naive);
+    let outcome = run.observed(fill.into_iter().chain(later), &mut naive);
     [naive.expected, naive.told, outcome.reads.unwrap().retries]
 }
 
@@ -223,15 +211,12 @@ const STEPS: [u64; 3] = [3, 90_000_000, 11];
 fn linear_setup(policy: Chosen<dyn Reliability>, mapping: &str, copyback: bool) -> DriveSetup {
     let mut device = small();
     device.nand.copyback = copyback;
-    let mut setup = unbuffered(device);
     let set = match mapping {
         "dftl" => vec![("cache", Value::Size(256))],
         "superblock-ftl" => vec![("log_blocks", Value::Count(8))],
         _ => Vec::new(),
     };
-    setup.ftl.mapping = mapping::builtin().choose(mapping, &set).unwrap();
-    setup.reliability = policy;
-    setup
+    DriveSetup { reliability: policy, ..mapped(unbuffered(device), mapping, &set) }
 }
 
 fn by_all_causes() -> Chosen<dyn Reliability> {
@@ -257,18 +242,12 @@ fn the_naive_model_finds_a_policy_that_never_retries() {
     assert!(expected[0] > 1_000, "{expected:?}");
 }
 
-fn served(run: &Run, requests: Vec<Request>) -> (Vec<Served>, Outcome) {
-    let mut kept = Kept::default();
-    let outcome = observed(run, requests, &mut kept);
-    (kept.0, outcome)
-}
-
 #[test]
 fn each_retry_takes_one_more_read_of_the_array_and_is_a_cause_of_its_own() {
     let read_ns = plain_nand().read_ns;
     let one = |answer: Answer| {
         let setup = DriveSetup { reliability: answering(answer), ..unbuffered(plain(plain_nand())) };
-        let (served, _) = served(&Run::new(setup), pages(Op::Read, 0, [3]));
+        let (served, _) = Run::new(setup).served(pages(Op::Read, 0, [3]));
         served[0]
     };
     let (at_once, repeated) = (one(|_| Reading::AT_ONCE), one(|_| Reading::after(3)));
@@ -291,7 +270,7 @@ fn planes_that_are_read_together_wait_for_the_one_that_needs_most_retries() {
     let odd: Answer = |page| Reading::after(if page.block.0 >= 64 { 2 } else { 0 });
     let setup = DriveSetup { reliability: answering(odd), ..unbuffered(plain(nand)) };
     // Both planes of the die, as the fill has placed them.
-    let (served, outcome) = served(&Run::new(setup), pages(Op::Read, 0, [0, 1]));
+    let (served, outcome) = Run::new(setup).served(pages(Op::Read, 0, [0, 1]));
     assert_eq!(served.len(), 2);
     assert!(served.iter().all(|served| served.parts[Cause::Retry] == 2 * read_ns), "{served:?}");
     assert_eq!(outcome.reads.unwrap().retries[0], 2, "only one of them was repeated");
@@ -302,7 +281,7 @@ fn the_parts_of_every_request_add_up_under_load() {
     for mapping in ["page", "dftl", "kast"] {
         let setup = linear_setup(by_all_causes(), mapping, false);
         let run = Run { pace: Pace::Closed(16), ..Run::new(setup.clone()) };
-        let (served, _) = served(&run, requests(3, &setup.device, 4_000, 0, 0.5));
+        let (served, _) = run.served(requests(3, &setup.device, 4_000, 0, 0.5));
         assert!(served.iter().all(|served| served.parts.total() == served.latency_ns()));
         assert!(served.iter().map(|served| served.parts[Cause::Retry]).sum::<Ns>() > 0);
     }
@@ -336,10 +315,7 @@ fn serve(engine: &mut Engine, requests: &[Request]) -> Vec<Status> {
     for request in requests {
         let now = engine.now_ns();
         engine.submit(now, &request.arriving_at(now), 0).unwrap();
-        while !engine.is_idle() {
-            let next_ns = engine.next_event_ns().unwrap();
-            engine.advance_to(next_ns).unwrap();
-        }
+        finish(engine);
         statuses.extend(engine.completions().map(|completion| completion.status));
     }
     assert_eq!(statuses.len(), requests.len());

@@ -1,10 +1,10 @@
 //! The write buffer in timed mode: its policies on a drive whose times can be computed by hand.
 
-use crate::support::{Run, buffered, pages, plain_device, plain_nand, request};
+use crate::support::{Run, buffered, channel_ns, link_ns, pages, plain_device, plain_nand, request};
 use flashloom_buffer::{Admission, order};
 use flashloom_device::{DeviceParams, InterfaceParams, Outcome};
 use flashloom_nand::Origin;
-use flashloom_units::{MS, ParamSet, S, US, Value, transfer_ns};
+use flashloom_units::{MS, ParamSet, S, US, Value};
 use flashloom_workload::Op;
 
 fn reads_and_programs(outcome: &Outcome) -> (u64, u64) {
@@ -16,8 +16,8 @@ fn reads_and_programs(outcome: &Outcome) -> (u64, u64) {
 #[test]
 fn a_write_that_finds_the_buffer_full_waits_for_one_program() {
     let device = plain_device();
-    let (link, channel) = (transfer_ns(4_096, device.interface.link_rate), device.nand.timing().transfer_ns(8));
-    let latency = 2 * link + channel + device.nand.program_ns;
+    let link = link_ns(&device);
+    let latency = 2 * link + channel_ns(&device) + device.nand.program_ns;
     let outcome = Run::new(buffered(device, 1, "page-lru", "single")).run(pages(Op::Write, MS, [0, 1]));
     let report = outcome.buffer.unwrap();
     assert_eq!(outcome.host.write_latency.max(), latency);
@@ -171,7 +171,7 @@ fn with_cflru_a_page_that_was_read_is_read_from_the_buffer() {
         interface: InterfaceParams { controller_ns: 5 * US, ..InterfaceParams::defaults() },
         ..plain_device()
     };
-    let hit = 5 * US + transfer_ns(4_096, device.interface.link_rate);
+    let hit = 5 * US + link_ns(&device);
     let requests = [pages(Op::Read, MS, [9]), pages(Op::Read, 2 * MS, [9])].concat();
     for (order, hits) in [("cflru", 1), ("page-lru", 0)] {
         let outcome = Run::new(buffered(device.clone(), 16, order, "single")).run(requests.clone());
@@ -199,8 +199,7 @@ fn with_cflru_a_page_that_was_read_is_written_whole() {
 #[test]
 fn with_cflru_a_read_that_finds_no_room_evicts_a_page_and_does_not_wait() {
     let device = plain_device();
-    let miss =
-        device.nand.read_ns + device.nand.timing().transfer_ns(8) + transfer_ns(4_096, device.interface.link_rate);
+    let miss = device.nand.read_ns + channel_ns(&device) + link_ns(&device);
     let requests = [
         pages(Op::Write, MS, [0, 1]),
         pages(Op::Read, 2 * MS, [9]),
