@@ -1,7 +1,7 @@
 //! The figures of an outcome: which requests count in which distribution, and what a sample contains.
 
-use crate::support::{Run, buffered, pages, plain_device, plain_nand, replayed, request, unbuffered};
-use flashloom_device::{Interest, Observer, Sample, Simulation};
+use crate::support::{Kept, Run, buffered, pages, plain_device, plain_nand, replayed, request, unbuffered};
+use flashloom_device::{Sample, Simulation};
 use flashloom_units::{MS, Ns};
 use flashloom_workload::{Op, Pace, Request};
 
@@ -46,25 +46,12 @@ fn sectors_that_nothing_is_stored_for_are_counted() {
     assert_eq!(outcome.counts.reads[0], 1, "the page that is stored");
 }
 
-#[derive(Default)]
-struct Samples(Vec<Sample>);
-
-impl Observer for Samples {
-    fn interest(&self) -> Interest {
-        Interest { samples: true, ..Interest::default() }
-    }
-
-    fn sample(&mut self, sample: &Sample) {
-        self.0.push(*sample);
-    }
-}
-
 /// The samples of a run of requests.
 fn sampled(pace: Pace, mut simulation: Simulation, interval_ns: Ns, requests: Vec<Request>) -> Vec<Sample> {
-    let mut samples = Samples::default();
-    simulation.run(&mut replayed(requests, pace), interval_ns, &mut [&mut samples]).unwrap();
+    let mut kept = Kept::default();
+    simulation.run(&mut replayed(requests, pace), interval_ns, &mut [&mut kept]).unwrap();
     simulation.check().unwrap();
-    samples.0
+    kept.samples
 }
 
 /// Two writes at once to one die in the second interval of three, nothing in the others.

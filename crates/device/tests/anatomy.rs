@@ -1,8 +1,8 @@
 //! The anatomy of requests against times computed by hand; each test has one cause of waiting.
 
 use crate::support::{
-    Kept, Run, buffered, channel_ns, dftl, link_ns, pages, plain, plain_device, plain_nand, replayed, request,
-    unbuffered, under,
+    Kept, Run, buffered, channel_ns, link_ns, pages, plain, plain_device, plain_nand, replayed, request, unbuffered,
+    under,
 };
 use flashloom_device::{Cause, DeviceParams, Interest, InterfaceParams, Misuse, Parts, Served, Simulation, Submitted};
 use flashloom_host::HostParams;
@@ -10,8 +10,7 @@ use flashloom_nand::NandParams;
 use flashloom_units::{MS, Ns, OrName, ParamSet, US, transfer_ns};
 use flashloom_workload::{Op, Request};
 
-/// Pages 0 and [`SAME_DIE`] are on one die, page [`SAME_CHANNEL`] on another of its channel.
-const SAME_DIE: u64 = 8;
+/// Page 0 and this one are on two dies of a channel.
 const SAME_CHANNEL: u64 = 4;
 
 /// The requests of a run, in order of completion.
@@ -75,15 +74,6 @@ fn the_path_of_a_request_is_that_of_the_page_that_ended_last() {
 }
 
 #[test]
-fn the_second_of_two_reads_on_a_die_waits_behind_the_first() {
-    let device = plain_device();
-    let (flash, link) = (device.nand.read_ns + channel_ns(&device), (Cause::Link, link_ns(&device)));
-    let served = served(&Run::new(unbuffered(device)), [read(0), read(SAME_DIE)]);
-    let (first, second) = (parts(&[(Cause::Served, flash), link]), [(Cause::HostRead, flash), (Cause::Served, flash)]);
-    assert_eq!([served[0].parts, served[1].parts], [first, parts(&[second[0], second[1], link])]);
-}
-
-#[test]
 fn a_full_drive_holds_requests_for_a_tag() {
     let device = plain_device();
     let own = [(Cause::Served, device.nand.read_ns + channel_ns(&device)), (Cause::Link, link_ns(&device))];
@@ -121,8 +111,8 @@ fn a_request_that_finds_its_class_full_is_held_before_the_block_layer() {
     Simulation::new(engine).run(&mut writes, Ns::MAX, &mut [&mut kept]).unwrap();
     // Each is dispatched when the one before it has ended; the fifth is admitted when the first has ended, the sixth
     // when the second has.
-    let each = kept.0[0].latency_ns();
-    for (nth, served) in kept.0.iter().enumerate() {
+    let each = kept.served[0].latency_ns();
+    for (nth, served) in kept.served.iter().enumerate() {
         let nr_requests = (nth as Ns).saturating_sub(3) * each;
         assert_eq!(served.parts[Cause::NrRequests], nr_requests, "request {nth}");
         assert_eq!(served.parts[Cause::Tag], nth as Ns * each - nr_requests, "request {nth}");
@@ -165,19 +155,6 @@ fn a_flush_a_write_behind_one_and_a_durable_write() {
     assert_eq!(served[1].parts, parts(&[(Cause::Flush, flash)]));
     assert_eq!(served[3].parts, parts(&[(Cause::Link, link), (Cause::Flush, flash)]));
     assert_eq!(served[4].parts, parts(&[(Cause::Link, link), (Cause::Served, flash)]));
-}
-
-#[test]
-fn a_read_whose_map_entry_is_on_flash_waits_for_the_map() {
-    let device = plain_device();
-    let run = Run::new(dftl(unbuffered(device.clone()), 8));
-    let again = read(5).arriving_at(20 * MS);
-    let served = served(&run, [read(5), again]);
-    let own = [(Cause::Served, device.nand.read_ns + channel_ns(&device)), (Cause::Link, link_ns(&device))];
-    assert_eq!(served[1].parts, parts(&own));
-    // The entry that has to leave the cache is clean, and the translation page of the other is read whole.
-    let map = (Cause::Map, device.nand.read_ns + channel_ns(&device));
-    assert_eq!(served[0].parts, parts(&[map, own[0], own[1]]));
 }
 
 #[test]

@@ -4,10 +4,8 @@
 use crate::support::random::pick;
 use crate::support::{Run, filled_with, mapped, plain_nand, plain_with, request, unbuffered};
 use flashloom_device::{Ageing, DeviceParams, DriveSetup, EndOfLife, Outcome, Overwrite};
-use flashloom_ftl::PageWrite;
-use flashloom_nand::{ByOrigin, HostPage, Lpn, Nand, NandParams, Origin, Refused};
+use flashloom_nand::{ByOrigin, NandParams, Origin};
 use flashloom_units::{MS, Prng, US, Value};
-use flashloom_verify::Verifier;
 use flashloom_workload::{Op, Pace, Request};
 
 /// Two dies of two planes: 256 blocks of 16 pages, of which the host sees two thirds. `change` sets other parameters.
@@ -142,36 +140,4 @@ fn blocks_that_are_bad_from_birth_are_never_erased() {
     assert!(outcome.ftl.block_erases > 10 * 256, "every block must have had its chance");
     let never = outcome.erase_counts.iter().filter(|&&erases| erases == 0).count();
     assert_eq!(never, 4 * 6, "all others are worn evenly enough to be used");
-}
-
-#[test]
-fn at_the_end_of_life_everything_that_was_stored_can_be_read() {
-    let device = device_of(|nand| (nand.program_failures, nand.erase_failures) = (0.01, 0.01));
-    let setup = unbuffered(device.clone());
-    let mut nand = Nand::new(&device.nand).with_failures(&device.nand, &Prng::new(6));
-    let mut verifier = Verifier::new(&mut nand, device.logical_pages());
-    let mut ftl = setup.ftl.build(&device.space(), &nand).unwrap();
-    let mut prng = Prng::new(7);
-    let mask = nand.geometry().full_mask();
-    let refused = loop {
-        let lpn = Lpn(prng.below(device.logical_pages()) as u32);
-        let page = HostPage { lpn, mask, write: verifier.oracle.writes() };
-        verifier.oracle.written_through(page);
-        ftl.write(&mut nand, &[PageWrite::new(page, Nand::NO_TAG)]);
-        verifier.follow(&mut nand);
-        if ftl.is_worn_out() {
-            break lpn;
-        }
-    };
-    for lpn in (0..device.logical_pages() as u32).map(Lpn).filter(|&lpn| lpn != refused) {
-        if ftl.is_mapped(lpn) {
-            verifier.oracle.read_flash(lpn, mask, None);
-            ftl.read(&mut nand, lpn, mask, Nand::NO_TAG);
-            verifier.follow(&mut nand);
-        }
-    }
-    assert!(nand.check().is_err_and(|error| error.contains("1 pages were refused")));
-    assert_eq!(nand.take_refused(), Some(Refused { lpn: refused, mask, tag: Nand::NO_TAG }));
-    assert_eq!((nand.check(), ftl.check(), verifier.check()), (Ok(()), Ok(()), Ok(())));
-    assert!(verifier.oracle.sectors_checked() > 8 * device.logical_pages() / 2, "most pages must have been written");
 }

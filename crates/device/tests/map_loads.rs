@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::support::{Run, count, dftl, finish, link_ns, mapped, plain, plain_nand, plain_with, request, unbuffered};
-use flashloom_device::{Cause, Engine, Event, Interest, Observer, Served};
-use flashloom_nand::reliability::SLOT;
-use flashloom_nand::{
-    Command, Event as NandEvent, Lpn, NandParams, OperationKind, Origin, PageCondition, Reading, Reliability,
+use crate::support::{
+    Run, count, deciding, dftl, finish, link_ns, mapped, plain, plain_nand, plain_with, request, unbuffered,
 };
-use flashloom_units::{Component, MS, Ns, Policy, PolicySpec, Prng, Slot, US, Value, state, stateful};
+use flashloom_device::{Cause, Engine, Event, Interest, Observer, Served};
+use flashloom_nand::{Command, Event as NandEvent, Lpn, NandParams, OperationKind, Origin, Reading};
+use flashloom_units::{MS, Ns, Prng, US, Value};
 use flashloom_workload::{Op, Pace, Request};
 
 /// Reads of an idle drive: of one page twice at a time, and of two pages whose entries are on one translation page.
@@ -137,34 +136,16 @@ fn who_needs_an_entry_waits_for_its_read_and_for_no_other() {
     }
 }
 
-/// Fails as many reads as the counter says, of those that it is asked about next.
-struct FailsNext {
-    left: Arc<AtomicU32>,
-}
-
-state! { FailsNext { fixed left; } }
-
-impl Component for FailsNext {
-    stateful!();
-}
-
-impl Reliability for FailsNext {
-    fn read(&mut self, _: &PageCondition) -> Reading {
-        let left = self.left.load(Ordering::Relaxed);
-        self.left.store(left.saturating_sub(1), Ordering::Relaxed);
-        if left > 0 { Reading::never(0) } else { Reading::AT_ONCE }
-    }
-}
-
-/// A drive whose next reads can be made to fail.
+/// A drive of which as many reads fail as the counter says, of those that the policy is asked about next.
 fn failing(entries: u64, timed: bool) -> (Engine, Arc<AtomicU32>) {
-    static SPEC: PolicySpec = PolicySpec { name: "fails-next", ..PolicySpec::BLANK };
     let left = Arc::new(AtomicU32::new(0));
-    let given = Arc::clone(&left);
-    let policy =
-        Policy::<dyn Reliability>::new(&SPEC, move |(), _| Ok(Box::new(FailsNext { left: Arc::clone(&given) })));
+    let fails = Arc::clone(&left);
     let mut setup = dftl(unbuffered(plain(plain_nand())), entries);
-    setup.reliability = Slot::new(&SLOT, [policy]).choose("fails-next", &[]).unwrap();
+    setup.reliability = deciding(move |_| {
+        let left = fails.load(Ordering::Relaxed);
+        fails.store(left.saturating_sub(1), Ordering::Relaxed);
+        if left > 0 { Reading::never(0) } else { Reading::AT_ONCE }
+    });
     (Run { timed, ..Run::new(setup) }.started(), left)
 }
 

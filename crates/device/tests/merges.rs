@@ -52,7 +52,6 @@ fn with_preemption_a_read_behind_a_merge_waits_for_one_flash_operation_at_most()
         let outcome = run(Preemption::Page, queue_depth, writes().chain(reads()));
         let full = count(&outcome, "full_merges");
         let (longest, unloaded) = (outcome.host.read_latency.max(), unloaded());
-        println!("depth {queue_depth}: {full} full merges, reads {unloaded} to {longest} ns");
         assert!(full > 0 && longest > unloaded, "some reads come during a merge");
         assert!(longest <= unloaded + longest_operation, "{longest} ns, {unloaded} ns unloaded");
     }
@@ -64,7 +63,6 @@ fn without_preemption_a_read_waits_until_the_merge_is_over() {
         let outcome = run(Preemption::None, queue_depth, writes().chain(reads()));
         let Some(Figure::Times(blocking_ns)) = figure(&outcome, "blocking_ns") else { panic!("merges have times") };
         let (longest, merge) = (outcome.host.read_latency.max(), blocking_ns.max());
-        println!("depth {queue_depth}: merges of up to {merge} ns, reads up to {longest} ns");
         assert_eq!(merge, count(&outcome, "blocking_bound_ns"), "log blocks of K data blocks were merged");
         // A read comes a millisecond after its write at the earliest, and the merge begins with the write.
         assert!(longest + 2 * MS > merge, "{longest} ns behind a merge of {merge} ns");
@@ -125,6 +123,5 @@ fn writes_that_leave_merges_their_time_wait_no_longer_than_the_account_says() {
         merged += u32::from(count(&outcome, "full_merges") > 0);
         reached += u32::from(latency >= unloaded + wait);
     }
-    println!("{merged} drives merged, {reached} had a write that waited for all of its account");
     assert!(merged > 60 && reached > 0, "{merged} drives merged, {reached} reached the account");
 }

@@ -494,21 +494,18 @@ fn small_states() -> impl Iterator<Item = (Plan, Vec<u8>)> {
 #[test]
 fn a_state_that_ends_early_is_refused_wherever_it_ends() {
     for (plan, bytes) in small_states().take(4) {
-        let mut engine = plan.build();
+        let refused_early = |bytes: &[u8], load: &mut dyn FnMut(&[u8]) -> Result<(), StateError>| {
+            for length in 0..bytes.len() {
+                let error = load(&bytes[..length]).unwrap_err();
+                assert!(error.at <= length && !error.field.is_empty(), "{error}");
+            }
+            load(bytes).unwrap();
+        };
+        let (mut engine, mut aged) = (plan.build(), plan.build());
         plan.start(&mut engine);
-        for length in 0..bytes.len() {
-            let error = engine.restore(&bytes[..length]).unwrap_err();
-            assert!(error.at <= length && !error.field.is_empty(), "{error}");
-        }
-        engine.restore(&bytes).unwrap();
-        let (aged, preconditioned) = plan.aged();
-        let bytes = aged.save_aged().unwrap();
-        let mut engine = plan.build();
-        for length in 0..bytes.len() {
-            let error = engine.load_aged(&bytes[..length], preconditioned).unwrap_err();
-            assert!(error.at <= length && !error.field.is_empty(), "{error}");
-        }
-        engine.load_aged(&bytes, preconditioned).unwrap();
+        refused_early(&bytes, &mut |bytes| engine.restore(bytes));
+        let (old, preconditioned) = plan.aged();
+        refused_early(&old.save_aged().unwrap(), &mut |bytes| aged.load_aged(bytes, preconditioned));
     }
 }
 

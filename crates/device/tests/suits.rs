@@ -142,7 +142,6 @@ fn bpac_keeps_the_hot_pages_of_cold_blocks_and_gives_up_the_others_together() {
         (buffer.write_hits, buffer.evictions)
     };
     let ((hits, victims), by_age, by_block) = (run("bpac"), run("page-lru"), run("block-lru"));
-    println!("hits and victims: bpac {hits}, {victims}, page-lru {by_age:?}, block-lru {by_block:?}");
     assert_eq!(hits, (rounds - 1) * blocks, "no hot page ever leaves");
     assert!(victims < blocks, "a block's cold pages leave together");
     assert!(by_age.0 == hits && by_age.1 > 40 * victims, "pages leave one by one");
@@ -161,7 +160,6 @@ fn ref_evicts_pages_of_one_block_after_the_other_so_that_log_blocks_are_filled_b
     let all = |outcome: &Outcome| merges(outcome).0 + merges(outcome).1 + merges(outcome).2;
     let set = [("window", Value::Ratio(1.0)), ("victim_blocks", Value::Count(2))];
     let (recently, lru) = (all(&run("ref", &set)), all(&run("page-lru", &[])));
-    println!("merges: ref {recently}, page-lru {lru}");
     assert!(lru >= 300, "nearly every page takes a log block from another block: {lru}");
     assert!(4 * recently < lru, "{recently} merges against {lru}");
 }
@@ -200,7 +198,6 @@ fn region_keeps_the_chips_busy_that_a_whole_drive_in_order_keeps_busy_one_after_
     let batch = turn * (device.nand.program_ns + 2 * channel_ns(&device)) + CHIPS * turn * 10 * US;
     let batches = (rounds * 64 * CHIPS - CHIPS * 32) / (turn * CHIPS);
     let (divided, whole) = (regions(MIB), regions(1 << 50));
-    println!("{divided} ns with regions, {whole} without; {batches} batches of {batch}");
     assert!(divided < (batches + 1) * batch, "{divided} ns, {batches} batches of {batch}");
     assert!(whole > 3 * divided, "{whole} ns: the lowest pages are those of two chips");
 }
@@ -230,7 +227,6 @@ fn chip_aware_keeps_all_chips_busy_where_the_oldest_pages_are_those_of_one() {
     let program = device.nand.program_ns + 2 * channel_ns(&device);
     let busy = (12 - 2) * RUN * program;
     let (aware, lru) = (run("chip-aware", "static"), run("page-lru", "static"));
-    println!("{aware} ns, by age {lru}, all chips at work {busy}");
     assert!(aware < busy + busy / 5, "{aware} ns, {busy} with all chips at work");
     assert!(lru > 3 * aware, "{lru} ns by age alone, {aware}");
     // An FTL that puts any page on any chip leaves nothing to choose.
@@ -336,7 +332,6 @@ fn linear_threshold_with_a_floor_makes_room_for_the_bursts_that_it_has_seen() {
     };
     let floor = [("floor", Value::Ratio(0.1))];
     let (fixed, falling) = ([2, 3, 12].map(|bursts| stalled(bursts, &[])), [2, 3, 12].map(|b| stalled(b, &floor)));
-    println!("writes that waited in 2, 3 and 12 bursts: {fixed:?}, with marks that fall {falling:?}");
     assert!(fixed[1] > fixed[0] && fixed[2] > 5 * fixed[0], "each burst finds the buffer half full");
     assert_eq!(falling, [fixed[0]; 3], "from the third burst on there is room");
 }
@@ -397,11 +392,7 @@ fn adaptive_spreads_blocks_that_are_read_in_long_runs_and_beats_static_and_round
     let reads =
         (0..3_000).map(|at| request(MS, Op::Read, 8 * (at % 16 * BLOCK + at % 2 * BLOCK / 2), 8 * BLOCK as u32 / 2));
     let reads: Vec<_> = reads.collect();
-    let duration = |placement| {
-        let outcome = closed(over_bast(16, "block-lru", "cave", placement), reads.clone());
-        println!("{placement}: {} ms, {} pages moved", outcome.host.duration_ns / MS, migrated(&outcome));
-        outcome.host.duration_ns
-    };
+    let duration = |placement| closed(over_bast(16, "block-lru", "cave", placement), reads.clone()).host.duration_ns;
     let [adaptive, others @ ..] = ["adaptive", "static", "round-robin", "first-touch"].map(duration);
     others.iter().for_each(|&other| assert!(2 * adaptive < other, "{adaptive} ns against {other} ns"));
 }
@@ -415,8 +406,6 @@ fn adaptive_spreads_blocks_that_leave_one_by_one_in_order_and_copies_nothing() {
         closed(over_bast(2 * BLOCK, "block-lru", "single", placement), requests)
     };
     let (adaptive, fixed) = (run("adaptive"), run("static"));
-    println!("adaptive {} ms, static {} ms", adaptive.host.duration_ns / MS, fixed.host.duration_ns / MS);
-    println!("{:?} {} moved", merges(&adaptive), migrated(&adaptive));
     assert!(3 * adaptive.host.duration_ns < fixed.host.duration_ns);
     assert_eq!((merges(&adaptive).1, merges(&adaptive).2), (0, 0), "all by switches");
 }

@@ -3,11 +3,10 @@
 use std::collections::VecDeque;
 
 use crate::support::{
-    Run, buffered, filled_with, pages, plain_device, plain_nand, plain_with, replayed, request, unbuffered, under,
+    Kept, Run, buffered, filled_with, pages, plain_device, plain_nand, plain_with, replayed, request, unbuffered, under,
 };
 use flashloom_device::{
-    Cause, Completion, Engine, HostReport, Interest, Misuse, Observer, Queues, Sample, Served, Simulation, Status,
-    Submitted, Target, Tenant,
+    Cause, Completion, Engine, HostReport, Misuse, Queues, Served, Simulation, Status, Submitted, Target, Tenant,
 };
 use flashloom_host::HostParams;
 use flashloom_nand::NandParams;
@@ -401,26 +400,6 @@ fn targets_from_outside_are_saved_behind_their_queues() {
     });
     assert_eq!(of_saved.len(), 6);
     assert_eq!(of_restored, of_saved);
-}
-
-#[derive(Default)]
-struct Kept {
-    served: Vec<Served>,
-    samples: Vec<Sample>,
-}
-
-impl Observer for Kept {
-    fn interest(&self) -> Interest {
-        Interest { served: true, samples: true, ..Interest::default() }
-    }
-
-    fn served(&mut self, served: &Served) {
-        self.served.push(*served);
-    }
-
-    fn sample(&mut self, sample: &Sample) {
-        self.samples.push(*sample);
-    }
 }
 
 /// What a target tells of a run.

@@ -5,15 +5,19 @@ pub mod plan;
 pub mod random;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use flashloom_buffer::{order, rate};
 use flashloom_device::{
-    Ageing, DeviceParams, Drive, DriveSetup, Engine, Interest, Observer, Outcome, Overwrite, Served, Simulation,
+    Ageing, DeviceParams, Drive, DriveSetup, Engine, Interest, Observer, Outcome, Overwrite, Sample, Served, Simulation,
 };
 use flashloom_ftl::{CapacityParams, allocation, mapping, placement};
 use flashloom_host::{BlockLayer, HostParams, scheduler};
-use flashloom_nand::NandParams;
-use flashloom_units::{Figure, Ns, OrName, ParamSet, Prng, Problem, S, Value, transfer_ns};
+use flashloom_nand::{NandParams, PageCondition, Reading, Reliability, reliability};
+use flashloom_units::{
+    Chosen, Component, Figure, Ns, OrName, ParamSet, Policy, PolicySpec, Prng, Problem, S, Slot, Value, state,
+    stateful, transfer_ns,
+};
 use flashloom_workload::{Op, Pace, Replayed, Request, Source};
 
 pub struct List(pub VecDeque<Request>);
@@ -216,7 +220,7 @@ impl Run {
     pub fn served(&self, requests: impl IntoIterator<Item = Request>) -> (Vec<Served>, Outcome) {
         let mut kept = Kept::default();
         let outcome = self.observed(requests, &mut kept);
-        (kept.0, outcome)
+        (kept.served, outcome)
     }
 
     /// A run of the requests before observers, with every account checked.
@@ -249,16 +253,48 @@ impl Run {
     }
 }
 
-/// The requests of a run that have ended, in order of completion.
+/// The requests of a run that have ended, in order of completion, and its samples.
 #[derive(Default)]
-pub struct Kept(pub Vec<Served>);
+pub struct Kept {
+    pub served: Vec<Served>,
+    pub samples: Vec<Sample>,
+}
 
 impl Observer for Kept {
     fn interest(&self) -> Interest {
-        Interest { served: true, ..Interest::default() }
+        Interest { served: true, samples: true, ..Interest::default() }
     }
 
     fn served(&mut self, served: &Served) {
-        self.0.push(*served);
+        self.served.push(*served);
     }
+
+    fn sample(&mut self, sample: &Sample) {
+        self.samples.push(*sample);
+    }
+}
+
+/// A policy of read reliability that decides as a function says.
+struct Deciding {
+    decide: Arc<dyn Fn(&PageCondition) -> Reading + Send + Sync>,
+}
+
+state! { Deciding { fixed decide; } }
+
+impl Component for Deciding {
+    stateful!();
+}
+
+impl Reliability for Deciding {
+    fn read(&mut self, page: &PageCondition) -> Reading {
+        (self.decide)(page)
+    }
+}
+
+pub fn deciding(decide: impl Fn(&PageCondition) -> Reading + Send + Sync + 'static) -> Chosen<dyn Reliability> {
+    static SPEC: PolicySpec = PolicySpec { name: "deciding", ..PolicySpec::BLANK };
+    let decide: Arc<dyn Fn(&PageCondition) -> Reading + Send + Sync> = Arc::new(decide);
+    let build = move || Box::new(Deciding { decide: Arc::clone(&decide) });
+    let policy = Policy::<dyn Reliability>::new(&SPEC, move |(), _| Ok(build()));
+    Slot::new(&reliability::SLOT, [policy]).choose("deciding", &[]).unwrap()
 }
