@@ -56,7 +56,6 @@ use flash::Flash;
 use interface::HostInterface;
 pub use interface::InterfaceParams;
 use paging::Paging;
-use read_cache::ReadCache;
 pub use read_cache::{ReadCacheParams, ReadCacheReport};
 pub use setup::DriveSetup;
 pub use state::SpentFlash;
@@ -321,7 +320,7 @@ impl Drive {
 
     /// Counters of the read cache; `None` without one.
     pub fn read_cache_report(&self) -> Option<ReadCacheReport> {
-        self.flash.read_cache().map(ReadCache::report)
+        self.flash.cache.as_ref().map(|cache| cache.report)
     }
 
     /// Values of the statistics of all policies.

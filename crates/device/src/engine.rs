@@ -509,13 +509,8 @@ impl Engine {
 
     fn work_in_background(&mut self, at: Ns) -> Idle {
         match (self.idle, self.flush_after_ns) {
-            (Idle::FlushFrom(_), _) => {
-                if self.drive.flash.flush_step(at) {
-                    Idle::Flushing
-                } else {
-                    Idle::Done
-                }
-            }
+            (Idle::FlushFrom(_), _) if self.drive.flash.flush_step(at) => Idle::Flushing,
+            (Idle::FlushFrom(_), _) => Idle::Done,
             _ if self.drive.idle_step(at) => Idle::Collecting,
             (_, Some(after_ns)) => Idle::FlushFrom(at + after_ns),
             (_, None) => Idle::Done,

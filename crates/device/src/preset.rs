@@ -140,7 +140,7 @@ macro_rules! presets {
         $name:literal, $help:literal, [$($figures:tt)+]
         $(ftl [$($ftl:tt)+])?
         $(buffer [$($buffer:tt)+])?
-        host [$($host:tt)*]
+        $(host [$($host:tt)+])?
         $(rates [$($load:expr, $rate:expr, $rate_source:expr => $short:expr, $why:expr;)+])?
         $(fit [$($cell:literal: $($quantity:literal $percent:expr),+;)+])?
     )+) => {
@@ -152,7 +152,7 @@ macro_rules! presets {
             figures: presets!(@figures $($figures)+),
             ftl: presets!(@figures $($($ftl)+)?),
             buffer: presets!(@figures $($($buffer)+)?),
-            host: presets!(@figures $($host)*),
+            host: presets!(@figures $($($host)+)?),
             rates: &[$($(PublishedRate {
                 load: $load, rate: $rate, source: $rate_source, percent: $short, why: $why,
             },)+)?],
@@ -209,7 +209,6 @@ presets! {
             "bus_rate": Rate(333_000_000) => BENCH;
         "link_rate": Rate(3_500_000_000) => "assumed: PCIe 3.0 x4 after protocol";
     ]
-    host []
     "kingston-mlc-60g", "60 GB SATA MLC drive with 3 % over-provisioning (ParDispatcher)", [
         "channels": Count(8) => "assumed: ordinary for 60 GB SATA controllers of 2012";
         "ways": Count(2), "dies": Count(1), "planes": Count(2) => ASSUMED;
@@ -241,7 +240,6 @@ presets! {
         "full_duplex": Flag(false) => ASSUMED;
         "multi_plane": Name("none") => "the extension runs one operation an element at a time";
     ]
-    host []
     rates [
         WRITES_IN_ORDER, Bytes(108.4e6), "8 elements, 200 us and 25 ns a byte for each 4 KiB" => -0.6, "";
         READS_IN_ORDER, Bytes(257.2e6), "8 elements, 25 us and 25 ns a byte for each 4 KiB" => 0.0, "";
@@ -258,7 +256,6 @@ presets! {
         "link_rate": Rate(1_000 * GIB) => "as the bus rate";
         "multi_plane": Name("none") => "one plane";
     ]
-    host []
     rates [
         WRITES_IN_ORDER, Bytes(10.24e6), "KAST's 200 us for 2 KiB" => 0.0, "";
         READS_IN_ORDER, Bytes(81.92e6), "KAST's 25 us for 2 KiB" => -0.1, "";
@@ -277,7 +274,6 @@ presets! {
         "full_duplex": Flag(false) => ASSUMED;
         "multi_plane": Name("none") => "one plane";
     ]
-    host []
     rates [READS_IN_ORDER, Bytes(190_735_000.0), "input: CAVE, Table 1" => 0.0, "";]
     "nvme-mlc-512g", "512 GB MLC NVMe drive as NVMeVirt models it", [
         "channels": Count(8), "ways": Count(2), "dies": Count(1) => PRO;

@@ -85,9 +85,9 @@ pub struct Plugin {
 
 impl Plugin {
     /// A structure in which nothing is set but the help, as C leaves what an initializer does not name.
-    // SAFETY: zero is a value of every field: a number, a null pointer, or no function.
     pub const NOTHING: Self = Self {
         config_help: c"experiment=FILE.toml, and further options of `flashloom serve`".as_ptr(),
+        // SAFETY: zero is a value of every field: a number, a null pointer, or no function.
         ..unsafe { std::mem::zeroed() }
     };
 }

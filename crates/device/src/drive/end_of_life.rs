@@ -32,7 +32,7 @@ impl Drive {
     pub(crate) fn end_life(&mut self, now: Ns) {
         let Self { interface, path, flash, is_read_only } = self;
         *is_read_only = true;
-        flash.read_cache_mut().into_iter().for_each(|cache| cache.switch_off());
+        flash.cache.iter_mut().for_each(|cache| cache.switch_off());
         let mut first_refused = u64::MAX;
         while let Some((lpn, mask, waiter)) = flash.take_refused() {
             if let (Waiter::Programmed(slot), DataPath::Buffered(buffered)) = (waiter, &mut *path) {

@@ -17,8 +17,8 @@ pub(crate) struct Flash {
     pub(crate) nand: Nand,
     pub(crate) ftl: Box<dyn Mapping>,
     logical_pages: u32,
-    /// The read cache, and how sectors become pages for it. Saved by the drive.
-    cache: Option<(Box<ReadCache>, Paging)>,
+    /// The read cache. Saved by the drive.
+    pub(super) cache: Option<Box<ReadCache>>,
     /// Pages to be written together by the next [`Self::write_added`].
     writes: Vec<PageWrite>,
     /// Sequence number of the next page written to the FTL.
@@ -221,23 +221,15 @@ impl Flash {
 impl Flash {
     /// Adds a read cache, if the drive has one. Its slots are numbered after those of a buffer of so many pages.
     pub(super) fn with_read_cache(mut self, params: &ReadCacheParams, buffer_pages: u32, paging: Paging) -> Self {
-        let cache = ReadCache::new(params, self.nand.geometry().page_bytes.into(), buffer_pages);
-        self.cache = cache.map(|cache| (Box::new(cache), paging));
+        let page_bytes = self.nand.geometry().page_bytes.into();
+        self.cache = ReadCache::new(params, page_bytes, paging, buffer_pages).map(Box::new);
         self
-    }
-
-    pub(super) fn read_cache(&self) -> Option<&ReadCache> {
-        self.cache.as_ref().map(|(cache, _)| &**cache)
-    }
-
-    pub(super) fn read_cache_mut(&mut self) -> Option<&mut ReadCache> {
-        self.cache.as_mut().map(|(cache, _)| &mut **cache)
     }
 
     /// Drops a page that changes from the cache.
     #[inline]
     pub(super) fn forget_cached(&mut self, lpn: Lpn) {
-        if let Some(cache) = self.read_cache_mut() {
+        if let Some(cache) = &mut self.cache {
             cache.forget(lpn);
         }
     }
@@ -246,18 +238,15 @@ impl Flash {
     /// `None` if the page is not read ahead.
     #[inline]
     pub(super) fn read_cached(&mut self, id: CommandId, lpn: Lpn, mask: u32) -> Option<bool> {
-        let (slot, is_ready) = self.read_cache_mut()?.look_up(id, lpn, mask)?;
+        let (slot, is_ready) = self.cache.as_mut()?.look_up(id, lpn, mask)?;
         self.tell(|| DriveEvent::ReadCached { command: id, lpn, mask, slot, is_ready });
         Some(is_ready)
     }
 
     /// The pages that a read should have read ahead.
     pub(super) fn pages_ahead(&mut self, lba: u64, sectors: u32) -> impl Iterator<Item = Lpn> + use<> {
-        let end = self.logical_pages;
-        let follow =
-            |(cache, paging): &mut (Box<ReadCache>, Paging)| cache.follow(lba, sectors, |lba| paging.page_of(lba));
-        let pages = self.cache.as_mut().map_or(0..0, follow);
-        (pages.start..pages.end.min(end)).map(Lpn)
+        let pages = self.cache.as_mut().map_or(0..0, |cache| cache.follow(lba, sectors));
+        (pages.start..pages.end.min(self.logical_pages)).map(Lpn)
     }
 
     /// Reads a whole page ahead, if it is mapped and the cache has a slot for it.
@@ -265,7 +254,7 @@ impl Flash {
         if !self.ftl.is_mapped(lpn) {
             return;
         }
-        let Some(slot) = self.read_cache_mut().and_then(|cache| cache.take_slot(lpn)) else { return };
+        let Some(slot) = self.cache.as_mut().and_then(|cache| cache.take_slot(lpn)) else { return };
         self.nand.set_now(now);
         self.tell(|| DriveEvent::ReadAhead { lpn, slot });
         let mask = self.nand.geometry().full_mask();
@@ -275,7 +264,7 @@ impl Flash {
     /// A page that was read ahead has arrived, wholly or not. Returns the page, and the commands that wait for it with
     /// their sectors.
     pub(super) fn page_cached(&mut self, slot: SlotId, is_whole: bool) -> (Lpn, Vec<(CommandId, u32)>) {
-        self.read_cache_mut().map_or((Lpn::NONE, Vec::new()), |cache| cache.filled(slot, is_whole))
+        self.cache.as_mut().map_or((Lpn::NONE, Vec::new()), |cache| cache.filled(slot, is_whole))
     }
 }
 

@@ -21,7 +21,7 @@ impl State for Drive {
         path.save(to);
         interface.save(to);
         to.value(is_read_only);
-        flash.read_cache().into_iter().for_each(|cache| cache.save(to));
+        flash.cache.iter().for_each(|cache| cache.save(to));
     }
 
     fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
@@ -30,6 +30,6 @@ impl State for Drive {
         path.load(from)?;
         interface.load(from)?;
         *is_read_only = from.value().map_err(|error| error.within("is_read_only"))?;
-        flash.read_cache_mut().map_or(Ok(()), |cache| cache.load(from).map_err(|error| error.within("read_cache")))
+        flash.cache.as_mut().map_or(Ok(()), |cache| cache.load(from).map_err(|error| error.within("read_cache")))
     }
 }
