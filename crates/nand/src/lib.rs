@@ -229,12 +229,12 @@ impl Nand {
 
     /// Counters of reads that did not succeed at once; `None` for an array whose reads always do.
     pub fn read_counts(&self) -> Option<ReadCounts> {
-        self.known().and_then(|known| known.reads.as_ref()).map(Reads::counts)
+        self.known().and_then(|known| known.reads.as_ref()).map(|reads| reads.counts)
     }
 
     /// Values of the statistics of the policy of read reliability.
     pub fn reliability_figures(&self) -> Vec<Figure> {
-        self.known().and_then(|known| known.reads.as_ref()).map(Reads::figures).unwrap_or_default()
+        self.known().and_then(|known| known.reads.as_ref()).map(|reads| reads.policy.figures()).unwrap_or_default()
     }
 
     /// The sectors that the read of a tag returned by [`Self::take_completed`] lacks, if it ended without its data.
@@ -334,7 +334,7 @@ impl Nand {
         self.counts = Counts::default();
         self.cells.iter_mut().for_each(|cells| cells.reset_counts());
         if let Some(reads) = self.known_mut().and_then(|known| known.reads.as_mut()) {
-            reads.reset_counts();
+            reads.counts = ReadCounts::default();
         }
     }
 

@@ -12,10 +12,9 @@
 
 use flashloom_units::{Ns, Prng};
 
-use crate::event::OperationKind;
+use crate::event::{KINDS, OperationKind};
 use crate::id::BlockId;
 use crate::params::NandParams;
-use crate::timed::KINDS;
 
 /// Parts of 1 in which spreads and draws are kept, so that times are those of integers.
 const PARTS: i64 = 1_000_000;

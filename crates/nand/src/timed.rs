@@ -30,7 +30,7 @@ use crate::{
 use flashloom_units::{EventNumber, EventQueue, NO_INDEX, Ns};
 use serde::{Deserialize, Serialize};
 
-use crate::event::OperationKind;
+use crate::event::{KINDS, OperationKind};
 use crate::known::MaybeKnown;
 use crate::operation::Operation;
 use crate::region::CellModes;
@@ -38,8 +38,6 @@ use crate::spread::Spread;
 use moved::Unfinished;
 
 const CLASSES: usize = 4;
-/// Kinds of operations that a die runs: the first of [`OperationKind`].
-pub(crate) const KINDS: usize = OperationKind::Hold as usize;
 const BLOCKING: usize = 0;
 const HOST_READS: usize = 1;
 
