@@ -300,9 +300,7 @@ impl Anatomy {
     }
 
     fn reject(&mut self, what: impl FnOnce() -> String) {
-        if self.violation.is_none() {
-            self.violation = Some(what());
-        }
+        self.violation.get_or_insert_with(what);
     }
 
     fn account(&mut self, served: &Served) {

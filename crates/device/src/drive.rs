@@ -42,12 +42,11 @@ mod waiter;
 use flashloom_buffer::BufferReport;
 use flashloom_ftl::{Mapping, mapping};
 use flashloom_host::{Dispatched, RequestId};
-use flashloom_nand::{Lpn, Nand, NandParams, reliability};
+use flashloom_nand::{Lpn, Nand, reliability};
 use flashloom_units::{Figures, Ns, Refusal, Violation, violation};
-use flashloom_verify::Verifier;
 use flashloom_workload::Op;
 
-use crate::event::{DriveEvent, Event};
+use crate::event::DriveEvent;
 use crate::status::{Reason, Status};
 use buffered::Buffered;
 pub use commands::CommandId;
@@ -57,7 +56,6 @@ use flash::Flash;
 use interface::HostInterface;
 pub use interface::InterfaceParams;
 use paging::Paging;
-use read_cache::ReadCache;
 pub use read_cache::{ReadCacheParams, ReadCacheReport};
 pub use setup::DriveSetup;
 pub use state::SpentFlash;
@@ -67,7 +65,7 @@ pub use waiter::Waiter;
 pub struct Drive {
     interface: HostInterface,
     path: DataPath,
-    flash: Flash,
+    pub(crate) flash: Flash,
     /// Whether the drive is worn out and [`Self::end_life`] has made it read-only.
     is_read_only: bool,
 }
@@ -78,7 +76,7 @@ impl Drive {
     #[inline]
     pub fn accept(&mut self, now: Ns, request: &Dispatched) {
         let id = self.interface.accept(request, &mut self.flash);
-        if (!self.flash.is_timed() || !self.interface.enter_controller(now, id)) && self.commanded(now, id) {
+        if (!self.flash.nand.is_timed() || !self.interface.enter_controller(now, id)) && self.commanded(now, id) {
             self.arrived(now, id);
             self.notify_waiters(now);
         }
@@ -89,11 +87,11 @@ impl Drive {
     #[inline(always)] // From both places: it is short, and a call of its own costs as much.
     fn commanded(&mut self, now: Ns, id: CommandId) -> bool {
         self.flash.tell(|| DriveEvent::Commanded { command: id });
-        if self.interface.commands[id].op != Op::Write || !self.flash.is_timed() {
+        if self.interface.commands[id].op != Op::Write || !self.flash.nand.is_timed() {
             return true;
         }
         // The map is looked up when the write's data has arrived. Prefetch the entry of its first page now.
-        self.flash.ftl().prepare(self.interface.commands.first_page(id));
+        self.flash.ftl.prepare(self.interface.commands.first_page(id));
         self.interface.fetch_data(now, id);
         false
     }
@@ -137,7 +135,7 @@ impl Drive {
             DataPath::Direct => direct::read(now, id, interface, flash),
         }
         for lpn in flash.pages_ahead(lba, sectors) {
-            if !path.buffered().is_some_and(|buffered| buffered.holds(lpn)) {
+            if !path.buffered().is_some_and(|buffered| buffered.buffer.holds(lpn)) {
                 flash.read_ahead(now, lpn);
             }
         }
@@ -203,28 +201,23 @@ impl Drive {
     /// Whether a command has ended and not been taken.
     #[inline]
     pub fn has_completed(&self) -> bool {
-        self.interface.has_completed()
+        !self.interface.completed.is_empty()
     }
 
     /// Takes an ended command and its status.
     #[inline]
     pub fn take_completed(&mut self) -> Option<(RequestId, Status)> {
-        self.interface.take_completed()
+        self.interface.completed.pop()
     }
 }
 
 /// Simulated time: the next event of the drive, and its processing.
 impl Drive {
-    /// Switches to timed mode: from now on commands and flash operations take time.
-    pub fn start_timing(&mut self, params: &NandParams) {
-        self.flash.start_timing(params);
-    }
-
     /// Time of the next event of the drive.
     #[inline]
     pub fn next_event_ns(&mut self) -> Option<Ns> {
-        let flash_ns = self.flash.next_event_ns().unwrap_or(Ns::MAX);
-        Some(self.interface.next_event_ns().min(flash_ns)).filter(|&at| at != Ns::MAX)
+        let flash_ns = self.flash.nand.next_event_ns().unwrap_or(Ns::MAX);
+        Some(self.interface.timers.next_ns.min(flash_ns)).filter(|&at| at != Ns::MAX)
     }
 
     /// Processes the next event, which must be due at `now`, and the following events of the array up to `until_ns` as
@@ -232,10 +225,10 @@ impl Drive {
     /// a timestamp is available to commands that arrive at the same timestamp.
     #[inline]
     pub fn step(&mut self, mut now: Ns, until_ns: Ns) -> Ns {
-        let own_ns = self.interface.next_event_ns();
+        let own_ns = self.interface.timers.next_ns;
         // The array's next event was looked up before; look again only if the interface also has one now.
-        if own_ns != now || self.flash.next_event_ns() == Some(now) {
-            now = self.flash.step(now, own_ns.min(until_ns));
+        if own_ns != now || self.flash.nand.next_event_ns() == Some(now) {
+            now = self.flash.nand.step(now, own_ns.min(until_ns));
         } else if let Some(id) = self.interface.take_due(now) {
             match self.interface.commands[id].stage {
                 Stage::Commanded => {
@@ -258,11 +251,6 @@ impl Drive {
         self.flash.idle_step(now)
     }
 
-    /// Takes one step of work that waits for a longer idle time; returns false if none is left.
-    pub fn flush_step(&mut self, now: Ns) -> bool {
-        self.flash.flush_step(now)
-    }
-
     /// Programs all pages that only the buffer has. Returns their number, or 0 if the drive is read-only.
     pub(crate) fn drain_buffer(&mut self, now: Ns) -> u64 {
         let DataPath::Buffered(buffered) = &mut self.path else { return 0 };
@@ -274,7 +262,7 @@ impl Drive {
 
 /// Construction of a drive, and its initial state.
 impl Drive {
-    /// A new drive, in counting mode until [`Self::start_timing`].
+    /// A new drive, in counting mode until [`Engine::start_timing`](crate::Engine::start_timing).
     ///
     /// # Errors
     /// A policy cannot be built for this drive, or does not fit the others.
@@ -296,7 +284,7 @@ impl Drive {
             Some(buffer) => DataPath::Buffered(Buffered::new(buffer, setup.admission, &flash)),
             None => DataPath::Direct,
         };
-        let paging = Paging::new(flash.nand().geometry().sectors_per_page());
+        let paging = Paging::new(flash.nand.geometry().sectors_per_page());
         let flash = flash.with_read_cache(&setup.device.read_cache, setup.buffer_pages(), paging);
         Ok(Self { interface: HostInterface::new(&setup.device.interface, paging), path, flash, is_read_only: false })
     }
@@ -304,33 +292,12 @@ impl Drive {
     /// Preconditioning: writes whole pages directly to the FTL, before time begins. `together` writes them as one
     /// group, else each alone, until the drive is worn out.
     pub(crate) fn write_past_buffer(&mut self, lpns: impl Iterator<Item = Lpn>, together: bool) {
-        let mask = self.flash.nand().geometry().full_mask();
+        let mask = self.flash.nand.geometry().full_mask();
         for lpn in lpns {
             let written = |page| DriveEvent::WrittenThrough { command: None, page };
             self.flash.add_write(lpn, mask, 1, Waiter::Nobody, written);
         }
         if together { self.flash.write_added(0) } else { self.flash.write_added_apart(0) }
-    }
-
-    /// Preconditioning: writes the first pages of a new drive in order of address, `group` at a time, in fewer steps
-    /// than pages; returns false, with nothing written, if that is not possible.
-    pub(crate) fn fill(&mut self, pages: u64, group: u64) -> bool {
-        self.flash.fill(pages, group)
-    }
-
-    /// Resets the counters of array and FTL. Wear is kept.
-    pub(crate) fn reset_flash_counts(&mut self) {
-        self.flash.reset_counts();
-    }
-
-    /// Records events for [`Self::take_told`] from now on.
-    pub(crate) fn watch(&mut self) {
-        self.flash.watch();
-    }
-
-    /// The checks of a verified run, for a new drive.
-    pub(crate) fn verifier(&mut self) -> Verifier {
-        self.flash.verifier()
     }
 }
 
@@ -338,27 +305,27 @@ impl Drive {
 impl Drive {
     /// The array.
     pub fn nand(&self) -> &Nand {
-        self.flash.nand()
+        &self.flash.nand
     }
 
     /// The flash translation layer.
     pub fn ftl(&self) -> &dyn Mapping {
-        self.flash.ftl()
+        self.flash.ftl.as_ref()
     }
 
     /// The buffer's counters and current levels; `None` without a buffer.
     pub fn buffer_report(&self, now: Ns) -> Option<BufferReport> {
-        self.path.buffered().map(|buffered| buffered.report(now))
+        self.path.buffered().map(|buffered| buffered.buffer.report_at(now))
     }
 
     /// Counters of the read cache; `None` without one.
     pub fn read_cache_report(&self) -> Option<ReadCacheReport> {
-        self.flash.read_cache().map(ReadCache::report)
+        self.flash.cache.as_ref().map(|cache| cache.report)
     }
 
     /// Values of the statistics of all policies.
     pub fn figures(&self) -> Figures {
-        let of_buffer = self.path.buffered().map(Buffered::figures).unwrap_or_default();
+        let of_buffer = self.path.buffered().map(|buffered| buffered.buffer.figures()).unwrap_or_default();
         let of_reads = self.nand().reliability_figures();
         let of_mapping = self.ftl().report().figures().chain(self.ftl().figures()).collect();
         let of_ftl = of_buffer.with(&mapping::SLOT, of_mapping).and(self.ftl().figures_taken());
@@ -367,34 +334,18 @@ impl Drive {
 
     /// Sectors read that were never written, or discarded since.
     pub fn unmapped_read_sectors(&self) -> u64 {
-        self.interface.unmapped_read_sectors()
+        self.interface.unmapped_read_sectors
     }
 
     /// Dirty pages in the buffer.
     pub fn dirty_pages(&self) -> u32 {
-        self.path.buffered().map_or(0, Buffered::dirty)
-    }
-
-    /// Capacity for the host in sectors.
-    pub fn capacity_sectors(&self) -> u64 {
-        self.flash.capacity_sectors()
+        self.path.buffered().map_or(0, |buffered| buffered.buffer.dirty())
     }
 
     /// Whether no command and no flash operation is outstanding.
     #[inline]
     pub fn is_idle(&self) -> bool {
-        self.interface.commands.held() == 0 && self.flash.nand().in_flight() == 0
-    }
-
-    /// Whether events are recorded.
-    #[inline]
-    pub(crate) fn is_watched(&self) -> bool {
-        self.flash.is_watched()
-    }
-
-    /// Appends the events since the last call to `to`, in order.
-    pub(crate) fn take_told(&mut self, to: &mut Vec<Event>) {
-        self.flash.take_told(to);
+        self.interface.commands.held == 0 && self.flash.nand.in_flight() == 0
     }
 
     /// Checks the counters and invariants of every layer. Call when the drive is idle.
@@ -404,7 +355,7 @@ impl Drive {
             DataPath::Buffered(buffered) => buffered.check()?,
             DataPath::Direct => (0, 0),
         };
-        match (self.interface.commands.held(), stalled, flushes) {
+        match (self.interface.commands.held, stalled, flushes) {
             (0, 0, 0) => Ok(()),
             left => Err(violation!("drive: (commands, stalled, flushes) left are {left:?}")),
         }

@@ -198,7 +198,7 @@ impl Engine {
 
     /// Switches from counting to timed mode.
     pub fn start_timing(&mut self, params: &NandParams) {
-        self.drive.start_timing(params);
+        self.drive.flash.start_timing(params);
         self.timed = true;
     }
 }
@@ -247,7 +247,7 @@ impl Engine {
         if arrival_ns > now_ns {
             return Err(Misuse::NotArrived { arrival_ns, now_ns });
         }
-        Misuse::check_sectors(request, self.drive.capacity_sectors())?;
+        Misuse::check_sectors(request, self.drive.flash.capacity_sectors())?;
         match self.handed.cookies.binary_search(&cookie) {
             Ok(_) => Err(Misuse::CookieInUse(cookie)),
             Err(_) => Ok(()),
@@ -463,7 +463,7 @@ impl Engine {
                 continue;
             }
             let Self { host, drive, now, report, looking, sampled, .. } = self;
-            let mut looking = drive.is_watched().then_some(looking);
+            let mut looking = drive.nand().is_watched().then_some(looking);
             let mut completion = Completion::new(0, *now, status);
             host.complete(*now, id, |completed| {
                 report.add(completion.time_ns, completed);
@@ -482,7 +482,7 @@ impl Engine {
     /// Completes a command that failed, or that may have parts of requests.
     #[cold]
     fn complete_parts(&mut self, id: RequestId, status: Status, client: &mut impl Client<Self>) {
-        let (now, is_watched) = (self.now, self.drive.is_watched());
+        let (now, is_watched) = (self.now, self.drive.nand().is_watched());
         let Self { host, splits, report, looking, sampled, .. } = self;
         let each = |ended: &Completed| {
             if is_watched {
@@ -509,13 +509,8 @@ impl Engine {
 
     fn work_in_background(&mut self, at: Ns) -> Idle {
         match (self.idle, self.flush_after_ns) {
-            (Idle::FlushFrom(_), _) => {
-                if self.drive.flush_step(at) {
-                    Idle::Flushing
-                } else {
-                    Idle::Done
-                }
-            }
+            (Idle::FlushFrom(_), _) if self.drive.flash.flush_step(at) => Idle::Flushing,
+            (Idle::FlushFrom(_), _) => Idle::Done,
             _ if self.drive.idle_step(at) => Idle::Collecting,
             (_, Some(after_ns)) => Idle::FlushFrom(at + after_ns),
             (_, None) => Idle::Done,
@@ -584,6 +579,6 @@ impl Engine {
 
     /// The capacity of the drive in 512-byte sectors.
     pub fn capacity_sectors(&self) -> u64 {
-        self.drive.capacity_sectors()
+        self.drive.flash.capacity_sectors()
     }
 }

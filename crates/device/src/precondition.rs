@@ -81,7 +81,7 @@ impl Writer<'_> {
     /// Writes whole pages in one call; false if the drive wore out or the ageing was interrupted.
     fn write(&mut self, lpns: impl Iterator<Item = u64>) -> bool {
         self.drive.write_past_buffer(lpns.map(|lpn| Lpn(lpn as u32)), true);
-        if self.drive.is_watched() {
+        if self.drive.nand().is_watched() {
             (self.look)(self.drive);
         }
         self.goes_on()
@@ -93,7 +93,7 @@ impl Writer<'_> {
 
     /// Writes whole pages one after the other; false as [`Self::write`]. An observer sees the events after each page.
     fn write_apart(&mut self, mut lpns: impl Iterator<Item = u64>) -> bool {
-        if self.drive.is_watched() {
+        if self.drive.nand().is_watched() {
             return lpns.all(|lpn| self.write(std::iter::once(lpn)));
         }
         self.drive.write_past_buffer(lpns.map(|lpn| Lpn(lpn as u32)), false);
@@ -104,9 +104,9 @@ impl Writer<'_> {
     /// collection keeps making dead pages, and would never end.
     fn rest(&mut self) {
         for _ in 0..self.drive.nand().geometry().total_pages() {
-            let is_more = self.drive.idle_step(0) || self.drive.flush_step(0);
+            let is_more = self.drive.idle_step(0) || self.drive.flash.flush_step(0);
             // After the last step too, so that its events are checked before the drive is saved.
-            if self.drive.is_watched() {
+            if self.drive.nand().is_watched() {
                 (self.look)(self.drive);
             }
             if !is_more || self.interrupt.is_raised() {
@@ -159,7 +159,7 @@ pub(crate) fn precondition(
             is_worn_out: true,
         };
     }
-    drive.reset_flash_counts();
+    drive.flash.reset_counts();
     (aged, filled)
 }
 
@@ -169,7 +169,7 @@ fn fill(writer: &mut Writer<'_>, ageing: &Ageing, progress: &mut dyn FnMut(u64))
     if pages == 0 || !writer.goes_on() {
         return None;
     }
-    if writer.drive.fill(pages, fill_batch(writer.drive.ftl(), ageing.fill_streams)) {
+    if writer.drive.flash.fill(pages, fill_batch(writer.drive.ftl(), ageing.fill_streams)) {
         return Some(Filled::InClosedForm);
     }
     fill_page_by_page(writer, ageing, progress);

@@ -42,42 +42,28 @@ impl Status {
     }
 }
 
-/// Reason of a failure.
-// As wide as the value, so that a status is passed in two registers.
-#[repr(u64)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub enum Reason {
-    /// The command was outstanding when the drive's life ended: a page of it, or one that it had to make durable, could
-    /// not be stored because too many blocks had failed.
-    EndOfLife,
-    /// A command, after the end of the drive's life, that would change the drive or make durable what the drive cannot
-    /// store.
-    ReadOnly,
-    /// A read of a page that the array could not read, or whose data was lost earlier, when the page was moved.
-    Unreadable,
+flashloom_units::names! {
+    /// Reason of a failure. The names are those in logs and in `host.failed` in a result.
+    // As wide as the value, so that a status is passed in two registers.
+    #[repr(u64)]
+    #[non_exhaustive]
+    pub enum Reason {
+        /// The command was outstanding when the drive's life ended: a page of it, or one that it had to make durable,
+        /// could not be stored because too many blocks had failed.
+        EndOfLife = "end_of_life",
+        /// A command, after the end of the drive's life, that would change the drive or make durable what the drive
+        /// cannot store.
+        ReadOnly = "read_only",
+        /// A read of a page that the array could not read, or whose data was lost earlier, when the page was moved.
+        Unreadable = "unreadable",
+    }
 }
 
 impl Reason {
-    /// Number of reasons.
-    pub const COUNT: usize = 3;
-
-    /// All reasons, in order.
-    pub const ALL: [Self; Self::COUNT] = [Self::EndOfLife, Self::ReadOnly, Self::Unreadable];
-
     /// Index into counters by reason.
     #[inline]
     pub const fn at(self) -> usize {
         self as usize
-    }
-
-    /// One word for logs and for `host.failed` in a result.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::EndOfLife => "end_of_life",
-            Self::ReadOnly => "read_only",
-            Self::Unreadable => "unreadable",
-        }
     }
 }
 

@@ -1,11 +1,9 @@
 //! The figures of an outcome: which requests count in which distribution, and what a sample contains.
 
-use std::collections::VecDeque;
-
-use crate::support::{List, Run, buffered, pages, plain_device, plain_nand, request, unbuffered};
-use flashloom_device::{Interest, Observer, Sample, Simulation};
+use crate::support::{Kept, Run, buffered, pages, plain_device, plain_nand, replayed, request, unbuffered};
+use flashloom_device::{Sample, Simulation};
 use flashloom_units::{MS, Ns};
-use flashloom_workload::{Op, Pace, Replayed, Request};
+use flashloom_workload::{Op, Pace, Request};
 
 /// A write with these flags.
 fn write(arrival_ns: Ns, lpn: u64, flags: u8) -> Request {
@@ -48,26 +46,12 @@ fn sectors_that_nothing_is_stored_for_are_counted() {
     assert_eq!(outcome.counts.reads[0], 1, "the page that is stored");
 }
 
-#[derive(Default)]
-struct Samples(Vec<Sample>);
-
-impl Observer for Samples {
-    fn interest(&self) -> Interest {
-        Interest { samples: true, ..Interest::default() }
-    }
-
-    fn sample(&mut self, sample: &Sample) {
-        self.0.push(*sample);
-    }
-}
-
 /// The samples of a run of requests.
-fn sampled(run: &Run, simulation: Simulation, interval_ns: Ns, requests: VecDeque<Request>) -> Vec<Sample> {
-    let (mut samples, mut simulation) = (Samples::default(), simulation);
-    let mut source = List(requests);
-    simulation.run(&mut Replayed::new(&mut source, run.pace), interval_ns, &mut [&mut samples]).unwrap();
+fn sampled(pace: Pace, mut simulation: Simulation, interval_ns: Ns, requests: Vec<Request>) -> Vec<Sample> {
+    let mut kept = Kept::default();
+    simulation.run(&mut replayed(requests, pace), interval_ns, &mut [&mut kept]).unwrap();
     simulation.check().unwrap();
-    samples.0
+    kept.samples
 }
 
 /// Two writes at once to one die in the second interval of three, nothing in the others.
@@ -77,7 +61,7 @@ fn a_sample_says_what_the_requests_of_its_interval_waited_for() {
     let dies = u64::from(device.nand.channels * device.nand.ways);
     let run = Run::new(unbuffered(device.clone()));
     let requests = [write(15 * MS, 0, 0), write(15 * MS, dies, 0), write(25 * MS, 1, 0)];
-    let samples = sampled(&run, Simulation::new(run.started()), 10 * MS, requests.into());
+    let samples = sampled(run.pace, Simulation::new(run.started()), 10 * MS, requests.into());
     let longest = |sample: &Sample| sample.latency.map(|latency| latency.max_ns);
     assert_eq!(samples.iter().map(|sample| sample.completed).collect::<Vec<_>>(), [0, 2, 3]);
     assert_eq!((longest(&samples[0]), samples[1].programs[0], samples[1].host_page_writes), (None, 2, 2));
@@ -92,11 +76,10 @@ fn a_sample_says_what_the_requests_of_its_interval_waited_for() {
 #[test]
 fn samples_come_after_every_so_many_pages_where_nothing_takes_time() {
     let run = Run { timed: false, pace: Pace::Closed(1), ..Run::new(unbuffered(plain_device())) };
-    let mut requests: VecDeque<_> = pages(Op::Write, 0, 0..25).into();
-    requests.push_back(request(0, Op::Write, 0, 16 * 8));
-    requests.extend(pages(Op::Write, 0, 0..3));
+    let large = vec![request(0, Op::Write, 0, 16 * 8)];
+    let requests = [pages(Op::Write, 0, 0..25), large, pages(Op::Write, 0, 0..3)].concat();
     let simulation = Simulation::new(run.started()).with_samples_by_pages(10);
-    let samples = sampled(&run, simulation, MS, requests);
+    let samples = sampled(run.pace, simulation, MS, requests);
     assert_eq!(samples.iter().map(|sample| sample.host_page_writes).collect::<Vec<_>>(), [10, 20, 41, 44]);
     assert!(samples.iter().all(|sample| !sample.is_timed && sample.latency.is_none()));
 }

@@ -1,28 +1,21 @@
 //! The anatomy of requests against times computed by hand; each test has one cause of waiting.
 
-use crate::support::{Kept, List, Run, buffered, plain, plain_device, plain_nand, request, unbuffered};
-use flashloom_buffer::rate;
-use flashloom_device::{
-    Cause, DeviceParams, DriveSetup, Engine, Interest, InterfaceParams, Misuse, Parts, Served, Simulation, Submitted,
+use crate::support::{
+    Kept, Run, buffered, channel_ns, link_ns, pages, plain, plain_device, plain_nand, replayed, request, unbuffered,
+    under,
 };
-use flashloom_ftl::mapping;
-use flashloom_host::{BlockLayer, HostParams, scheduler};
+use flashloom_device::{Cause, DeviceParams, Interest, InterfaceParams, Misuse, Parts, Served, Simulation, Submitted};
+use flashloom_host::HostParams;
 use flashloom_nand::NandParams;
-use flashloom_units::{MS, Ns, OrName, ParamSet, US, Value, transfer_ns};
-use flashloom_workload::{Op, Replayed, Request};
+use flashloom_units::{MS, Ns, OrName, ParamSet, US, transfer_ns};
+use flashloom_workload::{Op, Request};
 
-/// Pages 0 and [`SAME_DIE`] are on one die, page [`SAME_CHANNEL`] on another of its channel.
-const SAME_DIE: u64 = 8;
+/// Page 0 and this one are on two dies of a channel.
 const SAME_CHANNEL: u64 = 4;
 
 /// The requests of a run, in order of completion.
 fn served(run: &Run, requests: impl IntoIterator<Item = Request>) -> Vec<Served> {
-    let mut kept = Kept::default();
-    let mut simulation = Simulation::new(run.started());
-    let mut source = List(requests.into_iter().collect());
-    simulation.run(&mut Replayed::new(&mut source, run.pace), Ns::MAX, &mut [&mut kept]).unwrap();
-    simulation.check().unwrap();
-    kept.0
+    run.served(requests).0
 }
 
 fn parts(of: &[(Cause, Ns)]) -> Parts {
@@ -39,15 +32,6 @@ fn write(at: Ns, page: u64, flags: u8) -> Request {
     request(at, Op::Write, 8 * page, 8).with_flags(flags)
 }
 
-/// Transfer time of a page over the link.
-fn link(device: &DeviceParams) -> Ns {
-    transfer_ns(4_096, device.interface.link_rate)
-}
-
-fn channel(device: &DeviceParams) -> Ns {
-    device.nand.timing().transfer_ns(8)
-}
-
 #[test]
 fn an_unloaded_read_is_in_the_controller_served_and_on_the_link() {
     let device = DeviceParams {
@@ -57,8 +41,8 @@ fn an_unloaded_read_is_in_the_controller_served_and_on_the_link() {
     };
     let expected = [
         (Cause::Controller, 5 * US),
-        (Cause::Served, 300 + device.nand.read_ns + channel(&device)),
-        (Cause::Link, link(&device)),
+        (Cause::Served, 300 + device.nand.read_ns + channel_ns(&device)),
+        (Cause::Link, link_ns(&device)),
     ];
     let [served] = served(&Run::new(unbuffered(device)), [read(77)])[..] else { panic!("one request") };
     assert_eq!(served.parts, parts(&expected));
@@ -73,7 +57,7 @@ fn a_partial_write_waits_for_the_read_beneath_it() {
     let expected = parts(&[
         (Cause::Link, transfer_ns(3 * 512, device.interface.link_rate)),
         (Cause::HostRead, device.nand.read_ns + device.nand.timing().transfer_ns(5)),
-        (Cause::Served, channel(&device) + device.nand.program_ns),
+        (Cause::Served, channel_ns(&device) + device.nand.program_ns),
     ]);
     let served = served(&Run::new(unbuffered(device)), [request(MS, Op::Write, 8 * 9, 3)]);
     assert_eq!(served[0].parts, expected);
@@ -83,25 +67,16 @@ fn a_partial_write_waits_for_the_read_beneath_it() {
 #[test]
 fn the_path_of_a_request_is_that_of_the_page_that_ended_last() {
     let device = plain(NandParams { bus_rate: 20_000_000, ..plain_nand() });
-    let one = [(Cause::Served, device.nand.read_ns + channel(&device)), (Cause::Link, link(&device))];
-    let late = [(Cause::Channel, channel(&device)), one[0], one[1]];
+    let one = [(Cause::Served, device.nand.read_ns + channel_ns(&device)), (Cause::Link, link_ns(&device))];
+    let late = [(Cause::Channel, channel_ns(&device)), one[0], one[1]];
     let served = served(&Run::new(unbuffered(device)), [read(0), read(SAME_CHANNEL)]);
     assert_eq!([served[0].parts, served[1].parts], [parts(&one), parts(&late)]);
 }
 
 #[test]
-fn the_second_of_two_reads_on_a_die_waits_behind_the_first() {
-    let device = plain_device();
-    let (flash, link) = (device.nand.read_ns + channel(&device), (Cause::Link, link(&device)));
-    let served = served(&Run::new(unbuffered(device)), [read(0), read(SAME_DIE)]);
-    let (first, second) = (parts(&[(Cause::Served, flash), link]), [(Cause::HostRead, flash), (Cause::Served, flash)]);
-    assert_eq!([served[0].parts, served[1].parts], [first, parts(&[second[0], second[1], link])]);
-}
-
-#[test]
 fn a_full_drive_holds_requests_for_a_tag() {
     let device = plain_device();
-    let own = [(Cause::Served, device.nand.read_ns + channel(&device)), (Cause::Link, link(&device))];
+    let own = [(Cause::Served, device.nand.read_ns + channel_ns(&device)), (Cause::Link, link_ns(&device))];
     let run = Run { queue_depth: 1, ..Run::new(unbuffered(device)) };
     let served = served(&run, [read(0), read(1), read(2)]);
     for (nth, served) in served.iter().enumerate() {
@@ -129,19 +104,15 @@ fn a_scheduler_that_waits_is_told_from_a_drive_that_is_full() {
 fn a_request_that_finds_its_class_full_is_held_before_the_block_layer() {
     let host = HostParams { nr_requests: OrName::Number(4), queue_depth: 1, merging: false, ..HostParams::defaults() };
     let run = Run::new(unbuffered(plain_device()));
-    let layer = BlockLayer::setup(&host, run.setup.device.capacity_sectors());
-    let noop = scheduler::builtin().choose("noop", &[]).unwrap().build(&layer).unwrap();
-    let drive = flashloom_device::Drive::new(&run.setup).unwrap();
-    let mut engine = Engine::new(BlockLayer::new(&host, noop), drive, MS);
+    let mut engine = under(&host, &run.setup, MS);
     engine.start_timing(&run.setup.device.nand);
     let mut kept = Kept::default();
-    let mut simulation = Simulation::new(engine);
-    let mut source = List((0..6).map(|page| request(MS, Op::Write, 8 * page, 8)).collect());
-    simulation.run(&mut Replayed::new(&mut source, run.pace), Ns::MAX, &mut [&mut kept]).unwrap();
+    let mut writes = replayed(pages(Op::Write, MS, 0..6), run.pace);
+    Simulation::new(engine).run(&mut writes, Ns::MAX, &mut [&mut kept]).unwrap();
     // Each is dispatched when the one before it has ended; the fifth is admitted when the first has ended, the sixth
     // when the second has.
-    let each = kept.0[0].latency_ns();
-    for (nth, served) in kept.0.iter().enumerate() {
+    let each = kept.served[0].latency_ns();
+    for (nth, served) in kept.served.iter().enumerate() {
         let nr_requests = (nth as Ns).saturating_sub(3) * each;
         assert_eq!(served.parts[Cause::NrRequests], nr_requests, "request {nth}");
         assert_eq!(served.parts[Cause::Tag], nth as Ns * each - nr_requests, "request {nth}");
@@ -159,18 +130,11 @@ fn a_merged_request_has_its_own_time_before_the_dispatch_and_that_of_its_command
     assert_eq!(at_drive(&first), at_drive(&second));
 }
 
-/// A buffer of one page whose rate evicts one page for each page that waits.
-fn one_slot(device: &DeviceParams) -> DriveSetup {
-    let mut setup = buffered(device.clone(), 1, "page-lru", "single");
-    setup.rate = rate::builtin().choose("single", &[]).unwrap();
-    setup
-}
-
 #[test]
 fn a_write_that_finds_the_buffer_full_waits_for_a_slot() {
     let device = plain_device();
-    let (link, flash) = (link(&device), channel(&device) + device.nand.program_ns);
-    let served = served(&Run::new(one_slot(&device)), [write(MS, 0, 0), write(20 * MS, 9, 0)]);
+    let (link, flash) = (link_ns(&device), channel_ns(&device) + device.nand.program_ns);
+    let served = served(&Run::new(buffered(device, 1, "page-lru", "single")), [write(MS, 0, 0), write(20 * MS, 9, 0)]);
     assert_eq!(served[0].parts, parts(&[(Cause::Link, link)]));
     assert_eq!(served[1].parts, parts(&[(Cause::Link, link), (Cause::Slot, flash)]));
 }
@@ -178,7 +142,7 @@ fn a_write_that_finds_the_buffer_full_waits_for_a_slot() {
 #[test]
 fn a_flush_a_write_behind_one_and_a_durable_write() {
     let device = plain_device();
-    let (link, flash) = (link(&device), channel(&device) + device.nand.program_ns);
+    let (link, flash) = (link_ns(&device), channel_ns(&device) + device.nand.program_ns);
     let setup = buffered(device, 8, "page-lru", "single");
     let requests = [
         write(MS, 0, 0),
@@ -191,22 +155,6 @@ fn a_flush_a_write_behind_one_and_a_durable_write() {
     assert_eq!(served[1].parts, parts(&[(Cause::Flush, flash)]));
     assert_eq!(served[3].parts, parts(&[(Cause::Link, link), (Cause::Flush, flash)]));
     assert_eq!(served[4].parts, parts(&[(Cause::Link, link), (Cause::Served, flash)]));
-}
-
-#[test]
-fn a_read_whose_map_entry_is_on_flash_waits_for_the_map() {
-    let device = plain_device();
-    let mut setup = unbuffered(device.clone());
-    let set = [("cache", Value::Size(64))];
-    setup.ftl.mapping = mapping::builtin().choose("dftl", &set).unwrap();
-    let run = Run::new(setup);
-    let again = read(5).arriving_at(20 * MS);
-    let served = served(&run, [read(5), again]);
-    let own = [(Cause::Served, device.nand.read_ns + channel(&device)), (Cause::Link, link(&device))];
-    assert_eq!(served[1].parts, parts(&own));
-    // The entry that has to leave the cache is clean, and the translation page of the other is read whole.
-    let map = (Cause::Map, device.nand.read_ns + channel(&device));
-    assert_eq!(served[0].parts, parts(&[map, own[0], own[1]]));
 }
 
 #[test]

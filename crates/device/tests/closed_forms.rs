@@ -1,9 +1,10 @@
 //! The model against formulas: where a configuration is simple enough to be solved on paper, the two must agree.
 
-use crate::support::{Run, plain, plain_device, plain_nand, request, unbuffered};
-use flashloom_buffer::rate;
+use crate::support::{
+    Run, buffered, channel_ns, link_ns, plain, plain_device, plain_nand, plain_with, request, unbuffered,
+};
 use flashloom_device::{DeviceParams, DriveSetup, InterfaceParams};
-use flashloom_ftl::{CapacityParams, collection};
+use flashloom_ftl::collection;
 use flashloom_nand::NandParams;
 use flashloom_units::{MS, ParamSet, Prng, S, US, Value, transfer_ns};
 use flashloom_verify::closed_forms::greedy_mean_field;
@@ -17,11 +18,10 @@ fn an_unloaded_read_takes_exactly_the_sum_of_its_parts() {
         interface: InterfaceParams { controller_ns: 5 * US, ..InterfaceParams::defaults() },
         ..plain_device()
     };
-    let channel = device.nand.timing().transfer_ns(8);
-    let link = transfer_ns(4_096, device.interface.link_rate);
+    let parts = 5 * US + 300 + 40 * US + channel_ns(&device) + link_ns(&device);
     let outcome = Run::new(unbuffered(device)).run([request(MS, Op::Read, 8 * 77, 8)]);
     let latency = &outcome.host.read_latency;
-    assert_eq!((latency.min(), latency.max()), (latency.max(), 5 * US + 300 + 40 * US + channel + link));
+    assert_eq!((latency.min(), latency.max()), (latency.max(), parts));
 }
 
 /// Half a page is half the data on channel and link, after the same tR.
@@ -42,8 +42,7 @@ fn an_unloaded_write_takes_exactly_the_sum_of_its_parts() {
         interface: InterfaceParams { controller_ns: 5 * US, ..InterfaceParams::defaults() },
         ..plain_device()
     };
-    let channel = device.nand.timing().transfer_ns(8);
-    let parts = 5 * US + transfer_ns(4_096, device.interface.link_rate) + 300 + channel + device.nand.program_ns;
+    let parts = 5 * US + link_ns(&device) + 300 + channel_ns(&device) + device.nand.program_ns;
     let outcome = Run { fill: false, ..Run::new(unbuffered(device)) }.run([request(MS, Op::Write, 0, 8)]);
     assert_eq!(outcome.host.write_latency.max(), parts);
 }
@@ -91,7 +90,7 @@ fn random_reads_run_at_the_rate_of_all_dies() {
     for channels in [1, 4, 16] {
         // One die a channel, so that no transfer waits for another.
         let device = plain(NandParams { channels, ways: 1, ..plain_nand() });
-        let each_ns = device.nand.read_ns + device.nand.timing().transfer_ns(8);
+        let each_ns = device.nand.read_ns + channel_ns(&device);
         let pages = device.logical_pages();
         let mut order: Vec<u64> = (0..pages).cycle().take(4 * pages as usize).collect();
         let mut prng = Prng::new(1);
@@ -163,19 +162,7 @@ fn a_spread_of_times_keeps_the_mean_of_an_idle_drive() {
 
 /// A drive of one large plane, so that collection chooses among all blocks, as in the mean-field models.
 fn one_plane(over_provisioning: f64) -> DeviceParams {
-    DeviceParams {
-        nand: NandParams {
-            channels: 1,
-            ways: 1,
-            planes: 1,
-            blocks: 4_096,
-            pages: 32,
-            page_bytes: 4_096,
-            ..NandParams::defaults()
-        },
-        capacity: CapacityParams::of(over_provisioning),
-        ..DeviceParams::defaults()
-    }
+    plain_with(NandParams { channels: 1, ways: 1, blocks: 4_096, pages: 32, ..plain_nand() }, over_provisioning)
 }
 
 /// Pages of all blocks but those that collection keeps free and the two open ones, divided by the logical pages.
@@ -206,15 +193,13 @@ fn greedy_amplifies_uniform_writes_as_the_mean_field_limit_says() {
 /// Factory bad blocks reduce the spare blocks and change nothing else.
 #[test]
 fn bad_blocks_amplify_as_so_many_spare_blocks_less_do() {
-    let device = DeviceParams { nand: NandParams { bad_blocks: 0.05, ..one_plane(0.28).nand }, ..one_plane(0.28) };
-    let good = DeviceParams {
-        nand: NandParams { blocks: device.nand.blocks - device.nand.bad_blocks_a_plane(), ..device.clone().nand },
-        ..device.clone()
-    };
-    let (kept, pages) = (unbuffered(device.clone()).ftl.params.gc_threshold + 2, f64::from(device.nand.pages));
-    let alpha = f64::from(good.nand.blocks - kept) * pages / device.logical_pages() as f64;
-    let expected = greedy_mean_field(alpha, device.nand.pages).expect("there is spare space");
-    let waf = Run::new(DriveSetup { verify: false, ..unbuffered(device) }).steady_waf();
+    let mut setup = DriveSetup { verify: false, ..unbuffered(one_plane(0.28)) };
+    setup.device.nand.bad_blocks = 0.05;
+    let (nand, gc_threshold) = (&setup.device.nand, setup.ftl.params.gc_threshold);
+    let good = f64::from(nand.blocks - nand.bad_blocks_a_plane() - gc_threshold - 2);
+    let alpha = good * f64::from(nand.pages) / setup.device.logical_pages() as f64;
+    let expected = greedy_mean_field(alpha, nand.pages).expect("there is spare space");
+    let waf = Run::new(setup).steady_waf();
     assert!((waf / expected - 1.0).abs() < 0.02, "{waf:.4}, not {expected:.4}");
 }
 
@@ -284,8 +269,8 @@ fn fifo_amplifies_uniform_writes_as_lamberts_w_says() {
 #[test]
 fn windowed_greedy_amplifies_as_fifo_and_as_greedy_at_its_limits() {
     let waf = |gc, set: &[(&str, Value)]| {
-        let mut setup =
-            unbuffered(DeviceParams { nand: NandParams { blocks: 512, ..one_plane(0.15).nand }, ..one_plane(0.15) });
+        let mut setup = unbuffered(one_plane(0.15));
+        setup.device.nand.blocks = 512;
         setup.ftl.collection = collection::builtin().choose(gc, set).unwrap();
         Run::new(setup).steady_waf()
     };
@@ -327,8 +312,7 @@ fn a_command_in_the_controller_does_not_hold_the_link() {
         interface: InterfaceParams { controller_ns: MS, full_duplex: false, ..InterfaceParams::defaults() },
         ..plain_device()
     };
-    let read =
-        MS + device.nand.read_ns + device.nand.timing().transfer_ns(8) + transfer_ns(4_096, device.interface.link_rate);
+    let read = MS + device.nand.read_ns + channel_ns(&device) + link_ns(&device);
     let requests = [request(0, Op::Read, 0, 8), request(50 * US, Op::Write, 8 * 100, 8)];
     let outcome = Run::new(unbuffered(device)).run(requests);
     assert_eq!(outcome.host.read_latency.max(), read);
@@ -337,11 +321,8 @@ fn a_command_in_the_controller_does_not_hold_the_link() {
 /// A full buffer evicts only for pages that it does not hold.
 #[test]
 fn a_write_evicts_only_for_pages_that_are_not_in_the_buffer() {
-    let mut setup = unbuffered(plain_device());
-    setup.buffer_bytes = 4 * 4_096;
-    setup.rate = rate::builtin().choose("single", &[]).unwrap();
     let page = |at: u64, page: u64, pages: u32| request(at * 10 * MS, Op::Write, page * 8, pages * 8);
     let requests = [page(0, 9, 1), page(1, 1, 1), page(2, 2, 1), page(3, 3, 1), page(4, 0, 4)];
-    let buffer = Run::new(setup).run(requests).buffer.unwrap();
+    let buffer = Run::new(buffered(plain_device(), 4, "page-lru", "single")).run(requests).buffer.unwrap();
     assert_eq!((buffer.evictions, buffer.evicted_pages, buffer.write_hits), (1, 1, 3));
 }

@@ -4,45 +4,30 @@
 //! and without buffer; random requests with flush, FUA and discard; the same requests once until its life ends and once
 //! beyond. The checks of a verified run watch what is read, before and after.
 
-use crate::support::{Run, buffered, request, unbuffered};
+use crate::support::random::pick;
+use crate::support::{Run, buffered, dftl, finish, plain_nand, plain_with, request, unbuffered};
 use flashloom_device::{Completion, DeviceParams, DriveSetup, Engine, Outcome, Reason, Status, Submitted};
-use flashloom_ftl::{CapacityParams, mapping};
 use flashloom_nand::NandParams;
-use flashloom_units::{Ns, ParamSet, Prng, US, Value};
+use flashloom_units::{Ns, Prng, US};
 use flashloom_workload::{Op, Pace, Request};
 
 /// Two dies of a plane, 64 blocks of 8 pages each; the host sees half of them.
 fn device(program_failures: f64, erase_failures: f64) -> DeviceParams {
-    DeviceParams {
-        nand: NandParams {
-            channels: 2,
-            ways: 1,
-            dies: 1,
-            planes: 1,
-            blocks: 64,
-            pages: 8,
-            page_bytes: 4_096,
-            program_failures,
-            erase_failures,
-            ..NandParams::defaults()
-        },
-        capacity: CapacityParams::of(1.0),
-        ..DeviceParams::defaults()
-    }
+    let nand = NandParams { channels: 2, ways: 1, pages: 8, program_failures, erase_failures, ..plain_nand() };
+    plain_with(nand, 1.0)
 }
 
 fn random_requests(prng: &mut Prng, capacity: u64, count: u64) -> Vec<Request> {
     (0..count)
         .map(|at| {
-            let op =
-                [Op::Write, Op::Write, Op::Write, Op::Read, Op::Read, Op::Discard, Op::Flush][prng.below(7) as usize];
+            let op = pick(prng, &[Op::Write, Op::Write, Op::Write, Op::Read, Op::Read, Op::Discard, Op::Flush]);
             let sectors = 1 + prng.below(40);
             let mut request = request(at * 100 * US, op, prng.below(capacity - sectors), sectors as u32);
             if op == Op::Flush {
                 (request.lba, request.sectors) = (0, 0);
             }
             if op == Op::Write {
-                request.flags = [0, 0, 0, Request::FUA, Request::PREFLUSH][prng.below(5) as usize];
+                request.flags = pick(prng, &[0, 0, 0, Request::FUA, Request::PREFLUSH]);
             }
             request
         })
@@ -61,18 +46,18 @@ fn every_request_completes_or_fails_when_a_drive_wears_out_whatever_it_is_at() {
     let (mut ended, mut failed, mut served_after) = (0, [0; Reason::COUNT - 1], 0);
     for seed in 0..120 {
         let mut prng = Prng::new(seed);
-        let program_failures = [0.0, 0.01, 0.05][prng.below(3) as usize];
-        let device = device(program_failures, [0.05, 0.3][prng.below(2) as usize]);
-        let pages = [0, 4, 64][prng.below(3) as usize];
-        let order = ["page-lru", "block-lru", "cflru"][prng.below(3) as usize];
-        let mut setup = buffered(device, pages, order, ["single", "cave"][prng.below(2) as usize]);
+        let program_failures = pick(&mut prng, &[0.0, 0.01, 0.05]);
+        let device = device(program_failures, pick(&mut prng, &[0.05, 0.3]));
+        let pages = pick(&mut prng, &[0, 4, 64]);
+        let order = pick(&mut prng, &["page-lru", "block-lru", "cflru"]);
+        let mut setup = buffered(device, pages, order, pick(&mut prng, &["single", "cave"]));
         setup.ftl.prng = prng.branch("failures");
         if prng.chance(0.5) {
-            setup.ftl.mapping = mapping::builtin().choose("dftl", &[("cache", Value::Size(64))]).unwrap();
+            setup = dftl(setup, 8);
         }
         let requests = random_requests(&mut prng, setup.device.capacity_sectors(), 1_500);
         let mut run = Run {
-            pace: [Pace::Closed(8), Pace::Timestamps(1.0)][prng.below(2) as usize],
+            pace: pick(&mut prng, &[Pace::Closed(8), Pace::Timestamps(1.0)]),
             idle_delay_ns: 50 * US,
             timed: prng.chance(0.8),
             drain: prng.chance(0.5),
@@ -124,9 +109,7 @@ impl Lab {
 
     /// Processes all events; returns the status of each request by cookie.
     fn finish(&mut self) -> Vec<(u32, Status)> {
-        while let Some(next_ns) = self.engine.next_event_ns().filter(|_| !self.engine.is_idle()) {
-            self.engine.advance_to(next_ns).unwrap();
-        }
+        finish(&mut self.engine);
         let mut ended: Vec<Completion> = self.engine.completions().collect();
         ended.sort_by_key(|completion| completion.cookie);
         self.engine.check().unwrap();

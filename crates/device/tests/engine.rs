@@ -1,14 +1,27 @@
 //! The engine's public calls: refusals, the order of events within a timestamp, and a drive without a block layer.
 
-use crate::support::{Run, buffered, plain, plain_device, plain_nand, plain_with, request, unbuffered};
-use flashloom_device::{Ageing, Completion, DeviceParams, Drive, Engine, InterfaceParams, Misuse, Status, Submitted};
-use flashloom_ftl::{CapacityParams, mapping};
+use crate::support::random::pick;
+use crate::support::{
+    Run, buffered, dftl, filled_with, finish, plain, plain_device, plain_nand, plain_with, request, serve_all,
+    unbuffered,
+};
+use flashloom_device::{
+    Completion, DeviceParams, Drive, DriveSetup, Engine, InterfaceParams, Misuse, Status, Submitted,
+};
+use flashloom_ftl::CapacityParams;
 use flashloom_nand::{NandParams, Suspend};
-use flashloom_units::{MS, Ns, ParamSet, Prng, US, Value};
+use flashloom_units::{MS, Ns, ParamSet, Prng, US};
 use flashloom_workload::{Op, Request};
 
 fn engine() -> Engine {
     Run::new(unbuffered(plain_device())).started()
+}
+
+/// A new drive without a block layer, in time.
+fn bare(setup: &DriveSetup, queue_depth: u32) -> Engine {
+    let mut engine = Engine::bare(Drive::new(setup).unwrap(), queue_depth, 0);
+    engine.start_timing(&setup.device.nand);
+    engine
 }
 
 /// Submits a request that must be refused, and checks that this changed nothing.
@@ -102,10 +115,7 @@ fn a_cookie_is_in_use_until_its_request_comes_back() {
         assert_eq!(used, Misuse::CookieInUse(cookie));
         assert!(used.to_string().starts_with(&format!("cookie {cookie} is that of a request")));
     }
-    while engine.outstanding() > 0 {
-        let next_ns = engine.next_event_ns().unwrap();
-        engine.advance_to(next_ns).unwrap();
-    }
+    serve_all(&mut engine);
     assert_eq!(engine.completions().count(), 3);
     let now = engine.now_ns();
     assert_eq!(engine.submit(now, &request(0, Op::Read, 0, 8), 9), Ok(Submitted::Accepted));
@@ -127,7 +137,7 @@ fn requests_of_a_moment_are_queued_together_before_the_scheduler_is_asked() {
 
 /// An idle drive that has something to collect, and the time when it begins.
 fn about_to_collect() -> (Engine, Ns) {
-    let mut setup = unbuffered(DeviceParams { capacity: CapacityParams::of(0.3), ..plain_device() });
+    let mut setup = unbuffered(plain_with(plain_nand(), 0.3));
     setup.ftl.params.background_threshold = 20;
     let mut engine = Run { idle_delay_ns: MS, ..Run::new(setup) }.started();
     let mut prng = Prng::new(1);
@@ -135,10 +145,7 @@ fn about_to_collect() -> (Engine, Ns) {
     for cookie in 0..2_000 {
         let now = engine.now_ns();
         engine.submit(now, &request(now, Op::Write, prng.below(pages) * 8, 8), cookie).unwrap();
-        while engine.outstanding() > 0 {
-            let next_ns = engine.next_event_ns().unwrap();
-            engine.advance_to(next_ns).unwrap();
-        }
+        serve_all(&mut engine);
     }
     let begins_ns = engine.next_event_ns().unwrap();
     assert!(engine.is_idle());
@@ -173,8 +180,7 @@ fn a_request_of_the_same_moment_goes_before_background_work() {
 
 #[test]
 fn what_ends_at_a_moment_has_ended_before_a_request_of_that_moment_arrives() {
-    let mut engine = Engine::bare(Drive::new(&unbuffered(plain_device())).unwrap(), 1, 0);
-    engine.start_timing(&plain_nand());
+    let mut engine = bare(&unbuffered(plain_device()), 1);
     assert_eq!(engine.submit(0, &request(0, Op::Read, 0, 8), 0), Ok(Submitted::Accepted));
     engine.advance_to(0).unwrap();
     let ends_ns = engine.next_event_ns().unwrap();
@@ -186,18 +192,13 @@ fn what_ends_at_a_moment_has_ended_before_a_request_of_that_moment_arrives() {
 
 #[test]
 fn a_drive_alone_gets_every_request_as_it_is_and_in_order() {
-    let device = plain_device();
-    let mut engine = Engine::bare(Drive::new(&buffered(device.clone(), 64, "page-lru", "single")).unwrap(), 8, 0);
-    engine.start_timing(&device.nand);
+    let mut engine = bare(&buffered(plain_device(), 64, "page-lru", "single"), 8);
     for cookie in 0..8 {
         engine.submit(0, &request(0, Op::Write, u64::from(cookie) * 8, 8), cookie).unwrap();
     }
     assert_eq!(engine.submit(0, &request(0, Op::Flush, 0, 0), 8), Ok(Submitted::Full), "a flush takes room too");
-    let mut order = Vec::new();
-    while let Some(next_ns) = engine.next_event_ns().filter(|_| !engine.is_idle()) {
-        engine.advance_to(next_ns).unwrap();
-        order.extend(engine.completions().map(|completion| completion.cookie));
-    }
+    finish(&mut engine);
+    let order: Vec<u32> = engine.completions().map(|completion| completion.cookie).collect();
     assert_eq!(order, [0, 1, 2, 3, 4, 5, 6, 7], "their data crosses one link");
     let outcome = engine.outcome();
     assert_eq!((outcome.scheduler.merged, outcome.scheduler.dispatched, outcome.host.completed), (0, 8, [0, 8, 0, 0]));
@@ -209,14 +210,11 @@ fn a_drive_alone_gets_every_request_as_it_is_and_in_order() {
 #[test]
 fn commands_that_end_together_come_back_in_the_order_in_which_they_were_sent() {
     let device = plain(NandParams { channels: 1, ways: 1, planes: 4, ..plain_nand() });
-    let mut engine = Engine::bare(Drive::new(&unbuffered(device.clone())).unwrap(), 8, 0);
-    engine.start_timing(&device.nand);
+    let mut engine = bare(&unbuffered(device), 8);
     for cookie in 0..4 {
         engine.submit(0, &request(0, Op::Write, u64::from(cookie) * 8, 8), cookie).unwrap();
     }
-    while let Some(next_ns) = engine.next_event_ns().filter(|_| !engine.is_idle()) {
-        engine.advance_to(next_ns).unwrap();
-    }
+    finish(&mut engine);
     let ended: Vec<Completion> = engine.completions().collect();
     assert_eq!(engine.outcome().utilization.unwrap().programs.commands, 2, "one page, and then three");
     assert_eq!(ended.iter().map(|completion| completion.cookie).collect::<Vec<_>>(), [0, 1, 2, 3]);
@@ -229,7 +227,7 @@ fn a_drive_without_time_does_everything_at_the_next_advance() {
     let mut prng = Prng::new(3);
     for cookie in 0..1_000 {
         let lba = prng.below(engine.capacity_sectors() - 32);
-        let op = [Op::Read, Op::Write, Op::Discard, Op::Flush][prng.below(4) as usize];
+        let op = pick(&mut prng, &Op::ALL);
         assert_eq!(engine.submit(0, &request(0, op, lba, 32), cookie), Ok(Submitted::Accepted));
         engine.advance_to(0).unwrap();
         let ended: Vec<Completion> = engine.completions().collect();
@@ -246,20 +244,15 @@ fn bursts(mut engine: Engine, seed: u64) -> Vec<Completion> {
     for burst in 0..60 {
         let now = engine.now_ns();
         for at in 0..8 {
-            let op = [Op::Read, Op::Read, Op::Write, Op::Discard][prng.below(4) as usize];
+            let op = pick(&mut prng, &[Op::Read, Op::Read, Op::Write, Op::Discard]);
             let lba = prng.below(engine.capacity_sectors() - 64);
             let request = request(now, op, lba, 1 + prng.below(64) as u32);
             assert_eq!(engine.submit(now, &request, burst * 8 + at), Ok(Submitted::Accepted));
         }
-        while engine.outstanding() > 0 {
-            let next_ns = engine.next_event_ns().unwrap();
-            engine.advance_to(next_ns).unwrap();
-            ended.extend(engine.completions());
-        }
+        serve_all(&mut engine);
+        ended.extend(engine.completions());
     }
-    while let Some(next_ns) = engine.next_event_ns().filter(|_| !engine.is_idle()) {
-        engine.advance_to(next_ns).unwrap();
-    }
+    finish(&mut engine);
     engine.check().unwrap();
     ended
 }
@@ -276,12 +269,11 @@ fn a_drive_alone_does_what_it_does_under_a_block_layer_that_does_nothing() {
         let mut setup = buffered(device, [0, 16][seed as usize / 4 % 2], "page-lru", "single");
         if seed >= 10 {
             // With the map on flash even a discard makes the array work at once.
-            setup.ftl.mapping = mapping::builtin().choose("dftl", &[("cache", Value::Size(64))]).unwrap();
+            setup = dftl(setup, 8);
         }
         let run = Run { queue_depth: 8, ..Run::new(setup) };
         let mut bare = Engine::bare(Drive::new(&run.setup).unwrap(), 8, run.idle_delay_ns);
-        let fill_pages = run.setup.device.logical_pages();
-        bare.precondition(&Ageing { fill_pages, fill_streams: true, overwrite: None }, &mut |_| {});
+        bare.precondition(&filled_with(run.setup.device.logical_pages()), &mut |_| {});
         bare.start_timing(&run.setup.device.nand);
         assert_eq!(bursts(bare, seed), bursts(run.started(), seed), "seed {seed}");
     }
@@ -291,10 +283,8 @@ fn a_drive_alone_does_what_it_does_under_a_block_layer_that_does_nothing() {
 fn it_does_not_matter_how_coarsely_time_is_advanced() {
     let mut collected = 0;
     for seed in 0..12 {
-        let device = plain_with(
-            NandParams { suspend: Suspend::ProgramErase, cache_program: seed % 2 == 0, ..plain_nand() },
-            0.4,
-        );
+        let nand = NandParams { suspend: Suspend::ProgramErase, cache_program: seed % 2 == 0, ..plain_nand() };
+        let device = plain_with(nand, 0.4);
         let mut setup = buffered(device, [0, 16][seed as usize % 2], "page-lru", "single");
         setup.ftl.params.background_threshold = 20;
         let run = Run { idle_delay_ns: 300 * US, scheduler: "anticipatory", ..Run::new(setup) };
@@ -309,7 +299,7 @@ fn it_does_not_matter_how_coarsely_time_is_advanced() {
                 if now > engine.now_ns() {
                     engine.advance_to(now).unwrap();
                 }
-                let op = [Op::Read, Op::Write][prng.below(2) as usize];
+                let op = pick(&mut prng, &[Op::Read, Op::Write]);
                 let lba = prng.below(engine.capacity_sectors() - 32);
                 engine.submit(now, &request(now, op, lba, 1 + prng.below(32) as u32), cookie).unwrap();
                 ended.extend(engine.completions());

@@ -1,30 +1,18 @@
 //! Factory bad blocks and blocks that go bad in use: data survives, no bad block is used again (the NAND checker
 //! watches), and the drive's end of life is a reported result.
 
-use crate::support::{Run, request, unbuffered};
+use crate::support::random::pick;
+use crate::support::{Run, filled_with, mapped, plain_nand, plain_with, request, unbuffered};
 use flashloom_device::{Ageing, DeviceParams, DriveSetup, EndOfLife, Outcome, Overwrite};
-use flashloom_ftl::{CapacityParams, PageWrite, mapping};
-use flashloom_nand::{ByOrigin, HostPage, Lpn, Nand, NandParams, Origin, Refused};
-use flashloom_units::{MS, ParamSet, Prng, US, Value};
-use flashloom_verify::Verifier;
+use flashloom_nand::{ByOrigin, NandParams, Origin};
+use flashloom_units::{MS, Prng, US, Value};
 use flashloom_workload::{Op, Pace, Request};
 
-/// Two dies of two planes: 256 blocks of 16 pages, of which the host sees two thirds.
-fn device() -> DeviceParams {
-    DeviceParams {
-        nand: NandParams {
-            channels: 2,
-            ways: 1,
-            dies: 1,
-            planes: 2,
-            blocks: 64,
-            pages: 16,
-            page_bytes: 4_096,
-            ..NandParams::defaults()
-        },
-        capacity: CapacityParams::of(0.5),
-        ..DeviceParams::defaults()
-    }
+/// Two dies of two planes: 256 blocks of 16 pages, of which the host sees two thirds. `change` sets other parameters.
+fn device_of(change: impl FnOnce(&mut NandParams)) -> DeviceParams {
+    let mut nand = NandParams { channels: 2, ways: 1, planes: 2, pages: 16, ..plain_nand() };
+    change(&mut nand);
+    plain_with(nand, 0.5)
 }
 
 /// Random reads, writes and discards of up to eight pages, whole and in part.
@@ -32,7 +20,7 @@ fn requests(prng: &mut Prng, device: &DeviceParams, count: usize) -> Vec<Request
     let capacity = device.capacity_sectors();
     (0..count as u64)
         .map(|at| {
-            let op = [Op::Write, Op::Write, Op::Write, Op::Read, Op::Read, Op::Discard][prng.below(6) as usize];
+            let op = pick(prng, &[Op::Write, Op::Write, Op::Write, Op::Read, Op::Read, Op::Discard]);
             let sectors = 1 + prng.below(64);
             request(at * 200 * US, op, prng.below(capacity - sectors), sectors as u32)
         })
@@ -56,21 +44,15 @@ fn data_survives_failures_of_programs_and_erases() {
     let mut ends = 0;
     for seed in 0..40 {
         let mut prng = Prng::new(seed);
-        let mut setup = unbuffered(DeviceParams {
-            nand: NandParams {
-                copyback: prng.chance(0.5),
-                cache_program: prng.chance(0.5),
-                program_failures: [0.0, 0.0005, 0.003][prng.below(3) as usize],
-                erase_failures: [0.01, 0.05][prng.below(2) as usize],
-                bad_blocks: [0.0, 0.05][prng.below(2) as usize],
-                ..device().nand
-            },
-            ..device()
-        });
+        let mut setup = unbuffered(device_of(|nand| {
+            (nand.copyback, nand.cache_program) = (prng.chance(0.5), prng.chance(0.5));
+            nand.program_failures = pick(&mut prng, &[0.0, 0.0005, 0.003]);
+            nand.erase_failures = pick(&mut prng, &[0.01, 0.05]);
+            nand.bad_blocks = pick(&mut prng, &[0.0, 0.05]);
+        }));
         setup.ftl.prng = prng.branch("run");
         if prng.chance(0.3) {
-            let set = [("cache", Value::Size(256)), ("protected", Value::Ratio(0.5))];
-            setup.ftl.mapping = mapping::builtin().choose("dftl", &set).unwrap();
+            setup = mapped(setup, "dftl", &[("cache", Value::Size(256)), ("protected", Value::Ratio(0.5))]);
         }
         if prng.chance(0.5) {
             setup.buffer_bytes = 64 << 12;
@@ -87,9 +69,10 @@ fn data_survives_failures_of_programs_and_erases() {
 
 /// A drive of the same blocks in that many planes, overwritten at random until its end of life.
 fn worn_out(planes: u32, program_failures: f64, erase_failures: f64) -> (DeviceParams, Outcome) {
-    let plane =
-        DeviceParams { nand: NandParams { channels: 1, planes, blocks: 256 / planes, ..device().nand }, ..device() };
-    let device = DeviceParams { nand: NandParams { program_failures, erase_failures, ..plane.nand }, ..plane };
+    let device = device_of(|nand| {
+        (nand.channels, nand.planes, nand.blocks) = (1, planes, 256 / planes);
+        (nand.program_failures, nand.erase_failures) = (program_failures, erase_failures);
+    });
     let mut prng = Prng::new(3);
     let pages = device.logical_pages();
     let writes = (0..400_000).map(|_| request(0, Op::Write, prng.below(pages) * 8, 8));
@@ -126,7 +109,7 @@ fn the_same_seed_wears_the_same_drive_out_in_the_same_way() {
 
 #[test]
 fn a_page_whose_write_failed_is_not_acknowledged_before_it_is_stored() {
-    let certain = DeviceParams { nand: NandParams { program_failures: 1.0, ..device().nand }, ..device() };
+    let certain = device_of(|nand| nand.program_failures = 1.0);
     let outcome = run(unbuffered(certain), vec![request(0, Op::Write, 0, 8)]);
     let (end, failed_programs, program, _) = told(&outcome);
     let end = end.expect("no program ever passes");
@@ -136,10 +119,10 @@ fn a_page_whose_write_failed_is_not_acknowledged_before_it_is_stored() {
 
 #[test]
 fn preconditioning_stops_at_the_end_of_life() {
-    let device = DeviceParams { nand: NandParams { program_failures: 0.01, ..device().nand }, ..device() };
+    let device = device_of(|nand| nand.program_failures = 0.01);
     let mut engine = Run::new(unbuffered(device.clone())).engine();
     let overwrite = Overwrite { prng: Prng::new(1), window: 4.0, tolerance: 0.01, max_windows: 1_000, rest: false };
-    let ageing = Ageing { fill_pages: device.logical_pages(), fill_streams: true, overwrite: Some(overwrite) };
+    let ageing = Ageing { overwrite: Some(overwrite), ..filled_with(device.logical_pages()) };
     let aged = engine.precondition(&ageing, &mut |_| {});
     assert!(aged.is_worn_out && !aged.stable && aged.pages > device.logical_pages(), "{aged:?}");
     assert_eq!(engine.outcome().end_of_life.map(|end| end.host_page_writes), Some(aged.pages));
@@ -148,7 +131,7 @@ fn preconditioning_stops_at_the_end_of_life() {
 
 #[test]
 fn blocks_that_are_bad_from_birth_are_never_erased() {
-    let device = DeviceParams { nand: NandParams { bad_blocks: 0.1, ..device().nand }, ..device() };
+    let device = device_of(|nand| nand.bad_blocks = 0.1);
     let mut prng = Prng::new(4);
     let requests = requests(&mut prng, &device, 20_000);
     let outcome = run(unbuffered(device), requests);
@@ -157,37 +140,4 @@ fn blocks_that_are_bad_from_birth_are_never_erased() {
     assert!(outcome.ftl.block_erases > 10 * 256, "every block must have had its chance");
     let never = outcome.erase_counts.iter().filter(|&&erases| erases == 0).count();
     assert_eq!(never, 4 * 6, "all others are worn evenly enough to be used");
-}
-
-#[test]
-fn at_the_end_of_life_everything_that_was_stored_can_be_read() {
-    let device =
-        DeviceParams { nand: NandParams { program_failures: 0.01, erase_failures: 0.01, ..device().nand }, ..device() };
-    let setup = unbuffered(device.clone());
-    let mut nand = Nand::new(&device.nand).with_failures(&device.nand, &Prng::new(6));
-    let mut verifier = Verifier::new(&mut nand, device.logical_pages());
-    let mut ftl = setup.ftl.build(&device.space(), &nand).unwrap();
-    let mut prng = Prng::new(7);
-    let mask = nand.geometry().full_mask();
-    let refused = loop {
-        let lpn = Lpn(prng.below(device.logical_pages()) as u32);
-        let page = HostPage { lpn, mask, write: verifier.oracle.writes() };
-        verifier.oracle.written_through(page);
-        ftl.write(&mut nand, &[PageWrite::new(page, Nand::NO_TAG)]);
-        verifier.follow(&mut nand);
-        if ftl.is_worn_out() {
-            break lpn;
-        }
-    };
-    for lpn in (0..device.logical_pages() as u32).map(Lpn).filter(|&lpn| lpn != refused) {
-        if ftl.is_mapped(lpn) {
-            verifier.oracle.read_flash(lpn, mask, None);
-            ftl.read(&mut nand, lpn, mask, Nand::NO_TAG);
-            verifier.follow(&mut nand);
-        }
-    }
-    assert!(nand.check().is_err_and(|error| error.contains("1 pages were refused")));
-    assert_eq!(nand.take_refused(), Some(Refused { lpn: refused, mask, tag: Nand::NO_TAG }));
-    assert_eq!((nand.check(), ftl.check(), verifier.check()), (Ok(()), Ok(()), Ok(())));
-    assert!(verifier.oracle.sectors_checked() > 8 * device.logical_pages() / 2, "most pages must have been written");
 }

@@ -4,45 +4,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::support::{Kept, List, Run, count, plain, plain_nand, plain_with, request, unbuffered};
-use flashloom_device::{Cause, DriveSetup, Engine, Event, Interest, Observer, Outcome, Served, Simulation};
-use flashloom_ftl::mapping;
-use flashloom_nand::reliability::SLOT;
-use flashloom_nand::{
-    Command, Event as NandEvent, Lpn, NandParams, OperationKind, Origin, PageCondition, Reading, Reliability,
+use crate::support::{
+    Run, count, deciding, dftl, finish, link_ns, mapped, plain, plain_nand, plain_with, request, unbuffered,
 };
-use flashloom_units::{Component, MS, Ns, Policy, PolicySpec, Prng, Slot, US, Value, state, stateful, transfer_ns};
-use flashloom_workload::{Op, Pace, Replayed, Request};
-
-fn dftl(mut setup: DriveSetup, entries: u64) -> DriveSetup {
-    setup.ftl.mapping = mapping::builtin().choose("dftl", &[("cache", Value::Size(8 * entries))]).unwrap();
-    setup
-}
-
-fn run_with(run: &Run, requests: impl IntoIterator<Item = Request>, observer: &mut dyn Observer) -> Outcome {
-    let mut simulation = Simulation::new(run.started());
-    let mut source = List(requests.into_iter().collect());
-    simulation.run(&mut Replayed::new(&mut source, run.pace), Ns::MAX, &mut [observer]).unwrap();
-    simulation.check().unwrap();
-    simulation.outcome()
-}
+use flashloom_device::{Cause, Engine, Event, Interest, Observer, Served};
+use flashloom_nand::{Command, Event as NandEvent, Lpn, NandParams, OperationKind, Origin, Reading};
+use flashloom_units::{MS, Ns, Prng, US, Value};
+use flashloom_workload::{Op, Pace, Request};
 
 /// Reads of an idle drive: of one page twice at a time, and of two pages whose entries are on one translation page.
 #[test]
 fn a_hit_on_an_entry_that_is_being_read_waits_for_the_same_read() {
     let device = plain(NandParams { command_ns: 300, ..plain_nand() });
     let page = device.nand.read_ns + 300 + device.nand.timing().transfer_ns(8);
-    let link = transfer_ns(4_096, device.interface.link_rate);
+    let link = link_ns(&device);
     let served = |lpns: [u64; 2]| -> Vec<Served> {
-        let mut kept = Kept::default();
         // The cache is full of what the fill has left, and the first victims are dirty: one request goes ahead.
         let before = (0..8).map(|at| request(at * MS, Op::Read, 8 * (800 + at), 8));
         let both = lpns.map(|lpn| request(50 * MS, Op::Read, 8 * lpn, 8));
-        let outcome = run_with(&Run::new(dftl(unbuffered(device.clone()), 8)), before.chain(both), &mut kept);
+        let (mut served, outcome) = Run::new(dftl(unbuffered(device.clone()), 8)).served(before.chain(both));
         let misses = if lpns[0] == lpns[1] { 9 } else { 10 };
         // The first victim was dirty, and its page was read to be written back.
         assert_eq!([count(&outcome, "map_misses"), count(&outcome, "map_reads")], [misses, misses + 1]);
-        kept.0.split_off(8)
+        served.split_off(8)
     };
     let [first, second] = served([5, 5])[..] else { panic!("two reads") };
     assert_eq!(first.latency_ns(), page + page + link);
@@ -60,14 +44,11 @@ fn a_hit_on_an_entry_that_is_being_read_waits_for_the_same_read() {
 fn a_whole_translation_page_is_written_back_after_its_own_read() {
     let small = NandParams { channels: 1, ways: 64, planes: 1, blocks: 32, pages: 16, page_bytes: 512, ..plain_nand() };
     let device = plain(NandParams { read_ns: 10 * MS, ..small });
-    let mut setup = unbuffered(device.clone());
     // Room for a plain page of 128 entries, and no buffer for dirty ones.
     let set = [("cache", Value::Size(540)), ("dirty_buffer", Value::Ratio(0.0))];
-    setup.ftl.mapping = mapping::builtin().choose("sftl", &set).unwrap();
-    let mut kept = Kept::default();
     let writes = [20 * 128 + 5, 40 * 128 + 3, 20 * 128 + 7].map(|lpn| request(MS, Op::Write, lpn, 1));
-    run_with(&Run::new(setup), writes, &mut kept);
-    let latencies: Vec<_> = kept.0.iter().map(Served::latency_ns).collect();
+    let (served, _) = Run::new(mapped(unbuffered(device.clone()), "sftl", &set)).served(writes);
+    let latencies: Vec<_> = served.iter().map(Served::latency_ns).collect();
     let [program, read] = [device.nand.program_ns, device.nand.read_ns];
     assert!(latencies.iter().any(|&latency| latency > 2 * (read + program)), "{latencies:?}");
     assert!(latencies.iter().all(|&latency| latency < 2 * (read + program) + read / 2), "{latencies:?}");
@@ -143,7 +124,7 @@ fn who_needs_an_entry_waits_for_its_read_and_for_no_other() {
             .collect();
         let mut waits = Waits::default();
         let run = Run { pace: Pace::Closed(24), ..Run::new(dftl(unbuffered(device.clone()), entries)) };
-        let outcome = run_with(&run, requests.clone(), &mut waits);
+        let outcome = run.observed(requests.clone(), &mut waits);
         assert_eq!((waits.early, waits.mistaken), (vec![], vec![]), "{entries} entries");
         assert!(waits.waited > 5, "{entries} entries: {} others have waited", waits.waited);
         assert!(outcome.ftl.page_copies > 200, "collections have happened");
@@ -155,34 +136,16 @@ fn who_needs_an_entry_waits_for_its_read_and_for_no_other() {
     }
 }
 
-/// Fails as many reads as the counter says, of those that it is asked about next.
-struct FailsNext {
-    left: Arc<AtomicU32>,
-}
-
-state! { FailsNext { fixed left; } }
-
-impl Component for FailsNext {
-    stateful!();
-}
-
-impl Reliability for FailsNext {
-    fn read(&mut self, _: &PageCondition) -> Reading {
-        let left = self.left.load(Ordering::Relaxed);
-        self.left.store(left.saturating_sub(1), Ordering::Relaxed);
-        if left > 0 { Reading::never(0) } else { Reading::AT_ONCE }
-    }
-}
-
-/// A drive whose next reads can be made to fail.
+/// A drive of which as many reads fail as the counter says, of those that the policy is asked about next.
 fn failing(entries: u64, timed: bool) -> (Engine, Arc<AtomicU32>) {
-    static SPEC: PolicySpec = PolicySpec { name: "fails-next", ..PolicySpec::BLANK };
     let left = Arc::new(AtomicU32::new(0));
-    let given = Arc::clone(&left);
-    let policy =
-        Policy::<dyn Reliability>::new(&SPEC, move |(), _| Ok(Box::new(FailsNext { left: Arc::clone(&given) })));
+    let fails = Arc::clone(&left);
     let mut setup = dftl(unbuffered(plain(plain_nand())), entries);
-    setup.reliability = Slot::new(&SLOT, [policy]).choose("fails-next", &[]).unwrap();
+    setup.reliability = deciding(move |_| {
+        let left = fails.load(Ordering::Relaxed);
+        fails.store(left.saturating_sub(1), Ordering::Relaxed);
+        if left > 0 { Reading::never(0) } else { Reading::AT_ONCE }
+    });
     (Run { timed, ..Run::new(setup) }.started(), left)
 }
 
@@ -194,10 +157,7 @@ fn serve(engine: &mut Engine, requests: &[Request]) -> Vec<bool> {
         engine.advance_to(at).unwrap();
         engine.submit(at, &request.arriving_at(at), cookie).unwrap();
     }
-    while !engine.is_idle() {
-        let next_ns = engine.next_event_ns().unwrap();
-        engine.advance_to(next_ns).unwrap();
-    }
+    finish(engine);
     let mut done = vec![None; requests.len()];
     engine.completions().for_each(|each| done[each.cookie as usize] = Some(each.status.is_done()));
     done.into_iter().map(|done| done.expect("all have completed")).collect()

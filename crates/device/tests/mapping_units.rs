@@ -2,11 +2,11 @@
 
 use crate::random_operations::run_on;
 use crate::support::random::{one_of, pick, random_setup, with_units};
-use crate::support::{Run, plain, plain_nand, request, unbuffered};
+use crate::support::{Run, channel_ns, link_ns, plain, plain_nand, request, unbuffered};
 use flashloom_device::DriveSetup;
 use flashloom_ftl::{allocation, mapping};
 use flashloom_nand::NandParams;
-use flashloom_units::{MS, Prng, transfer_ns};
+use flashloom_units::{MS, Prng};
 use flashloom_workload::Op;
 use proptest::prelude::*;
 
@@ -36,7 +36,7 @@ proptest! {
 
 /// On one die, in units of four pages.
 fn one_die() -> DriveSetup {
-    let nand = NandParams { channels: 1, ways: 1, dies: 1, planes: 1, cache_program: false, ..plain_nand() };
+    let nand = NandParams { channels: 1, ways: 1, cache_program: false, ..plain_nand() };
     let mut setup = unbuffered(plain(nand));
     setup.ftl.params.mapping_unit_bytes = 4 * setup.device.nand.page_bytes;
     setup
@@ -52,8 +52,7 @@ fn write(fill: bool, (page, pages): (u64, u32)) -> (u64, u64, u64) {
 #[test]
 fn a_page_of_a_new_unit_waits_for_the_pages_before_it() {
     let device = one_die().device;
-    let program = device.nand.timing().transfer_ns(8) + device.nand.program_ns;
-    let link = transfer_ns(4_096, device.interface.link_rate);
+    let (program, link) = (channel_ns(&device) + device.nand.program_ns, link_ns(&device));
     assert_eq!(write(false, (0, 1)), (link + program, 0, 4), "the first page is its unit's first program");
     assert_eq!(write(false, (3, 1)), (link + 4 * program, 0, 4), "the last waits for three fillers");
 }
@@ -61,9 +60,8 @@ fn a_page_of_a_new_unit_waits_for_the_pages_before_it() {
 #[test]
 fn a_part_of_a_stored_unit_waits_for_the_reads_of_the_rest() {
     let device = one_die().device;
-    let transfer = device.nand.timing().transfer_ns(8);
+    let (transfer, link) = (channel_ns(&device), link_ns(&device));
     let (read, program) = (device.nand.read_ns + transfer, transfer + device.nand.program_ns);
-    let link = transfer_ns(4_096, device.interface.link_rate);
     assert_eq!(write(true, (3, 1)), (link + 3 * read + 4 * program, 3, 4), "reads and programs of one die, in turn");
     let (whole_ns, reads, programs) = write(true, (0, 4));
     assert_eq!((reads, programs), (0, 4), "a whole unit is read nowhere");

@@ -2,7 +2,7 @@
 //! the whole merge; and no write waits longer than the account of merges says.
 
 use crate::support::random::{pick, random_device, with_random_values};
-use crate::support::{Run, count, figure, plain, plain_nand, request, unbuffered};
+use crate::support::{Run, channel_ns, count, figure, mapped, plain, plain_nand, request, unbuffered};
 use flashloom_device::{DeviceParams, Outcome};
 use flashloom_ftl::{Preemption, mapping};
 use flashloom_nand::{MultiPlane, NandParams};
@@ -31,9 +31,8 @@ fn reads() -> impl Iterator<Item = Request> {
 }
 
 fn run(preemption: Preemption, queue_depth: u32, requests: impl Iterator<Item = Request>) -> Outcome {
-    let mut setup = unbuffered(one_chip());
-    let set = [("log_blocks", Value::Count(4)), ("k", Value::Count(4)), ("sequential_log_blocks", Value::Count(0))];
-    setup.ftl.mapping = mapping::builtin().choose("kast", &set).unwrap();
+    let set = [("log_blocks", 4), ("k", 4), ("sequential_log_blocks", 0)];
+    let mut setup = mapped(unbuffered(one_chip()), "kast", &set.map(|(name, count)| (name, Value::Count(count))));
     setup.ftl.params.preemption = preemption;
     let mut requests: Vec<_> = requests.collect();
     requests.sort_by_key(|request| request.arrival_ns);
@@ -48,12 +47,11 @@ fn unloaded() -> Ns {
 #[test]
 fn with_preemption_a_read_behind_a_merge_waits_for_one_flash_operation_at_most() {
     let device = one_chip();
-    let longest_operation = device.nand.erase_ns.max(device.nand.program_ns + device.nand.timing().transfer_ns(8));
+    let longest_operation = device.nand.erase_ns.max(device.nand.program_ns + channel_ns(&device));
     for queue_depth in [1, 2] {
         let outcome = run(Preemption::Page, queue_depth, writes().chain(reads()));
         let full = count(&outcome, "full_merges");
         let (longest, unloaded) = (outcome.host.read_latency.max(), unloaded());
-        println!("depth {queue_depth}: {full} full merges, reads {unloaded} to {longest} ns");
         assert!(full > 0 && longest > unloaded, "some reads come during a merge");
         assert!(longest <= unloaded + longest_operation, "{longest} ns, {unloaded} ns unloaded");
     }
@@ -65,7 +63,6 @@ fn without_preemption_a_read_waits_until_the_merge_is_over() {
         let outcome = run(Preemption::None, queue_depth, writes().chain(reads()));
         let Some(Figure::Times(blocking_ns)) = figure(&outcome, "blocking_ns") else { panic!("merges have times") };
         let (longest, merge) = (outcome.host.read_latency.max(), blocking_ns.max());
-        println!("depth {queue_depth}: merges of up to {merge} ns, reads up to {longest} ns");
         assert_eq!(merge, count(&outcome, "blocking_bound_ns"), "log blocks of K data blocks were merged");
         // A read comes a millisecond after its write at the earliest, and the merge begins with the write.
         assert!(longest + 2 * MS > merge, "{longest} ns behind a merge of {merge} ns");
@@ -126,6 +123,5 @@ fn writes_that_leave_merges_their_time_wait_no_longer_than_the_account_says() {
         merged += u32::from(count(&outcome, "full_merges") > 0);
         reached += u32::from(latency >= unloaded + wait);
     }
-    println!("{merged} drives merged, {reached} had a write that waited for all of its account");
     assert!(merged > 60 && reached > 0, "{merged} drives merged, {reached} reached the account");
 }

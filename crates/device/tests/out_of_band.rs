@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::{List, Run, pages, plain_nand, plain_with, request, unbuffered};
+use crate::support::{Run, mapped, pages, plain_nand, plain_with, request, unbuffered};
 use flashloom_device::{DriveSetup, Event, Interest, Observer, Simulation};
-use flashloom_ftl::mapping;
 use flashloom_nand::{BlockId, Event as NandEvent, Lpn, Nand, NandParams, OperationKind, OutOfBand, PageContent, Ppn};
 use flashloom_units::{Ns, Prng, S, Value};
-use flashloom_workload::{Op, Replayed, Request};
+use flashloom_workload::{Op, Request};
 
 /// For each host page, the physical page that the last read of it was served from.
 #[derive(Default)]
@@ -31,12 +30,9 @@ impl Observer for ReadAt {
 
 fn drive(mapping: &str, program_failures: f64) -> DriveSetup {
     let nand = NandParams { channels: 2, ways: 1, blocks: 32, pages: 16, program_failures, ..plain_nand() };
-    let mut setup = unbuffered(plain_with(nand, 1.5));
     let cache = [("cache", Value::Size(256))];
     let set = if mapping == "dftl" { &cache[..] } else { &[] };
-    setup.ftl.mapping = mapping::builtin().choose(mapping, set).unwrap();
-    setup.keeps_out_of_band = true;
-    setup
+    DriveSetup { keeps_out_of_band: true, ..mapped(unbuffered(plain_with(nand, 1.5)), mapping, set) }
 }
 
 /// Whole and partial writes and discards, all submitted at once; after they have completed, a read of every page.
@@ -76,15 +72,10 @@ fn places<'a>(pages: impl Iterator<Item = &'a (PageContent, Ppn)>) -> BTreeMap<L
 /// The drive after a run, and the physical pages that its reads were served from.
 fn scanned(mapping: &str, program_failures: f64, timed: bool) -> (Simulation, BTreeMap<Lpn, Ppn>) {
     let setup = drive(mapping, program_failures);
-    let run = Run { timed, ..Run::new(setup.clone()) };
-    let mut simulation = Simulation::new(run.started());
-    let (mut source, mut read_at) = (List(requests(&setup).into()), ReadAt::default());
-    let arrivals = &mut Replayed::new(&mut source, run.pace);
+    let (requests, mut read_at) = (requests(&setup), ReadAt::default());
     // Nobody is told of what takes no time.
     let observers: &mut [&mut dyn Observer] = if timed { &mut [&mut read_at] } else { &mut [] };
-    simulation.run(arrivals, Ns::MAX, observers).unwrap();
-    simulation.check().unwrap();
-    (simulation, read_at.0)
+    (Run { timed, ..Run::new(setup) }.simulated(requests, observers), read_at.0)
 }
 
 #[test]

@@ -1,24 +1,15 @@
 //! What page mappings and allocations must do as a whole drive: limits in which two of them are the same, closed forms,
 //! and how long the host waits for a collection.
 
-use crate::support::{Run, count, plain, plain_device, plain_nand, plain_with, request, unbuffered};
-use flashloom_buffer::rate;
+use crate::support::{
+    Run, allocated, buffered, count, dftl, link_ns, plain, plain_device, plain_nand, plain_with, request, unbuffered,
+};
 use flashloom_device::{DeviceParams, DriveSetup, Outcome};
-use flashloom_ftl::{GcBlocks, HotCold, Preemption, allocation, mapping};
+use flashloom_ftl::{GcBlocks, HotCold, Preemption};
 use flashloom_nand::{NandParams, Origin};
-use flashloom_units::{MS, Ns, Prng, US, Value, transfer_ns};
+use flashloom_units::{Latency, MS, Ns, Prng, US, Value};
 use flashloom_workload::{Op, Request};
 use proptest::prelude::*;
-
-fn allocated(mut setup: DriveSetup, name: &str, set: &[(&str, Value)]) -> DriveSetup {
-    setup.ftl.allocation = allocation::builtin().choose(name, set).unwrap();
-    setup
-}
-
-fn dftl(mut setup: DriveSetup, entries: u64) -> DriveSetup {
-    setup.ftl.mapping = mapping::builtin().choose("dftl", &[("cache", Value::Size(8 * entries))]).unwrap();
-    setup
-}
 
 /// Writes, reads and discards of up to `longest` pages of four KiB, dense enough that collections overlap with them.
 fn mixed(seed: u64, device: &DeviceParams, count: u64, longest: u64) -> Vec<Request> {
@@ -37,18 +28,14 @@ fn mixed(seed: u64, device: &DeviceParams, count: u64, longest: u64) -> Vec<Requ
 /// All results of a run except the statistics of the allocation.
 fn seen(outcome: &Outcome) -> impl PartialEq + std::fmt::Debug + use<> {
     let (host, ftl) = (&outcome.host, &outcome.ftl);
-    let latency =
-        [host.read_latency.sum(), host.write_latency.sum(), host.flush_latency.sum(), host.discard_latency.sum()];
+    let latency = [&host.read_latency, &host.write_latency, &host.flush_latency, &host.discard_latency];
     let ftl = (ftl.host_page_writes, ftl.page_copies, ftl.block_erases, ftl.foreground_collections);
-    (latency, host.duration_ns, ftl, outcome.counts, outcome.erase_counts.clone())
+    (latency.map(Latency::sum), host.duration_ns, ftl, outcome.counts, outcome.erase_counts.clone())
 }
 
 /// A drive that evicts as many pages together as it has chips.
 fn evicting_together() -> DriveSetup {
-    let mut setup = unbuffered(plain_with(NandParams { blocks: 16, pages: 16, ..plain_nand() }, 0.5));
-    setup.buffer_bytes = 64 * 4_096;
-    setup.rate = rate::builtin().choose("cave", &[]).unwrap();
-    setup
+    buffered(plain_with(NandParams { blocks: 16, pages: 16, ..plain_nand() }, 0.5), 64, "page-lru", "cave")
 }
 
 proptest! {
@@ -147,7 +134,7 @@ fn dftl_reads_and_writes_wait_for_the_translation_page_that_they_need() {
     let device = plain(NandParams { command_ns: 300, ..plain_nand() });
     let timing = device.nand.timing();
     let page = 300 + timing.transfer_ns(8);
-    let (map_read, link) = (device.nand.read_ns + page, transfer_ns(4_096, device.interface.link_rate));
+    let (map_read, link) = (device.nand.read_ns + page, link_ns(&device));
     let parts_of_a_read = map_read + device.nand.read_ns + page + link;
     let parts_of_a_write = link + map_read + page + device.nand.program_ns;
     // One entry: each of these accesses misses. The first one writes back what filling the drive has left; behind it
@@ -226,7 +213,7 @@ fn a_read_behind_a_collection_waits_as_long_as_preemption_says() {
     let timing = device.nand.timing();
     let transfer = timing.transfer_ns(8);
     let copy = device.nand.read_ns + transfer + transfer + device.nand.program_ns;
-    let read = device.nand.read_ns + transfer + transfer_ns(4_096, device.interface.link_rate);
+    let read = device.nand.read_ns + transfer + link_ns(&device);
     let longest_read = |preemption| -> Ns {
         let mut prng = Prng::new(2);
         let half = device.logical_pages() / 2;

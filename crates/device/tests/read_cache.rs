@@ -1,33 +1,19 @@
 //! The read cache: what a sequential stream takes, against forms on paper, and that no read returns old data.
 
 use crate::support::random::pick;
-use crate::support::{Run, plain_with, request, unbuffered};
-use flashloom_device::{DriveSetup, Outcome, ReadCacheReport};
+use crate::support::{Run, channel_ns, link_ns, pages, plain_nand, plain_with, request, unbuffered};
+use flashloom_device::{DeviceParams, DriveSetup, Outcome, ReadCacheReport};
 use flashloom_nand::NandParams;
-use flashloom_units::{MS, Ns, ParamSet, Prng, US, transfer_ns};
+use flashloom_units::{MS, Ns, Prng, US};
 use flashloom_workload::{Op, Pace, Request};
 
 /// Eight dies of pages of 4 KiB, which are read in 100 us.
 fn setup(cache_pages: u64, ahead: u32) -> DriveSetup {
-    let nand = NandParams {
-        channels: 8,
-        ways: 1,
-        dies: 1,
-        planes: 1,
-        blocks: 16,
-        pages: 16,
-        page_bytes: 4_096,
-        read_ns: 100 * US,
-        ..NandParams::defaults()
-    };
+    let nand = NandParams { channels: 8, ways: 1, blocks: 16, pages: 16, read_ns: 100 * US, ..plain_nand() };
     let mut setup = unbuffered(plain_with(nand, 1.0));
     setup.device.read_cache.capacity_bytes = 4_096 * cache_pages;
     setup.device.read_cache.pages = ahead;
     setup
-}
-
-fn reads(pages: std::ops::Range<u64>) -> Vec<Request> {
-    pages.map(|page| request(0, Op::Read, 8 * page, 8)).collect()
 }
 
 fn closed(setup: DriveSetup, depth: u32, requests: Vec<Request>) -> Outcome {
@@ -38,8 +24,9 @@ fn cached(outcome: &Outcome) -> ReadCacheReport {
     outcome.read_cache.expect("the drive has a read cache")
 }
 
-fn link_ns(setup: &DriveSetup) -> Ns {
-    transfer_ns(4_096, setup.device.interface.link_rate)
+/// Time of a page from the array to the host.
+fn flash_ns(device: &DeviceParams) -> Ns {
+    100 * US + channel_ns(device) + link_ns(device)
 }
 
 /// One at a time, far apart in time: the first two reads of a stream take tR and the transfers; the pages behind the
@@ -47,12 +34,12 @@ fn link_ns(setup: &DriveSetup) -> Ns {
 #[test]
 fn the_third_read_of_a_stream_and_later_ones_cross_the_link_alone() {
     let setup = setup(32, 8);
-    let flash_ns = 100 * US + setup.device.nand.timing().transfer_ns(8) + link_ns(&setup);
+    let (flash_ns, link_ns) = (flash_ns(&setup.device), link_ns(&setup.device));
     let apart: Vec<_> = (0..20).map(|page| request(page * 10 * MS, Op::Read, 8 * page, 8)).collect();
     let outcome = Run::new(setup.clone()).run(apart.clone());
     let latency = &outcome.host.read_latency;
-    assert_eq!((latency.max(), latency.min()), (flash_ns, link_ns(&setup)));
-    assert_eq!(latency.sum(), u128::from(2 * flash_ns + 18 * link_ns(&setup)));
+    assert_eq!((latency.max(), latency.min()), (flash_ns, link_ns));
+    assert_eq!(latency.sum(), u128::from(2 * flash_ns + 18 * link_ns));
     assert_eq!(cached(&outcome), ReadCacheReport { hits: 18, late_hits: 0, pages_read: 26 });
     let without = Run::new(unbuffered(plain_with(setup.device.nand, 1.0))).run(apart);
     assert_eq!((without.host.read_latency.min(), without.read_cache), (flash_ns, None));
@@ -62,10 +49,10 @@ fn the_third_read_of_a_stream_and_later_ones_cross_the_link_alone() {
 /// every eight reads two wait for their pages, and the median read crosses the link alone.
 #[test]
 fn at_depth_two_a_stream_has_all_dies_read() {
-    let [without, with] = [0, 64].map(|pages| closed(setup(pages, 16), 2, reads(0..240)));
-    let flash_ns = 100 * US + setup(0, 8).device.nand.timing().transfer_ns(8) + link_ns(&setup(0, 8));
+    let [without, with] = [0, 64].map(|cached| closed(setup(cached, 16), 2, pages(Op::Read, 0, 0..240)));
+    let (flash_ns, link_ns) = (flash_ns(&setup(0, 8).device), link_ns(&setup(0, 8).device));
     assert!(without.host.read_latency.percentile(50.0) >= flash_ns);
-    assert!(with.host.read_latency.percentile(50.0) <= 2 * link_ns(&setup(0, 8)) + US);
+    assert!(with.host.read_latency.percentile(50.0) <= 2 * link_ns + US);
     assert!(without.host.duration_ns >= 120 * 100 * US);
     // 240 pages on 8 dies: 30 rounds of tR at least.
     assert!(with.host.duration_ns >= 30 * 100 * US && with.host.duration_ns < 35 * flash_ns);
@@ -80,9 +67,8 @@ fn a_read_of_a_page_under_way_waits_for_it() {
     let outcome = Run::new(setup.clone()).run(vec![at(0, 0), at(MS, 1), at(MS + 40 * US, 2)]);
     assert_eq!(cached(&outcome), ReadCacheReport { hits: 1, late_hits: 1, pages_read: 5 });
     assert_eq!(outcome.ftl.host_page_reads, 2 + 5);
-    let flash_ns = 100 * US + setup.device.nand.timing().transfer_ns(8) + link_ns(&setup);
     // Page 1 arrives at the same time, and crosses the link first.
-    assert_eq!(outcome.host.read_latency.min(), flash_ns - 40 * US + link_ns(&setup));
+    assert_eq!(outcome.host.read_latency.min(), flash_ns(&setup.device) - 40 * US + link_ns(&setup.device));
 }
 
 /// Pages 2 to 9 are read ahead. Page 3 is read again, written or discarded, and then read: only in the first case it is

@@ -6,41 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::{
-    Kept, List, Run, buffered, pages, plain, plain_device, plain_nand, plain_with, request, unbuffered,
+    Run, buffered, deciding, finish, mapped, pages, plain, plain_device, plain_nand, plain_with, request, unbuffered,
 };
-use flashloom_device::{
-    Cause, DeviceParams, DriveSetup, Engine, Event, Interest, Observer, Outcome, Reason, Served, Simulation, Status,
-    Target,
-};
+use flashloom_device::{Cause, DeviceParams, DriveSetup, Engine, Event, Interest, Observer, Reason, Status, Target};
 use flashloom_ftl::mapping;
-use flashloom_nand::ByOrigin;
-use flashloom_nand::reliability::{SLOT, builtin};
+use flashloom_nand::reliability::builtin;
 use flashloom_nand::{
-    Command, Event as NandEvent, Geometry, NandParams, OperationKind, Origin, PageCondition, Ppn, ReadCounts, Reading,
+    ByOrigin, Command, Event as NandEvent, Geometry, NandParams, OperationKind, Origin, Ppn, ReadCounts, Reading,
     Reliability,
 };
-use flashloom_units::{Chosen, Component, Ns, Policy, PolicySpec, Prng, Slot, US, Value};
-use flashloom_workload::{Op, Pace, Replayed, Request};
-
-/// The decision of a test policy.
-type Answer = fn(&PageCondition) -> Reading;
-
-struct Answers(Answer);
-
-impl Component for Answers {}
-
-impl Reliability for Answers {
-    fn read(&mut self, page: &PageCondition) -> Reading {
-        (self.0)(page)
-    }
-}
-
-/// A policy that always returns this decision.
-fn answering(answer: Answer) -> Chosen<dyn Reliability> {
-    static SPEC: PolicySpec = PolicySpec { name: "answers", ..PolicySpec::BLANK };
-    let policy = Policy::<dyn Reliability>::new(&SPEC, move |(), _| Ok(Box::new(Answers(answer))));
-    Slot::new(&SLOT, [policy]).choose("answers", &[]).unwrap()
-}
+use flashloom_units::{Chosen, Ns, Prng, US, Value};
+use flashloom_workload::{Op, Pace, Request};
 
 fn linear(set: &[(&str, Value)]) -> Chosen<dyn Reliability> {
     builtin().choose("linear", set).unwrap()
@@ -60,15 +36,6 @@ fn requests(seed: u64, device: &DeviceParams, count: u64, gap: Ns, reads: f64) -
         request(at * gap, op, prng.below(device.logical_pages()) * sectors, sectors as u32)
     };
     (0..count).map(&mut next).collect()
-}
-
-/// Runs the requests on a filled drive with an observer, and checks every account.
-fn observed(run: &Run, requests: Vec<Request>, observer: &mut dyn Observer) -> Outcome {
-    let mut simulation = Simulation::new(run.started());
-    let mut source = List(requests.into());
-    simulation.run(&mut Replayed::new(&mut source, run.pace), Ns::MAX, &mut [observer]).unwrap();
-    simulation.check().unwrap();
-    simulation.outcome()
 }
 
 /// History of a block and its pages according to the array's events.
@@ -213,7 +180,7 @@ fn retries_of(setup: DriveSetup, steps: [u64; 3]) -> [ByOrigin; 3] {
     let mut naive = Naive::new(&device, steps);
     let fill = pages(Op::Write, 0, 0..device.logical_pages());
     let later = requests(5, &device, 6_000, 150 * US, 0.5);
-    let outcome = observed(&run, fill.into_iter().chain(later).collect(), &mut naive);
+    let outcome = run.observed(fill.into_iter().chain(later), &mut naive);
     [naive.expected, naive.told, outcome.reads.unwrap().retries]
 }
 
@@ -223,15 +190,12 @@ const STEPS: [u64; 3] = [3, 90_000_000, 11];
 fn linear_setup(policy: Chosen<dyn Reliability>, mapping: &str, copyback: bool) -> DriveSetup {
     let mut device = small();
     device.nand.copyback = copyback;
-    let mut setup = unbuffered(device);
     let set = match mapping {
         "dftl" => vec![("cache", Value::Size(256))],
         "superblock-ftl" => vec![("log_blocks", Value::Count(8))],
         _ => Vec::new(),
     };
-    setup.ftl.mapping = mapping::builtin().choose(mapping, &set).unwrap();
-    setup.reliability = policy;
-    setup
+    DriveSetup { reliability: policy, ..mapped(unbuffered(device), mapping, &set) }
 }
 
 fn by_all_causes() -> Chosen<dyn Reliability> {
@@ -252,32 +216,26 @@ fn retries_are_those_of_a_naive_model_on_the_events_of_the_array() {
 
 #[test]
 fn the_naive_model_finds_a_policy_that_never_retries() {
-    let [expected, told, counted] = retries_of(linear_setup(answering(|_| Reading::AT_ONCE), "page", false), STEPS);
+    let [expected, told, counted] = retries_of(linear_setup(deciding(|_| Reading::AT_ONCE), "page", false), STEPS);
     assert_eq!((told, counted), ([0; 6], [0; 6]));
     assert!(expected[0] > 1_000, "{expected:?}");
-}
-
-fn served(run: &Run, requests: Vec<Request>) -> (Vec<Served>, Outcome) {
-    let mut kept = Kept::default();
-    let outcome = observed(run, requests, &mut kept);
-    (kept.0, outcome)
 }
 
 #[test]
 fn each_retry_takes_one_more_read_of_the_array_and_is_a_cause_of_its_own() {
     let read_ns = plain_nand().read_ns;
-    let one = |answer: Answer| {
-        let setup = DriveSetup { reliability: answering(answer), ..unbuffered(plain(plain_nand())) };
-        let (served, _) = served(&Run::new(setup), pages(Op::Read, 0, [3]));
+    let one = |answer: Reading| {
+        let setup = DriveSetup { reliability: deciding(move |_| answer), ..unbuffered(plain(plain_nand())) };
+        let (served, _) = Run::new(setup).served(pages(Op::Read, 0, [3]));
         served[0]
     };
-    let (at_once, repeated) = (one(|_| Reading::AT_ONCE), one(|_| Reading::after(3)));
+    let (at_once, repeated) = (one(Reading::AT_ONCE), one(Reading::after(3)));
     assert_eq!(repeated.latency_ns(), at_once.latency_ns() + 3 * read_ns);
     assert_eq!((at_once.parts[Cause::Retry], repeated.parts[Cause::Retry]), (0, 3 * read_ns));
     let without_retries = repeated.parts.iter().filter(|(cause, _)| *cause != Cause::Retry);
     assert!(without_retries.eq(at_once.parts.iter().filter(|(cause, _)| *cause != Cause::Retry)));
     // A read that is given up takes its retries too; its data crosses the channel, and not the link.
-    let failed = one(|_| Reading::never(3));
+    let failed = one(Reading::never(3));
     assert_eq!(failed.status.name(), "unreadable");
     assert_eq!(failed.parts.total(), failed.latency_ns());
     assert_eq!(failed.parts[Cause::Retry], 3 * read_ns);
@@ -288,46 +246,25 @@ fn each_retry_takes_one_more_read_of_the_array_and_is_a_cause_of_its_own() {
 fn planes_that_are_read_together_wait_for_the_one_that_needs_most_retries() {
     let nand = NandParams { channels: 1, ways: 1, planes: 2, ..plain_nand() };
     let read_ns = nand.read_ns;
-    let odd: Answer = |page| Reading::after(if page.block.0 >= 64 { 2 } else { 0 });
-    let setup = DriveSetup { reliability: answering(odd), ..unbuffered(plain(nand)) };
+    let odd = deciding(|page| Reading::after(if page.block.0 >= 64 { 2 } else { 0 }));
+    let setup = DriveSetup { reliability: odd, ..unbuffered(plain(nand)) };
     // Both planes of the die, as the fill has placed them.
-    let (served, outcome) = served(&Run::new(setup), pages(Op::Read, 0, [0, 1]));
+    let (served, outcome) = Run::new(setup).served(pages(Op::Read, 0, [0, 1]));
     assert_eq!(served.len(), 2);
     assert!(served.iter().all(|served| served.parts[Cause::Retry] == 2 * read_ns), "{served:?}");
     assert_eq!(outcome.reads.unwrap().retries[0], 2, "only one of them was repeated");
 }
 
-#[test]
-fn the_parts_of_every_request_add_up_under_load() {
-    for mapping in ["page", "dftl", "kast"] {
-        let setup = linear_setup(by_all_causes(), mapping, false);
-        let run = Run { pace: Pace::Closed(16), ..Run::new(setup.clone()) };
-        let (served, _) = served(&run, requests(3, &setup.device, 4_000, 0, 0.5));
-        assert!(served.iter().all(|served| served.parts.total() == served.latency_ns()));
-        assert!(served.iter().map(|served| served.parts[Cause::Retry]).sum::<Ns>() > 0);
-    }
-}
-
 /// Whether pages can currently be unreadable.
 type Switch = Arc<AtomicBool>;
 
-struct BadPages(Switch, u32);
-
-impl Component for BadPages {}
-
-impl Reliability for BadPages {
-    fn read(&mut self, page: &PageCondition) -> Reading {
-        let is_bad = self.0.load(Ordering::Relaxed) && page.ppn.0.is_multiple_of(self.1);
-        if is_bad { Reading::never(1) } else { Reading::AT_ONCE }
-    }
-}
-
 /// A policy under which one page in a given number cannot be read while the switch is on.
 fn bad_pages(switch: &Switch, each: u32) -> Chosen<dyn Reliability> {
-    static SPEC: PolicySpec = PolicySpec { name: "bad-pages", ..PolicySpec::BLANK };
     let switch = Arc::clone(switch);
-    let policy = Policy::<dyn Reliability>::new(&SPEC, move |(), _| Ok(Box::new(BadPages(Arc::clone(&switch), each))));
-    Slot::new(&SLOT, [policy]).choose("bad-pages", &[]).unwrap()
+    deciding(move |page| {
+        let is_bad = switch.load(Ordering::Relaxed) && page.ppn.0.is_multiple_of(each);
+        if is_bad { Reading::never(1) } else { Reading::AT_ONCE }
+    })
 }
 
 /// Serves requests one at a time; returns how each ended.
@@ -336,10 +273,7 @@ fn serve(engine: &mut Engine, requests: &[Request]) -> Vec<Status> {
     for request in requests {
         let now = engine.now_ns();
         engine.submit(now, &request.arriving_at(now), 0).unwrap();
-        while !engine.is_idle() {
-            let next_ns = engine.next_event_ns().unwrap();
-            engine.advance_to(next_ns).unwrap();
-        }
+        finish(engine);
         statuses.extend(engine.completions().map(|completion| completion.status));
     }
     assert_eq!(statuses.len(), requests.len());

@@ -2,12 +2,12 @@
 
 use crate::random_operations::run_on;
 use crate::support::random::{pick, random_setup, seeds_asked_for, with_cache};
-use crate::support::{Kept, List, Run, plain_with, request, unbuffered};
-use flashloom_device::{Cause, DriveSetup, Outcome, Simulation};
+use crate::support::{Run, channel_ns, link_ns, pages, plain_nand, plain_with, request, unbuffered};
+use flashloom_device::{Cause, DriveSetup, Outcome};
 use flashloom_ftl::{SlcCacheKind, SlcReport, Superblock, WhenFull};
 use flashloom_nand::{ByOrigin, NandParams, Origin};
-use flashloom_units::{MS, Ns, ParamSet, Prng, US, transfer_ns};
-use flashloom_workload::{Op, Pace, Replayed, Request};
+use flashloom_units::{MS, Ns, Prng, US};
+use flashloom_workload::{Op, Pace, Request};
 
 /// tR and tPROG of this drive's blocks in SLC mode.
 const SLC_READ: Ns = 20 * US;
@@ -15,10 +15,9 @@ const SLC_PROGRAM: Ns = 100 * US;
 
 /// One plane of 30 blocks of 12 pages, three bits per cell.
 fn nand() -> NandParams {
-    let shape =
-        NandParams { channels: 1, ways: 1, dies: 1, planes: 1, blocks: 30, pages: 12, ..NandParams::defaults() };
     let (slc_read_ns, slc_program_ns) = (Some(SLC_READ), Some(SLC_PROGRAM));
-    NandParams { page_bytes: 4_096, bits_per_cell: 3, program_ns: MS, slc_read_ns, slc_program_ns, ..shape }
+    let plain = NandParams { channels: 1, ways: 1, blocks: 30, pages: 12, ..plain_nand() };
+    NandParams { bits_per_cell: 3, program_ns: MS, slc_read_ns, slc_program_ns, ..plain }
 }
 
 fn setup(kind: SlcCacheKind) -> DriveSetup {
@@ -32,14 +31,19 @@ fn empty(setup: DriveSetup) -> Run {
     Run { fill: false, pace: Pace::Closed(1), queue_depth: 1, ..Run::new(setup) }
 }
 
-fn writes(pages: impl IntoIterator<Item = u64>) -> Vec<Request> {
-    pages.into_iter().map(|page| request(0, Op::Write, 8 * page, 8)).collect()
+fn writes(lpns: impl IntoIterator<Item = u64>) -> Vec<Request> {
+    pages(Op::Write, 0, lpns)
 }
 
-/// Time of a write on the idle drive whose program takes so long.
-fn write_ns(program_ns: Ns) -> Ns {
-    let link = transfer_ns(4_096, plain_with(nand(), 1.0).interface.link_rate);
-    link + nand().timing().transfer_ns(8) + program_ns
+/// Requests that come by their timestamps, to a drive whose background work begins after a millisecond.
+fn timed(setup: DriveSetup) -> Run {
+    Run { pace: Pace::Timestamps(1.0), idle_delay_ns: MS, ..empty(setup) }
+}
+
+/// Time of a read or a write of a page on the idle drive, whose array operation takes so long.
+fn access_ns(program_ns: Ns) -> Ns {
+    let device = plain_with(nand(), 1.0);
+    link_ns(&device) + channel_ns(&device) + program_ns
 }
 
 fn cache(outcome: &Outcome) -> SlcReport {
@@ -50,9 +54,9 @@ fn cache(outcome: &Outcome) -> SlcReport {
 #[test]
 fn a_burst_of_the_caches_size_takes_the_time_of_slc_programs() {
     let time = |kind, pages| empty(setup(kind)).run(writes(0..pages)).host.duration_ns;
-    assert_eq!(time(SlcCacheKind::Static, 24), 24 * write_ns(SLC_PROGRAM));
-    assert_eq!(time(SlcCacheKind::Static, 25), 24 * write_ns(SLC_PROGRAM) + write_ns(MS));
-    assert_eq!(time(SlcCacheKind::None, 24), 24 * write_ns(MS));
+    assert_eq!(time(SlcCacheKind::Static, 24), 24 * access_ns(SLC_PROGRAM));
+    assert_eq!(time(SlcCacheKind::Static, 25), 24 * access_ns(SLC_PROGRAM) + access_ns(MS));
+    assert_eq!(time(SlcCacheKind::None, 24), 24 * access_ns(MS));
 }
 
 /// A plane of 30 blocks keeps 2 free and 2 for lanes open at all times, and the cache's open block: room for 25 blocks
@@ -77,8 +81,7 @@ fn a_dynamic_cache_shrinks_as_the_drive_fills_and_a_static_one_stays() {
         let second = |kind, in_cache| {
             let burst =
                 |at: Ns, first: u64, pages| (first..first + pages).map(move |page| request(at, Op::Write, 8 * page, 8));
-            let run = Run { pace: Pace::Timestamps(1.0), idle_delay_ns: MS, ..empty(setup(kind)) };
-            let outcome = run.run(burst(0, 0, mapped).chain(burst(100_000 * MS, mapped, in_cache + 5)));
+            let outcome = timed(setup(kind)).run(burst(0, 0, mapped).chain(burst(100_000 * MS, mapped, in_cache + 5)));
             let first = if kind == SlcCacheKind::Static { mapped.min(24) } else { mapped };
             assert_eq!(cache(&outcome).folded_pages, first, "of the first burst, and once each");
             (cache(&outcome).cached_writes - first, cache(&outcome).writes_beside - (mapped - first))
@@ -96,12 +99,12 @@ fn a_fill_of_the_drive_has_its_knees_at_the_caches_size() {
     let ended = |setup: &DriveSetup, pages| empty(setup.clone()).run(writes(0..pages)).host.duration_ns;
     let mut setup = setup(SlcCacheKind::Dynamic);
     let rate = |setup: &DriveSetup, from, to| (ended(setup, to) - ended(setup, from)) / (to - from);
-    assert_eq!(rate(&setup, 0, 100), write_ns(SLC_PROGRAM), "25 blocks of 4 pages");
-    assert_eq!(rate(&setup, 100, 120), write_ns(MS), "beside the cache");
+    assert_eq!(rate(&setup, 0, 100), access_ns(SLC_PROGRAM), "25 blocks of 4 pages");
+    assert_eq!(rate(&setup, 100, 120), access_ns(MS), "beside the cache");
     setup.ftl.params.slc_when_full = WhenFull::Fold;
-    assert_eq!(rate(&setup, 0, 100), write_ns(SLC_PROGRAM));
+    assert_eq!(rate(&setup, 0, 100), access_ns(SLC_PROGRAM));
     let copy_ns = SLC_READ + MS + 2 * nand().timing().transfer_ns(8);
-    let folding_ns = write_ns(SLC_PROGRAM) + copy_ns + nand().erase_ns / 4;
+    let folding_ns = access_ns(SLC_PROGRAM) + copy_ns + nand().erase_ns / 4;
     let folded_ns = rate(&setup, 100, 140);
     assert!(folded_ns >= folding_ns && folded_ns < 2 * folding_ns, "{folded_ns} ns a page, and {folding_ns} at least");
 }
@@ -132,7 +135,7 @@ fn pages_go_beside_the_cache_until_few_blocks_are_free() {
         assert_eq!(took(&setup, pages).0, expected, "{pages} pages");
     }
     let duration = |pages| took(&setup, pages).1;
-    assert_eq!(duration(193) - duration(48), 145 * write_ns(MS));
+    assert_eq!(duration(193) - duration(48), 145 * access_ns(MS));
     // Four pages and one block folded: the die's time, and at most as much more as the transfers take.
     let busy_ns = 4 * (SLC_PROGRAM + SLC_READ + MS) + nand().erase_ns;
     let (cycle_ns, transfer_ns) = (duration(202) - duration(198), nand().timing().transfer_ns(8));
@@ -144,9 +147,8 @@ fn pages_go_beside_the_cache_until_few_blocks_are_free() {
 #[test]
 fn the_caches_of_all_planes_are_full_at_the_same_byte() {
     for superblock in [Superblock::None, Superblock::Die] {
-        let nand = NandParams { channels: 2, ways: 2, planes: 2, ..nand() };
         let mut setup = setup(SlcCacheKind::Static);
-        setup.device.nand = nand;
+        setup.device.nand = NandParams { channels: 2, ways: 2, planes: 2, ..nand() };
         setup.ftl.params.superblock = superblock;
         let past = |pages| cache(&empty(setup.clone()).run(writes(0..pages))).writes_beside;
         assert_eq!((past(192), past(193), past(200)), (0, 1, 8), "{superblock:?}");
@@ -156,13 +158,9 @@ fn the_caches_of_all_planes_are_full_at_the_same_byte() {
 /// A page read from the cache takes tR of SLC mode.
 #[test]
 fn reads_of_the_cache_take_the_time_of_slc_reads() {
-    let outcome = |kind| empty(setup(kind)).run([writes([0]), vec![request(0, Op::Read, 0, 8)]].concat());
-    let read_ns = |read_ns| {
-        let link = transfer_ns(4_096, plain_with(nand(), 1.0).interface.link_rate);
-        read_ns + nand().timing().transfer_ns(8) + link
-    };
-    assert_eq!(outcome(SlcCacheKind::Static).host.read_latency.max(), read_ns(SLC_READ));
-    assert_eq!(outcome(SlcCacheKind::None).host.read_latency.max(), read_ns(nand().read_ns));
+    let outcome = |kind| empty(setup(kind)).run([writes([0]), pages(Op::Read, 0, [0])].concat());
+    assert_eq!(outcome(SlcCacheKind::Static).host.read_latency.max(), access_ns(SLC_READ));
+    assert_eq!(outcome(SlcCacheKind::None).host.read_latency.max(), access_ns(nand().read_ns));
 }
 
 /// Pages overwritten in the cache are not copied, and a pause empties the cache for the next burst.
@@ -173,8 +171,7 @@ fn what_was_overwritten_costs_no_copy_and_a_pause_restores_the_cache() {
         let burst = |at: Ns| (0..24).map(move |page| request(at, Op::Write, 8 * (page % 4), 8));
         let mut setup = setup(kind);
         setup.ftl.params.slc_flush_delay_ns = 10 * MS;
-        let paused = Run { pace: Pace::Timestamps(1.0), idle_delay_ns: MS, ..empty(setup) };
-        let outcome = paused.run(burst(0).chain(burst(1_000 * MS)));
+        let outcome = timed(setup).run(burst(0).chain(burst(1_000 * MS)));
         assert_eq!(outcome.ftl.slc_cache.map(|cache| cache.writes_beside), Some(0), "{kind:?}");
         assert_eq!(cache(&outcome).cached_writes, 48);
         assert_eq!((cache(&outcome).folded_pages, outcome.counts.programs[Origin::Fold as usize]), (4, 4));
@@ -190,12 +187,11 @@ fn a_burst_after_a_pause_is_as_fast_as_the_first() {
         let burst = |at: Ns, first: u64| (first..first + 24).map(move |page| request(at, Op::Write, 8 * page, 8));
         let mut setup = setup(SlcCacheKind::Static);
         setup.ftl.params.slc_flush_delay_ns = 400 * MS;
-        let run = Run { pace: Pace::Timestamps(1.0), idle_delay_ns: MS, ..empty(setup) };
-        run.run(burst(0, 0).chain(burst(pause_ns, 24))).host.write_latency.max()
+        timed(setup).run(burst(0, 0).chain(burst(pause_ns, 24))).host.write_latency.max()
     };
     let folded_ns = 24 * (SLC_READ + MS + 2 * nand().timing().transfer_ns(8)) + 6 * nand().erase_ns;
-    assert_eq!(slowest(24 * write_ns(SLC_PROGRAM) + 400 * MS + folded_ns), 24 * write_ns(SLC_PROGRAM));
-    assert_eq!(slowest(300 * MS), 24 * write_ns(MS));
+    assert_eq!(slowest(24 * access_ns(SLC_PROGRAM) + 400 * MS + folded_ns), 24 * access_ns(SLC_PROGRAM));
+    assert_eq!(slowest(300 * MS), 24 * access_ns(MS));
 }
 
 /// The fold of a page takes its read and its program once, and each block one erase: nothing else occupies the die.
@@ -203,14 +199,9 @@ fn a_burst_after_a_pause_is_as_fast_as_the_first() {
 fn a_fold_takes_a_read_and_a_program_for_every_valid_page() {
     for (kind, overwritten) in [(SlcCacheKind::Static, 0), (SlcCacheKind::Static, 9), (SlcCacheKind::Dynamic, 5)] {
         let transfer_ns = nand().timing().transfer_ns(8);
-        let run = Run { pace: Pace::Timestamps(1.0), idle_delay_ns: MS, ..empty(setup(kind)) };
         // The last pages overwrite the first.
-        let outcome = run.run(writes((0..24 - overwritten).chain(0..overwritten)).into_iter().chain([request(
-            100_000 * MS,
-            Op::Read,
-            0,
-            8,
-        )]));
+        let burst = writes((0..24 - overwritten).chain(0..overwritten));
+        let outcome = timed(setup(kind)).run([burst, pages(Op::Read, 100_000 * MS, [0])].concat());
         let used = outcome.utilization.expect("time passes");
         let folded = 24 - overwritten;
         let programs_ns = 24 * (transfer_ns + SLC_PROGRAM);
@@ -227,14 +218,10 @@ fn a_fold_takes_a_read_and_a_program_for_every_valid_page() {
 fn a_wait_for_a_fold_is_a_cause_of_its_own() {
     let mut setup = setup(SlcCacheKind::Static);
     setup.ftl.params.slc_flush_delay_ns = 10 * MS;
-    let run = Run { pace: Pace::Timestamps(1.0), idle_delay_ns: MS, ..empty(setup) };
-    let begun_ns = 4 * write_ns(SLC_PROGRAM) + 10 * MS;
-    let requests = writes(0..4).into_iter().chain([request(begun_ns + 500 * US, Op::Read, 24, 8)]);
-    let mut kept = Kept::default();
-    let mut source = List(requests.collect());
-    let mut simulation = Simulation::new(run.started());
-    simulation.run(&mut Replayed::new(&mut source, run.pace), Ns::MAX, &mut [&mut kept]).unwrap();
-    let read = kept.0.last().expect("it has ended");
+    let begun_ns = 4 * access_ns(SLC_PROGRAM) + 10 * MS;
+    let requests = [writes(0..4), pages(Op::Read, begun_ns + 500 * US, [3])].concat();
+    let (served, _) = timed(setup).served(requests);
+    let read = served.last().expect("it has ended");
     let fold_ns = SLC_READ + MS + 2 * nand().timing().transfer_ns(8);
     assert_eq!((read.parts[Cause::Fold], read.parts[Cause::Collection]), (fold_ns - 500 * US, 0));
     assert_eq!(read.parts[Cause::Served], SLC_READ + nand().timing().transfer_ns(8), "it is still in the cache");
@@ -247,9 +234,7 @@ fn a_pause_shorter_than_the_flush_delay_folds_nothing() {
     let folded = |delay_ns| {
         let mut setup = setup(SlcCacheKind::Static);
         setup.ftl.params.slc_flush_delay_ns = delay_ns;
-        let requests = [writes(0..8), vec![request(500 * MS, Op::Write, 0, 8)]].concat();
-        let run = Run { pace: Pace::Timestamps(1.0), idle_delay_ns: MS, ..empty(setup) };
-        cache(&run.run(requests)).folded_pages
+        cache(&timed(setup).run([writes(0..8), pages(Op::Write, 500 * MS, [0])].concat())).folded_pages
     };
     assert_eq!((folded(400 * MS), folded(600 * MS)), (8, 0));
 }

@@ -1,11 +1,11 @@
 //! Requests that are larger than blk-mq lets one be.
 
-use flashloom_device::{Drive, Engine, Outcome, Simulation};
-use flashloom_host::{BlockLayer, HostParams, Linux, scheduler};
+use flashloom_device::{Outcome, Simulation};
+use flashloom_host::{HostParams, Linux};
 use flashloom_units::{KIB, MS, Ns, OrName, ParamSet};
-use flashloom_workload::{Op, Pace, Replayed, Request};
+use flashloom_workload::{Op, Pace, Request};
 
-use crate::support::{List, plain_device, plain_nand, request, unbuffered};
+use crate::support::{plain_device, plain_nand, replayed, request, unbuffered, under};
 
 /// Runs requests under `none` of Linux 6.12 with requests of at most 32 KiB.
 fn run(change: impl FnOnce(&mut HostParams), pace: Pace, requests: &[Request]) -> Outcome {
@@ -13,13 +13,10 @@ fn run(change: impl FnOnce(&mut HostParams), pace: Pace, requests: &[Request]) -
     let max_request_bytes = OrName::Number(32 * KIB);
     let mut host = HostParams { scheduler: "none", linux: Linux::V6_12, max_request_bytes, ..HostParams::defaults() };
     change(&mut host);
-    let site = BlockLayer::setup(&host, setup.device.capacity_sectors());
-    let none = scheduler::builtin().choose(host.scheduler, &[]).unwrap().build(&site).unwrap();
-    let mut engine = Engine::new(BlockLayer::new(&host, none), Drive::new(&setup).unwrap(), MS);
+    let mut engine = under(&host, &setup, MS);
     engine.start_timing(&plain_nand());
     let mut simulation = Simulation::new(engine);
-    let mut source = List(requests.iter().copied().collect());
-    simulation.run(&mut Replayed::new(&mut source, pace), Ns::MAX, &mut []).unwrap();
+    simulation.run(&mut replayed(requests.to_vec(), pace), Ns::MAX, &mut []).unwrap();
     simulation.check().unwrap();
     simulation.outcome()
 }

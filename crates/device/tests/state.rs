@@ -14,17 +14,17 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::support::plan::{HostPlan, Plan};
 use crate::support::random::{pick, seeds_asked_for};
-use crate::support::{self, List, Run, pages};
+use crate::support::{self, Run, filled_with, pages, replayed};
 use flashloom_buffer::{order, rate};
 use flashloom_device::{
-    Ageing, Completion, DeviceParams, Drive, DriveSetup, Engine, HostReport, Misuse, Outcome, Overwrite,
-    Preconditioned, Reason, Simulation, Submitted,
+    Ageing, Completion, Drive, DriveSetup, Engine, Misuse, Outcome, Overwrite, Preconditioned, Reason, Simulation,
+    Submitted,
 };
 use flashloom_ftl::{SlcCacheKind, allocation, collection, mapping, placement};
-use flashloom_host::{HostParams, SchedulerStats, scheduler};
+use flashloom_host::{HostParams, scheduler};
 use flashloom_nand::{NandParams, reliability};
 use flashloom_units::{Figure, Latency, Ns, OrName, ParamSet, Prng, Role, Slot, StateError};
-use flashloom_workload::{Op, Pace, Replayed};
+use flashloom_workload::{Op, Pace};
 
 /// Coverage of the random cases: for each slot, the policies that were used.
 type Tried = BTreeSet<(&'static str, &'static str)>;
@@ -192,51 +192,23 @@ impl Stack {
     }
 }
 
-/// An outcome in words, its distributions by their moments: their buckets are in the state.
-fn shown(outcome: Outcome) -> String {
+/// An outcome in words, its distributions by their moments: their buckets are in the state. How the drive was filled
+/// is not in it, because that is about the work of an engine.
+fn shown(mut outcome: Outcome) -> String {
     let of = |latency: &Latency| (latency.count(), latency.sum(), latency.percentile(90.0), latency.stddev());
-    let Outcome { host, scheduler, ftl, figures, buffer, counts, utilization, erase_counts, erased_before, .. } =
-        outcome;
-    let Outcome { slc_erase_counts, slc_erased_before, .. } = outcome;
-    let Outcome {
-        reads,
-        stall_ns,
-        drained_pages,
-        unmapped_read_sectors,
-        sectors_checked,
-        preconditioned,
-        end_of_life,
-        ..
-    } = outcome;
-    let HostReport { generated, completed, failed, read_bytes, write_bytes, duration_ns, .. } = host;
-    let HostReport { read_latency, write_latency, flush_latency, discard_latency, device_latency, .. } = host;
-    let latencies = [read_latency, write_latency, flush_latency, discard_latency, device_latency];
-    let latencies = latencies.into_iter().chain([host.fua_latency, host.preflush_latency]);
-    let SchedulerStats { inserted, merged, dispatched, direction_switches, expired, wait, .. } = scheduler;
-    let figures: Vec<_> = figures
-        .iter()
-        .flat_map(|(_, values)| values)
-        .map(|value| match value {
-            Figure::Times(latency) => format!("{:?}", of(latency)),
-            other => format!("{other:?}"),
-        })
-        .collect();
-    format!(
-        "{:?} {:?} {ftl:?} {figures:?} {buffer:?} {counts:?} {utilization:?} {erase_counts:?} \
-         {erased_before:?} {:?} {:?}",
-        (
-            generated,
-            completed,
-            failed,
-            read_bytes,
-            write_bytes,
-            duration_ns,
-            latencies.map(|latency| of(&latency)).collect::<Vec<_>>()
-        ),
-        (inserted, merged, dispatched, scheduler.completed, direction_switches, expired, wait.each_ref().map(of)),
-        (stall_ns, drained_pages, unmapped_read_sectors, sectors_checked),
-        (preconditioned, end_of_life, reads, slc_erase_counts, slc_erased_before),
-    )
+    let host = &mut outcome.host;
+    let of_host = [&mut host.read_latency, &mut host.write_latency, &mut host.flush_latency, &mut host.discard_latency];
+    let others = [&mut host.device_latency, &mut host.fua_latency, &mut host.preflush_latency];
+    let latencies = of_host.into_iter().chain(others).chain(&mut outcome.scheduler.wait);
+    let latencies: Vec<_> = latencies.map(|latency| of(&std::mem::take(latency))).collect();
+    let figures = std::mem::take(&mut outcome.figures);
+    let figures = figures.iter().flat_map(|(_, values)| values).map(|value| match value {
+        Figure::Times(latency) => format!("{:?}", of(latency)),
+        other => format!("{other:?}"),
+    });
+    let figures: Vec<_> = figures.collect();
+    outcome.filled = None;
+    format!("{latencies:?} {figures:?} {outcome:?}")
 }
 
 /// What a stack did from some moment on is what another did that was built there, and it came to the same.
@@ -418,14 +390,8 @@ fn a_drive_that_is_rolled_back_is_what_it_is_when_it_is_loaded_on_500_random_dri
     let of_cache = count(&|(plan, _)| plan.drive.ftl.params.slc_cache != SlcCacheKind::None);
     let judged = count(&|(plan, _)| plan.drive.reliability.name() != "none");
     let failing = count(&|(plan, _)| plan.drive.device.nand.program_failures > 0.0);
-    for (what, count) in [
-        ("map pages", page_maps),
-        ("at work", at_work),
-        ("timed", timed),
-        ("with an SLC cache", of_cache),
-        ("with reads that fail", judged),
-        ("with blocks that fail", failing),
-    ] {
+    let kinds = ["map pages", "at work", "timed", "with an SLC cache", "with reads that fail", "with blocks that fail"];
+    for (what, count) in kinds.into_iter().zip([page_maps, at_work, timed, of_cache, judged, failing]) {
         assert!(count >= 15, "{count} of 500 are {what}");
     }
 }
@@ -434,7 +400,7 @@ fn a_drive_that_is_rolled_back_is_what_it_is_when_it_is_loaded_on_500_random_dri
 fn only_flash_that_keeps_what_it_was_is_rolled_back() {
     let run = Run::new(DriveSetup { verify: false, ..support::unbuffered(support::plain_device()) });
     let mut engine = run.engine();
-    let ageing = Ageing { fill_pages: 100, fill_streams: true, overwrite: None };
+    let ageing = filled_with(100);
     let aged = engine.precondition(&ageing, &mut |_| {});
     let rest = engine.save_for_rollback().unwrap();
     assert!(run.engine().load_aged(&rest, aged).is_err(), "a new drive needs all of the state");
@@ -452,8 +418,7 @@ fn figures_of_ageing_that_the_drive_does_not_bear_out_are_refused() {
     let run = Run::new(support::unbuffered(support::plain_device()));
     let overwrite = Overwrite { prng: Prng::new(1), window: 1.0, tolerance: 0.5, max_windows: 9, rest: false };
     let mut engine = run.engine();
-    let aged =
-        engine.precondition(&Ageing { fill_pages: 100, fill_streams: true, overwrite: Some(overwrite) }, &mut |_| ());
+    let aged = engine.precondition(&Ageing { overwrite: Some(overwrite), ..filled_with(100) }, &mut |_| ());
     let state = engine.save_aged().unwrap();
     let load = |aged| run.engine().load_aged(&state, aged).map_err(|error| error.to_string());
     assert_eq!(load(aged), Ok(()));
@@ -483,10 +448,9 @@ fn as_many_runs_as_are_asked_for() {
 /// one that goes on beyond it fails what it writes.
 #[test]
 fn a_worn_out_drive_ends_a_run_or_fails_its_writes_whether_it_was_aged_or_loaded() {
-    let device =
-        DeviceParams { nand: NandParams { program_failures: 1.0, ..support::plain_nand() }, ..support::plain_device() };
-    let run = Run::new(support::unbuffered(device));
-    let ageing = Ageing { fill_pages: 1, fill_streams: true, overwrite: None };
+    let nand = NandParams { program_failures: 1.0, ..support::plain_nand() };
+    let run = Run::new(support::unbuffered(support::plain(nand)));
+    let ageing = filled_with(1);
     let mut old = run.engine();
     let aged = old.precondition(&ageing, &mut |_| {});
     let (whole, flash) = (old.snapshot().unwrap(), old.save_aged().unwrap());
@@ -503,8 +467,8 @@ fn a_worn_out_drive_ends_a_run_or_fails_its_writes_whether_it_was_aged_or_loaded
             if goes_on {
                 simulation = simulation.beyond_end_of_life();
             }
-            let mut source = List(pages(Op::Read, 0, 0..4).into_iter().chain(pages(Op::Write, 0, 0..4)).collect());
-            simulation.run(&mut Replayed::new(&mut source, Pace::Timestamps(1.0)), Ns::MAX, &mut []).unwrap();
+            let requests = [pages(Op::Read, 0, 0..4), pages(Op::Write, 0, 0..4)].concat();
+            simulation.run(&mut replayed(requests, Pace::Timestamps(1.0)), Ns::MAX, &mut []).unwrap();
             simulation.check().unwrap();
             let outcome = simulation.outcome();
             assert_eq!((outcome.host.total_completed(), outcome.host.failed), served);
@@ -530,21 +494,18 @@ fn small_states() -> impl Iterator<Item = (Plan, Vec<u8>)> {
 #[test]
 fn a_state_that_ends_early_is_refused_wherever_it_ends() {
     for (plan, bytes) in small_states().take(4) {
-        let mut engine = plan.build();
+        let refused_early = |bytes: &[u8], load: &mut dyn FnMut(&[u8]) -> Result<(), StateError>| {
+            for length in 0..bytes.len() {
+                let error = load(&bytes[..length]).unwrap_err();
+                assert!(error.at <= length && !error.field.is_empty(), "{error}");
+            }
+            load(bytes).unwrap();
+        };
+        let (mut engine, mut aged) = (plan.build(), plan.build());
         plan.start(&mut engine);
-        for length in 0..bytes.len() {
-            let error = engine.restore(&bytes[..length]).unwrap_err();
-            assert!(error.at <= length && !error.field.is_empty(), "{error}");
-        }
-        engine.restore(&bytes).unwrap();
-        let (aged, preconditioned) = plan.aged();
-        let bytes = aged.save_aged().unwrap();
-        let mut engine = plan.build();
-        for length in 0..bytes.len() {
-            let error = engine.load_aged(&bytes[..length], preconditioned).unwrap_err();
-            assert!(error.at <= length && !error.field.is_empty(), "{error}");
-        }
-        engine.load_aged(&bytes, preconditioned).unwrap();
+        refused_early(&bytes, &mut |bytes| engine.restore(bytes));
+        let (old, preconditioned) = plan.aged();
+        refused_early(&old.save_aged().unwrap(), &mut |bytes| aged.load_aged(bytes, preconditioned));
     }
 }
 
@@ -586,7 +547,7 @@ fn plain(change: fn(&mut Plan)) -> Plan {
     let mut plan = Plan {
         drive,
         host: HostPlan { params, scheduler, is_bare: false, idle_delay_ns: 0 },
-        ageing: Ageing { fill_pages: 9, fill_streams: true, overwrite: None },
+        ageing: filled_with(9),
         timed: true,
         requests: Vec::new(),
         overshoot_ns: 0,

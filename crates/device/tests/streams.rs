@@ -2,21 +2,17 @@
 
 use std::collections::VecDeque;
 
-use crate::support::{Run, count, plain_device, plain_nand, plain_with, request, unbuffered};
+use crate::support::{Run, allocated, count, pages, plain_device, plain_nand, plain_with, request, unbuffered};
 use flashloom_buffer::{order, rate};
 use flashloom_device::{DeviceParams, DriveSetup, Outcome};
-use flashloom_ftl::allocation;
 use flashloom_nand::NandParams;
 use flashloom_units::{MS, Prng, S, Value};
 use flashloom_workload::{Op, Pace, Request};
 
 /// A drive with a buffer of 1,024 pages under SLAP, with those parameters besides.
 fn slap(device: DeviceParams, threshold: u32, set: &[(&str, Value)]) -> DriveSetup {
-    let mut setup = unbuffered(device);
-    setup.buffer_bytes = 1_024 * 4_096;
     let set = [&[("stream_threshold", Value::Count(threshold.into()))], set].concat();
-    setup.ftl.allocation = allocation::builtin().choose("slap", &set).unwrap();
-    setup
+    DriveSetup { buffer_bytes: 1_024 * 4_096, ..allocated(unbuffered(device), "slap", &set) }
 }
 
 fn evicting(mut setup: DriveSetup, order: &'static str, rate: &'static str) -> DriveSetup {
@@ -28,7 +24,7 @@ fn evicting(mut setup: DriveSetup, order: &'static str, rate: &'static str) -> D
 /// One write of a page at a time, each when the one before is done.
 fn one_at_a_time(setup: DriveSetup, lpns: impl IntoIterator<Item = u64>) -> Outcome {
     let run = Run { queue_depth: 1, pace: Pace::Closed(1), ..Run::new(setup) };
-    run.run(lpns.into_iter().map(|lpn| request(0, Op::Write, 8 * lpn, 8)))
+    run.run(pages(Op::Write, 0, lpns))
 }
 
 /// The buffer holds whole streams whatever leaves it at a time: pages of a sequential writer are all in one.
@@ -37,9 +33,9 @@ fn every_page_of_a_sequential_writer_is_in_a_stream_whatever_leaves_the_buffer_a
     for rate in ["single", "cave", "linear-threshold"] {
         for threshold in [2, 16, 64] {
             let outcome = one_at_a_time(evicting(slap(plain_device(), threshold, &[]), "page-lru", rate), 0..8_192);
-            let (ftl, pages) = (&outcome.ftl, count(&outcome, "stream_pages"));
-            assert!(ftl.host_page_writes > 7_000);
-            assert_eq!(pages, ftl.host_page_writes, "{rate}, threshold {threshold}");
+            let written = outcome.ftl.host_page_writes;
+            assert!(written > 7_000);
+            assert_eq!(count(&outcome, "stream_pages"), written, "{rate}, threshold {threshold}");
         }
     }
 }
@@ -119,8 +115,7 @@ fn a_drive_that_is_filled_without_streams_is_the_same_for_every_threshold() {
         let mut prng = Prng::new(6);
         let pages = device.logical_pages();
         let writes = (0..20_000).map(|_| request(0, Op::Write, 8 * prng.below(pages), 8));
-        let mut setup = slap(device.clone(), threshold, &[]);
-        setup.buffer_bytes = 0;
+        let setup = DriveSetup { buffer_bytes: 0, ..slap(device.clone(), threshold, &[]) };
         let outcome = Run { timed: false, fill_streams, ..Run::new(setup) }.run(writes);
         (outcome.ftl.page_copies, outcome.erase_counts)
     };
@@ -137,8 +132,8 @@ fn a_stream_of_n_substreams_is_read_n_times_as_parallel() {
     let device = plain_device();
     let read_ns = |substreams: u64| {
         let setup = slap(device.clone(), 16, &[("substreams", Value::Count(substreams))]);
-        let stream = [request(0, Op::Write, 8 * 64, 8 * 16), request(S, Op::Flush, 0, 0)];
-        let outcome = Run::new(setup).run([stream.to_vec(), vec![request(2 * S, Op::Read, 8 * 64, 8 * 16)]].concat());
+        let [write, read] = [(0, Op::Write), (2 * S, Op::Read)].map(|(at, op)| request(at, op, 8 * 64, 8 * 16));
+        let outcome = Run::new(setup).run([write, request(S, Op::Flush, 0, 0), read]);
         assert_eq!(count(&outcome, "stream_pages"), 16);
         outcome.host.read_latency.max()
     };

@@ -1,10 +1,12 @@
 //! Every order, rate and placement on the workload that suits it perfectly, with the cost that its paper promises
 //! there; and beside it one that does not suit it, or another policy on the same workload.
 
-use crate::support::{Run, buffered, count, pages, plain, plain_device, plain_nand, request};
+use crate::support::{
+    Run, allocated, buffered, channel_ns, count, mapped, pages, plain, plain_device, plain_nand, request,
+};
 use flashloom_buffer::{order, rate};
 use flashloom_device::{DriveSetup, Outcome};
-use flashloom_ftl::{allocation, mapping, placement};
+use flashloom_ftl::placement;
 use flashloom_nand::{NandParams, Origin};
 use flashloom_units::{MIB, MS, Ns, S, US, Value};
 use flashloom_workload::{Op, Pace, Request};
@@ -15,8 +17,7 @@ const CHIPS: u64 = 8;
 
 /// A drive of one BAST a chip, under a buffer of that many pages.
 fn over_bast(pages: u64, order: &'static str, rate: &'static str, placement: &'static str) -> DriveSetup {
-    let mut setup = buffered(plain_device(), pages, order, rate);
-    setup.ftl.mapping = mapping::builtin().choose("bast", &[("log_blocks", Value::Count(4))]).unwrap();
+    let mut setup = mapped(buffered(plain_device(), pages, order, rate), "bast", &[("log_blocks", Value::Count(4))]);
     setup.ftl.placement = placement::builtin().choose(placement, &[]).unwrap();
     setup
 }
@@ -141,7 +142,6 @@ fn bpac_keeps_the_hot_pages_of_cold_blocks_and_gives_up_the_others_together() {
         (buffer.write_hits, buffer.evictions)
     };
     let ((hits, victims), by_age, by_block) = (run("bpac"), run("page-lru"), run("block-lru"));
-    println!("hits and victims: bpac {hits}, {victims}, page-lru {by_age:?}, block-lru {by_block:?}");
     assert_eq!(hits, (rounds - 1) * blocks, "no hot page ever leaves");
     assert!(victims < blocks, "a block's cold pages leave together");
     assert!(by_age.0 == hits && by_age.1 > 40 * victims, "pages leave one by one");
@@ -160,7 +160,6 @@ fn ref_evicts_pages_of_one_block_after_the_other_so_that_log_blocks_are_filled_b
     let all = |outcome: &Outcome| merges(outcome).0 + merges(outcome).1 + merges(outcome).2;
     let set = [("window", Value::Ratio(1.0)), ("victim_blocks", Value::Count(2))];
     let (recently, lru) = (all(&run("ref", &set)), all(&run("page-lru", &[])));
-    println!("merges: ref {recently}, page-lru {lru}");
     assert!(lru >= 300, "nearly every page takes a log block from another block: {lru}");
     assert!(4 * recently < lru, "{recently} merges against {lru}");
 }
@@ -188,19 +187,17 @@ fn region_keeps_the_chips_busy_that_a_whole_drive_in_order_keeps_busy_one_after_
     let range = device.logical_pages().div_ceil(CHIPS);
     let requests = write((0..rounds * CHIPS * 64).map(|at| at % CHIPS * range + at / CHIPS % 64));
     let run = |order: &'static str, set: &[_]| {
-        let mut setup = with_order(buffered(device.clone(), CHIPS * 32, order, "cave"), set);
-        setup.ftl.allocation =
-            allocation::builtin().choose("static", &[("layout", Value::Name("contiguous"))]).unwrap();
+        let setup = with_order(buffered(device.clone(), CHIPS * 32, order, "cave"), set);
+        let setup = allocated(setup, "static", &[("layout", Value::Name("contiguous"))]);
         let outcome = Run { pace: Pace::Closed(1), ..Run::new(setup) }.run(requests.clone());
         assert_eq!(outcome.ftl.page_copies, 0);
         outcome.host.duration_ns
     };
     let regions = |size| run("region", &[("region_size", Value::Size(size)), ("batch", Value::Count(turn))]);
     // Two ways share a channel; the data of the requests crosses the link meanwhile.
-    let batch = turn * (device.nand.program_ns + 2 * device.nand.timing().transfer_ns(8)) + CHIPS * turn * 10 * US;
+    let batch = turn * (device.nand.program_ns + 2 * channel_ns(&device)) + CHIPS * turn * 10 * US;
     let batches = (rounds * 64 * CHIPS - CHIPS * 32) / (turn * CHIPS);
     let (divided, whole) = (regions(MIB), regions(1 << 50));
-    println!("{divided} ns with regions, {whole} without; {batches} batches of {batch}");
     assert!(divided < (batches + 1) * batch, "{divided} ns, {batches} batches of {batch}");
     assert!(whole > 3 * divided, "{whole} ns: the lowest pages are those of two chips");
 }
@@ -221,16 +218,15 @@ fn chip_aware_keeps_all_chips_busy_where_the_oldest_pages_are_those_of_one() {
         }
         let contiguous = [("layout", Value::Name("contiguous"))];
         let set = if allocation == "static" { &contiguous[..] } else { &[] };
-        setup.ftl.allocation = allocation::builtin().choose(allocation, set).unwrap();
-        let outcome = Run { pace: Pace::Closed(CHIPS as u32), ..Run::new(setup) }.run(requests.clone());
+        let run = Run { pace: Pace::Closed(CHIPS as u32), ..Run::new(allocated(setup, allocation, set)) };
+        let outcome = run.run(requests.clone());
         assert_eq!(outcome.ftl.page_copies, 0);
         outcome.host.duration_ns
     };
     // Programs of the pages that leave while the host writes, all chips at work, two of them on each channel.
-    let program = device.nand.program_ns + 2 * device.nand.timing().transfer_ns(8);
+    let program = device.nand.program_ns + 2 * channel_ns(&device);
     let busy = (12 - 2) * RUN * program;
     let (aware, lru) = (run("chip-aware", "static"), run("page-lru", "static"));
-    println!("{aware} ns, by age {lru}, all chips at work {busy}");
     assert!(aware < busy + busy / 5, "{aware} ns, {busy} with all chips at work");
     assert!(lru > 3 * aware, "{lru} ns by age alone, {aware}");
     // An FTL that puts any page on any chip leaves nothing to choose.
@@ -242,10 +238,9 @@ fn chip_aware_keeps_all_chips_busy_where_the_oldest_pages_are_those_of_one() {
 #[test]
 fn last_finds_requests_whose_pages_are_spread_over_chips() {
     let run = |threshold| {
-        let mut setup = buffered(plain_device(), 16 * BLOCK, "block-lru", "cave");
         let set = [("log_blocks", 8), ("sequential_log_blocks", 4), ("threshold", threshold)];
         let set = set.map(|(name, count)| (name, Value::Count(count)));
-        setup.ftl.mapping = mapping::builtin().choose("last", &set).unwrap();
+        let mut setup = mapped(buffered(plain_device(), 16 * BLOCK, "block-lru", "cave"), "last", &set);
         setup.ftl.placement = placement::builtin().choose("adaptive", &[]).unwrap();
         let sectors = 16 * 8;
         let requests = (0..3 * 40 * BLOCK / 16).map(|at| request(MS, Op::Write, at % (40 * BLOCK / 16) * sectors, 128));
@@ -260,8 +255,8 @@ fn last_finds_requests_whose_pages_are_spread_over_chips() {
 #[test]
 fn last_moves_a_block_as_often_as_fast_does() {
     let [last, fast] = ["last", "fast"].map(|name| {
-        let mut setup = buffered(plain_device(), 2 * BLOCK, "block-lru", "single");
-        setup.ftl.mapping = mapping::builtin().choose(name, &[("log_blocks", Value::Count(8))]).unwrap();
+        let setup = buffered(plain_device(), 2 * BLOCK, "block-lru", "single");
+        let mut setup = mapped(setup, name, &[("log_blocks", Value::Count(8))]);
         setup.ftl.placement = placement::builtin().choose("round-robin", &[]).unwrap();
         let mut prng = flashloom_units::Prng::new(3);
         migrated(&closed(setup, write((0..4_000).map(|_| prng.below(20 * BLOCK)))))
@@ -292,8 +287,7 @@ fn cave_programs_a_page_on_every_chip_at_once_in_the_time_of_one() {
             .duration_ns
     };
     // Two ways share a channel; the data of eight requests crosses the link meanwhile.
-    let channel = device.nand.timing().transfer_ns(8);
-    let batch = device.nand.program_ns + 2 * channel + 30 * US;
+    let batch = device.nand.program_ns + 2 * channel_ns(&device) + 30 * US;
     assert!(duration("cave") < batches * batch, "{} ns, {batches} batches of {batch}", duration("cave"));
     assert!(duration("single") > 7 * batches * device.nand.program_ns, "one program after the other");
 }
@@ -309,7 +303,7 @@ fn cave_has_a_request_wait_for_its_own_page_or_for_the_whole_batch() {
         assert_eq!(outcome.buffer.unwrap().stalled_writes, 1);
         outcome.buffer.unwrap().stall_ns as Ns
     };
-    let (channel, program) = (device.nand.timing().transfer_ns(8), device.nand.program_ns);
+    let (channel, program) = (channel_ns(&device), device.nand.program_ns);
     assert_eq!(stall(Value::Name("own-page")), channel + program);
     assert_eq!(stall(Value::Name("batch")), 4 * (channel + program));
 }
@@ -338,7 +332,6 @@ fn linear_threshold_with_a_floor_makes_room_for_the_bursts_that_it_has_seen() {
     };
     let floor = [("floor", Value::Ratio(0.1))];
     let (fixed, falling) = ([2, 3, 12].map(|bursts| stalled(bursts, &[])), [2, 3, 12].map(|b| stalled(b, &floor)));
-    println!("writes that waited in 2, 3 and 12 bursts: {fixed:?}, with marks that fall {falling:?}");
     assert!(fixed[1] > fixed[0] && fixed[2] > 5 * fixed[0], "each burst finds the buffer half full");
     assert_eq!(falling, [fixed[0]; 3], "from the third burst on there is room");
 }
@@ -399,11 +392,7 @@ fn adaptive_spreads_blocks_that_are_read_in_long_runs_and_beats_static_and_round
     let reads =
         (0..3_000).map(|at| request(MS, Op::Read, 8 * (at % 16 * BLOCK + at % 2 * BLOCK / 2), 8 * BLOCK as u32 / 2));
     let reads: Vec<_> = reads.collect();
-    let duration = |placement| {
-        let outcome = closed(over_bast(16, "block-lru", "cave", placement), reads.clone());
-        println!("{placement}: {} ms, {} pages moved", outcome.host.duration_ns / MS, migrated(&outcome));
-        outcome.host.duration_ns
-    };
+    let duration = |placement| closed(over_bast(16, "block-lru", "cave", placement), reads.clone()).host.duration_ns;
     let [adaptive, others @ ..] = ["adaptive", "static", "round-robin", "first-touch"].map(duration);
     others.iter().for_each(|&other| assert!(2 * adaptive < other, "{adaptive} ns against {other} ns"));
 }
@@ -417,8 +406,6 @@ fn adaptive_spreads_blocks_that_leave_one_by_one_in_order_and_copies_nothing() {
         closed(over_bast(2 * BLOCK, "block-lru", "single", placement), requests)
     };
     let (adaptive, fixed) = (run("adaptive"), run("static"));
-    println!("adaptive {} ms, static {} ms", adaptive.host.duration_ns / MS, fixed.host.duration_ns / MS);
-    println!("{:?} {} moved", merges(&adaptive), migrated(&adaptive));
     assert!(3 * adaptive.host.duration_ns < fixed.host.duration_ns);
     assert_eq!((merges(&adaptive).1, merges(&adaptive).2), (0, 0), "all by switches");
 }

@@ -1,31 +1,17 @@
 //! Superblocks: a superpage is one program of its die, a superblock one erase.
 
-use crate::support::{self, Run, buffered, request, unbuffered};
+use crate::support::{Run, allocated, buffered, channel_ns, plain_nand, plain_with, request, unbuffered};
 use flashloom_device::{DeviceParams, Outcome};
-use flashloom_ftl::{CapacityParams, Superblock, allocation};
+use flashloom_ftl::Superblock;
 use flashloom_nand::{MultiPlane, NandParams, Origin};
-use flashloom_units::{Ns, Prng, US, Value};
+use flashloom_units::{Prng, US, Value};
 use flashloom_workload::{Op, Pace};
 
 /// Two channels of one die each, so that no transfer of a die waits for another one's.
 fn device(planes: u32) -> DeviceParams {
-    DeviceParams {
-        nand: NandParams {
-            channels: 2,
-            ways: 1,
-            dies: 1,
-            planes,
-            blocks: 64,
-            pages: 32,
-            page_bytes: 4_096,
-            program_ns: 600 * US,
-            bits_per_cell: 1,
-            multi_plane: MultiPlane::Aligned,
-            ..support::plain_device().nand
-        },
-        capacity: CapacityParams::of(0.5),
-        ..support::plain_device()
-    }
+    let cells = NandParams { program_ns: 600 * US, bits_per_cell: 1, ..plain_nand() };
+    let nand = NandParams { channels: 2, ways: 1, planes, pages: 32, multi_plane: MultiPlane::Aligned, ..cells };
+    plain_with(nand, 0.5)
 }
 
 /// Writes pages whose addresses belong to one plane, and then runs of as many consecutive pages as a die has planes.
@@ -33,9 +19,8 @@ fn device(planes: u32) -> DeviceParams {
 /// If each plane has an open block of its own, the first writes leave no two planes of a die at the same page index. A
 /// superblock has one write pointer for all planes.
 fn sequential(planes: u32, superblock: Superblock, writes: u64) -> Outcome {
-    let mut setup = unbuffered(device(planes));
+    let mut setup = allocated(unbuffered(device(planes)), "static", &[("layout", Value::Name("striped"))]);
     setup.ftl.params.superblock = superblock;
-    setup.ftl.allocation = allocation::builtin().choose("static", &[("layout", Value::Name("striped"))]).unwrap();
     let (span, pages) = (u64::from(2 * planes), u64::from(planes));
     // Of plane p of both dies, 8 p pages.
     let apart =
@@ -49,8 +34,7 @@ fn sequential(planes: u32, superblock: Superblock, writes: u64) -> Outcome {
 
 /// Die time of programs, by hand: a command takes the transfers of its pages, one after the other, and tPROG once.
 fn program_time(device: &DeviceParams, pages: u64, commands: u64) -> u128 {
-    let transfer: Ns = device.nand.timing().transfer_ns(8);
-    u128::from(pages * transfer + commands * device.nand.program_ns)
+    u128::from(pages * channel_ns(device) + commands * device.nand.program_ns)
 }
 
 #[test]
@@ -73,8 +57,7 @@ fn sequential_superpages_take_one_program_for_all_planes_of_a_die() {
 
 /// Uniform overwrites of a full drive, so that all of it is collected many times.
 fn overwritten(superblock: Superblock) -> Outcome {
-    let device = DeviceParams { capacity: CapacityParams::of(0.2), ..device(2) };
-    let mut setup = buffered(device, 64, "page-lru", "linear-threshold");
+    let mut setup = buffered(plain_with(device(2).nand, 0.2), 64, "page-lru", "linear-threshold");
     setup.ftl.params.superblock = superblock;
     let pages = setup.device.logical_pages();
     let mut prng = Prng::new(7);

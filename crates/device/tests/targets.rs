@@ -2,17 +2,18 @@
 
 use std::collections::VecDeque;
 
-use crate::support::{List, Run, buffered, pages, plain_device, plain_nand, plain_with, request, unbuffered};
-use flashloom_device::{
-    Ageing, Cause, Completion, Drive, Engine, HostReport, Interest, Misuse, Observer, Queues, Sample, Served,
-    Simulation, Status, Submitted, Target, Tenant,
+use crate::support::{
+    Kept, Run, buffered, filled_with, pages, plain_device, plain_nand, plain_with, replayed, request, unbuffered, under,
 };
-use flashloom_host::{BlockLayer, HostParams, scheduler};
+use flashloom_device::{
+    Cause, Completion, Engine, HostReport, Misuse, Queues, Served, Simulation, Status, Submitted, Target, Tenant,
+};
+use flashloom_host::HostParams;
 use flashloom_nand::NandParams;
 use flashloom_units::{
     Interrupt, Latency, MS, Ns, OrName, ParamSet, Prng, Problem, StateError, US, load_with, save_with,
 };
-use flashloom_workload::{Arrivals, Op, Pace, Replayed, Request};
+use flashloom_workload::{Arrivals, Op, Pace, Request};
 
 /// Random reads and writes of a page, at random times.
 fn mixed(seed: u64, count: usize, capacity_sectors: u64) -> Vec<Request> {
@@ -25,12 +26,20 @@ fn mixed(seed: u64, count: usize, capacity_sectors: u64) -> Vec<Request> {
     (0..count).map(|_| next()).collect()
 }
 
-fn replayed(requests: &[Request], pace: Pace) -> Replayed<List> {
-    Replayed::new(List(requests.iter().copied().collect()), pace)
-}
-
 fn sums(latency: &Latency) -> (u64, u128, Ns, Ns) {
     (latency.count(), latency.sum(), latency.max(), latency.percentile(99.0))
+}
+
+/// An engine of a new drive without a buffer under a block layer, in time.
+fn engine_under(host: &HostParams) -> Engine {
+    let mut engine = under(host, &unbuffered(plain_device()), MS);
+    engine.start_timing(&plain_nand());
+    engine
+}
+
+/// Engines of such drives, filled.
+fn drives<const N: usize>() -> [Engine; N] {
+    std::array::from_fn(|_| Run::new(unbuffered(plain_device())).started())
 }
 
 /// A report for comparison: all but the part of the latency that only a target knows.
@@ -49,7 +58,7 @@ fn a_workload_alone_sees_what_its_engine_reports() {
     for pace in [Pace::Timestamps(1.0), Pace::Closed(16)] {
         let alone = Run { pace, ..Run::new(run.setup.clone()) }.run(requests.clone()).host;
         let mut simulation = Simulation::new(run.started());
-        let mut arrivals = replayed(&requests, pace);
+        let mut arrivals = replayed(requests.clone(), pace);
         let mut tenants = [Tenant::new(&mut arrivals)];
         simulation.run_together(&mut tenants, Ns::MAX, &mut []).unwrap();
         simulation.check().unwrap();
@@ -100,7 +109,7 @@ fn time_passes_when_a_workload_wakes_without_a_request() {
     let mut simulation = Simulation::new(run.started());
     simulation.run(&mut woken, Ns::MAX, &mut []).unwrap();
     assert!(woken.wakes > 600, "it was woken between requests: {}", woken.wakes);
-    let alone = Run { pace: Pace::Timestamps(1.0), ..Run::new(run.setup.clone()) }.run(requests.clone()).host;
+    let alone = run.run(requests.clone()).host;
     assert_eq!(seen(&simulation.outcome().host), seen(&alone));
     let mut woken = waking();
     let mut simulation = Simulation::new(Queues::new(vec![run.started()]));
@@ -113,16 +122,11 @@ fn time_passes_when_a_workload_wakes_without_a_request() {
 fn reports_of_workloads_that_share_an_engine_add_up_to_its_own() {
     let run = Run::new(unbuffered(plain_device()));
     let capacity = run.setup.device.capacity_sectors();
-    let [mut first, mut second] = [(1, 2_000), (2, 500)].map(|(seed, count)| {
-        let requests = mixed(seed, count, capacity);
-        replayed(&requests, Pace::Closed(4))
-    });
-    let mut simulation = Simulation::new(run.started());
-    let mut tenants = [Tenant::new(&mut first), Tenant::new(&mut second)];
-    simulation.run_together(&mut tenants, Ns::MAX, &mut []).unwrap();
+    let requests = [(1, 2_000), (2, 500)].map(|(seed, count)| mixed(seed, count, capacity));
+    let (reports, simulation) = run_on(run.started(), &requests, Pace::Closed(4));
     simulation.check().unwrap();
     let all = simulation.outcome().host;
-    let [one, other] = tenants.each_ref().map(Tenant::report);
+    let [one, other] = [&reports[0], &reports[1]];
     assert_eq!([one, other].map(|report| (report.generated, report.outstanding())), [(2_000, 0), (500, 0)]);
     for op in Op::ALL {
         assert_eq!(one.completed_of(op) + other.completed_of(op), all.completed_of(op), "{op:?}");
@@ -136,38 +140,23 @@ fn reports_of_workloads_that_share_an_engine_add_up_to_its_own() {
 /// are admitted in turn: the second does not wait until the first has none left.
 #[test]
 fn workloads_that_wait_for_room_take_turns() {
-    let run = Run::new(unbuffered(plain_device()));
     let host = HostParams { queue_depth: 2, nr_requests: OrName::Number(4), merging: false, ..HostParams::defaults() };
-    let setup = BlockLayer::setup(&host, run.setup.device.capacity_sectors());
-    let noop = scheduler::builtin().choose("noop", &[]).unwrap().build(&setup).unwrap();
-    let mut engine = Engine::new(BlockLayer::new(&host, noop), Drive::new(&run.setup).unwrap(), MS);
-    engine.start_timing(&plain_nand());
     let flood = pages(Op::Write, 0, 0..400);
-    let [mut first, mut second] = [(); 2].map(|()| replayed(&flood, Pace::Timestamps(1.0)));
-    let mut tenants = [Tenant::new(&mut first), Tenant::new(&mut second)];
-    let mut simulation = Simulation::new(engine);
-    simulation.run_together(&mut tenants, Ns::MAX, &mut []).unwrap();
+    let (reports, simulation) = run_on(engine_under(&host), &[flood.clone(), flood], Pace::Timestamps(1.0));
     simulation.check().unwrap();
-    let [one, other] = tenants.each_ref().map(|tenant| tenant.report().write_latency.mean());
+    let [one, other] = [0, 1].map(|at| reports[at].write_latency.mean());
     assert!((one / other - 1.0).abs() < 0.02, "{one} and {other} ns");
 }
 
 /// Forty reads of one moment, downwards. With a plug the drive takes one of the first 32 before the others are known.
 #[test]
 fn the_drive_takes_from_a_full_plug_before_the_moment_is_over() {
-    let run = Run::new(unbuffered(plain_device()));
     let first_of = |plug| {
         let nr_requests = OrName::Number(128);
         let defaults = HostParams { scheduler: "mq-deadline", nr_requests, ..HostParams::defaults() };
         let host = HostParams { queue_depth: 1, plug, ..defaults };
-        let setup = BlockLayer::setup(&host, run.setup.device.capacity_sectors());
-        let scheduler = scheduler::builtin().choose("mq-deadline", &[]).unwrap().build(&setup).unwrap();
-        let mut engine = Engine::new(BlockLayer::new(&host, scheduler), Drive::new(&run.setup).unwrap(), MS);
-        engine.start_timing(&plain_nand());
-        let requests: Vec<Request> = (0..40).rev().map(|n| request(0, Op::Read, n * 1_000, 8)).collect();
-        let mut kept = Kept::default();
-        let mut arrivals = replayed(&requests, Pace::Timestamps(1.0));
-        Simulation::new(engine).run(&mut arrivals, Ns::MAX, &mut [&mut kept]).map(drop).unwrap();
+        let requests = (0..40).rev().map(|n| request(0, Op::Read, n * 1_000, 8));
+        let kept = kept(engine_under(&host), requests);
         kept.served.iter().min_by_key(|served| served.dispatched_ns).expect("they are served").request.lba
     };
     assert_eq!([false, true].map(first_of), [0, 8_000]);
@@ -177,33 +166,17 @@ fn the_drive_takes_from_a_full_plug_before_the_moment_is_over() {
 /// behind those that find no tag, alone or behind a queue of a host; with one hardware queue they do.
 #[test]
 fn what_waits_for_a_hardware_queue_does_not_hold_back_what_goes_through_another() {
-    let run = Run::new(unbuffered(plain_device()));
     let engine = |hardware_queues| {
         let defaults = HostParams { scheduler: "none", ..HostParams::defaults() };
-        let host = HostParams { queue_depth: 1, processors: 2, hardware_queues, ..defaults };
-        let setup = BlockLayer::setup(&host, run.setup.device.capacity_sectors());
-        let none = scheduler::builtin().choose("none", &[]).unwrap().build(&setup).unwrap();
-        let mut engine = Engine::new(BlockLayer::new(&host, none), Drive::new(&run.setup).unwrap(), MS);
-        engine.start_timing(&plain_nand());
-        engine
+        engine_under(&HostParams { queue_depth: 1, processors: 2, hardware_queues, ..defaults })
     };
-    let requests: Vec<Request> =
-        (0..20).map(|n| request(n, Op::Read, n * 1_000, 8).of_task(u32::from(n == 19))).collect();
-    let admitted = |target: &mut dyn FnMut(&mut Replayed<List>, &mut Kept)| {
-        let mut kept = Kept::default();
-        target(&mut replayed(&requests, Pace::Timestamps(1.0)), &mut kept);
+    let requests = || (0..20).map(|n| request(n, Op::Read, n * 1_000, 8).of_task(u32::from(n == 19)));
+    let waited = |kept: Kept| {
         let of_task_1 = kept.served.iter().find(|served| served.request.task == 1).expect("it is served");
         of_task_1.admitted_ns - of_task_1.request.arrival_ns
     };
-    let alone = |hardware_queues| {
-        admitted(&mut |arrivals, kept| {
-            Simulation::new(engine(hardware_queues)).run(arrivals, Ns::MAX, &mut [kept]).map(drop).unwrap();
-        })
-    };
-    let behind = admitted(&mut |arrivals, kept| {
-        let queues = Queues::new(vec![engine(2)]);
-        Simulation::new(queues).run(arrivals, Ns::MAX, &mut [kept]).map(drop).unwrap();
-    });
+    let alone = |hardware_queues| waited(kept(engine(hardware_queues), requests()));
+    let behind = waited(kept(Queues::new(vec![engine(2)]), requests()));
     assert_eq!((alone(2), behind), (0, 0));
     assert!(alone(1) > 10 * US, "{} ns behind 19 reads", alone(1));
 }
@@ -220,7 +193,7 @@ fn drives_behind_queues_of_one_host_serve_as_if_each_were_alone() {
         .map(|(run, requests)| Run { pace, ..Run::new(run.setup.clone()) }.run(requests.clone()).host)
         .collect();
     let mut simulation = Simulation::new(Queues::new(runs.iter().map(Run::started).collect()));
-    let [mut first, mut second] = requests.each_ref().map(|requests| replayed(requests, pace));
+    let [mut first, mut second] = requests.map(|requests| replayed(requests, pace));
     let mut tenants = [Tenant::new(&mut first), Tenant::new(&mut second).on_queue(1)];
     simulation.run_together(&mut tenants, Ns::MAX, &mut []).unwrap();
     for (member, (tenant, alone)) in simulation.target().members().iter().zip(tenants.iter().zip(&alone)) {
@@ -233,7 +206,7 @@ fn drives_behind_queues_of_one_host_serve_as_if_each_were_alone() {
 
 /// Runs workloads together on a target; returns what they saw.
 fn run_on<T: Target>(target: T, requests: &[Vec<Request>], pace: Pace) -> (Vec<HostReport>, Simulation<T>) {
-    let mut arrivals: Vec<_> = requests.iter().map(|requests| replayed(requests, pace)).collect();
+    let mut arrivals: Vec<_> = requests.iter().map(|requests| replayed(requests.clone(), pace)).collect();
     let mut tenants: Vec<_> = arrivals.iter_mut().map(|arrivals| Tenant::new(arrivals)).collect();
     let mut simulation = Simulation::new(target);
     simulation.run_together(&mut tenants, Ns::MAX, &mut []).unwrap();
@@ -257,18 +230,11 @@ fn an_engine_behind_a_queue_is_served_to_the_byte_as_alone() {
         let mut setup =
             if pages == 0 { unbuffered(device.clone()) } else { buffered(device.clone(), pages, "page-lru", "single") };
         setup.ftl.params.background_threshold = 6;
-        let host = HostParams {
-            queue_depth: 2,
-            nr_requests: OrName::Number(nr_requests),
-            scheduler,
-            ..HostParams::defaults()
-        };
+        let nr_requests = OrName::Number(nr_requests);
+        let host = HostParams { queue_depth: 2, nr_requests, scheduler, ..HostParams::defaults() };
         let engine = || {
-            let layer = BlockLayer::setup(&host, setup.device.capacity_sectors());
-            let scheduler = scheduler::builtin().choose(scheduler, &[]).unwrap().build(&layer).unwrap();
-            let mut engine = Engine::new(BlockLayer::new(&host, scheduler), Drive::new(&setup).unwrap(), idle_delay_ns);
-            let fill_pages = device.logical_pages();
-            engine.precondition(&Ageing { fill_pages, fill_streams: true, overwrite: None }, &mut |_| {});
+            let mut engine = under(&host, &setup, idle_delay_ns);
+            engine.precondition(&filled_with(device.logical_pages()), &mut |_| {});
             engine.start_timing(&device.nand);
             engine
         };
@@ -292,9 +258,8 @@ fn an_engine_behind_a_queue_is_served_to_the_byte_as_alone() {
 
 #[test]
 fn a_queue_that_is_not_there_is_named() {
-    let run = Run::new(unbuffered(plain_device()));
-    let mut simulation = Simulation::new(Queues::new(vec![run.started()]));
-    let mut arrivals = replayed(&pages(Op::Read, 0, 0..1), Pace::Closed(1));
+    let mut simulation = Simulation::new(Queues::new(drives::<1>().into()));
+    let mut arrivals = replayed(pages(Op::Read, 0, 0..1), Pace::Closed(1));
     let mut tenants = [Tenant::new(&mut arrivals).on_queue(3)];
     let problem = simulation.run_together(&mut tenants, Ns::MAX, &mut []).unwrap_err();
     assert_eq!(problem.refusal.found, Misuse::NoQueue { queue: 3, queues: 1 }.to_string());
@@ -304,7 +269,7 @@ fn a_queue_that_is_not_there_is_named() {
 /// A queue that has had no requests for a while keeps the host's time.
 #[test]
 fn drives_behind_queues_share_the_time_of_their_host() {
-    let mut queues = Queues::new((0..2).map(|_| Run::new(unbuffered(plain_device())).started()).collect());
+    let mut queues = Queues::new(drives::<2>().into());
     let read = request(0, Op::Read, 0, 8);
     assert_eq!(queues.submit(100, &read.on_queue(1), 0), Ok(Submitted::Accepted));
     assert_eq!(queues.now_ns(), 100);
@@ -327,21 +292,18 @@ fn drives_behind_queues_share_the_time_of_their_host() {
 
 #[test]
 fn what_interrupts_the_first_drive_interrupts_the_run() {
-    let mut engines = [(); 2].map(|()| Run::new(unbuffered(plain_device())).started());
+    let mut engines = drives::<2>();
     let interrupt = Interrupt::default();
     engines[0].interrupted_by(interrupt.clone());
     interrupt.raise();
-    let mut simulation = Simulation::new(Queues::new(engines.into()));
-    let mut arrivals = replayed(&pages(Op::Read, 0, 0..4), Pace::Closed(1));
-    let mut tenants = [Tenant::new(&mut arrivals)];
-    simulation.run_together(&mut tenants, Ns::MAX, &mut []).unwrap();
-    assert_eq!(tenants[0].report().generated, 0);
+    let (reports, _) = run_on(Queues::new(engines.into()), &[pages(Op::Read, 0, 0..4)], Pace::Closed(1));
+    assert_eq!(reports[0].generated, 0);
 }
 
 /// A run of two drives, continued from a state that was saved in its middle.
 #[test]
 fn queues_that_are_restored_go_on_as_they_were() {
-    let queues = || Queues::new((0..2).map(|_| Run::new(unbuffered(plain_device())).started()).collect());
+    let queues = || Queues::new(drives::<2>().into());
     let (mut saved, mut restored) = (queues(), queues());
     let requests = mixed(5, 60, saved.capacity_sectors());
     for (cookie, request) in (0..).zip(&requests) {
@@ -363,7 +325,7 @@ fn queues_that_are_restored_go_on_as_they_were() {
     let ended = rest(saved);
     assert!(ended.is_sorted_by_key(|completion| completion.time_ns));
     assert_eq!(rest(restored), ended);
-    let mut one = Queues::new(vec![Run::new(unbuffered(plain_device())).started()]);
+    let mut one = Queues::new(drives::<1>().into());
     assert!(one.restore(&state).unwrap_err().to_string().contains("at most 1 entries"));
 }
 
@@ -440,31 +402,19 @@ fn targets_from_outside_are_saved_behind_their_queues() {
     assert_eq!(of_restored, of_saved);
 }
 
-#[derive(Default)]
-struct Kept {
-    served: Vec<Served>,
-    samples: Vec<Sample>,
-}
-
-impl Observer for Kept {
-    fn interest(&self) -> Interest {
-        Interest { served: true, samples: true, ..Interest::default() }
-    }
-
-    fn served(&mut self, served: &Served) {
-        self.served.push(*served);
-    }
-
-    fn sample(&mut self, sample: &Sample) {
-        self.samples.push(*sample);
-    }
+/// What a target tells of a run.
+fn kept<T: Target>(target: T, requests: impl IntoIterator<Item = Request>) -> Kept {
+    let mut kept = Kept::default();
+    let mut arrivals = replayed(requests, Pace::Timestamps(1.0));
+    Simulation::new(target).run(&mut arrivals, Ns::MAX, &mut [&mut kept]).unwrap();
+    kept
 }
 
 /// Six requests arrive at once at a target that takes two, 100 us each.
 #[test]
 fn a_run_tells_of_a_target_that_tells_nothing_what_it_knows_itself() {
     let mut simulation = Simulation::new(Fixed { now: 0, takes_ns: 100 * US, room: 2, held: VecDeque::new() });
-    let mut arrivals = replayed(&pages(Op::Read, 0, 0..6), Pace::Timestamps(1.0));
+    let mut arrivals = replayed(pages(Op::Read, 0, 0..6), Pace::Timestamps(1.0));
     let mut kept = Kept::default();
     let end_ns = simulation.run(&mut arrivals, 150 * US, &mut [&mut kept]).unwrap();
     assert_eq!(end_ns, 300 * US);
@@ -479,7 +429,7 @@ fn a_run_tells_of_a_target_that_tells_nothing_what_it_knows_itself() {
 #[test]
 fn a_target_that_never_has_room_ends_the_run_with_an_error() {
     let mut simulation = Simulation::new(Fixed { now: 0, takes_ns: 1, room: 0, held: VecDeque::new() });
-    let mut arrivals = replayed(&pages(Op::Read, 0, 0..2), Pace::Timestamps(1.0));
+    let mut arrivals = replayed(pages(Op::Read, 0, 0..2), Pace::Timestamps(1.0));
     let problem = simulation.run(&mut arrivals, Ns::MAX, &mut []).unwrap_err();
     assert!(problem.to_string().contains("2 requests for which its target has no room"), "{problem}");
 }

@@ -1,26 +1,17 @@
 //! Collection between two watermarks: when it begins and ends, and what it takes, against forms on paper.
 
-use crate::support::{Run, plain_with, request, unbuffered};
+use crate::support::{Run, channel_ns, link_ns, plain_nand, plain_with, request, unbuffered};
 use flashloom_device::{DriveSetup, Outcome};
 use flashloom_nand::{NandParams, Origin};
-use flashloom_units::{MS, Ns, ParamSet, transfer_ns};
+use flashloom_units::{MS, Ns};
 use flashloom_workload::{Op, Pace, Request};
 
 const PAGES: u64 = 12;
 
 /// One plane of 30 blocks of 12 pages; the host sees 15 blocks. Collection begins below 6 free blocks and ends with 12.
 fn setup() -> DriveSetup {
-    let nand = NandParams {
-        channels: 1,
-        ways: 1,
-        dies: 1,
-        planes: 1,
-        blocks: 30,
-        pages: PAGES as u32,
-        page_bytes: 4_096,
-        program_ns: MS,
-        ..NandParams::defaults()
-    };
+    let pages = PAGES as u32;
+    let nand = NandParams { channels: 1, ways: 1, blocks: 30, pages, program_ns: MS, ..plain_nand() };
     let mut setup = unbuffered(plain_with(nand, 1.0));
     setup.ftl.params.gc_low_watermark = 0.2;
     setup.ftl.params.gc_high_watermark = 0.4;
@@ -74,8 +65,7 @@ fn a_faster_pace_makes_a_shorter_stretch() {
 fn writes_are_slow_for_a_stretch_and_fast_between_stretches() {
     let setup = setup();
     let nand = &setup.device.nand;
-    let write_ns =
-        transfer_ns(4_096, setup.device.interface.link_rate) + nand.timing().transfer_ns(8) + nand.program_ns;
+    let write_ns = link_ns(&setup.device) + channel_ns(&setup.device) + nand.program_ns;
     let took = |pages| overwritten(setup.clone(), pages).host.duration_ns;
     assert_eq!(took(9 * 12), (15 + 9) * PAGES * write_ns);
     assert_eq!(took(15 * 12) - took(9 * 12), 6 * PAGES * write_ns + 12 * nand.erase_ns);

@@ -1,11 +1,16 @@
 //! The write buffer in timed mode: its policies on a drive whose times can be computed by hand.
 
-use crate::support::{Run, buffered, pages, plain_device, plain_nand, request};
+use crate::support::{Run, buffered, channel_ns, link_ns, pages, plain_device, plain_nand, request};
 use flashloom_buffer::{Admission, order};
-use flashloom_device::{DeviceParams, InterfaceParams, Outcome};
+use flashloom_device::{DeviceParams, DriveSetup, InterfaceParams, Outcome};
 use flashloom_nand::Origin;
-use flashloom_units::{MS, ParamSet, S, US, Value, transfer_ns};
+use flashloom_units::{MS, ParamSet, S, US, Value};
 use flashloom_workload::Op;
+
+/// A buffer of eight pages with one victim for each page that waits, which admits writes so.
+fn admitting(order: &'static str, admission: Admission) -> DriveSetup {
+    DriveSetup { admission, ..buffered(plain_device(), 8, order, "single") }
+}
 
 fn reads_and_programs(outcome: &Outcome) -> (u64, u64) {
     (outcome.counts.reads[Origin::Host as usize], outcome.counts.programs[Origin::Host as usize])
@@ -16,8 +21,8 @@ fn reads_and_programs(outcome: &Outcome) -> (u64, u64) {
 #[test]
 fn a_write_that_finds_the_buffer_full_waits_for_one_program() {
     let device = plain_device();
-    let (link, channel) = (transfer_ns(4_096, device.interface.link_rate), device.nand.timing().transfer_ns(8));
-    let latency = 2 * link + channel + device.nand.program_ns;
+    let link = link_ns(&device);
+    let latency = 2 * link + channel_ns(&device) + device.nand.program_ns;
     let outcome = Run::new(buffered(device, 1, "page-lru", "single")).run(pages(Op::Write, MS, [0, 1]));
     let report = outcome.buffer.unwrap();
     assert_eq!(outcome.host.write_latency.max(), latency);
@@ -50,9 +55,8 @@ fn writes_that_overlap_have_a_victim_evicted_for_each_page_that_they_need() {
 fn what_was_written_together_is_evicted_together_where_writes_get_in_whole() {
     let block = u64::from(plain_nand().pages) * 8;
     let evictions = |order, admission| {
-        let mut setup = buffered(plain_device(), 8, order, "single");
-        setup.admission = admission;
-        let outcome = Run::new(setup).run((0..8).map(|at| request(MS, Op::Write, at * block, 32)));
+        let writes = (0..8).map(|at| request(MS, Op::Write, at * block, 32));
+        let outcome = Run::new(admitting(order, admission)).run(writes);
         let report = outcome.buffer.unwrap();
         (report.evictions, report.evicted_pages, report.stalled_writes)
     };
@@ -72,8 +76,7 @@ fn what_was_written_together_is_evicted_together_where_writes_get_in_whole() {
 fn a_write_that_waits_keeps_the_pages_that_it_overwrites() {
     let block = u64::from(plain_nand().pages) * 8;
     let [older, newer] = [0, block].map(|lba| request(MS, Op::Write, lba, 32));
-    let mut setup = buffered(plain_device(), 8, "block-lru", "single");
-    setup.admission = Admission::Whole;
+    let setup = admitting("block-lru", Admission::Whole);
     let outcome = Run::new(setup).run([older, newer, request(2 * MS, Op::Write, 0, 40)]);
     let report = outcome.buffer.unwrap();
     assert_eq!((report.write_hits, report.evicted_pages, report.stalled_writes), (4, 4, 1));
@@ -84,15 +87,12 @@ fn a_write_that_waits_keeps_the_pages_that_it_overwrites() {
 #[test]
 fn half_of_a_buffer_that_admits_writes_whole_stays_while_others_wait() {
     let dirty_ns = |admission| {
-        let mut setup = buffered(plain_device(), 8, "page-lru", "single");
-        setup.admission = admission;
-        let outcome = Run::new(setup).run(pages(Op::Write, MS, 0..24));
+        let outcome = Run::new(admitting("page-lru", admission)).run(pages(Op::Write, MS, 0..24));
         let report = outcome.buffer.unwrap();
         assert_eq!((report.evictions, report.stalled_writes), (16, 16));
         report.dirty.page_ns as f64 / (outcome.host.duration_ns - MS) as f64
     };
     let (by_page, whole) = (dirty_ns(Admission::ByPage), dirty_ns(Admission::Whole));
-    println!("{by_page} and {whole} dirty pages on average");
     assert!(by_page < 1.0 && (4.0..5.0).contains(&whole), "{by_page} and {whole} pages");
 }
 
@@ -100,10 +100,8 @@ fn half_of_a_buffer_that_admits_writes_whole_stays_while_others_wait() {
 /// there needs no room.
 #[test]
 fn a_write_larger_than_the_buffer_gets_in_by_buffers() {
-    let mut setup = buffered(plain_device(), 8, "page-lru", "single");
-    setup.admission = Admission::Whole;
     let writes = [request(MS, Op::Write, 0, 160), request(S, Op::Write, 8 * 12, 64), request(2 * S, Op::Write, 0, 8)];
-    let outcome = Run::new(setup).run(writes);
+    let outcome = Run::new(admitting("page-lru", Admission::Whole)).run(writes);
     let report = outcome.buffer.unwrap();
     assert_eq!((report.page_writes, report.stalled_writes), (29, 2));
     assert_eq!((report.evicted_pages, report.write_hits), (13, 8));
@@ -171,7 +169,7 @@ fn with_cflru_a_page_that_was_read_is_read_from_the_buffer() {
         interface: InterfaceParams { controller_ns: 5 * US, ..InterfaceParams::defaults() },
         ..plain_device()
     };
-    let hit = 5 * US + transfer_ns(4_096, device.interface.link_rate);
+    let hit = 5 * US + link_ns(&device);
     let requests = [pages(Op::Read, MS, [9]), pages(Op::Read, 2 * MS, [9])].concat();
     for (order, hits) in [("cflru", 1), ("page-lru", 0)] {
         let outcome = Run::new(buffered(device.clone(), 16, order, "single")).run(requests.clone());
@@ -199,8 +197,7 @@ fn with_cflru_a_page_that_was_read_is_written_whole() {
 #[test]
 fn with_cflru_a_read_that_finds_no_room_evicts_a_page_and_does_not_wait() {
     let device = plain_device();
-    let miss =
-        device.nand.read_ns + device.nand.timing().transfer_ns(8) + transfer_ns(4_096, device.interface.link_rate);
+    let miss = device.nand.read_ns + channel_ns(&device) + link_ns(&device);
     let requests = [
         pages(Op::Write, MS, [0, 1]),
         pages(Op::Read, 2 * MS, [9]),

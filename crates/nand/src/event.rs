@@ -19,6 +19,9 @@ pub enum OperationKind {
     Hold,
 }
 
+/// Kinds of operations that a die runs: the first of [`OperationKind`].
+pub(crate) const KINDS: usize = OperationKind::Hold as usize;
+
 /// A flash operation as the chips see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {

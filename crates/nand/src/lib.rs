@@ -19,7 +19,6 @@ mod region;
 pub mod reliability;
 mod spread;
 mod timed;
-mod usage;
 
 pub use command::{Data, Erase, HostPage, PageCopy, Program, Read};
 pub use event::{Command, Event, OperationKind};
@@ -132,7 +131,18 @@ impl State for Nand {
 }
 
 /// Events of the array, if they are recorded.
-type Events = Option<Box<Recorded>>;
+#[derive(Default)]
+struct Events(Option<Box<Recorded>>);
+
+impl Events {
+    /// Records an event, if events are recorded.
+    #[inline(always)]
+    fn tell(&mut self, event: impl FnOnce() -> Event) {
+        if let Some(recorded) = &mut self.0 {
+            recorded.push(event());
+        }
+    }
+}
 
 /// Behind a pointer, and filled in a cold function, because events are rarely recorded.
 #[derive(Default)]
@@ -161,7 +171,7 @@ impl Nand {
             written: vec![0; geometry.total_blocks() as usize],
             erase_counts: vec![0; geometry.total_blocks() as usize],
             timed: None,
-            events: None,
+            events: Events::default(),
             failures: None,
             known: MaybeKnown::default(),
             is_followed: false,
@@ -219,12 +229,12 @@ impl Nand {
 
     /// Counters of reads that did not succeed at once; `None` for an array whose reads always do.
     pub fn read_counts(&self) -> Option<ReadCounts> {
-        self.known().and_then(|known| known.reads.as_ref()).map(Reads::counts)
+        self.known().and_then(|known| known.reads.as_ref()).map(|reads| reads.counts)
     }
 
     /// Values of the statistics of the policy of read reliability.
     pub fn reliability_figures(&self) -> Vec<Figure> {
-        self.known().and_then(|known| known.reads.as_ref()).map(Reads::figures).unwrap_or_default()
+        self.known().and_then(|known| known.reads.as_ref()).map(|reads| reads.policy.figures()).unwrap_or_default()
     }
 
     /// The sectors that the read of a tag returned by [`Self::take_completed`] lacks, if it ended without its data.
@@ -240,15 +250,12 @@ impl Nand {
     }
 
     fn known(&self) -> Option<&Known> {
-        self.timed.as_ref().map_or(self.known.0.as_deref(), |timed| timed.known())
+        self.timed.as_ref().map_or(&self.known, |timed| &timed.known).0.as_deref()
     }
 
     #[inline]
     fn known_mut(&mut self) -> Option<&mut Known> {
-        match &mut self.timed {
-            Some(timed) => timed.known_mut(),
-            None => self.known.0.as_deref_mut(),
-        }
+        self.timed.as_mut().map_or(&mut self.known, |timed| &mut timed.known).0.as_deref_mut()
     }
 
     /// Number of pages in a block.
@@ -294,7 +301,7 @@ impl Nand {
     /// Ends the time of an array whatever it does, and all observation, for a state in counting mode that is loaded
     /// next.
     pub fn break_off(&mut self) {
-        self.events = None;
+        self.events = Events::default();
         self.begin_anew();
         self.known.0.iter_mut().for_each(|known| known.unreadable.clear());
     }
@@ -327,41 +334,37 @@ impl Nand {
         self.counts = Counts::default();
         self.cells.iter_mut().for_each(|cells| cells.reset_counts());
         if let Some(reads) = self.known_mut().and_then(|known| known.reads.as_mut()) {
-            reads.reset_counts();
+            reads.counts = ReadCounts::default();
         }
     }
 
     /// Records [`Self::events`] from now on.
     pub fn watch(&mut self) {
-        self.events.get_or_insert_default();
+        self.events.0.get_or_insert_default();
         self.is_followed = true;
     }
 
     /// Whether [`Self::watch`] was called.
     #[inline]
     pub fn is_watched(&self) -> bool {
-        self.events.is_some()
+        self.events.0.is_some()
     }
 
     /// Events since the last call, in order. Their time is the last one given to the array.
     pub fn events(&mut self) -> impl Iterator<Item = Event> + '_ {
-        self.events.iter_mut().flat_map(|events| events.0.drain(..))
+        self.events.0.iter_mut().flat_map(|recorded| recorded.0.drain(..))
     }
 
     /// Records that the FTL begins a job, which will free this block.
     #[inline]
     pub fn begin_job(&mut self, origin: Origin, block: BlockId) {
-        if let Some(events) = &mut self.events {
-            events.push(Event::JobBegan { origin, block });
-        }
+        self.events.tell(|| Event::JobBegan { origin, block });
     }
 
     /// Records that a job of the FTL has ended.
     #[inline]
     pub fn end_job(&mut self, origin: Origin, block: BlockId) {
-        if let Some(events) = &mut self.events {
-            events.push(Event::JobEnded { origin, block });
-        }
+        self.events.tell(|| Event::JobEnded { origin, block });
     }
 
     /// Reads sectors of a page.
@@ -452,12 +455,15 @@ impl Nand {
 
     /// The identity of an operation just emitted; `None` if it has ended, as all have in counting mode.
     pub fn emitted(&self, operation: OpId) -> Option<Emitted> {
-        self.timed.as_ref().and_then(|timed| timed.emitted(operation))
+        let Operation { sequence, .. } = *self.timed.as_ref()?.operations.get(operation.0 as usize)?;
+        (sequence != Operation::ENDED).then_some(Emitted { number: operation.0, sequence })
     }
 
     /// The operation with this identity, to order others after it; [`OpId::DONE`] if it has ended.
     pub fn in_flight_of(&self, emitted: Emitted) -> OpId {
-        self.timed.as_ref().map_or(OpId::DONE, |timed| timed.in_flight_of(emitted))
+        let operation = self.timed.as_ref().and_then(|timed| timed.operations.get(emitted.number as usize));
+        let is_it = operation.is_some_and(|operation| operation.sequence == emitted.sequence);
+        if is_it { OpId(emitted.number) } else { OpId::DONE }
     }
 
     /// Whether the program of a page has ended, as all have in counting mode.
@@ -469,7 +475,7 @@ impl Nand {
     /// takes them all before it uses what it has read.
     #[inline]
     pub fn take_unreadable_map(&mut self) -> Option<Emitted> {
-        self.timed.as_mut().filter(|_| self.judges).and_then(|timed| timed.take_unreadable_map())
+        self.timed.as_mut().filter(|_| self.judges).and_then(|timed| timed.unreadable_map.pop())
     }
 
     /// Programs the next page of a block.
@@ -523,16 +529,20 @@ impl Nand {
         if let Some(known) = &mut self.known.0 {
             known.do_at_once(&mut operation);
         }
-        if let Some(events) = &mut self.events {
-            let Geometry { pages, .. } = self.geometry;
-            // Without time an operation keeps only the row of its block's first page.
-            let command = operation.command(0, self.geometry.die_of(self.geometry.plane_of(operation.block)), pages);
-            events.push(Event::Issued(command, None));
-            events.push(Event::Started { command, array_from: 0, transfer_ns: 0, is_staged: false });
-            events.push(Event::Ended { command, failed: operation.failed });
+        if self.is_watched() {
+            let command = self.command_at_once(&operation);
+            self.events.tell(|| Event::Issued(command, None));
+            self.events.tell(|| Event::Started { command, array_from: 0, transfer_ns: 0, is_staged: false });
+            self.events.tell(|| Event::Ended { command, failed: operation.failed });
         }
         self.notify(operation.tag);
         operation.failed
+    }
+
+    /// An operation without time as observers see it. It keeps only the row of its block's first page.
+    fn command_at_once(&self, operation: &Operation) -> Command {
+        let die = self.geometry.die_of(self.geometry.plane_of(operation.block));
+        operation.command(0, die, self.geometry.pages)
     }
 
     /// Ends a host read that is given up because the map page with its address could not be read.
@@ -541,12 +551,9 @@ impl Nand {
         if let Some(known) = &mut self.known.0 {
             known.missed(read);
         }
-        if let Some(events) = &mut self.events {
-            let Geometry { pages, .. } = self.geometry;
-            let command = read.command(0, self.geometry.die_of(self.geometry.plane_of(read.block)), pages);
-            events.push(Event::Issued(command, None));
-            events.push(Event::Missed { command });
-        }
+        let command = self.command_at_once(read);
+        self.events.tell(|| Event::Issued(command, None));
+        self.events.tell(|| Event::Missed { command });
         self.notify(read.tag);
     }
 
@@ -632,16 +639,15 @@ impl Nand {
     pub fn count_copies(&mut self, block: BlockId, first: u32, pages: u32, origin: Origin) -> bool {
         let can_count = self.only_counts() && !self.can_fail();
         if can_count {
-            debug_assert_eq!(self.written[block.at()], first, "pages of a block are programmed in order");
-            self.written[block.at()] = first + pages;
             self.counts.reads[origin as usize] += u64::from(pages);
-            self.counts.programs[origin as usize] += u64::from(pages);
+            self.count_programs(block, first, pages, origin);
         }
         can_count
     }
 
     /// Counts programs of the pages `first` and following of a block at once, in an array that only counts
     /// ([`Self::only_counts`]) and whose programs do not fail.
+    #[inline]
     pub fn count_programs(&mut self, block: BlockId, first: u32, pages: u32, origin: Origin) {
         debug_assert!(self.only_counts() && !self.can_fail(), "programs are counted where they are nothing else");
         debug_assert_eq!(self.written[block.at()], first, "pages of a block are programmed in order");
@@ -742,7 +748,7 @@ impl Nand {
 
     /// Number of operations in flight.
     pub fn in_flight(&self) -> u64 {
-        self.timed.as_ref().map_or(0, |timed| timed.in_flight())
+        self.timed.as_ref().map_or(0, |timed| timed.in_flight.into())
     }
 
     /// Checks a loaded state of a drive that had served nothing: no block has more pages or erases than possible, and

@@ -6,36 +6,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{Command, OperationKind};
 
-/// The cause of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[repr(u8)]
-pub enum Origin {
-    /// A host request or the eviction of its data from the write buffer.
-    Host,
-    /// Garbage collection of a page map.
-    Gc,
-    /// A merge of log blocks.
-    Merge,
-    /// Reading or writing the mapping itself.
-    Map,
-    /// Wear levelling.
-    Wear,
-    /// Folding: moving pages out of an SLC cache.
-    Fold,
-}
-
-impl Origin {
-    /// All origins, in the order of the counters.
-    pub const ALL: [Origin; 6] = [Origin::Host, Origin::Gc, Origin::Merge, Origin::Map, Origin::Wear, Origin::Fold];
-
-    /// Name in results.
-    pub const fn name(self) -> &'static str {
-        ["host", "gc", "merge", "map", "wear", "fold"][self as usize]
+flashloom_units::names! {
+    /// The cause of an operation. Counters by origin are in this order.
+    #[repr(u8)]
+    pub enum Origin {
+        /// A host request or the eviction of its data from the write buffer.
+        Host = "host",
+        /// Garbage collection of a page map.
+        Gc = "gc",
+        /// A merge of log blocks.
+        Merge = "merge",
+        /// Reading or writing the mapping itself.
+        Map = "map",
+        /// Wear levelling.
+        Wear = "wear",
+        /// Folding: moving pages out of an SLC cache.
+        Fold = "fold",
     }
 }
 
 /// A count for each origin, in the order of [`Origin::ALL`].
-pub type ByOrigin = [u64; Origin::ALL.len()];
+pub type ByOrigin = [u64; Origin::COUNT];
 
 /// Origins whose counts every state has, the first of [`Origin::ALL`]. Only the state of an array with another cell
 /// mode has the counts of the last one.

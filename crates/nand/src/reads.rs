@@ -17,7 +17,7 @@
 
 use std::collections::BTreeMap;
 
-use flashloom_units::{Figure, Ns, Reader, State, StateError, Writer};
+use flashloom_units::{Ns, Reader, State, StateError, Writer};
 use serde::{Deserialize, Serialize};
 
 use crate::event::OperationKind;
@@ -58,8 +58,8 @@ struct BlockReads {
 /// The policy of read reliability, and the data about pages that it is given.
 pub(crate) struct Reads {
     geometry: Geometry,
-    policy: Box<dyn Reliability>,
-    counts: ReadCounts,
+    pub(crate) policy: Box<dyn Reliability>,
+    pub(crate) counts: ReadCounts,
     blocks: Vec<BlockReads>,
     /// Time at which the program of each page ended.
     programmed_ns: Vec<Ns>,
@@ -124,21 +124,9 @@ impl Reads {
         }
     }
 
-    pub(crate) fn counts(&self) -> ReadCounts {
-        self.counts
-    }
-
-    pub(crate) fn reset_counts(&mut self) {
-        self.counts = ReadCounts::default();
-    }
-
     /// Takes all pages for programmed when time begins.
     pub(crate) fn forget_ages(&mut self) {
         self.programmed_ns.fill(0);
-    }
-
-    pub(crate) fn figures(&self) -> Vec<Figure> {
-        self.policy.figures()
     }
 
     /// Checks a loaded state for an array without operations in flight.

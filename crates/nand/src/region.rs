@@ -242,20 +242,22 @@ impl Nand {
     /// Pages that can be programmed before the next erase: those not programmed since the last erase, in blocks that
     /// are not bad. In timed mode an emitted program counts as done.
     pub fn erased_pages(&self) -> u64 {
-        let usable = (0..self.written.len() as u32).map(BlockId);
-        usable.filter(|&block| !self.is_bad(block)).map(|block| u64::from(self.left_in(block))).sum()
+        self.usable().map(|block| self.left_in(block)).sum()
     }
 
     /// [`Self::erased_pages`] in pages of the array's own cell mode: a block in SLC mode has the room of the block that
     /// it is again after its next erase.
     pub fn free_room(&self) -> u64 {
-        let usable = (0..self.written.len() as u32).map(BlockId).filter(|&block| !self.is_bad(block));
         let pages = u64::from(self.geometry.pages);
-        usable.map(|block| u64::from(self.left_in(block)) * pages / u64::from(self.pages_of(block))).sum()
+        self.usable().map(|block| self.left_in(block) * pages / u64::from(self.pages_of(block))).sum()
     }
 
-    fn left_in(&self, block: BlockId) -> u32 {
-        self.pages_of(block) - self.written[block.at()]
+    fn usable(&self) -> impl Iterator<Item = BlockId> {
+        (0..self.written.len() as u32).map(BlockId).filter(|&block| !self.is_bad(block))
+    }
+
+    fn left_in(&self, block: BlockId) -> u64 {
+        (self.pages_of(block) - self.written[block.at()]).into()
     }
 
     /// Whether a block is in the other cell mode, as emitted.

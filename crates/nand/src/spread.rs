@@ -12,7 +12,7 @@
 
 use flashloom_units::{Ns, Prng};
 
-use crate::event::OperationKind;
+use crate::event::{KINDS, OperationKind};
 use crate::id::BlockId;
 use crate::params::NandParams;
 
@@ -37,24 +37,23 @@ impl Spread {
         ((read, program, erase) != (0, 0, 0)).then_some(Self { seed, read, program, erase })
     }
 
-    /// Time of a read of a page that takes `ns` on average.
-    pub(crate) fn read_ns(&self, block: BlockId, page: u16, ns: Ns) -> Ns {
-        self.of_page(block, page, OperationKind::Read, self.read, ns)
-    }
-
-    /// Time of a program of a page that takes `ns` on average.
-    pub(crate) fn program_ns(&self, block: BlockId, page: u16, ns: Ns) -> Ns {
-        self.of_page(block, page, OperationKind::Program, self.program, ns)
-    }
-
-    /// Time of an erase of a block that takes `ns` on average.
-    pub(crate) fn erase_ns(&self, block: BlockId, ns: Ns) -> Ns {
-        stretched(ns, self.erase * self.draw(block, OperationKind::Erase, None) / PARTS)
-    }
-
-    fn of_page(&self, block: BlockId, page: u16, kind: OperationKind, spread: i64, ns: Ns) -> Ns {
-        let draws = self.draw(block, kind, None) + self.draw(block, kind, Some(page));
-        stretched(ns, spread * draws / (2 * PARTS))
+    /// The time of an operation on a page, whose times on average are given by kind.
+    pub(crate) fn time_ns(&self, means: &[Ns; KINDS], block: BlockId, page: u16, kind: OperationKind) -> Ns {
+        let of_page = |kind, spread| {
+            let draws = self.draw(block, kind, None) + self.draw(block, kind, Some(page));
+            stretched(means[kind as usize], spread * draws / (2 * PARTS))
+        };
+        let (read_ns, program_ns) =
+            (|| of_page(OperationKind::Read, self.read), || of_page(OperationKind::Program, self.program));
+        match kind {
+            OperationKind::Read => read_ns(),
+            OperationKind::Program => program_ns(),
+            OperationKind::Copyback => read_ns() + program_ns(),
+            OperationKind::Erase | OperationKind::Hold => {
+                let draw = self.draw(block, OperationKind::Erase, None);
+                stretched(means[kind as usize], self.erase * draw / PARTS)
+            }
+        }
     }
 
     /// The draw of a block, or of one of its pages: from -[`PARTS`] to [`PARTS`].
@@ -72,6 +71,7 @@ fn stretched(ns: Ns, by: i64) -> Ns {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use OperationKind::{Erase, Program, Read};
     use flashloom_units::ParamSet;
 
     const MEAN_NS: Ns = 100_000;
@@ -79,6 +79,11 @@ mod tests {
     fn spread(read_spread: f64, erase_spread: f64, seed: u64) -> Option<Spread> {
         let params = NandParams { read_spread, erase_spread, ..NandParams::defaults() };
         Spread::new(&params, &Prng::new(seed))
+    }
+
+    /// The time of an operation that takes [`MEAN_NS`] on average.
+    fn time_ns(spread: &Spread, kind: OperationKind, block: u32, page: u16) -> Ns {
+        spread.time_ns(&[MEAN_NS; KINDS], BlockId(block), page, kind)
     }
 
     /// Mean, shortest and longest of times.
@@ -98,16 +103,16 @@ mod tests {
         let spread = spread(0.2, 0.5, 1).unwrap();
         let reads: Vec<Ns> = (0..400)
             .flat_map(|block| (0..100).map(move |page| (block, page)))
-            .map(|(block, page)| spread.read_ns(BlockId(block), page, MEAN_NS))
+            .map(|(block, page)| time_ns(&spread, Read, block, page))
             .collect();
         let (mean, shortest, longest) = summary(&reads);
         assert!((mean / MEAN_NS as f64 - 1.0).abs() < 0.01, "mean {mean}");
         assert!((80_000..82_000).contains(&shortest) && (118_000..=120_000).contains(&longest), "{shortest} {longest}");
-        let erases: Vec<Ns> = (0..4_000).map(|block| spread.erase_ns(BlockId(block), MEAN_NS)).collect();
+        let erases: Vec<Ns> = (0..4_000).map(|block| time_ns(&spread, Erase, block, 0)).collect();
         let (mean, shortest, longest) = summary(&erases);
         assert!((mean / MEAN_NS as f64 - 1.0).abs() < 0.02, "mean {mean}");
         assert!((50_000..50_200).contains(&shortest) && (149_800..=150_000).contains(&longest), "{shortest} {longest}");
-        assert_eq!(spread.program_ns(BlockId(7), 3, MEAN_NS), MEAN_NS, "programs have no spread here");
+        assert_eq!(time_ns(&spread, Program, 7, 3), MEAN_NS, "programs have no spread here");
     }
 
     /// Of the variance of a page's time half is its block's.
@@ -115,7 +120,7 @@ mod tests {
     fn pages_of_a_block_are_alike_in_their_blocks_half() {
         let spread = spread(0.2, 0.0, 9).unwrap();
         let means: Vec<Ns> = (0..2_000)
-            .map(|block| (0..256).map(|page| spread.read_ns(BlockId(block), page, MEAN_NS)).sum::<Ns>() / 256)
+            .map(|block| (0..256).map(|page| time_ns(&spread, Read, block, page)).sum::<Ns>() / 256)
             .collect();
         let (_, shortest, longest) = summary(&means);
         // A block's share alone spreads by 0.1; the mean of 256 pages adds 0.1 / sqrt(3 * 256) of deviation to it.
@@ -126,7 +131,7 @@ mod tests {
     fn a_page_has_its_time_for_good_and_another_under_another_seed() {
         let times = |seed| {
             let spread = spread(0.3, 0.0, seed).unwrap();
-            [0, 1, 2, 3].map(|page| spread.read_ns(BlockId(5), page, MEAN_NS))
+            [0, 1, 2, 3].map(|page| time_ns(&spread, Read, 5, page))
         };
         assert_eq!(times(4), times(4));
         assert_ne!(times(4), times(5));

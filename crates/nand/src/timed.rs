@@ -16,30 +16,28 @@
 //! after that erase. Across blocks, an operation also waits for the one given as its `after`. A page that is being
 //! moved is read where its data still is (`timed/moved.rs`).
 
-mod busy;
 mod dies;
 mod emission;
 mod ends;
 mod judged;
 mod moved;
+mod usage;
 
 use crate::{
-    BlockId, CellMode, DieId, DieOrder, Emitted, Events, Geometry, MultiPlane, NandParams, OpId, Origin, PlaneId,
+    BlockId, CellMode, DieId, DieOrder, Emitted, Events, Geometry, MultiPlane, NandParams, Origin, PlaneId, Ppn,
+    Suspend, Timing,
 };
-use crate::{Ppn, Suspend, Timing};
 use flashloom_units::{EventNumber, EventQueue, NO_INDEX, Ns};
 use serde::{Deserialize, Serialize};
 
-use crate::event::OperationKind;
-use crate::known::{Known, MaybeKnown};
+use crate::event::{KINDS, OperationKind};
+use crate::known::MaybeKnown;
 use crate::operation::Operation;
 use crate::region::CellModes;
 use crate::spread::Spread;
 use moved::Unfinished;
 
 const CLASSES: usize = 4;
-/// Kinds of operations that a die runs: the first of [`OperationKind`].
-const KINDS: usize = OperationKind::Hold as usize;
 const BLOCKING: usize = 0;
 const HOST_READS: usize = 1;
 
@@ -236,7 +234,7 @@ impl Channel {
     }
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Die {
     channel: u32,
     first_plane: u32,
@@ -297,20 +295,6 @@ impl ArrayTimes {
     }
 }
 
-impl Spread {
-    /// The time of an operation on a page whose row in the table of times is this one.
-    fn time_ns(&self, of_row: &[Ns; KINDS], block: BlockId, page: u16, kind: OperationKind) -> Ns {
-        let read_ns = || self.read_ns(block, page, of_row[OperationKind::Read as usize]);
-        let program_ns = || self.program_ns(block, page, of_row[OperationKind::Program as usize]);
-        match kind {
-            OperationKind::Read => read_ns(),
-            OperationKind::Program => program_ns(),
-            OperationKind::Copyback => read_ns() + program_ns(),
-            OperationKind::Erase | OperationKind::Hold => self.erase_ns(block, of_row[kind as usize]),
-        }
-    }
-}
-
 pub(crate) struct Timed {
     geometry: Geometry,
     timing: Timing,
@@ -333,11 +317,11 @@ pub(crate) struct Timed {
     now: Ns,
     sequence: u64,
     events: EventQueue,
-    operations: Vec<Operation>,
+    pub(crate) operations: Vec<Operation>,
     free: u32,
     /// Of another width than `sequence`: the two would be counted in one wide addition, which has to wait until a
     /// narrower store to either has left the store buffer.
-    in_flight: u32,
+    pub(crate) in_flight: u32,
     blocks: Vec<Block>,
     unfinished: Unfinished,
     planes: Vec<Plane>,
@@ -349,13 +333,13 @@ pub(crate) struct Timed {
     /// Service times of host reads, if they are measured.
     host_reads: Option<PageReads>,
     /// Optional data about pages, as they are in the cells now.
-    known: MaybeKnown,
+    pub(crate) known: MaybeKnown,
     /// Whether each block is in the other cell mode now; empty without one.
     pub(crate) in_other: Vec<bool>,
     /// Reads that were redirected to pages in the other cell mode, less those redirected from such pages.
     pub(crate) moved_to_other: i64,
     /// Reads of the map that have ended without their data and have not been taken.
-    unreadable_map: Vec<Emitted>,
+    pub(crate) unreadable_map: Vec<Emitted>,
 }
 
 flashloom_units::state! {
@@ -395,21 +379,9 @@ impl Timed {
             bit: 1 << geometry.plane_in_die(plane),
         };
         let die = |die| Die {
-            channel: geometry.channel_of(crate::DieId(die)),
+            channel: geometry.channel_of(DieId(die)),
             first_plane: die * geometry.planes,
-            array_event: 0,
-            active: None,
-            transfers: 0,
-            staged: None,
-            suspended: None,
-            settles_at: 0,
-            restless: false,
-            queued: [0; CLASSES],
-            classes: 0,
-            overtaken: [0; CLASSES],
-            starved: 0,
-            busy_since: 0,
-            busy_ns: 0,
+            ..Die::default()
         };
         let timing = params.timing();
         let page_data_ns = timing.transfer_ns(geometry.sectors_per_page());
@@ -459,32 +431,6 @@ impl Timed {
         known
     }
 
-    pub(crate) fn known(&self) -> Option<&Known> {
-        self.known.0.as_deref()
-    }
-
-    #[inline(always)]
-    pub(crate) fn known_mut(&mut self) -> Option<&mut Known> {
-        self.known.0.as_deref_mut()
-    }
-
-    /// The identity of an operation; `None` if it has ended.
-    pub(crate) fn emitted(&self, operation: OpId) -> Option<Emitted> {
-        let Operation { sequence, .. } = *self.operations.get(operation.0 as usize)?;
-        (sequence != Operation::ENDED).then_some(Emitted { number: operation.0, sequence })
-    }
-
-    /// The operation with this identity, or [`OpId::DONE`].
-    pub(crate) fn in_flight_of(&self, emitted: Emitted) -> OpId {
-        let operation = self.operations.get(emitted.number as usize);
-        let is_it = operation.is_some_and(|operation| operation.sequence == emitted.sequence);
-        if is_it { OpId(emitted.number) } else { OpId::DONE }
-    }
-
-    pub(crate) fn take_unreadable_map(&mut self) -> Option<Emitted> {
-        self.unreadable_map.pop()
-    }
-
     /// The current time, and whether a page is programmed in its block's latest life, after the last erase emitted.
     pub(crate) fn sees(&self, ppn: Ppn) -> (Ns, bool) {
         let block = &self.blocks[self.geometry.block_of(ppn).at()];
@@ -530,41 +476,6 @@ impl Timed {
     pub(crate) fn set_now(&mut self, now: Ns) {
         debug_assert!(now >= self.now, "time does not go back");
         self.now = now;
-    }
-
-    pub(crate) fn in_flight(&self) -> u64 {
-        self.in_flight.into()
-    }
-
-    pub(crate) fn utilization(&self) -> Utilization {
-        let channels = || self.channels.iter().map(|channel| channel.busy_ns);
-        let dies = || self.dies.iter().map(|die| die.busy_ns);
-        let Used { write_ns, collection_ns, programs, erases } = self.used;
-        Utilization {
-            channel_busy_ns: channels().map(u128::from).sum(),
-            die_busy_ns: dies().map(u128::from).sum(),
-            busiest_channel: Busiest::of(channels()),
-            busiest_die: Busiest::of(dies()),
-            write_ns,
-            collection_ns,
-            programs,
-            erases,
-            moved_sectors: self.channels.iter().map(|channel| channel.moved_sectors).sum(),
-        }
-    }
-
-    pub(crate) fn is_idle(&self, die: DieId) -> bool {
-        let Die { active, staged, suspended, classes, .. } = &self.dies[die.at()];
-        active.is_none() && staged.is_none() && suspended.is_none() && *classes == 0
-    }
-
-    /// Starts measuring the service times of host reads.
-    pub(crate) fn observe_host_reads(&mut self) {
-        self.host_reads.get_or_insert_default();
-    }
-
-    pub(crate) fn host_reads(&self) -> Option<PageReads> {
-        self.host_reads
     }
 
     /// Checks the channels: the transfer time of the data moved does not exceed their busy time.

@@ -6,26 +6,14 @@ use flashloom_nand::{
 };
 use flashloom_units::Ns;
 
-use crate::support::{Array, ERASE, PAGE, PROGRAM, READ, array, device, program, read, run};
+use crate::support::{
+    Array, ERASE, PAGE, PROGRAM, READ, array, copy, device, erase, program, read, read_after, run, run_to,
+};
 
 /// Latency of a read on an idle die.
 const UNLOADED: Ns = READ + PAGE;
 /// Latency of a program on an idle die.
 const PROGRAMMED: Ns = PAGE + PROGRAM;
-
-/// Copies a page to `page` of `block`: a read and a program of collection, of the class of host programs.
-fn copy(nand: &mut Array, from: u32, block: u32, page: u32) {
-    nand.copy(PageCopy::new(Ppn(from), BlockId(block), page, Origin::Gc));
-}
-
-fn erase(nand: &mut Array, block: u32) {
-    nand.erase(Erase::new(BlockId(block), Origin::Gc));
-}
-
-/// A read for the host that waits for another operation.
-fn read_after(nand: &mut Array, block: u32, page: u32, tag: u32, after: OpId) {
-    nand.read(Read { tag, after, ..Read::new(Ppn(block * 8 + page), 0xff, Origin::Host) });
-}
 
 /// Overwrites half a page for the host; the other half is read from `base`.
 fn write_over(nand: &mut Array, base: u32, block: u32, page: u32, tag: u32) {
@@ -59,10 +47,7 @@ fn a_read_that_comes_while_the_copy_programs_goes_to_the_old_page_and_the_erase_
     erase(&mut nand, 0);
     program(&mut nand, 0, 0, Origin::Host, 2);
     let programming = UNLOADED + PAGE;
-    while nand.next_event_ns().is_some_and(|next| next < programming + PROGRAM) {
-        let now = nand.next_event_ns().unwrap();
-        nand.step(now, now);
-    }
+    run_to(&mut nand, programming + PROGRAM - 1);
     // One nanosecond before the program ends.
     nand.set_now(programming + PROGRAM - 1);
     read(&mut nand, 8, 2, Origin::Host, 1);
@@ -74,11 +59,7 @@ fn a_read_that_comes_while_the_copy_programs_goes_to_the_old_page_and_the_erase_
 fn once_its_program_has_ended_a_moved_page_is_read_where_it_is() {
     let mut nand = array(&device());
     copy(&mut nand, 0, 8, 2);
-    let mut now = 0;
-    while let Some(next) = nand.next_event_ns() {
-        now = next;
-        nand.step(now, now);
-    }
+    let now = run_to(&mut nand, Ns::MAX);
     erase(&mut nand, 0);
     read(&mut nand, 8, 2, Origin::Host, 1);
     assert_eq!(run(&mut nand), [(1, now + UNLOADED)]);
@@ -98,10 +79,7 @@ fn a_page_that_has_moved_several_times_is_read_from_the_last_page_that_is_progra
     copy(&mut nand, 0, 8, 2);
     copy(&mut nand, 8 * 8 + 2, 12, 0);
     let first_copied = UNLOADED + PROGRAMMED;
-    while nand.next_event_ns().is_some_and(|next| next <= first_copied) {
-        let now = nand.next_event_ns().unwrap();
-        nand.step(now, now);
-    }
+    run_to(&mut nand, first_copied);
     erase(&mut nand, 1);
     read(&mut nand, 12, 0, Origin::Host, 1);
     // The first copy is programmed: it is read on the second die, behind the read of the second copy.
@@ -169,7 +147,7 @@ fn a_read_that_waits_for_another_goes_where_the_page_is_when_it_is_queued() {
         let map = read(&mut nand, 8, 0, Origin::Map, Nand::NO_TAG);
         copy(&mut nand, 0, 4, 2);
         erase(&mut nand, 0);
-        read_after(&mut nand, 4, 2, 1, map);
+        read_after(&mut nand, 4, 2, map, 1);
         ended(&run(&mut nand), 1)
     };
     // The read waits for the map, while the copy is being read on the other die.
@@ -186,9 +164,9 @@ fn a_page_that_is_moved_to_a_block_whose_erase_is_pending_is_read_where_it_is() 
         erase(&mut nand, 8);
         copy(&mut nand, 0, 8, 0);
         // Between others of the next life, and as the last of it.
-        read_after(&mut nand, 8, 0, 1, map);
+        read_after(&mut nand, 8, 0, map, 1);
         program(&mut nand, 8, 1, Origin::Host, 2);
-        read_after(&mut nand, 8, 0, 3, map);
+        read_after(&mut nand, 8, 0, map, 3);
         let ends = run(&mut nand);
         let first = if waits { 2 } else { 1 } * UNLOADED;
         assert!(ended(&ends, 1) <= first + UNLOADED && ended(&ends, 3) <= first + 2 * UNLOADED, "{ends:?}");

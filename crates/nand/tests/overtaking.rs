@@ -104,7 +104,7 @@ impl Die {
 fn overtaken(params: &NandParams, prng: &mut Prng) -> (u32, u32) {
     let mut nand = Nand::new(params);
     for block in 0..4 * params.blocks {
-        nand.program(Program::new(BlockId(block), 0, Data::Map { page: 0, base: Ppn::NONE }, Origin::Host));
+        nand.program(of_map(block, 0, Origin::Host));
     }
     nand.watch();
     nand.start_timing(params);
@@ -129,6 +129,10 @@ fn overtaken(params: &NandParams, prng: &mut Prng) -> (u32, u32) {
     (die.most_overtaken, die.most_before)
 }
 
+fn of_map(block: u32, page: u32, origin: Origin) -> Program {
+    Program::new(BlockId(block), page, Data::Map { page: 0, base: Ppn::NONE }, origin)
+}
+
 fn emit(nand: &mut Nand, next_page: &mut [u32], params: &NandParams, prng: &mut Prng) {
     let block = prng.below(next_page.len() as u64) as u32;
     let page = &mut next_page[block as usize];
@@ -137,17 +141,11 @@ fn emit(nand: &mut Nand, next_page: &mut [u32], params: &NandParams, prng: &mut 
     if prng.chance(0.7) {
         nand.read(Read { tag: 1, ..Read::new(Ppn(block * params.pages), 0xff, Origin::Host) });
     } else if *page < params.pages {
-        nand.program(Program {
-            urgency,
-            ..Program::new(BlockId(block), *page, Data::Map { page: 0, base: Ppn::NONE }, origin)
-        });
+        nand.program(Program { urgency, ..of_map(block, *page, origin) });
         *page += 1;
     } else {
         nand.erase(Erase { urgency, ..Erase::new(BlockId(block), Origin::Gc) });
-        nand.program(Program {
-            urgency,
-            ..Program::new(BlockId(block), 0, Data::Map { page: 0, base: Ppn::NONE }, origin)
-        });
+        nand.program(Program { urgency, ..of_map(block, 0, origin) });
         *page = 1;
     }
 }

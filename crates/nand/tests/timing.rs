@@ -1,55 +1,36 @@
 //! Exact times of the timed back end: each test says which rule it shows. The times of the array stand in `support`.
 
 use flashloom_nand::{
-    BlockId, Busiest, CellMode, Data, DieOrder, Erase, MultiPlane, Nand, NandParams, OpId, Origin, PageCopy, Ppn,
-    Program, Read, Region, Status, Suspend, Urgency,
+    BlockId, Busiest, CellMode, Data, DieOrder, MultiPlane, Nand, NandParams, Origin, Ppn, Program, Region, Status,
+    Suspend,
 };
 use flashloom_units::{MS, Ns, Prng, US};
 use flashloom_verify::Verifier;
 
-use crate::support::{Array, ERASE, PAGE, PROGRAM, READ, array, device, program, read, run};
+use crate::support::{
+    Array, ERASE, PAGE, PROGRAM, READ, array, device, erase, program, read, read_after, run, run_to, spare_copy,
+    spare_erase,
+};
 
 #[test]
-fn a_read_takes_its_array_time_and_then_the_channel() {
-    let mut nand = array(&device());
-    read(&mut nand, 0, 0, Origin::Host, 1);
-    assert_eq!(run(&mut nand), [(1, READ + PAGE)]);
-}
-
-#[test]
-fn a_program_takes_the_channel_and_then_its_array_time() {
+fn operations_take_their_array_time_and_take_turns_on_die_and_channel() {
+    let with_commands = NandParams { command_ns: US, ..device() };
+    for (rule, params, pages, ends) in [
+        ("array time and then the channel", device(), &[(0, 0)][..], &[READ + PAGE][..]),
+        // The second command waits for the first, its data for the first's data.
+        ("a command first", with_commands, &[(0, 0), (8, 0)], &[US + READ + PAGE, US + READ + 2 * PAGE]),
+        ("dies at the same time", device(), &[(0, 0), (8, 0)], &[READ + PAGE, READ + 2 * PAGE]),
+        ("a register held until the data has crossed", device(), &[(0, 0), (0, 1)], &[READ + PAGE, 2 * (READ + PAGE)]),
+    ] {
+        let mut nand = array(&params);
+        for (tag, &(block, page)) in (0..).zip(pages) {
+            read(&mut nand, block, page, Origin::Host, tag);
+        }
+        assert_eq!(run(&mut nand), (0..).zip(ends.iter().copied()).collect::<Vec<_>>(), "{rule}");
+    }
     let mut nand = array(&device());
     program(&mut nand, 0, 4, Origin::Host, 1);
-    assert_eq!(run(&mut nand), [(1, PAGE + PROGRAM)]);
-}
-
-#[test]
-fn a_command_takes_the_channel_before_the_array_works() {
-    let mut nand = array(&NandParams { command_ns: US, ..device() });
-    read(&mut nand, 0, 0, Origin::Host, 1);
-    read(&mut nand, 8, 0, Origin::Host, 2);
-    // The second command waits for the first, its data for the first's data.
-    assert_eq!(run(&mut nand), [(1, US + READ + PAGE), (2, US + READ + 2 * PAGE)]);
-}
-
-#[test]
-fn dies_work_at_the_same_time_and_take_turns_on_the_channel() {
-    let mut nand = array(&device());
-    read(&mut nand, 0, 0, Origin::Host, 1);
-    read(&mut nand, 8, 0, Origin::Host, 2);
-    assert_eq!(run(&mut nand), [(1, READ + PAGE), (2, READ + 2 * PAGE)]);
-}
-
-#[test]
-fn a_die_holds_its_register_until_the_data_has_crossed() {
-    let mut nand = array(&device());
-    read(&mut nand, 0, 0, Origin::Host, 1);
-    read(&mut nand, 0, 1, Origin::Host, 2);
-    assert_eq!(run(&mut nand), [(1, READ + PAGE), (2, 2 * (READ + PAGE))]);
-}
-
-fn read_after(nand: &mut Nand, block: u32, page: u32, after: OpId, tag: u32) -> OpId {
-    nand.read(Read { after, tag, ..Read::new(Ppn(block * 8 + page), 0xff, Origin::Host) })
+    assert_eq!(run(&mut nand), [(1, PAGE + PROGRAM)], "a program takes the channel first");
 }
 
 #[test]
@@ -64,15 +45,19 @@ fn a_read_that_needs_another_one_starts_after_it() {
 #[test]
 fn a_read_that_needs_another_one_waits_for_the_life_of_its_block_too() {
     let mut nand = array(&device());
-    nand.erase(Erase::new(BlockId(8), Origin::Gc));
+    erase(&mut nand, 8);
     program(&mut nand, 8, 0, Origin::Host, Nand::NO_TAG);
     // What it needs is there long before its page is; the page of another block is there before what that one needs.
     let map = read(&mut nand, 0, 0, Origin::Map, 1);
     let data = read_after(&mut nand, 8, 0, map, 2);
     read_after(&mut nand, 4, 0, data, 3);
-    nand.erase(Erase::new(BlockId(4), Origin::Gc));
+    erase(&mut nand, 4);
     let written = ERASE + PAGE + PROGRAM;
     assert_eq!(run(&mut nand), [(1, READ + PAGE), (2, written + READ + PAGE), (3, written + 2 * (READ + PAGE))]);
+}
+
+fn order_of_ends(nand: &mut Array) -> Vec<u32> {
+    run(nand).into_iter().map(|(tag, _)| tag).collect()
 }
 
 #[test]
@@ -80,12 +65,11 @@ fn a_host_read_goes_before_a_program_and_that_before_spare_collection() {
     for (order, expected) in [(DieOrder::Priority, [4, 1, 3, 2]), (DieOrder::Fifo, [1, 2, 3, 4])] {
         let mut nand = array(&NandParams { die_order: order, ..device() });
         program(&mut nand, 0, 4, Origin::Host, 1);
-        nand.erase(Erase { urgency: Urgency::Spare, ..Erase::new(BlockId(2), Origin::Gc) });
+        spare_erase(&mut nand, 2);
         program(&mut nand, 2, 0, Origin::Host, 2);
         program(&mut nand, 4, 2, Origin::Host, 3);
         read(&mut nand, 4, 0, Origin::Host, 4);
-        let order_of_ends: Vec<u32> = run(&mut nand).into_iter().map(|(tag, _)| tag).collect();
-        assert_eq!(order_of_ends, expected);
+        assert_eq!(order_of_ends(&mut nand), expected);
     }
 }
 
@@ -93,7 +77,7 @@ fn a_host_read_goes_before_a_program_and_that_before_spare_collection() {
 fn what_a_write_needs_collected_has_the_priority_of_the_write() {
     let mut nand = array(&device());
     program(&mut nand, 0, 4, Origin::Host, 1);
-    nand.erase(Erase::new(BlockId(2), Origin::Gc));
+    erase(&mut nand, 2);
     program(&mut nand, 4, 2, Origin::Host, 2);
     assert_eq!(run(&mut nand), [(1, PAGE + PROGRAM), (2, 2 * (PAGE + PROGRAM) + ERASE)]);
 }
@@ -106,8 +90,7 @@ fn nothing_is_overtaken_more_often_than_the_bound() {
     for tag in 1..5 {
         read(&mut nand, 0, 0, Origin::Host, tag);
     }
-    let order_of_ends: Vec<u32> = run(&mut nand).into_iter().map(|(tag, _)| tag).collect();
-    assert_eq!(order_of_ends, [1, 2, 0, 3, 4, 9]);
+    assert_eq!(order_of_ends(&mut nand), [1, 2, 0, 3, 4, 9]);
 }
 
 #[test]
@@ -132,8 +115,8 @@ fn a_read_waits_for_the_program_of_its_page() {
 #[test]
 fn an_erase_waits_for_the_copies_out_of_its_block_and_programs_wait_for_the_erase() {
     let mut nand = array(&device());
-    nand.copy(PageCopy { urgency: Urgency::Spare, ..PageCopy::new(Ppn(0), BlockId(8), 2, Origin::Gc) });
-    nand.erase(Erase { urgency: Urgency::Spare, ..Erase::new(BlockId(0), Origin::Gc) });
+    spare_copy(&mut nand, 0, 8, 2);
+    spare_erase(&mut nand, 0);
     program(&mut nand, 0, 0, Origin::Host, 1);
     read(&mut nand, 0, 0, Origin::Host, 2);
     let copied = READ + PAGE + PAGE + PROGRAM;
@@ -144,10 +127,10 @@ fn an_erase_waits_for_the_copies_out_of_its_block_and_programs_wait_for_the_eras
 #[test]
 fn a_block_can_be_rewritten_and_erased_again_before_its_first_erase_has_run() {
     let mut nand = array(&device());
-    nand.erase(Erase { urgency: Urgency::Spare, ..Erase::new(BlockId(0), Origin::Gc) });
+    spare_erase(&mut nand, 0);
     program(&mut nand, 0, 0, Origin::Host, 1);
-    nand.copy(PageCopy { urgency: Urgency::Spare, ..PageCopy::new(Ppn(0), BlockId(8), 2, Origin::Gc) });
-    nand.erase(Erase { urgency: Urgency::Spare, ..Erase::new(BlockId(0), Origin::Gc) });
+    spare_copy(&mut nand, 0, 8, 2);
+    spare_erase(&mut nand, 0);
     program(&mut nand, 0, 0, Origin::Host, 2);
     let copied = ERASE + PAGE + PROGRAM + READ + PAGE + PAGE + PROGRAM;
     assert_eq!(run(&mut nand), [(1, ERASE + PAGE + PROGRAM), (2, copied + ERASE + PAGE + PROGRAM)]);
@@ -157,9 +140,9 @@ fn a_block_can_be_rewritten_and_erased_again_before_its_first_erase_has_run() {
 fn copyback_moves_a_page_within_its_plane_without_the_channel() {
     let last = |to: u32| {
         let mut nand = array(&NandParams { copyback: true, ..device() });
-        nand.copy(PageCopy { urgency: Urgency::Spare, ..PageCopy::new(Ppn(0), BlockId(to), 0, Origin::Gc) });
+        spare_copy(&mut nand, 0, to, 0);
         let counts = (nand.counts().reads[1], nand.counts().programs[1]);
-        (run_until_idle(&mut nand), counts)
+        (run_to(&mut nand, Ns::MAX), counts)
     };
     assert_eq!(last(1), (READ + PROGRAM, (1, 1)));
     // Another plane: the page goes over the channel and back.
@@ -203,8 +186,8 @@ fn cache_program_transfers_the_next_page_while_the_die_programs() {
 fn read_under_erase(params: &NandParams, at: &[Ns]) -> (Vec<Ns>, Ns) {
     let mut nand = array(params);
     program(&mut nand, 1, 0, Origin::Gc, Nand::NO_TAG);
-    let programmed = run_until_idle(&mut nand);
-    nand.erase(Erase { urgency: Urgency::Spare, ..Erase::new(BlockId(1), Origin::Gc) });
+    let programmed = run_to(&mut nand, Ns::MAX);
+    spare_erase(&mut nand, 1);
     program(&mut nand, 1, 0, Origin::Gc, 99);
     let mut reads = Vec::new();
     let mut ends = Vec::new();
@@ -229,15 +212,6 @@ fn read_under_erase(params: &NandParams, at: &[Ns]) -> (Vec<Ns>, Ns) {
     }
     nand.check();
     (ends, last)
-}
-
-fn run_until_idle(nand: &mut Nand) -> Ns {
-    let mut last = 0;
-    while let Some(now) = nand.next_event_ns() {
-        nand.step(now, now);
-        last = now;
-    }
-    last
 }
 
 #[test]
@@ -294,10 +268,7 @@ fn a_read_may_suspend_a_program_while_the_next_is_staged() {
     let mut nand = array(&device);
     program(&mut nand, 0, 4, Origin::Host, 1);
     program(&mut nand, 0, 5, Origin::Host, 2);
-    while nand.next_event_ns().is_some_and(|at| at <= 100 * US) {
-        let at = nand.next_event_ns().unwrap();
-        nand.step(at, at);
-    }
+    run_to(&mut nand, 100 * US);
     nand.set_now(100 * US);
     read(&mut nand, 4, 0, Origin::Host, 3);
     let served = 100 * US + 20 * US + READ + PAGE;
@@ -327,7 +298,7 @@ fn the_busiest_die_and_channel_stand_beside_the_sums() {
 fn the_accounts_of_a_suspended_collection_do_not_hold_the_reads() {
     let params = NandParams { suspend: Suspend::Erase, suspend_ns: 20 * US, ..device() };
     let mut nand = array(&params);
-    nand.erase(Erase::new(BlockId(0), Origin::Gc));
+    erase(&mut nand, 0);
     assert_eq!(nand.next_event_ns(), Some(ERASE));
     nand.set_now(MS);
     read(&mut nand, 4, 0, Origin::Host, 1);
@@ -342,17 +313,9 @@ fn a_program_that_fails_takes_its_time_and_what_replaces_it_waits_for_it() {
     let ended = (0..).find_map(|seed| {
         let mut nand = Array::new(&params, &Prng::new(seed));
         nand.start_timing(&params);
-        let Status::Failed(failed) = nand.program(Program {
-            tag: 1,
-            ..Program::new(BlockId(0), 0, Data::Map { page: 0, base: Ppn::NONE }, Origin::Host)
-        }) else {
-            return None;
-        };
-        let again = nand.program(Program {
-            after: failed,
-            tag: 1,
-            ..Program::new(BlockId(8), 0, Data::Map { page: 0, base: Ppn::NONE }, Origin::Host)
-        });
+        let of_map = |block| Program::new(BlockId(block), 0, Data::Map { page: 0, base: Ppn::NONE }, Origin::Host);
+        let Status::Failed(after) = nand.program(Program { tag: 1, ..of_map(0) }) else { return None };
+        let again = nand.program(Program { after, tag: 1, ..of_map(8) });
         (again == Status::Passed).then(|| run(&mut nand))
     });
     assert_eq!(ended, Some(vec![(1, 2 * (PAGE + PROGRAM))]));

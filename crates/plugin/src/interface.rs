@@ -84,52 +84,10 @@ pub struct Plugin {
 }
 
 impl Plugin {
-    /// A structure in which nothing is set.
+    /// A structure in which nothing is set but the help, as C leaves what an initializer does not name.
     pub const NOTHING: Self = Self {
-        struct_size: 0,
-        api_version: 0,
-        thread_model: 0,
-        name: std::ptr::null(),
-        longname: std::ptr::null(),
-        version: std::ptr::null(),
-        description: std::ptr::null(),
-        load: None,
-        unload: None,
-        config: None,
-        config_complete: None,
         config_help: c"experiment=FILE.toml, and further options of `flashloom serve`".as_ptr(),
-        open: None,
-        close: None,
-        get_size: None,
-        can_write: None,
-        can_flush: None,
-        is_rotational: None,
-        can_trim: None,
-        of_version_1: [None; 5],
-        errno_is_preserved: 0,
-        dump_plugin: None,
-        can_zero: None,
-        can_fua: None,
-        pread: None,
-        pwrite: None,
-        flush: None,
-        trim: None,
-        zero: None,
-        magic_config_key: std::ptr::null(),
-        can_multi_conn: None,
-        can_extents: None,
-        extents: None,
-        can_cache: None,
-        cache: None,
-        dynamic_thread_model: None,
-        can_fast_zero: None,
-        preconnect: None,
-        get_ready: None,
-        after_fork: None,
-        list_exports: None,
-        default_export: None,
-        export_description: None,
-        cleanup: None,
-        block_size: None,
+        // SAFETY: zero is a value of every field: a number, a null pointer, or no function.
+        ..unsafe { std::mem::zeroed() }
     };
 }

@@ -13,6 +13,7 @@ mod interrupt;
 mod latency;
 mod lines;
 mod lists;
+mod names;
 mod param;
 mod policy;
 mod prefetch;

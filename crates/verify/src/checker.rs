@@ -95,9 +95,7 @@ impl Checker {
     }
 
     fn reject(&mut self, what: impl FnOnce() -> String) {
-        if self.violation.is_none() {
-            self.violation = Some(what());
-        }
+        self.violation.get_or_insert_with(what);
     }
 
     /// Checks an event of the array.

@@ -132,9 +132,7 @@ impl Oracle {
     }
 
     fn reject(&mut self, what: impl FnOnce() -> String) {
-        if self.violation.is_none() {
-            self.violation = Some(what());
-        }
+        self.violation.get_or_insert_with(what);
     }
 
     fn slot(&mut self, slot: SlotId) -> &mut Stamps {

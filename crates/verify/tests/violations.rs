@@ -26,8 +26,7 @@ impl Array {
     }
 
     fn write_over(&mut self, lpn: u32, mask: u32, base: Ppn, block: u32, index: u32) {
-        let page = self.next_write(lpn, mask);
-        self.oracle().written_through(page);
+        let page = self.given(lpn, mask);
         self.program(page, base, block, index);
     }
 
@@ -37,8 +36,25 @@ impl Array {
         self.nand.program(Program::new(BlockId(block), index, data, Origin::Host));
     }
 
-    fn next_write(&mut self, lpn: u32, mask: u32) -> HostPage {
-        HostPage { lpn: Lpn(lpn), mask, write: self.oracle().writes() }
+    /// The next page that the FTL is given to write.
+    fn given(&mut self, lpn: u32, mask: u32) -> HostPage {
+        let page = HostPage { lpn: Lpn(lpn), mask, write: self.oracle().writes() };
+        self.oracle().written_through(page);
+        page
+    }
+
+    fn erase(&mut self, block: u32) -> Status {
+        self.nand.erase(Erase { urgency: Urgency::Spare, ..Erase::new(BlockId(block), Origin::Gc) })
+    }
+
+    /// Copies page 0 to the first page of block 1.
+    fn copy(&mut self) {
+        self.nand.copy(PageCopy { urgency: Urgency::Spare, ..PageCopy::new(Ppn(0), BlockId(1), 0, Origin::Gc) });
+    }
+
+    fn fill(&mut self, page: u32) {
+        let filler = Program::new(BlockId(0), page, Data::Filler, Origin::Gc);
+        self.nand.program(Program { urgency: Urgency::Spare, ..filler });
     }
 
     fn read(&mut self, lpn: u32, ppn: u32) {
@@ -58,8 +74,12 @@ impl Array {
     }
 }
 
+fn small() -> NandParams {
+    NandParams { blocks: 4, pages: 8, ..NandParams::defaults() }
+}
+
 fn array() -> Array {
-    Array::new(&NandParams { blocks: 4, pages: 8, ..NandParams::defaults() }, 0)
+    Array::new(&small(), 0)
 }
 
 fn violation(act: impl FnOnce(&mut Array)) -> String {
@@ -70,9 +90,16 @@ fn violation(act: impl FnOnce(&mut Array)) -> String {
     array.check().unwrap_err()
 }
 
+/// An array whose first page is written has a violation with this text after `act`.
+#[track_caller]
+fn assert_found(text: &str, act: impl FnOnce(&mut Array)) {
+    let found = violation(act);
+    assert!(found.contains(text), "{found}");
+}
+
 /// An array whose blocks can be used in a mode of three pages.
 fn array_of_two_modes() -> Array {
-    let params = NandParams { blocks: 4, pages: 8, ..NandParams::defaults() };
+    let params = small();
     let mut nand = Nand::new(&params).with_cells(CellMode { pages: 3, read_ns: 1, program_ns: 1 });
     let verifier = Verifier::new(&mut nand, params.geometry().total_pages());
     Array { nand, verifier }
@@ -135,8 +162,8 @@ fn a_legal_sequence_is_accepted_and_its_sectors_are_counted() {
     let mut array = array();
     array.write(7, 0, 0);
     array.read(7, 0);
-    array.nand.copy(PageCopy { urgency: Urgency::Spare, ..PageCopy::new(Ppn(0), BlockId(1), 0, Origin::Gc) });
-    array.nand.erase(Erase { urgency: Urgency::Spare, ..Erase::new(BlockId(0), Origin::Gc) });
+    array.copy();
+    array.erase(0);
     array.write(8, 0, 0);
     array.read(7, 8);
     array.read(8, 0);
@@ -145,51 +172,35 @@ fn a_legal_sequence_is_accepted_and_its_sectors_are_counted() {
 }
 
 #[test]
-fn a_read_of_a_page_that_was_never_programmed_is_found() {
-    let found = violation(|array| array.read(1, 1));
-    assert!(found.contains("read of page 1 of block 0, which is not programmed"), "{found}");
-}
-
-#[test]
-fn a_copy_out_of_an_erased_block_is_found() {
-    let found = violation(|array| {
-        array.nand.erase(Erase { urgency: Urgency::Spare, ..Erase::new(BlockId(0), Origin::Gc) });
-        array.nand.copy(PageCopy { urgency: Urgency::Spare, ..PageCopy::new(Ppn(0), BlockId(1), 0, Origin::Gc) });
-    });
-    assert!(found.contains("read of page 0 of block 0, which is not programmed"), "{found}");
-}
-
-#[test]
-fn an_older_version_of_a_page_is_found() {
-    let found = violation(|array| {
-        array.write(0, 0, 1);
-        array.read(0, 0);
-    });
-    assert!(found.contains("sector 0 of physical page 0 holds version 1, not 2"), "{found}");
-}
-
-#[test]
-fn the_data_of_another_page_is_found() {
-    let found = violation(|array| {
-        array.write(5, 0, 1);
-        array.read(0, 1);
-    });
-    assert!(found.contains("holds version 2, not 1"), "{found}");
-}
-
-#[test]
-fn a_lost_page_is_found_when_it_is_read() {
-    let found = violation(|array| array.oracle().read_unmapped(Lpn(0), 0xffff));
-    assert!(found.contains("logical page 0, which is not mapped holds version 0, not 1"), "{found}");
-}
-
-#[test]
-fn a_discarded_page_must_not_come_back() {
-    let found = violation(|array| {
-        array.oracle().discarded(Lpn(0));
-        array.read(0, 0);
-    });
-    assert!(found.contains("holds version 1, not 0"), "{found}");
+fn what_is_read_against_the_rules_or_is_not_what_was_written_is_found() {
+    let rows: [(&str, &str, fn(&mut Array)); 6] = [
+        ("a page that was never programmed", "read of page 1 of block 0, which is not programmed", |array| {
+            array.read(1, 1)
+        }),
+        ("a copy out of an erased block", "read of page 0 of block 0, which is not programmed", |array| {
+            array.erase(0);
+            array.copy();
+        }),
+        ("an older version", "sector 0 of physical page 0 holds version 1, not 2", |array| {
+            array.write(0, 0, 1);
+            array.read(0, 0);
+        }),
+        ("the data of another page", "holds version 2, not 1", |array| {
+            array.write(5, 0, 1);
+            array.read(0, 1);
+        }),
+        ("a page that the map has lost", "logical page 0, which is not mapped holds version 0, not 1", |array| {
+            array.oracle().read_unmapped(Lpn(0), 0xffff)
+        }),
+        ("a discarded page that has come back", "holds version 1, not 0", |array| {
+            array.oracle().discarded(Lpn(0));
+            array.read(0, 0);
+        }),
+    ];
+    for (what, expected, act) in rows {
+        let found = violation(act);
+        assert!(found.contains(expected), "{what}: {found}");
+    }
 }
 
 #[test]
@@ -205,7 +216,7 @@ fn sectors_that_a_partial_write_did_not_touch_are_those_of_the_page_beneath() {
 
 #[test]
 fn a_failed_program_keeps_the_pages_below_it_and_its_block_takes_no_other() {
-    let small = NandParams { blocks: 4, pages: 8, program_failures: 0.5, ..NandParams::defaults() };
+    let small = NandParams { program_failures: 0.5, ..small() };
     let first_passes = |seed: &u64| {
         let mut array = Array::new(&small, *seed);
         array.write(0, 0, 0);
@@ -216,36 +227,31 @@ fn a_failed_program_keeps_the_pages_below_it_and_its_block_takes_no_other() {
     array.write(0, 0, 0);
     let mut page = 1;
     while !array.nand.is_bad(BlockId(0)) {
-        array
-            .nand
-            .program(Program { urgency: Urgency::Spare, ..Program::new(BlockId(0), page, Data::Filler, Origin::Gc) });
+        array.fill(page);
         page += 1;
     }
     array.read(0, 0);
     assert_eq!(array.check(), Ok(()));
     assert_eq!(array.nand.counts().failed_programs[Origin::Gc as usize], 1);
-    array.nand.program(Program { urgency: Urgency::Spare, ..Program::new(BlockId(0), page, Data::Filler, Origin::Gc) });
+    array.fill(page);
     assert!(array.check().unwrap_err().contains("Program on block 0, which is bad"));
 }
 
 #[test]
 fn a_failed_erase_loses_the_block_and_the_next_one_is_rejected() {
-    let small = NandParams { blocks: 4, pages: 8, erase_failures: 1.0, ..NandParams::defaults() };
+    let small = NandParams { erase_failures: 1.0, ..small() };
     let mut array = Array::new(&small, 1);
     array.write(0, 0, 0);
-    assert_eq!(
-        array.nand.erase(Erase { urgency: Urgency::Spare, ..Erase::new(BlockId(0), Origin::Gc) }),
-        Status::Failed(OpId::DONE)
-    );
+    assert_eq!(array.erase(0), Status::Failed(OpId::DONE));
     assert!(array.nand.is_bad(BlockId(0)));
     assert_eq!(array.check(), Ok(()));
-    array.nand.erase(Erase { urgency: Urgency::Spare, ..Erase::new(BlockId(0), Origin::Gc) });
+    array.erase(0);
     assert!(array.check().unwrap_err().contains("Erase on block 0, which is bad"));
 }
 
 #[test]
 fn a_block_that_is_bad_from_birth_takes_nothing() {
-    let small = NandParams { blocks: 4, pages: 8, bad_blocks: 0.25, ..NandParams::defaults() };
+    let small = NandParams { bad_blocks: 0.25, ..small() };
     let mut array = Array::new(&small, 1);
     let bad = (0..4).find(|&block| array.nand.is_bad(BlockId(block))).unwrap();
     array.write(0, bad, 0);
@@ -255,8 +261,7 @@ fn a_block_that_is_bad_from_birth_takes_nothing() {
 #[test]
 fn after_a_failed_write_a_sector_may_hold_either_and_must_hold_it_ever_after() {
     let fail = |array: &mut Array| {
-        let page = array.next_write(0, 0b11);
-        array.oracle().written_through(page);
+        array.given(0, 0b11);
         array.oracle().write_failed(Lpn(0), 0b11);
     };
     let mut array = array();
@@ -265,23 +270,22 @@ fn after_a_failed_write_a_sector_may_hold_either_and_must_hold_it_ever_after() {
     array.read(0, 0);
     array.read(0, 0);
     assert_eq!(array.check(), Ok(()));
-    let found = violation(|array| {
+    assert_found("sector 1 of logical page 0, which is not mapped holds version 0, not 1", |array| {
         fail(array);
         array.read(0, 0);
         array.oracle().read_unmapped(Lpn(0), 0b10);
     });
-    assert!(found.contains("sector 1 of logical page 0, which is not mapped holds version 0, not 1"), "{found}");
-    let found = violation(|array| {
+    // Only the sectors of that write are in doubt.
+    assert_found("sector 2 of logical page 0", |array| {
         fail(array);
         array.oracle().read_unmapped(Lpn(0), 0b100);
     });
-    assert!(found.contains("sector 2 of logical page 0"), "only the sectors of that write are in doubt: {found}");
-    let found = violation(|array| {
+    // The next write ends the doubt.
+    assert_found("holds version 1, not 3", |array| {
         fail(array);
         array.write(0, 0, 1);
         array.read(0, 0);
     });
-    assert!(found.contains("holds version 1, not 3"), "the next write ends the doubt: {found}");
 }
 
 #[test]
@@ -295,49 +299,39 @@ fn a_refused_page_that_nobody_takes_is_found() {
 /// Commands of the FTL that do not match the calls to it.
 #[test]
 fn what_the_ftl_was_not_asked_for_is_found() {
-    let found = violation(|array| {
+    assert_found("read of physical page 1 for logical page 1, which was not asked for", |array| {
         array.write(1, 0, 1);
         array.oracle().read_flash(Lpn(0), 0xffff, None);
         array.nand.read(Read { lpn: Lpn(1), ..Read::new(Ppn(1), 0xffff, Origin::Host) });
     });
-    assert!(found.contains("read of physical page 1 for logical page 1, which was not asked for"), "{found}");
-    let found = violation(|array| {
+    // Half of what was asked for.
+    assert_found("read of physical page 0 for logical page 0", |array| {
         array.oracle().read_flash(Lpn(0), 0xffff, None);
         array.nand.read(Read { lpn: Lpn(0), ..Read::new(Ppn(0), 0xff, Origin::Host) });
     });
-    assert!(found.contains("read of physical page 0 for logical page 0"), "half of what was asked for: {found}");
-    let found = violation(|array| {
+    assert_found("logical page 0 was asked for, and not read", |array| {
         array.oracle().read_flash(Lpn(0), 0xffff, None);
         array.nand.read(Read::new(Ppn(0), 0xffff, Origin::Host));
         array.read(0, 0);
     });
-    assert!(found.contains("logical page 0 was asked for, and not read"), "{found}");
-    let found = violation(|array| {
-        let page = array.next_write(0, 0xffff);
-        array.oracle().written_through(page);
+    assert_found("program of physical page 2 for logical page 0, which was not asked for", |array| {
+        let page = array.given(0, 0xffff);
         array.program(page, Ppn::NONE, 0, 1);
         array.program(page, Ppn::NONE, 0, 2);
     });
-    assert!(found.contains("program of physical page 2 for logical page 0, which was not asked for"), "{found}");
-    let found = violation(|array| {
-        let page = array.next_write(0, 0xffff);
-        array.oracle().written_through(page);
+    assert_found("program of physical page 1 for logical page 3", |array| {
+        let page = array.given(0, 0xffff);
         array.program(HostPage { lpn: Lpn(3), ..page }, Ppn::NONE, 0, 1);
     });
-    assert!(found.contains("program of physical page 1 for logical page 3"), "{found}");
 }
 
 /// Two writes of a page are programmed in the wrong order, so that the last read returns the older one.
 #[test]
 fn writes_that_change_places_are_found() {
-    let found = violation(|array| {
-        let older = array.next_write(0, 0xffff);
-        array.oracle().written_through(older);
-        let newer = array.next_write(0, 0xffff);
-        array.oracle().written_through(newer);
+    assert_found("holds version 2, not 3", |array| {
+        let (older, newer) = (array.given(0, 0xffff), array.given(0, 0xffff));
         array.program(newer, Ppn::NONE, 0, 1);
         array.program(older, Ppn::NONE, 0, 2);
         array.read(0, 2);
     });
-    assert!(found.contains("holds version 2, not 3"), "{found}");
 }

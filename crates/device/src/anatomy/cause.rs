@@ -5,104 +5,53 @@ use std::ops::{Index, IndexMut};
 use flashloom_units::Ns;
 use serde::{Deserialize, Serialize};
 
-/// What a request waits for, or that it is being served. A closed list, in the order of the I/O path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[repr(u8)]
-pub enum Cause {
-    /// Held before the block layer, which has as many requests of its class, or without a free tag, as `nr_requests`
-    /// says.
-    NrRequests,
-    /// In the scheduler, while `queue_depth` commands are outstanding in the drive.
-    Tag,
-    /// In the scheduler, which could dispatch a request but waits on purpose (anticipation, idling, a batch).
-    Scheduler,
-    /// Being processed by the controller, or waiting for one of its processors.
-    Controller,
-    /// On the host link, or waiting for it.
-    Link,
-    /// Waiting for earlier data to be programmed: a flush, or a write with preflush.
-    Flush,
-    /// Waiting for a free slot of the write buffer.
-    Slot,
-    /// Waiting for a die that executes a host read: of another request, of another page of this one, or of the old copy
-    /// for a partial write.
-    HostRead,
-    /// Waiting for a die that executes a host program.
-    HostProgram,
-    /// Waiting for a die that executes a read or a program of garbage collection.
-    Collection,
-    /// Waiting for a die that executes a read or a program of a merge.
-    Merge,
-    /// Waiting for a die that executes a read or a program of the map, including the read of its own map entry.
-    Map,
-    /// Waiting for a die that executes a read or a program of wear levelling.
-    Wear,
-    /// Waiting for a die that executes an erase.
-    Erase,
-    /// Waiting while a die suspends an operation for a read, or resumes it.
-    Suspension,
-    /// Waiting for the channel.
-    Channel,
-    /// Served by the array or the channel.
-    Served,
-    /// Array time of retries of its last read, or of a read on another plane in the same command. Behind the others,
-    /// because it is absent if reads succeed at once.
-    Retry,
-    /// Waiting for a die that executes a read or a program of folding, by which pages leave an SLC cache. Last in the
-    /// list, because it is absent without one.
-    Fold,
-}
-
-impl Cause {
-    /// Number of causes.
-    pub const COUNT: usize = 19;
-
-    /// All causes, in order.
-    pub const ALL: [Self; Self::COUNT] = [
-        Self::NrRequests,
-        Self::Tag,
-        Self::Scheduler,
-        Self::Controller,
-        Self::Link,
-        Self::Flush,
-        Self::Slot,
-        Self::HostRead,
-        Self::HostProgram,
-        Self::Collection,
-        Self::Merge,
-        Self::Map,
-        Self::Wear,
-        Self::Erase,
-        Self::Suspension,
-        Self::Channel,
-        Self::Served,
-        Self::Retry,
-        Self::Fold,
-    ];
-
-    /// Name in results and in the header of a log.
-    pub const fn name(self) -> &'static str {
-        [
-            "nr_requests",
-            "tag",
-            "scheduler",
-            "controller",
-            "link",
-            "flush",
-            "slot",
-            "host_read",
-            "host_program",
-            "collection",
-            "merge",
-            "map",
-            "wear",
-            "erase",
-            "suspension",
-            "channel",
-            "served",
-            "retry",
-            "fold",
-        ][self as usize]
+flashloom_units::names! {
+    /// What a request waits for, or that it is being served. A closed list, in the order of the I/O path. The names are
+    /// those in results and in the header of a log.
+    #[repr(u8)]
+    pub enum Cause {
+        /// Held before the block layer, which has as many requests of its class, or without a free tag, as
+        /// `nr_requests` says.
+        NrRequests = "nr_requests",
+        /// In the scheduler, while `queue_depth` commands are outstanding in the drive.
+        Tag = "tag",
+        /// In the scheduler, which could dispatch a request but waits on purpose (anticipation, idling, a batch).
+        Scheduler = "scheduler",
+        /// Being processed by the controller, or waiting for one of its processors.
+        Controller = "controller",
+        /// On the host link, or waiting for it.
+        Link = "link",
+        /// Waiting for earlier data to be programmed: a flush, or a write with preflush.
+        Flush = "flush",
+        /// Waiting for a free slot of the write buffer.
+        Slot = "slot",
+        /// Waiting for a die that executes a host read: of another request, of another page of this one, or of the old
+        /// copy for a partial write.
+        HostRead = "host_read",
+        /// Waiting for a die that executes a host program.
+        HostProgram = "host_program",
+        /// Waiting for a die that executes a read or a program of garbage collection.
+        Collection = "collection",
+        /// Waiting for a die that executes a read or a program of a merge.
+        Merge = "merge",
+        /// Waiting for a die that executes a read or a program of the map, including the read of its own map entry.
+        Map = "map",
+        /// Waiting for a die that executes a read or a program of wear levelling.
+        Wear = "wear",
+        /// Waiting for a die that executes an erase.
+        Erase = "erase",
+        /// Waiting while a die suspends an operation for a read, or resumes it.
+        Suspension = "suspension",
+        /// Waiting for the channel.
+        Channel = "channel",
+        /// Served by the array or the channel.
+        Served = "served",
+        /// Array time of retries of its last read, or of a read on another plane in the same command. Behind the
+        /// others, because it is absent if reads succeed at once.
+        Retry = "retry",
+        /// Waiting for a die that executes a read or a program of folding, by which pages leave an SLC cache. Last in
+        /// the list, because it is absent without one.
+        Fold = "fold",
     }
 }
 

@@ -20,10 +20,10 @@ mod stalls;
 
 use std::ops::Range;
 
-use flashloom_buffer::{Admission, BufferReport, Evicted, SlotId, Stored, WriteBuffer};
+use flashloom_buffer::{Admission, Evicted, SlotId, Stored, WriteBuffer};
 use flashloom_ftl::WantedStreams;
 use flashloom_nand::{DieId, Lpn};
-use flashloom_units::{Figures, Ns, Violation};
+use flashloom_units::{Ns, Violation};
 use flashloom_workload::Op;
 
 use super::commands::{Command, CommandId, Commands, Stage};
@@ -38,7 +38,7 @@ use stalls::Stalls;
 
 /// A write buffer, and the commands that wait for its slots.
 pub(super) struct Buffered {
-    buffer: WriteBuffer,
+    pub(super) buffer: WriteBuffer,
     /// Whether a write takes its slots all at once ([`Admission::Whole`]).
     admits_whole: bool,
     stalls: Stalls,
@@ -77,7 +77,7 @@ flashloom_units::state! {
 impl Buffered {
     pub(super) fn new(buffer: WriteBuffer, admission: Admission, flash: &Flash) -> Self {
         let slots = buffer.pages();
-        let wanted = flash.wanted_when_new().filter(|wanted| wanted.in_buffer);
+        let wanted = flash.wanted_when_new.filter(|wanted| wanted.in_buffer);
         let mut buffered = Self {
             admits_whole: admission == Admission::Whole || admission == Admission::Auto && buffer.evicts_blocks(),
             buffer,
@@ -89,7 +89,7 @@ impl Buffered {
             taken: Vec::new(),
             gathers: wanted.is_some(),
             gathers_by_time: wanted.is_some_and(|wanted| wanted.window_ns.is_some()),
-            notes_requests: flash.ftl().looks_at_requests(),
+            notes_requests: flash.ftl.looks_at_requests(),
             streams: Vec::new(),
             is_frozen: false,
             refused_pages: 0,
@@ -203,7 +203,7 @@ impl Buffered {
             let waited_ns = now - since;
             // In counting mode every wait has length zero. In timed mode a zero wait means that clean pages were
             // dropped to make room.
-            if waited_ns > 0 || !flash.is_timed() {
+            if waited_ns > 0 || !flash.nand.is_timed() {
                 self.buffer.stalled(waited_ns);
             }
             stored(now, id, interface, flash);
@@ -299,7 +299,7 @@ impl Buffered {
             flash.write_added(now);
         }
         if self.gathers {
-            self.gather_streams(flash.ftl().wanted_streams());
+            self.gather_streams(flash.ftl.wanted_streams());
         }
     }
 
@@ -350,7 +350,7 @@ impl Buffered {
                 ready += 1;
             } else if let Some(is_ready) = flash.read_cached(id, lpn, mask) {
                 ready += u32::from(is_ready);
-            } else if flash.ftl().is_mapped(lpn) {
+            } else if flash.ftl.is_mapped(lpn) {
                 unkept += u32::from(!self.read_flash(now, id, lpn, mask, flash));
             } else {
                 interface.read_unmapped(id, lpn, mask, flash);
@@ -361,11 +361,6 @@ impl Buffered {
         if unkept > 0 {
             self.make_room(now, unkept, flash);
         }
-    }
-
-    /// Whether the buffer holds sectors of a page.
-    pub(super) fn holds(&self, lpn: Lpn) -> bool {
-        self.buffer.holds(lpn)
     }
 
     /// Returns the mask of a page's sectors that the buffer holds.
@@ -390,7 +385,7 @@ impl Buffered {
 
     /// A page read into a slot has arrived: serves the read that asked for it.
     pub(super) fn filled(&mut self, now: Ns, slot: SlotId, interface: &mut HostInterface, flash: &mut Flash) {
-        self.buffer.filled(now, slot, flash.nand().geometry().full_mask());
+        self.buffer.filled(now, slot, flash.nand.geometry().full_mask());
         let reader = self.take_waiter(slot).expect("a read waits for the page that fills a slot");
         interface.page_done(now, reader, flash);
         self.use_room(now, interface, flash);
@@ -454,24 +449,9 @@ impl Buffered {
 
 /// Levels and counters of the buffer.
 impl Buffered {
-    /// Dirty pages that have not been evicted.
-    pub(super) fn dirty(&self) -> u32 {
-        self.buffer.dirty()
-    }
-
     /// Pages, in the buffer or evicted, that are not on flash.
     pub(super) fn unwritten(&self) -> u32 {
         self.buffer.dirty() + self.buffer.evicting()
-    }
-
-    /// The counters, and the current levels.
-    pub(super) fn report(&self, now: Ns) -> BufferReport {
-        self.buffer.report_at(now)
-    }
-
-    /// Values of the statistics of the buffer's policies.
-    pub(super) fn figures(&self) -> Figures {
-        self.buffer.figures()
     }
 
     /// Checks the buffer's invariants; returns the numbers of waiting writes and flushes. Call when the drive is idle.

@@ -78,7 +78,8 @@ pub(super) enum Stage {
 pub(super) struct Commands {
     table: Vec<Command>,
     free: CommandId,
-    held: u32,
+    /// Number of outstanding commands.
+    pub(super) held: u32,
     /// Conversion of their sectors to pages.
     paging: Paging,
 }
@@ -123,12 +124,6 @@ impl Commands {
         self[id].next_free = self.free;
         self.free = id;
         self.held -= 1;
-    }
-
-    /// Number of outstanding commands.
-    #[inline]
-    pub(super) fn held(&self) -> u32 {
-        self.held
     }
 
     /// The first page that a command touches.
@@ -219,7 +214,7 @@ mod tests {
         commands.remove(a);
         commands.remove(c);
         let again = [48, 64, 80].map(|lba| commands.insert(&dispatched(Op::Read, lba, 8)));
-        assert_eq!((again, commands.held()), ([c, a, CommandId(3)], 4));
+        assert_eq!((again, commands.held), ([c, a, CommandId(3)], 4));
         assert_eq!((commands[c].lba, commands[a].lba), (48, 64));
     }
 

@@ -26,7 +26,7 @@ pub(super) fn read(now: Ns, id: CommandId, interface: &mut HostInterface, flash:
     for (lpn, mask) in interface.commands.await_pages(id) {
         if let Some(is_ready) = flash.read_cached(id, lpn, mask) {
             ready += u32::from(is_ready);
-        } else if flash.ftl().is_mapped(lpn) {
+        } else if flash.ftl.is_mapped(lpn) {
             flash.read(now, id, lpn, mask, None);
         } else {
             interface.read_unmapped(id, lpn, mask, flash);

@@ -24,7 +24,7 @@ impl Drive {
     /// before the next command.
     #[inline]
     pub(crate) fn is_worn_out(&self) -> bool {
-        self.flash.nand().can_fail() && self.flash.ftl().is_worn_out()
+        self.flash.nand.can_fail() && self.flash.ftl.is_worn_out()
     }
 
     /// Makes the worn-out drive read-only, and fails outstanding commands that it cannot finish.
@@ -32,7 +32,7 @@ impl Drive {
     pub(crate) fn end_life(&mut self, now: Ns) {
         let Self { interface, path, flash, is_read_only } = self;
         *is_read_only = true;
-        flash.read_cache_mut().into_iter().for_each(|cache| cache.switch_off());
+        flash.cache.iter_mut().for_each(|cache| cache.switch_off());
         let mut first_refused = u64::MAX;
         while let Some((lpn, mask, waiter)) = flash.take_refused() {
             if let (Waiter::Programmed(slot), DataPath::Buffered(buffered)) = (waiter, &mut *path) {

@@ -13,22 +13,23 @@ use super::waiter::Waiter;
 use crate::event::{DriveEvent, Event};
 
 /// The FTL and the array beneath it, and the cache of what is read ahead from them.
-pub(super) struct Flash {
-    nand: Nand,
-    ftl: Box<dyn Mapping>,
+pub(crate) struct Flash {
+    pub(crate) nand: Nand,
+    pub(crate) ftl: Box<dyn Mapping>,
     logical_pages: u32,
-    /// The read cache, and how sectors become pages for it. Saved by the drive.
-    cache: Option<(Box<ReadCache>, Paging)>,
+    /// The read cache. Saved by the drive.
+    pub(super) cache: Option<Box<ReadCache>>,
     /// Pages to be written together by the next [`Self::write_added`].
     writes: Vec<PageWrite>,
     /// Sequence number of the next page written to the FTL.
     next_write: u32,
-    /// Recorded events since the last call of [`Self::take_told`]; empty if nobody observes.
+    /// Recorded events since the last call of [`Self::take_told`]; empty unless the array is watched.
     told: Vec<Event>,
     /// Whether the FTL observes read latencies.
     observes_reads: bool,
-    /// The streams that the FTL wanted when it was new.
-    wanted_when_new: Option<WantedStreams>,
+    /// The streams that the FTL wanted when it was new: what a write buffer begins with, also over flash that has
+    /// served before and is yet to be rolled back.
+    pub(super) wanted_when_new: Option<WantedStreams>,
 }
 
 flashloom_units::state! {
@@ -57,57 +58,31 @@ impl Flash {
         }
     }
 
-    #[inline]
-    pub(super) fn nand(&self) -> &Nand {
-        &self.nand
-    }
-
-    #[inline]
-    pub(super) fn ftl(&self) -> &dyn Mapping {
-        self.ftl.as_ref()
-    }
-
-    /// The streams that the FTL wanted when it was new: what a write buffer begins with, also over flash that has
-    /// served before and is yet to be rolled back.
-    pub(super) fn wanted_when_new(&self) -> Option<WantedStreams> {
-        self.wanted_when_new
-    }
-
     /// Capacity for the host in sectors.
-    pub(super) fn capacity_sectors(&self) -> u64 {
+    pub(crate) fn capacity_sectors(&self) -> u64 {
         u64::from(self.logical_pages) * u64::from(self.nand.geometry().sectors_per_page())
     }
 
     /// Resets the counters of array and FTL. Wear is kept.
-    pub(super) fn reset_counts(&mut self) {
+    pub(crate) fn reset_counts(&mut self) {
         self.nand.reset_counts();
         self.ftl.reset_report();
     }
 
     /// Checks the counters and invariants of array and FTL. Call when the drive is idle.
-    pub(super) fn check(&self) -> Result<(), Violation> {
+    pub(crate) fn check(&self) -> Result<(), Violation> {
         self.nand.check()?;
         self.ftl.check()
     }
 
     /// Checks a loaded state.
-    pub(super) fn check_loaded(&self) -> Result<(), Violation> {
+    pub(crate) fn check_loaded(&self) -> Result<(), Violation> {
         self.nand.check_loaded()?;
         self.ftl.check_loaded(&self.nand)
     }
 
-    /// Called when a loaded state is known to pass [`Self::check_loaded`].
-    pub(super) fn trust_loaded(&mut self) {
-        self.ftl.trust_loaded();
-    }
-
-    /// Called when the present state is known to be right, to keep what rolling back to it needs.
-    pub(super) fn keep_for_rollback(&mut self) {
-        self.ftl.keep_for_rollback();
-    }
-
     /// Ends its time, whatever it does, and all observation, for a state that it is rolled back to next.
-    pub(super) fn broken_off(mut self) -> Self {
+    pub(crate) fn broken_off(mut self) -> Self {
         self.nand.break_off();
         self.writes.clear();
         self.told.clear();
@@ -121,7 +96,7 @@ impl Flash {
     }
 
     /// Takes one step of work that waits for a longer idle time; returns false if none is left.
-    pub(super) fn flush_step(&mut self, now: Ns) -> bool {
+    pub(crate) fn flush_step(&mut self, now: Ns) -> bool {
         self.nand.set_now(now);
         self.ftl.flush(&mut self.nand)
     }
@@ -194,7 +169,7 @@ impl Flash {
 
     /// Writes the first pages of a new drive in order of address, `group` at a time, in fewer steps than pages; returns
     /// false, with nothing written, if the FTL or an observer needs every page.
-    pub(super) fn fill(&mut self, pages: u64, group: u64) -> bool {
+    pub(crate) fn fill(&mut self, pages: u64, group: u64) -> bool {
         let is_filled = self.nand.only_counts() && self.ftl.fill(&mut self.nand, pages, group);
         if is_filled {
             self.next_write = self.next_write.wrapping_add(pages as u32);
@@ -232,7 +207,7 @@ impl Flash {
     }
 
     /// Number of mapped pages.
-    pub(super) fn stored_pages(&self) -> u64 {
+    pub(crate) fn stored_pages(&self) -> u64 {
         (0..self.logical_pages).filter(|&lpn| self.stores(Lpn(lpn))).count() as u64
     }
 
@@ -246,23 +221,15 @@ impl Flash {
 impl Flash {
     /// Adds a read cache, if the drive has one. Its slots are numbered after those of a buffer of so many pages.
     pub(super) fn with_read_cache(mut self, params: &ReadCacheParams, buffer_pages: u32, paging: Paging) -> Self {
-        let cache = ReadCache::new(params, self.nand.geometry().page_bytes.into(), buffer_pages);
-        self.cache = cache.map(|cache| (Box::new(cache), paging));
+        let page_bytes = self.nand.geometry().page_bytes.into();
+        self.cache = ReadCache::new(params, page_bytes, paging, buffer_pages).map(Box::new);
         self
-    }
-
-    pub(super) fn read_cache(&self) -> Option<&ReadCache> {
-        self.cache.as_ref().map(|(cache, _)| &**cache)
-    }
-
-    pub(super) fn read_cache_mut(&mut self) -> Option<&mut ReadCache> {
-        self.cache.as_mut().map(|(cache, _)| &mut **cache)
     }
 
     /// Drops a page that changes from the cache.
     #[inline]
     pub(super) fn forget_cached(&mut self, lpn: Lpn) {
-        if let Some(cache) = self.read_cache_mut() {
+        if let Some(cache) = &mut self.cache {
             cache.forget(lpn);
         }
     }
@@ -271,18 +238,15 @@ impl Flash {
     /// `None` if the page is not read ahead.
     #[inline]
     pub(super) fn read_cached(&mut self, id: CommandId, lpn: Lpn, mask: u32) -> Option<bool> {
-        let (slot, is_ready) = self.read_cache_mut()?.look_up(id, lpn, mask)?;
+        let (slot, is_ready) = self.cache.as_mut()?.look_up(id, lpn, mask)?;
         self.tell(|| DriveEvent::ReadCached { command: id, lpn, mask, slot, is_ready });
         Some(is_ready)
     }
 
     /// The pages that a read should have read ahead.
     pub(super) fn pages_ahead(&mut self, lba: u64, sectors: u32) -> impl Iterator<Item = Lpn> + use<> {
-        let end = self.logical_pages;
-        let follow =
-            |(cache, paging): &mut (Box<ReadCache>, Paging)| cache.follow(lba, sectors, |lba| paging.page_of(lba));
-        let pages = self.cache.as_mut().map_or(0..0, follow);
-        (pages.start..pages.end.min(end)).map(Lpn)
+        let pages = self.cache.as_mut().map_or(0..0, |cache| cache.follow(lba, sectors));
+        (pages.start..pages.end.min(self.logical_pages)).map(Lpn)
     }
 
     /// Reads a whole page ahead, if it is mapped and the cache has a slot for it.
@@ -290,7 +254,7 @@ impl Flash {
         if !self.ftl.is_mapped(lpn) {
             return;
         }
-        let Some(slot) = self.read_cache_mut().and_then(|cache| cache.take_slot(lpn)) else { return };
+        let Some(slot) = self.cache.as_mut().and_then(|cache| cache.take_slot(lpn)) else { return };
         self.nand.set_now(now);
         self.tell(|| DriveEvent::ReadAhead { lpn, slot });
         let mask = self.nand.geometry().full_mask();
@@ -300,62 +264,32 @@ impl Flash {
     /// A page that was read ahead has arrived, wholly or not. Returns the page, and the commands that wait for it with
     /// their sectors.
     pub(super) fn page_cached(&mut self, slot: SlotId, is_whole: bool) -> (Lpn, Vec<(CommandId, u32)>) {
-        self.read_cache_mut().map_or((Lpn::NONE, Vec::new()), |cache| cache.filled(slot, is_whole))
+        self.cache.as_mut().map_or((Lpn::NONE, Vec::new()), |cache| cache.filled(slot, is_whole))
     }
 }
 
 /// Simulated time in the array.
 impl Flash {
     /// Switches to timed mode: from now on flash operations take time.
-    pub(super) fn start_timing(&mut self, params: &NandParams) {
+    pub(crate) fn start_timing(&mut self, params: &NandParams) {
         self.nand.start_timing(params);
         if self.observes_reads {
             self.nand.observe_host_reads();
         }
     }
 
-    /// Ends the time of flash at rest.
-    pub(super) fn stop_timing(&mut self) {
+    /// Ends the time of a drive at rest. Only its flash can be used from then on.
+    pub(crate) fn stop_timing(&mut self) {
         self.ftl.rest(&mut self.nand);
         self.nand.stop_timing();
-    }
-
-    /// Whether the drive is in timed mode.
-    #[inline]
-    pub(super) fn is_timed(&self) -> bool {
-        self.nand.is_timed()
-    }
-
-    /// Time of the next event of the array.
-    #[inline]
-    pub(super) fn next_event_ns(&mut self) -> Option<Ns> {
-        self.nand.next_event_ns()
-    }
-
-    /// Processes the next event of the array, which must be due at `now`, and those that follow until `until_ns` as
-    /// [`Nand::step`]. Returns the time of the last one.
-    #[inline]
-    pub(super) fn step(&mut self, now: Ns, until_ns: Ns) -> Ns {
-        self.nand.step(now, until_ns)
     }
 }
 
 /// Events for observers, in order.
 impl Flash {
-    /// Records events for [`Self::take_told`] from now on.
-    pub(super) fn watch(&mut self) {
-        self.nand.watch();
-    }
-
     /// The checks of a verified run, for a new drive.
-    pub(super) fn verifier(&mut self) -> Verifier {
+    pub(crate) fn verifier(&mut self) -> Verifier {
         Verifier::new(&mut self.nand, u64::from(self.logical_pages))
-    }
-
-    /// Whether events are recorded.
-    #[inline]
-    pub(super) fn is_watched(&self) -> bool {
-        self.nand.is_watched()
     }
 
     /// Records an event of the drive if somebody observes.
@@ -374,7 +308,7 @@ impl Flash {
     }
 
     /// Appends the events since the last call to `to`, in order.
-    pub(super) fn take_told(&mut self, to: &mut Vec<Event>) {
+    pub(crate) fn take_told(&mut self, to: &mut Vec<Event>) {
         to.append(&mut self.told);
         to.extend(self.nand.events().map(Event::Flash));
     }

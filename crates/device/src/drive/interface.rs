@@ -26,10 +26,11 @@ pub(super) struct HostInterface {
     /// Whether the controller takes any time for commands.
     has_controller_time: bool,
     /// Timers of commands in the controller and of transfers on the link.
-    timers: Timers,
+    pub(super) timers: Timers,
     /// Ended commands that the host has not taken yet.
-    completed: Vec<(RequestId, Status)>,
-    unmapped_read_sectors: u64,
+    pub(super) completed: Vec<(RequestId, Status)>,
+    /// Sectors read that were not mapped.
+    pub(super) unmapped_read_sectors: u64,
 }
 
 flashloom_units::state! {
@@ -81,12 +82,6 @@ impl HostInterface {
         self.timers.set(arrives, id);
     }
 
-    /// Time of the next command timer, of the controller or of a transfer; [`Ns::MAX`] if none is set.
-    #[inline]
-    pub(super) fn next_event_ns(&self) -> Ns {
-        self.timers.next_ns()
-    }
-
     /// Takes the next command whose timer is due, which must be now.
     #[inline]
     pub(super) fn take_due(&mut self, now: Ns) -> Option<CommandId> {
@@ -109,7 +104,7 @@ impl HostInterface {
     pub(super) fn page_done(&mut self, now: Ns, id: CommandId, flash: &mut Flash) {
         let is_last = self.commands.page_ended(id);
         let command = &mut self.commands[id];
-        if command.op == Op::Read && flash.is_timed() {
+        if command.op == Op::Read && flash.nand.is_timed() {
             let is_first = command.delivered_ns == 0;
             let share = command.take_share();
             let bytes = u64::from(share) * SECTOR_BYTES;
@@ -142,7 +137,7 @@ impl HostInterface {
     /// Reads the sectors that a command asked for by themselves, because others of their page could not be read.
     #[cold]
     pub(super) fn read_again(&mut self, now: Ns, id: CommandId, lpn: Lpn, mask: u32, flash: &mut Flash) {
-        if flash.ftl().is_mapped(lpn) {
+        if flash.ftl.is_mapped(lpn) {
             flash.read(now, id, lpn, mask, None);
         } else {
             self.read_unmapped(id, lpn, mask, flash);
@@ -184,22 +179,5 @@ impl HostInterface {
         let command = &self.commands[id];
         self.completed.push((command.id, command.status));
         self.commands.remove(id);
-    }
-
-    /// Whether a command has ended and not been taken.
-    #[inline]
-    pub(super) fn has_completed(&self) -> bool {
-        !self.completed.is_empty()
-    }
-
-    /// Takes an ended command and its status.
-    #[inline]
-    pub(super) fn take_completed(&mut self) -> Option<(RequestId, Status)> {
-        self.completed.pop()
-    }
-
-    /// Sectors read that were not mapped.
-    pub(super) fn unmapped_read_sectors(&self) -> u64 {
-        self.unmapped_read_sectors
     }
 }

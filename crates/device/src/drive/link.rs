@@ -21,32 +21,27 @@ pub(super) enum Way {
 pub(super) struct Link {
     bytes_per_s: u64,
     full_duplex: bool,
-    packet: Packet,
+    /// Bytes of a packet's payload, and of what comes with it.
+    payload: u64,
+    overhead: u64,
     /// What a command takes besides its data.
     command_ns: Ns,
     free_at: [Ns; 2],
 }
 
-/// The bytes of a packet.
-struct Packet {
-    payload: u64,
-    overhead: u64,
-}
-
-flashloom_units::state! { Link { value free_at; fixed bytes_per_s, full_duplex, packet, command_ns; } }
+flashloom_units::state! { Link { value free_at; fixed bytes_per_s, full_duplex, payload, overhead, command_ns; } }
 
 impl Link {
     pub(super) fn new(params: &InterfaceParams) -> Self {
-        let packet = Packet { payload: params.link_packet_bytes, overhead: params.link_packet_overhead };
+        let (payload, overhead) = (params.link_packet_bytes, params.link_packet_overhead);
         let (bytes_per_s, full_duplex, command_ns) = (params.link_rate, params.full_duplex, params.link_command_ns);
-        Self { bytes_per_s, full_duplex, packet, command_ns, free_at: [0; 2] }
+        Self { bytes_per_s, full_duplex, payload, overhead, command_ns, free_at: [0; 2] }
     }
 
     /// Transfer time of `bytes`, with that of their command if they are the first of it.
     #[inline]
     pub(super) fn transfer_ns(&self, bytes: u64, is_first: bool) -> Ns {
-        let Packet { payload, overhead } = self.packet;
-        let overhead = if overhead > 0 { bytes.div_ceil(payload) * overhead } else { 0 };
+        let overhead = if self.overhead > 0 { bytes.div_ceil(self.payload) * self.overhead } else { 0 };
         let command_ns = if is_first { self.command_ns } else { 0 };
         transfer_ns(bytes + overhead, self.bytes_per_s) + command_ns
     }

@@ -23,6 +23,7 @@ use flashloom_units::{GIB, Kind, Used, Value, params};
 use serde::{Deserialize, Serialize};
 
 use super::commands::CommandId;
+use super::paging::Paging;
 
 params! {
     /// Parameters of the read cache: keys of the `[device]` section.
@@ -80,6 +81,8 @@ struct Stream {
 
 /// The read cache.
 pub(super) struct ReadCache {
+    /// Conversion of sectors to pages.
+    paging: Paging,
     /// Number of its first slot; those of the write buffer come before.
     first: u32,
     ahead: u32,
@@ -94,22 +97,23 @@ pub(super) struct ReadCache {
     /// Counts uses.
     clock: u64,
     is_off: bool,
-    report: ReadCacheReport,
+    pub(super) report: ReadCacheReport,
 }
 
 flashloom_units::state! {
     ReadCache {
         array slots;
         value by_page, by_use, empty, streams, clock, is_off, report;
-        fixed first, ahead, most_streams;
+        fixed paging, first, ahead, most_streams;
     }
 }
 
 impl ReadCache {
     /// The cache of a drive with such pages, whose slots are numbered from `first`; `None` without one.
-    pub(super) fn new(params: &ReadCacheParams, page_bytes: u64, first: u32) -> Option<Self> {
+    pub(super) fn new(params: &ReadCacheParams, page_bytes: u64, paging: Paging, first: u32) -> Option<Self> {
         let slots = (params.capacity_bytes / page_bytes) as u32;
         (slots > 0).then(|| Self {
+            paging,
             first,
             ahead: params.pages,
             most_streams: params.streams as usize,
@@ -124,18 +128,13 @@ impl ReadCache {
         })
     }
 
-    pub(super) fn report(&self) -> ReadCacheReport {
-        self.report
-    }
-
-    /// Notes a read. Returns the pages that are to be read ahead of it, if it continues a stream; `page_of` is the page
-    /// of a sector.
-    pub(super) fn follow(&mut self, lba: u64, sectors: u32, page_of: impl Fn(u64) -> Lpn) -> Range<u32> {
+    /// Notes a read. Returns the pages that are to be read ahead of it, if it continues a stream.
+    pub(super) fn follow(&mut self, lba: u64, sectors: u32) -> Range<u32> {
         self.clock += 1;
         let (used, next) = (self.clock, lba + u64::from(sectors));
         if let Some(stream) = self.streams.iter_mut().find(|stream| stream.next == lba) {
             *stream = Stream { next, used };
-            let first = page_of(next).0;
+            let first = self.paging.page_of(next).0;
             return if self.is_off { 0..0 } else { first..first.saturating_add(self.ahead) };
         }
         if self.streams.len() == self.most_streams
@@ -231,30 +230,26 @@ mod tests {
 
     fn cache(pages: u64, streams: u32) -> ReadCache {
         let params = ReadCacheParams { capacity_bytes: 4_096 * pages, pages: 2, streams };
-        ReadCache::new(&params, 4_096, 10).expect("it has slots")
-    }
-
-    fn page_of(lba: u64) -> Lpn {
-        Lpn((lba / 8) as u32)
+        ReadCache::new(&params, 4_096, Paging::new(8), 10).expect("it has slots")
     }
 
     #[test]
     fn the_second_read_of_a_stream_is_followed_by_pages_behind_its_end() {
         let mut cache = cache(8, 1);
-        assert!(cache.follow(0, 4, page_of).is_empty());
-        assert_eq!(cache.follow(4, 4, page_of), 1..3, "it ends with its page");
-        assert_eq!(cache.follow(8, 4, page_of), 1..3, "half of its page is left");
-        assert!(cache.follow(80, 4, page_of).is_empty() && cache.follow(12, 4, page_of).is_empty(), "one stream");
+        assert!(cache.follow(0, 4).is_empty());
+        assert_eq!(cache.follow(4, 4), 1..3, "it ends with its page");
+        assert_eq!(cache.follow(8, 4), 1..3, "half of its page is left");
+        assert!(cache.follow(80, 4).is_empty() && cache.follow(12, 4).is_empty(), "one stream");
     }
 
     #[test]
     fn among_as_many_streams_as_it_has_the_oldest_is_forgotten() {
         let mut cache = cache(8, 2);
         for lba in [0, 800, 1_600] {
-            assert!(cache.follow(lba, 8, page_of).is_empty());
+            assert!(cache.follow(lba, 8).is_empty());
         }
-        assert_eq!(cache.follow(808, 8, page_of), 102..104);
-        assert!(cache.follow(8, 8, page_of).is_empty());
+        assert_eq!(cache.follow(808, 8), 102..104);
+        assert!(cache.follow(8, 8).is_empty());
     }
 
     #[test]

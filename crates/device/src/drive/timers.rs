@@ -13,8 +13,8 @@ use super::commands::CommandId;
 /// Commands sorted by the time of their timer; equal times in the order in which they were set.
 pub(super) struct Timers {
     queue: VecDeque<(Ns, CommandId)>,
-    /// The earliest time, or [`Ns::MAX`]; cached because it is read several times per event.
-    next_ns: Ns,
+    /// The earliest time, or [`Ns::MAX`] if no timer is set; cached because it is read several times per event.
+    pub(super) next_ns: Ns,
 }
 
 flashloom_units::state! { Timers { value queue, next_ns; } }
@@ -43,12 +43,6 @@ impl Timers {
         self.queue.insert(place, (at, id));
     }
 
-    /// The earliest time; [`Ns::MAX`] if no timer is set.
-    #[inline]
-    pub(super) fn next_ns(&self) -> Ns {
-        self.next_ns
-    }
-
     /// Removes and returns the command with the earliest time.
     #[inline]
     pub(super) fn take(&mut self) -> Option<(Ns, CommandId)> {
@@ -68,8 +62,8 @@ mod tests {
         for (id, at) in [40, 70, 40, 10, 70, 55].into_iter().enumerate() {
             timers.set(at, CommandId(id as u32));
         }
-        assert_eq!(timers.next_ns(), 10);
+        assert_eq!(timers.next_ns, 10);
         let taken: Vec<u32> = std::iter::from_fn(|| timers.take()).map(|(_, id)| id.0).collect();
-        assert_eq!((taken, timers.next_ns()), (vec![3, 0, 2, 5, 1, 4], Ns::MAX));
+        assert_eq!((taken, timers.next_ns), (vec![3, 0, 2, 5, 1, 4], Ns::MAX));
     }
 }

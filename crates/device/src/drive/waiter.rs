@@ -71,16 +71,7 @@ mod tests {
                 assert_ne!(waiter.tag(), Nand::NO_TAG, "{waiter:?} is told when it ends");
             }
         }
-        assert_eq!(Waiter::of(Waiter::Nobody.tag()), Waiter::Nobody);
-    }
-
-    #[test]
-    fn nobody_has_the_tag_that_asks_for_no_notice() {
-        assert_eq!(Waiter::Nobody.tag(), Nand::NO_TAG);
-    }
-
-    #[test]
-    fn the_tag_of_a_command_is_its_number() {
-        assert_eq!(Waiter::Command(CommandId(5)).tag(), 5);
+        assert_eq!((Waiter::Nobody.tag(), Waiter::of(Nand::NO_TAG)), (Nand::NO_TAG, Waiter::Nobody));
+        assert_eq!(Waiter::Command(CommandId(5)).tag(), 5, "the tag of a command is its number");
     }
 }

@@ -30,7 +30,7 @@ impl Looking {
     const KEPT: usize = 4_096;
 
     pub(super) fn new(drive: &mut Drive) -> Self {
-        let verifier = drive.is_watched().then(|| Box::new(drive.verifier()));
+        let verifier = drive.nand().is_watched().then(|| Box::new(drive.flash.verifier()));
         Self { verifier, ..Self::default() }
     }
 
@@ -43,7 +43,7 @@ impl Looking {
     /// Takes the events of the drive.
     pub(super) fn follow(&mut self, now: Ns, drive: &mut Drive) {
         let mut told = std::mem::take(&mut self.told);
-        drive.take_told(&mut told);
+        drive.flash.take_told(&mut told);
         told.drain(..).for_each(|event| self.see(now, &event));
         self.told = told;
     }
@@ -107,7 +107,7 @@ impl Engine {
             self.keep_anatomy()?;
         }
         if interest.events {
-            self.drive.watch();
+            self.drive.flash.nand.watch();
         }
         let Interest { events, served, .. } = &mut self.looking.interest;
         (*events, *served) = (*events || interest.events, *served || interest.served);
@@ -128,7 +128,7 @@ impl Engine {
         if self.report.generated > 0 {
             return Err(Misuse::Begun);
         }
-        self.drive.watch();
+        self.drive.flash.nand.watch();
         let queue_depth = self.host.queue_depth();
         self.looking.anatomy = Some(Box::new(Anatomy::new(self.drive.nand().geometry(), queue_depth)));
         Ok(())
@@ -153,7 +153,7 @@ impl Engine {
     /// Shows the drive's events of this timestamp to the observers.
     #[inline]
     pub(crate) fn look(&mut self) {
-        if self.drive.is_watched() {
+        if self.drive.nand().is_watched() {
             self.looking.follow(self.now, &mut self.drive);
         }
     }
@@ -161,7 +161,7 @@ impl Engine {
     /// Shows an event of the host to the observers.
     #[inline]
     pub(super) fn tell(&mut self, event: impl FnOnce(&mut Self) -> Event) {
-        if self.drive.is_watched() {
+        if self.drive.nand().is_watched() {
             let event = event(self);
             self.looking.follow(self.now, &mut self.drive);
             self.looking.see(self.now, &event);

@@ -2,7 +2,10 @@
 //! preconditioning left it or a drive that was switched off, which can be loaded under any host and write buffer.
 
 use flashloom_nand::Nand;
-use flashloom_units::{State, StateError, Violation, load_state, save_state, violation};
+use flashloom_units::{
+    Reader, State, StateError, Violation, Writer, load_state, load_with, roll_back_with, save_for_rollback, save_state,
+    save_with, violation,
+};
 
 use super::account::Before;
 use super::{Engine, Handed};
@@ -66,8 +69,7 @@ impl Engine {
     /// more state than preconditioning created.
     pub fn save_aged(&self) -> Result<Vec<u8>, StateError> {
         self.refuse_begun()?;
-        let verifier = &self.looking.verifier;
-        self.drive.save_flash(|to| verifier.save(to))
+        save_with(|to| self.put_flash(to))
     }
 
     /// Switches off a drive at rest. Returns its flash in the form of [`Self::save_aged`], and what ageing would have
@@ -94,9 +96,9 @@ impl Engine {
             stable: before.stable && !is_worn_out,
             is_worn_out,
         };
-        self.drive.stop_timing();
-        self.drive.reset_flash_counts();
-        Ok((self.drive.save_flash(|to| self.looking.verifier.save(to))?, aged))
+        self.drive.flash.stop_timing();
+        self.drive.flash.reset_counts();
+        Ok((save_with(|to| self.put_flash(to))?, aged))
     }
 
     /// Loads preconditioned flash of the same device, FTL and checks, in place of [`Self::precondition`]. `aged` is
@@ -106,7 +108,7 @@ impl Engine {
     /// An engine that was preconditioned already, is in timed mode or has submitted requests; it is unchanged. Or a
     /// state that does not fit, with the field that does not; drop the engine then.
     pub fn load_aged(&mut self, state: &[u8], aged: Preconditioned) -> Result<(), StateError> {
-        self.take_aged(state, aged, Self::check_aged)
+        self.take_aged(state, aged, true)
     }
 
     /// [`Self::load_aged`] of a state that passed it before, in an engine of the same device, FTL and checks: what it
@@ -115,7 +117,7 @@ impl Engine {
     /// # Errors
     /// The errors of [`Self::load_aged`], but those of parts that do not agree.
     pub fn load_aged_again(&mut self, state: &[u8], aged: Preconditioned) -> Result<(), StateError> {
-        self.take_aged(state, aged, |_, _| Ok(()))
+        self.take_aged(state, aged, false)
     }
 
     /// Checks preconditioned flash, and keeps from now on what it changes, so that after a run another engine can roll
@@ -124,8 +126,8 @@ impl Engine {
     /// # Errors
     /// Flash whose parts do not agree.
     pub fn keep_for_rollback(&mut self) -> Result<(), Violation> {
-        self.drive.check_flash()?;
-        self.drive.keep_for_rollback();
+        self.drive.flash.check()?;
+        self.drive.flash.ftl.keep_for_rollback();
         Ok(())
     }
 
@@ -137,12 +139,12 @@ impl Engine {
     pub fn save_for_rollback(&mut self) -> Result<Vec<u8>, StateError> {
         self.refuse_begun()?;
         self.refuse_verified()?;
-        self.drive.save_flash_for_rollback(|to| self.looking.verifier.save(to))
+        save_for_rollback(|to| self.put_flash(to))
     }
 
     /// Array and FTL of the drive, whatever it does.
     pub fn into_spent_flash(self) -> SpentFlash {
-        self.drive.into_spent()
+        SpentFlash(self.drive.flash.broken_off())
     }
 
     /// [`Self::load_aged`] into a drive over flash that was in this state when [`Self::keep_for_rollback`] was called.
@@ -153,30 +155,37 @@ impl Engine {
     pub fn roll_back(&mut self, state: &[u8], aged: Preconditioned) -> Result<(), StateError> {
         self.refuse_aged()?;
         self.refuse_verified()?;
-        let verifier = &mut self.looking.verifier;
-        self.drive.roll_back_flash(state, |from| verifier.load(from).map_err(|error| error.within("verifier")))?;
-        self.drive.reset_flash_counts();
+        roll_back_with(state, |from| self.take_flash(from))?;
         self.begin_aged(aged);
         Ok(())
     }
 
-    fn take_aged(
-        &mut self,
-        state: &[u8],
-        aged: Preconditioned,
-        check: impl FnOnce(&Self, Preconditioned) -> Result<(), Violation>,
-    ) -> Result<(), StateError> {
+    fn take_aged(&mut self, state: &[u8], aged: Preconditioned, is_checked: bool) -> Result<(), StateError> {
         self.refuse_aged()?;
-        let verifier = &mut self.looking.verifier;
-        self.drive.load_flash(state, |from| verifier.load(from).map_err(|error| error.within("verifier")))?;
-        self.drive.reset_flash_counts();
+        load_with(state, |from| self.take_flash(from))?;
         let whole = |found: Violation| StateError {
             at: state.len(),
             ..refused("a drive whose parts agree", found.to_string())
         };
-        check(self, aged).map_err(whole)?;
-        self.drive.trust_loaded();
+        if is_checked {
+            self.check_aged(aged).map_err(whole)?;
+        }
+        self.drive.flash.ftl.trust_loaded();
         self.begin_aged(aged);
+        Ok(())
+    }
+
+    /// Saves array and FTL, and the state of the checks that belong to them.
+    fn put_flash(&self, to: &mut Writer) {
+        self.drive.flash.save(to);
+        self.looking.verifier.save(to);
+    }
+
+    /// Loads what [`Self::put_flash`] saved.
+    fn take_flash(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        self.drive.flash.load(from)?;
+        self.looking.verifier.load(from).map_err(|error| error.within("verifier"))?;
+        self.drive.flash.reset_counts();
         Ok(())
     }
 
@@ -188,7 +197,7 @@ impl Engine {
 
     /// Checks loaded flash beyond the types and bounds of its fields. The file may come from anybody.
     fn check_aged(&self, aged: Preconditioned) -> Result<(), Violation> {
-        self.drive.check_loaded()?;
+        self.drive.flash.check_loaded()?;
         let nand = self.drive.nand();
         self.looking.verifier.as_ref().map_or(Ok(()), |verifier| verifier.check_loaded(nand))?;
         let Preconditioned { pages, waf, stable, is_worn_out } = aged;
@@ -197,7 +206,7 @@ impl Engine {
         }
         // Each stored page was written, and each written page was programmed after an erase or in the initially erased
         // block.
-        let (stored, programs) = (self.drive.stored_pages(), most_programs(nand));
+        let (stored, programs) = (self.drive.flash.stored_pages(), most_programs(nand));
         if pages < stored || pages > programs {
             return Err(violation!(
                 "{pages} pages that it was aged with: {stored} are stored, {programs} at most were"

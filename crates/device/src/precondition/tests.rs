@@ -8,7 +8,7 @@ use flashloom_ftl::{
     allocation, collection, mapping,
 };
 use flashloom_nand::NandParams;
-use flashloom_units::{Chosen, ParamSet, Role, Slot, Value};
+use flashloom_units::{Chosen, ParamSet, Role, Slot, Value, save_state};
 
 use super::*;
 use crate::{DeviceParams, DriveSetup};
@@ -86,7 +86,7 @@ fn is_plain(setup: &DriveSetup) -> bool {
 }
 
 fn state(drive: &Drive) -> Vec<u8> {
-    drive.save_flash(|_| {}).expect("built-in policies are saved")
+    save_state(&drive.flash).expect("built-in policies are saved")
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_fill_in_closed_form_is_one_page_by_page() {
         assert!(state(&fast) == state(&slow), "case {cases}: {fill_pages} pages of {setup:?}");
         failing += u32::from(setup.device.nand.program_failures > 0.0);
         if filled == Some(Filled::InClosedForm) {
-            fast.check_loaded().unwrap();
+            fast.flash.check_loaded().unwrap();
             closed += 1;
             superblocks += u32::from(setup.ftl.params.superblock == Superblock::Die);
             bad += u32::from(setup.device.nand.bad_blocks_a_plane() > 0);
@@ -131,10 +131,10 @@ fn only_a_new_drive_is_filled_in_closed_form() {
     let mut drive = Drive::new(&setup).unwrap();
     drive.write_past_buffer([Lpn(7)].into_iter(), true);
     let before = state(&drive);
-    assert!(!drive.fill(10, 64) && state(&drive) == before, "a page was written");
+    assert!(!drive.flash.fill(10, 64) && state(&drive) == before, "a page was written");
     let mut drive = Drive::new(&setup).unwrap();
-    drive.watch();
-    assert!(!drive.fill(10, 64), "an observer sees every page");
+    drive.flash.nand.watch();
+    assert!(!drive.flash.fill(10, 64), "an observer sees every page");
     let mut drive = Drive::new(&setup).unwrap();
-    assert!(drive.fill(10, 64) && !drive.fill(10, 64), "it is no longer new");
+    assert!(drive.flash.fill(10, 64) && !drive.flash.fill(10, 64), "it is no longer new");
 }

@@ -5,15 +5,19 @@ pub mod plan;
 pub mod random;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use flashloom_buffer::{order, rate};
 use flashloom_device::{
-    Ageing, DeviceParams, Drive, DriveSetup, Engine, Interest, Observer, Outcome, Overwrite, Served, Simulation,
+    Ageing, DeviceParams, Drive, DriveSetup, Engine, Interest, Observer, Outcome, Overwrite, Sample, Served, Simulation,
 };
 use flashloom_ftl::{CapacityParams, allocation, mapping, placement};
 use flashloom_host::{BlockLayer, HostParams, scheduler};
-use flashloom_nand::NandParams;
-use flashloom_units::{Figure, Ns, OrName, ParamSet, Prng, Problem, S};
+use flashloom_nand::{NandParams, PageCondition, Reading, Reliability, reliability};
+use flashloom_units::{
+    Chosen, Component, Figure, Ns, OrName, ParamSet, Policy, PolicySpec, Prng, Problem, S, Slot, Value, state,
+    stateful, transfer_ns,
+};
 use flashloom_workload::{Op, Pace, Replayed, Request, Source};
 
 pub struct List(pub VecDeque<Request>);
@@ -22,6 +26,11 @@ impl Source for List {
     fn next_request(&mut self) -> Result<Option<Request>, Problem> {
         Ok(self.0.pop_front())
     }
+}
+
+/// A workload of those requests.
+pub fn replayed(requests: impl IntoIterator<Item = Request>, pace: Pace) -> Replayed<List> {
+    Replayed::new(List(requests.into_iter().collect()), pace)
 }
 
 pub fn request(arrival_ns: Ns, op: Op, lba: u64, sectors: u32) -> Request {
@@ -61,6 +70,60 @@ pub fn buffered(device: DeviceParams, pages: u64, order: &'static str, rate: &'s
     setup.order = order::builtin().choose(order, &[]).unwrap();
     setup.rate = rate::builtin().choose(rate, &[]).unwrap();
     setup
+}
+
+/// The drive under that mapping, with those parameters besides.
+pub fn mapped(mut setup: DriveSetup, name: &str, set: &[(&str, Value)]) -> DriveSetup {
+    setup.ftl.mapping = mapping::builtin().choose(name, set).unwrap();
+    setup
+}
+
+/// The drive with its map on flash, and room for that many entries in memory.
+pub fn dftl(setup: DriveSetup, entries: u64) -> DriveSetup {
+    mapped(setup, "dftl", &[("cache", Value::Size(8 * entries))])
+}
+
+/// The drive under that allocation, with those parameters besides.
+pub fn allocated(mut setup: DriveSetup, name: &str, set: &[(&str, Value)]) -> DriveSetup {
+    setup.ftl.allocation = allocation::builtin().choose(name, set).unwrap();
+    setup
+}
+
+/// Transfer time of a page of 4 KiB over the link.
+pub fn link_ns(device: &DeviceParams) -> Ns {
+    transfer_ns(4_096, device.interface.link_rate)
+}
+
+/// Transfer time of such a page over a channel.
+pub fn channel_ns(device: &DeviceParams) -> Ns {
+    device.nand.timing().transfer_ns(8)
+}
+
+/// An engine of a new drive under a block layer.
+pub fn under(host: &HostParams, setup: &DriveSetup, idle_delay_ns: Ns) -> Engine {
+    let layer = BlockLayer::setup(host, setup.device.capacity_sectors());
+    let scheduler = scheduler::builtin().choose(host.scheduler, &[]).unwrap().build(&layer).unwrap();
+    Engine::new(BlockLayer::new(host, scheduler), Drive::new(setup).unwrap(), idle_delay_ns)
+}
+
+/// Fills that many pages of a drive in order of address.
+pub fn filled_with(fill_pages: u64) -> Ageing {
+    Ageing { fill_pages, fill_streams: true, overwrite: None }
+}
+
+/// Advances time until all requests have come back.
+pub fn serve_all(engine: &mut Engine) {
+    while engine.outstanding() > 0 {
+        let next_ns = engine.next_event_ns().expect("requests are outstanding");
+        engine.advance_to(next_ns).unwrap();
+    }
+}
+
+/// Advances time until the drive is idle.
+pub fn finish(engine: &mut Engine) {
+    while let Some(next_ns) = engine.next_event_ns().filter(|_| !engine.is_idle()) {
+        engine.advance_to(next_ns).unwrap();
+    }
 }
 
 /// Requests of whole pages.
@@ -128,16 +191,14 @@ impl Run {
             merging: self.merging,
             ..HostParams::defaults()
         };
-        let layer = BlockLayer::setup(&host, self.setup.device.capacity_sectors());
-        let scheduler = scheduler::builtin().choose(self.scheduler, &[]).unwrap().build(&layer).unwrap();
-        Engine::new(BlockLayer::new(&host, scheduler), Drive::new(&self.setup).unwrap(), self.idle_delay_ns)
+        under(&host, &self.setup, self.idle_delay_ns)
     }
 
     /// The engine with the drive filled, and in time if the run is.
     pub fn started(&self) -> Engine {
         let mut engine = self.engine();
         let fill_pages = if self.fill { self.setup.device.logical_pages() } else { 0 };
-        engine.precondition(&Ageing { fill_pages, fill_streams: self.fill_streams, overwrite: None }, &mut |_| {});
+        engine.precondition(&Ageing { fill_streams: self.fill_streams, ..filled_with(fill_pages) }, &mut |_| {});
         if self.timed {
             engine.start_timing(&self.setup.device.nand);
             engine.keep_anatomy().unwrap();
@@ -147,6 +208,27 @@ impl Run {
 
     /// Runs the requests on a filled drive, and checks every account.
     pub fn run(&self, requests: impl IntoIterator<Item = Request>) -> Outcome {
+        self.simulated(requests, &mut []).outcome()
+    }
+
+    /// [`Self::run`] before an observer.
+    pub fn observed(&self, requests: impl IntoIterator<Item = Request>, observer: &mut dyn Observer) -> Outcome {
+        self.simulated(requests, &mut [observer]).outcome()
+    }
+
+    /// The requests of a run, in order of completion, and its outcome.
+    pub fn served(&self, requests: impl IntoIterator<Item = Request>) -> (Vec<Served>, Outcome) {
+        let mut kept = Kept::default();
+        let outcome = self.observed(requests, &mut kept);
+        (kept.served, outcome)
+    }
+
+    /// A run of the requests before observers, with every account checked.
+    pub fn simulated(
+        &self,
+        requests: impl IntoIterator<Item = Request>,
+        observers: &mut [&mut dyn Observer],
+    ) -> Simulation {
         let mut simulation = Simulation::new(self.started());
         if self.drain {
             simulation = simulation.with_drain();
@@ -154,10 +236,9 @@ impl Run {
         if self.read_only {
             simulation = simulation.beyond_end_of_life();
         }
-        let mut source = List(requests.into_iter().collect());
-        simulation.run(&mut Replayed::new(&mut source, self.pace), Ns::MAX, &mut []).unwrap();
+        simulation.run(&mut replayed(requests, self.pace), Ns::MAX, observers).unwrap();
         simulation.check().unwrap();
-        simulation.outcome()
+        simulation
     }
 
     /// Write amplification of uniform random page writes in steady state, measured in counting mode.
@@ -166,23 +247,54 @@ impl Run {
         let fill_pages = self.setup.device.logical_pages();
         // Two windows are enough to reach the steady state from a sequential fill; the last is the measurement.
         let overwrite = Overwrite { prng: Prng::new(11), window: 4.0, tolerance: 0.0, max_windows: 3, rest: false };
-        let aged =
-            engine.precondition(&Ageing { fill_pages, fill_streams: true, overwrite: Some(overwrite) }, &mut |_| {});
+        let aged = engine.precondition(&Ageing { overwrite: Some(overwrite), ..filled_with(fill_pages) }, &mut |_| {});
         engine.check().unwrap();
         aged.waf.unwrap()
     }
 }
 
-/// The requests of a run that have ended, in order of completion.
+/// The requests of a run that have ended, in order of completion, and its samples.
 #[derive(Default)]
-pub struct Kept(pub Vec<Served>);
+pub struct Kept {
+    pub served: Vec<Served>,
+    pub samples: Vec<Sample>,
+}
 
 impl Observer for Kept {
     fn interest(&self) -> Interest {
-        Interest { served: true, ..Interest::default() }
+        Interest { served: true, samples: true, ..Interest::default() }
     }
 
     fn served(&mut self, served: &Served) {
-        self.0.push(*served);
+        self.served.push(*served);
     }
+
+    fn sample(&mut self, sample: &Sample) {
+        self.samples.push(*sample);
+    }
+}
+
+/// A policy of read reliability that decides as a function says.
+struct Deciding {
+    decide: Arc<dyn Fn(&PageCondition) -> Reading + Send + Sync>,
+}
+
+state! { Deciding { fixed decide; } }
+
+impl Component for Deciding {
+    stateful!();
+}
+
+impl Reliability for Deciding {
+    fn read(&mut self, page: &PageCondition) -> Reading {
+        (self.decide)(page)
+    }
+}
+
+pub fn deciding(decide: impl Fn(&PageCondition) -> Reading + Send + Sync + 'static) -> Chosen<dyn Reliability> {
+    static SPEC: PolicySpec = PolicySpec { name: "deciding", ..PolicySpec::BLANK };
+    let decide: Arc<dyn Fn(&PageCondition) -> Reading + Send + Sync> = Arc::new(decide);
+    let build = move || Box::new(Deciding { decide: Arc::clone(&decide) });
+    let policy = Policy::<dyn Reliability>::new(&SPEC, move |(), _| Ok(build()));
+    Slot::new(&reliability::SLOT, [policy]).choose("deciding", &[]).unwrap()
 }

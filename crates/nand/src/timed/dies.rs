@@ -100,9 +100,7 @@ impl Timed {
         state.suspended = Some(Suspended { group, left: group.ends - self.now, at: self.now });
         state.settles_at = self.now + self.suspend_ns;
         self.events.schedule(self.now + self.suspend_ns, event::WAKE | die);
-        if let Some(events) = events {
-            events.push(Event::Suspended { die: DieId(die), settled: self.now + self.suspend_ns });
-        }
+        events.tell(|| Event::Suspended { die: DieId(die), settled: self.now + self.suspend_ns });
     }
 
     /// No more host reads overtake: resumes the suspended operation, or starts the staged one.
@@ -113,9 +111,7 @@ impl Timed {
             group.array_from = self.now + self.suspend_ns;
             group.ends = group.array_from + left;
             self.occupy_die(die, group);
-            if let Some(events) = events {
-                events.push(Event::Resumed { die: DieId(die), array_from: group.array_from });
-            }
+            events.tell(|| Event::Resumed { die: DieId(die), array_from: group.array_from });
         } else if let Some(mut group) = state.staged.take() {
             group.since = self.now;
             let array_ns = group.ends - group.array_from;
@@ -279,7 +275,7 @@ impl Timed {
 
     #[inline(always)]
     fn note_start(&self, die: u32, is_staged: bool, events: &mut Events) {
-        if let Some(events) = events {
+        if let Some(events) = &mut events.0 {
             self.tell_start(die, is_staged, events);
         }
     }
@@ -295,7 +291,7 @@ impl Timed {
     }
 
     fn note_beginning(&self, group: &Group, events: &mut Events) {
-        let Some(events) = events else { return };
+        let Some(events) = &mut events.0 else { return };
         let array_from = group.array_from;
         self.members(group).for_each(|number| events.push(Event::Began { number, array_from }));
     }

@@ -119,9 +119,7 @@ impl Timed {
 
     #[inline(always)]
     fn note_issue(&self, id: u32, after: OpId, events: &mut Events) {
-        if let Some(events) = events {
-            events.push(Event::Issued(self.command(id), (after != OpId::DONE).then_some(after.0)));
-        }
+        events.tell(|| Event::Issued(self.command(id), (after != OpId::DONE).then_some(after.0)));
     }
 
     pub(super) fn command(&self, id: u32) -> Command {
@@ -317,9 +315,7 @@ impl Timed {
     #[inline(always)]
     pub(super) fn enqueue(&mut self, id: u32, plane: PlaneId, class: u8, events: &mut Events) {
         let plane = &mut self.planes[plane.at()];
-        if let Some(events) = events {
-            events.push(Event::Queued { number: id, die: DieId(plane.die) });
-        }
+        events.tell(|| Event::Queued { number: id, die: DieId(plane.die) });
         append(&mut self.operations, &mut plane.queues[class as usize], id);
         let state = &mut self.dies[plane.die as usize];
         state.queued[class as usize] |= plane.bit;

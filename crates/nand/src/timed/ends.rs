@@ -20,7 +20,7 @@ impl Timed {
                 event::WAKE => self.rouse(index),
                 _ => self.transferred(index, events, completed),
             }
-            if !completed.is_empty() || self.in_flight == 0 || events.is_some() {
+            if !completed.is_empty() || self.in_flight == 0 || events.0.is_some() {
                 break;
             }
             self.serve_restless(events);
@@ -97,9 +97,7 @@ impl Timed {
             let end = channel.occupy(self.now, transfer_ns);
             state.transfers += 1;
             self.events.schedule(end, event::TRANSFERRED | id);
-            if let Some(events) = events {
-                events.push(Event::Transferring { number: id, ends: end, transfer_ns });
-            }
+            events.tell(|| Event::Transferring { number: id, ends: end, transfer_ns });
             id = std::mem::replace(&mut operation.next, NO_INDEX);
         }
     }
@@ -107,10 +105,7 @@ impl Timed {
     /// Ends an operation. Returns the next one of its group.
     #[inline(always)]
     fn complete(&mut self, id: u32, events: &mut Events, completed: &mut Vec<u32>) -> u32 {
-        if let Some(events) = events {
-            let failed = self.operations[id as usize].failed;
-            events.push(Event::Ended { command: self.command(id), failed });
-        }
+        events.tell(|| Event::Ended { command: self.command(id), failed: self.operations[id as usize].failed });
         let operation = &mut self.operations[id as usize];
         if let Some(known) = &mut self.known.0 {
             known.ended(operation, known.sequence + operation.sequence, self.now);

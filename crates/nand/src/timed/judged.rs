@@ -45,7 +45,7 @@ impl Timed {
 
     /// Records the retries of reads, and the array time that they add to their command.
     fn note_repeated(&self, group: &Group, array_ns: Ns, events: &mut Events) {
-        let Some(events) = events else { return };
+        let Some(events) = &mut events.0 else { return };
         for number in self.members(group) {
             let retries = self.operations[number as usize].write;
             events.push(Event::Repeated { number, retries, array_ns });
@@ -81,9 +81,7 @@ impl Timed {
         if let Some(known) = &mut self.known.0 {
             known.missed(operation);
         }
-        if let Some(events) = events {
-            events.push(Event::Missed { command: self.command(id) });
-        }
+        events.tell(|| Event::Missed { command: self.command(id) });
         if tag != NO_INDEX {
             completed.push(tag);
         }

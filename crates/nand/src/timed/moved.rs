@@ -183,9 +183,7 @@ impl Timed {
 
     /// Lets a read wait for the program of a page that its own page is copied from.
     fn wait_behind(&mut self, id: u32, program: u32, waits: Waits, events: &mut Events) {
-        if let Some(events) = events {
-            events.push(Event::Held { number: id, by: program });
-        }
+        events.tell(|| Event::Held { number: id, by: program });
         let sibling = std::mem::replace(&mut self.operations[program as usize].waiters, id);
         let operation = &mut self.operations[id as usize];
         (operation.waits, operation.sibling) = (waits, sibling);

@@ -4,7 +4,9 @@
 
 use std::ops::{Deref, DerefMut};
 
-use flashloom_nand::{BlockId, Data, MultiPlane, Nand, NandParams, OpId, Origin, Ppn, Program, Read};
+use flashloom_nand::{
+    BlockId, Data, Erase, MultiPlane, Nand, NandParams, OpId, Origin, PageCopy, Ppn, Program, Read, Urgency,
+};
 use flashloom_units::{MS, Ns, ParamSet, Prng, US};
 use flashloom_verify::Verifier;
 
@@ -81,6 +83,39 @@ pub fn program(nand: &mut Nand, block: u32, page: u32, origin: Origin, tag: u32)
 
 pub fn read(nand: &mut Nand, block: u32, page: u32, origin: Origin, tag: u32) -> OpId {
     nand.read(Read { tag, ..Read::new(Ppn(block * 8 + page), 0xff, origin) })
+}
+
+pub fn erase(nand: &mut Nand, block: u32) {
+    nand.erase(Erase::new(BlockId(block), Origin::Gc));
+}
+
+/// An erase ahead of need.
+pub fn spare_erase(nand: &mut Nand, block: u32) {
+    nand.erase(Erase { urgency: Urgency::Spare, ..Erase::new(BlockId(block), Origin::Gc) });
+}
+
+/// Copies a page to `page` of `block`: a read and a program of collection, of the class of host programs.
+pub fn copy(nand: &mut Nand, from: u32, block: u32, page: u32) {
+    nand.copy(PageCopy::new(Ppn(from), BlockId(block), page, Origin::Gc));
+}
+
+/// A copy ahead of need.
+pub fn spare_copy(nand: &mut Nand, from: u32, block: u32, page: u32) {
+    nand.copy(PageCopy { urgency: Urgency::Spare, ..PageCopy::new(Ppn(from), BlockId(block), page, Origin::Gc) });
+}
+
+/// A read for the host that waits for another operation.
+pub fn read_after(nand: &mut Nand, block: u32, page: u32, after: OpId, tag: u32) -> OpId {
+    nand.read(Read { after, tag, ..Read::new(Ppn(block * 8 + page), 0xff, Origin::Host) })
+}
+
+/// Processes the events up to a time; returns that of the last one.
+pub fn run_to(nand: &mut Nand, to: Ns) -> Ns {
+    let mut last = 0;
+    while let Some(now) = nand.next_event_ns().filter(|&next| next <= to) {
+        last = nand.step(now, now);
+    }
+    last
 }
 
 /// Runs until nothing is in flight; returns when each tagged operation ended, in that order.

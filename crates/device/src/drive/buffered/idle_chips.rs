@@ -14,16 +14,16 @@ pub(super) struct IdleChips<'a> {
 
 impl Chips for IdleChips<'_> {
     fn is_idle(&self, lpn: Lpn) -> bool {
-        let is_idle = |die| !self.taken.contains(&die) && self.flash.nand().is_idle(die);
-        self.flash.ftl().die_of(lpn).is_none_or(is_idle)
+        let is_idle = |die| !self.taken.contains(&die) && self.flash.nand.is_idle(die);
+        self.flash.ftl.die_of(lpn).is_none_or(is_idle)
     }
 
     fn is_whole(&self, mask: u32) -> bool {
-        mask == self.flash.nand().geometry().full_mask()
+        mask == self.flash.nand.geometry().full_mask()
     }
 
     fn send(&mut self, lpn: Lpn) {
-        let die = self.flash.ftl().die_of(lpn);
+        let die = self.flash.ftl.die_of(lpn);
         if let Some(die) = die.filter(|die| !self.taken.contains(die)) {
             self.taken.push(die);
         }
