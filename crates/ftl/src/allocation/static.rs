@@ -55,10 +55,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     example: "ftl.allocation=static ftl.static.layout=contiguous ftl.static.region_chips=2",
     instead: "Where some addresses are written far more than others, their planes are busy while the rest are idle: \
               `interleave` gives each page to the next plane.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
     params: StaticParams::PARAMS,
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 pub(super) struct Static {

@@ -45,14 +45,14 @@
 
 mod areas;
 
-use flashloom_nand::{Data, DieId, Lbn, Lpn, Nand, Origin, PageCopy, Program, Read, Urgency};
-use flashloom_units::{Best, Capability, Component, Figure, KIB, Kind, Latency, Ns, Policy, PolicySpec, Refusal};
-use flashloom_units::{Statistic, Unit, Value, Violation, params, violation};
+use flashloom_nand::{DieId, Lbn, Lpn, Nand, OpId, Origin, Read, Urgency};
+use flashloom_units::{Capability, Component, Figure, KIB, Kind, Latency, Ns, Policy, PolicySpec, Refusal};
+use flashloom_units::{Statistic, Value, Violation, params, violation};
 
-use super::log_block::{Costs, SuperblockId};
+use super::log_block::{Costs, SuperblockId, time_figures, times};
 use super::{Mapping, MappingExtras, Profile};
 use crate::setup::{Context, Site};
-use crate::{ADDRESS_BYTES, FtlReport, PageWrite, Preemption, Space};
+use crate::{ADDRESS_BYTES, FtlReport, PageWrite, Space};
 use areas::{Areas, Shape};
 
 /// Free blocks of a chip before each page of the host: for a defusion, for the page, and for survivors.
@@ -79,37 +79,26 @@ params! {
     }
 }
 
-const STATISTICS: &[Statistic] = &[
-    Statistic::count("fusions", "Fusions: logical blocks that became page-mapped with the pages that they had."),
-    Statistic::count("defusions", "Defusions: logical blocks whose pages were gathered in a home."),
-    Statistic::count("due_defusions", "Those among them that collections had cost enough; the others lacked a table."),
-    Statistic::count("switches", "New homes that were filled in order, without a copy."),
-    Statistic::count("collections", "Collections in the page area: each gave one block."),
-    Statistic::count("filler_pages", "Filler pages, programmed without data by defusions."),
-    Statistic::count("page_mapped_blocks", "Logical blocks that are page-mapped now."),
-    Statistic::new(
-        "blocking_ns",
-        Unit::Times,
+const STATISTICS: &[Statistic] = &Statistic::joined::<11>(&[
+    &[
+        Statistic::count("fusions", "Fusions: logical blocks that became page-mapped with the pages that they had."),
+        Statistic::count("defusions", "Defusions: logical blocks whose pages were gathered in a home."),
+        Statistic::count(
+            "due_defusions",
+            "Those among them that collections had cost enough; the others lacked a table.",
+        ),
+        Statistic::count("switches", "New homes that were filled in order, without a copy."),
+        Statistic::count("collections", "Collections in the page area: each gave one block."),
+        Statistic::count("filler_pages", "Filler pages, programmed without data by defusions."),
+        Statistic::count("page_mapped_blocks", "Logical blocks that are page-mapped now."),
+    ],
+    &times([
         "Time for which a collection, a defusion or an erase occupies an otherwise idle chip.",
-    )
-    .best(Best::Lowest)
-    .part_as_column("max", "longest merge"),
-    Statistic::new(
-        "blocking_bound_ns",
-        Unit::Time,
         "Upper bound of that time: T n + n - 1 copies and T + 1 erases, with T tables a chip.",
-    )
-    .in_summary("merge bound"),
-    Statistic::new("longest_wait_ns", Unit::Time, "Longest time of this kind that one page of the host caused.")
-        .best(Best::Lowest)
-        .in_summary("longest wait for merges"),
-    Statistic::new(
-        "wait_bound_ns",
-        Unit::Time,
+        "Longest time of this kind that one page of the host caused.",
         "Upper bound of that time: three collections, two defusions, an erase.",
-    )
-    .in_summary("wait bound"),
-];
+    ]),
+]);
 
 static SPEC: PolicySpec = PolicySpec {
     name: "janus-ftl",
@@ -227,7 +216,7 @@ impl JanusFtl {
             areas: Areas::new(&params.shape(space), ftl, space),
             sequential_pages: params.sequential_pages,
             costs: Costs::new(&space.nand, 1),
-            urgency: if ftl.params.preemption == Preemption::None { Urgency::Blocking } else { Urgency::Needed },
+            urgency: ftl.params.preemption.urgency(),
             report: FtlReport::default(),
             counts: Counts::default(),
             waited_ns: 0,
@@ -266,11 +255,8 @@ impl JanusFtl {
         self.make_room(nand, self.areas.shape.chip_of(block));
         self.areas.touch(block);
         let to = self.choose(nand, block, offset, run);
-        let old = self.areas.newest(write.lpn);
-        let beneath = old.is_some().then(|| self.areas.pool.physical(old));
-        let (page, physical, index) = self.areas.pool.take_page(to);
-        self.report.read_modify_writes += u64::from(write.program(nand, physical, index, beneath));
-        self.report.host_page_writes += 1;
+        let old = (self.areas.pages.newest(write.lpn), OpId::DONE);
+        let page = self.areas.pool.write_page(nand, &mut self.report, write, old, to);
         self.areas.bind(write.lpn, page);
         self.areas.close_full(block);
         if let Some(old) = self.areas.finish_stream(block) {
@@ -359,12 +345,12 @@ impl JanusFtl {
             while work.erases <= opened {
                 let victim = ftl.areas.victim(chip);
                 for index in 0..ftl.areas.pool.written(victim) {
-                    let lpn = ftl.areas.logical(ftl.areas.pool.page(victim, index));
+                    let lpn = ftl.areas.pages.logical(ftl.areas.pool.page(victim, index));
                     if lpn.is_some() {
                         let (block, _) = ftl.areas.shape.place_of(lpn);
                         let (to, is_new) = ftl.areas.open_for_survivors(chip);
                         opened += u32::from(is_new);
-                        ftl.copy(nand, lpn, to);
+                        ftl.copy_or_fill(nand, lpn, to);
                         ftl.areas.close_full(block);
                         ftl.areas.note_copy(block);
                         work.programs += 1;
@@ -385,31 +371,22 @@ impl JanusFtl {
         self.job(nand, home, |ftl, nand| {
             let from = ftl.areas.pool.written(home);
             for offset in from..end {
-                let lpn = ftl.areas.shape.lpn(block, offset);
-                if ftl.areas.newest(lpn).is_some() {
-                    ftl.copy(nand, lpn, home);
-                } else {
-                    ftl.fill(nand, home);
-                }
+                ftl.copy_or_fill(nand, ftl.areas.shape.lpn(block, offset), home);
             }
             Work { programs: end.saturating_sub(from), erases: 0 }
         });
     }
 
-    fn copy(&mut self, nand: &mut Nand, lpn: Lpn, to: SuperblockId) {
-        let from = self.areas.pool.physical(self.areas.newest(lpn));
-        let (page, block, index) = self.areas.pool.take_page(to);
-        nand.copy(PageCopy { urgency: self.urgency, ..PageCopy::new(from, block, index, Origin::Merge) });
+    /// Copies a page to the next page of a block, or programs a filler if the page is not mapped.
+    fn copy_or_fill(&mut self, nand: &mut Nand, lpn: Lpn, to: SuperblockId) {
+        let from = self.areas.pages.newest(lpn);
+        let page = self.areas.pool.copy_page(nand, from, to, self.urgency);
         self.report.page_copies += 1;
-        self.areas.bind(lpn, page);
-    }
-
-    fn fill(&mut self, nand: &mut Nand, to: SuperblockId) {
-        let (_, block, index) = self.areas.pool.take_page(to);
-        let filler = Program::new(block, index, Data::Filler, Origin::Merge);
-        nand.program(Program { urgency: self.urgency, ..filler });
-        self.report.page_copies += 1;
-        self.counts.filler_pages += 1;
+        if from.is_some() {
+            self.areas.bind(lpn, page);
+        } else {
+            self.counts.filler_pages += 1;
+        }
     }
 
     fn erase(&mut self, nand: &mut Nand, block: SuperblockId) {
@@ -429,7 +406,7 @@ impl MappingExtras for JanusFtl {
     }
 
     fn prepare(&self, lpn: Lpn) {
-        self.areas.prefetch(lpn);
+        self.areas.pages.prefetch(lpn);
     }
 }
 
@@ -438,19 +415,10 @@ impl Component for JanusFtl {
 
     fn figures(&self) -> Vec<Figure> {
         let Counts { fusions, defusions, due_defusions, switches, collections, filler_pages, .. } = self.counts;
-        vec![
-            Figure::Count(fusions),
-            Figure::Count(defusions),
-            Figure::Count(due_defusions),
-            Figure::Count(switches),
-            Figure::Count(collections),
-            Figure::Count(filler_pages),
-            Figure::Count(self.areas.paged()),
-            Figure::Times(Box::new(self.counts.blocking_ns.clone())),
-            Figure::Time(self.time(self.most())),
-            Figure::Time(self.counts.longest_wait_ns),
-            Figure::Time(self.wait_bound_ns()),
-        ]
+        let paged = self.areas.paged();
+        let counts = [fusions, defusions, due_defusions, switches, collections, filler_pages, paged];
+        let bounds = [self.time(self.most()), self.counts.longest_wait_ns, self.wait_bound_ns()];
+        counts.map(Figure::Count).into_iter().chain(time_figures(&self.counts.blocking_ns, bounds)).collect()
     }
 
     fn check(&self) -> Result<(), Violation> {
@@ -479,14 +447,14 @@ impl Mapping for JanusFtl {
         if !self.is_mapped(lpn) {
             return false;
         }
-        let page = self.areas.pool.physical(self.areas.newest(lpn));
+        let page = self.areas.pool.physical(self.areas.pages.newest(lpn));
         self.report.host_page_reads += 1;
         nand.read(Read { lpn, tag, ..Read::new(page, mask, Origin::Host) });
         true
     }
 
     fn is_mapped(&self, lpn: Lpn) -> bool {
-        self.areas.newest(lpn).is_some()
+        self.areas.pages.newest(lpn).is_some()
     }
 
     fn trim(&mut self, _nand: &mut Nand, lpn: Lpn) {

@@ -47,7 +47,7 @@ pub(crate) use job::MergeKind;
 pub(crate) use log_blocks::LogSlot;
 pub(super) use log_blocks::mistaken;
 pub(super) use page_map::PageMap;
-pub(super) use report::MERGES;
+pub(super) use report::{MERGES, merges, time_figures, times};
 pub(super) use scheme::{Guarantees, LATEST, Layout, Scheme, check_associativity};
 pub(super) use store::Costs;
 pub(crate) use store::{Chip, Store};

@@ -62,8 +62,8 @@ impl PageStore {
         self.heat.as_ref().map_or(Ok(()), |heat| heat.check())?;
         let is_outside = |plane: PlaneId| plane.0 >= self.geometry.total_planes();
         match &self.collector.spreading {
-            Some(spreading) if is_outside(spreading.last()) => {
-                Err(violation!("page map: a stream was spread to plane {}, which is none", spreading.last().0))
+            Some(spreading) if is_outside(spreading.last) => {
+                Err(violation!("page map: a stream was spread to plane {}, which is none", spreading.last.0))
             }
             _ => self.check(),
         }
@@ -146,7 +146,7 @@ impl PageStore {
         if !self.plane(plane).openings.are_within(u64::from(u32::MAX), self.geometry.pages) {
             return Err(violation!("page map: plane {} has opened more blocks than it can have", plane.0));
         }
-        let least = self.collector.levelling.as_ref().map_or(0, |levelling| levelling.least(plane));
+        let least = self.collector.levelling.as_ref().map_or(0, |levelling| levelling.least[plane.at()]);
         let first = self.geometry.first_block(plane).at();
         let erases = &self.blocks.erase_counts()[first..first + self.geometry.blocks as usize];
         match erases.iter().position(|&erases| erases < least) {
@@ -177,7 +177,7 @@ impl PageStore {
             };
             is_written && is_erased_as_counted() && !self.superblocks.is_bad(nand, block)
         };
-        if is_sound && self.lanes.has(self.opened_for[block.at()]) {
+        if is_sound && self.lanes.known.has(self.opened_for[block.at()]) {
             return Ok(());
         }
         Err(violation!("page map: block {} is {state:?}, which the array denies", block.0))
@@ -199,7 +199,7 @@ impl PageStore {
                 victims += usize::from(self.blocks.state(job.victim) == BlockState::Victim);
             }
             let same = job.zip(*map_job).is_some_and(|(one, other)| one.victim == other.victim);
-            let is_of_map = map_job.is_none_or(|job| self.lanes.has_map(self.opened_for[job.victim.at()]));
+            let is_of_map = map_job.is_none_or(|job| self.lanes.map.has(self.opened_for[job.victim.at()]));
             if same || !is_of_map {
                 return Err(violation!("page map: plane {} has no block of the map to collect", plane.0));
             }
@@ -230,7 +230,7 @@ impl PageStore {
         is_ahead
             && has_pace
             && valid.max(gain) <= pages
-            && self.lanes.has(lane)
+            && self.lanes.known.has(lane)
             && matches!(self.blocks.state(victim), BlockState::Victim | BlockState::Bad)
     }
 }

@@ -19,7 +19,7 @@ use crate::collection::{self, Collection, CollectionSetup};
 use crate::lane::{Lane, Lanes};
 use crate::mapping::Context;
 use crate::superblock::{Superblocks, units};
-use crate::{FtlReport, PageWrite, WearLevelling};
+use crate::{FtlReport, PageWrite, SlcReport, WearLevelling};
 
 /// How many entries before its program an entry of the reverse map is prefetched: one cache line. Each plane fills two
 /// blocks at a time, too many streams for the processor's own prefetcher.
@@ -294,7 +294,7 @@ impl PageStore {
     /// Whether a block is withheld from the collection policy. Almost no block ever is.
     #[inline(always)]
     pub(super) fn is_apart(&self, block: BlockId) -> bool {
-        self.lanes.has_apart() && self.lanes.is_apart(self.opened_for[block.at()])
+        !self.lanes.apart.is_empty() && self.lanes.apart.has(self.opened_for[block.at()])
     }
 
     /// The blocks of a plane.
@@ -377,25 +377,26 @@ impl PageStore {
 
     /// The counters, from the last reset.
     pub fn report(&self) -> FtlReport {
-        let mut report = self.report.clone();
-        report.hot_page_writes = self.heat.as_ref().map(Heat::hot_writes);
         let retired = self.blocks.retired().times(self.superblocks.width());
-        report.retired = (self.failures.can_fail || retired.factory > 0).then_some(retired);
-        report.wear_moves = self.collector.levelling.as_ref().map(Levelling::moves);
-        report.unit_rewrites = self.units.as_ref().map(Units::rewritten);
-        report.slc_cache = self.cache.as_ref().map(|cache| cache.report());
-        report
+        FtlReport {
+            hot_page_writes: self.heat.as_ref().map(|heat| heat.hot_writes),
+            retired: (self.failures.can_fail || retired.factory > 0).then_some(retired),
+            wear_moves: self.collector.levelling.as_ref().map(|levelling| levelling.moves),
+            unit_rewrites: self.units.as_ref().map(|units| units.rewritten),
+            slc_cache: self.cache.as_ref().map(|cache| cache.report),
+            ..self.report.clone()
+        }
     }
 
     /// Resets the counters. Wear is kept.
     pub fn reset_report(&mut self) {
         self.report = FtlReport::default();
         self.allocator.policy.reset_report();
-        self.heat.iter_mut().for_each(Heat::reset);
-        self.collector.levelling.iter_mut().for_each(Levelling::reset);
-        self.collector.spreading.iter_mut().for_each(Spreading::reset);
-        self.cache.iter_mut().for_each(|cache| cache.reset());
-        self.units.iter_mut().for_each(Units::reset);
+        self.heat.iter_mut().for_each(|heat| heat.hot_writes = 0);
+        self.collector.levelling.iter_mut().for_each(|levelling| levelling.moves = 0);
+        self.collector.spreading.iter_mut().for_each(|spreading| spreading.pages = 0);
+        self.cache.iter_mut().for_each(|cache| cache.report = SlcReport::default());
+        self.units.iter_mut().for_each(|units| units.rewritten = 0);
     }
 
     /// Free blocks of the whole drive.
@@ -410,7 +411,7 @@ impl PageStore {
 
     /// The values of the statistics of the allocation and of the collection policy.
     pub fn figures(&self) -> Figures {
-        let spread = Figure::count_or_absent(self.collector.spreading.as_ref().map(Spreading::pages));
+        let spread = Figure::count_or_absent(self.collector.spreading.as_ref().map(|spreading| spreading.pages));
         let placed = std::iter::once(spread).chain(self.allocator.policy.figures()).collect();
         let collected = self.report.collections().into_iter().chain(self.collector.policy.figures()).collect();
         Figures::default().with(&allocation::SLOT, placed).with(&collection::SLOT, collected)

@@ -18,7 +18,8 @@ pub(super) struct Units {
     host_pages: u64,
     held: Vec<u64>,
     held_pages: u64,
-    rewritten: u64,
+    /// Pages of units that were programmed though the host did not write them, since the last reset.
+    pub(super) rewritten: u64,
 }
 
 impl Units {
@@ -70,15 +71,6 @@ impl Units {
     /// Whether any page of a unit is held.
     fn holds_any(&self, unit: Lpn) -> bool {
         (0..self.pages).any(|place| self.holds(Lpn(unit.0 * self.pages + place)))
-    }
-
-    /// Pages of units that were programmed though the host did not write them.
-    pub(super) fn rewritten(&self) -> u64 {
-        self.rewritten
-    }
-
-    pub(super) fn reset(&mut self) {
-        self.rewritten = 0;
     }
 
     /// Checks the number of pages held, and, if `all` are to be checked, that the mapped units are those with a page

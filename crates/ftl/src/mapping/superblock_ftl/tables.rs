@@ -27,13 +27,6 @@ pub(super) struct TableReport {
     pub(super) reads: u64,
 }
 
-impl TableReport {
-    pub(super) fn hit_ratio(&self) -> Option<f64> {
-        let lookups = self.hits + self.misses;
-        (lookups > 0).then(|| self.hits as f64 / lookups as f64)
-    }
-}
-
 /// The tables of one level.
 struct Level {
     /// Tables of an area, and bits of a page's number below theirs.

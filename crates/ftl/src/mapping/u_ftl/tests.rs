@@ -139,7 +139,7 @@ fn a_root_with_more_children_than_fit_becomes_a_level_of_two_nodes() {
     let root = tree.root();
     assert_eq!(tree.uneven(Node(0)), Some((root, 1)));
     let left = tree.grow();
-    assert_eq!((tree.children(root), tree.levels()), (&[left][..], 3));
+    assert_eq!((tree.children(root), tree.levels), (&[left][..], 3));
     // 33 children where 16 have room: three nodes, because the levels of a page are halves.
     let middle = tree.divide(left, 1, &map);
     let right = tree.divide(middle, 1, &map);
@@ -150,7 +150,7 @@ fn a_root_with_more_children_than_fit_becomes_a_level_of_two_nodes() {
     tree.unite(left, right, &map);
     assert_eq!(tree.uneven(Node(0)).map(|(node, _)| node), Some(left), "33 children");
     assert_eq!(tree.shrink(), left);
-    assert_eq!((tree.children(root).len(), tree.levels()), (33, 2));
+    assert_eq!((tree.children(root).len(), tree.levels), (33, 2));
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_root_of_one_inner_node_takes_its_children() {
     let node = tree.grow();
     tree.copy_with(Node(0));
     assert_eq!(tree.uneven(Node(0)), Some((tree.root(), 2)));
-    assert_eq!((tree.shrink(), tree.levels()), (node, 2));
+    assert_eq!((tree.shrink(), tree.levels), (node, 2));
     assert_eq!((tree.uneven(Node(0)), tree.check(&map)), (None, Ok(())));
 }
 
@@ -211,7 +211,7 @@ fn on_two_levels_a_miss_is_a_read_and_a_changed_leaf_a_program() {
     let mut lab = lab();
     // 136 single pages: at least seven leaves, of which about half are in memory.
     write(&mut lab, (0..136).map(|at| at * 7 % 136 * 10));
-    assert_eq!(lab.2.map.tree.levels(), 2);
+    assert_eq!(lab.2.map.tree.levels, 2);
     // All leaves are written then, and not changed any more.
     let before = read(&mut lab, (0..136).map(|at| 10 * at));
     let reads = read(&mut lab, [0]);
@@ -228,7 +228,7 @@ fn on_three_levels_a_miss_reads_the_page_of_the_node_above_and_that_of_the_leaf_
     let mut lab = lab();
     let pages = 1_365;
     write(&mut lab, (0..pages).map(|at| at * 512 % pages));
-    assert_eq!(lab.2.map.tree.levels(), 3);
+    assert_eq!(lab.2.map.tree.levels, 3);
     read(&mut lab, 0..pages);
     let root = lab.2.map.tree.root();
     let node = lab.2.map.tree.children(root)[0];

@@ -303,7 +303,6 @@ impl CollectionListener for Model {
 impl Map for Model {
     type Params = UFtlParams;
 
-    const STATISTICS: &'static [Statistic] = STATISTICS;
     const IS_IN_MEMORY: bool = false;
 
     fn suits(params: &UFtlParams, space: &Space) -> Result<(), Refusal> {
@@ -341,8 +340,6 @@ impl Map for Model {
             unions: 0,
         }
     }
-
-    fn prepare(&self, _lpn: Lpn) {}
 
     fn translate(&mut self, _store: &mut PageStore, _nand: &mut Nand, lpn: Lpn) -> OpId {
         self.load(lpn.0, 0);
@@ -392,26 +389,12 @@ impl Map for Model {
         }
     }
 
-    fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
     fn writes(&self) -> u64 {
         self.writes
     }
 
     fn memory_bytes(&self, _store: &PageStore) -> u64 {
         self.capacity
-    }
-
-    fn reset_report(&mut self) {}
-
-    fn check_loaded(&self, _store: &PageStore) -> Result<(), Violation> {
-        Ok(())
-    }
-
-    fn check(&self, _store: &PageStore) -> Result<(), Violation> {
-        Ok(())
     }
 }
 
@@ -507,7 +490,7 @@ fn a_tree_with_a_cache_reads_and_writes_as_a_model_that_searches_everything_anew
             let counted = (report.reads, report.writes, tree.map.divisions, tree.map.unions);
             let expected = (model.reads, model.writes, model.divisions, model.unions);
             assert_eq!(counted, expected, "seed {seed}, step {step}");
-            levels = levels.max(tree.map.tree.levels());
+            levels = levels.max(tree.map.tree.levels);
             if step % 50 == 49 {
                 assert_eq!(tree.store.map(), naive.store.map(), "seed {seed}, step {step}");
                 let of = |report: crate::FtlReport| (report.page_copies, report.block_erases, report.map_writes);
