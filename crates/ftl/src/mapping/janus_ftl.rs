@@ -47,7 +47,7 @@ mod areas;
 
 use flashloom_nand::{DieId, Lbn, Lpn, Nand, OpId, Origin, Read, Urgency};
 use flashloom_units::{Capability, Component, Figure, KIB, Kind, Latency, Ns, Policy, PolicySpec, Refusal};
-use flashloom_units::{Statistic, Value, Violation, params, violation};
+use flashloom_units::{Statistic, Value, Violation, params};
 
 use super::log_block::{Costs, SuperblockId, time_figures, times};
 use super::{Mapping, MappingExtras, Profile};
@@ -183,13 +183,6 @@ flashloom_units::state! {
     }
 }
 
-/// Pages that a job programs and blocks that it erases.
-#[derive(Clone, Copy, Default)]
-struct Work {
-    programs: u32,
-    erases: u32,
-}
-
 /// An array of Janus-FTLs, one for each chip.
 struct JanusFtl {
     areas: Areas,
@@ -223,20 +216,15 @@ impl JanusFtl {
         })
     }
 
-    fn time(&self, work: Work) -> Ns {
-        self.costs.of(work.programs, work.erases)
-    }
-
     /// The longest collection.
-    fn most(&self) -> Work {
+    fn blocking_bound_ns(&self) -> Ns {
         let Shape { tables, pages, .. } = self.areas.shape;
-        Work { programs: (tables + 1) * pages - 1, erases: tables + 1 }
+        self.costs.of((tables + 1) * pages - 1, tables + 1)
     }
 
-    /// The longest time that one page of the host can cause.
+    /// The longest time that one page of the host can cause: by collections, defusions and an erase.
     fn wait_bound_ns(&self) -> Ns {
-        let (defusion, erase) = (Work { programs: self.areas.shape.pages, erases: 0 }, Work { programs: 0, erases: 1 });
-        3 * self.time(self.most()) + 2 * self.time(defusion) + self.time(erase)
+        3 * self.blocking_bound_ns() + 2 * self.costs.of(self.areas.shape.pages, 0) + self.costs.of(0, 1)
     }
 
     /// Pages of a call, from the first on, that follow each other in one logical block.
@@ -264,7 +252,7 @@ impl JanusFtl {
             if old.is_some() {
                 self.job(nand, old, |ftl, nand| {
                     ftl.erase(nand, old);
-                    Work { programs: 0, erases: 1 }
+                    (0, 1)
                 });
             }
         }
@@ -324,13 +312,14 @@ impl JanusFtl {
         }
     }
 
-    /// Does a job that begins with this block, and counts its time.
-    fn job(&mut self, nand: &mut Nand, block: SuperblockId, job: impl FnOnce(&mut Self, &mut Nand) -> Work) {
+    /// Does a job that begins with this block and returns how many pages it has programmed and blocks erased; counts its
+    /// time.
+    fn job(&mut self, nand: &mut Nand, block: SuperblockId, job: impl FnOnce(&mut Self, &mut Nand) -> (u32, u32)) {
         let first = self.areas.pool.block(block, 0);
         nand.begin_job(Origin::Merge, first);
-        let work = job(self, nand);
+        let (programs, erases) = job(self, nand);
         nand.end_job(Origin::Merge, first);
-        let (time, bound) = (self.time(work), self.time(self.most()));
+        let (time, bound) = (self.costs.of(programs, erases), self.blocking_bound_ns());
         assert!(time <= bound, "a job took {time} ns, not {bound} at most");
         self.counts.blocking_ns.record(time);
         self.waited_ns += time;
@@ -341,8 +330,8 @@ impl JanusFtl {
         self.counts.collections += 1;
         let first = self.areas.victim(chip);
         self.job(nand, first, |ftl, nand| {
-            let (mut work, mut opened) = (Work::default(), 0);
-            while work.erases <= opened {
+            let (mut copies, mut erases, mut opened) = (0, 0, 0);
+            while erases <= opened {
                 let victim = ftl.areas.victim(chip);
                 for index in 0..ftl.areas.pool.written(victim) {
                     let lpn = ftl.areas.pages.logical(ftl.areas.pool.page(victim, index));
@@ -353,13 +342,13 @@ impl JanusFtl {
                         ftl.copy_or_fill(nand, lpn, to);
                         ftl.areas.close_full(block);
                         ftl.areas.note_copy(block);
-                        work.programs += 1;
+                        copies += 1;
                     }
                 }
                 ftl.erase(nand, victim);
-                work.erases += 1;
+                erases += 1;
             }
-            work
+            (copies, erases)
         });
     }
 
@@ -373,7 +362,7 @@ impl JanusFtl {
             for offset in from..end {
                 ftl.copy_or_fill(nand, ftl.areas.shape.lpn(block, offset), home);
             }
-            Work { programs: end.saturating_sub(from), erases: 0 }
+            (end.saturating_sub(from), 0)
         });
     }
 
@@ -417,19 +406,15 @@ impl Component for JanusFtl {
         let Counts { fusions, defusions, due_defusions, switches, collections, filler_pages, .. } = self.counts;
         let paged = self.areas.paged();
         let counts = [fusions, defusions, due_defusions, switches, collections, filler_pages, paged];
-        let bounds = [self.time(self.most()), self.counts.longest_wait_ns, self.wait_bound_ns()];
+        let bounds = [self.blocking_bound_ns(), self.counts.longest_wait_ns, self.wait_bound_ns()];
         counts.map(Figure::Count).into_iter().chain(time_figures(&self.counts.blocking_ns, bounds)).collect()
     }
 
     fn check(&self) -> Result<(), Violation> {
-        let (longest, bound) = (self.counts.blocking_ns.max(), self.time(self.most()));
-        if longest > bound {
-            return Err(violation!("janus-ftl: a collection took {longest} ns, not {bound} ns at most"));
-        }
+        let (longest, bound) = (self.counts.blocking_ns.max(), self.blocking_bound_ns());
+        ensure!(longest <= bound, "janus-ftl: a collection took {longest} ns, not {bound} ns at most");
         let (longest, bound) = (self.counts.longest_wait_ns, self.wait_bound_ns());
-        if longest > bound {
-            return Err(violation!("janus-ftl: a page of the host caused {longest} ns of work, not {bound} at most"));
-        }
+        ensure!(longest <= bound, "janus-ftl: a page of the host caused {longest} ns of work, not {bound} at most");
         self.areas.check()
     }
 }

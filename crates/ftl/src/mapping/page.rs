@@ -7,17 +7,15 @@
 //!
 //! The map costs no flash operation. Allocation and garbage collection belong to the page store, as does the memory.
 
-use flashloom_units::{Capability, Policy, PolicySpec};
+use flashloom_units::{Capability, PolicySpec};
 
-use super::cached::page_level;
-use super::interface::Mapping;
 use super::map::Map;
 use super::page_store::{CollectionListener, PageStore};
 use crate::capability::{MAPPING_UNITS, PAGE_MAPPING};
 use crate::report::ADDRESS_BYTES;
 use crate::setup::Context;
 
-static SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "page",
     summary: "a full page-level map in memory",
     details: "Any page can be anywhere. Takes an allocation (ftl.allocation) and a collection policy (ftl.gc).",
@@ -29,13 +27,8 @@ static SPEC: PolicySpec = PolicySpec {
     ..PolicySpec::BLANK
 };
 
-/// The policy of this mapping.
-pub(super) fn policy() -> Policy<dyn Mapping> {
-    page_level::<InMemory>(&SPEC)
-}
-
 /// A map that is entirely in memory: no misses, no write-backs.
-struct InMemory;
+pub(super) struct InMemory;
 
 flashloom_units::state! { InMemory {} }
 

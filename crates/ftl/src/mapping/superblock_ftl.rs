@@ -50,7 +50,7 @@ mod tables;
 
 use flashloom_nand::{DieId, Lpn, Nand, OpId, Origin, Read, Urgency};
 use flashloom_units::{Best, Capability, Component, Figure, Kind, Latency, Ns, Policy, PolicySpec, Refusal};
-use flashloom_units::{Statistic, Unit, Value, Violation, params, violation};
+use flashloom_units::{Statistic, Unit, Value, Violation, params};
 
 use super::log_block::{Costs, Spn, SuperblockId, merges, time_figures, times};
 use super::translation::MapReport;
@@ -341,9 +341,7 @@ impl Component for SuperblockFtl {
 
     fn check(&self) -> Result<(), Violation> {
         let (longest, bound) = (self.collections.blocking_ns.max(), self.time(self.most));
-        if longest > bound {
-            return Err(violation!("a collection took {longest} ns, not {bound} ns at most"));
-        }
+        ensure!(longest <= bound, "a collection took {longest} ns, not {bound} ns at most");
         self.areas.check()
     }
 }

@@ -42,11 +42,9 @@ mod tree;
 use std::collections::VecDeque;
 
 use flashloom_nand::{BlockId, Data, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Status};
-use flashloom_units::{Capability, Figure, KIB, Kind, Lists, Policy, PolicySpec, Refusal, Statistic, Value};
+use flashloom_units::{Capability, Figure, KIB, Kind, Lists, PolicySpec, Refusal, Statistic, Value};
 use flashloom_units::{Violation, params, violation};
 
-use super::cached;
-use super::interface::Mapping;
 use super::map::Map;
 use super::page_store::{CollectionListener, Own, PageStore};
 use super::translation::{self, Frame, Loads, MapReport};
@@ -79,7 +77,7 @@ const STATISTICS: &[Statistic] = &Statistic::joined::<{ translation::STATISTICS.
     ],
 ]);
 
-static SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "u-ftl",
     summary: "a map of extents on flash, in a tree of which each page has a whole path",
     details: "LRU of the nodes of a μ-Tree, whose leaves are extents of any length. Takes an allocation \
@@ -95,16 +93,11 @@ static SPEC: PolicySpec = PolicySpec {
     statistics: STATISTICS,
 };
 
-/// The policy of this mapping.
-pub(super) fn policy() -> Policy<dyn Mapping> {
-    cached::page_level::<ExtentMap>(&SPEC)
-}
-
 /// A tree of extents on flash, with a part of its nodes cached.
 ///
 /// The nodes above a cached node are cached, and were used after it. A changed leaf that is cached is written when it
 /// leaves; one that is not is noted or due.
-struct ExtentMap {
+pub(super) struct ExtentMap {
     tree: Tree,
     /// Bytes for nodes, and those of all cached nodes and the root.
     capacity: u64,
@@ -555,9 +548,7 @@ impl ExtentMap {
         let mut used_at = vec![None; self.tree.nodes() as usize];
         let mut bytes = self.tree.bytes(root);
         for (at, node) in self.recency.iter(0).enumerate() {
-            if !self.tree.is_used(node) || node == root {
-                return Err(violation!("extent map: node {} is cached, and not in use", node.0));
-            }
+            ensure!(self.tree.is_used(node) && node != root, "extent map: node {} is cached, and not in use", node.0);
             bytes += self.tree.bytes(node);
             used_at[node.at()] = Some(at);
         }

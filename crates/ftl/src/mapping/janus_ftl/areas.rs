@@ -444,9 +444,7 @@ impl Areas {
     pub(super) fn check(&self) -> Result<(), Violation> {
         let mut valid = vec![0; self.shape.blocks as usize];
         self.pages.check(&self.pool, |lpn| valid[self.shape.block_of(lpn).at()] += 1)?;
-        if valid != self.valid {
-            return Err(Violation::new("janus-ftl: a logical block has not the valid pages that it counts"));
-        }
+        ensure!(valid == self.valid, "janus-ftl: a logical block has not the valid pages that it counts");
         Ok(())
     }
 }

@@ -450,15 +450,9 @@ impl Store {
             let gathered = self.jobs.iter().flatten().any(|job| job.to == superblock);
             let known =
                 if slot.is_some() { self.log.is_associated(slot, lbn) } else { self.data[lbn.at()] == superblock };
-            if !known && !gathered {
-                return Err(violation!(
-                    "log-block map: logical page {lpn} is neither in its data block nor in the log"
-                ));
-            }
+            ensure!(known || gathered, "log-block map: logical page {lpn} is neither in its data block nor in the log");
         }
-        if mapped != self.mapped {
-            return Err(violation!("log-block map: {mapped} entries, but {} counted", self.mapped));
-        }
+        ensure!(mapped == self.mapped, "log-block map: {mapped} entries, but {} counted", self.mapped);
         let wrong = (0..self.blocks.total()).find(|&id| self.blocks.valid(SuperblockId(id)) != valid[id as usize]);
         match wrong {
             Some(id) => Err(violation!(

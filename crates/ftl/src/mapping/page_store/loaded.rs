@@ -118,12 +118,7 @@ impl PageStore {
                     && self.blocks.state(block) == BlockState::Open
                     && self.superblocks.written(nand, block) == Some(next)
             };
-            if !is_sound {
-                return Err(violation!(
-                    "page map: lane {lane} of plane {} is not at page {next} of its block",
-                    plane.0
-                ));
-            }
+            ensure!(is_sound, "page map: lane {lane} of plane {} is not at page {next} of its block", plane.0);
         }
         let pages = i64::from(self.geometry.pages);
         let cached = self.cache.as_ref().map_or(0, |cache| cache.kept(plane));
@@ -132,9 +127,7 @@ impl PageStore {
         let (room, counted) = (self.plane(plane).room, (usable - i64::from(extra)) * pages);
         let worn_out = NO_ROOM - i64::from(self.geometry.blocks) * pages..=NO_ROOM;
         let has_room = if self.failures.is_worn_out { worn_out.contains(&room) } else { room == counted };
-        if !has_room {
-            return Err(violation!("page map: plane {} has room for {room} pages, not for {counted}", plane.0));
-        }
+        ensure!(has_room, "page map: plane {} has room for {room} pages, not for {counted}", plane.0);
         let erased = self.plane(plane).erased;
         if erased.is_some() && !self.is_of(plane, erased) {
             return Err(violation!(
@@ -200,9 +193,7 @@ impl PageStore {
             }
             let same = job.zip(*map_job).is_some_and(|(one, other)| one.victim == other.victim);
             let is_of_map = map_job.is_none_or(|job| self.lanes.map.has(self.opened_for[job.victim.at()]));
-            if same || !is_of_map {
-                return Err(violation!("page map: plane {} has no block of the map to collect", plane.0));
-            }
+            ensure!(!same && is_of_map, "page map: plane {} has no block of the map to collect", plane.0);
         }
         if self.blocks.count(BlockState::Victim) != victims {
             return Err(violation!("page map: {victims} victims are being collected, which are not all"));

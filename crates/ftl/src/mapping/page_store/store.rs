@@ -1,7 +1,7 @@
 //! The parts of a page store, and operations that move no page: reads, lookups, statistics.
 
 use flashloom_nand::{BlockId, DieId, Geometry, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Region, Status};
-use flashloom_units::{Figure, Figures, Refusal, Violation, prefetch, violation};
+use flashloom_units::{Figure, Figures, Refusal, Violation, prefetch};
 
 use super::heat::Heat;
 use super::pages::Pages;
@@ -13,7 +13,7 @@ use super::strategy::Strategy;
 use super::units::Units;
 use super::watermarks::Watermarks;
 use super::wear::Levelling;
-use crate::allocation::{self, Allocation, ObservedRead, PagePlace, WantedStreams, stripe};
+use crate::allocation::{self, Allocation, PagePlace, stripe};
 use crate::blocks::{BlockState, Blocks};
 use crate::collection::{self, Collection, CollectionSetup};
 use crate::lane::{Lane, Lanes};
@@ -154,24 +154,14 @@ impl PageStore {
         self.allocator.places[index]
     }
 
-    /// The streams that the allocation wants written together.
-    pub fn wanted_streams(&self) -> Option<WantedStreams> {
-        self.allocator.policy.wanted_streams()
+    /// The allocation, for what a mapping passes on to it.
+    pub fn allocation(&self) -> &dyn Allocation {
+        &*self.allocator.policy
     }
 
-    /// Whether the allocation observes reads.
-    pub fn observes_reads(&self) -> bool {
-        self.allocator.policy.observes_reads()
-    }
-
-    /// Reports the service times of a read to the allocation.
-    pub fn observe_read(&mut self, read: ObservedRead) {
-        self.allocator.policy.observe_read(read);
-    }
-
-    /// Reports streams gathered by time among the next pages to the allocation.
-    pub fn gathered(&mut self, streams: &[u32]) {
-        self.allocator.policy.gathered(streams);
+    /// The allocation, for what a mapping passes on to it.
+    pub fn allocation_mut(&mut self) -> &mut dyn Allocation {
+        &mut *self.allocator.policy
     }
 
     /// Reads sectors of a page of the host after the operation `after`. Returns false if it is not mapped.
@@ -424,9 +414,7 @@ impl PageStore {
     /// The first page or counter that is wrong.
     pub fn check(&self) -> Result<(), Violation> {
         let (valid, mapped) = (self.blocks.total_valid(), self.mapped());
-        if valid != mapped {
-            return Err(violation!("page map: {valid} valid pages, but {mapped} mapped ones"));
-        }
+        ensure!(valid == mapped, "page map: {valid} valid pages, but {mapped} mapped ones");
         self.pages.check()?;
         self.units.as_ref().map_or(Ok(()), |units| units.check(self.map(), self.pages.checks_all()))?;
         self.check_cache()

@@ -77,9 +77,7 @@ impl Units {
     /// that is held.
     pub(super) fn check(&self, map: &[Ppn], all: bool) -> Result<(), Violation> {
         let held: u64 = self.held.iter().map(|word| u64::from(word.count_ones())).sum();
-        if held != self.held_pages {
-            return Err(violation!("mapping units: {held} pages are held, but {} counted", self.held_pages));
-        }
+        ensure!(held == self.held_pages, "mapping units: {held} pages are held, but {} counted", self.held_pages);
         let units = (0..self.host_pages.div_ceil(self.pages.into()) as u32).map(Lpn).filter(|_| all);
         match units.zip(map).find(|&(unit, ppn)| ppn.is_some() != self.holds_any(unit)) {
             Some((unit, _)) => Err(violation!("mapping units: unit {} is mapped and holds nothing, or not", unit.0)),

@@ -287,9 +287,7 @@ impl Areas {
     pub(super) fn check(&self) -> Result<(), Violation> {
         let mut valid = vec![0; self.shape.areas as usize];
         self.pages.check(&self.blocks, |lpn| valid[self.shape.area_of(lpn).at()] += 1)?;
-        if valid != self.valid {
-            return Err(Violation::new("superblocks: a superblock has not the valid pages that it counts"));
-        }
+        ensure!(valid == self.valid, "superblocks: a superblock has not the valid pages that it counts");
         Ok(())
     }
 }

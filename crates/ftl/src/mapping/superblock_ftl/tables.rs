@@ -170,9 +170,7 @@ impl Tables {
                     let index = page.0 - areas.blocks.page(block, 0).0;
                     index < areas.blocks.written(block) && areas.is_of(block, AreaId(table / level.tables))
                 };
-                if page.0 >= pages || !is_there() {
-                    return Err(violation!("superblocks: table {table} is not in page {}", page.0));
-                }
+                ensure!(page.0 < pages && is_there(), "superblocks: table {table} is not in page {}", page.0);
             }
         }
         let of_area = self.levels[2].tables;

@@ -355,9 +355,7 @@ impl Tree {
         for (free, is_leaf) in [(&self.free_leaves, true), (&self.free_inner, false)] {
             for &node in free {
                 let is_free = is_used.get_mut(node.at()).is_some_and(|is_used| !std::mem::replace(is_used, true));
-                if !is_free || self.is_leaf(node) != is_leaf {
-                    return Err(violation!("extent tree: node {} is free, and in use", node.0));
-                }
+                ensure!(is_free && self.is_leaf(node) == is_leaf, "extent tree: node {} is free, and in use", node.0);
             }
         }
         match is_used.iter().position(|is_used| !is_used) {

@@ -2,16 +2,22 @@
 //! extents of a leaf are gathered anew for each question, and the newest copy of a node is searched among all leaves
 //! below it.
 
-use flashloom_units::Parameters;
 use std::collections::{BTreeMap, BTreeSet};
 
+use flashloom_nand::{HostPage, NandParams};
+use flashloom_units::{ParamSet, Parameters, Prng};
+
 use super::*;
-use crate::mapping::MappingExtras;
-use crate::{GcPace, Preemption, Superblock, WearLevelling, allocation, collection};
+use crate::mapping::cached::PageLevel;
+use crate::mapping::{Mapping, MappingExtras, builtin};
+use crate::{
+    CapacityParams, FtlSetup, GcPace, PageWrite, Preemption, Superblock, WearLevelling, allocation, collection,
+};
 
 /// A node: where it starts, and a name. A leaf's name is the number of its page.
 type Start = (u32, u32);
 
+#[derive(Default)]
 struct Model {
     page_bytes: u64,
     entries: u32,
@@ -322,22 +328,10 @@ impl Map for Model {
             planes: on.space.geometry().total_planes(),
             capacity: params.cache_bytes,
             levels: vec![vec![(0, 0)]],
-            names: (0, 0),
-            free: Vec::new(),
-            looked_at: Vec::new(),
-            cached: Vec::new(),
-            changed: BTreeSet::new(),
-            written: BTreeMap::new(),
-            time: 0,
             noted: vec![Vec::new(); planes],
-            due: VecDeque::new(),
             due_a_share: geometry.pages as usize * planes,
             stripe: stripe_of_superpages(geometry, superpage, on.ftl.params.stripe_order),
-            next: 0,
-            reads: 0,
-            writes: 0,
-            divisions: 0,
-            unions: 0,
+            ..Self::default()
         }
     }
 
