@@ -246,9 +246,7 @@ impl Blocks {
                     && self.geometry.plane_of(block) == plane
                     && self.state[block.at()] == BlockState::Free
                     && !std::mem::replace(&mut is_listed[block.at()], true);
-                if !is_free {
-                    return Err(violation!("blocks: {} is none of the free ones of plane {}", block.0, plane.0));
-                }
+                ensure!(is_free, "blocks: {} is none of the free ones of plane {}", block.0, plane.0);
             }
         }
         let (mut bad, mut erases) = (vec![0; self.free.len()], 0);

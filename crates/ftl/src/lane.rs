@@ -82,7 +82,7 @@ impl From<Lane> for u8 {
 
 /// A set of lanes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct LaneSet(u16);
+pub(crate) struct LaneSet(u16);
 
 const _: () = assert!(Lane::ENTRIES == u16::BITS as usize, "a bit for each lane");
 
@@ -92,8 +92,13 @@ impl LaneSet {
     }
 
     #[inline(always)]
-    const fn has(self, lane: Lane) -> bool {
+    pub(crate) const fn has(self, lane: Lane) -> bool {
         self.0 >> lane.at() & 1 == 1
+    }
+
+    #[inline(always)]
+    pub(crate) const fn is_empty(self) -> bool {
+        self.0 == 0
     }
 }
 
@@ -190,11 +195,17 @@ pub(crate) struct Lanes {
     /// The lane of survivors, by the lane that the victim was opened for. All survivors of a block go to one lane,
     /// except hot pages if these are kept apart.
     survivors: [Lane; Lane::ENTRIES],
-    known: LaneSet,
-    streams: LaneSet,
-    worn: LaneSet,
-    map: LaneSet,
-    apart: LaneSet,
+    /// All lanes that were declared.
+    pub(crate) known: LaneSet,
+    /// Lanes of streams: survivors of their blocks can be spread over the chips.
+    pub(crate) streams: LaneSet,
+    /// Lanes that open the most worn free block.
+    pub(crate) worn: LaneSet,
+    /// Lanes whose blocks hold translation pages.
+    pub(crate) map: LaneSet,
+    /// Lanes whose blocks the collection policy does not see: with deadlines (`gc_pace`), map blocks are collected by
+    /// rules of their own (`map_block`).
+    pub(crate) apart: LaneSet,
 }
 
 impl Lanes {
@@ -225,11 +236,6 @@ impl Lanes {
         self.declared.len() as u32
     }
 
-    /// True if the lane was declared.
-    pub(crate) fn has(&self, lane: Lane) -> bool {
-        self.known.has(lane)
-    }
-
     /// The lanes that new pages are written to.
     pub(crate) fn written(&self) -> impl Iterator<Item = Lane> {
         self.declared.iter().filter(|declared| declared.is_written).map(|declared| declared.lane)
@@ -239,34 +245,5 @@ impl Lanes {
     #[inline]
     pub(crate) fn survivors(&self, lane: Lane) -> Lane {
         self.survivors[lane.at()]
-    }
-
-    /// True if survivors of the lane's blocks can be spread over the chips.
-    pub(crate) fn has_streams(&self, lane: Lane) -> bool {
-        self.streams.has(lane)
-    }
-
-    /// True if the lane opens the most worn free block.
-    pub(crate) fn is_on_worn_blocks(&self, lane: Lane) -> bool {
-        self.worn.has(lane)
-    }
-
-    /// True if the lane's blocks hold translation pages.
-    #[inline]
-    pub(crate) fn has_map(&self, lane: Lane) -> bool {
-        self.map.has(lane)
-    }
-
-    /// True if the collection policy does not see the lane's blocks: with deadlines (`gc_pace`), map blocks are
-    /// collected by rules of their own (`map_block`).
-    #[inline]
-    pub(crate) fn is_apart(&self, lane: Lane) -> bool {
-        self.apart.has(lane)
-    }
-
-    /// True if some lane is of that kind.
-    #[inline]
-    pub(crate) fn has_apart(&self) -> bool {
-        self.apart != LaneSet::default()
     }
 }

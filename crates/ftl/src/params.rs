@@ -1,6 +1,6 @@
 //! The `[ftl]` section.
 
-use flashloom_nand::NandParams;
+use flashloom_nand::{NandParams, Urgency};
 use flashloom_units::{Kind, MIB, MS, Ns, S, Used, Value, choice, params};
 
 use crate::slots;
@@ -234,6 +234,16 @@ params! {
 /// fail, one for the pages of a failed block.
 pub(crate) fn free_to_open(nand: &NandParams) -> u32 {
     2 + u32::from(nand.can_fail())
+}
+
+impl Preemption {
+    /// The urgency of the operations of a merge, or of a collection that a write needs.
+    pub(crate) fn urgency(self) -> Urgency {
+        match self {
+            Self::None => Urgency::Blocking,
+            Self::Page => Urgency::Needed,
+        }
+    }
 }
 
 impl FtlParams {

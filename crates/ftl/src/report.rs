@@ -3,8 +3,8 @@
 use flashloom_units::{Figure, Reader, State, StateError, Statistic, Unit, Writer};
 use serde::{Deserialize, Serialize};
 
-/// Counters of an FTL. Those that do not apply are `None`.
-#[derive(Clone, Debug, Default)]
+/// Counters of an FTL. Those that do not apply are `None`. The fields that serde knows are saved, in their order.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FtlReport {
     /// Pages written by the layer above.
     pub host_page_writes: u64,
@@ -30,14 +30,18 @@ pub struct FtlReport {
     pub retired: Option<RetiredBlocks>,
     /// Pages that were programmed because the host wrote others of their mapping unit; `None` if the unit is a page.
     /// Saved with the store.
+    #[serde(skip)]
     pub unit_rewrites: Option<u64>,
     /// Map pages programmed; 0 if the map is not on flash.
+    #[serde(skip)]
     pub map_writes: u64,
     /// The SLC cache; `None` without one.
+    #[serde(skip)]
     pub slc_cache: Option<SlcReport>,
     /// Bytes of a controller's memory that the mapping's tables take: [`ADDRESS_BYTES`] for each address in the map, in
     /// its directory and in tables of log blocks, and the cache of a map on flash, full. What every mapping needs to
     /// manage blocks is not counted. `None` if the mapping does not say.
+    #[serde(skip)]
     pub memory_bytes: Option<u64>,
 }
 
@@ -95,54 +99,14 @@ pub struct SlcReport {
 /// Number of optional groups of figures that older versions saved after these counters. They are saved as absent.
 const OLDER_FAMILIES: usize = 3;
 
-// Names all fields, so that a new field does not compile until it is saved or left out on purpose.
 impl State for FtlReport {
     fn save(&self, to: &mut Writer) {
-        let Self {
-            host_page_writes,
-            host_page_reads,
-            page_copies,
-            block_erases,
-            read_modify_writes,
-            trimmed_pages,
-            foreground_collections,
-            background_collections,
-            hot_page_writes,
-            wear_moves,
-            retired,
-            unit_rewrites: _,
-            map_writes: _,
-            slc_cache: _,
-            memory_bytes: _,
-        } = self;
-        to.value(&[host_page_writes, host_page_reads, page_copies, block_erases, read_modify_writes, trimmed_pages]);
-        to.value(&[foreground_collections, background_collections]);
-        to.value(&(hot_page_writes, wear_moves, retired));
+        to.value(self);
         to.zeros(OLDER_FAMILIES);
     }
 
     fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
-        let [host_page_writes, host_page_reads, page_copies, block_erases, read_modify_writes, trimmed_pages] =
-            from.value()?;
-        let [foreground_collections, background_collections] = from.value()?;
-        let (hot_page_writes, wear_moves, retired) = from.value()?;
-        *self = Self {
-            host_page_writes,
-            host_page_reads,
-            page_copies,
-            block_erases,
-            read_modify_writes,
-            trimmed_pages,
-            foreground_collections,
-            background_collections,
-            hot_page_writes,
-            wear_moves,
-            retired,
-            unit_rewrites: None,
-            map_writes: 0,
-            slc_cache: None,
-            memory_bytes: None,
-        };
+        *self = from.value()?;
         from.zeros(OLDER_FAMILIES)
     }
 }

@@ -1,6 +1,7 @@
 //! Statistics of streams, for allocations and mappings that look for them.
 
 use flashloom_units::{Figure, Reader, State, StateError, Statistic, Writer};
+use serde::{Deserialize, Serialize};
 
 /// Statistics of a search for streams; absent if the search is off.
 pub const STREAMS: &[Statistic] = &[
@@ -13,7 +14,7 @@ pub const STREAMS: &[Statistic] = &[
 ];
 
 /// Counters of streams.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StreamReport {
     /// Number of streams found.
     pub(crate) detected: u64,
@@ -28,13 +29,12 @@ const OLDER_FIGURES: usize = 1;
 
 impl State for StreamReport {
     fn save(&self, to: &mut Writer) {
-        let Self { detected, pages, threshold } = self;
-        to.value(&(detected, pages, threshold));
+        to.value(self);
         to.zeros(OLDER_FIGURES);
     }
 
     fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
-        (self.detected, self.pages, self.threshold) = from.value()?;
+        *self = from.value()?;
         from.zeros(OLDER_FIGURES)
     }
 }

@@ -12,7 +12,6 @@ mod last_model;
 mod mapping_units;
 mod perfect_workloads;
 mod random_operations;
-mod rooms;
 mod sftl;
 mod slc_cache;
 mod superblock_ftl;

@@ -2,7 +2,7 @@
 //!
 //! All workloads are uniform random writes of whole pages over D data blocks of N pages, which are full.
 
-use crate::support::{Ftl, Merges, chip, with_mapping};
+use crate::support::{Ftl, Merges, chip, preempted, with_mapping};
 use flashloom_ftl::{FtlSetup, Preemption};
 use flashloom_units::{Prng, Value};
 
@@ -26,12 +26,6 @@ fn uniform(setup: &FtlSetup, blocks: u32, pages: u32, offsets: std::ops::Range<u
     (merges.switch, merges.partial, merges.full) =
         (merges.switch - warm.switch, merges.partial - warm.partial, merges.full - warm.full);
     merges
-}
-
-fn setup(mapping: &str, set: &[(&str, Value)]) -> FtlSetup {
-    let mut setup = with_mapping(mapping, set);
-    setup.params.preemption = Preemption::None;
-    setup
 }
 
 fn mean_associativity(merges: &Merges) -> f64 {
@@ -63,7 +57,7 @@ fn expected_associativity(data_blocks: u32, pages: u32, random: u32) -> f64 {
 #[test]
 fn fast_associates_a_log_block_with_as_many_data_blocks_as_random_writes_hit() {
     for (data_blocks, pages, random) in [(16, 16, 1), (64, 16, 1), (512, 16, 1), (512, 16, 8), (512, 32, 4)] {
-        let setup = setup("fast", &[("log_blocks", Value::Count(u64::from(random) + 1))]);
+        let setup = preempted("fast", Preemption::None, &[("log_blocks", Value::Count(u64::from(random) + 1))]);
         let merges = uniform(&setup, data_blocks, pages, 1..pages, 400_000);
         assert_eq!((merges.switch, merges.partial), (0, 0), "page 0 is not written");
         let (measured, expected) = (mean_associativity(&merges), expected_associativity(data_blocks, pages, random));
@@ -86,7 +80,7 @@ fn fast_associates_a_log_block_with_as_many_data_blocks_as_random_writes_hit() {
 #[test]
 fn bast_merges_as_often_as_random_writes_miss_or_fill_their_log_block() {
     for (log_blocks, data_blocks, pages) in [(4, 64, 8), (8, 16, 4), (12, 16, 4), (15, 16, 8)] {
-        let setup = setup("bast", &[("log_blocks", Value::Count(log_blocks))]);
+        let setup = preempted("bast", Preemption::None, &[("log_blocks", Value::Count(log_blocks))]);
         let writes = 400_000;
         let merges = uniform(&setup, data_blocks, pages, 0..pages, writes);
         let measured = (merges.switch + merges.partial + merges.full) as f64 / f64::from(writes);

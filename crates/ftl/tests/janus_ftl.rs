@@ -1,20 +1,19 @@
 //! Janus-FTL against a naive model: lists of blocks, searched anew for each decision.
 //!
-//! Strategy: a case is a small drive of one or two chips under random parameters, filled or not, and some hundred
-//! writes, reads and trims, all over the drive or on a part of it. After each operation FTL and model must have made
-//! the same fusions, defusions, switches and collections, copies, fillers and erases.
+//! Strategy: a case is a small drive of one or two chips under random parameters, and random operations on it
+//! ([`compare`]). After each, FTL and model must have made the same fusions, defusions, switches and collections,
+//! copies, fillers and erases.
 //!
 //! `FLASHLOOM_CASES` sets the number of cases, `FLASHLOOM_SEED` the seed of the first.
 
-use crate::support::{Ftl, chip, number, over_seeds, pick, with_mapping};
+use std::ops::Range;
+
+use crate::support::{self, Ftl, chips, compare, counters, counts, over_seeds, pick, seeds, with_mapping};
 use flashloom_ftl::{FtlSetup, Space};
-use flashloom_nand::NandParams;
 use flashloom_units::{Prng, Value};
 
 /// Number of cases; a case takes some milliseconds.
 const CASES: u64 = 2_000;
-/// Operations per case.
-const OPERATIONS: u32 = 200;
 
 #[derive(Clone, Debug)]
 struct Params {
@@ -46,64 +45,27 @@ impl Params {
 
     fn setup(&self) -> FtlSetup {
         let map = u64::from(self.chips) * u64::from(self.tables) * 4 * u64::from(self.n + 1);
-        let counts = [("sequential_pages", self.sequential_pages), ("streams", self.streams)];
-        let mut set = counts.map(|(name, count)| (name, Value::Count(count.into()))).to_vec();
+        let mut set = counts([("sequential_pages", self.sequential_pages), ("streams", self.streams)]);
         set.extend([("map", Value::Size(map)), ("patience", Value::Ratio(self.patience))]);
         with_mapping("janus-ftl", &set)
     }
 
     fn space(&self) -> Space {
-        let Space { nand, logical_pages, .. } = chip(self.blocks, self.spare + self.streams, self.n);
-        Space {
-            nand: NandParams { channels: self.chips, ..nand },
-            logical_pages: logical_pages * u64::from(self.chips),
-            unit_pages: 1,
-        }
+        chips(self.chips, self.blocks, self.spare + self.streams, self.n)
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Counts {
-    fusions: u64,
-    defusions: u64,
-    due: u64,
-    switches: u64,
-    collections: u64,
-    fillers: u64,
-    paged: u64,
-    copies: u64,
-    erases: u64,
-}
-
-impl Counts {
-    fn of(ftl: &Ftl) -> Self {
-        let report = ftl.report();
-        Self {
-            fusions: ftl.count("fusions"),
-            defusions: ftl.count("defusions"),
-            due: ftl.count("due_defusions"),
-            switches: ftl.count("switches"),
-            collections: ftl.count("collections"),
-            fillers: ftl.count("filler_pages"),
-            paged: ftl.count("page_mapped_blocks"),
-            copies: report.page_copies - ftl.count("filler_pages"),
-            erases: report.block_erases,
-        }
-    }
-
-    fn since(&self, before: &Self) -> Self {
-        Self {
-            fusions: self.fusions - before.fusions,
-            defusions: self.defusions - before.defusions,
-            due: self.due - before.due,
-            switches: self.switches - before.switches,
-            collections: self.collections - before.collections,
-            fillers: self.fillers - before.fillers,
-            paged: self.paged,
-            copies: self.copies - before.copies,
-            erases: self.erases - before.erases,
-        }
-    }
+counters! {
+    ftl:
+    fusions = ftl.count("fusions"),
+    defusions = ftl.count("defusions"),
+    due = ftl.count("due_defusions"),
+    switches = ftl.count("switches"),
+    collections = ftl.count("collections"),
+    fillers = ftl.count("filler_pages"),
+    paged = ftl.count("page_mapped_blocks"),
+    copies = ftl.report().page_copies - ftl.count("filler_pages"),
+    erases = ftl.report().block_erases,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -328,7 +290,7 @@ impl Model {
     }
 
     /// Writes a page with which a run of so many begins.
-    fn write(&mut self, lpn: u32, run: u32) {
+    fn write_page(&mut self, lpn: u32, run: u32) {
         let (at, offset) = (lpn as usize / self.n(), lpn as usize % self.n());
         let chip = self.chip(at);
         self.make_room(chip);
@@ -378,59 +340,41 @@ impl Model {
     }
 }
 
+impl support::Model for Model {
+    /// Of what is written together only a run from a block's first page on counts, and only within the block.
+    fn write(&mut self, lpns: Range<u32>, request_pages: u32) {
+        let n = self.params.n;
+        for lpn in lpns.clone() {
+            let run = if lpn.is_multiple_of(n) { (lpns.end - lpn).min(n).max(request_pages) } else { 1 };
+            self.write_page(lpn, run);
+        }
+    }
+
+    fn trim(&mut self, lpn: u32) {
+        self.kill(lpn);
+    }
+}
+
 fn run(seed: u64) -> Counts {
     let mut prng = Prng::new(seed).branch("janus-ftl");
     let params = Params::random(&mut prng);
     let (mut ftl, mut model) = (Ftl::new(&params.space(), &params.setup(), true), Model::new(&params));
-    let (pages, mask) = (ftl.logical_pages(), ftl.nand.geometry().full_mask());
-    if prng.chance(0.7) {
-        for lpn in 0..pages {
-            ftl.write(&[(lpn, mask)]);
-            model.write(lpn, 1);
-        }
-    }
-    let span = pick(&mut prng, &[pages, pages, pages.div_ceil(3), pages.div_ceil(8)]);
-    let trims = pick(&mut prng, &[0.0, 0.02, 0.3]);
-    for operation in 0..OPERATIONS {
-        let mut first = prng.below(span.into()) as u32;
-        if prng.chance(0.3) {
-            first -= first % params.n;
-        }
-        let length = if prng.chance(0.6) { 1 } else { 1 + prng.below(u64::from(2 * params.n)) as u32 };
-        let (end, draw) = ((first + length).min(pages), prng.unit());
-        if draw < trims {
-            for lpn in first..end {
-                ftl.trim(lpn);
-                model.kill(lpn);
-            }
-        } else if draw < trims + 0.1 {
-            (first..end).for_each(|lpn| ftl.read(lpn));
-        } else {
-            // Of what is written together only a run from a block's first page on counts, and only within the block.
-            let request = pick(&mut prng, &[1, 1, 2, 3]);
-            ftl.write_of_request(request, &(first..end).map(|lpn| (lpn, mask)).collect::<Vec<_>>());
-            for lpn in first..end {
-                let run = if lpn % params.n == 0 { (end - lpn).min(params.n).max(request) } else { 1 };
-                model.write(lpn, run);
-            }
-        }
+    compare((&mut ftl, &mut model), &mut prng, params.n, |ftl, model, operation| {
         model.counts.paged = model.logical.iter().filter(|logical| logical.is_paged).count() as u64;
-        assert_eq!(Counts::of(&ftl), model.counts, "seed {seed}, operation {operation}, {params:?}");
-    }
-    ftl.check();
+        assert_eq!(Counts::of(ftl), model.counts, "seed {seed}, operation {operation}, {params:?}");
+    });
     model.counts
 }
 
 #[test]
 fn janus_ftl_moves_data_between_its_areas_as_a_naive_model_does() {
-    let (first, cases) = (number("FLASHLOOM_SEED").unwrap_or(1), number("FLASHLOOM_CASES").unwrap_or(CASES));
     let mut seen = [0; 6];
-    for Counts { fusions, defusions, due, switches, collections, fillers, .. } in over_seeds(first, cases, run) {
+    for Counts { fusions, defusions, due, switches, collections, fillers, .. } in over_seeds(seeds(CASES), run) {
         let counts = [fusions, defusions - due, due, switches, collections, fillers];
         seen.iter_mut().zip(counts).for_each(|(seen, count)| *seen += count);
     }
     println!("fusions, defusions for want of a table, due ones, switches, collections, fillers: {seen:?}");
-    assert!(seen.iter().all(|&count| count > cases), "each kind of work was seen: {seen:?}");
+    assert!(seen.iter().all(|&count| count > seeds(CASES).count() as u64), "each kind of work was seen: {seen:?}");
 }
 
 /// A drive of one chip with so many tables and streams, five logical blocks of four pages, filled.
@@ -439,9 +383,9 @@ fn drive(tables: u32, streams: u32, patience: f64) -> Ftl {
     Ftl::filled(&params.space(), &params.setup(), true)
 }
 
-/// Writes each group of pages in one call; returns what that took.
+/// Writes each group of pages in one call; returns what that took, and the page-mapped blocks there are then.
 fn write<const M: usize>(ftl: &mut Ftl, groups: [&[u32]; M]) -> Counts {
-    let (before, mask) = (Counts::of(ftl), ftl.nand.geometry().full_mask());
+    let (before, mask) = (Counts { paged: 0, ..Counts::of(ftl) }, ftl.nand.geometry().full_mask());
     for group in groups {
         ftl.write(&group.iter().map(|&lpn| (lpn, mask)).collect::<Vec<_>>());
     }
@@ -554,40 +498,4 @@ fn data_leaves_the_page_area_once_collections_have_cost_what_its_defusion_costs(
     assert!((1..20).contains(&by_cost.due), "{by_cost:?}");
     assert!(at_first.due > 100, "{at_first:?}");
     assert!(by_cost.copies < never.copies && by_cost.copies < at_first.copies, "{never:?}, {at_first:?}, {by_cost:?}");
-}
-
-/// Hill climbing over sequences of writes and trims on a full drive: no page of the host causes more work than the
-/// bound says, which the FTL asserts. The search finds a fifth of it: the bound takes each part at its longest.
-#[test]
-fn no_page_of_the_host_causes_more_work_than_the_bound_whatever_is_written() {
-    for (tables, patience) in [(1, 1.0), (2, 1.0), (2, 0.0), (3, 1_000.0)] {
-        let params = Params { chips: 1, n: 4, blocks: 6, spare: 5, tables, streams: 1, sequential_pages: 2, patience };
-        let mut prng = Prng::new(11).branch("adversary");
-        let step = |prng: &mut Prng| (prng.chance(0.1), prng.below(24) as u32, pick(prng, &[1, 1, 1, 2, 4]));
-        let run = |steps: &[(bool, u32, u32)]| {
-            let mut ftl = Ftl::filled(&params.space(), &params.setup(), false);
-            for &(is_trim, first, length) in steps {
-                let lpns = first..(first + length).min(24);
-                if is_trim {
-                    lpns.for_each(|lpn| ftl.trim(lpn));
-                } else {
-                    ftl.write(&lpns.map(|lpn| (lpn, 1)).collect::<Vec<_>>());
-                }
-            }
-            ftl.check();
-            (ftl.count("longest_wait_ns"), ftl.count("wait_bound_ns"))
-        };
-        let mut steps: Vec<_> = (0..96).map(|_| step(&mut prng)).collect();
-        let (mut found, bound) = run(&steps);
-        for _ in 0..2_000 {
-            let mut next = steps.clone();
-            (0..=prng.below(4)).for_each(|_| next[prng.below(96) as usize] = step(&mut prng));
-            let (wait, _) = run(&next);
-            if wait >= found {
-                (steps, found) = (next, wait);
-            }
-        }
-        println!("{tables} tables, patience {patience}: {found} of {bound} ns");
-        assert!(found <= bound && found > bound / 5, "{tables} tables, patience {patience}: {found} of {bound} ns");
-    }
 }

@@ -1,21 +1,20 @@
 //! KAST against a naive model: plain lists, searched anew for each decision.
 //!
-//! Strategy: a case is a small chip under random parameters of KAST, filled or not, and some hundred operations: single
-//! pages, runs of pages from the beginning of a logical block or from anywhere, all over the chip or on a few logical
-//! blocks, and trims. After each operation FTL and model must have made the same number of merges of each kind, copies
-//! and erases, with the same associativities.
+//! Strategy: a case is a small chip under random parameters of KAST, and random operations on it ([`compare`]). After
+//! each, FTL and model must have made the same number of merges of each kind, copies and erases, with the same
+//! associativities.
 //!
 //! `FLASHLOOM_CASES` sets the number of cases, `FLASHLOOM_SEED` the seed of the first; `make fuzz-ftl` runs 5,000.
 
-use crate::support::log_blocks::{CopyPlace, Counts, Log, LogBlocks, Merge};
-use crate::support::{Ftl, chip, number, pick, with_mapping};
+use std::ops::Range;
+
+use crate::support::log_blocks::{CopyPlace, Counts, LogBlocks, Merge};
+use crate::support::{self, Ftl, chip, compare, counts, over_seeds, pick, preempted, seeds};
 use flashloom_ftl::{FtlSetup, Preemption};
 use flashloom_units::{Prng, Value};
 
 /// Default number of cases.
-const CASES: u64 = 100;
-/// Operations per case.
-const OPERATIONS: u32 = 250;
+const CASES: u64 = 200;
 
 #[derive(Clone, Debug)]
 struct Params {
@@ -58,23 +57,23 @@ impl Params {
     }
 
     fn setup(&self) -> FtlSetup {
-        let counts = [
+        let mut set = counts([
             ("log_blocks", self.log_blocks),
             ("k", self.k),
             ("sequential_log_blocks", self.sequential_log_blocks),
             ("reserved_log_blocks", self.reserved_log_blocks),
             ("small_gap", self.small_gap),
             ("many_free_percent", self.many_free_percent),
+        ]);
+        let names = [
+            ("sequential_start", self.sequential_start),
+            ("start_merge", self.start_merge),
+            ("large_gap", self.large_gap),
+            ("random_victim", self.random_victim),
         ];
-        let mut set = counts.map(|(name, count)| (name, Value::Count(count.into()))).to_vec();
+        set.extend(names.map(|(name, choice)| (name, Value::Name(choice))));
         set.push(("long_time", self.long_time.map_or(Value::Absent, |pages| Value::Count(pages.into()))));
-        set.push(("sequential_start", Value::Name(self.sequential_start)));
-        set.push(("start_merge", Value::Name(self.start_merge)));
-        set.push(("large_gap", Value::Name(self.large_gap)));
-        set.push(("random_victim", Value::Name(self.random_victim)));
-        let mut setup = with_mapping("kast", &set);
-        setup.params.preemption = Preemption::None;
-        setup
+        preempted("kast", Preemption::None, &set)
     }
 }
 
@@ -137,9 +136,7 @@ impl Model {
             let (at, kind) = self.victim();
             self.chip.merge(at, kind);
         }
-        let at = self.chip.logs.iter().position(Option::is_none).expect("one was merged");
-        self.chip.logs[at] = Some(Log { sequence_of, ..Log::default() });
-        at
+        self.chip.open(sequence_of)
     }
 
     fn switch_complete(&mut self) -> bool {
@@ -279,78 +276,38 @@ impl Model {
         self.chip.log(at).sequence_of = sequence_of;
         self.chip.append(at, lpn);
     }
+}
 
-    fn write(&mut self, lpn: u32) {
-        if !self.chip.write_in_place(lpn) {
-            self.write_to_log(lpn / self.params.n, lpn);
+impl support::Model for Model {
+    fn write(&mut self, lpns: Range<u32>, _request_pages: u32) {
+        for lpn in lpns {
+            if !self.chip.write_in_place(lpn) {
+                self.write_to_log(lpn / self.params.n, lpn);
+            }
         }
     }
-}
 
-/// A drive and its model.
-struct Pair {
-    ftl: Ftl,
-    model: Model,
-}
-
-impl Pair {
-    fn new(params: &Params) -> Self {
-        let space = chip(params.blocks, params.log_blocks + 2, params.n);
-        Self { ftl: Ftl::new(&space, &params.setup(), false), model: Model::new(params) }
-    }
-
-    fn write(&mut self, lpn: u32) {
-        self.ftl.write(&[(lpn, 1)]);
-        self.model.write(lpn);
-    }
-
-    fn compare(&self) {
-        assert_eq!(Counts::of(&self.ftl), self.model.chip.counts, "{:?}", self.model.params);
+    fn trim(&mut self, lpn: u32) {
+        self.chip.newest[lpn as usize] = None;
     }
 }
 
-/// Runs some hundred operations on a drive; returns their cost.
 fn run(seed: u64) -> Counts {
     let mut prng = Prng::new(seed).branch("kast");
     let params = Params::random(&mut prng);
-    let (pages, n) = (params.blocks * params.n, params.n);
-    let mut pair = Pair::new(&params);
-    if prng.chance(0.7) {
-        (0..pages).for_each(|lpn| pair.write(lpn));
-    }
-    let span = pick(&mut prng, &[params.blocks, params.blocks, params.blocks.div_ceil(3)]);
-    let [runs, trims] = [0.3, 0.05].map(|share| if prng.chance(0.8) { share } else { 0.0 });
-    for _ in 0..OPERATIONS {
-        let block = prng.below(span.into()) as u32;
-        let (lpn, draw) = (block * n + prng.below(n.into()) as u32, prng.unit());
-        if draw < trims {
-            pair.ftl.trim(lpn);
-            pair.model.chip.newest[lpn as usize] = None;
-        } else if draw < trims + runs {
-            let first = if prng.chance(0.7) { block * n } else { lpn };
-            (first..pages.min(first + 1 + prng.below((n + 2).into()) as u32)).for_each(|lpn| pair.write(lpn));
-        } else {
-            pair.write(lpn);
-        }
-        pair.compare();
-    }
-    pair.ftl.check();
-    pair.model.chip.counts
-}
-
-/// Runs that many cases, and checks that merges of all kinds occurred.
-fn run_cases(first: u64, cases: u64) {
-    let mut total = Counts::default();
-    for seed in first..first + cases {
-        println!("seed {seed}");
-        let Counts { switch, partial, full, .. } = run(seed);
-        total = Counts { switch: total.switch + switch, partial: total.partial + partial, ..total };
-        total.full += full;
-    }
-    assert!([total.switch, total.partial, total.full].iter().all(|&merges| merges > 0), "{total:?}");
+    let space = chip(params.blocks, params.log_blocks + 2, params.n);
+    let (mut ftl, mut model) = (Ftl::new(&space, &params.setup(), true), Model::new(&params));
+    compare((&mut ftl, &mut model), &mut prng, params.n, |ftl, model, operation| {
+        assert_eq!(Counts::of(ftl), model.chip.counts, "seed {seed}, operation {operation}, {params:?}");
+    });
+    model.chip.counts
 }
 
 #[test]
 fn kast_merges_copies_and_erases_as_a_naive_model_does() {
-    run_cases(number("FLASHLOOM_SEED").unwrap_or(1), number("FLASHLOOM_CASES").unwrap_or(CASES));
+    let mut seen = [0; 3];
+    for Counts { switch, partial, full, .. } in over_seeds(seeds(CASES), run) {
+        [switch, partial, full].iter().zip(&mut seen).for_each(|(count, seen)| *seen += count);
+    }
+    assert!(seen.iter().all(|&count| count > 0), "switch, partial and full merges: {seen:?}");
 }

@@ -1,21 +1,20 @@
 //! LAST against a naive model: plain lists, searched anew for each decision.
 //!
-//! Strategy: a case is a small chip under random parameters of LAST, filled or not, and some hundred operations: runs
-//! of pages of random lengths, some of which are written together and some one by one, as pages of one request or of
-//! many, all over the chip or on a part of it, and trims. After each operation FTL and model must have made the same
-//! number of merges of each kind, copies and erases, with the same associativities.
+//! Strategy: a case is a small chip under random parameters of LAST, and random operations on it ([`compare`]). After
+//! each, FTL and model must have made the same number of merges of each kind, copies and erases, with the same
+//! associativities.
 //!
 //! `FLASHLOOM_CASES` sets the number of cases, `FLASHLOOM_SEED` the seed of the first.
 
-use crate::support::log_blocks::{CopyPlace, Counts, Log, LogBlocks, Merge};
-use crate::support::{Ftl, chip, number, pick, with_mapping};
+use std::ops::Range;
+
+use crate::support::log_blocks::{CopyPlace, Counts, LogBlocks, Merge};
+use crate::support::{self, Ftl, chip, compare, counts, over_seeds, pick, preempted, seeds};
 use flashloom_ftl::{FtlSetup, Preemption};
-use flashloom_units::{Prng, Value};
+use flashloom_units::Prng;
 
 /// Number of cases; a case takes some milliseconds.
 const CASES: u64 = 2_000;
-/// Operations per case.
-const OPERATIONS: u32 = 100;
 
 #[derive(Clone, Debug)]
 struct Params {
@@ -48,9 +47,7 @@ impl Params {
             ("threshold", self.threshold),
             ("window", self.window),
         ];
-        let mut setup = with_mapping("last", &set.map(|(name, count)| (name, Value::Count(count.into()))));
-        setup.params.preemption = Preemption::None;
-        setup
+        preempted("last", Preemption::None, &counts(set))
     }
 }
 
@@ -73,12 +70,6 @@ impl Model {
         let chip = LogBlocks::new(params.n, params.blocks, params.log_blocks);
         let (streams, random, history) = (Vec::new(), Vec::new(), Vec::new());
         Self { params: params.clone(), chip, streams, random, history, dead_victims: 0, cooled_victims: 0 }
-    }
-
-    fn open(&mut self, sequence_of: Option<u32>) -> usize {
-        let at = self.chip.logs.iter().position(Option::is_none).expect("one is free");
-        self.chip.logs[at] = Some(Log { sequence_of, ..Log::default() });
-        at
     }
 
     fn block_of(&self, stream: usize) -> u32 {
@@ -104,7 +95,7 @@ impl Model {
             if self.streams.len() == self.params.sequential_log_blocks as usize {
                 self.merge_stream(self.streams[0]);
             }
-            self.open(Some(block))
+            self.chip.open(Some(block))
         });
         self.streams.retain(|&other| other != stream);
         self.streams.push(stream);
@@ -126,7 +117,7 @@ impl Model {
             if self.random.len() as u32 == self.params.log_blocks - self.params.sequential_log_blocks {
                 self.merge_random();
             }
-            let at = self.open(None);
+            let at = self.chip.open(None);
             self.random.push((at, is_hot));
             at
         });
@@ -152,16 +143,24 @@ impl Model {
         self.random.retain(|&(other, _)| other != at);
         self.chip.merge(at, Merge::Full);
     }
+}
 
-    fn write(&mut self, lpn: u32, run: u32) {
-        if self.chip.write_in_place(lpn) {
-            return;
+impl support::Model for Model {
+    fn write(&mut self, lpns: Range<u32>, request_pages: u32) {
+        let run = request_pages.max(lpns.len() as u32);
+        for lpn in lpns {
+            if self.chip.write_in_place(lpn) {
+                continue;
+            } else if run >= self.params.threshold {
+                self.write_sequential(lpn);
+            } else {
+                self.write_random(lpn);
+            }
         }
-        if run >= self.params.threshold {
-            self.write_sequential(lpn);
-        } else {
-            self.write_random(lpn);
-        }
+    }
+
+    fn trim(&mut self, lpn: u32) {
+        self.chip.newest[lpn as usize] = None;
     }
 }
 
@@ -170,48 +169,21 @@ impl Model {
 fn run(seed: u64) -> (Counts, [u64; 2]) {
     let mut prng = Prng::new(seed).branch("last");
     let params = Params::random(&mut prng);
-    let pages = params.blocks * params.n;
     let space = chip(params.blocks, params.log_blocks + 2, params.n);
-    let (mut ftl, mut model) = (Ftl::new(&space, &params.setup(), false), Model::new(&params));
-    if prng.chance(0.7) {
-        for lpn in 0..pages {
-            ftl.write(&[(lpn, 1)]);
-            model.write(lpn, 1);
-        }
-    }
-    let span = pick(&mut prng, &[pages, pages, pages / 3]);
-    for operation in 0..OPERATIONS {
-        let first = prng.below(span.into()) as u32;
-        let length = if prng.chance(0.5) { 1 } else { 1 + prng.below(u64::from(2 * params.n)) as u32 };
-        let lpns = first..(first + length).min(pages);
-        if prng.chance(0.04) {
-            ftl.trim(first);
-            model.chip.newest[first as usize] = None;
-        } else if prng.chance(0.6) {
-            ftl.write(&lpns.clone().map(|lpn| (lpn, 1)).collect::<Vec<_>>());
-            let run = lpns.len() as u32;
-            lpns.for_each(|lpn| model.write(lpn, run));
-        } else {
-            let request = if prng.chance(0.5) { 1 } else { lpns.len() as u32 };
-            lpns.for_each(|lpn| {
-                ftl.write_of_request(request, &[(lpn, 1)]);
-                model.write(lpn, request);
-            });
-        }
-        assert_eq!(Counts::of(&ftl), model.chip.counts, "seed {seed}, operation {operation}, {params:?}");
-    }
-    ftl.check();
+    let (mut ftl, mut model) = (Ftl::new(&space, &params.setup(), true), Model::new(&params));
+    compare((&mut ftl, &mut model), &mut prng, params.n, |ftl, model, operation| {
+        assert_eq!(Counts::of(ftl), model.chip.counts, "seed {seed}, operation {operation}, {params:?}");
+    });
     (model.chip.counts, [model.dead_victims, model.cooled_victims])
 }
 
 #[test]
 fn last_merges_copies_and_erases_as_a_naive_model_does() {
-    let (first, cases) = (number("FLASHLOOM_SEED").unwrap_or(1), number("FLASHLOOM_CASES").unwrap_or(CASES));
     let mut seen = [0; 5];
-    for seed in first..first + cases {
-        let (Counts { switch, partial, full, .. }, [dead, cooled]) = run(seed);
+    for (Counts { switch, partial, full, .. }, [dead, cooled]) in over_seeds(seeds(CASES), run) {
         [switch, partial, full, dead, 8 * cooled].iter().zip(&mut seen).for_each(|(count, seen)| *seen += count);
     }
+    let cases = seeds(CASES).count() as u64;
     // One case in five has a hot log block that cools; of the rest there is one a case at least.
     assert!(seen.iter().all(|&count| count > cases), "switch, partial, full merges, dead and cooled victims: {seen:?}");
 }

@@ -23,60 +23,38 @@
 //! | `u-ftl` | the same | the same: an extent a block |
 //! | `lazyftl` | whole pages in any order, read soon after | no lookup; a conversion writes a map page a page at most |
 
-use crate::support::{Ftl, Merges, chip, with_mapping};
-use flashloom_ftl::{CapacityParams, FtlSetup, Preemption, Space, allocation, collection};
-use flashloom_nand::NandParams;
-use flashloom_units::{ParamSet, Prng, Value};
+use crate::support::{Ftl, Merges, chip, chips, counts, preempted};
+use flashloom_ftl::{FtlSetup, Preemption, Space, allocation, collection};
+use flashloom_units::{Prng, Value};
 
 /// Pages of a block.
 const N: u32 = 8;
 
 const PREEMPTIONS: [Preemption; 2] = [Preemption::None, Preemption::Page];
 
-/// A drive of two planes on two channels, with pages of 512 bytes, half of which the host has.
-fn two_channels(blocks: u32, pages: u32) -> Space {
-    let nand = NandParams {
-        channels: 2,
-        ways: 1,
-        dies: 1,
-        planes: 1,
-        blocks,
-        pages,
-        page_bytes: 512,
-        ..NandParams::defaults()
-    };
-    Space::new(nand, &CapacityParams::of(0.5))
+/// A full drive of one chip, which has room for ten blocks beside its data.
+fn filled(mapping: &str, preemption: Preemption, set: &[(&str, Value)]) -> Ftl {
+    Ftl::filled(&chip(24, 10, N), &preempted(mapping, preemption, set), true)
 }
 
-fn setup(mapping: &str, preemption: Preemption, set: &[(&str, Value)]) -> FtlSetup {
-    let mut setup = with_mapping(mapping, set);
-    setup.params.preemption = preemption;
-    setup
-}
-
-fn counts<const M: usize>(set: [(&'static str, u32); M]) -> Vec<(&'static str, Value)> {
-    set.map(|(name, count)| (name, Value::Count(count.into()))).to_vec()
-}
-
-/// Writes whole pages one after the other.
-fn write(ftl: &mut Ftl, lpns: impl IntoIterator<Item = u32>) {
-    let mask = ftl.nand.geometry().full_mask();
-    lpns.into_iter().for_each(|lpn| ftl.write(&[(lpn, mask)]));
+/// A full drive that was written in order four times.
+fn written_in_order(space: &Space, setup: &FtlSetup) -> Ftl {
+    let mut ftl = Ftl::filled(space, setup, true);
+    (0..4).for_each(|_| ftl.write_each(0..ftl.logical_pages()));
+    ftl.check();
+    ftl
 }
 
 /// Four passes over a full drive in order must erase a block for each that was written, less those still in the log,
 /// and copy nothing.
 fn copies_nothing_on_whole_blocks_in_order(space: &Space, mapping: &str, set: &[(&str, Value)]) {
     for preemption in PREEMPTIONS {
-        let mut ftl = Ftl::filled(space, &setup(mapping, preemption, set), true);
-        let pages = ftl.logical_pages();
-        (0..4).for_each(|_| write(&mut ftl, 0..pages));
-        ftl.check();
+        let ftl = written_in_order(space, &preempted(mapping, preemption, set));
         let (report, Merges { switch, partial, full, .. }) = (ftl.report(), ftl.merges());
         let which = format!("{mapping} with {set:?}, {preemption:?}");
         assert_eq!((report.page_copies, partial, full), (0, 0, 0), "{which}: {switch} switch merges");
         assert_eq!(report.block_erases % switch, 0, "{which}: a switch merge erases a block of each chip");
-        let written = u64::from(4 * pages / N);
+        let written = u64::from(4 * ftl.logical_pages() / N);
         assert!(report.block_erases <= written && report.block_erases >= written - 40, "{which}: {report:?}");
     }
 }
@@ -85,16 +63,9 @@ fn copies_nothing_on_whole_blocks_in_order(space: &Space, mapping: &str, set: &[
 const LOG_BLOCKS: [u32; 3] = [4, 5, 8];
 
 #[test]
-fn bast_copies_nothing_on_whole_blocks_in_order() {
-    for log_blocks in LOG_BLOCKS {
-        copies_nothing_on_whole_blocks_in_order(&chip(24, 10, N), "bast", &counts([("log_blocks", log_blocks)]));
-    }
-}
-
-#[test]
-fn fast_copies_nothing_on_whole_blocks_in_order() {
-    for log_blocks in LOG_BLOCKS {
-        copies_nothing_on_whole_blocks_in_order(&chip(24, 10, N), "fast", &counts([("log_blocks", log_blocks)]));
+fn bast_and_fast_copy_nothing_on_whole_blocks_in_order() {
+    for (mapping, log_blocks) in LOG_BLOCKS.into_iter().flat_map(|blocks| [("bast", blocks), ("fast", blocks)]) {
+        copies_nothing_on_whole_blocks_in_order(&chip(24, 10, N), mapping, &counts([("log_blocks", log_blocks)]));
     }
 }
 
@@ -140,8 +111,7 @@ fn kast_copies_nothing_on_whole_blocks_in_order_under_any_of_its_choices() {
 
 /// Four chips of one plane.
 fn four_chips() -> Space {
-    let Space { nand, logical_pages, .. } = chip(24, 10, N);
-    Space { nand: NandParams { channels: 4, ..nand }, logical_pages: 4 * logical_pages, unit_pages: 1 }
+    chips(4, 24, 10, N)
 }
 
 #[test]
@@ -163,7 +133,7 @@ fn one_ftl_a_chip_copies_nothing_on_whole_blocks_in_order_over_four_chips() {
 fn written(setup: &FtlSetup, pages: u32, lpn: impl Fn(&mut Prng) -> u32) -> Merges {
     let mut ftl = Ftl::filled(&chip(24, 10, N), setup, true);
     let mut prng = Prng::new(1).branch("perfect");
-    (0..pages).for_each(|_| write(&mut ftl, [lpn(&mut prng)]));
+    ftl.write_each((0..pages).map(|_| lpn(&mut prng)));
     ftl.check();
     ftl.merges()
 }
@@ -181,7 +151,7 @@ fn within_block(prng: &mut Prng) -> u32 {
 #[test]
 fn bast_merges_one_data_block_for_each_n_pages_of_a_hot_one() {
     for preemption in PREEMPTIONS {
-        let merges = written(&setup("bast", preemption, &counts([("log_blocks", 4)])), 100 * N, within_block);
+        let merges = written(&preempted("bast", preemption, &counts([("log_blocks", 4)])), 100 * N, within_block);
         assert_eq!((merges.full, merges.switch + merges.partial), (99, 0), "all but the pages in the last log block");
         assert_eq!(merges.associativity, [0, 99], "each of one data block");
     }
@@ -190,9 +160,10 @@ fn bast_merges_one_data_block_for_each_n_pages_of_a_hot_one() {
 #[test]
 fn fast_leaves_no_log_page_unused_under_random_writes() {
     let log_blocks = 5;
-    let merges = written(&setup("fast", Preemption::None, &counts([("log_blocks", log_blocks)])), 100 * N, |prng| {
-        below(prng, 24) * N + within_block(prng)
-    });
+    let merges =
+        written(&preempted("fast", Preemption::None, &counts([("log_blocks", log_blocks)])), 100 * N, |prng| {
+            below(prng, 24) * N + within_block(prng)
+        });
     // One is kept for the sequential log block; the others are full when the first merge begins.
     assert_eq!((merges.full, merges.partial), (u64::from(100 - (log_blocks - 1)), 0));
 }
@@ -201,8 +172,9 @@ fn fast_leaves_no_log_page_unused_under_random_writes() {
 fn sast_merges_k_data_blocks_at_most_for_each_n_pages_of_a_hot_set() {
     for (n, k) in [(1, 2), (2, 2), (4, 4), (2, 6)] {
         let set = counts([("log_blocks", 4), ("n", n), ("k", k)]);
-        let merges =
-            written(&setup("sast", Preemption::None, &set), 100 * N, |prng| below(prng, k) * N + within_block(prng));
+        let merges = written(&preempted("sast", Preemption::None, &set), 100 * N, |prng| {
+            below(prng, k) * N + within_block(prng)
+        });
         assert_eq!(merges.full + merges.partial + merges.switch, u64::from(100 - n), "{n} log blocks for {k}");
         assert!(merges.associativity.len() as u32 <= k + 1, "{:?}", merges.associativity);
     }
@@ -214,11 +186,11 @@ fn kast_copies_nothing_on_as_many_streams_as_sequential_log_blocks() {
     for preemption in PREEMPTIONS {
         for streams in 1..=4 {
             let set = counts([("log_blocks", 6), ("sequential_log_blocks", streams)]);
-            let mut ftl = Ftl::filled(&chip(24, 10, N), &setup("kast", preemption, &set), true);
+            let mut ftl = filled("kast", preemption, &set);
             // Each stream rewrites a part of the drive in order, all a page at a time.
             let part = 24 / streams * N;
             for pass in 0..3 * part {
-                write(&mut ftl, (0..streams).map(|stream| stream * part + pass % part));
+                ftl.write_each((0..streams).map(|stream| stream * part + pass % part));
             }
             ftl.check();
             let Merges { switch, partial, full, .. } = ftl.merges();
@@ -234,10 +206,10 @@ fn kast_switches_the_blocks_of_a_stream_among_random_writes() {
     let switched = |preemption, long_time: Value| {
         let mut set = counts([("log_blocks", 8)]);
         set.push(("long_time", long_time));
-        let mut ftl = Ftl::filled(&chip(64, 20, N), &setup("kast", preemption, &set), true);
+        let mut ftl = Ftl::filled(&chip(64, 20, N), &preempted("kast", preemption, &set), true);
         let mut prng = Prng::new(1).branch("perfect");
         for page in 0..32 * N {
-            write(&mut ftl, [page, (32 + below(&mut prng, 32)) * N + within_block(&mut prng)]);
+            ftl.write_each([page, (32 + below(&mut prng, 32)) * N + within_block(&mut prng)]);
         }
         ftl.check();
         ftl.merges().switch
@@ -252,9 +224,9 @@ fn kast_switches_the_blocks_of_a_stream_among_random_writes() {
 #[test]
 fn kast_copies_no_more_than_bast_when_sequences_do_not_go_on() {
     let copies = |mapping, preemption, set: &[(&'static str, Value)]| {
-        let mut ftl = Ftl::filled(&chip(64, 20, N), &setup(mapping, preemption, set), true);
-        write(&mut ftl, (0..4).map(|block| block * N).chain((4..20).map(|block| block * N + 5)));
-        write(&mut ftl, 20 * N..64 * N);
+        let mut ftl = Ftl::filled(&chip(64, 20, N), &preempted(mapping, preemption, set), true);
+        ftl.write_each((0..4).map(|block| block * N).chain((4..20).map(|block| block * N + 5)));
+        ftl.write_each(20 * N..64 * N);
         ftl.check();
         ftl.report().page_copies
     };
@@ -273,12 +245,12 @@ fn kast_copies_no_more_than_bast_when_sequences_do_not_go_on() {
 #[test]
 fn kast_merges_nothing_while_each_data_block_has_a_log_block() {
     let set = counts([("log_blocks", 8), ("sequential_log_blocks", 0), ("k", 2)]);
-    let mut ftl = Ftl::filled(&chip(24, 10, N), &setup("kast", Preemption::None, &set), true);
-    write(&mut ftl, (0..N).flat_map(|page| (0..8).map(move |block| block * N + page)));
+    let mut ftl = filled("kast", Preemption::None, &set);
+    ftl.write_each((0..N).flat_map(|page| (0..8).map(move |block| block * N + page)));
     let Merges { switch, partial, full, .. } = ftl.merges();
     assert_eq!((switch, partial, full), (0, 0, 0));
     // The log is full of one data block each: the next page costs the merge of one.
-    write(&mut ftl, [9 * N + 1]);
+    ftl.write_each([9 * N + 1]);
     assert_eq!(ftl.merges().associativity, [0, 1]);
 }
 
@@ -288,10 +260,10 @@ fn kast_merges_nothing_while_each_data_block_has_a_log_block() {
 fn kast_with_a_reserve_copies_nothing_on_whole_blocks_among_random_pages_that_fit() {
     let copies = |preemption, reserved| {
         let set = counts([("log_blocks", 5), ("k", N), ("reserved_log_blocks", reserved)]);
-        let mut ftl = Ftl::filled(&chip(24, 10, N), &setup("kast", preemption, &set), true);
+        let mut ftl = filled("kast", preemption, &set);
         for (random, pair) in (0..2 * N).zip((0..).step_by(2)) {
-            write(&mut ftl, (pair..pair + 2).flat_map(|block| block % 16 * N..(block % 16 + 1) * N));
-            write(&mut ftl, [(16 + random % 8) * N + 1 + random / 8]);
+            ftl.write_each((pair..pair + 2).flat_map(|block| block % 16 * N..(block % 16 + 1) * N));
+            ftl.write_each([(16 + random % 8) * N + 1 + random / 8]);
         }
         ftl.check();
         let Merges { switch, .. } = ftl.merges();
@@ -311,8 +283,8 @@ fn kast_that_merges_filled_log_blocks_alone_copies_nothing_for_short_sequences_t
     let copies = |preemption, start_merge| {
         let mut set = counts([("log_blocks", 8), ("k", N), ("reserved_log_blocks", 0)]);
         set.push(("start_merge", Value::Name(start_merge)));
-        let mut ftl = Ftl::filled(&chip(24, 10, N), &setup("kast", preemption, &set), true);
-        write(&mut ftl, (0..12).flat_map(|block| [block * N, block * N + 1]));
+        let mut ftl = filled("kast", preemption, &set);
+        ftl.write_each((0..12).flat_map(|block| [block * N, block * N + 1]));
         ftl.check();
         ftl.report().page_copies
     };
@@ -333,13 +305,10 @@ fn page_maps_copy_nothing_when_the_drive_is_written_in_order() {
                 // Enough draws to meet a dead block: a random policy promises nothing with fewer.
                 let draws = if collection == "d-choices" { counts([("d", 1_000)]) } else { Vec::new() };
                 setup.collection = collection::builtin().choose(collection, &draws).unwrap();
-                let mut ftl = Ftl::filled(&space, &setup, true);
-                let pages = ftl.logical_pages();
-                (0..4).for_each(|_| write(&mut ftl, 0..pages));
-                ftl.check();
+                let ftl = written_in_order(&space, &setup);
                 let report = ftl.report();
                 assert_eq!(report.page_copies, 0, "{collection} with {allocation}");
-                assert!(report.block_erases >= u64::from(3 * pages / N), "{report:?}");
+                assert!(report.block_erases >= u64::from(3 * ftl.logical_pages() / N), "{report:?}");
             }
         }
     }
@@ -351,16 +320,12 @@ fn page_maps_copy_nothing_when_the_drive_is_written_in_order() {
 fn last_erases_hot_log_blocks_without_a_copy_where_fast_gathers_cold_pages_too() {
     for preemption in PREEMPTIONS {
         let [last, fast] = [("last", "sequential_log_blocks"), ("fast", "log_blocks")].map(|(mapping, key)| {
-            let setup = setup(
-                mapping,
-                preemption,
-                &counts([("log_blocks", 8), (key, if key == "log_blocks" { 8 } else { 1 })]),
-            );
-            let mut ftl = Ftl::filled(&chip(24, 10, N), &setup, true);
+            let set = counts([(key, if key == "log_blocks" { 8 } else { 1 }), ("log_blocks", 8)]);
+            let mut ftl = filled(mapping, preemption, &set);
             let hot = || (0..16).map(|block| block * N + 1);
             // Cold pages, once, each followed by a hot one.
-            write(&mut ftl, (0..8).zip(hot()).flat_map(|(page, hot)| [(16 + page) * N + 3, hot]));
-            (0..50).for_each(|_| write(&mut ftl, hot()));
+            ftl.write_each((0..8).zip(hot()).flat_map(|(page, hot)| [(16 + page) * N + 3, hot]));
+            (0..50).for_each(|_| ftl.write_each(hot()));
             ftl.check();
             (ftl.report().page_copies, ftl.merges().full)
         });
@@ -375,11 +340,8 @@ fn superblock_ftl_copies_nothing_on_whole_superblocks_in_order() {
     for (space, chips) in [(chip(24, 10, N), 1), (four_chips(), 4)] {
         for (blocks, update_blocks, log_blocks) in [(1, 1, 1), (4, 1, 1), (4, 4, 9), (8, 2, 3), (24, 1, 4)] {
             let set = counts([("blocks", blocks), ("update_blocks", update_blocks), ("log_blocks", log_blocks)]);
-            let mut ftl = Ftl::filled(&space, &setup("superblock-ftl", Preemption::Page, &set), true);
-            let pages = ftl.logical_pages();
-            (0..4).for_each(|_| write(&mut ftl, 0..pages));
-            ftl.check();
-            let (report, written) = (ftl.report(), u64::from(4 * pages / N));
+            let ftl = written_in_order(&space, &preempted("superblock-ftl", Preemption::Page, &set));
+            let (report, written) = (ftl.report(), u64::from(4 * ftl.logical_pages() / N));
             assert_eq!(report.page_copies, 0, "{blocks} blocks, {chips} chips: {report:?}");
             let least = written - u64::from(chips * log_blocks);
             assert!((least..=written).contains(&report.block_erases), "{blocks} blocks: {report:?}");
@@ -394,11 +356,11 @@ fn superblock_ftl_erases_blocks_of_hot_pages_without_a_copy_where_fast_gathers_c
     for preemption in PREEMPTIONS {
         let [superblocks, fast] = ["superblock-ftl", "fast"].map(|mapping| {
             let set = counts([("log_blocks", 4)]);
-            let mut ftl = Ftl::filled(&chip(24, 10, N), &setup(mapping, preemption, &set), true);
+            let mut ftl = filled(mapping, preemption, &set);
             let hot = || (0..24).flat_map(|block| [block * N + 1, block * N + 5]);
-            (0..3).for_each(|_| write(&mut ftl, hot()));
+            (0..3).for_each(|_| ftl.write_each(hot()));
             let before = ftl.report();
-            (0..50).for_each(|_| write(&mut ftl, hot()));
+            (0..50).for_each(|_| ftl.write_each(hot()));
             ftl.check();
             let report = ftl.report();
             (report.page_copies - before.page_copies, report.block_erases - before.block_erases)
@@ -412,16 +374,12 @@ fn superblock_ftl_erases_blocks_of_hot_pages_without_a_copy_where_fast_gathers_c
 #[test]
 fn janus_ftl_copies_nothing_on_whole_blocks_in_order() {
     for (space, preemption) in [(chip(24, 10, N), Preemption::None), (four_chips(), Preemption::Page)] {
-        let mut setup = setup("janus-ftl", preemption, &counts([("sequential_pages", 1)]));
         for streams in [1, 4] {
-            setup.mapping = with_mapping("janus-ftl", &counts([("sequential_pages", 1), ("streams", streams)])).mapping;
-            let mut ftl = Ftl::filled(&space, &setup, true);
-            let pages = ftl.logical_pages();
-            (0..4).for_each(|_| write(&mut ftl, 0..pages));
-            ftl.check();
-            let report = ftl.report();
-            assert_eq!((report.page_copies, report.block_erases), (0, u64::from(4 * pages / N)), "{report:?}");
-            assert_eq!((ftl.count("fusions"), ftl.count("switches")), (0, u64::from(4 * pages / N)));
+            let set = counts([("sequential_pages", 1), ("streams", streams)]);
+            let ftl = written_in_order(&space, &preempted("janus-ftl", preemption, &set));
+            let (report, written) = (ftl.report(), u64::from(4 * ftl.logical_pages() / N));
+            assert_eq!((report.page_copies, report.block_erases), (0, written), "{report:?}");
+            assert_eq!((ftl.count("fusions"), ftl.count("switches")), (0, written));
         }
     }
 }
@@ -433,11 +391,11 @@ fn janus_ftl_erases_blocks_of_hot_pages_without_a_copy_while_their_blocks_have_t
     let tables = 4 * (u64::from(N) + 1) * 8;
     for preemption in PREEMPTIONS {
         let mut ftl =
-            Ftl::filled(&chip(24, 16, N), &setup("janus-ftl", preemption, &[("map", Value::Size(tables))]), true);
+            Ftl::filled(&chip(24, 16, N), &preempted("janus-ftl", preemption, &[("map", Value::Size(tables))]), true);
         let hot = || (0..8).flat_map(|block| [block * N + 1, block * N + 5]);
-        (0..10).for_each(|_| write(&mut ftl, hot()));
+        (0..10).for_each(|_| ftl.write_each(hot()));
         let before = ftl.report().block_erases;
-        (0..50).for_each(|_| write(&mut ftl, hot()));
+        (0..50).for_each(|_| ftl.write_each(hot()));
         ftl.check();
         assert_eq!((ftl.report().page_copies, ftl.report().block_erases - before), (0, 50 * 16 / u64::from(N)));
         assert_eq!((ftl.count("fusions"), ftl.count("page_mapped_blocks")), (8, 8));
@@ -447,104 +405,86 @@ fn janus_ftl_erases_blocks_of_hot_pages_without_a_copy_while_their_blocks_have_t
 /// A hit costs nothing on flash; only cold misses read the map.
 #[test]
 fn dftl_neither_reads_nor_writes_the_map_while_its_cache_holds_the_pages_in_use() {
-    let mut setup = setup("dftl", Preemption::Page, &[("cache", Value::Size(8 * 64))]);
+    let mut setup = preempted("dftl", Preemption::Page, &[("cache", Value::Size(8 * 64))]);
     setup.params.gc_threshold = 4;
     let mut ftl = Ftl::filled(&chip(24, 40, N), &setup, true);
     let mut prng = Prng::new(1).branch("perfect");
     // All of the hot pages are in the cache once.
-    write(&mut ftl, 0..48);
+    ftl.write_each(0..48);
     let counted = |ftl: &Ftl| ["map_hits", "map_misses", "map_reads", "map_writes"].map(|name| ftl.count(name));
     let [hits, misses, reads, writes] = counted(&ftl);
     for _ in 0..2_000 {
         let lpn = below(&mut prng, 48);
         ftl.read(lpn);
-        write(&mut ftl, [lpn]);
+        ftl.write_each([lpn]);
     }
     ftl.check();
     assert_eq!(counted(&ftl), [hits + 4_000, misses, reads, writes]);
 }
 
-/// On a drive in order every translation page is one run for each plane, so all of them fit where one does plainly.
-#[test]
-fn sftl_holds_the_map_of_a_drive_in_order_where_dftl_reads_and_writes_it() {
-    // Translation pages of 128 entries: condensed to two runs they take 32 bytes, plain 520.
-    const CACHE: u64 = 1_024;
-    let space = two_channels(128, 16);
-    let pages = space.logical_pages as u32;
-    assert!(8 * pages > 16 * CACHE as u32, "the map is far larger than the cache");
-    let [sftl, dftl] = ["sftl", "dftl"].map(|mapping| {
-        let setup = setup(mapping, Preemption::Page, &[("cache", Value::Size(CACHE))]);
-        let mut ftl = Ftl::filled(&space, &setup, true);
-        (0..4).for_each(|_| write(&mut ftl, 0..pages));
-        ftl.check();
-        ["map_misses", "map_reads", "map_writes"].map(|name| ftl.count(name))
-    });
-    assert_eq!(sftl, [0; 3]);
-    let translation_pages = u64::from(pages.div_ceil(128));
-    assert!(dftl[1] >= 4 * translation_pages && dftl[2] >= 4 * translation_pages, "{dftl:?}");
+/// A drive of two planes on two channels that was written in order four times and then read, with a cache of so many
+/// bytes that holds no map of pages; and lookups missed, pages of the map read and written.
+fn mapped_in_order(mapping: &str, (blocks, pages): (u32, u32), cache: u64, set: &[(&str, Value)]) -> (Ftl, [u64; 3]) {
+    let mut space = chips(2, 0, blocks, pages);
+    space.logical_pages = u64::from(2 * blocks * pages) * 2 / 3;
+    assert!(4 * space.logical_pages > 2 * cache, "the map is far larger than the cache");
+    let set = [&[("cache", Value::Size(cache))], set].concat();
+    let mut ftl = written_in_order(&space, &preempted(mapping, Preemption::Page, &set));
+    (0..ftl.logical_pages()).for_each(|lpn| ftl.read(lpn));
+    ftl.check();
+    let counted = ["map_misses", "map_reads", "map_writes"].map(|name| ftl.count(name));
+    (ftl, counted)
 }
 
-/// On a drive in order a translation page is a few segments, and every prediction is right.
+/// The same with `dftl`, whose translation pages have 128 entries: it reads and writes all of them in every pass.
+fn dftl_reads_and_writes_the_map_of(shape: (u32, u32), cache: u64) {
+    let (ftl, [_, reads, writes]) = mapped_in_order("dftl", shape, cache, &[]);
+    let in_four_passes = 4 * u64::from(ftl.logical_pages().div_ceil(128));
+    assert!(reads >= in_four_passes && writes >= in_four_passes, "{reads} reads, {writes} writes");
+}
+
+/// On a drive in order every translation page is one run for each plane, so all of them fit where one does plainly:
+/// condensed to two runs they take 32 bytes, plain 520.
+#[test]
+fn sftl_holds_the_map_of_a_drive_in_order_where_dftl_reads_and_writes_it() {
+    let (_, sftl) = mapped_in_order("sftl", (128, 16), 1_024, &[]);
+    assert_eq!(sftl, [0; 3]);
+    dftl_reads_and_writes_the_map_of((128, 16), 1_024);
+}
+
+/// On a drive in order a translation page is a few segments, and every prediction is right. 22 translation pages take
+/// 40 bytes each as segments of a block; of single entries one takes 1,288. 128 entries wait, and what lies under newer
+/// segments is dropped when they are learned.
 #[test]
 fn leaftl_holds_the_map_of_a_drive_in_order_and_predicts_it_exactly_where_dftl_reads_and_writes_it() {
-    // 22 translation pages of 128 entries take 40 bytes each as segments of a block; of single entries one takes 1,288.
-    // 128 entries wait, and what lies under newer segments is dropped when they are learned.
-    const CACHE: u64 = 4_800;
-    let space = two_channels(64, 32);
-    let pages = space.logical_pages as u32;
-    assert!(4 * pages > 2 * CACHE as u32, "a map of pages is far larger than the cache");
-    let [leaftl, dftl] = ["leaftl", "dftl"].map(|mapping| {
-        let buffer = [("buffer", Value::Count(128)), ("compaction", Value::Count(128))];
-        let cache = [("cache", Value::Size(CACHE))];
-        let set = if mapping == "leaftl" { [&cache[..], &buffer].concat() } else { cache.to_vec() };
-        let mut ftl = Ftl::filled(&space, &setup(mapping, Preemption::Page, &set), true);
-        (0..4).for_each(|_| write(&mut ftl, 0..pages));
-        (0..pages).for_each(|lpn| ftl.read(lpn));
-        ftl.check();
-        let in_vain = if mapping == "leaftl" { ftl.count("mispredictions") } else { 0 };
-        (["map_misses", "map_reads", "map_writes"].map(|name| ftl.count(name)), in_vain)
-    });
-    assert_eq!(leaftl, ([0; 3], 0), "{dftl:?}");
-    let translation_pages = u64::from(pages.div_ceil(128));
-    assert!(dftl.0[1] >= 4 * translation_pages && dftl.0[2] >= 4 * translation_pages, "{dftl:?}");
+    let set = counts([("buffer", 128), ("compaction", 128)]);
+    let (ftl, leaftl) = mapped_in_order("leaftl", (64, 32), 4_800, &set);
+    assert_eq!((leaftl, ftl.count("mispredictions")), ([0; 3], 0));
+    dftl_reads_and_writes_the_map_of((64, 32), 4_800);
 }
 
 /// On a drive in order an extent is a block, and the tree of all of them fits where a map of pages does not.
 #[test]
 fn u_ftl_holds_the_map_of_a_drive_in_order_as_an_extent_a_block() {
-    const CACHE: u64 = 4_096;
-    let space = two_channels(128, 16);
-    let pages = space.logical_pages as u32;
-    assert!(4 * pages > 2 * CACHE as u32, "a map of pages is far larger than the cache");
-    let [extents, dftl] = ["u-ftl", "dftl"].map(|mapping| {
-        let setup = setup(mapping, Preemption::Page, &[("cache", Value::Size(CACHE))]);
-        let mut ftl = Ftl::filled(&space, &setup, true);
-        (0..4).for_each(|_| write(&mut ftl, 0..pages));
-        (0..pages).for_each(|lpn| ftl.read(lpn));
-        ftl.check();
-        let extents = if mapping == "u-ftl" { ftl.count("extents") - 2 * ftl.count("leaves") } else { 0 };
-        (["map_misses", "map_reads", "map_writes"].map(|name| ftl.count(name)), extents)
-    });
-    assert_eq!(extents.0, [0; 3], "{dftl:?}");
+    let (ftl, extents) = mapped_in_order("u-ftl", (128, 16), 4_096, &[]);
+    assert_eq!(extents, [0; 3]);
     // A leaf ends the extents of both planes, and a block that was only begun may be followed by another.
-    assert!(extents.1 <= u64::from(pages.div_ceil(16)), "{extents:?}");
-    let translation_pages = u64::from(pages.div_ceil(128));
-    assert!(dftl.0[1] >= 4 * translation_pages && dftl.0[2] >= 4 * translation_pages, "{dftl:?}");
+    let of_blocks = ftl.count("extents") - 2 * ftl.count("leaves");
+    assert!(of_blocks <= u64::from(ftl.logical_pages().div_ceil(16)), "{of_blocks} extents");
+    dftl_reads_and_writes_the_map_of((128, 16), 4_096);
 }
 
 /// Writes of whole pages look nothing up, and what was written lately is in the table.
 #[test]
 fn lazyftl_reads_the_map_for_conversions_alone_where_dftl_reads_it_for_every_write() {
-    const CACHE: u64 = 4_096;
-    let space = two_channels(128, 16);
-    let pages = space.logical_pages as u32;
+    let space = Space { logical_pages: 2_730, ..chips(2, 0, 128, 16) };
     let [lazyftl, dftl] = ["lazyftl", "dftl"].map(|mapping| {
-        let set = [("cache", Value::Size(CACHE))];
-        let mut ftl = Ftl::filled(&space, &setup(mapping, Preemption::Page, &set), true);
+        let set = [("cache", Value::Size(4_096))];
+        let mut ftl = Ftl::filled(&space, &preempted(mapping, Preemption::Page, &set), true);
         let mut prng = Prng::new(5).branch("lazyftl");
         for _ in 0..20_000 {
-            let lpn = prng.below(pages.into()) as u32;
-            write(&mut ftl, lpn..lpn + 1);
+            let lpn = below(&mut prng, ftl.logical_pages());
+            ftl.write_each([lpn]);
             ftl.read(lpn);
         }
         ftl.check();

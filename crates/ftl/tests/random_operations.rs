@@ -11,7 +11,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::support::{Ftl, number, pick};
+use crate::support::{Ftl, pick, seeds};
 use flashloom_ftl::{
     CapacityParams, FtlSetup, GcBlocks, GcPace, HotCold, Mapping, Preemption, Space, StripeOrder, Superblock,
     WearLevelling, allocation, collection, mapping, placement,
@@ -80,18 +80,6 @@ pub fn random_setup(prng: &mut Prng, mapping: &Policy<dyn Mapping>) -> FtlSetup 
     setup
 }
 
-/// An array, and an FTL that fits it; with `in_units` one whose mapping units have several pages.
-fn random_drive(prng: &mut Prng, mapping: &Policy<dyn Mapping>, in_units: bool) -> (Space, FtlSetup) {
-    let mut drives = std::iter::repeat_with(|| {
-        let (space, mut setup) = (random_space(prng), random_setup(prng, mapping));
-        if in_units {
-            setup.params.mapping_unit_bytes = pick(prng, &[2, 3, 4, 8, 13]) * space.nand.page_bytes;
-        }
-        (space, setup)
-    });
-    drives.find(|(space, setup)| setup.profile(space).is_ok()).expect("some drive fits")
-}
-
 /// Distinct pages of `span` that are written together, each with some or all of its sectors.
 pub fn random_batch(prng: &mut Prng, span: u32, full_mask: u32) -> Vec<(u32, u32)> {
     let count = pick(prng, &[1, 1, 1, 2, 3, 4, 5, 7, 8, 16, 17]).min(span);
@@ -104,11 +92,22 @@ pub fn random_batch(prng: &mut Prng, span: u32, full_mask: u32) -> Vec<(u32, u32
     lpns.into_iter().map(|lpn| (lpn, mask())).collect()
 }
 
-fn operate(ftl: &mut Ftl, prng: &mut Prng) {
-    let pages = ftl.logical_pages();
-    let full_mask = ftl.nand.geometry().full_mask();
+/// Shares of operations that are no writes; reads, trims and idle steps are left out of some cases.
+pub struct Mix {
+    pub reads: f64,
+    pub trims: f64,
+    pub idles: f64,
+    pub flushes: f64,
+    /// The chance that each of the first three is in a case.
+    pub chance: f64,
+}
+
+/// Random operations on a drive, which is checked after every `checked` of them, and read at the end.
+pub fn operate(ftl: &mut Ftl, prng: &mut Prng, mix: &Mix, checked: u32, also: impl Fn(&Ftl)) {
+    let (pages, full_mask) = (ftl.logical_pages(), ftl.nand.geometry().full_mask());
     let span = pick(prng, &[pages, pages, pages.div_ceil(2), pages.div_ceil(8)]);
-    let [reads, trims, idles] = [0.2, 0.05, 0.1].map(|share| if prng.chance(0.8) { share } else { 0.0 });
+    let [reads, trims, idles] =
+        [mix.reads, mix.trims, mix.idles].map(|share| if prng.chance(mix.chance) { share } else { 0.0 });
     for operation in 1..=OPERATIONS {
         let lpn = prng.below(span.into()) as u32;
         let draw = prng.unit();
@@ -119,15 +118,30 @@ fn operate(ftl: &mut Ftl, prng: &mut Prng) {
             (lpn..end).for_each(|lpn| ftl.trim(lpn));
         } else if draw < reads + trims + idles {
             ftl.idle();
+        } else if draw < reads + trims + idles + mix.flushes {
+            ftl.flush();
         } else {
             ftl.write(&random_batch(prng, span, full_mask));
         }
-        if operation % 250 == 0 {
+        if operation % checked == 0 {
             ftl.check();
+            also(ftl);
         }
     }
     (0..pages).for_each(|lpn| ftl.read(lpn));
     ftl.check();
+}
+
+/// A drive that a setup fits, of random ones, filled or not.
+pub fn random_ftl(
+    prng: &mut Prng,
+    filled: f64,
+    mut drive: impl FnMut(&mut Prng) -> (Space, FtlSetup),
+) -> (Ftl, FtlSetup) {
+    let mut drives = std::iter::repeat_with(|| drive(prng));
+    let (space, setup) = drives.find(|(space, setup)| setup.profile(space).is_ok()).expect("some drive fits");
+    let ftl = if prng.chance(filled) { Ftl::filled(&space, &setup, true) } else { Ftl::new(&space, &setup, true) };
+    (ftl, setup)
 }
 
 /// Coverage of a mapping's cases. A check of it fails if the cases exercised nothing.
@@ -142,22 +156,22 @@ struct Seen {
     work: [u64; 3],
 }
 
-fn run(mapping: &str) -> Seen {
-    run_on(mapping, false)
-}
-
-fn run_on(mapping: &str, in_units: bool) -> Seen {
+fn run(mapping: &str, in_units: bool) -> Seen {
     let mappings = mapping::builtin();
     let mapping = mappings.find(mapping).expect("a mapping of the table");
-    let (first, cases) = (number("FLASHLOOM_SEED").unwrap_or(1), number("FLASHLOOM_CASES").unwrap_or(CASES));
+    let mix = Mix { reads: 0.2, trims: 0.05, idles: 0.1, flushes: 0.0, chance: 0.8 };
     let mut seen = Seen::default();
-    for seed in first..first + cases {
+    for seed in seeds(CASES) {
         println!("{}, seed {seed}", mapping.spec.name);
         let mut prng = Prng::new(seed).branch(mapping.spec.name);
-        let (space, setup) = random_drive(&mut prng, mapping, in_units);
-        let filled = prng.chance(0.7);
-        let mut ftl = if filled { Ftl::filled(&space, &setup, true) } else { Ftl::new(&space, &setup, true) };
-        operate(&mut ftl, &mut prng);
+        let (mut ftl, _) = random_ftl(&mut prng, 0.7, |prng| {
+            let (space, mut setup) = (random_space(prng), random_setup(prng, mapping));
+            if in_units {
+                setup.params.mapping_unit_bytes = pick(prng, &[2, 3, 4, 8, 13]) * space.nand.page_bytes;
+            }
+            (space, setup)
+        });
+        operate(&mut ftl, &mut prng, &mix, 250, |_| ());
         seen.collected += ftl.nand.counts().erases[Origin::Gc as usize];
         seen.rewritten += ftl.report().unit_rewrites.unwrap_or(0);
         let counts = |name: &str| mapping.spec.statistics.iter().any(|one| one.name == name);
@@ -181,98 +195,56 @@ fn run_on(mapping: &str, in_units: bool) -> Seen {
 }
 
 fn run_page_level(mapping: &str) {
-    assert!(run(mapping).collected > 0, "blocks were collected");
+    assert!(run(mapping, false).collected > 0, "blocks were collected");
 }
 
 fn run_log_block(mapping: &str) {
-    let seen = run(mapping);
+    let seen = run(mapping, false);
     assert!(seen.merges.iter().all(|&merges| merges > 0), "all kinds of merge were made: {seen:?}");
     assert!(seen.fillers > 0 && seen.moved > 0, "pages that nobody wrote were filled, and data was moved: {seen:?}");
 }
 
 fn run_in_units(mapping: &str) {
-    let seen = run_on(mapping, true);
+    let seen = run(mapping, true);
     assert!(seen.collected > 0 && seen.rewritten > 0, "blocks were collected, and units written in part: {seen:?}");
 }
 
-#[test]
-fn page_holds_what_was_written_in_units() {
-    run_in_units("page");
-}
-
-#[test]
-fn dftl_holds_what_was_written_in_units() {
-    run_in_units("dftl");
-}
-
-#[test]
-fn page_holds_what_was_written() {
-    run_page_level("page");
-}
-
-#[test]
-fn dftl_holds_what_was_written() {
-    run_page_level("dftl");
-}
-
-#[test]
-fn sftl_holds_what_was_written() {
-    run_page_level("sftl");
-}
-
-#[test]
-fn leaftl_holds_what_was_written() {
-    run_page_level("leaftl");
-}
-
-#[test]
-fn lazyftl_holds_what_was_written() {
-    run_page_level("lazyftl");
-}
-
-#[test]
-fn u_ftl_holds_what_was_written() {
-    run_page_level("u-ftl");
-}
-
-#[test]
-fn bast_holds_what_was_written() {
-    run_log_block("bast");
-}
-
-#[test]
-fn fast_holds_what_was_written() {
-    run_log_block("fast");
-}
-
-#[test]
-fn last_holds_what_was_written() {
-    run_log_block("last");
-}
-
-#[test]
-fn sast_holds_what_was_written() {
-    run_log_block("sast");
-}
-
-#[test]
-fn kast_holds_what_was_written() {
-    run_log_block("kast");
-}
-
-#[test]
-fn mcsplit_holds_what_was_written() {
-    run_log_block("mcsplit");
-}
-
-#[test]
-fn superblock_ftl_holds_what_was_written() {
-    let seen = run("superblock-ftl");
+fn run_superblocks(mapping: &str) {
+    let seen = run(mapping, false);
     assert!(seen.merges.iter().all(|&merges| merges > 0), "all kinds of collection were made: {seen:?}");
 }
 
-#[test]
-fn janus_ftl_holds_what_was_written() {
-    let seen = run("janus-ftl");
+fn run_areas(mapping: &str) {
+    let seen = run(mapping, false);
     assert!(seen.work.iter().all(|&jobs| jobs > 0), "data moved both ways, and was collected: {seen:?}");
+}
+
+/// A test for each mapping, so that they run in parallel.
+macro_rules! tests {
+    ($($name:ident: $run:ident($mapping:literal),)+) => {$(
+        #[test]
+        fn $name() {
+            $run($mapping);
+        }
+    )+};
+}
+pub(crate) use tests;
+
+tests! {
+    page_holds_what_was_written_in_units: run_in_units("page"),
+    dftl_holds_what_was_written_in_units: run_in_units("dftl"),
+    page_holds_what_was_written: run_page_level("page"),
+    dftl_holds_what_was_written: run_page_level("dftl"),
+    sftl_holds_what_was_written: run_page_level("sftl"),
+    leaftl_holds_what_was_written: run_page_level("leaftl"),
+    lazyftl_holds_what_was_written: run_page_level("lazyftl"),
+    u_ftl_holds_what_was_written: run_page_level("u-ftl"),
+    bast_holds_what_was_written: run_log_block("bast"),
+    fast_holds_what_was_written: run_log_block("fast"),
+    last_holds_what_was_written: run_log_block("last"),
+    sast_holds_what_was_written: run_log_block("sast"),
+    kast_holds_what_was_written: run_log_block("kast"),
+    mcsplit_holds_what_was_written: run_log_block("mcsplit"),
+    superblock_ftl_holds_what_was_written: run_superblocks("superblock-ftl"),
+    janus_ftl_holds_what_was_written: run_areas("janus-ftl"),
 }

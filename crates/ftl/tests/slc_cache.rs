@@ -7,15 +7,14 @@
 //!
 //! `FLASHLOOM_CASES` sets the cases a mapping, 2,000 operations each, and `FLASHLOOM_SEED` the seed of the first.
 
-use crate::random_operations::{random_batch, random_setup};
-use crate::support::{Ftl, number, pick};
+use crate::random_operations::{Mix, operate, random_ftl, random_setup, tests};
+use crate::support::{Ftl, pick, seeds};
 use flashloom_ftl::{
     CapacityParams, FtlSetup, HotCold, Mapping, SlcCacheKind, SlcReport, Space, WhenFull, allocation, mapping,
 };
 use flashloom_nand::{BlockId, NandParams, Origin};
 use flashloom_units::{ParamSet, Policy, Prng, US};
 
-const OPERATIONS: u32 = 2_000;
 const CASES: u64 = 200;
 
 fn random_space(prng: &mut Prng) -> Space {
@@ -49,38 +48,6 @@ fn random_cached(prng: &mut Prng, mapping: &Policy<dyn Mapping>) -> FtlSetup {
     setup
 }
 
-fn operate(ftl: &mut Ftl, prng: &mut Prng) {
-    let (pages, full_mask) = (ftl.logical_pages(), ftl.nand.geometry().full_mask());
-    let span = pick(prng, &[pages, pages, pages.div_ceil(2), pages.div_ceil(8)]);
-    let [reads, trims, idles] = [0.1, 0.02, 0.05].map(|share| if prng.chance(0.6) { share } else { 0.0 });
-    let flushes = pick(prng, &[0.02, 0.2, 0.5]);
-    for operation in 1..=OPERATIONS {
-        let lpn = prng.below(span.into()) as u32;
-        let draw = prng.unit();
-        if draw < reads {
-            ftl.read(lpn);
-        } else if draw < reads + trims {
-            ftl.trim(lpn);
-        } else if draw < reads + trims + idles {
-            ftl.idle();
-        } else if draw < reads + trims + idles + flushes {
-            ftl.flush();
-        } else {
-            ftl.write(&random_batch(prng, span, full_mask));
-        }
-        if operation % 100 == 0 {
-            ftl.check();
-            counts_add_up(ftl);
-        }
-    }
-    (0..pages).for_each(|lpn| ftl.read(lpn));
-    while ftl.flush() {}
-    ftl.check();
-    (0..pages).for_each(|lpn| ftl.read(lpn));
-    let in_cache = (0..ftl.nand.geometry().total_blocks() as u32).find(|&id| ftl.nand.has_other_cells(BlockId(id)));
-    assert_eq!(in_cache, None, "a block is in SLC mode after the cache was folded");
-}
-
 fn cache(ftl: &Ftl) -> SlcReport {
     ftl.report().slc_cache.expect("it has a cache")
 }
@@ -98,28 +65,26 @@ fn counts_add_up(ftl: &Ftl) {
 fn run(mapping: &str) {
     let mappings = mapping::builtin();
     let mapping = mappings.find(mapping).expect("a mapping of the table");
-    let (first, cases) = (number("FLASHLOOM_SEED").unwrap_or(1), number("FLASHLOOM_CASES").unwrap_or(CASES));
     let (mut folded, mut collected) = ([0; 2], 0);
-    for seed in first..first + cases {
+    for seed in seeds(CASES) {
         println!("{}, seed {seed}", mapping.spec.name);
         let mut prng = Prng::new(seed).branch(mapping.spec.name).branch("cache");
-        let mut drives = std::iter::repeat_with(|| (random_space(&mut prng), random_cached(&mut prng, mapping)));
-        let (space, setup) = drives.find(|(space, setup)| setup.profile(space).is_ok()).expect("some drive fits");
-        let is_static = setup.params.slc_cache == SlcCacheKind::Static;
-        let mut ftl = if prng.chance(0.8) { Ftl::filled(&space, &setup, true) } else { Ftl::new(&space, &setup, true) };
-        operate(&mut ftl, &mut prng);
-        folded[usize::from(is_static)] += cache(&ftl).folded_pages;
+        let (mut ftl, setup) = random_ftl(&mut prng, 0.8, |prng| (random_space(prng), random_cached(prng, mapping)));
+        let flushes = pick(&mut prng, &[0.02, 0.2, 0.5]);
+        let mix = Mix { reads: 0.1, trims: 0.02, idles: 0.05, flushes, chance: 0.6 };
+        operate(&mut ftl, &mut prng, &mix, 100, counts_add_up);
+        while ftl.flush() {}
+        ftl.check();
+        (0..ftl.logical_pages()).for_each(|lpn| ftl.read(lpn));
+        let in_cache = (0..ftl.nand.geometry().total_blocks() as u32).find(|&id| ftl.nand.has_other_cells(BlockId(id)));
+        assert_eq!(in_cache, None, "a block is in SLC mode after the cache was folded");
+        folded[usize::from(setup.params.slc_cache == SlcCacheKind::Static)] += cache(&ftl).folded_pages;
         collected += ftl.nand.counts().erases[Origin::Gc as usize];
     }
     assert!(folded.iter().all(|&pages| pages > 0) && collected > 0, "{folded:?} pages folded, {collected} collected");
 }
 
-#[test]
-fn page_with_a_cache_holds_what_was_written() {
-    run("page");
-}
-
-#[test]
-fn dftl_with_a_cache_holds_what_was_written() {
-    run("dftl");
+tests! {
+    page_with_a_cache_holds_what_was_written: run("page"),
+    dftl_with_a_cache_holds_what_was_written: run("dftl"),
 }

@@ -1,20 +1,19 @@
 //! Superblock FTL against a naive model: lists of pages, searched anew for each decision.
 //!
-//! Strategy: a case is a small drive of one or two chips under random parameters, filled or not, and some hundred
-//! writes, reads and trims, all over the drive or on a part of it. After each operation FTL and model must have made
-//! the same collections of each kind, copies and erases, and the same hits, misses and reads of spare areas.
+//! Strategy: a case is a small drive of one or two chips under random parameters, and random operations on it
+//! ([`compare`]). After each, FTL and model must have made the same collections of each kind, copies and erases, and
+//! the same hits, misses and reads of spare areas.
 //!
 //! `FLASHLOOM_CASES` sets the number of cases, `FLASHLOOM_SEED` the seed of the first.
 
-use crate::support::{Ftl, chip, number, over_seeds, pick, with_mapping};
+use std::ops::Range;
+
+use crate::support::{self, Ftl, chips, compare, counters, counts, over_seeds, pick, seeds, with_mapping};
 use flashloom_ftl::{FtlSetup, Space};
-use flashloom_nand::NandParams;
 use flashloom_units::{Prng, Value};
 
 /// Number of cases; a case takes some milliseconds.
 const CASES: u64 = 2_000;
-/// Operations per case.
-const OPERATIONS: u32 = 200;
 
 #[derive(Clone, Debug)]
 struct Params {
@@ -45,13 +44,9 @@ impl Params {
     }
 
     fn setup(&self) -> FtlSetup {
-        let set = [
-            ("blocks", self.blocks),
-            ("update_blocks", self.update_blocks),
-            ("log_blocks", self.log_blocks),
-            ("tables", self.tables),
-        ];
-        let mut set = set.map(|(name, count)| (name, Value::Count(count.into()))).to_vec();
+        let (own, of_chip) = (self.update_blocks, self.log_blocks);
+        let set = [("blocks", self.blocks), ("update_blocks", own), ("log_blocks", of_chip), ("tables", self.tables)];
+        let mut set = counts(set);
         set.push(("spread", Value::Flag(self.spread)));
         with_mapping("superblock-ftl", &set)
     }
@@ -72,35 +67,20 @@ impl Params {
 
     /// A drive with as many blocks as these parameters need.
     fn space(&self) -> Space {
-        let data = self.superblocks * self.blocks;
-        let Space { nand, logical_pages, .. } = chip(data, self.log_blocks + 1, self.n);
-        Space {
-            nand: NandParams { channels: self.chips, ..nand },
-            logical_pages: logical_pages * u64::from(self.chips),
-            unit_pages: 1,
-        }
+        chips(self.chips, self.superblocks * self.blocks, self.log_blocks + 1, self.n)
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Counts {
-    switch: u64,
-    partial: u64,
-    full: u64,
-    copies: u64,
-    erases: u64,
-    hits: u64,
-    misses: u64,
-    reads: u64,
-}
-
-impl Counts {
-    fn of(ftl: &Ftl) -> Self {
-        let report = ftl.report();
-        let [switch, partial, full] = ["switch_merges", "partial_merges", "full_merges"].map(|name| ftl.count(name));
-        let [hits, misses, reads] = ["map_hits", "map_misses", "map_reads"].map(|name| ftl.count(name));
-        Self { switch, partial, full, copies: report.page_copies, erases: report.block_erases, hits, misses, reads }
-    }
+counters! {
+    ftl:
+    switch = ftl.count("switch_merges"),
+    partial = ftl.count("partial_merges"),
+    full = ftl.count("full_merges"),
+    copies = ftl.report().page_copies,
+    erases = ftl.report().block_erases,
+    hits = ftl.count("map_hits"),
+    misses = ftl.count("map_misses"),
+    reads = ftl.count("map_reads"),
 }
 
 /// A page of a block, by the number of the block and the index in it.
@@ -310,7 +290,7 @@ impl Model {
         self.collect(from);
     }
 
-    fn write(&mut self, lpn: u32) {
+    fn write_page(&mut self, lpn: u32) {
         self.look_up(lpn);
         let at = self.of(lpn);
         let open = self.has_room(at, self.superblocks[at].open).unwrap_or_else(|| {
@@ -322,60 +302,46 @@ impl Model {
     }
 
     /// Looks a page up, if it is mapped.
-    fn find(&mut self, lpn: u32) -> bool {
-        let is_mapped = self.newest[lpn as usize].is_some();
-        if is_mapped {
+    fn find(&mut self, lpn: u32) {
+        if self.newest[lpn as usize].is_some() {
             self.look_up(lpn);
         }
-        is_mapped
+    }
+}
+
+impl support::Model for Model {
+    fn write(&mut self, lpns: Range<u32>, _request_pages: u32) {
+        lpns.for_each(|lpn| self.write_page(self.params.place(lpn)));
+    }
+
+    fn read(&mut self, lpn: u32) {
+        self.find(self.params.place(lpn));
+    }
+
+    fn trim(&mut self, lpn: u32) {
+        let place = self.params.place(lpn);
+        self.find(place);
+        self.newest[place as usize] = None;
     }
 }
 
 fn run(seed: u64) -> Counts {
     let mut prng = Prng::new(seed).branch("superblock-ftl");
     let params = Params::random(&mut prng);
-    let (space, setup) = (params.space(), params.setup());
-    let (mut ftl, mut model) = (Ftl::new(&space, &setup, true), Model::new(&params));
-    let (pages, mask) = (ftl.logical_pages(), ftl.nand.geometry().full_mask());
-    if prng.chance(0.7) {
-        for lpn in 0..pages {
-            ftl.write(&[(lpn, mask)]);
-            model.write(params.place(lpn));
-        }
-    }
-    let span = pick(&mut prng, &[pages, pages, pages.div_ceil(3), pages.div_ceil(8)]);
-    let trims = pick(&mut prng, &[0.0, 0.02, 0.3]);
-    for operation in 0..OPERATIONS {
-        let first = prng.below(span.into()) as u32;
-        let length = if prng.chance(0.6) { 1 } else { 1 + prng.below(u64::from(2 * params.n)) as u32 };
-        let draw = prng.unit();
-        for lpn in first..(first + length).min(pages) {
-            let place = params.place(lpn);
-            if draw < trims {
-                ftl.trim(lpn);
-                model.find(place);
-                model.newest[place as usize] = None;
-            } else if draw < trims + 0.2 {
-                ftl.read(lpn);
-                model.find(place);
-            } else {
-                ftl.write(&[(lpn, mask)]);
-                model.write(place);
-            }
-        }
-        assert_eq!(Counts::of(&ftl), model.counts, "seed {seed}, operation {operation}, {params:?}");
-    }
-    ftl.check();
+    let (mut ftl, mut model) = (Ftl::new(&params.space(), &params.setup(), true), Model::new(&params));
+    compare((&mut ftl, &mut model), &mut prng, params.n, |ftl, model, operation| {
+        assert_eq!(Counts::of(ftl), model.counts, "seed {seed}, operation {operation}, {params:?}");
+    });
     model.counts
 }
 
 #[test]
 fn superblock_ftl_collects_and_looks_up_as_a_naive_model_does() {
-    let (first, cases) = (number("FLASHLOOM_SEED").unwrap_or(1), number("FLASHLOOM_CASES").unwrap_or(CASES));
     let mut seen = [0; 4];
-    for Counts { switch, partial, full, reads, .. } in over_seeds(first, cases, run) {
+    for Counts { switch, partial, full, reads, .. } in over_seeds(seeds(CASES), run) {
         [switch, partial, full, reads].iter().zip(&mut seen).for_each(|(count, seen)| *seen += count);
     }
+    let cases = seeds(CASES).count() as u64;
     assert!(seen.iter().all(|&count| count > cases), "switch, partial, full merges and spare areas read: {seen:?}");
 }
 
@@ -386,20 +352,12 @@ fn drive(update_blocks: u32, log_blocks: u32) -> Ftl {
     Ftl::filled(&params.space(), &params.setup(), true)
 }
 
+/// Writes pages; returns the merges, copies and erases that this took.
 fn write(ftl: &mut Ftl, lpns: impl IntoIterator<Item = u32>) -> Counts {
-    let (before, mask) = (Counts::of(ftl), ftl.nand.geometry().full_mask());
-    lpns.into_iter().for_each(|lpn| ftl.write(&[(lpn, mask)]));
+    let before = Counts::of(ftl);
+    ftl.write_each(lpns);
     ftl.check();
-    let after = Counts::of(ftl);
-    let Counts { switch, partial, full, copies, erases, .. } = after;
-    Counts {
-        switch: switch - before.switch,
-        partial: partial - before.partial,
-        full: full - before.full,
-        copies: copies - before.copies,
-        erases: erases - before.erases,
-        ..Counts::default()
-    }
+    Counts { hits: 0, misses: 0, reads: 0, ..Counts::of(ftl).since(&before) }
 }
 
 #[test]
@@ -477,12 +435,11 @@ fn a_lookup_reads_the_spare_areas_on_its_path_that_differ() {
 /// Five logical blocks on two chips, in superblocks of two: the first chip has three of them, the second two.
 #[test]
 fn spread_neighbours_are_on_different_chips_and_a_drive_that_does_not_divide_evenly_holds_all() {
-    let nand = NandParams { channels: 2, ..chip(6, 6, 4).nand };
-    let space = Space { nand, logical_pages: 5 * 4, unit_pages: 1 };
+    let space = Space { logical_pages: 5 * 4, ..chips(2, 6, 6, 4) };
     let set = [("blocks", Value::Count(2)), ("log_blocks", Value::Count(2)), ("spread", Value::Flag(true))];
     let mut ftl = Ftl::new(&space, &with_mapping("superblock-ftl", &set), true);
     for _ in 0..3 {
-        (0..20).for_each(|lpn| ftl.write(&[(lpn, 1)]));
+        ftl.write_each(0..20);
         (0..20).for_each(|lpn| ftl.read(lpn));
     }
     let chips = [0, 4, 8, 12, 16].map(|lpn| ftl.die_of(lpn).map(|die| die.0));

@@ -24,10 +24,8 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     example: "ftl.allocation=interleave ftl.stripe_order=WCDP",
     instead: "Pages of an extent lie in the blocks of many planes and die apart from each other: `slap` keeps a stream \
               in one block. `static` spreads sequential reads whatever was written in between.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
-    params: &[],
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 pub(super) struct Interleave {

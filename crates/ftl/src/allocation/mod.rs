@@ -19,17 +19,17 @@ pub fn builtin() -> Slot<dyn Allocation> {
     Slot::new(
         &SLOT,
         [
-            policy(&interleave::SPEC, |params, on| Box::new(interleave::Interleave::new(params, on))),
-            policy(&r#static::SPEC, |params, on| Box::new(r#static::Static::new(params, on)))
+            policy(&interleave::SPEC, interleave::Interleave::new),
+            policy(&r#static::SPEC, r#static::Static::new)
                 .with_profile(|params, on| r#static::profile(params, &on.space.nand)),
-            policy(&slap::SPEC, |params, on| Box::new(slap::Slap::new(params, on))).with_profile(slap::profile),
+            policy(&slap::SPEC, slap::Slap::new).with_profile(slap::profile),
         ],
     )
 }
 
-fn policy<T: Parameters>(
+fn policy<T: Parameters, P: Allocation + 'static>(
     spec: &'static PolicySpec,
-    build: fn(T, &AllocationSetup<'_>) -> Box<dyn Allocation>,
+    new: fn(T, &AllocationSetup<'_>) -> P,
 ) -> Policy<dyn Allocation> {
-    Policy::<dyn Allocation>::new(spec, move |params, on| Ok(build(params, on)))
+    Policy::<dyn Allocation>::new(spec, move |params, on| Ok(Box::new(new(params, on))))
 }

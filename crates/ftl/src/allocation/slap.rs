@@ -410,12 +410,16 @@ mod tests {
         Parameters::of(&SPEC.values(&set).expect("parameters of slap"))
     }
 
-    fn params() -> FtlParams {
-        FtlParams { stripe_order: StripeOrder::Pdcw, ..FtlParams::defaults() }
+    fn on(space: &Space) -> AllocationSetup<'_> {
+        AllocationSetup::new(space, &FtlParams { stripe_order: StripeOrder::Pdcw, ..FtlParams::defaults() })
+    }
+
+    fn with(set: &[(&str, Value)]) -> Slap {
+        Slap::new(Parameters::of(&SPEC.values(set).expect("parameters of slap")), &on(&drive()))
     }
 
     fn slap(threshold: u64, substreams: u64) -> Slap {
-        Slap::new(values(threshold, substreams), &AllocationSetup::new(&drive(), &params()))
+        Slap::new(values(threshold, substreams), &on(&drive()))
     }
 
     fn writes(lpns: &[u32]) -> Vec<PageWrite> {
@@ -467,12 +471,8 @@ mod tests {
 
     #[test]
     fn substreams_that_reads_decide_split_the_streams_that_are_written_from_then_on() {
-        let set = [("stream_threshold", Value::Count(6)), ("substreams", Value::Name("auto"))];
-        let set = [&set[..], &[("delta_reads", Value::Count(1))]].concat();
-        let mut state = Slap::new(
-            Parameters::of(&SPEC.values(&set).expect("parameters")),
-            &AllocationSetup::new(&drive(), &params()),
-        );
+        let auto = ("substreams", Value::Name("auto"));
+        let mut state = with(&[("stream_threshold", Value::Count(6)), auto, ("delta_reads", Value::Count(1))]);
         assert!(state.observes_reads() && !slap(6, 3).observes_reads());
         let [streams, _] = placed(&mut state, &[0, 1, 2, 3, 4, 5]);
         assert_eq!(streams, [(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0)]);
@@ -485,9 +485,7 @@ mod tests {
 
     #[test]
     fn streams_that_the_buffer_gathered_by_time_are_placed_whatever_their_addresses() {
-        let set = [("stream_threshold", Value::Count(3)), ("search", Value::Name("window"))];
-        let values = SPEC.values(&set).expect("parameters of slap");
-        let mut state = Slap::new(Parameters::of(&values), &AllocationSetup::new(&drive(), &params()));
+        let mut state = with(&[("stream_threshold", Value::Count(3)), ("search", Value::Name("window"))]);
         let wanted = state.wanted_streams().expect("it looks for streams");
         assert_eq!((wanted.pages, wanted.in_buffer, wanted.window_ns), (3, true, Some(MS)));
         state.gathered(&[1, NO_INDEX, 0, 1, 0, 0, 1]);
@@ -501,9 +499,7 @@ mod tests {
     #[test]
     fn streams_longer_than_a_block_and_more_substreams_than_pages_or_chips_are_refused() {
         let about = |threshold, substreams| {
-            profile(values(threshold, substreams), &AllocationSetup::new(&drive(), &params()))
-                .err()
-                .map(|refusal| refusal.keys[0].clone())
+            profile(values(threshold, substreams), &on(&drive())).err().map(|refusal| refusal.keys[0].clone())
         };
         assert_eq!(about(16, 4), None);
         assert_eq!(about(17, 1).as_deref(), Some("ftl.slap.stream_threshold"));
@@ -517,10 +513,7 @@ mod tests {
         let [streams, left_over] = placed(&mut state, &[0, 1, 2, 3]);
         assert_eq!(streams, []);
         assert_eq!(left_over, [(0, 0), (1, 1), (2, 4), (3, 5)]);
-        assert_eq!(
-            profile(values(1, 1), &AllocationSetup::new(&drive(), &params())).map(|profile| profile.demands),
-            Ok(Demands::default())
-        );
+        assert_eq!(profile(values(1, 1), &on(&drive())).map(|profile| profile.demands), Ok(Demands::default()));
     }
 
     #[test]

@@ -55,10 +55,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     example: "ftl.allocation=static ftl.static.layout=contiguous ftl.static.region_chips=2",
     instead: "Where some addresses are written far more than others, their planes are busy while the rest are idle: \
               `interleave` gives each page to the next plane.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
     params: StaticParams::PARAMS,
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 pub(super) struct Static {
@@ -167,79 +166,70 @@ mod tests {
         Space::new(nand, &CapacityParams::of(over_provisioning))
     }
 
-    fn on(space: &Space, stripe_order: StripeOrder, superblock: Superblock) -> AllocationSetup<'_> {
-        AllocationSetup::new(space, &FtlParams { stripe_order, superblock, ..FtlParams::defaults() })
-    }
+    const STRIPED: [Value; 2] = [Value::Name("striped"), Value::Absent];
+    const CONTIGUOUS: [Value; 2] = [Value::Name("contiguous"), Value::Absent];
 
-    fn state(layout: &'static str, space: &Space, order: StripeOrder) -> Static {
-        Static::new(Parameters::of(&[Value::Name(layout), Value::Absent]), &on(space, order, Superblock::None))
-    }
-
-    fn ranges(region_chips: u64) -> [Value; 2] {
+    const fn ranges(region_chips: u64) -> [Value; 2] {
         [Value::Name("contiguous"), Value::Count(region_chips)]
     }
 
-    fn grouped(region_chips: u64, space: &Space, order: StripeOrder) -> Static {
-        Static::new(Parameters::of(&ranges(region_chips)), &on(space, order, Superblock::None))
-    }
-
     /// The plane of every host page.
-    fn planes(state: &Static, space: &Space) -> Vec<u32> {
+    fn planes(values: &[Value], space: &Space, stripe_order: StripeOrder, superblock: Superblock) -> Vec<u32> {
+        let params = FtlParams { stripe_order, superblock, ..FtlParams::defaults() };
+        let state = Static::new(Parameters::of(values), &AllocationSetup::new(space, &params));
         (0..space.logical_pages as u32).map(|lpn| state.plane(Lpn(lpn)).0).collect()
     }
 
+    /// Chips 0 to 3 have the planes 2c and 2c + 1; channels first, a stripe visits the chips 0, 2, 1, 3. With
+    /// superblocks there are four dies, numbered 2 x channel + way, with superpages of two pages.
     #[test]
-    fn striped_consecutive_pages_go_to_consecutive_planes_of_the_stripe() {
-        let drive = drive(2, 1.0);
-        assert_eq!(planes(&state("striped", &drive, StripeOrder::Pdwc), &drive)[..9], [0, 1, 2, 3, 4, 5, 6, 7, 0]);
-        assert_eq!(planes(&state("striped", &drive, StripeOrder::Cwdp), &drive)[..9], [0, 4, 2, 6, 1, 5, 3, 7, 0]);
-    }
-
-    #[test]
-    fn contiguous_each_plane_of_the_stripe_holds_the_next_range() {
-        let drive = drive(1, 1.0);
-        let by_plane = planes(&state("contiguous", &drive, StripeOrder::Pdwc), &drive);
-        assert_eq!(by_plane, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7]);
-        let by_channel = planes(&state("contiguous", &drive, StripeOrder::Cwdp), &drive);
-        assert_eq!(by_channel, [0, 0, 4, 4, 2, 2, 6, 6, 1, 1, 5, 5, 3, 3, 7, 7]);
+    fn a_page_is_on_the_plane_that_its_address_says() {
+        use StripeOrder::{Cwdp, Pdwc};
+        let (none, die) = (Superblock::None, Superblock::Die);
+        for (rule, values, order, superblock, expected) in [
+            (
+                "consecutive pages on consecutive planes",
+                STRIPED,
+                Pdwc,
+                none,
+                [0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7],
+            ),
+            ("of the stripe", STRIPED, Cwdp, none, [0, 4, 2, 6, 1, 5, 3, 7, 0, 4, 2, 6, 1, 5, 3, 7]),
+            ("each plane has the next range", CONTIGUOUS, Pdwc, none, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7]),
+            ("of the stripe", CONTIGUOUS, Cwdp, none, [0, 0, 4, 4, 2, 2, 6, 6, 1, 1, 5, 5, 3, 3, 7, 7]),
+            (
+                "a range over the planes of its chip",
+                ranges(1),
+                Cwdp,
+                none,
+                [0, 1, 0, 1, 4, 5, 4, 5, 2, 3, 2, 3, 6, 7, 6, 7],
+            ),
+            ("of two chips", ranges(2), Cwdp, none, [0, 4, 1, 5, 0, 4, 1, 5, 2, 6, 3, 7, 2, 6, 3, 7]),
+            (
+                "a die takes the pages of its planes together",
+                STRIPED,
+                Cwdp,
+                die,
+                [0, 0, 2, 2, 1, 1, 3, 3, 0, 0, 2, 2, 1, 1, 3, 3],
+            ),
+            ("and has a range", CONTIGUOUS, Cwdp, die, [0, 0, 0, 0, 2, 2, 2, 2, 1, 1, 1, 1, 3, 3, 3, 3]),
+            ("of two dies", ranges(2), Cwdp, die, [0, 0, 2, 2, 0, 0, 2, 2, 1, 1, 3, 3, 1, 1, 3, 3]),
+        ] {
+            assert_eq!(planes(&values, &drive(1, 1.0), order, superblock), expected, "{rule}: {values:?}, {order:?}");
+        }
     }
 
     #[test]
     fn contiguous_the_last_ranges_take_what_equal_ranges_leave() {
         // 18 pages over eight planes: ranges of three.
-        let drive = drive(1, 0.75);
-        let planes = planes(&state("contiguous", &drive, StripeOrder::Pdwc), &drive);
+        let planes = planes(&CONTIGUOUS, &drive(1, 0.75), StripeOrder::Pdwc, Superblock::None);
         assert_eq!(planes, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5]);
     }
 
     #[test]
-    fn a_range_is_striped_over_all_planes_of_its_chips() {
-        // Chips 0 to 3 have the planes 2c and 2c + 1; channels first, a stripe visits the chips 0, 2, 1, 3.
-        let drive = drive(1, 1.0);
-        let one = planes(&grouped(1, &drive, StripeOrder::Cwdp), &drive);
-        assert_eq!(one, [0, 1, 0, 1, 4, 5, 4, 5, 2, 3, 2, 3, 6, 7, 6, 7]);
-        let two = planes(&grouped(2, &drive, StripeOrder::Cwdp), &drive);
-        assert_eq!(two, [0, 4, 1, 5, 0, 4, 1, 5, 2, 6, 3, 7, 2, 6, 3, 7]);
-    }
-
-    #[test]
-    fn with_superblocks_a_die_takes_the_pages_of_its_planes_together() {
-        let drive = drive(1, 1.0);
-        let planes = |layout, region_chips| {
-            let values = [Value::Name(layout), region_chips];
-            planes(&Static::new(Parameters::of(&values), &on(&drive, StripeOrder::Cwdp, Superblock::Die)), &drive)
-        };
-        // Four dies, numbered 2 x channel + way, with superpages of two pages.
-        assert_eq!(planes("striped", Value::Absent), [0, 0, 2, 2, 1, 1, 3, 3, 0, 0, 2, 2, 1, 1, 3, 3]);
-        assert_eq!(planes("contiguous", Value::Absent), [0, 0, 0, 0, 2, 2, 2, 2, 1, 1, 1, 1, 3, 3, 3, 3]);
-        assert_eq!(planes("contiguous", Value::Count(2)), [0, 0, 2, 2, 0, 0, 2, 2, 1, 1, 3, 3, 1, 1, 3, 3]);
-    }
-
-    #[test]
     fn a_range_over_all_chips_is_striped() {
-        let drive = drive(3, 0.2);
-        let all = planes(&grouped(4, &drive, StripeOrder::Wcpd), &drive);
-        assert_eq!(all, planes(&state("striped", &drive, StripeOrder::Wcpd), &drive));
+        let planes = |values| planes(values, &drive(3, 0.2), StripeOrder::Wcpd, Superblock::None);
+        assert_eq!(planes(&ranges(4)), planes(&STRIPED));
     }
 
     #[test]
@@ -249,7 +239,7 @@ mod tests {
         let divisors = Err(Some("one of 1, 2, 4".to_owned()));
         assert_eq!((help(&ranges(3)), help(&ranges(8))), (divisors.clone(), divisors));
         let free = Ok(Profile::default());
-        assert_eq!((help(&ranges(2)), help(&[Value::Name("contiguous"), Value::Absent])), (free.clone(), free));
+        assert_eq!((help(&ranges(2)), help(&CONTIGUOUS)), (free.clone(), free));
         let striped = help(&[Value::Name("striped"), Value::Count(2)]).unwrap_err();
         assert!(striped.is_some_and(|help| help.contains("ftl.static.layout")));
     }
@@ -258,15 +248,12 @@ mod tests {
         #[test]
         fn no_plane_holds_more_than_its_share(blocks in 1_u32..40, over_provisioning in 0.001_f64..8.0) {
             let drive = drive(blocks, over_provisioning);
-            let layouts = [("striped", Value::Absent), ("contiguous", Value::Absent)];
-            let groups = [1, 2, 4].map(|chips| ("contiguous", Value::Count(chips)));
-            for (layout, region_chips) in layouts.into_iter().chain(groups) {
+            for values in [STRIPED, CONTIGUOUS, ranges(1), ranges(2), ranges(4)] {
                 let mut held = [0; 8];
-                let values = [Value::Name(layout), region_chips.clone()];
-                let state = Static::new(Parameters::of(&values), &on(&drive, StripeOrder::Cwdp, Superblock::None));
-                planes(&state, &drive).iter().for_each(|&plane| held[plane as usize] += 1);
+                let planes = planes(&values, &drive, StripeOrder::Cwdp, Superblock::None);
+                planes.iter().for_each(|&plane| held[plane as usize] += 1);
                 let share = drive.logical_pages.div_ceil(8);
-                prop_assert!(held.iter().all(|&pages| pages <= share), "{layout} {region_chips:?}: {held:?}");
+                prop_assert!(held.iter().all(|&pages| pages <= share), "{values:?}: {held:?}");
             }
         }
     }

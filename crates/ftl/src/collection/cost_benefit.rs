@@ -17,11 +17,11 @@
 //! for each number of valid pages a victim, independent of the number of blocks. The comparison is exact in integers;
 //! ties go to the block with fewer valid pages.
 
-use flashloom_nand::{BlockId, Geometry, PlaneId};
-use flashloom_units::{Capability, Component, PolicySpec, Prng, Violation};
+use flashloom_nand::{BlockId, PlaneId};
+use flashloom_units::{Capability, Component, PolicySpec, Violation};
 
-use super::Collection;
 use super::by_valid::ByValid;
+use super::{Collection, CollectionSetup};
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "cost-benefit",
@@ -31,10 +31,8 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     source: "Kawaguchi et al., USENIX 1995",
     example: "ftl.gc=cost-benefit workload.synthetic.pattern=hot-cold run.precondition=steady run.timing=counting",
     instead: "Under uniform random writes the age of a block says nothing of its future: `greedy` copies fewer pages.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
-    params: &[],
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 pub(super) struct CostBenefit {
@@ -48,7 +46,7 @@ pub(super) struct CostBenefit {
 flashloom_units::state! { CostBenefit { nested candidates, changed; value written; fixed pages; } }
 
 impl CostBenefit {
-    pub(super) fn new((): (), geometry: &Geometry, _prng: &Prng) -> Self {
+    pub(super) fn new((): (), &CollectionSetup { geometry, .. }: &CollectionSetup<'_>) -> Self {
         Self {
             pages: geometry.pages,
             candidates: ByValid::new(geometry),
@@ -122,7 +120,7 @@ mod tests {
     use std::cmp::Ordering;
 
     fn state() -> CostBenefit {
-        CostBenefit::new((), &model::geometry(), &Prng::new(0))
+        model::built(CostBenefit::new, ())
     }
 
     #[test]

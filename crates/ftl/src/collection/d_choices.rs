@@ -18,8 +18,8 @@
 use flashloom_nand::{BlockId, Geometry, PlaneId};
 use flashloom_units::{Capability, Component, Kind, NO_INDEX, PolicySpec, Prng, Value, Violation, params, violation};
 
-use super::Collection;
 use super::held::check_held;
+use super::{Collection, CollectionSetup};
 use crate::RANDOM_CHOICES;
 
 params! {
@@ -39,10 +39,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     example: "ftl.gc=d-choices ftl.d-choices.d=4 run.precondition=steady run.timing=counting",
     instead: "It models a controller that keeps no order of its blocks. Where that is not the question, `greedy` \
               copies fewer pages under uniform random writes.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE, RANDOM_CHOICES],
     params: DChoicesParams::PARAMS,
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 pub(super) struct DChoices {
@@ -69,7 +68,7 @@ flashloom_units::state! {
 }
 
 impl DChoices {
-    pub(super) fn new(params: DChoicesParams, geometry: &Geometry, prng: &Prng) -> Self {
+    pub(super) fn new(params: DChoicesParams, &CollectionSetup { geometry, prng }: &CollectionSetup<'_>) -> Self {
         let (planes, blocks) = (geometry.total_planes() as usize, geometry.total_blocks() as usize);
         Self {
             geometry: *geometry,
@@ -162,8 +161,8 @@ mod tests {
     use super::super::model;
     use super::*;
 
-    fn state(d: u64) -> DChoices {
-        DChoices::new(DChoicesParams { d: d as u32 }, &model::geometry(), &Prng::new(7))
+    fn state(d: u32) -> DChoices {
+        model::built(DChoices::new, DChoicesParams { d })
     }
 
     /// Candidates of each plane with their valid pages; the last one fills the gap of a removed one.
@@ -215,7 +214,7 @@ mod tests {
     fn victims_are_those_of_the_same_draws_from_plain_lists() {
         for d in [1, 3, 10] {
             let lists = Lists { d, prng: Prng::new(7).branch("d-choices"), planes: [Vec::new(), Vec::new()] };
-            model::compare(state(d), lists, 6 + d);
+            model::compare(state(d as u32), lists, 6 + d);
         }
     }
 

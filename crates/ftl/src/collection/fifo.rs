@@ -10,10 +10,10 @@
 //! skipped; a skipped block was fully rewritten since it last was the head.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
-use flashloom_units::{Capability, Component, Lists, PolicySpec, Prng, Violation, violation};
+use flashloom_units::{Capability, Component, Lists, PolicySpec, Violation, violation};
 
-use super::Collection;
 use super::held::check_held;
+use super::{Collection, CollectionSetup};
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "fifo",
@@ -23,10 +23,8 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     example: "ftl.gc=fifo run.precondition=steady run.timing=counting",
     instead: "A yardstick, because its write amplification has a closed form; under uniform random writes `greedy` \
               copies fewer pages, under skewed ones `cost-benefit` does.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
-    params: &[],
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 pub(super) struct Fifo {
@@ -40,7 +38,7 @@ pub(super) struct Fifo {
 flashloom_units::state! { Fifo { nested queues, lengths, valid; fixed geometry; } }
 
 impl Fifo {
-    pub(super) fn new((): (), geometry: &Geometry, _prng: &Prng) -> Self {
+    pub(super) fn new((): (), &CollectionSetup { geometry, .. }: &CollectionSetup<'_>) -> Self {
         let (planes, blocks) = (geometry.total_planes() as usize, geometry.total_blocks() as usize);
         Self {
             geometry: *geometry,
@@ -110,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_oldest_block_goes_first_and_a_block_without_dead_pages_is_passed_over() {
-        let mut fifo = Fifo::new((), &model::geometry(), &Prng::new(0));
+        let mut fifo = model::built(Fifo::new, ());
         [(0, 8), (1, 8), (2, 1)].into_iter().for_each(|(block, valid)| fifo.closed(BlockId(block), valid));
         fifo.invalidated(BlockId(1), 7);
         assert_eq!(fifo.victim(PlaneId(0)), Some(BlockId(1)));
@@ -127,6 +125,6 @@ mod tests {
             candidates.rotate_left(passed_over);
             Some(candidates[0].block)
         });
-        model::compare(Fifo::new((), &model::geometry(), &Prng::new(0)), turning, 4);
+        model::compare(model::built(Fifo::new, ()), turning, 4);
     }
 }

@@ -8,11 +8,11 @@
 //! Optimal for uniform random writes (Hu et al., SYSTOR 2009). O(1) a dead page; a victim costs at most one step for
 //! each number of valid pages.
 
-use flashloom_nand::{BlockId, Geometry, PlaneId};
-use flashloom_units::{Capability, Component, PolicySpec, Prng, Violation};
+use flashloom_nand::{BlockId, PlaneId};
+use flashloom_units::{Capability, Component, PolicySpec, Violation};
 
-use super::Collection;
 use super::by_valid::ByValid;
+use super::{Collection, CollectionSetup};
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "greedy",
@@ -22,10 +22,8 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     example: "ftl.gc=greedy run.precondition=steady run.timing=counting",
     instead: "Where a part of the pages is written far more often than the rest, `cost-benefit` leaves hot blocks \
               until they are nearly empty. See `ftl.hot_cold` too.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
-    params: &[],
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 pub(super) struct Greedy {
@@ -35,7 +33,7 @@ pub(super) struct Greedy {
 flashloom_units::state! { Greedy { nested candidates; } }
 
 impl Greedy {
-    pub(super) fn new((): (), geometry: &Geometry, _prng: &Prng) -> Self {
+    pub(super) fn new((): (), &CollectionSetup { geometry, .. }: &CollectionSetup<'_>) -> Self {
         Self { candidates: ByValid::new(geometry) }
     }
 }
@@ -80,6 +78,6 @@ mod tests {
             let dead = candidates.iter().filter(|it| it.valid < model::PAGES);
             dead.min_by_key(|it| (it.valid, it.changed)).map(|it| it.block)
         });
-        model::compare(Greedy::new((), &model::geometry(), &Prng::new(0)), search, 3);
+        model::compare(model::built(Greedy::new, ()), search, 3);
     }
 }

@@ -24,22 +24,18 @@ pub fn builtin() -> Slot<dyn Collection> {
     Slot::new(
         &SLOT,
         [
-            policy(&greedy::SPEC, |params, on| Box::new(greedy::Greedy::new(params, on.geometry, on.prng))),
-            policy(&cost_benefit::SPEC, |params, on| {
-                Box::new(cost_benefit::CostBenefit::new(params, on.geometry, on.prng))
-            }),
-            policy(&d_choices::SPEC, |params, on| Box::new(d_choices::DChoices::new(params, on.geometry, on.prng))),
-            policy(&fifo::SPEC, |params, on| Box::new(fifo::Fifo::new(params, on.geometry, on.prng))),
-            policy(&windowed_greedy::SPEC, |params, on| {
-                Box::new(windowed_greedy::WindowedGreedy::new(params, on.geometry, on.prng))
-            }),
+            policy(&greedy::SPEC, greedy::Greedy::new),
+            policy(&cost_benefit::SPEC, cost_benefit::CostBenefit::new),
+            policy(&d_choices::SPEC, d_choices::DChoices::new),
+            policy(&fifo::SPEC, fifo::Fifo::new),
+            policy(&windowed_greedy::SPEC, windowed_greedy::WindowedGreedy::new),
         ],
     )
 }
 
-fn policy<T: Parameters>(
+fn policy<T: Parameters, P: Collection + 'static>(
     spec: &'static PolicySpec,
-    build: fn(T, &CollectionSetup<'_>) -> Box<dyn Collection>,
+    new: fn(T, &CollectionSetup<'_>) -> P,
 ) -> Policy<dyn Collection> {
-    Policy::<dyn Collection>::new(spec, move |params, on| Ok(build(params, on)))
+    Policy::<dyn Collection>::new(spec, move |params, on| Ok(Box::new(new(params, on))))
 }

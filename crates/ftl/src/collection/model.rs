@@ -3,13 +3,18 @@
 use flashloom_nand::{BlockId, Geometry, PlaneId, Shape};
 use flashloom_units::{Component, Prng};
 
-use super::Collection;
+use super::{Collection, CollectionSetup};
 
 pub(super) const PAGES: u32 = 8;
 
 /// Two planes, because what happens on one must not affect the other.
 pub(super) fn geometry() -> Geometry {
     Geometry::new(Shape { channels: 1, ways: 1, dies: 1, planes: 2, blocks: 16, pages: PAGES, page_bytes: 512 })
+}
+
+/// A policy for these planes.
+pub(super) fn built<T, P>(new: fn(T, &CollectionSetup<'_>) -> P, params: T) -> P {
+    new(params, &CollectionSetup { geometry: &geometry(), prng: &Prng::new(7) })
 }
 
 /// Gives a policy and its model the same 30,000 random steps: they must choose the same victims.

@@ -11,11 +11,11 @@
 //! number of valid pages, and one for each block skipped.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
-use flashloom_units::{Capability, Component, Kind, Lists, PolicySpec, Prng, Value, Violation, params, violation};
+use flashloom_units::{Capability, Component, Kind, Lists, PolicySpec, Value, Violation, params, violation};
 
-use super::Collection;
 use super::by_valid::ByValid;
 use super::held::check_held;
+use super::{Collection, CollectionSetup};
 
 params! {
     /// Parameters of the windowed greedy collection.
@@ -34,10 +34,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     example: "ftl.gc=windowed-greedy ftl.windowed-greedy.window=16 run.precondition=steady run.timing=counting",
     instead: "It bounds the search of a controller. A window of all blocks is `greedy`, which copies fewer pages under \
               uniform random writes; a window of one is `fifo`.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
     params: WindowedGreedyParams::PARAMS,
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 pub(super) struct WindowedGreedy {
@@ -64,7 +63,7 @@ flashloom_units::state! {
 }
 
 impl WindowedGreedy {
-    pub(super) fn new(params: WindowedGreedyParams, geometry: &Geometry, _prng: &Prng) -> Self {
+    pub(super) fn new(params: WindowedGreedyParams, &CollectionSetup { geometry, .. }: &CollectionSetup<'_>) -> Self {
         let (planes, blocks) = (geometry.total_planes() as usize, geometry.total_blocks() as usize);
         Self {
             geometry: *geometry,
@@ -186,10 +185,9 @@ mod tests {
     use super::super::model;
     use super::super::{fifo, greedy};
     use super::*;
-    use flashloom_units::Parameters;
 
-    fn state(window: u64) -> WindowedGreedy {
-        WindowedGreedy::new(Parameters::of(&[Value::Count(window)]), &model::geometry(), &Prng::new(0))
+    fn state(window: u32) -> WindowedGreedy {
+        model::built(WindowedGreedy::new, WindowedGreedyParams { window })
     }
 
     #[test]
@@ -202,9 +200,8 @@ mod tests {
 
     #[test]
     fn a_window_of_one_block_is_fifo_and_one_of_all_blocks_is_greedy() {
-        let (geometry, prng) = (model::geometry(), Prng::new(0));
-        model::compare(state(1), fifo::Fifo::new((), &geometry, &prng), 8);
-        model::compare(state(16), greedy::Greedy::new((), &geometry, &prng), 9);
+        model::compare(state(1), model::built(fifo::Fifo::new, ()), 8);
+        model::compare(state(16), model::built(greedy::Greedy::new, ()), 9);
     }
 
     /// For each plane a list, oldest first, of (block, valid pages, time of its last change or its entry into the
@@ -263,7 +260,7 @@ mod tests {
     fn victims_are_those_of_a_search_through_the_window() {
         for window in [2, 3, 5] {
             let queues = Queues { window, planes: [Vec::new(), Vec::new()], calls: 0 };
-            model::compare(state(window as u64), queues, 10 + window as u64);
+            model::compare(state(window as u32), queues, 10 + window as u64);
         }
     }
 }

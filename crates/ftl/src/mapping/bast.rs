@@ -16,7 +16,7 @@ use flashloom_units::{Capability, Kind, PolicySpec, Value, Violation, params};
 use serde::{Deserialize, Serialize};
 
 use super::Site;
-use super::log_block::{Chip, Guarantees, LATEST, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, mistaken};
+use super::log_block::{Chip, LATEST, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, mistaken};
 use crate::capability::SINGLE_CHIP;
 use crate::{PageWrite, Preemption};
 
@@ -71,7 +71,7 @@ impl Bast {
             Preemption::None => (0, 0),
             Preemption::Page => (site.space.nand.pages * width, 2),
         };
-        Layout { width, log_blocks, guarantees: Guarantees { associativity: 1, pages_a_log_block: 1, besides } }
+        Layout { width, log_blocks, associativity: 1, pages_a_log_block: 1, besides }
     }
 
     fn merge_of(&self, store: &Store, slot: LogSlot) -> MergeKind {

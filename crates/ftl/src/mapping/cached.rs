@@ -61,19 +61,19 @@ impl<M: Map> PageLevel<M> {
 
 impl<M: Map> MappingExtras for PageLevel<M> {
     fn wanted_streams(&self) -> Option<WantedStreams> {
-        self.store.wanted_streams()
+        self.store.allocation().wanted_streams()
     }
 
     fn observes_reads(&self) -> bool {
-        self.store.observes_reads()
+        self.store.allocation().observes_reads()
     }
 
     fn observe_read(&mut self, read: ObservedRead) {
-        self.store.observe_read(read);
+        self.store.allocation_mut().observe_read(read);
     }
 
     fn gathered(&mut self, streams: &[u32]) {
-        self.store.gathered(streams);
+        self.store.allocation_mut().gathered(streams);
     }
 
     fn die_of(&self, lpn: Lpn) -> Option<DieId> {
@@ -156,15 +156,9 @@ impl<M: Map> PageLevel<M> {
         for (index, PageWrite { lpn: unit, .. }) in groups.iter().enumerate() {
             let (group, rest) = left.split_at(store.first_of_one_unit(left));
             let is_whole = store.writes_whole_unit(group, nand.geometry().full_mask());
-            let mut translated = OpId::DONE;
-            if !(M::CHANGES_UNSEEN && is_whole) {
-                translated = map.translate(store, nand, *unit);
-            }
-            if !is_whole {
-                translated = map.locate(store, nand, *unit, translated);
-            }
+            let found = look_up(map, store, nand, *unit, is_whole);
             let place = store.placed(index);
-            store.on(nand, map).write_unit(group, place, translated);
+            store.on(nand, map).write_unit(group, place, found);
             map.changed(store, *unit);
             map.write_back_due(store, nand);
             left = rest;
@@ -172,6 +166,15 @@ impl<M: Map> PageLevel<M> {
         groups.clear();
         self.units = groups;
     }
+}
+
+/// Looks up what a write needs of the map: nothing, if it is of a whole page and the map takes changes unseen. Returns
+/// the operation to wait for.
+#[inline(always)]
+fn look_up<M: Map>(map: &mut M, store: &mut PageStore, nand: &mut Nand, lpn: Lpn, is_whole: bool) -> OpId {
+    let unseen = M::CHANGES_UNSEEN && is_whole;
+    let translated = if unseen { OpId::DONE } else { map.translate(store, nand, lpn) };
+    if is_whole { translated } else { map.locate(store, nand, lpn, translated) }
 }
 
 impl<M: Map> Component for PageLevel<M> {
@@ -196,15 +199,9 @@ impl<M: Map> Mapping for PageLevel<M> {
         store.place(writes);
         for (index, write) in writes.iter().enumerate() {
             let is_whole = write.mask() == nand.geometry().full_mask();
-            let mut translated = OpId::DONE;
-            if !(M::CHANGES_UNSEEN && is_whole) {
-                translated = map.translate(store, nand, write.lpn);
-            }
-            if !is_whole {
-                translated = map.locate(store, nand, write.lpn, translated);
-            }
+            let found = look_up(map, store, nand, write.lpn, is_whole);
             let place = store.placed(index);
-            store.on(nand, map).write(write, place, translated);
+            store.on(nand, map).write(write, place, found);
             map.changed(store, write.lpn);
             map.write_back_due(store, nand);
         }
@@ -268,3 +265,6 @@ impl<M: Map> Mapping for PageLevel<M> {
         self.map.check_loaded(&self.store)
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -13,16 +13,15 @@
 //! O(1) a translation. Memory beyond the store's: 4 bytes a host page to find cached entries, 24 bytes an entry.
 
 mod cache;
-mod params;
 
-use flashloom_units::{Capability, Policy, PolicySpec};
+use flashloom_units::{Capability, PolicySpec};
 
-use super::{Mapping, cached, translation};
+use super::translation;
 use crate::capability::{MAPPING_UNITS, PAGE_MAPPING, TRANSLATION_PAGES};
-use cache::MappingTable;
-use params::DftlParams;
+use cache::DftlParams;
+pub(super) use cache::MappingTable;
 
-static SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "dftl",
     summary: "a page-level map on flash, of which the part in use is cached",
     details: "Segmented LRU of entries, batched write-back of a translation page's dirty entries, lazy copying. Takes \
@@ -37,53 +36,25 @@ static SPEC: PolicySpec = PolicySpec {
     statistics: translation::STATISTICS,
 };
 
-/// The policy of this mapping.
-pub(super) fn policy() -> Policy<dyn Mapping> {
-    cached::policy::<MappingTable>(&SPEC)
-}
-
 #[cfg(test)]
 mod tests {
+    use flashloom_nand::{Lpn, PlaneId};
+    use flashloom_units::Component;
+
+    use super::cache::CACHED_ENTRY_BYTES;
     use super::*;
-    use crate::mapping::cached::PageLevel;
+    use crate::mapping::cached::tests::Lab;
     use crate::mapping::map::Map;
     use crate::mapping::page_store::CollectionListener;
     use crate::mapping::translation::{MapCache, MapReport, Translation, TranslationPage};
-    use crate::mapping::{Context, builtin};
-    use crate::{CapacityParams, FtlSetup, PageWrite, Space};
-    use flashloom_nand::{HostPage, Lpn, Nand, NandParams, PlaneId};
-    use flashloom_units::Parameters;
-    use flashloom_units::{Component, ParamSet, Value};
-    use flashloom_verify::Verifier;
-    use params::CACHED_ENTRY_BYTES;
 
-    /// A drive with pages of 512 bytes, so that a translation page has 128 entries, and a cache of four entries.
-    fn lab() -> (Nand, Verifier, PageLevel<Translation<MappingTable>>) {
-        let shape = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
-        let params = NandParams { blocks: 32, pages: 16, page_bytes: 512, ..shape };
-        let space = Space::new(params, &CapacityParams::of(0.5));
-        let mut nand = Nand::new(&space.nand);
-        let verifier = Verifier::new(&mut nand, space.logical_pages);
-        let set = [("cache", Value::Size(4 * CACHED_ENTRY_BYTES))];
-        let mapping = builtin().choose("dftl", &set).expect("a parameter of dftl");
-        let ftl = FtlSetup { mapping, ..FtlSetup::with_defaults() };
-        let state =
-            PageLevel::new(Parameters::of(ftl.mapping.values()), &Context { space: &space, ftl: &ftl, nand: &nand });
-        (nand, verifier, state.expect("it can be built"))
+    /// A drive with a cache of four entries.
+    fn lab() -> Lab<Translation<MappingTable>> {
+        Lab::new("dftl", 32, |_| 4 * CACHED_ENTRY_BYTES)
     }
 
-    fn write(
-        (nand, verifier, state): &mut (Nand, Verifier, PageLevel<Translation<MappingTable>>),
-        lpns: &[u32],
-    ) -> MapReport {
-        for &lpn in lpns {
-            let page = HostPage { lpn: Lpn(lpn), mask: 1, write: verifier.oracle.writes() };
-            verifier.oracle.written_through(page);
-            state.write(nand, &[PageWrite::new(page, Nand::NO_TAG)]);
-            verifier.follow(nand);
-        }
-        assert_eq!((state.check(), nand.check(), verifier.check()), (Ok(()), Ok(()), Ok(())));
-        state.map.report
+    fn write(lab: &mut Lab<Translation<MappingTable>>, lpns: &[u32]) -> MapReport {
+        lab.write(lpns.iter().copied()).report
     }
 
     #[test]
@@ -104,7 +75,7 @@ mod tests {
         let mut lab = lab();
         write(&mut lab, &[0, 1, 2, 3, 130, 131, 260, 261, 262, 263]);
         let before = write(&mut lab, &[263]);
-        let (mut nand, _, mut state) = lab;
+        let Lab { mut nand, mut state, .. } = lab;
         // Entries 260 to 263 are cached. Pages 0 to 127 are on one translation page, 128 to 255 on the next.
         let plane = PlaneId(1);
         [262, 0, 1, 130, 3, 131].into_iter().for_each(|lpn| state.map.moved(plane, Lpn(lpn), state.store.map()));
@@ -123,7 +94,7 @@ mod tests {
     fn a_moved_translation_page_is_found_through_the_directory() {
         let mut lab = lab();
         let before = write(&mut lab, &[0, 1, 2, 3, 200]);
-        let (mut nand, _, mut state) = lab;
+        let Lab { mut nand, mut state, .. } = lab;
         let page = state.map.lpn(TranslationPage(0));
         state.map.moved(PlaneId(0), page, state.store.map());
         state.map.ended(PlaneId(0));

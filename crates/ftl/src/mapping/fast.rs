@@ -20,7 +20,7 @@ use flashloom_units::{Capability, Kind, PolicySpec, Value, Violation, params};
 use serde::{Deserialize, Serialize};
 
 use super::Site;
-use super::log_block::{Chip, Guarantees, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, mistaken};
+use super::log_block::{Chip, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, mistaken};
 use crate::PageWrite;
 use crate::capability::SINGLE_CHIP;
 
@@ -103,12 +103,8 @@ impl Scheme for Fast {
     }
 
     fn layout(params: &FastParams, site: &Site<'_>) -> Layout {
-        let pages = site.space.nand.pages;
-        Layout {
-            width: 1,
-            log_blocks: params.log_blocks,
-            guarantees: Guarantees { associativity: pages, pages_a_log_block: pages, besides: (pages, 2) },
-        }
+        let (log_blocks, pages) = (params.log_blocks, site.space.nand.pages);
+        Layout { width: 1, log_blocks, associativity: pages, pages_a_log_block: pages, besides: (pages, 2) }
     }
 
     fn new(params: FastParams, _site: &Site<'_>, store: &Store) -> Self {

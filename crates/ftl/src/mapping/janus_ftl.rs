@@ -45,14 +45,14 @@
 
 mod areas;
 
-use flashloom_nand::{Data, DieId, Lbn, Lpn, Nand, Origin, PageCopy, Program, Read, Urgency};
-use flashloom_units::{Best, Capability, Component, Figure, KIB, Kind, Latency, Ns, Policy, PolicySpec, Refusal};
-use flashloom_units::{Statistic, Unit, Value, Violation, params, violation};
+use flashloom_nand::{DieId, Lbn, Lpn, Nand, OpId, Origin, Read, Urgency};
+use flashloom_units::{Capability, Component, Figure, KIB, Kind, Latency, Ns, Policy, PolicySpec, Refusal};
+use flashloom_units::{Statistic, Value, Violation, params};
 
-use super::log_block::{Costs, SuperblockId};
+use super::log_block::{Costs, SuperblockId, time_figures, times};
 use super::{Mapping, MappingExtras, Profile};
 use crate::setup::{Context, Site};
-use crate::{ADDRESS_BYTES, FtlReport, PageWrite, Preemption, Space};
+use crate::{ADDRESS_BYTES, FtlReport, PageWrite, Space};
 use areas::{Areas, Shape};
 
 /// Free blocks of a chip before each page of the host: for a defusion, for the page, and for survivors.
@@ -79,37 +79,26 @@ params! {
     }
 }
 
-const STATISTICS: &[Statistic] = &[
-    Statistic::count("fusions", "Fusions: logical blocks that became page-mapped with the pages that they had."),
-    Statistic::count("defusions", "Defusions: logical blocks whose pages were gathered in a home."),
-    Statistic::count("due_defusions", "Those among them that collections had cost enough; the others lacked a table."),
-    Statistic::count("switches", "New homes that were filled in order, without a copy."),
-    Statistic::count("collections", "Collections in the page area: each gave one block."),
-    Statistic::count("filler_pages", "Filler pages, programmed without data by defusions."),
-    Statistic::count("page_mapped_blocks", "Logical blocks that are page-mapped now."),
-    Statistic::new(
-        "blocking_ns",
-        Unit::Times,
+const STATISTICS: &[Statistic] = &Statistic::joined::<11>(&[
+    &[
+        Statistic::count("fusions", "Fusions: logical blocks that became page-mapped with the pages that they had."),
+        Statistic::count("defusions", "Defusions: logical blocks whose pages were gathered in a home."),
+        Statistic::count(
+            "due_defusions",
+            "Those among them that collections had cost enough; the others lacked a table.",
+        ),
+        Statistic::count("switches", "New homes that were filled in order, without a copy."),
+        Statistic::count("collections", "Collections in the page area: each gave one block."),
+        Statistic::count("filler_pages", "Filler pages, programmed without data by defusions."),
+        Statistic::count("page_mapped_blocks", "Logical blocks that are page-mapped now."),
+    ],
+    &times([
         "Time for which a collection, a defusion or an erase occupies an otherwise idle chip.",
-    )
-    .best(Best::Lowest)
-    .part_as_column("max", "longest merge"),
-    Statistic::new(
-        "blocking_bound_ns",
-        Unit::Time,
         "Upper bound of that time: T n + n - 1 copies and T + 1 erases, with T tables a chip.",
-    )
-    .in_summary("merge bound"),
-    Statistic::new("longest_wait_ns", Unit::Time, "Longest time of this kind that one page of the host caused.")
-        .best(Best::Lowest)
-        .in_summary("longest wait for merges"),
-    Statistic::new(
-        "wait_bound_ns",
-        Unit::Time,
+        "Longest time of this kind that one page of the host caused.",
         "Upper bound of that time: three collections, two defusions, an erase.",
-    )
-    .in_summary("wait bound"),
-];
+    ]),
+]);
 
 static SPEC: PolicySpec = PolicySpec {
     name: "janus-ftl",
@@ -194,13 +183,6 @@ flashloom_units::state! {
     }
 }
 
-/// Pages that a job programs and blocks that it erases.
-#[derive(Clone, Copy, Default)]
-struct Work {
-    programs: u32,
-    erases: u32,
-}
-
 /// An array of Janus-FTLs, one for each chip.
 struct JanusFtl {
     areas: Areas,
@@ -227,27 +209,22 @@ impl JanusFtl {
             areas: Areas::new(&params.shape(space), ftl, space),
             sequential_pages: params.sequential_pages,
             costs: Costs::new(&space.nand, 1),
-            urgency: if ftl.params.preemption == Preemption::None { Urgency::Blocking } else { Urgency::Needed },
+            urgency: ftl.params.preemption.urgency(),
             report: FtlReport::default(),
             counts: Counts::default(),
             waited_ns: 0,
         })
     }
 
-    fn time(&self, work: Work) -> Ns {
-        self.costs.of(work.programs, work.erases)
-    }
-
     /// The longest collection.
-    fn most(&self) -> Work {
+    fn blocking_bound_ns(&self) -> Ns {
         let Shape { tables, pages, .. } = self.areas.shape;
-        Work { programs: (tables + 1) * pages - 1, erases: tables + 1 }
+        self.costs.of((tables + 1) * pages - 1, tables + 1)
     }
 
-    /// The longest time that one page of the host can cause.
+    /// The longest time that one page of the host can cause: by collections, defusions and an erase.
     fn wait_bound_ns(&self) -> Ns {
-        let (defusion, erase) = (Work { programs: self.areas.shape.pages, erases: 0 }, Work { programs: 0, erases: 1 });
-        3 * self.time(self.most()) + 2 * self.time(defusion) + self.time(erase)
+        3 * self.blocking_bound_ns() + 2 * self.costs.of(self.areas.shape.pages, 0) + self.costs.of(0, 1)
     }
 
     /// Pages of a call, from the first on, that follow each other in one logical block.
@@ -266,11 +243,8 @@ impl JanusFtl {
         self.make_room(nand, self.areas.shape.chip_of(block));
         self.areas.touch(block);
         let to = self.choose(nand, block, offset, run);
-        let old = self.areas.newest(write.lpn);
-        let beneath = old.is_some().then(|| self.areas.pool.physical(old));
-        let (page, physical, index) = self.areas.pool.take_page(to);
-        self.report.read_modify_writes += u64::from(write.program(nand, physical, index, beneath));
-        self.report.host_page_writes += 1;
+        let old = (self.areas.pages.newest(write.lpn), OpId::DONE);
+        let page = self.areas.pool.write_page(nand, &mut self.report, write, old, to);
         self.areas.bind(write.lpn, page);
         self.areas.close_full(block);
         if let Some(old) = self.areas.finish_stream(block) {
@@ -278,7 +252,7 @@ impl JanusFtl {
             if old.is_some() {
                 self.job(nand, old, |ftl, nand| {
                     ftl.erase(nand, old);
-                    Work { programs: 0, erases: 1 }
+                    (0, 1)
                 });
             }
         }
@@ -338,13 +312,14 @@ impl JanusFtl {
         }
     }
 
-    /// Does a job that begins with this block, and counts its time.
-    fn job(&mut self, nand: &mut Nand, block: SuperblockId, job: impl FnOnce(&mut Self, &mut Nand) -> Work) {
+    /// Does a job that begins with this block and returns how many pages it has programmed and blocks erased; counts its
+    /// time.
+    fn job(&mut self, nand: &mut Nand, block: SuperblockId, job: impl FnOnce(&mut Self, &mut Nand) -> (u32, u32)) {
         let first = self.areas.pool.block(block, 0);
         nand.begin_job(Origin::Merge, first);
-        let work = job(self, nand);
+        let (programs, erases) = job(self, nand);
         nand.end_job(Origin::Merge, first);
-        let (time, bound) = (self.time(work), self.time(self.most()));
+        let (time, bound) = (self.costs.of(programs, erases), self.blocking_bound_ns());
         assert!(time <= bound, "a job took {time} ns, not {bound} at most");
         self.counts.blocking_ns.record(time);
         self.waited_ns += time;
@@ -355,25 +330,25 @@ impl JanusFtl {
         self.counts.collections += 1;
         let first = self.areas.victim(chip);
         self.job(nand, first, |ftl, nand| {
-            let (mut work, mut opened) = (Work::default(), 0);
-            while work.erases <= opened {
+            let (mut copies, mut erases, mut opened) = (0, 0, 0);
+            while erases <= opened {
                 let victim = ftl.areas.victim(chip);
                 for index in 0..ftl.areas.pool.written(victim) {
-                    let lpn = ftl.areas.logical(ftl.areas.pool.page(victim, index));
+                    let lpn = ftl.areas.pages.logical(ftl.areas.pool.page(victim, index));
                     if lpn.is_some() {
                         let (block, _) = ftl.areas.shape.place_of(lpn);
                         let (to, is_new) = ftl.areas.open_for_survivors(chip);
                         opened += u32::from(is_new);
-                        ftl.copy(nand, lpn, to);
+                        ftl.copy_or_fill(nand, lpn, to);
                         ftl.areas.close_full(block);
                         ftl.areas.note_copy(block);
-                        work.programs += 1;
+                        copies += 1;
                     }
                 }
                 ftl.erase(nand, victim);
-                work.erases += 1;
+                erases += 1;
             }
-            work
+            (copies, erases)
         });
     }
 
@@ -385,31 +360,22 @@ impl JanusFtl {
         self.job(nand, home, |ftl, nand| {
             let from = ftl.areas.pool.written(home);
             for offset in from..end {
-                let lpn = ftl.areas.shape.lpn(block, offset);
-                if ftl.areas.newest(lpn).is_some() {
-                    ftl.copy(nand, lpn, home);
-                } else {
-                    ftl.fill(nand, home);
-                }
+                ftl.copy_or_fill(nand, ftl.areas.shape.lpn(block, offset), home);
             }
-            Work { programs: end.saturating_sub(from), erases: 0 }
+            (end.saturating_sub(from), 0)
         });
     }
 
-    fn copy(&mut self, nand: &mut Nand, lpn: Lpn, to: SuperblockId) {
-        let from = self.areas.pool.physical(self.areas.newest(lpn));
-        let (page, block, index) = self.areas.pool.take_page(to);
-        nand.copy(PageCopy { urgency: self.urgency, ..PageCopy::new(from, block, index, Origin::Merge) });
+    /// Copies a page to the next page of a block, or programs a filler if the page is not mapped.
+    fn copy_or_fill(&mut self, nand: &mut Nand, lpn: Lpn, to: SuperblockId) {
+        let from = self.areas.pages.newest(lpn);
+        let page = self.areas.pool.copy_page(nand, from, to, self.urgency);
         self.report.page_copies += 1;
-        self.areas.bind(lpn, page);
-    }
-
-    fn fill(&mut self, nand: &mut Nand, to: SuperblockId) {
-        let (_, block, index) = self.areas.pool.take_page(to);
-        let filler = Program::new(block, index, Data::Filler, Origin::Merge);
-        nand.program(Program { urgency: self.urgency, ..filler });
-        self.report.page_copies += 1;
-        self.counts.filler_pages += 1;
+        if from.is_some() {
+            self.areas.bind(lpn, page);
+        } else {
+            self.counts.filler_pages += 1;
+        }
     }
 
     fn erase(&mut self, nand: &mut Nand, block: SuperblockId) {
@@ -429,7 +395,7 @@ impl MappingExtras for JanusFtl {
     }
 
     fn prepare(&self, lpn: Lpn) {
-        self.areas.prefetch(lpn);
+        self.areas.pages.prefetch(lpn);
     }
 }
 
@@ -438,30 +404,17 @@ impl Component for JanusFtl {
 
     fn figures(&self) -> Vec<Figure> {
         let Counts { fusions, defusions, due_defusions, switches, collections, filler_pages, .. } = self.counts;
-        vec![
-            Figure::Count(fusions),
-            Figure::Count(defusions),
-            Figure::Count(due_defusions),
-            Figure::Count(switches),
-            Figure::Count(collections),
-            Figure::Count(filler_pages),
-            Figure::Count(self.areas.paged()),
-            Figure::Times(Box::new(self.counts.blocking_ns.clone())),
-            Figure::Time(self.time(self.most())),
-            Figure::Time(self.counts.longest_wait_ns),
-            Figure::Time(self.wait_bound_ns()),
-        ]
+        let paged = self.areas.paged();
+        let counts = [fusions, defusions, due_defusions, switches, collections, filler_pages, paged];
+        let bounds = [self.blocking_bound_ns(), self.counts.longest_wait_ns, self.wait_bound_ns()];
+        counts.map(Figure::Count).into_iter().chain(time_figures(&self.counts.blocking_ns, bounds)).collect()
     }
 
     fn check(&self) -> Result<(), Violation> {
-        let (longest, bound) = (self.counts.blocking_ns.max(), self.time(self.most()));
-        if longest > bound {
-            return Err(violation!("janus-ftl: a collection took {longest} ns, not {bound} ns at most"));
-        }
+        let (longest, bound) = (self.counts.blocking_ns.max(), self.blocking_bound_ns());
+        ensure!(longest <= bound, "janus-ftl: a collection took {longest} ns, not {bound} ns at most");
         let (longest, bound) = (self.counts.longest_wait_ns, self.wait_bound_ns());
-        if longest > bound {
-            return Err(violation!("janus-ftl: a page of the host caused {longest} ns of work, not {bound} at most"));
-        }
+        ensure!(longest <= bound, "janus-ftl: a page of the host caused {longest} ns of work, not {bound} at most");
         self.areas.check()
     }
 }
@@ -479,14 +432,14 @@ impl Mapping for JanusFtl {
         if !self.is_mapped(lpn) {
             return false;
         }
-        let page = self.areas.pool.physical(self.areas.newest(lpn));
+        let page = self.areas.pool.physical(self.areas.pages.newest(lpn));
         self.report.host_page_reads += 1;
         nand.read(Read { lpn, tag, ..Read::new(page, mask, Origin::Host) });
         true
     }
 
     fn is_mapped(&self, lpn: Lpn) -> bool {
-        self.areas.newest(lpn).is_some()
+        self.areas.pages.newest(lpn).is_some()
     }
 
     fn trim(&mut self, _nand: &mut Nand, lpn: Lpn) {

@@ -67,7 +67,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Site;
 use super::log_block::{
-    Chip, Guarantees, LATEST, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, check_associativity, mistaken,
+    Chip, LATEST, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, check_associativity, mistaken,
 };
 use crate::capability::SINGLE_CHIP;
 use crate::streams::STREAMS;
@@ -527,16 +527,9 @@ impl Scheme for Kast {
     type Params = KastParams;
 
     fn layout(params: &KastParams, site: &Site<'_>) -> Layout {
-        let pages = site.space.nand.pages;
-        Layout {
-            width: 1,
-            log_blocks: params.log_blocks,
-            guarantees: Guarantees {
-                associativity: params.k,
-                pages_a_log_block: params.k,
-                besides: besides(params, pages, site.ftl.params.preemption),
-            },
-        }
+        let KastParams { log_blocks, k, .. } = *params;
+        let besides = besides(params, site.space.nand.pages, site.ftl.params.preemption);
+        Layout { width: 1, log_blocks, associativity: k, pages_a_log_block: k, besides }
     }
 
     fn check(params: &KastParams, site: &Site<'_>) -> Result<(), Refusal> {

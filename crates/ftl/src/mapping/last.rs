@@ -33,7 +33,7 @@ use flashloom_units::{Capability, Kind, PolicySpec, Refusal, Value, Violation, p
 use serde::{Deserialize, Serialize};
 
 use super::Site;
-use super::log_block::{Chip, Guarantees, LATEST, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, mistaken};
+use super::log_block::{Chip, LATEST, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, mistaken};
 use crate::capability::SINGLE_CHIP;
 use crate::{PageWrite, Preemption};
 
@@ -174,12 +174,9 @@ impl Scheme for Last {
 
     fn layout(params: &LastParams, site: &Site<'_>) -> Layout {
         let pages = site.space.nand.pages;
-        Layout {
-            width: 1,
-            log_blocks: params.log_blocks,
-            // A page may merge its sequential log block, and be padded up to in the next.
-            guarantees: Guarantees { associativity: pages, pages_a_log_block: 1, besides: (2 * pages, 2) },
-        }
+        // A page may merge its sequential log block, and be padded up to in the next.
+        let besides = (2 * pages, 2);
+        Layout { width: 1, log_blocks: params.log_blocks, associativity: pages, pages_a_log_block: 1, besides }
     }
 
     fn check(params: &LastParams, site: &Site<'_>) -> Result<(), Refusal> {

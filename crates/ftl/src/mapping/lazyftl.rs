@@ -28,11 +28,10 @@
 //! a block has pages, one after the other. Memory beyond the store's: 8 bytes and a bit a host page.
 
 use flashloom_nand::{Lpn, Ppn};
-use flashloom_units::{Capability, Figure, KIB, Kind, Lists, Policy, PolicySpec, Refusal, Statistic, Value};
+use flashloom_units::{Capability, Figure, KIB, Kind, Lists, PolicySpec, Refusal, Statistic, Value};
 use flashloom_units::{Violation, params, violation};
 
-use super::translation::{EntryBits, Frame, MapCache, MapShape, TranslationPage, WriteBack};
-use super::{Mapping, cached, translation};
+use super::translation::{self, EntryBits, Frame, MapCache, MapShape, TranslationPage, WriteBack};
 use crate::capability::{PAGE_MAPPING, TRANSLATION_PAGES};
 
 /// Bytes of an entry in the update table: a logical and a physical page number.
@@ -69,7 +68,7 @@ const STATISTICS: &[Statistic] = &Statistic::joined::<{ translation::STATISTICS.
     ],
 ]);
 
-static SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "lazyftl",
     summary: "a page-level map on flash that is changed by whole blocks, after a while",
     details: "A table of the pages written or moved lately, an LRU of map pages for the rest, and conversion of the \
@@ -85,13 +84,8 @@ static SPEC: PolicySpec = PolicySpec {
     statistics: STATISTICS,
 };
 
-/// The policy of this mapping.
-pub(super) fn policy() -> Policy<dyn Mapping> {
-    cached::policy::<UpdateTable>(&SPEC)
-}
-
 /// The update table, and cached map pages.
-struct UpdateTable {
+pub(super) struct UpdateTable {
     shape: MapShape,
     /// Most entries of the table, and most cached map pages.
     capacity: u32,

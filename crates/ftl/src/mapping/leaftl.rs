@@ -42,11 +42,10 @@ mod segments;
 use std::ops::Range;
 
 use flashloom_nand::{Lpn, Ppn};
-use flashloom_units::{Capability, Figure, KIB, Kind, Lists, Policy, PolicySpec, Refusal, Statistic, Unit};
+use flashloom_units::{Capability, Figure, KIB, Kind, Lists, PolicySpec, Refusal, Statistic, Unit};
 use flashloom_units::{Value, Violation, params, violation};
 
-use super::translation::{EntryBits, Frame, MapCache, MapShape, TranslationPage, WriteBack};
-use super::{Mapping, cached, translation};
+use super::translation::{self, EntryBits, Frame, MapCache, MapShape, TranslationPage, WriteBack};
 use crate::capability::{PAGE_MAPPING, TRANSLATION_PAGES};
 use segments::{GROUP, Group, learn};
 
@@ -91,7 +90,7 @@ const STATISTICS: &[Statistic] = &Statistic::joined::<{ translation::STATISTICS.
     ],
 ]);
 
-static SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "leaftl",
     summary: "a page-level map on flash, cached as learned linear segments",
     details: "LRU of translation pages as small as their segments, which are learned from changed entries in batches. \
@@ -106,13 +105,8 @@ static SPEC: PolicySpec = PolicySpec {
     statistics: STATISTICS,
 };
 
-/// The policy of this mapping.
-pub(super) fn policy() -> Policy<dyn Mapping> {
-    cached::policy::<LearnedPages>(&SPEC)
-}
-
 /// Translation pages as learned segments.
-struct LearnedPages {
+pub(super) struct LearnedPages {
     shape: MapShape,
     gamma: u32,
     /// Bytes for pages, and changed entries that wait at most.
@@ -382,9 +376,7 @@ impl MapCache for LearnedPages {
         waiting.dedup();
         let is_full = self.waiting.len() >= self.most_waiting as usize;
         let marked = (0..self.shape.entries()).filter(|&lpn| self.waits.get(lpn));
-        if is_full || !marked.eq(waiting) {
-            return Err(Violation::new("learned map: the entries that wait are not those that are marked"));
-        }
+        ensure!(!is_full && marked.eq(waiting), "learned map: the entries that wait are not those that are marked");
         for (lpn, &page) in (0..self.shape.entries()).map(Lpn).zip(map).filter(|(_, page)| page.is_some()) {
             let is_near = |predicted: Ppn| predicted.0.abs_diff(page.0) <= self.gamma;
             if !self.predict(lpn).is_some_and(is_near) {

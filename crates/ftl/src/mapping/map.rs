@@ -8,10 +8,10 @@ use crate::capacity::Space;
 use crate::setup::Context;
 
 /// The map of a page-level mapping. The store knows where each page is; the map says what a lookup costs: entries
-/// cached in memory, and map pages on flash.
+/// cached in memory, and map pages on flash. The defaults are those of a map that is all in memory.
 pub(super) trait Map: CollectionListener + State + Send + Sized + 'static {
     /// Statistics of the map. The mapping's statistics begin with these.
-    const STATISTICS: &'static [Statistic];
+    const STATISTICS: &'static [Statistic] = &[];
 
     /// Whether the whole map is in memory, so that a lookup changes nothing.
     const IS_IN_MEMORY: bool;
@@ -23,19 +23,25 @@ pub(super) trait Map: CollectionListener + State + Send + Sized + 'static {
     type Params: Parameters;
 
     /// Refuses parameters that cannot work on this drive.
-    fn suits(params: &Self::Params, space: &Space) -> Result<(), Refusal>;
+    fn suits(_params: &Self::Params, _space: &Space) -> Result<(), Refusal> {
+        Ok(())
+    }
 
     /// Space that the map itself needs in the store.
-    fn own(space: &Space) -> Own;
+    fn own(_space: &Space) -> Own {
+        Own::default()
+    }
 
     /// Builds the map of an empty drive.
     fn new(params: Self::Params, on: &Context<'_>, store: &PageStore) -> Self;
 
     /// Prefetch hint: the entry of a page is about to be looked up.
-    fn prepare(&self, lpn: Lpn);
+    fn prepare(&self, _lpn: Lpn) {}
 
     /// Brings the entry of a page into memory; returns the flash operation to wait for.
-    fn translate(&mut self, store: &mut PageStore, nand: &mut Nand, lpn: Lpn) -> OpId;
+    fn translate(&mut self, _store: &mut PageStore, _nand: &mut Nand, _lpn: Lpn) -> OpId {
+        OpId::DONE
+    }
 
     /// Finds the data of a translated page, after `after`, for a read of it; returns the operation to wait for then.
     fn locate(&mut self, _store: &PageStore, _nand: &mut Nand, _lpn: Lpn, after: OpId) -> OpId {
@@ -43,19 +49,23 @@ pub(super) trait Map: CollectionListener + State + Send + Sized + 'static {
     }
 
     /// Called when the entry of a translated page has changed.
-    fn changed(&mut self, store: &PageStore, lpn: Lpn);
+    fn changed(&mut self, _store: &PageStore, _lpn: Lpn) {}
 
     /// Takes a share of the map write-backs that garbage collection has made due.
-    fn write_back_due(&mut self, store: &mut PageStore, nand: &mut Nand);
+    fn write_back_due(&mut self, _store: &mut PageStore, _nand: &mut Nand) {}
 
     /// See [`MappingExtras::rest`](crate::mapping::MappingExtras::rest).
     fn rest(&mut self, _nand: &mut Nand) {}
 
     /// The values of [`Self::STATISTICS`].
-    fn figures(&self) -> Vec<Figure>;
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
 
     /// Map pages programmed.
-    fn writes(&self) -> u64;
+    fn writes(&self) -> u64 {
+        0
+    }
 
     /// See [`MappingExtras::unwritten_map_pages`](crate::mapping::MappingExtras::unwritten_map_pages).
     fn unwritten_pages(&self) -> u64 {
@@ -66,11 +76,15 @@ pub(super) trait Map: CollectionListener + State + Send + Sized + 'static {
     fn memory_bytes(&self, store: &PageStore) -> u64;
 
     /// Resets the counters.
-    fn reset_report(&mut self);
+    fn reset_report(&mut self) {}
 
     /// Checks a loaded state.
-    fn check_loaded(&self, store: &PageStore) -> Result<(), Violation>;
+    fn check_loaded(&self, store: &PageStore) -> Result<(), Violation> {
+        self.check(store)
+    }
 
     /// Checks the invariants.
-    fn check(&self, store: &PageStore) -> Result<(), Violation>;
+    fn check(&self, _store: &PageStore) -> Result<(), Violation> {
+        Ok(())
+    }
 }

@@ -34,12 +34,12 @@ pub fn builtin() -> Slot<dyn Mapping> {
     Slot::new(
         &SLOT,
         [
-            page::policy(),
-            dftl::policy(),
-            sftl::policy(),
-            leaftl::policy(),
-            lazyftl::policy(),
-            u_ftl::policy(),
+            cached::page_level::<page::InMemory>(&page::SPEC),
+            cached::policy::<dftl::MappingTable>(&dftl::SPEC),
+            cached::policy::<sftl::CondensedPages>(&sftl::SPEC),
+            cached::policy::<leaftl::LearnedPages>(&leaftl::SPEC),
+            cached::policy::<lazyftl::UpdateTable>(&lazyftl::SPEC),
+            cached::page_level::<u_ftl::ExtentMap>(&u_ftl::SPEC),
             log_block::policy::<bast::Bast>(&bast::SPEC),
             log_block::policy::<fast::Fast>(&fast::SPEC),
             log_block::policy::<last::Last>(&last::SPEC),
@@ -64,22 +64,8 @@ mod tests {
         let device = NandParams { channels: 2, ways: 1, planes: 1, blocks: 64, pages: 32, ..NandParams::defaults() };
         let space = Space::new(device, &CapacityParams::of(0.5));
         let mask = space.geometry().full_mask();
-        for policy in [
-            "page",
-            "dftl",
-            "sftl",
-            "leaftl",
-            "lazyftl",
-            "u-ftl",
-            "bast",
-            "fast",
-            "last",
-            "sast",
-            "kast",
-            "superblock-ftl",
-            "janus-ftl",
-        ] {
-            let ftl = FtlSetup { mapping: builtin().choose(policy, &[]).unwrap(), ..FtlSetup::with_defaults() };
+        for policy in builtin().policies() {
+            let ftl = FtlSetup { mapping: policy.with(&[]).unwrap(), ..FtlSetup::with_defaults() };
             let written = |apart: usize| {
                 let mut nand = Nand::new(&space.nand);
                 let mut mapping = ftl.build(&space, &nand).unwrap();
@@ -95,7 +81,7 @@ mod tests {
                 assert_eq!(mapping.check(), Ok(()));
                 (nand.counts().programs, nand.counts().reads, nand.counts().erases, nand.erase_counts().to_vec())
             };
-            assert_eq!(written(100), written(1), "{policy}");
+            assert_eq!(written(100), written(1), "{}", policy.spec.name);
         }
     }
 

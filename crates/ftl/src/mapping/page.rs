@@ -7,19 +7,15 @@
 //!
 //! The map costs no flash operation. Allocation and garbage collection belong to the page store, as does the memory.
 
-use flashloom_nand::{Lpn, Nand, OpId, PlaneId, Ppn};
-use flashloom_units::{Capability, Figure, Policy, PolicySpec, Refusal, Statistic, Violation};
+use flashloom_units::{Capability, PolicySpec};
 
-use super::cached::page_level;
-use super::interface::Mapping;
 use super::map::Map;
-use super::page_store::{CollectionListener, Own, PageStore};
-use crate::Space;
+use super::page_store::{CollectionListener, PageStore};
 use crate::capability::{MAPPING_UNITS, PAGE_MAPPING};
 use crate::report::ADDRESS_BYTES;
 use crate::setup::Context;
 
-static SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "page",
     summary: "a full page-level map in memory",
     details: "Any page can be anywhere. Takes an allocation (ftl.allocation) and a collection policy (ftl.gc).",
@@ -27,73 +23,27 @@ static SPEC: PolicySpec = PolicySpec {
     example: "ftl.mapping=page ftl.gc=cost-benefit workload.synthetic.pattern=zipf",
     instead: "A drive needs memory for the whole map: for one that caches a part of it use `dftl`, for the controllers \
               of cards and early drives a log-block mapping such as `fast` or `kast`.",
-    needs: &[],
     offers: &[PAGE_MAPPING, MAPPING_UNITS, Capability::SAVED_STATE],
-    params: &[],
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
-/// The policy of this mapping.
-pub(super) fn policy() -> Policy<dyn Mapping> {
-    page_level::<InMemory>(&SPEC)
-}
-
 /// A map that is entirely in memory: no misses, no write-backs.
-struct InMemory;
+pub(super) struct InMemory;
 
 flashloom_units::state! { InMemory {} }
 
-impl CollectionListener for InMemory {
-    fn moved(&mut self, _plane: PlaneId, _lpn: Lpn, _map: &[Ppn]) {}
-    fn ended(&mut self, _plane: PlaneId) {}
-}
+impl CollectionListener for InMemory {}
 
 impl Map for InMemory {
     type Params = ();
 
-    const STATISTICS: &'static [Statistic] = &[];
     const IS_IN_MEMORY: bool = true;
-
-    fn suits((): &(), _space: &Space) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn own(_space: &Space) -> Own {
-        Own::default()
-    }
 
     fn new((): (), _on: &Context<'_>, _store: &PageStore) -> Self {
         Self
     }
 
-    fn prepare(&self, _lpn: Lpn) {}
-
-    fn translate(&mut self, _store: &mut PageStore, _nand: &mut Nand, _lpn: Lpn) -> OpId {
-        OpId::DONE
-    }
-
-    fn changed(&mut self, _store: &PageStore, _lpn: Lpn) {}
-    fn write_back_due(&mut self, _store: &mut PageStore, _nand: &mut Nand) {}
-
-    fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
-    fn writes(&self) -> u64 {
-        0
-    }
-
     fn memory_bytes(&self, store: &PageStore) -> u64 {
         ADDRESS_BYTES * store.map().len() as u64
-    }
-
-    fn reset_report(&mut self) {}
-
-    fn check_loaded(&self, _store: &PageStore) -> Result<(), Violation> {
-        Ok(())
-    }
-
-    fn check(&self, _store: &PageStore) -> Result<(), Violation> {
-        Ok(())
     }
 }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Site;
 use super::log_block::{
-    Chip, Guarantees, LATEST, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, check_associativity, mistaken,
+    Chip, LATEST, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, check_associativity, mistaken,
 };
 use crate::capability::{FIXED_HOMES, SINGLE_CHIP};
 use crate::{PageWrite, Preemption};
@@ -114,7 +114,7 @@ impl Scheme for Sast {
             Preemption::None => (0, 0),
             Preemption::Page => (site.space.nand.pages * k, k + 1),
         };
-        Layout { width: 1, log_blocks, guarantees: Guarantees { associativity: k, pages_a_log_block: 1, besides } }
+        Layout { width: 1, log_blocks, associativity: k, pages_a_log_block: 1, besides }
     }
 
     fn check(params: &SastParams, site: &Site<'_>) -> Result<(), Refusal> {

@@ -26,11 +26,10 @@
 use std::ops::Range;
 
 use flashloom_nand::{Lpn, Ppn};
-use flashloom_units::{Capability, Figure, KIB, Kind, Lists, Policy, PolicySpec, Refusal, Statistic, Unit};
+use flashloom_units::{Capability, Figure, KIB, Kind, Lists, PolicySpec, Refusal, Statistic, Unit};
 use flashloom_units::{Value, Violation, params, violation};
 
-use super::translation::{EntryBits, Frame, MapCache, MapShape, TranslationPage, WriteBack};
-use super::{Mapping, cached, translation};
+use super::translation::{self, EntryBits, Frame, MapCache, MapShape, TranslationPage, WriteBack};
 use crate::capability::{PAGE_MAPPING, TRANSLATION_PAGES};
 
 /// Bytes that a cached translation page takes besides its entries: its number and its neighbours in the list.
@@ -64,7 +63,7 @@ const STATISTICS: &[Statistic] = &Statistic::joined::<{ translation::STATISTICS.
     ],
 ]);
 
-static SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "sftl",
     summary: "a page-level map on flash, cached as runs of consecutive pages",
     details: "LRU of condensed translation pages, and a buffer for the dirty entries of pages with few. Takes an \
@@ -79,15 +78,10 @@ static SPEC: PolicySpec = PolicySpec {
     statistics: STATISTICS,
 };
 
-/// The policy of this mapping.
-pub(super) fn policy() -> Policy<dyn Mapping> {
-    cached::policy::<CondensedPages>(&SPEC)
-}
-
 /// Condensed translation pages, and the dirty buffer.
 ///
 /// An entry is in the buffer if it is dirty and its page is not cached: a page that comes back takes its entries out.
-struct CondensedPages {
+pub(super) struct CondensedPages {
     shape: MapShape,
     /// Bytes for pages, and entries for the buffer.
     capacity: u64,

@@ -48,16 +48,17 @@
 mod blocks;
 mod tables;
 
-use flashloom_nand::{DieId, Lpn, Nand, OpId, Origin, PageCopy, Read, Urgency};
+use flashloom_nand::{DieId, Lpn, Nand, OpId, Origin, Read, Urgency};
 use flashloom_units::{Best, Capability, Component, Figure, Kind, Latency, Ns, Policy, PolicySpec, Refusal};
-use flashloom_units::{Statistic, Unit, Value, Violation, params, violation};
+use flashloom_units::{Statistic, Unit, Value, Violation, params};
 
-use super::log_block::{Costs, Spn, SuperblockId};
+use super::log_block::{Costs, Spn, SuperblockId, merges, time_figures, times};
+use super::translation::MapReport;
 use super::{Mapping, MappingExtras, Profile};
 use crate::setup::{Context, Site};
-use crate::{ADDRESS_BYTES, FtlReport, PageWrite, Preemption, Space};
+use crate::{ADDRESS_BYTES, FtlReport, PageWrite, Space};
 use blocks::{AreaId, AreaShape, Areas};
-use tables::{LEVELS, Tables};
+use tables::{LEVELS, TableReport, Tables};
 
 params! {
     /// Parameters of Superblock FTL.
@@ -81,45 +82,28 @@ params! {
     }
 }
 
-const STATISTICS: &[Statistic] = &[
-    Statistic::count("switch_merges", "Switch merges: blocks without valid pages that were erased without a copy.")
-        .best(Best::Lowest)
-        .in_column("switch merges", "merges"),
-    Statistic::count("partial_merges", "Partial merges: collections that emptied one block.")
-        .best(Best::Lowest)
-        .in_column("partial merges", "merges"),
-    Statistic::count("full_merges", "Full merges: collections that emptied several blocks of a superblock.")
-        .best(Best::Lowest)
-        .in_column("full merges", "merges"),
-    Statistic::new(
-        "blocking_ns",
-        Unit::Times,
+const STATISTICS: &[Statistic] = &Statistic::joined::<12>(&[
+    &merges([
+        "Switch merges: blocks without valid pages that were erased without a copy.",
+        "Partial merges: collections that emptied one block.",
+        "Full merges: collections that emptied several blocks of a superblock.",
+    ]),
+    &times([
         "Time for which a collection occupies an otherwise idle chip: its copies, erases and reads of spare areas.",
-    )
-    .best(Best::Lowest)
-    .part_as_column("max", "longest merge"),
-    Statistic::new(
-        "blocking_bound_ns",
-        Unit::Time,
         "Upper bound of that time: (N + 1) n - 1 copies, each with three reads of spare areas, and N + 1 erases.",
-    )
-    .in_summary("merge bound"),
-    Statistic::new(
-        "longest_wait_ns",
-        Unit::Time,
         "Longest time that collections put between two pages of the host on a chip.",
-    )
-    .best(Best::Lowest)
-    .in_summary("longest wait for merges"),
-    Statistic::new("wait_bound_ns", Unit::Time, "Upper bound of that time.").in_summary("wait bound"),
-    Statistic::count("map_hits", "Lookups whose page table was in memory."),
-    Statistic::count("map_misses", "Lookups of other page tables."),
-    Statistic::new("map_hit_ratio", Unit::Ratio, "Hit ratio of the page tables: hits as a share of all lookups.")
-        .best(Best::Highest)
-        .as_column("map hits"),
-    Statistic::count("map_reads", "Spare areas read to find a page."),
-    Statistic::count("map_writes", "Map pages written: none, because the map is programmed with the pages."),
-];
+        "Upper bound of that time.",
+    ]),
+    &[
+        Statistic::count("map_hits", "Lookups whose page table was in memory."),
+        Statistic::count("map_misses", "Lookups of other page tables."),
+        Statistic::new("map_hit_ratio", Unit::Ratio, "Hit ratio of the page tables: hits as a share of all lookups.")
+            .best(Best::Highest)
+            .as_column("map hits"),
+        Statistic::count("map_reads", "Spare areas read to find a page."),
+        Statistic::count("map_writes", "Map pages written: none, because the map is programmed with the pages."),
+    ],
+]);
 
 static SPEC: PolicySpec = PolicySpec {
     name: "superblock-ftl",
@@ -220,7 +204,7 @@ impl SuperblockFtl {
             tables: Tables::new(&shape, params.tables, space.geometry().total_dies()),
             costs: Costs::new(&space.nand, 1),
             most: Work { copies, erases: params.blocks + 1, spare_reads: LEVELS * copies },
-            urgency: if ftl.params.preemption == Preemption::None { Urgency::Blocking } else { Urgency::Needed },
+            urgency: ftl.params.preemption.urgency(),
             report: FtlReport::default(),
             collections: Collections::default(),
         })
@@ -243,11 +227,8 @@ impl SuperblockFtl {
             self.make_room(nand, area);
             self.areas.open_for_host(area)
         });
-        let old = self.areas.newest(write.lpn);
-        let beneath = old.is_some().then(|| self.areas.blocks.physical(old));
-        let (page, block, index) = self.areas.blocks.take_page(open);
-        self.report.read_modify_writes += u64::from(write.program_after(nand, (block, index), beneath, found));
-        self.report.host_page_writes += 1;
+        let old = self.areas.pages.newest(write.lpn);
+        let page = self.areas.blocks.write_page(nand, &mut self.report, write, (old, found), open);
         self.bind(write.lpn, page);
     }
 
@@ -298,7 +279,7 @@ impl SuperblockFtl {
                 let victim = ftl.areas.victim(area);
                 for index in 0..ftl.areas.blocks.written(victim) {
                     let from = ftl.areas.blocks.page(victim, index);
-                    let lpn = ftl.areas.logical(from);
+                    let lpn = ftl.areas.pages.logical(from);
                     if lpn.is_some() {
                         let reads = ftl.tables.report.reads;
                         ftl.look_up(nand, lpn);
@@ -318,9 +299,7 @@ impl SuperblockFtl {
     fn copy(&mut self, nand: &mut Nand, area: AreaId, lpn: Lpn) -> bool {
         let open = self.areas.survivors_block(area);
         let to = open.unwrap_or_else(|| self.areas.open_for_survivors(area));
-        let from = self.areas.blocks.physical(self.areas.newest(lpn));
-        let (page, block, index) = self.areas.blocks.take_page(to);
-        nand.copy(PageCopy { urgency: self.urgency, ..PageCopy::new(from, block, index, Origin::Merge) });
+        let page = self.areas.blocks.copy_page(nand, self.areas.pages.newest(lpn), to, self.urgency);
         self.report.page_copies += 1;
         self.bind(lpn, page);
         open.is_none()
@@ -340,7 +319,7 @@ impl MappingExtras for SuperblockFtl {
     }
 
     fn prepare(&self, lpn: Lpn) {
-        self.areas.prefetch(self.areas.shape.placed(lpn));
+        self.areas.pages.prefetch(self.areas.shape.placed(lpn));
     }
 
     fn rest(&mut self, nand: &mut Nand) {
@@ -353,29 +332,16 @@ impl Component for SuperblockFtl {
 
     fn figures(&self) -> Vec<Figure> {
         let (Collections { switch, partial, full, blocking_ns }, bound) = (&self.collections, self.time(self.most));
-        let report = &self.tables.report;
-        vec![
-            Figure::Count(*switch),
-            Figure::Count(*partial),
-            Figure::Count(*full),
-            Figure::Times(Box::new(blocking_ns.clone())),
-            Figure::Time(bound),
-            // A page of the host waits for the collection that it causes, and for no other.
-            Figure::Time(blocking_ns.max()),
-            Figure::Time(bound),
-            Figure::Count(report.hits),
-            Figure::Count(report.misses),
-            Figure::Ratio(report.hit_ratio()),
-            Figure::Count(report.reads),
-            Figure::Count(0),
-        ]
+        // A page of the host waits for the collection that it causes, and for no other.
+        let times = time_figures(blocking_ns, [bound, blocking_ns.max(), bound]);
+        let TableReport { hits, misses, reads } = self.tables.report;
+        let map = MapReport { hits, misses, reads, writes: 0 }.figures([]);
+        [*switch, *partial, *full].map(Figure::Count).into_iter().chain(times).chain(map).collect()
     }
 
     fn check(&self) -> Result<(), Violation> {
         let (longest, bound) = (self.collections.blocking_ns.max(), self.time(self.most));
-        if longest > bound {
-            return Err(violation!("a collection took {longest} ns, not {bound} ns at most"));
-        }
+        ensure!(longest <= bound, "a collection took {longest} ns, not {bound} ns at most");
         self.areas.check()
     }
 }
@@ -391,14 +357,14 @@ impl Mapping for SuperblockFtl {
         }
         let placed = self.areas.shape.placed(lpn);
         let after = self.look_up(nand, placed);
-        let page = self.areas.blocks.physical(self.areas.newest(placed));
+        let page = self.areas.blocks.physical(self.areas.pages.newest(placed));
         self.report.host_page_reads += 1;
         nand.read(Read { lpn, tag, after, ..Read::new(page, mask, Origin::Host) });
         true
     }
 
     fn is_mapped(&self, lpn: Lpn) -> bool {
-        self.areas.newest(self.areas.shape.placed(lpn)).is_some()
+        self.areas.pages.newest(self.areas.shape.placed(lpn)).is_some()
     }
 
     fn trim(&mut self, nand: &mut Nand, lpn: Lpn) {
@@ -418,7 +384,7 @@ impl Mapping for SuperblockFtl {
     fn reset_report(&mut self) {
         self.report = FtlReport::default();
         self.collections = Collections::default();
-        self.tables.report = tables::TableReport::default();
+        self.tables.report = TableReport::default();
     }
 
     fn free_blocks(&self) -> u64 {

@@ -58,7 +58,7 @@ use super::map::Map;
 use super::page_store::{CollectionListener, Own, PageStore};
 use crate::Space;
 use crate::allocation::{AllocationSetup, PagePlace, stripe_of_superpages};
-use crate::lane::{DeclaredLane, Lane};
+use crate::lane::Lane;
 use crate::mapping_unit::MOST_PAGES;
 use crate::report::ADDRESS_BYTES;
 use crate::setup::Context;
@@ -91,16 +91,23 @@ pub(super) struct MapReport {
     pub(super) writes: u64,
 }
 
-/// A page of the map, numbered from the first entry on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TranslationPage(pub u32);
-
-impl TranslationPage {
-    /// Index in a table of translation pages.
-    #[inline(always)]
-    pub const fn at(self) -> usize {
-        self.0 as usize
+impl MapReport {
+    /// The values of [`STATISTICS`], and then those of a cache.
+    pub(super) fn figures(self, of_cache: impl IntoIterator<Item = Figure>) -> Vec<Figure> {
+        let [hits, misses, reads, writes] = [self.hits, self.misses, self.reads, self.writes].map(Figure::Count);
+        [hits, misses, hit_ratio(self.hits, self.misses), reads, writes].into_iter().chain(of_cache).collect()
     }
+}
+
+/// Hits as a share of all lookups; absent if there was none.
+pub(super) fn hit_ratio(hits: u64, misses: u64) -> Figure {
+    let lookups = hits + misses;
+    Figure::Ratio((lookups > 0).then(|| hits as f64 / lookups as f64))
+}
+
+flashloom_units::ids! {
+    /// A page of the map, numbered from the first entry on.
+    TranslationPage,
 }
 
 /// The size of a map.
@@ -156,8 +163,7 @@ impl MapShape {
 
     /// Space that the map needs in the store.
     pub fn own(&self) -> Own {
-        const LANES: &[DeclaredLane] = &[DeclaredLane::written(Lane::MAP).surviving_in(Lane::MAP).of_map()];
-        Own { pages: u64::from(self.translation_pages()), lanes: LANES }
+        Own::of_map(self.translation_pages())
     }
 
     /// The entries of a translation page, which the last one does not all have.
@@ -455,11 +461,7 @@ impl<C: MapCache> Map for Translation<C> {
     }
 
     fn figures(&self) -> Vec<Figure> {
-        let MapReport { hits, misses, reads, writes } = self.report;
-        let translations = hits + misses;
-        let hit_ratio = (translations > 0).then(|| hits as f64 / translations as f64);
-        let [hits, misses, reads, writes] = [hits, misses, reads, writes].map(Figure::Count);
-        [hits, misses, Figure::Ratio(hit_ratio), reads, writes].into_iter().chain(self.cache.figures()).collect()
+        self.report.figures(self.cache.figures())
     }
 
     fn writes(&self) -> u64 {

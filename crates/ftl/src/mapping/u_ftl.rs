@@ -42,11 +42,9 @@ mod tree;
 use std::collections::VecDeque;
 
 use flashloom_nand::{BlockId, Data, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Status};
-use flashloom_units::{Capability, Figure, KIB, Kind, Lists, Policy, PolicySpec, Refusal, Statistic, Value};
+use flashloom_units::{Capability, Figure, KIB, Kind, Lists, PolicySpec, Refusal, Statistic, Value};
 use flashloom_units::{Violation, params, violation};
 
-use super::cached;
-use super::interface::Mapping;
 use super::map::Map;
 use super::page_store::{CollectionListener, Own, PageStore};
 use super::translation::{self, Frame, Loads, MapReport};
@@ -79,7 +77,7 @@ const STATISTICS: &[Statistic] = &Statistic::joined::<{ translation::STATISTICS.
     ],
 ]);
 
-static SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "u-ftl",
     summary: "a map of extents on flash, in a tree of which each page has a whole path",
     details: "LRU of the nodes of a μ-Tree, whose leaves are extents of any length. Takes an allocation \
@@ -95,16 +93,11 @@ static SPEC: PolicySpec = PolicySpec {
     statistics: STATISTICS,
 };
 
-/// The policy of this mapping.
-pub(super) fn policy() -> Policy<dyn Mapping> {
-    cached::page_level::<ExtentMap>(&SPEC)
-}
-
 /// A tree of extents on flash, with a part of its nodes cached.
 ///
 /// The nodes above a cached node are cached, and were used after it. A changed leaf that is cached is written when it
 /// leaves; one that is not is noted or due.
-struct ExtentMap {
+pub(super) struct ExtentMap {
     tree: Tree,
     /// Bytes for nodes, and those of all cached nodes and the root.
     capacity: u64,
@@ -152,7 +145,7 @@ flashloom_units::state! {
 impl CollectionListener for ExtentMap {
     /// Reads what the pages of the tree in a victim are written with.
     fn begins(&mut self, nand: &mut Nand, store: &PageStore, victim: BlockId) {
-        let entries = self.tree.layout().entries();
+        let entries = self.tree.layout.entries;
         let mut read = std::mem::take(&mut self.path);
         for leaf in store.valid_pages(victim).filter_map(|lpn| lpn.0.checked_sub(entries)).map(Node) {
             for node in self.tree.path(leaf).filter(|&node| node != leaf && !self.recency.contains(node)) {
@@ -167,7 +160,7 @@ impl CollectionListener for ExtentMap {
     }
 
     fn moved(&mut self, plane: PlaneId, lpn: Lpn, map: &[Ppn]) {
-        if let Some(leaf) = lpn.0.checked_sub(self.tree.layout().entries()) {
+        if let Some(leaf) = lpn.0.checked_sub(self.tree.layout.entries) {
             self.tree.copy_with(Node(leaf));
         } else if let Some(leaf) = self.change(lpn, map)
             && !std::mem::replace(&mut self.is_changed[leaf.at()], true)
@@ -201,7 +194,7 @@ impl Map for ExtentMap {
     }
 
     fn own(space: &Space) -> Own {
-        Layout::of(space).own()
+        Own::of_map(Layout::of(space).leaves())
     }
 
     fn new(params: UFtlParams, on: &Context<'_>, store: &PageStore) -> Self {
@@ -209,7 +202,7 @@ impl Map for ExtentMap {
         let geometry = store.geometry();
         let tree = Tree::new(Layout::of(space));
         let AllocationSetup { superpage, .. } = AllocationSetup::new(space, &ftl.params);
-        let (leaves, planes) = (tree.layout().leaves(), geometry.total_planes() as usize);
+        let (leaves, planes) = (tree.layout.leaves(), geometry.total_planes() as usize);
         Self {
             capacity: params.cache_bytes,
             bytes: tree.bytes(tree.root()),
@@ -230,8 +223,6 @@ impl Map for ExtentMap {
             tree,
         }
     }
-
-    fn prepare(&self, _lpn: Lpn) {}
 
     /// Brings the leaf of a page into the cache. Returns its read until that has ended.
     fn translate(&mut self, store: &mut PageStore, nand: &mut Nand, lpn: Lpn) -> OpId {
@@ -276,14 +267,11 @@ impl Map for ExtentMap {
     }
 
     fn figures(&self) -> Vec<Figure> {
-        let Self { report: MapReport { hits, misses, reads, writes }, tree, .. } = self;
-        let translations = hits + misses;
-        let hit_ratio = (translations > 0).then(|| *hits as f64 / translations as f64);
+        let tree = &self.tree;
         let extents = tree.leaves().map(|leaf| u64::from(tree.count(leaf))).sum();
         let (cached, leaves) = (self.recency.iter(0).count() as u64, tree.leaves().count() as u64);
-        let counts = [*reads, *writes, cached, extents, leaves, tree.levels().into(), self.divisions, self.unions];
-        let first = [Figure::Count(*hits), Figure::Count(*misses), Figure::Ratio(hit_ratio)];
-        first.into_iter().chain(counts.map(Figure::Count)).collect()
+        let counts = [cached, extents, leaves, tree.levels.into(), self.divisions, self.unions];
+        self.report.figures(counts.map(Figure::Count))
     }
 
     fn writes(&self) -> u64 {
@@ -295,7 +283,7 @@ impl Map for ExtentMap {
     }
 
     fn memory_bytes(&self, _store: &PageStore) -> u64 {
-        self.capacity.min(self.tree.layout().all_bytes())
+        self.capacity.min(self.tree.layout.all_bytes())
     }
 
     fn reset_report(&mut self) {
@@ -341,7 +329,7 @@ impl Map for ExtentMap {
 impl ExtentMap {
     /// The address of the page of a leaf in the store.
     fn lpn(&self, leaf: Node) -> Lpn {
-        Lpn(self.tree.layout().entries() + leaf.0)
+        Lpn(self.tree.layout.entries + leaf.0)
     }
 
     /// Changes the extents of a page's leaf. Returns the leaf if it is not cached.
@@ -560,9 +548,7 @@ impl ExtentMap {
         let mut used_at = vec![None; self.tree.nodes() as usize];
         let mut bytes = self.tree.bytes(root);
         for (at, node) in self.recency.iter(0).enumerate() {
-            if !self.tree.is_used(node) || node == root {
-                return Err(violation!("extent map: node {} is cached, and not in use", node.0));
-            }
+            ensure!(self.tree.is_used(node) && node != root, "extent map: node {} is cached, and not in use", node.0);
             bytes += self.tree.bytes(node);
             used_at[node.at()] = Some(at);
         }

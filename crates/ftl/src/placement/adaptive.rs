@@ -28,7 +28,7 @@
 use flashloom_nand::Lbn;
 use flashloom_units::{Capability, Component, Kind, Ns, PolicySpec, Value, params};
 
-use super::{Ledger, Placement, Profile, Region, Run, Times};
+use super::{Ledger, Placement, PlacementSetup, Profile, Region, Run, Times};
 use crate::capability::{SINGLE_CHIP, WRITE_BUFFER};
 
 params! {
@@ -73,7 +73,7 @@ pub(super) fn profile(params: &AdaptiveParams, chips: u32) -> Profile {
 flashloom_units::state! { Adaptive { fixed chips, widest, payback; } }
 
 impl Adaptive {
-    pub(super) fn new(params: AdaptiveParams, chips: u32) -> Self {
+    pub(super) fn new(params: AdaptiveParams, &PlacementSetup { chips }: &PlacementSetup) -> Self {
         Self { chips, widest: profile(&params, chips).widest, payback: params.payback }
     }
 
@@ -135,7 +135,7 @@ mod tests {
     const TIMES: Times = Times { read_ns: 10, program_ns: 20, copy_ns: 30, change_ns: 200 };
 
     fn adaptive() -> Adaptive {
-        Adaptive::new(AdaptiveParams::defaults(), 6)
+        Adaptive::new(AdaptiveParams::defaults(), &PlacementSetup { chips: 6 })
     }
 
     /// The span after each of the given runs of a region. The change of a span resets the measurements.

@@ -13,7 +13,7 @@
 use flashloom_nand::Lbn;
 use flashloom_units::{Capability, Component, PolicySpec};
 
-use super::Placement;
+use super::{Placement, PlacementSetup};
 use crate::capability::{SINGLE_CHIP, WRITE_BUFFER};
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
@@ -27,8 +27,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               say which chip it is on, use `static`.",
     needs: &[SINGLE_CHIP, WRITE_BUFFER],
     offers: &[Capability::SAVED_STATE],
-    params: &[],
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 pub(super) struct FirstTouch {
@@ -39,7 +38,7 @@ pub(super) struct FirstTouch {
 flashloom_units::state! { FirstTouch { below next [*chips]; fixed chips; } }
 
 impl FirstTouch {
-    pub(super) fn new((): (), chips: u32) -> Self {
+    pub(super) fn new((): (), &PlacementSetup { chips }: &PlacementSetup) -> Self {
         Self { chips, next: 0 }
     }
 }

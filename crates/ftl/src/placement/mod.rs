@@ -21,18 +21,18 @@ pub fn builtin() -> Slot<dyn Placement> {
     Slot::new(
         &SLOT,
         [
-            policy(&r#static::SPEC, |params, on| Box::new(r#static::Static::new(params, on.chips))),
-            policy(&first_touch::SPEC, |params, on| Box::new(first_touch::FirstTouch::new(params, on.chips))),
-            policy(&round_robin::SPEC, |params, on| Box::new(round_robin::RoundRobin::new(params, on.chips))),
-            policy(&adaptive::SPEC, |params, on| Box::new(adaptive::Adaptive::new(params, on.chips)))
+            policy(&r#static::SPEC, r#static::Static::new),
+            policy(&first_touch::SPEC, first_touch::FirstTouch::new),
+            policy(&round_robin::SPEC, round_robin::RoundRobin::new),
+            policy(&adaptive::SPEC, adaptive::Adaptive::new)
                 .with_profile(|params, on| Ok(adaptive::profile(&params, on.chips))),
         ],
     )
 }
 
-fn policy<T: Parameters>(
+fn policy<T: Parameters, P: Placement + 'static>(
     spec: &'static PolicySpec,
-    build: fn(T, &PlacementSetup) -> Box<dyn Placement>,
+    new: fn(T, &PlacementSetup) -> P,
 ) -> Policy<dyn Placement> {
-    Policy::<dyn Placement>::new(spec, move |params, on| Ok(build(params, on)))
+    Policy::<dyn Placement>::new(spec, move |params, on| Ok(Box::new(new(params, on))))
 }

@@ -13,7 +13,7 @@
 use flashloom_nand::Lbn;
 use flashloom_units::{Capability, Component, PolicySpec};
 
-use super::Placement;
+use super::{Placement, PlacementSetup};
 use crate::capability::{SINGLE_CHIP, WRITE_BUFFER};
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
@@ -27,8 +27,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               without moving any. Use it to see what moving costs.",
     needs: &[SINGLE_CHIP, WRITE_BUFFER],
     offers: &[Capability::SAVED_STATE],
-    params: &[],
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 pub(super) struct RoundRobin {
@@ -39,7 +38,7 @@ pub(super) struct RoundRobin {
 flashloom_units::state! { RoundRobin { below next [*chips]; fixed chips; } }
 
 impl RoundRobin {
-    pub(super) fn new((): (), chips: u32) -> Self {
+    pub(super) fn new((): (), &PlacementSetup { chips }: &PlacementSetup) -> Self {
         Self { chips, next: 0 }
     }
 }

@@ -9,7 +9,7 @@
 use flashloom_nand::Lbn;
 use flashloom_units::{Capability, Component, PolicySpec};
 
-use super::Placement;
+use super::{Placement, PlacementSetup};
 use crate::capability::FIXED_HOMES;
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
@@ -20,10 +20,8 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     example: "ftl.placement=static buffer.order=block-lru ftl.mapping=bast",
     instead: "Where some addresses are written far more than others their chips are busy while the rest are idle: use \
               `first-touch` or `adaptive`. For a page-level mapping set `ftl.allocation` instead.",
-    needs: &[],
     offers: &[FIXED_HOMES, Capability::SAVED_STATE],
-    params: &[],
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 pub(super) struct Static {
@@ -33,7 +31,7 @@ pub(super) struct Static {
 flashloom_units::state! { Static { fixed chips; } }
 
 impl Static {
-    pub(super) fn new((): (), chips: u32) -> Self {
+    pub(super) fn new((): (), &PlacementSetup { chips }: &PlacementSetup) -> Self {
         Self { chips }
     }
 }

@@ -79,6 +79,13 @@ impl LogBlocks {
         is_next
     }
 
+    /// Opens a log block, of which one is free; `sequence_of` is the logical block of a sequential one.
+    pub fn open(&mut self, sequence_of: Option<u32>) -> usize {
+        let at = self.logs.iter().position(Option::is_none).expect("one is free");
+        self.logs[at] = Some(Log { sequence_of, ..Log::default() });
+        at
+    }
+
     pub fn log(&mut self, at: usize) -> &mut Log {
         self.logs[at].as_mut().expect("it is in use")
     }

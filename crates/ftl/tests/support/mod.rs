@@ -4,8 +4,9 @@
 pub mod log_blocks;
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
-use flashloom_ftl::{FtlReport, FtlSetup, Mapping, PageWrite, Space, mapping, placement};
+use flashloom_ftl::{FtlReport, FtlSetup, Mapping, PageWrite, Preemption, Space, mapping, placement};
 use flashloom_nand::{DieId, HostPage, Lpn, Nand, NandParams, Origin};
 use flashloom_units::{Figure, Latency, Ns, ParamSet, PolicySpec, Prng, Value};
 use flashloom_verify::Verifier;
@@ -20,10 +21,16 @@ pub fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a whole number"))
 }
 
-/// Runs a case for each seed, `cases` of them from `first` on, and returns the results in no order. Two threads share
-/// them, because a long test outlasts the others.
-pub fn over_seeds<T: Send>(first: u64, cases: u64, run: impl Fn(u64) -> T + Sync) -> Vec<T> {
-    let half = |odd: u64| (first + odd..first + cases).step_by(2).map(&run).collect::<Vec<T>>();
+/// The seeds of as many cases, unless the environment says how many, or from which on.
+pub fn seeds(cases: u64) -> Range<u64> {
+    let first = number("FLASHLOOM_SEED").unwrap_or(1);
+    first..first + number("FLASHLOOM_CASES").unwrap_or(cases)
+}
+
+/// Runs a case for each seed, and returns the results in no order. Two threads share them, because a long test outlasts
+/// the others.
+pub fn over_seeds<T: Send>(seeds: Range<u64>, run: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    let half = |odd: u64| (seeds.start + odd..seeds.end).step_by(2).map(&run).collect::<Vec<T>>();
     std::thread::scope(|scope| {
         let other = scope.spawn(|| half(1));
         let mut all = half(0);
@@ -32,11 +39,21 @@ pub fn over_seeds<T: Send>(first: u64, cases: u64, run: impl Fn(u64) -> T + Sync
     })
 }
 
-/// One chip that has `logical_blocks` logical blocks of `pages` pages and `spare_blocks` blocks more.
-pub fn chip(logical_blocks: u32, spare_blocks: u32, pages: u32) -> Space {
-    let plane = NandParams { channels: 1, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
+/// Chips that have `logical_blocks` logical blocks of `pages` pages each, and `spare_blocks` blocks more.
+pub fn chips(chips: u32, logical_blocks: u32, spare_blocks: u32, pages: u32) -> Space {
+    let plane = NandParams { channels: chips, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
     let nand = NandParams { blocks: logical_blocks + spare_blocks, pages, page_bytes: 512, ..plane };
-    Space { nand, logical_pages: u64::from(logical_blocks * pages), unit_pages: 1 }
+    Space { nand, logical_pages: u64::from(chips * logical_blocks * pages), unit_pages: 1 }
+}
+
+/// One such chip.
+pub fn chip(logical_blocks: u32, spare_blocks: u32, pages: u32) -> Space {
+    chips(1, logical_blocks, spare_blocks, pages)
+}
+
+/// Parameters that are counts.
+pub fn counts<const M: usize>(set: [(&'static str, u32); M]) -> Vec<(&'static str, Value)> {
+    set.map(|(name, count)| (name, Value::Count(count.into()))).to_vec()
 }
 
 /// The default FTL with another mapping and the given parameters of it.
@@ -45,7 +62,87 @@ pub fn with_mapping(mapping: &str, set: &[(&str, Value)]) -> FtlSetup {
     FtlSetup { mapping, ..FtlSetup::with_defaults() }
 }
 
-/// An FTL on its array, and which pages the host has written.
+/// [`with_mapping`] under a preemption.
+pub fn preempted(mapping: &str, preemption: Preemption, set: &[(&str, Value)]) -> FtlSetup {
+    let mut setup = with_mapping(mapping, set);
+    setup.params.preemption = preemption;
+    setup
+}
+
+/// Counters of an FTL, each with its value, which a model has counted too.
+macro_rules! counters {
+    ($ftl:ident: $($counter:ident = $value:expr),+ $(,)?) => {
+        #[derive(Clone, Debug, Default, PartialEq)]
+        struct Counts {
+            $($counter: u64,)+
+        }
+
+        impl Counts {
+            fn of($ftl: &Ftl) -> Self {
+                Self { $($counter: $value,)+ }
+            }
+
+            fn since(&self, before: &Self) -> Self {
+                Self { $($counter: self.$counter - before.$counter,)+ }
+            }
+        }
+    };
+}
+pub(crate) use counters;
+
+/// A naive model of an FTL, which does what the FTL does.
+pub trait Model {
+    /// Writes pages in one call, as parts of a host request of `request_pages` pages.
+    fn write(&mut self, lpns: Range<u32>, request_pages: u32);
+
+    fn read(&mut self, _lpn: u32) {}
+
+    fn trim(&mut self, lpn: u32);
+}
+
+/// Random operations on an FTL and its model, filled or not, all over the drive or on a part of it: writes of a page or
+/// of several, together or one by one, some from the first of the `block_pages` of a block on, reads, and trims. `check`
+/// compares the two after each.
+pub fn compare<M: Model>(
+    (ftl, model): (&mut Ftl, &mut M),
+    prng: &mut Prng,
+    block_pages: u32,
+    mut check: impl FnMut(&Ftl, &mut M, u32),
+) {
+    let (pages, mask) = (ftl.logical_pages(), ftl.nand.geometry().full_mask());
+    if prng.chance(0.7) {
+        ftl.write_each(0..pages);
+        (0..pages).for_each(|lpn| model.write(lpn..lpn + 1, 1));
+    }
+    let span = pick(prng, &[pages, pages, pages.div_ceil(3), pages.div_ceil(8)]);
+    let trims = pick(prng, &[0.0, 0.02, 0.3]);
+    for operation in 0..200 {
+        let mut first = prng.below(span.into()) as u32;
+        if prng.chance(0.3) {
+            first -= first % block_pages;
+        }
+        let length = if prng.chance(0.6) { 1 } else { 1 + prng.below(u64::from(2 * block_pages)) as u32 };
+        let (end, draw) = ((first + length).min(pages), prng.unit());
+        if draw < trims {
+            (first..end).for_each(|lpn| ftl.trim(lpn));
+            (first..end).for_each(|lpn| model.trim(lpn));
+        } else if draw < trims + 0.1 {
+            (first..end).for_each(|lpn| ftl.read(lpn));
+            (first..end).for_each(|lpn| model.read(lpn));
+        } else {
+            let request_pages = pick(prng, &[1, 1, 2, 3, end - first]);
+            let step = if prng.chance(0.6) { end - first } else { 1 };
+            for lpn in (first..end).step_by(step as usize) {
+                let together: Vec<_> = (lpn..lpn + step).map(|lpn| (lpn, mask)).collect();
+                ftl.write_of_request(request_pages, &together);
+                model.write(lpn..lpn + step, request_pages);
+            }
+        }
+        check(ftl, model, operation);
+    }
+    ftl.check();
+}
+
 /// What a log-block mapping has counted.
 #[derive(Clone, Debug)]
 pub struct Merges {
@@ -62,6 +159,7 @@ pub struct Merges {
     pub reserved_pages: u64,
 }
 
+/// An FTL on its array, and which pages the host has written.
 pub struct Ftl {
     pub nand: Nand,
     mapping: Box<dyn Mapping>,
@@ -93,8 +191,7 @@ impl Ftl {
     /// An FTL on which every page has been written in order, with counters reset.
     pub fn filled(space: &Space, setup: &FtlSetup, verified: bool) -> Self {
         let mut ftl = Self::new(space, setup, verified);
-        let mask = ftl.nand.geometry().full_mask();
-        (0..ftl.logical_pages).for_each(|lpn| ftl.write(&[(lpn, mask)]));
+        ftl.write_each(0..ftl.logical_pages);
         ftl.mapping.reset_report();
         ftl.nand.reset_counts();
         ftl
@@ -111,6 +208,12 @@ impl Ftl {
     /// Writes sectors of pages together.
     pub fn write(&mut self, pages: &[(u32, u32)]) {
         self.write_of_request(1, pages);
+    }
+
+    /// Writes whole pages one after the other.
+    pub fn write_each(&mut self, lpns: impl IntoIterator<Item = u32>) {
+        let mask = self.nand.geometry().full_mask();
+        lpns.into_iter().for_each(|lpn| self.write(&[(lpn, mask)]));
     }
 
     /// Writes sectors of pages in one call, as parts of a host request of `request_pages` pages.

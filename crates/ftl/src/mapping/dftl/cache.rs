@@ -7,11 +7,25 @@
 //! construction.
 
 use flashloom_nand::{Lpn, Ppn};
-use flashloom_units::{Lists, NO_INDEX, Violation, prefetch, violation};
+use flashloom_units::{KIB, Kind, Lists, NO_INDEX, Value, Violation, params, prefetch, violation};
 use serde::{Deserialize, Serialize};
 
-use super::params::{CACHED_ENTRY_BYTES, DftlParams};
 use crate::mapping::translation::{Frame, MapCache, MapShape, TranslationPage, WriteBack};
+
+/// Bytes of an entry in the cache: a logical and a physical page number.
+pub(super) const CACHED_ENTRY_BYTES: u64 = 8;
+
+params! {
+    /// Parameters of DFTL.
+    pub struct DftlParams {
+        /// Memory for cached entries of the map, 8 bytes each.
+        cache_bytes: u64 => "cache", Kind::Size { min: CACHED_ENTRY_BYTES, max: 1 << 36 }, Value::Size(512 * KIB),
+            "A larger cache reads and writes the map on flash less often.";
+        /// Share of the cache for entries that were used again while cached: the protected segment.
+        protected: f64 => "protected", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.5),
+            "A larger share keeps what was used twice longer, against entries that are used once.";
+    }
+}
 
 /// A cached entry: its logical page, and its segment.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -27,7 +41,7 @@ enum Segment {
 }
 
 /// The cached mapping table.
-pub(super) struct MappingTable {
+pub(in crate::mapping) struct MappingTable {
     entries: Vec<Entry>,
     shape: MapShape,
     capacity: u32,
@@ -149,9 +163,7 @@ impl MapCache for MappingTable {
     /// Checks that the segments hold all entries, that each is found by its page, and that dirty ones are in the list
     /// of their translation page.
     fn check(&self, _map: &[Ppn]) -> Result<(), Violation> {
-        if self.free != NO_INDEX {
-            return Err(violation!("map cache: room was made in entry {}, and no entry came", self.free));
-        }
+        ensure!(self.free == NO_INDEX, "map cache: room was made in entry {}, and no entry came", self.free);
         for (slot, &Entry { lpn, .. }) in (0..).zip(&self.entries) {
             if self.slots.get(lpn.at()) != Some(&slot) {
                 return Err(violation!("map cache: entry {slot} is not where logical page {} looks for it", lpn.0));

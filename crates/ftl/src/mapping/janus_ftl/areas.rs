@@ -69,7 +69,7 @@ enum Use {
 pub(super) struct Areas {
     pub(super) shape: Shape,
     pub(super) pool: Superblocks,
-    pages: PageMap,
+    pub(super) pages: PageMap,
     /// The home of each logical block of the block area that has pages, and the stream of each that has one.
     home: Vec<SuperblockId>,
     stream: Vec<SuperblockId>,
@@ -127,20 +127,6 @@ impl Areas {
 
     fn chip(&self, block: Lbn) -> usize {
         self.shape.chip_of(block) as usize
-    }
-
-    pub(super) fn prefetch(&self, lpn: Lpn) {
-        self.pages.prefetch(lpn);
-    }
-
-    /// The newest copy of a page, or `NONE`.
-    pub(super) fn newest(&self, lpn: Lpn) -> Spn {
-        self.pages.newest(lpn)
-    }
-
-    /// The logical page that is valid in a page, or `NONE`.
-    pub(super) fn logical(&self, page: Spn) -> Lpn {
-        self.pages.logical(page)
     }
 
     /// Maps a page to a copy that was just programmed.
@@ -458,9 +444,7 @@ impl Areas {
     pub(super) fn check(&self) -> Result<(), Violation> {
         let mut valid = vec![0; self.shape.blocks as usize];
         self.pages.check(&self.pool, |lpn| valid[self.shape.block_of(lpn).at()] += 1)?;
-        if valid != self.valid {
-            return Err(Violation::new("janus-ftl: a logical block has not the valid pages that it counts"));
-        }
+        ensure!(valid == self.valid, "janus-ftl: a logical block has not the valid pages that it counts");
         Ok(())
     }
 }

@@ -7,31 +7,45 @@ use flashloom_units::{GIB, MS, US};
 use super::LogState::{Free, Random};
 use super::*;
 use crate::mapping::log_block::lab::{Cost, Lab, SEQUENCE, setup, space};
-use crate::{CapacityParams, Preemption, Space};
+use crate::{CapacityParams, FtlSetup, Preemption, Space};
 
 mod room;
 
-/// Eight data blocks, four log blocks and K = 2, with one sequential log block, no reserve, and merges of any log block
-/// for a page of offset 0. One page is a small gap, two free pages are many, and no time is long. `set` overrides
-/// these.
-fn lab(set: &[(&str, Value)]) -> Lab<Kast> {
-    let usual = [
-        ("log_blocks", Value::Count(4)),
-        ("k", Value::Count(2)),
-        ("sequential_log_blocks", Value::Count(1)),
-        ("reserved_log_blocks", Value::Count(0)),
-        ("start_merge", Value::Name("any")),
-        ("small_gap", Value::Count(1)),
-        ("many_free_percent", Value::Count(50)),
-        ("long_time", Value::Count(1_000)),
-    ];
-    let setup = setup("kast", &[set, &usual].concat());
+type Set<'a> = &'a [(&'a str, Value)];
+
+const fn count(name: &str, count: u64) -> (&str, Value) {
+    (name, Value::Count(count))
+}
+
+const fn name(name: &'static str, choice: &'static str) -> (&'static str, Value) {
+    (name, Value::Name(choice))
+}
+
+/// A setup of KAST under a preemption.
+fn kast(preemption: Preemption, set: Set) -> FtlSetup {
+    let mut setup = setup("kast", set);
+    setup.params.preemption = preemption;
+    setup
+}
+
+/// Four log blocks and K = 2, with one sequential log block, no reserve, and merges of any log block for a page of
+/// offset 0.
+const USUAL: [(&str, Value); 5] = [
+    count("log_blocks", 4),
+    count("k", 2),
+    count("sequential_log_blocks", 1),
+    count("reserved_log_blocks", 0),
+    name("start_merge", "any"),
+];
+
+/// Eight data blocks. One page is a small gap, two free pages are many, and no time is long. `set` overrides these.
+fn lab(set: Set) -> Lab<Kast> {
+    let gaps = [count("small_gap", 1), count("many_free_percent", 50), count("long_time", 1_000)];
+    let setup = kast(Preemption::None, &[set, &USUAL, &gaps].concat());
     Lab::filled(&space(1, 8, KastParams::from_values(setup.mapping.values()).log_blocks), &setup)
 }
 
-fn without_sequential() -> Lab<Kast> {
-    lab(&[("sequential_log_blocks", Value::Count(0))])
-}
+const NO_SEQUENCES: (&str, Value) = count("sequential_log_blocks", 0);
 
 fn states(lab: &Lab<Kast>) -> Vec<LogState> {
     let slots = lab.store().log.of_group(0);
@@ -54,10 +68,35 @@ fn partial(copies: u64) -> Cost {
     Cost { partial: 1, copies, erases: 1, ..NOTHING }
 }
 
+fn copies(copies: u64) -> Cost {
+    Cost { copies, ..NOTHING }
+}
+
+/// Tests of a rule each: a drive, pages that are written one by one and what that costs, the states of the log blocks
+/// then, and the log blocks that hold pages.
+macro_rules! rules {
+    ($($(#[$doc:meta])* $name:ident {
+        $lab:expr;
+        $($lpns:expr => $cost:expr),+
+        $(; states $states:expr)?
+        $(; pages $pages:expr => $slots:expr)?
+    })+) => {$(
+        $(#[$doc])*
+        #[test]
+        fn $name() {
+            let mut lab = $lab;
+            $(assert_eq!(lab.write($lpns), $cost);)+
+            $(assert_eq!(states(&lab), $states);)?
+            $(assert_eq!($pages.map(|lpn| lab.log_block_of(lpn)), $slots);)?
+        }
+    )+};
+}
+use rules;
+
 /// The figure has every first write in a log block of its own and no sequential one, although all have offset 0.
 #[test]
 fn figure_2_associativity_grows_last_and_not_for_pages_of_associated_blocks() {
-    let mut lab = without_sequential();
+    let mut lab = lab(&[NO_SEQUENCES]);
     let place = |lab: &Lab<Kast>| SEQUENCE.map(|lpn| lab.log_block_of(lpn));
     assert_eq!(lab.write(SEQUENCE[..6].iter().copied()), NOTHING);
     assert_eq!(lab.associativity(), [2, 2, 1, 1]);
@@ -69,19 +108,15 @@ fn figure_2_associativity_grows_last_and_not_for_pages_of_associated_blocks() {
 
 // Preemption: the last free log block is kept for the time of a merge.
 
-fn preempted(set: &[(&str, Value)]) -> Lab<Kast> {
-    let usual = [("log_blocks", 4), ("k", 2), ("sequential_log_blocks", 1), ("reserved_log_blocks", 0)];
-    let usual = usual.map(|(name, count)| (name, Value::Count(count)));
-    let mut setup = setup("kast", &[set, &usual, &[("start_merge", Value::Name("any"))]].concat());
-    setup.params.preemption = Preemption::Page;
-    Lab::filled(&space(1, 8, 4), &setup)
+fn preempted(set: Set) -> Lab<Kast> {
+    Lab::filled(&space(1, 8, 4), &kast(Preemption::Page, &[set, &USUAL].concat()))
 }
 
 /// Three log blocks take pages. When each is associated with K = 2 data blocks, the fourth is opened and a merge
 /// begins.
 #[test]
 fn with_preemption_associativity_grows_before_the_last_free_log_block_is_opened() {
-    let mut lab = preempted(&[("sequential_log_blocks", Value::Count(0))]);
+    let mut lab = preempted(&[NO_SEQUENCES]);
     assert_eq!(lab.write([1, 5, 9, 13, 17, 21]), NOTHING);
     assert_eq!(states(&lab), [Random(2), Random(2), Random(2), Free]);
     assert_eq!(lab.report().longest_wait_ns, 0);
@@ -89,18 +124,16 @@ fn with_preemption_associativity_grows_before_the_last_free_log_block_is_opened(
     assert!(copies > 0, "a merge has begun");
 }
 
-#[test]
-fn with_preemption_page_0_begins_a_sequence_in_the_last_free_log_block() {
-    let mut lab = preempted(&[]);
-    assert_eq!(lab.write([1, 5, 9]), NOTHING);
-    assert_eq!(lab.write([16]), full(1));
-    assert_eq!(states(&lab), [Free, Random(1), Random(1), sequential(4)]);
+rules! {
+    with_preemption_page_0_begins_a_sequence_in_the_last_free_log_block {
+        preempted(&[]); [1, 5, 9] => NOTHING, [16] => full(1); states [Free, Random(1), Random(1), sequential(4)]
+    }
 }
 
 #[test]
 fn with_preemption_a_complete_sequence_is_switched_before_the_last_free_log_block_is_opened() {
     for sequences in 1..=4 {
-        let mut lab = preempted(&[("sequential_log_blocks", Value::Count(sequences))]);
+        let mut lab = preempted(&[count("sequential_log_blocks", sequences)]);
         assert_eq!(lab.write([5, 9, 16, 17, 18, 19]), NOTHING);
         assert_eq!(lab.write([24]), SWITCH);
         assert_eq!(states(&lab), [Random(1), Random(1), sequential(6), Free]);
@@ -124,14 +157,13 @@ fn with_preemption_a_sequence_takes_the_page_that_would_wait_for_the_merge() {
 #[test]
 fn with_preemption_a_sequence_is_padded_during_a_merge_while_k_pages_stay_free() {
     for (next, state) in [(26, sequential(6)), (27, Random(1))] {
-        let mut lab = preempted(&[("small_gap", Value::Count(2))]);
+        let mut lab = preempted(&[count("small_gap", 2)]);
         lab.write(LAST_IS_A_SEQUENCE);
         lab.write([next]);
         assert_eq!((states(&lab)[3], lab.log_block_of(next)), (state, Some(3)));
     }
 }
 
-const COPY: Cost = Cost { copies: 1, ..NOTHING };
 const ERASE: Cost = Cost { erases: 1, ..NOTHING };
 
 /// Page 25 begins a merge of eleven steps and pays for eight: two data blocks of four copies and an erase each, and the
@@ -139,31 +171,22 @@ const ERASE: Cost = Cost { erases: 1, ..NOTHING };
 const LEAVES_THREE_STEPS: [u32; 7] = [1, 5, 9, 13, 17, 21, 25];
 
 #[test]
-fn a_page_after_an_idle_time_waits_for_its_last_step_even_where_that_ended_the_merge() {
-    let mut lab = preempted(&[("sequential_log_blocks", Value::Count(0))]);
-    lab.write(LEAVES_THREE_STEPS);
-    assert_eq!(lab.idle(), (COPY, true));
-    assert_eq!(lab.idle(), (ERASE, true));
-    assert_eq!(lab.idle(), (Cost { full: 1, ..ERASE }, false));
-    lab.write([26]);
-    assert_eq!(lab.report().longest_wait_ns, NandParams::defaults().erase_ns);
-}
-
-#[test]
-fn a_page_in_an_idle_time_waits_for_the_step_that_was_begun() {
-    let mut lab = preempted(&[("sequential_log_blocks", Value::Count(0))]);
-    lab.write(LEAVES_THREE_STEPS);
-    assert_eq!(lab.idle(), (COPY, true));
-    lab.write([26]);
-    assert!((1..NandParams::defaults().erase_ns).contains(&lab.report().longest_wait_ns), "a copy, and no erase");
+fn a_page_in_or_after_an_idle_time_waits_for_the_last_step_that_was_begun_even_where_that_ended_the_merge() {
+    let steps = [(copies(1), true), (ERASE, true), (Cost { full: 1, ..ERASE }, false)];
+    let erase_ns = NandParams::defaults().erase_ns;
+    for (taken, waits_ns) in [(1, 1..erase_ns), (3, erase_ns..erase_ns + 1)] {
+        let mut lab = preempted(&[NO_SEQUENCES]);
+        lab.write(LEAVES_THREE_STEPS);
+        steps[..taken].iter().for_each(|&step| assert_eq!(lab.idle(), step));
+        lab.write([26]);
+        assert!(waits_ns.contains(&lab.report().longest_wait_ns), "after {taken} steps");
+    }
 }
 
 #[test]
 fn an_idle_drive_takes_one_step_at_a_time_on_one_of_its_chips() {
-    let set = [("log_blocks", 4), ("k", 2), ("sequential_log_blocks", 0)];
-    let mut setup = setup("kast", &set.map(|(name, value)| (name, Value::Count(value))));
-    setup.params.preemption = Preemption::Page;
-    let mut lab = Lab::<Kast>::filled(&space(2, 8, 4), &setup);
+    let set = [count("log_blocks", 4), count("k", 2), NO_SEQUENCES];
+    let mut lab = Lab::<Kast>::filled(&space(2, 8, 4), &kast(Preemption::Page, &set));
     for chip in 0..2 {
         lab.write(LEAVES_THREE_STEPS.map(|lpn| lpn / 4 * 8 + chip * 4 + lpn % 4));
     }
@@ -185,7 +208,7 @@ fn without_preemption_the_bound_on_a_wait_is_one_full_merge_and_the_padding_of_f
         (2, "allocate", (8, 3)),
         (2, "copy", (8 + 3, 3)),
     ] {
-        let lab = lab(&[("k", Value::Count(k)), ("sequential_start", Value::Name(start))]);
+        let lab = lab(&[count("k", k), name("sequential_start", start)]);
         let NandParams { erase_ns, .. } = NandParams::defaults();
         let copy_ns = (lab.bounds().blocking_ns - (k + 1) * erase_ns) / (4 * k);
         assert_eq!(lab.bounds().wait_ns, bound.0 * copy_ns + bound.1 * erase_ns, "K = {k}, {start}");
@@ -194,63 +217,38 @@ fn without_preemption_the_bound_on_a_wait_is_one_full_merge_and_the_padding_of_f
 
 // The edges of Figure 3.
 
-#[test]
-fn f_to_s_with_page_0_and_f_to_r1_with_any_other() {
-    let mut lab = lab(&[]);
-    assert_eq!(states(&lab), [Free; 4]);
-    assert_eq!(lab.write([0, 5]), NOTHING);
-    assert_eq!(states(&lab), [sequential(0), Random(1), Free, Free]);
-}
-
-#[test]
-fn s_stays_while_pages_follow_each_other() {
-    let mut lab = lab(&[]);
-    assert_eq!(lab.write(0..4), NOTHING);
-    assert_eq!(states(&lab), [sequential(0), Free, Free, Free]);
-    assert_eq!(lab.log_block_of(3), Some(0));
-}
-
-#[test]
-fn r1_stays_with_pages_of_its_data_block() {
-    let mut lab = lab(&[]);
-    assert_eq!(lab.write([1, 3, 1]), NOTHING);
-    assert_eq!(states(&lab), [Random(1), Free, Free, Free]);
-}
-
-#[test]
-fn r1_to_r2_with_a_page_of_another_data_block() {
-    let mut lab = lab(&[]);
-    assert_eq!(lab.write([1, 5, 9, 13, 17]), NOTHING);
-    assert_eq!(states(&lab), [Random(2), Random(1), Random(1), Random(1)]);
-}
-
-#[test]
-fn r2_to_r1_when_its_last_page_of_a_data_block_is_written_elsewhere() {
-    let mut lab = lab(&[]);
-    lab.write([1, 5, 9, 13, 17, 2, 3]);
-    assert_eq!(states(&lab), [Random(2), Random(1), Random(1), Random(1)]);
-    // L0 is full, so p17 goes to the least associated of the others.
-    assert_eq!(lab.write([17]), NOTHING);
-    assert_eq!(states(&lab), [Random(1), Random(2), Random(1), Random(1)]);
-}
-
-#[test]
-fn s_to_r1_when_its_data_block_breaks_the_sequence_while_many_pages_are_free() {
-    let mut lab = lab(&[]);
-    assert_eq!(lab.write([0, 3]), NOTHING);
-    assert_eq!(states(&lab), [Random(1), Free, Free, Free]);
-}
-
 /// All random log blocks are at K = 2; a sequential one has one page and is idle.
 const ALL_AT_K: [u32; 7] = [0, 5, 9, 13, 17, 21, 25];
+const ONE_AT_K: [LogState; 4] = [Random(2), Random(1), Random(1), Random(1)];
 
-#[test]
-fn s_to_r2_with_a_page_of_another_data_block_after_a_long_time() {
-    let mut lab = lab(&[("long_time", Value::Count(6))]);
-    lab.write(ALL_AT_K);
-    assert_eq!(states(&lab), [sequential(0), Random(2), Random(2), Random(2)]);
-    assert_eq!(lab.write([29]), NOTHING);
-    assert_eq!(states(&lab), [Random(2), Random(2), Random(2), Random(2)]);
+rules! {
+    f_to_s_with_page_0_and_f_to_r1_with_any_other {
+        lab(&[]); [0, 5] => NOTHING; states [sequential(0), Random(1), Free, Free]
+    }
+    s_stays_while_pages_follow_each_other {
+        lab(&[]); 0..4 => NOTHING; states [sequential(0), Free, Free, Free]; pages [3] => [Some(0)]
+    }
+    r1_stays_with_pages_of_its_data_block { lab(&[]); [1, 3, 1] => NOTHING; states [Random(1), Free, Free, Free] }
+    r1_to_r2_with_a_page_of_another_data_block { lab(&[]); [1, 5, 9, 13, 17] => NOTHING; states ONE_AT_K }
+    /// L0 is full, so p17 goes to the least associated of the others.
+    r2_to_r1_when_its_last_page_of_a_data_block_is_written_elsewhere {
+        lab(&[]); [1, 5, 9, 13, 17, 2, 3] => NOTHING, [17] => NOTHING;
+        states [Random(1), Random(2), Random(1), Random(1)]
+    }
+    s_to_r1_when_its_data_block_breaks_the_sequence_while_many_pages_are_free {
+        lab(&[]); [0, 3] => NOTHING; states [Random(1), Free, Free, Free]
+    }
+    s_to_r2_with_a_page_of_another_data_block_after_a_long_time {
+        lab(&[count("long_time", 6)]); ALL_AT_K => NOTHING, [29] => NOTHING; states [Random(2); 4]
+    }
+    before_a_long_time_s_is_kept_and_a_log_block_merged {
+        lab(&[count("long_time", 7)]); ALL_AT_K => NOTHING, [29] => full(2);
+        states [sequential(0), Random(1), Random(2), Random(2)]
+    }
+    s_to_r2_needs_a_k_of_two { lab(&[count("k", 1), NO_TIME]); [0, 5, 9, 13] => NOTHING, [17] => full(1) }
+    s_to_f_by_a_switch_merge_of_one_erase {
+        lab(&[]); [0, 1, 2, 3, 5, 9, 13] => NOTHING, [17] => SWITCH; states [Random(1); 4]
+    }
 }
 
 /// Logical blocks are distributed over the chips round-robin.
@@ -259,7 +257,7 @@ fn the_long_time_is_that_of_the_chip() {
     let on_chip_0 = |lpn: u32| lpn / 4 * 8 + lpn % 4;
     for (long_time, cost) in [(6, NOTHING), (7, full(2))] {
         let set = [("log_blocks", 4), ("k", 2), ("sequential_log_blocks", 1), ("long_time", long_time)];
-        let setup = setup("kast", &set.map(|(name, value)| (name, Value::Count(value))));
+        let setup = kast(Preemption::None, &set.map(|(name, value)| count(name, value)));
         let mut lab = Lab::<Kast>::filled(&space(2, 8, 4), &setup);
         lab.write(ALL_AT_K.map(on_chip_0));
         lab.write([5, 6, 5, 6]);
@@ -268,33 +266,9 @@ fn the_long_time_is_that_of_the_chip() {
 }
 
 #[test]
-fn before_a_long_time_s_is_kept_and_a_log_block_merged() {
-    let mut lab = lab(&[("long_time", Value::Count(7))]);
-    lab.write(ALL_AT_K);
-    assert_eq!(lab.write([29]), full(2));
-    assert_eq!(states(&lab), [sequential(0), Random(1), Random(2), Random(2)]);
-}
-
-#[test]
-fn s_to_r2_needs_a_k_of_two() {
-    let mut lab = lab(&[("k", Value::Count(1)), ("long_time", Value::Count(0))]);
-    lab.write([0, 5, 9, 13]);
-    assert_eq!(lab.write([17]), full(1));
-}
-
-#[test]
-fn s_to_f_by_a_switch_merge_of_one_erase() {
-    let mut lab = lab(&[]);
-    lab.write([0, 1, 2, 3, 5, 9, 13]);
-    assert_eq!(lab.write([17]), SWITCH);
-    assert_eq!(states(&lab), [Random(1), Random(1), Random(1), Random(1)]);
-}
-
-#[test]
 fn r_i_to_f_by_a_full_merge_of_n_i_copies_and_i_plus_1_erases() {
     for k in 1..=3 {
-        let set = [("k", Value::Count(k)), ("log_blocks", Value::Count(2)), ("sequential_log_blocks", Value::Count(0))];
-        let mut lab = lab(&set);
+        let mut lab = lab(&[count("k", k), count("log_blocks", 2), NO_SEQUENCES]);
         // One page of each of 2 K data blocks brings both log blocks to K.
         assert_eq!(lab.write((0..2 * k as u32).map(|block| 4 * block + 1)), NOTHING);
         assert_eq!(states(&lab), [Random(k as u32); 2]);
@@ -306,99 +280,71 @@ fn r_i_to_f_by_a_full_merge_of_n_i_copies_and_i_plus_1_erases() {
 
 // Section III-B, step 1.
 
-#[test]
-fn a_page_joins_its_data_block_though_log_blocks_are_free() {
-    let mut lab = lab(&[]);
-    lab.write([1, 2, 7]);
-    assert_eq!([1, 2, 7].map(|lpn| lab.log_block_of(lpn)), [Some(0), Some(0), Some(1)]);
-}
-
 fn with_start(start: &'static str) -> Lab<Kast> {
-    lab(&[("sequential_start", Value::Name(start))])
+    lab(&[name("sequential_start", start)])
 }
 
-#[test]
-fn figure_4b_page_0_is_appended_to_the_random_log_block_of_its_data_block() {
-    let mut lab = with_start("append");
-    assert_eq!(lab.write([1, 3, 0]), NOTHING);
-    assert_eq!(states(&lab), [Random(1), Free, Free, Free]);
-    assert_eq!([0, 1, 3].map(|lpn| lab.log_block_of(lpn)), [Some(0); 3]);
+fn with_gap(gap: &'static str, small: u64) -> Lab<Kast> {
+    lab(&[name("large_gap", gap), count("small_gap", small)])
 }
 
-#[test]
-fn figure_4c_page_0_begins_a_sequence_and_the_others_stay_until_they_are_updated() {
-    let mut lab = with_start("allocate");
-    assert_eq!(lab.write([1, 3, 0]), NOTHING);
-    assert_eq!(states(&lab), [Random(1), sequential(0), Free, Free]);
-    assert_eq!([0, 1, 3].map(|lpn| lab.log_block_of(lpn)), [Some(1), Some(0), Some(0)]);
-    assert_eq!(lab.write([1, 2, 3]), NOTHING);
-    assert_eq!([0, 1, 2, 3].map(|lpn| lab.log_block_of(lpn)), [Some(1); 4]);
-    assert_eq!(states(&lab), [Random(0), sequential(0), Free, Free]);
-}
-
-#[test]
-fn figure_4d_page_0_begins_a_sequence_and_the_others_are_copied_with_those_between_them() {
-    let mut lab = with_start("copy");
-    lab.write([1, 3]);
-    // p1 and p3 from the log block, p2 from the data block.
-    assert_eq!(lab.write([0]), Cost { copies: 3, ..NOTHING });
-    assert_eq!([0, 1, 2, 3].map(|lpn| lab.log_block_of(lpn)), [Some(1); 4]);
-    assert_eq!(states(&lab), [Random(0), sequential(0), Free, Free]);
+rules! {
+    a_page_joins_its_data_block_though_log_blocks_are_free {
+        lab(&[]); [1, 2, 7] => NOTHING; pages [1, 2, 7] => [Some(0), Some(0), Some(1)]
+    }
+    figure_4b_page_0_is_appended_to_the_random_log_block_of_its_data_block {
+        with_start("append"); [1, 3, 0] => NOTHING;
+        states [Random(1), Free, Free, Free]; pages [0, 1, 3] => [Some(0); 3]
+    }
+    figure_4c_page_0_begins_a_sequence_and_the_others_stay_until_they_are_updated {
+        with_start("allocate"); [1, 3, 0] => NOTHING;
+        states [Random(1), sequential(0), Free, Free]; pages [0, 1, 3] => [Some(1), Some(0), Some(0)]
+    }
+    figure_4c_the_sequence_takes_the_others_when_they_are_updated {
+        with_start("allocate"); [1, 3, 0, 1, 2, 3] => NOTHING;
+        states [Random(0), sequential(0), Free, Free]; pages [0, 1, 2, 3] => [Some(1); 4]
+    }
+    /// p1 and p3 from the log block, p2 from the data block.
+    figure_4d_page_0_begins_a_sequence_and_the_others_are_copied_with_those_between_them {
+        with_start("copy"); [1, 3] => NOTHING, [0] => copies(3);
+        states [Random(0), sequential(0), Free, Free]; pages [0, 1, 2, 3] => [Some(1); 4]
+    }
+    figure_5b_a_small_gap_is_filled_from_the_data_block {
+        lab(&[]); [0, 2] => copies(1); states [sequential(0), Free, Free, Free]; pages [0, 1, 2] => [Some(0); 3]
+    }
+    /// p1 and p3 are copied, p2 is the host's.
+    figure_5c_a_large_gap_is_merged_over_and_the_page_written_in_its_course {
+        with_gap("merge", 0); [0, 2] => partial(2); states [Free; 4]; pages [2] => [None]
+    }
+    figure_5c_a_page_that_is_in_the_sequence_is_written_elsewhere_after_the_merge {
+        with_gap("merge", 1); [0, 1, 1] => partial(2); states [Random(1), Free, Free, Free]; pages [1] => [Some(0)]
+    }
+    figure_5d_a_large_gap_makes_the_sequence_random {
+        with_gap("transform", 1); [0, 3] => NOTHING; states [Random(1), Free, Free, Free]; pages [3] => [Some(0)]
+    }
+    figure_5d_a_page_that_is_in_the_sequence_makes_it_random {
+        with_gap("transform", 1); [0, 0] => NOTHING; states [Random(1), Free, Free, Free]; pages [0] => [Some(0)]
+    }
 }
 
 #[test]
 fn figure_4_does_not_keep_more_sequences_than_are_allowed() {
     for (long_time, left) in [(1, [Random(1), Random(1), sequential(0)]), (2, [sequential(1), Random(1), Free])] {
-        let mut lab = lab(&[("sequential_start", Value::Name("allocate")), ("long_time", Value::Count(long_time))]);
+        let mut lab = lab(&[name("sequential_start", "allocate"), count("long_time", long_time)]);
         assert_eq!(lab.write([4, 1, 0]), NOTHING);
         assert_eq!(states(&lab)[..3], left, "a long time of {long_time} pages");
     }
 }
 
-#[test]
-fn figure_5b_a_small_gap_is_filled_from_the_data_block() {
-    let mut lab = lab(&[]);
-    assert_eq!(lab.write([0, 2]), Cost { copies: 1, ..NOTHING });
-    assert_eq!(states(&lab), [sequential(0), Free, Free, Free]);
-    assert_eq!([0, 1, 2].map(|lpn| lab.log_block_of(lpn)), [Some(0); 3]);
-}
-
-#[test]
-fn figure_5c_a_large_gap_is_merged_over_and_the_page_written_in_its_course() {
-    let mut lab = lab(&[("large_gap", Value::Name("merge")), ("small_gap", Value::Count(0))]);
-    // p1 and p3 are copied, p2 is the host's.
-    assert_eq!(lab.write([0, 2]), partial(2));
-    assert_eq!(states(&lab), [Free; 4]);
-    assert_eq!(lab.log_block_of(2), None);
-}
-
-#[test]
-fn figure_5c_a_page_that_is_in_the_sequence_is_written_elsewhere_after_the_merge() {
-    let mut lab = lab(&[("large_gap", Value::Name("merge"))]);
-    assert_eq!(lab.write([0, 1, 1]), partial(2));
-    assert_eq!(states(&lab), [Random(1), Free, Free, Free]);
-    assert_eq!(lab.log_block_of(1), Some(0));
-}
-
 /// Figure 4c leaves p3 in a random log block beside the complete sequence of its data block.
 #[test]
 fn a_page_that_its_sequence_does_not_take_joins_the_random_log_block_of_its_data_block() {
-    let mut lab = lab(&[("k", Value::Count(1)), ("sequential_start", Value::Name("allocate"))]);
+    let mut lab = lab(&[count("k", 1), name("sequential_start", "allocate")]);
     assert_eq!(lab.write([3, 0, 1, 2]), NOTHING);
     // p1 is already in the sequence, which is therefore merged. p3 has a newer copy elsewhere, so it is copied.
     lab.write([1]);
     assert_eq!(lab.log_block_of(1), Some(0));
     assert_eq!(lab.write([5, 9, 13]), NOTHING, "three log blocks are left for three other data blocks");
-}
-
-#[test]
-fn figure_5d_a_large_gap_or_a_page_that_is_in_the_sequence_makes_it_random() {
-    for next in [3, 0] {
-        let mut lab = lab(&[("large_gap", Value::Name("transform"))]);
-        assert_eq!(lab.write([0, next]), NOTHING);
-        assert_eq!(states(&lab), [Random(1), Free, Free, Free]);
-        assert_eq!(lab.log_block_of(next), Some(0));
-    }
 }
 
 #[test]
@@ -412,12 +358,24 @@ fn figure_5_the_sequence_is_made_random_only_while_it_has_many_free_pages() {
 
 // The limit of sequential log blocks.
 
-const NO_TIME: (&str, Value) = ("long_time", Value::Count(0));
+const NO_TIME: (&str, Value) = count("long_time", 0);
+
+rules! {
+    at_the_limit_the_sequence_written_longest_ago_is_merged_when_it_has_few_free_pages {
+        lab(&[NO_TIME]); [0, 1, 2] => NOTHING, [4] => partial(1); states [sequential(1), Free, Free, Free]
+    }
+    at_the_limit_a_complete_sequence_is_switched_for_page_0 {
+        lab(&[]); 0..4 => NOTHING, [4] => SWITCH; states [sequential(1), Free, Free, Free]
+    }
+    the_switch_merge_that_makes_room_lets_page_0_begin_the_next_sequence {
+        lab(&[count("log_blocks", 2)]); 0..16 => Cost { switch: 3, erases: 3, ..NOTHING }
+    }
+}
 
 #[test]
 fn at_the_limit_the_first_page_is_as_any_other_until_a_sequence_has_waited_for_a_long_time() {
     for (long_time, left) in [(1, [sequential(0), Random(1)]), (0, [Random(1), sequential(1)])] {
-        let mut lab = lab(&[("long_time", Value::Count(long_time))]);
+        let mut lab = lab(&[count("long_time", long_time)]);
         assert_eq!(lab.write([0, 4]), NOTHING);
         assert_eq!(states(&lab)[..2], left, "a long time of {long_time} pages");
     }
@@ -427,9 +385,7 @@ fn at_the_limit_the_first_page_is_as_any_other_until_a_sequence_has_waited_for_a
 fn a_long_time_is_a_block_of_pages_where_it_is_not_given() {
     for (others, left) in [(3, sequential(0)), (4, Random(1))] {
         let mut lab = lab(&[("long_time", Value::Absent)]);
-        lab.write([0]);
-        lab.write((0..others).map(|page| 5 + page % 2));
-        lab.write([8]);
+        lab.write([0].into_iter().chain((0..others).map(|page| 5 + page % 2)).chain([8]));
         assert_eq!(states(&lab)[0], left, "after {others} other pages and page 0");
     }
 }
@@ -437,7 +393,7 @@ fn a_long_time_is_a_block_of_pages_where_it_is_not_given() {
 #[test]
 fn at_the_limit_the_sequence_written_longest_ago_becomes_random_while_it_has_many_free_pages() {
     for (writes, left) in [(&[0, 4][..], [Random(1), sequential(1)]), (&[0, 4, 1], [sequential(0), Random(1)])] {
-        let mut lab = lab(&[("sequential_log_blocks", Value::Count(2)), NO_TIME]);
+        let mut lab = lab(&[count("sequential_log_blocks", 2), NO_TIME]);
         lab.write(writes.iter().copied());
         assert_eq!(lab.write([8]), NOTHING);
         assert_eq!(states(&lab), [left[0], left[1], sequential(2), Free], "after {writes:?}");
@@ -445,31 +401,9 @@ fn at_the_limit_the_sequence_written_longest_ago_becomes_random_while_it_has_man
 }
 
 #[test]
-fn at_the_limit_the_sequence_written_longest_ago_is_merged_when_it_has_few_free_pages() {
-    let mut lab = lab(&[NO_TIME]);
-    lab.write([0, 1, 2]);
-    assert_eq!(lab.write([4]), partial(1));
-    assert_eq!(states(&lab), [sequential(1), Free, Free, Free]);
-}
-
-#[test]
-fn at_the_limit_a_complete_sequence_is_switched_for_page_0() {
-    let mut lab = lab(&[]);
-    lab.write(0..4);
-    assert_eq!(lab.write([4]), SWITCH);
-    assert_eq!(states(&lab), [sequential(1), Free, Free, Free]);
-}
-
-#[test]
-fn the_switch_merge_that_makes_room_lets_page_0_begin_the_next_sequence() {
-    let mut lab = lab(&[("log_blocks", Value::Count(2))]);
-    assert_eq!(lab.write(0..16), Cost { switch: 3, erases: 3, ..NOTHING });
-}
-
-#[test]
 fn sequences_that_do_not_go_on_hold_no_quota() {
     for k in 1..=4 {
-        let mut lab = lab(&[("sequential_log_blocks", Value::Count(2)), ("k", Value::Count(k)), NO_TIME]);
+        let mut lab = lab(&[count("sequential_log_blocks", 2), count("k", k), NO_TIME]);
         // One page of each of two logical blocks, and then a stream.
         assert_eq!(lab.write([0, 4]), NOTHING);
         assert_eq!(lab.write(8..32), Cost { switch: 5, erases: 5, ..NOTHING }, "K = {k}");
@@ -479,40 +413,27 @@ fn sequences_that_do_not_go_on_hold_no_quota() {
 
 // Section III-B, step 2.
 
-#[test]
-fn a_free_log_block_is_taken_before_a_complete_sequence_is_switched() {
-    let mut lab = lab(&[]);
-    assert_eq!(lab.write([0, 1, 2, 3, 5]), NOTHING);
-    assert_eq!(states(&lab), [sequential(0), Random(1), Free, Free]);
-}
-
-#[test]
-fn a_complete_sequence_is_switched_before_associativity_grows() {
-    let mut lab = lab(&[]);
-    lab.write([0, 1, 2, 3, 5, 9, 13]);
-    assert_eq!(lab.write([17]), SWITCH);
-    assert_eq!(lab.associativity(), [1, 1, 1, 1]);
-}
-
-#[test]
-fn page_0_skips_the_second_step_and_merges_for_a_sequence() {
-    let mut lab = lab(&[]);
-    lab.write([1, 5, 9, 13]);
-    assert_eq!(lab.write([16]), full(1));
-    assert_eq!(states(&lab), [sequential(4), Random(1), Random(1), Random(1)]);
-}
-
-#[test]
-fn of_equally_associated_log_blocks_the_one_with_most_free_pages_grows() {
-    let mut lab = lab(&[]);
-    assert_eq!(lab.write([1, 5, 9, 13, 2, 6, 14, 17]), NOTHING);
-    assert_eq!(lab.log_block_of(17), Some(2));
+rules! {
+    a_free_log_block_is_taken_before_a_complete_sequence_is_switched {
+        lab(&[]); [0, 1, 2, 3, 5] => NOTHING; states [sequential(0), Random(1), Free, Free]
+    }
+    page_0_skips_the_second_step_and_merges_for_a_sequence {
+        lab(&[]); [1, 5, 9, 13] => NOTHING, [16] => full(1); states [sequential(4), Random(1), Random(1), Random(1)]
+    }
+    of_equally_associated_log_blocks_the_one_with_most_free_pages_grows {
+        lab(&[]); [1, 5, 9, 13, 2, 6, 14, 17] => NOTHING; pages [17] => [Some(2)]
+    }
+    /// L0 has two data blocks and two free pages, the others one of each.
+    a_lower_associativity_goes_before_more_free_pages {
+        lab(&[count("k", 3)]); [1, 5, 9, 13, 17, 6, 7, 10, 11, 14, 15] => NOTHING, [21] => NOTHING;
+        pages [21] => [Some(1)]
+    }
 }
 
 #[test]
 fn an_idle_sequence_competes_with_the_random_log_blocks_of_one_data_block() {
     for (long_time, taker) in [(6, 0), (7, 1)] {
-        let mut lab = lab(&[("long_time", Value::Count(long_time))]);
+        let mut lab = lab(&[count("long_time", long_time)]);
         // The sequence of B0 has one page, the random log blocks have two each.
         lab.write([0, 5, 9, 13, 6, 10, 14]);
         assert_eq!(lab.write([17]), NOTHING);
@@ -520,65 +441,34 @@ fn an_idle_sequence_competes_with_the_random_log_blocks_of_one_data_block() {
     }
 }
 
-#[test]
-fn a_lower_associativity_goes_before_more_free_pages() {
-    let mut lab = lab(&[("k", Value::Count(3))]);
-    lab.write([1, 5, 9, 13, 17, 6, 7, 10, 11, 14, 15]);
-    assert_eq!(states(&lab), [Random(2), Random(1), Random(1), Random(1)]);
-    // L0 has two free pages and the others one.
-    assert_eq!(lab.write([21]), NOTHING);
-    assert_eq!(lab.log_block_of(21), Some(1));
-}
-
 // Section III-B, step 3.
 
-#[test]
-fn a_sequence_with_few_free_pages_is_merged_first() {
-    let mut lab = lab(&[]);
-    lab.write([0, 1, 2, 5, 9, 13, 17, 21, 25]);
-    assert_eq!(lab.write([29]), partial(1));
-    assert_eq!(states(&lab), [Random(1), Random(2), Random(2), Random(2)]);
-}
-
-#[test]
-fn a_sequence_with_many_free_pages_is_kept_for_pages_to_come() {
-    let mut lab = lab(&[]);
-    lab.write(ALL_AT_K);
-    assert_eq!(lab.write([29]), full(2));
-    assert_eq!(states(&lab)[0], sequential(0));
-}
-
-#[test]
-fn where_there_are_only_sequences_with_many_free_pages_the_fullest_is_merged() {
-    let mut lab = lab(&[("sequential_log_blocks", Value::Count(4))]);
-    lab.write([0, 4, 5, 8, 12]);
-    assert_eq!(lab.write([17]), partial(2));
-    assert_eq!(states(&lab), [sequential(0), Random(1), sequential(2), sequential(3)]);
-}
-
-#[test]
-fn of_random_log_blocks_the_one_that_is_cheapest_to_merge_goes_first() {
-    let mut lab = lab(&[]);
-    // L0 is full of one data block, the others hold two.
-    lab.write([1, 2, 3, 1, 5, 9, 13, 17, 21, 25]);
-    assert_eq!(states(&lab), [Random(1), Random(2), Random(2), Random(2)]);
-    assert_eq!(lab.write([29]), full(1));
-    assert_eq!(lab.log_block_of(29), Some(0));
-}
-
-#[test]
-fn of_equally_costly_log_blocks_the_one_with_fewest_free_pages_goes_first() {
-    let mut lab = lab(&[("k", Value::Count(1))]);
-    lab.write([1, 5, 9, 13, 10]);
-    assert_eq!(lab.write([17]), full(1));
-    assert_eq!(lab.log_block_of(17), Some(2));
+rules! {
+    a_sequence_with_few_free_pages_is_merged_first {
+        lab(&[]); [0, 1, 2, 5, 9, 13, 17, 21, 25] => NOTHING, [29] => partial(1);
+        states [Random(1), Random(2), Random(2), Random(2)]
+    }
+    a_sequence_with_many_free_pages_is_kept_for_pages_to_come {
+        lab(&[]); ALL_AT_K => NOTHING, [29] => full(2); states [sequential(0), Random(1), Random(2), Random(2)]
+    }
+    where_there_are_only_sequences_with_many_free_pages_the_fullest_is_merged {
+        lab(&[count("sequential_log_blocks", 4)]); [0, 4, 5, 8, 12] => NOTHING, [17] => partial(2);
+        states [sequential(0), Random(1), sequential(2), sequential(3)]
+    }
+    /// L0 is full of one data block, the others hold two.
+    of_random_log_blocks_the_one_that_is_cheapest_to_merge_goes_first {
+        lab(&[]); [1, 2, 3, 1, 5, 9, 13, 17, 21, 25] => NOTHING, [29] => full(1); pages [29] => [Some(0)]
+    }
+    of_equally_costly_log_blocks_the_one_with_fewest_free_pages_goes_first {
+        lab(&[count("k", 1)]); [1, 5, 9, 13, 10] => NOTHING, [17] => full(1); pages [17] => [Some(2)]
+    }
 }
 
 /// L0 is full and has two data blocks, the others have one page each.
 #[test]
 fn the_cheapest_merge_and_the_cheapest_for_a_page_written_are_different_ones() {
     for (choice, cost, victim) in [("cost", full(1), 1), ("cost-per-page", full(2), 0)] {
-        let mut lab = lab(&[("random_victim", Value::Name(choice))]);
+        let mut lab = lab(&[name("random_victim", choice)]);
         lab.write([1, 5, 9, 13, 17, 2, 3]);
         assert_eq!(lab.write([28]), cost, "{choice}");
         assert_eq!(lab.log_block_of(28), Some(victim), "{choice}");
@@ -587,17 +477,16 @@ fn the_cheapest_merge_and_the_cheapest_for_a_page_written_are_different_ones() {
 
 // What the paper leaves open.
 
-#[test]
-fn a_sequence_whose_pages_were_gathered_by_another_merge_is_random_and_takes_any_page() {
-    let mut lab = with_start("allocate");
-    lab.write([1, 0, 9, 13, 17, 21, 25]);
-    assert_eq!(states(&lab), [Random(2), sequential(0), Random(2), Random(2)]);
-    // The merge of L0 gathers B0, whose page 0 is in the sequence.
-    assert_eq!(lab.write([29]), full(2));
-    assert_eq!(states(&lab), [Random(1), Random(0), Random(2), Random(2)]);
-    assert_eq!(lab.write([5]), NOTHING);
-    assert_eq!(lab.log_block_of(5), Some(1));
-    assert_eq!(states(&lab), [Random(1), Random(1), Random(2), Random(2)]);
+rules! {
+    /// The merge of L0 gathers B0, whose page 0 is in the sequence.
+    a_sequence_whose_pages_were_gathered_by_another_merge_is_random {
+        with_start("allocate"); [1, 0, 9, 13, 17, 21, 25] => NOTHING, [29] => full(2);
+        states [Random(1), Random(0), Random(2), Random(2)]
+    }
+    a_sequence_whose_pages_were_gathered_takes_any_page {
+        with_start("allocate"); [1, 0, 9, 13, 17, 21, 25] => NOTHING, [29] => full(2), [5] => NOTHING;
+        states [Random(1), Random(1), Random(2), Random(2)]; pages [5] => [Some(1)]
+    }
 }
 
 #[test]
@@ -636,7 +525,7 @@ fn half(nand: NandParams) -> Space {
 
 #[test]
 fn a_switch_merge_on_the_papers_drive_takes_2_ms() {
-    let mut lab = Lab::<Kast>::filled(&half(kast_slc()), &setup("kast", &[("log_blocks", Value::Count(2))]));
+    let mut lab = Lab::<Kast>::filled(&half(kast_slc()), &setup("kast", &[count("log_blocks", 2)]));
     // The sequence of B0, then random pages of one data block after the other, until the sequence is merged.
     lab.write(0..64);
     assert_eq!(lab.write([64 + 1, 2 * 64 + 1]), SWITCH);
@@ -659,8 +548,8 @@ fn the_worst_merge_of_fast_on_the_papers_mlc_takes_11_7_s() {
 
 // Streams of SLAP in the place of the paper's "offset 0".
 
-fn streams_of(pages: u64, set: &[(&str, Value)]) -> Lab<Kast> {
-    lab(&[&[("stream_threshold", Value::Count(pages))], set].concat())
+fn streams_of(pages: u64, set: Set) -> Lab<Kast> {
+    lab(&[&[count("stream_threshold", pages)], set].concat())
 }
 
 #[test]
@@ -692,7 +581,7 @@ fn a_stream_is_found_in_any_order_and_written_in_that_of_its_pages() {
 /// Page 0 of a block that a random log block holds is written like any other page unless a stream begins with it.
 #[test]
 fn beside_a_random_log_block_too_only_a_stream_begins_a_sequence() {
-    let start = ("sequential_start", Value::Name("allocate"));
+    let start = name("sequential_start", "allocate");
     for (together, state) in [(&[0, 2][..], Free), (&[0, 1, 2], sequential(0))] {
         let mut lab = streams_of(3, std::slice::from_ref(&start));
         lab.write([3]);
@@ -705,14 +594,8 @@ fn beside_a_random_log_block_too_only_a_stream_begins_a_sequence() {
 fn whole_blocks_in_order_are_streams_and_copy_nothing_under_either_preemption() {
     for preemption in [Preemption::None, Preemption::Page] {
         for threshold in 1..=4 {
-            let set = [
-                ("log_blocks", Value::Count(4)),
-                ("k", Value::Count(2)),
-                ("stream_threshold", Value::Count(threshold)),
-            ];
-            let mut setup = setup("kast", &set);
-            setup.params.preemption = preemption;
-            let mut lab = Lab::<Kast>::filled(&space(1, 8, 4), &setup);
+            let set = [count("log_blocks", 4), count("k", 2), count("stream_threshold", threshold)];
+            let mut lab = Lab::<Kast>::filled(&space(1, 8, 4), &kast(preemption, &set));
             let costs = (0..40).map(|block| lab.write_together(&[0, 1, 2, 3].map(|page| block % 8 * 4 + page)));
             assert!(costs.into_iter().all(|cost| cost == NOTHING || cost == SWITCH), "{preemption:?}, {threshold}");
         }
@@ -725,11 +608,8 @@ fn whole_blocks_in_order_are_streams_and_copy_nothing_under_either_preemption() 
 #[test]
 fn short_writes_at_offset_0_among_whole_blocks_cost_less_if_only_streams_open_sequences() {
     let cost = |threshold: u64| {
-        let set = [("k", Value::Count(4)), ("stream_threshold", Value::Count(threshold))];
-        let mut lab = Lab::<Kast>::filled(
-            &space(1, 24, 4),
-            &setup("kast", &[&set[..], &[("log_blocks", Value::Count(4))]].concat()),
-        );
+        let set = [count("k", 4), count("log_blocks", 4), count("stream_threshold", threshold)];
+        let mut lab = Lab::<Kast>::filled(&space(1, 24, 4), &setup("kast", &set));
         let mut total = NOTHING;
         for round in 0..96 {
             let mut add = |cost: Cost| {
@@ -755,7 +635,7 @@ fn short_writes_at_offset_0_among_whole_blocks_cost_less_if_only_streams_open_se
 
 #[test]
 fn a_stream_longer_than_a_block_is_refused() {
-    let set = [("stream_threshold", Value::Count(5)), ("k", Value::Count(4)), ("log_blocks", Value::Count(4))];
+    let set = [count("stream_threshold", 5), count("k", 4), count("log_blocks", 4)];
     let refused = setup("kast", &set).profile(&space(1, 8, 4));
     let key = refused.map_err(|refusal| refusal.keys[0].clone());
     assert_eq!(key, Err("ftl.kast.stream_threshold".to_owned()));

@@ -74,36 +74,6 @@ fn a_block_of_many_map_pages_is_converted_at_last_when_so_many_others_have_come(
     assert!(table.touch(Lpn(0)).is_none() && table.held == 16);
 }
 
-#[test]
-fn what_is_written_over_moved_or_removed_leaves_its_block_and_an_empty_block_its_area() {
-    let shape = shape();
-    let (mut table, mut map) = (UpdateTable::with_capacity(shape, 64, 2, 1, 100), unmapped(&shape));
-    write(&mut table, &mut map, 0, [5, 6]);
-    write(&mut table, &mut map, 32, [5]);
-    assert_eq!(table.areas.iter(0).collect::<Vec<_>>(), [0, 1]);
-    write(&mut table, &mut map, 33, [6]);
-    assert_eq!((table.areas.iter(0).collect::<Vec<_>>(), table.held), (vec![1], 2));
-    map[6] = Ppn(NO_INDEX);
-    table.mark_dirty(Lpn(6), &map);
-    assert_eq!(table.areas.iter(0).collect::<Vec<_>>(), [1, 16], "removed pages are listed behind the last block");
-    assert!(table.is_dirty(Lpn(6)));
-    assert_eq!(table.check(&map), Ok(()));
-}
-
-#[test]
-fn map_pages_leave_the_cache_in_the_order_of_their_last_use() {
-    let shape = MapShape::new(512, 128, 1).with_blocks(16, 32);
-    let (mut table, map) = (UpdateTable::with_capacity(shape, 64, 2, 1, 100), unmapped(&shape));
-    for lpn in [0, 128] {
-        assert_eq!((table.touch(Lpn(lpn)), table.make_room(Lpn(lpn), &map)), (None, None));
-        table.insert(Lpn(lpn), &map);
-    }
-    assert_eq!(table.touch(Lpn(1)), Some(Frame(0)));
-    table.make_room(Lpn(256), &map);
-    table.insert(Lpn(256), &map);
-    assert_eq!((table.touch(Lpn(0)), table.touch(Lpn(128))), (Some(Frame(0)), None));
-}
-
 /// A naive model: the entries of the table in a list of blocks, and a set of those that flash does not know.
 #[derive(Default)]
 struct Model {

@@ -33,15 +33,6 @@ fn a_full_buffer_is_learned_sorted_by_address_within_each_run_of_pages() {
     assert_eq!(cache.check(&map), Ok(()));
 }
 
-#[test]
-fn an_entry_that_changes_twice_before_it_is_learned_has_its_last_page() {
-    let (mut cache, mut map) = cache(0);
-    change(&mut cache, &mut map, (0..7).map(|at| (0, 100 + at)));
-    change(&mut cache, &mut map, [(1, 200)]);
-    assert_eq!(cache.predict(Lpn(0)), Some(Ppn(106)));
-    assert_eq!(cache.check(&map), Ok(()));
-}
-
 /// No slope predicts the pages of entries 2 and 10 exactly.
 #[test]
 fn with_an_error_of_one_uneven_pages_are_one_segment_and_some_are_found_at_the_second_attempt() {
@@ -73,24 +64,6 @@ fn groups_are_compacted_when_so_many_entries_were_learned_or_they_outgrow_a_map_
     assert_eq!(cache.learned, 0, "40 are learned: compacted");
     assert!(cache.groups[0].bytes() <= before + 8 * 8);
     assert_eq!(cache.check(&map), Ok(()));
-}
-
-#[test]
-fn the_page_used_least_recently_leaves_and_is_written_whole_if_it_is_dirty() {
-    let shape = MapShape::new(256, 128, 1);
-    // Room for the header and three segments of one page.
-    let (mut cache, mut map) = (LearnedPages::with_capacity(shape, &params(8 * 8 + 40, 0, 8)), vec![Ppn::NONE; 256]);
-    change(&mut cache, &mut map, (0..8).map(|at| (at, 100 + at)));
-    change(&mut cache, &mut map, (0..8).map(|at| (128 + at, 200 + at)));
-    cache.insert(Lpn(0), &map);
-    assert_eq!(cache.make_room(Lpn(128), &map), None, "both take a segment and a header");
-    cache.insert(Lpn(128), &map);
-    assert_eq!(cache.bytes, 2 * 16);
-    cache.touch(Lpn(0));
-    change(&mut cache, &mut map, (0..4).flat_map(|at| [(2 * at, 300 + 9 * at), (129 + 2 * at, 400 + 9 * at)]));
-    let page = TranslationPage(1);
-    assert_eq!(cache.overflow(), Some(WriteBack { page, whole: Some(Frame(1)) }));
-    assert!(!cache.is_dirty(Lpn(129)) && cache.is_dirty(Lpn(0)));
 }
 
 /// Most points that a line is near, of all that begin at most `gamma` pages from the first.
@@ -174,8 +147,8 @@ fn levels_find_what_the_newest_segment_of_all_ever_learned_says_and_the_cache_is
                 assert_eq!(cache.touch(Lpn(lpn)).is_some(), is_cached, "seed {seed}, step {step}");
                 cached.retain(|&other| other != page);
                 if !is_cached {
-                    while let Some(WriteBack { page, .. }) = cache.make_room(Lpn(lpn), &map) {
-                        assert!(dirty.contains(&page.0), "seed {seed}, step {step}");
+                    while let Some(WriteBack { page, whole }) = cache.make_room(Lpn(lpn), &map) {
+                        assert!(dirty.contains(&page.0) && whole == Some(Frame(page.0)), "seed {seed}, step {step}");
                         written += 1;
                         cache.clean(page);
                     }
@@ -194,8 +167,8 @@ fn levels_find_what_the_newest_segment_of_all_ever_learned_says_and_the_cache_is
                 if waiting.len() == buffer as usize {
                     learn_naively(&mut learned, std::mem::take(&mut waiting), gamma, shape.pages_a_block());
                 }
-                while let Some(WriteBack { page, .. }) = cache.overflow() {
-                    assert!(dirty.contains(&page.0), "seed {seed}, step {step}");
+                while let Some(WriteBack { page, whole }) = cache.overflow() {
+                    assert!(dirty.contains(&page.0) && whole == Some(Frame(page.0)), "seed {seed}, step {step}");
                     written += 1;
                     cache.clean(page);
                 }

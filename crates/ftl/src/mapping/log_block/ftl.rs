@@ -7,7 +7,7 @@ use super::batch::Batch;
 use super::homes::Homes;
 use super::report::{Bounds, MergeReport};
 use super::runs::Runs;
-use super::scheme::{Guarantees, Layout, Scheme};
+use super::scheme::{Layout, Scheme};
 use super::spans::Spans;
 use super::store::{Chip, Limits, Store};
 use super::streams::Streams;
@@ -118,8 +118,8 @@ impl<S: Scheme> Ftl<S> {
     pub(super) fn new(params: S::Params, on: &Context<'_>) -> Result<Self, Refusal> {
         let Context { space, ftl: setup, .. } = *on;
         let site = Site { space, ftl: setup };
-        let Layout { width, log_blocks, guarantees } = S::layout(&params, &site);
-        let Guarantees { associativity: k, pages_a_log_block, besides: (copies, erases) } = guarantees;
+        let layout = S::layout(&params, &site);
+        let Layout { width, log_blocks, associativity: k, pages_a_log_block, besides: (copies, erases) } = layout;
         let pages = space.geometry().pages * width;
         let steps_a_page = ((k + 1) * (pages + 1) + 1).div_ceil(pages_a_log_block);
         let limits = Limits { associativity: k, steps_a_page };
@@ -299,9 +299,7 @@ impl<S: Scheme> Component for Ftl<S> {
     fn check(&self) -> Result<(), Violation> {
         let bound = self.bounds.wait_ns;
         let longest = self.store.merges.longest_wait_ns;
-        if longest > bound {
-            return Err(violation!("a page of the host waited {longest} ns for merges, not {bound} ns at most"));
-        }
+        ensure!(longest <= bound, "a page of the host waited {longest} ns for merges, not {bound} ns at most");
         self.store.check()
     }
 }

@@ -37,18 +37,4 @@ impl MergeJob {
     pub(super) fn gathers_apart(&self) -> bool {
         self.kind == MergeKind::Full && self.to.is_some()
     }
-
-    /// True if it is gathering the pages of that logical block.
-    pub(super) fn is_of(&self, lbn: Lbn) -> bool {
-        self.lbn == lbn
-    }
-
-    pub(super) fn slot(&self) -> LogSlot {
-        self.slot
-    }
-
-    /// The block that pages are being gathered in.
-    pub(super) fn target(&self) -> SuperblockId {
-        self.to
-    }
 }

@@ -84,7 +84,7 @@ impl<S: Scheme> Lab<S> {
 
     /// Writes pages one after the other, and checks the drive.
     pub(crate) fn write(&mut self, lpns: impl IntoIterator<Item = u32>) -> Cost {
-        self.costing(|lab| lpns.into_iter().for_each(|lpn| lab.write_page(Lpn(lpn))))
+        self.costing(|lab| lpns.into_iter().for_each(|lpn| lab.write_at_once(&[lpn])))
     }
 
     fn costing(&mut self, write: impl FnOnce(&mut Self)) -> Cost {
@@ -101,26 +101,21 @@ impl<S: Scheme> Lab<S> {
         }
     }
 
-    fn write_page(&mut self, lpn: Lpn) {
-        let write = self.page_write(lpn);
-        self.ftl.write(&mut self.nand, &[write]);
-        self.verifier.follow(&mut self.nand);
-    }
-
     /// Writes pages together, and checks the drive.
     pub(crate) fn write_together(&mut self, lpns: &[u32]) -> Cost {
-        self.costing(|lab| {
-            let writes: Vec<PageWrite> = lpns.iter().map(|&lpn| lab.page_write(Lpn(lpn))).collect();
-            lab.ftl.write(&mut lab.nand, &writes);
-            lab.verifier.follow(&mut lab.nand);
-        })
+        self.costing(|lab| lab.write_at_once(lpns))
     }
 
-    fn page_write(&mut self, lpn: Lpn) -> PageWrite {
+    fn write_at_once(&mut self, lpns: &[u32]) {
         let mask = self.nand.geometry().full_mask();
-        let page = HostPage { lpn, mask, write: self.verifier.oracle.writes() };
-        self.verifier.oracle.written_through(page);
-        PageWrite::new(page, Nand::NO_TAG)
+        let mut page_write = |&lpn: &u32| {
+            let page = HostPage { lpn: Lpn(lpn), mask, write: self.verifier.oracle.writes() };
+            self.verifier.oracle.written_through(page);
+            PageWrite::new(page, Nand::NO_TAG)
+        };
+        let writes: Vec<PageWrite> = lpns.iter().map(&mut page_write).collect();
+        self.ftl.write(&mut self.nand, &writes);
+        self.verifier.follow(&mut self.nand);
     }
 
     pub(crate) fn trim(&mut self, lpns: Range<u32>) {

@@ -7,39 +7,14 @@
 //! Memory: 8 bytes a page of the log, 2 bytes a logical block. A change costs O(k).
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Id, NO_INDEX, Violation, violation};
+use flashloom_units::{Violation, violation};
 
 use super::superblocks::SuperblockId;
 use serde::{Deserialize, Serialize};
 
-/// Index of a log block in the table. A slot is reused for another block after each merge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LogSlot(pub(crate) u32);
-
-flashloom_units::word!(LogSlot);
-
-impl Id for LogSlot {
-    fn new(index: u32) -> Self {
-        Self(index)
-    }
-
-    fn index(self) -> u32 {
-        self.0
-    }
-}
-
-impl LogSlot {
-    /// No log block.
-    pub(crate) const NONE: Self = Self(NO_INDEX);
-
-    #[inline(always)]
-    pub(crate) const fn at(self) -> usize {
-        self.0 as usize
-    }
-
-    pub(crate) const fn is_some(self) -> bool {
-        self.0 != NO_INDEX
-    }
+flashloom_units::ids! {
+    /// Index of a log block in the table. A slot is reused for another block after each merge.
+    LogSlot,
 }
 
 /// A logical block with valid pages in a log block, and the number of these pages.
@@ -77,11 +52,6 @@ flashloom_units::state! {
 }
 
 impl LogBlocks {
-    /// Log blocks of all groups.
-    pub(super) fn total(&self) -> usize {
-        self.superblocks.len()
-    }
-
     pub(super) fn new(per_group: u32, groups: u32, pages: u32, superblocks: u32, logical_blocks: u32) -> Self {
         let slots = (per_group * groups) as usize;
         Self {

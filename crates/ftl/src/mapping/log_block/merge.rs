@@ -65,7 +65,7 @@ impl Store {
             }),
             _ => copies <= written && erases == 0,
         };
-        if is_bounded && associativity <= self.limits().associativity { Ok(()) } else { cannot("so much") }
+        if is_bounded && associativity <= self.limits.associativity { Ok(()) } else { cannot("so much") }
     }
 
     /// Whether a merge is gathering the pages of a logical block. Its old data block then takes no more pages.

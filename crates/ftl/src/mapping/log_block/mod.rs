@@ -21,7 +21,7 @@
 //! ```
 //!
 //! Without preemption a host page waits for at most one such merge, N k C_copy + (k + 1) C_erase; with it, for `steps`
-//! of one. What the scheme does at once for a page comes on top (`Guarantees::besides`). In KAST W is K, so its bound
+//! of one. What the scheme does at once for a page comes on top (`Layout::besides`). In KAST W is K, so its bound
 //! falls from N K to about 2 N copies. In BAST and SAST W is one: every page may need a log block of its own, and
 //! preemption does not help writes. Reads wait for one operation.
 
@@ -47,8 +47,8 @@ pub(crate) use job::MergeKind;
 pub(crate) use log_blocks::LogSlot;
 pub(super) use log_blocks::mistaken;
 pub(super) use page_map::PageMap;
-pub(super) use report::MERGES;
-pub(super) use scheme::{Guarantees, LATEST, Layout, Scheme, check_associativity};
+pub(super) use report::{MERGES, merges, time_figures, times};
+pub(super) use scheme::{LATEST, Layout, Scheme, check_associativity};
 pub(super) use store::Costs;
 pub(crate) use store::{Chip, Store};
 pub(super) use superblocks::{Spn, SuperblockId, Superblocks};

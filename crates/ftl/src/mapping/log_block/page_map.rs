@@ -85,9 +85,7 @@ impl PageMap {
     pub(crate) fn check(&self, blocks: &Superblocks, mut count: impl FnMut(Lpn)) -> Result<(), Violation> {
         let mut valid = vec![0; blocks.total() as usize];
         for (lpn, &page) in (0..).map(Lpn).zip(&self.newest).filter(|(_, page)| page.is_some()) {
-            if self.logical(page) != lpn {
-                return Err(violation!("map: logical page {} is not in page {}", lpn.0, page.0));
-            }
+            ensure!(self.logical(page) == lpn, "map: logical page {} is not in page {}", lpn.0, page.0);
             valid[blocks.superblock_of(page).at()] += 1;
             count(lpn);
         }

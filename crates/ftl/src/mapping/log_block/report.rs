@@ -2,58 +2,62 @@
 
 use flashloom_units::{Best, Figure, Latency, Ns, Reader, State, StateError, Statistic, Unit, Writer};
 
+/// Counts of merges of the three kinds: what each is.
+pub(in crate::mapping) const fn merges([switch, partial, full]: [&'static str; 3]) -> [Statistic; 3] {
+    [
+        Statistic::count("switch_merges", switch).best(Best::Lowest).in_column("switch merges", "merges"),
+        Statistic::count("partial_merges", partial).best(Best::Lowest).in_column("partial merges", "merges"),
+        Statistic::count("full_merges", full).best(Best::Lowest).in_column("full merges", "merges"),
+    ]
+}
+
+/// Times that merges take a chip and the host waits for them, each with its bound: what each is.
+pub(in crate::mapping) const fn times([blocking, bound, wait, wait_bound]: [&'static str; 4]) -> [Statistic; 4] {
+    [
+        Statistic::new("blocking_ns", Unit::Times, blocking).best(Best::Lowest).part_as_column("max", "longest merge"),
+        Statistic::new("blocking_bound_ns", Unit::Time, bound).in_summary("merge bound"),
+        Statistic::new("longest_wait_ns", Unit::Time, wait).best(Best::Lowest).in_summary("longest wait for merges"),
+        Statistic::new("wait_bound_ns", Unit::Time, wait_bound).in_summary("wait bound"),
+    ]
+}
+
+/// The values of [`times`].
+pub(in crate::mapping) fn time_figures(blocking_ns: &Latency, others_ns: [Ns; 3]) -> impl Iterator<Item = Figure> {
+    std::iter::once(Figure::Times(Box::new(blocking_ns.clone()))).chain(others_ns.map(Figure::Time))
+}
+
 /// Statistics of every log-block mapping. A mapping that looks for streams appends those of streams.
-pub(in crate::mapping) const MERGES: &[Statistic] = &[
-    Statistic::count("switch_merges", "Switch merges: log blocks that became data blocks without a copy.")
-        .best(Best::Lowest)
-        .in_column("switch merges", "merges"),
-    Statistic::count(
-        "partial_merges",
+pub(in crate::mapping) const MERGES: &[Statistic] = &Statistic::joined::<10>(&[
+    &merges([
+        "Switch merges: log blocks that became data blocks without a copy.",
         "Partial merges: log blocks that became data blocks after their missing pages were copied in.",
-    )
-    .best(Best::Lowest)
-    .in_column("partial merges", "merges"),
-    Statistic::count(
-        "full_merges",
         "Full merges: log blocks whose pages were copied with those of their data blocks into new data blocks.",
-    )
-    .best(Best::Lowest)
-    .in_column("full merges", "merges"),
-    Statistic::count(
-        "filler_pages",
-        "Filler pages, programmed without data because the page at their offset was never written.",
-    ),
-    Statistic::new(
-        "associativity",
-        Unit::Histogram,
-        "Merged log blocks by the number of data blocks that they were associated with when their merge began: k(L) \
-         in KAST's terms.",
-    )
-    .best(Best::Lowest)
-    .part_as_column("max", "largest k"),
-    Statistic::new(
-        "blocking_ns",
-        Unit::Times,
+    ]),
+    &[
+        Statistic::count(
+            "filler_pages",
+            "Filler pages, programmed without data because the page at their offset was never written.",
+        ),
+        Statistic::new(
+            "associativity",
+            Unit::Histogram,
+            "Merged log blocks by the number of data blocks that they were associated with when their merge began: \
+             k(L) in KAST's terms.",
+        )
+        .best(Best::Lowest)
+        .part_as_column("max", "largest k"),
+    ],
+    &times([
         "Time for which a merge occupies an otherwise idle chip: its copies and erases at their cost.",
-    )
-    .best(Best::Lowest)
-    .part_as_column("max", "longest merge"),
-    Statistic::new(
-        "blocking_bound_ns",
-        Unit::Time,
         "Upper bound of that time: N k C_copy + (k + 1) C_erase for the largest k that the mapping allows.",
-    )
-    .in_summary("merge bound"),
-    Statistic::new(
-        "longest_wait_ns",
-        Unit::Time,
         "Longest time that merges put between two pages of the host on a chip; the whole merge without preemption.",
-    )
-    .best(Best::Lowest)
-    .in_summary("longest wait for merges"),
-    Statistic::new("wait_bound_ns", Unit::Time, "Upper bound of that time.").in_summary("wait bound"),
-    Statistic::count("reserved_pages", "Log pages that preemption reserves, so that writes can go on during a merge."),
-];
+        "Upper bound of that time.",
+    ]),
+    &[Statistic::count(
+        "reserved_pages",
+        "Log pages that preemption reserves, so that writes can go on during a merge.",
+    )],
+]);
 
 /// Guarantees of a mapping about its merges.
 #[derive(Clone, Copy)]
@@ -111,17 +115,10 @@ impl State for MergeReport {
 impl MergeReport {
     /// The values of [`MERGES`].
     pub(super) fn figures(&self, bounds: Bounds) -> Vec<Figure> {
-        vec![
-            Figure::Count(self.switch),
-            Figure::Count(self.partial),
-            Figure::Count(self.full),
-            Figure::Count(self.filler_pages),
-            Figure::Histogram(self.associativity.clone()),
-            Figure::Times(Box::new(self.blocking_ns.clone())),
-            Figure::Time(bounds.blocking_ns),
-            Figure::Time(self.longest_wait_ns),
-            Figure::Time(bounds.wait_ns),
-            Figure::Count(bounds.reserved_pages),
-        ]
+        let counts = [self.switch, self.partial, self.full, self.filler_pages].map(Figure::Count);
+        let associativity = Figure::Histogram(self.associativity.clone());
+        let times = time_figures(&self.blocking_ns, [bounds.blocking_ns, self.longest_wait_ns, bounds.wait_ns]);
+        let reserved = Figure::Count(bounds.reserved_pages);
+        counts.into_iter().chain([associativity]).chain(times).chain([reserved]).collect()
     }
 }

@@ -8,17 +8,6 @@ use super::store::{Chip, Store};
 use crate::PageWrite;
 use crate::setup::Site;
 
-/// Guarantees of a scheme about its log blocks; the bounds on merges and waits follow from them.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::mapping) struct Guarantees {
-    /// Upper bound of k(L).
-    pub(in crate::mapping) associativity: u32,
-    /// Pages that a log block takes at least before another one is needed.
-    pub(in crate::mapping) pages_a_log_block: u32,
-    /// Maximum copies and erases that writing one page can cause at once, beyond the merge that makes room for it.
-    pub(in crate::mapping) besides: (u32, u32),
-}
-
 /// A log-block scheme, with its state for all groups.
 pub(in crate::mapping) trait Scheme: Send + Sized + State {
     /// Whether it reads [`Store::run`].
@@ -65,14 +54,19 @@ pub(in crate::mapping) trait Scheme: Send + Sized + State {
     fn check_loaded(&self, store: &Store) -> Result<(), Violation>;
 }
 
-/// The layout that a scheme needs.
+/// The layout that a scheme needs, and its guarantees: the bounds on merges and waits follow from them.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::mapping) struct Layout {
     /// Chips that share a superblock.
     pub(in crate::mapping) width: u32,
     /// Log blocks of a group.
     pub(in crate::mapping) log_blocks: u32,
-    pub(in crate::mapping) guarantees: Guarantees,
+    /// Upper bound of k(L).
+    pub(in crate::mapping) associativity: u32,
+    /// Pages that a log block takes at least before another one is needed.
+    pub(in crate::mapping) pages_a_log_block: u32,
+    /// Maximum copies and erases that writing one page can cause at once, beyond the merge that makes room for it.
+    pub(in crate::mapping) besides: (u32, u32),
 }
 
 /// Upper bound of loaded write clocks: no drive writes that many pages, and later additions cannot overflow.

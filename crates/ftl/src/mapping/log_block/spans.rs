@@ -221,7 +221,7 @@ mod tests {
     fn a_span_permutes_the_pages_of_a_region_and_deals_them_to_its_blocks_in_turn() {
         let (setup, space) = (setup("bast", &[]), space(4, 4, 16));
         let layout = Bast::with_width(&Site { space: &space, ftl: &setup }, 1, 16);
-        let limits = Limits { associativity: layout.guarantees.associativity, steps_a_page: 1 };
+        let limits = Limits { associativity: layout.associativity, steps_a_page: 1 };
         let spans = Spans::new(&mut Store::new(&setup, &space, limits, 1, 16), 4, 70);
         for span in [1, 2, 4] {
             let mut placed: Vec<u32> = (16..32).map(|lpn| spans.permuted(Lpn(lpn), span).0).collect();

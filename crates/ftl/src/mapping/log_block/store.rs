@@ -14,7 +14,7 @@
 
 use super::report::MergeReport;
 use crate::{ADDRESS_BYTES, FtlReport, FtlSetup, PageWrite, Preemption, Space};
-use flashloom_nand::{Data, Lbn, Lpn, Nand, NandParams, Origin, PageCopy, Ppn, Program, Urgency};
+use flashloom_nand::{Lbn, Lpn, Nand, NandParams, OpId, Ppn};
 use flashloom_units::{Ns, Violation, prefetch, violation};
 
 use super::job::MergeJob;
@@ -103,7 +103,7 @@ pub(crate) struct Store {
     mapped: u64,
     data: Vec<SuperblockId>,
     pub(super) jobs: Vec<Option<MergeJob>>,
-    limits: Limits,
+    pub(super) limits: Limits,
     pub(super) preemption: Preemption,
     pub(super) costs: Costs,
     /// For each group, copies and erases emitted by merges and padding since the last host page: the next host page
@@ -168,7 +168,7 @@ impl Store {
     /// logical block, each log block, and the logical page of each of its pages with `a_log_page` bytes of the scheme.
     /// The `in_place` log blocks of each group have their pages where a data block has them, and need no such table.
     pub(super) fn memory_bytes(&self, a_log_page: u64, in_place: u32) -> u64 {
-        let log_blocks = self.log.total() as u64;
+        let log_blocks = self.log.slots() as u64;
         let paged = (log_blocks - u64::from(in_place * self.groups())) * u64::from(self.blocks.pages());
         ADDRESS_BYTES * (self.data.len() as u64 + log_blocks) + (ADDRESS_BYTES + a_log_page) * paged
     }
@@ -231,7 +231,7 @@ impl Store {
 
     /// Whether its group is merging this log block, which therefore takes no more pages.
     pub(crate) fn is_merging(&self, group: u32, slot: LogSlot) -> bool {
-        self.jobs[group as usize].is_some_and(|job| job.slot() == slot)
+        self.jobs[group as usize].is_some_and(|job| job.slot == slot)
     }
 
     /// Offset behind the last mapped page of a logical block.
@@ -280,7 +280,7 @@ impl Store {
 
     /// The log block that a group is merging.
     pub(crate) fn merging(&self, group: u32) -> Option<LogSlot> {
-        self.jobs[group as usize].map(|job| job.slot())
+        self.jobs[group as usize].map(|job| job.slot)
     }
 
     /// Checks that a scheme knows each log block of a group in use exactly once, if it is not being merged.
@@ -336,7 +336,7 @@ impl Store {
         self.blocks.check_loaded(nand)?;
         self.log.check(|superblock| self.blocks.group_of(superblock))?;
         let mut is_used = vec![false; self.blocks.total() as usize];
-        let targets = self.jobs.iter().flatten().filter(|job| job.gathers_apart()).map(MergeJob::target);
+        let targets = self.jobs.iter().flatten().filter(|job| job.gathers_apart()).map(|job| job.to);
         let logs = (0..self.groups()).flat_map(|group| self.log.in_use(group)).map(|slot| self.log.superblock(slot));
         for superblock in self.data.iter().copied().filter(|data| data.is_some()).chain(logs).chain(targets) {
             match is_used.get_mut(superblock.at()) {
@@ -377,7 +377,7 @@ impl Store {
                 let lbn = self.lbn(lpn);
                 let is_data = self.data[lbn.at()] == superblock && self.offset(lpn) == index;
                 // The target of a merge is checked with that merge.
-                let is_gathered = || self.jobs.iter().flatten().any(|job| job.target() == superblock && job.is_of(lbn));
+                let is_gathered = || self.jobs.iter().flatten().any(|job| job.to == superblock && job.lbn == lbn);
                 let is_in_place = slot.is_some() || is_data || is_gathered();
                 if self.map[lpn.at()] != page || index >= self.blocks.written(superblock) || !is_in_place {
                     return Err(violation!("log-block map: page {} is no copy of logical page {}", page.0, lpn.0));
@@ -409,11 +409,6 @@ impl Store {
         } else {
             Err(violation!("log-block map: {mapped} pages are mapped, {valid} valid"))
         }
-    }
-
-    /// Limits that the store enforces.
-    pub(super) fn limits(&self) -> &Limits {
-        &self.limits
     }
 
     /// Whether all pages and blocks of a logical block are on this group.
@@ -452,18 +447,12 @@ impl Store {
             }
             let lbn = self.lbn(Lpn(lpn as u32));
             let slot = self.log.slot_of(superblock);
-            let gathered = self.jobs.iter().flatten().any(|job| job.target() == superblock);
+            let gathered = self.jobs.iter().flatten().any(|job| job.to == superblock);
             let known =
                 if slot.is_some() { self.log.is_associated(slot, lbn) } else { self.data[lbn.at()] == superblock };
-            if !known && !gathered {
-                return Err(violation!(
-                    "log-block map: logical page {lpn} is neither in its data block nor in the log"
-                ));
-            }
+            ensure!(known || gathered, "log-block map: logical page {lpn} is neither in its data block nor in the log");
         }
-        if mapped != self.mapped {
-            return Err(violation!("log-block map: {mapped} entries, but {} counted", self.mapped));
-        }
+        ensure!(mapped == self.mapped, "log-block map: {mapped} entries, but {} counted", self.mapped);
         let wrong = (0..self.blocks.total()).find(|&id| self.blocks.valid(SuperblockId(id)) != valid[id as usize]);
         match wrong {
             Some(id) => Err(violation!(
@@ -487,10 +476,7 @@ impl Chip<'_> {
     pub(crate) fn append(&mut self, to: SuperblockId, write: &PageWrite) {
         let store = &mut *self.store;
         let old = store.newest(write.lpn);
-        let beneath = old.is_some().then(|| store.blocks.physical(old));
-        let (page, block, index) = store.blocks.take_page(to);
-        store.report.read_modify_writes += u64::from(write.program(self.nand, block, index, beneath));
-        store.report.host_page_writes += 1;
+        let page = store.blocks.write_page(self.nand, &mut store.report, write, (old, OpId::DONE), to);
         if old.is_some() {
             store.kill(write.lpn, old);
         } else {
@@ -521,18 +507,10 @@ impl Chip<'_> {
     /// Copies a page to the next page of a block, or programs a filler if there is none to copy; returns the page
     /// programmed.
     pub(super) fn copy_page(&mut self, from: Spn, to: SuperblockId) -> Spn {
-        let urgency = self.urgency();
         let store = &mut *self.store;
-        let (page, block, index) = store.blocks.take_page(to);
         store.report.page_copies += 1;
-        if from.is_some() {
-            self.nand
-                .copy(PageCopy { urgency, ..PageCopy::new(store.blocks.physical(from), block, index, Origin::Merge) });
-        } else {
-            store.merges.filler_pages += 1;
-            self.nand.program(Program { urgency, ..Program::new(block, index, Data::Filler, Origin::Merge) });
-        }
-        page
+        store.merges.filler_pages += u64::from(from.is_none());
+        store.blocks.copy_page(self.nand, from, to, store.preemption.urgency())
     }
 
     /// Pads a log block with the newest copies of a logical block's pages, up to an offset.
@@ -545,13 +523,8 @@ impl Chip<'_> {
     }
 
     pub(super) fn erase(&mut self, superblock: SuperblockId) {
-        let urgency = self.urgency();
-        self.store.blocks.erase(self.nand, superblock, urgency);
+        self.store.blocks.erase(self.nand, superblock, self.store.preemption.urgency());
         self.store.report.block_erases += u64::from(self.store.blocks.width());
-    }
-
-    fn urgency(&self) -> Urgency {
-        if self.store.preemption == Preemption::None { Urgency::Blocking } else { Urgency::Needed }
     }
 
     /// Opens a log block; the caller knows that one is free.

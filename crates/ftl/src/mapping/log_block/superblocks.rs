@@ -5,12 +5,13 @@
 //! i of it is page i / width of the block on chip i mod width, so writing it in order programs each block in order.
 //! With a width of one a superblock is a block and a group is a chip; the single-channel mappings use it so.
 
-use flashloom_nand::{BlockId, DieId, Erase, Geometry, Nand, Origin, PlaneId, Ppn, Shape, Urgency};
+use flashloom_nand::{BlockId, Data, DieId, Erase, Geometry, Nand, OpId, Origin, PageCopy, PlaneId, Ppn, Program};
+use flashloom_nand::{Shape, Urgency};
 use flashloom_units::{Divisor, Violation, violation};
 
-use crate::FtlParams;
 use crate::allocation::stripe;
 use crate::blocks::{BlockState, Blocks};
+use crate::{FtlParams, FtlReport, PageWrite};
 
 flashloom_units::ids! {
     /// A set of blocks, one on each chip of a group, that are written and erased together. With a group of one chip, a
@@ -178,6 +179,41 @@ impl Superblocks {
         self.written[superblock.at()] = index + 1;
         let (block, page) = self.block_and_page(superblock, index);
         (self.page(superblock, index), block, page)
+    }
+
+    /// Programs a page of the host to the next page of a superblock, not before `found` has ended, which finds its old
+    /// copy. Returns the page programmed.
+    pub(in crate::mapping) fn write_page(
+        &mut self,
+        nand: &mut Nand,
+        report: &mut FtlReport,
+        write: &PageWrite,
+        (old, found): (Spn, OpId),
+        to: SuperblockId,
+    ) -> Spn {
+        let beneath = old.is_some().then(|| self.physical(old));
+        let (page, block, index) = self.take_page(to);
+        report.read_modify_writes += u64::from(write.program_after(nand, (block, index), beneath, found));
+        report.host_page_writes += 1;
+        page
+    }
+
+    /// Copies a page to the next page of a superblock, or programs a filler if there is none to copy. Returns the page
+    /// programmed.
+    pub(in crate::mapping) fn copy_page(
+        &mut self,
+        nand: &mut Nand,
+        from: Spn,
+        to: SuperblockId,
+        urgency: Urgency,
+    ) -> Spn {
+        let (page, block, index) = self.take_page(to);
+        if from.is_some() {
+            nand.copy(PageCopy { urgency, ..PageCopy::new(self.physical(from), block, index, Origin::Merge) });
+        } else {
+            nand.program(Program { urgency, ..Program::new(block, index, Data::Filler, Origin::Merge) });
+        }
+        page
     }
 
     pub(in crate::mapping) fn validated(&mut self, superblock: SuperblockId) {

@@ -28,7 +28,7 @@ impl PageStore {
 
     /// True if a job runs to its end at once: by the strategy, or because it is on a map block.
     fn is_whole(&self, job: &CollectionJob) -> bool {
-        self.collector.strategy.progress != Progress::InSteps || self.lanes.is_apart(job.lane)
+        self.collector.strategy.progress != Progress::InSteps || self.lanes.apart.has(job.lane)
     }
 
     /// Whether the job of a plane is a collection, not a fold.
@@ -41,7 +41,7 @@ impl PageStore {
     /// collected.
     fn survivor_lane(&self, heat: &Heat, job: &CollectionJob, lpn: Lpn) -> Lane {
         let plane = self.geometry.plane_of(job.victim);
-        let is_of_map = self.lanes.has_map(self.opened_for[job.victim.at()]);
+        let is_of_map = self.lanes.map.has(self.opened_for[job.victim.at()]);
         if job.lane != self.lanes.survivors(Lane::HOST) || job.origin != Origin::Gc || is_of_map {
             return job.lane;
         }
@@ -57,7 +57,7 @@ impl PageStore {
     /// room without a collection and no job that may need its free blocks. The victim's own plane if there is none.
     fn spread(&mut self, plane: PlaneId, lane: Lane) -> PlaneId {
         let Some(spreading) = &self.collector.spreading else { return plane };
-        let mut to = spreading.last();
+        let mut to = spreading.last;
         for _ in 0..self.planes.len() {
             to = self.plane(to).after;
             let has_page = !self.is_full(to, lane) || self.blocks.free_in(to) > self.collector.strategy.threshold;
@@ -74,10 +74,10 @@ impl PageStore {
     /// The block of a plane whose data static wear levelling moves, after another block was erased.
     fn coldest(&mut self, plane: PlaneId, erased: BlockId) -> Option<BlockId> {
         let blocks = self.blocks_of(plane);
-        let has_map = |block: BlockId| self.lanes.has_map(self.opened_for[block.at()]);
+        let has_map = |block: BlockId| self.lanes.map.has(self.opened_for[block.at()]);
         let levelling = self.collector.levelling.as_mut().filter(|_| !has_map(erased))?;
         let can_move = |block: BlockId| {
-            let is_apart = self.lanes.is_apart(self.opened_for[block.at()]);
+            let is_apart = self.lanes.apart.has(self.opened_for[block.at()]);
             self.blocks.state(block) == BlockState::Closed && !is_apart
         };
         levelling.coldest((plane, erased), (&self.blocks, blocks), can_move)
@@ -95,7 +95,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
             && strategy.progress == Progress::InSteps
             && let Some(job) = &mut planes[plane.at()].job
             && let Some(pace) = job.pace
-            && !lanes.has_map(job.lane)
+            && !lanes.map.has(job.lane)
         {
             job.paid += pace.steps;
             if job.paid < pace.pages {
@@ -195,7 +195,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         listener.begins(nand, store, victim);
         nand.begin_job(origin, store.superblocks.first(victim));
         let is_read_hot = |block| store.collector.spreading.as_ref().is_some_and(|reads| reads.is_read_hot(block));
-        let is_spread = store.lanes.has_streams(store.opened_for[victim.at()]) && is_read_hot(victim);
+        let is_spread = store.lanes.streams.has(store.opened_for[victim.at()]) && is_read_hot(victim);
         if lane.is_extra() && store.plane(plane).open(lane).block.is_none() {
             // Open the survivors' lane at once, while there is room; without room use a lane that every plane has.
             if store.has_room(plane, lane) && store.blocks.free_in(plane) > 0 {
@@ -223,7 +223,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
             0 => {
                 let CollectionJob { victim, origin, lane, .. } = *job;
                 self.end(plane, (victim, origin), urgency);
-                if !self.store.lanes.has_map(lane) {
+                if !self.store.lanes.map.has(lane) {
                     self.listener.ended(plane);
                 }
                 0
@@ -316,7 +316,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         let store = &mut *self.store;
         store.collector.policy.withdraw(coldest);
         let opened_for = store.opened_for[coldest.at()];
-        let lane = if store.lanes.has_map(opened_for) { opened_for } else { Lane::COLD };
+        let lane = if store.lanes.map.has(opened_for) { opened_for } else { Lane::COLD };
         let gain = (store.blocks.valid_of(coldest) + 1).div_ceil(2);
         self.begin_with(plane, CollectionJob::new(coldest, lane, Origin::Wear, gain));
     }
@@ -368,7 +368,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
     /// Takes a step of a plane's collection, or all of them if it must run to its end at once.
     pub(super) fn step_in_background(&mut self, plane: PlaneId) {
         let PageStore { lanes, collector, .. } = &*self.store;
-        let is_apart = self.store.plane(plane).job.is_some_and(|job| lanes.is_apart(job.lane));
+        let is_apart = self.store.plane(plane).job.is_some_and(|job| lanes.apart.has(job.lane));
         let is_whole = collector.strategy.progress == Progress::SharesBlocks || is_apart;
         let most = if is_whole { u32::MAX } else { 1 };
         while self.step(plane, most, Urgency::Spare) > 0 && is_whole {}

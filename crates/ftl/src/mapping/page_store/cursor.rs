@@ -14,17 +14,14 @@ pub trait CollectionListener {
     fn begins(&mut self, _nand: &mut Nand, _store: &PageStore, _victim: BlockId) {}
 
     /// Called when the job of a plane has moved a page. `map` is the store's, in which the page is moved.
-    fn moved(&mut self, plane: PlaneId, lpn: Lpn, map: &[Ppn]);
+    fn moved(&mut self, _plane: PlaneId, _lpn: Lpn, _map: &[Ppn]) {}
 
     /// Called when the job of a plane that moved data pages has ended.
-    fn ended(&mut self, plane: PlaneId);
+    fn ended(&mut self, _plane: PlaneId) {}
 }
 
 /// No listener: for a map all in memory, which is the store's own.
-impl CollectionListener for () {
-    fn moved(&mut self, _plane: PlaneId, _lpn: Lpn, _map: &[Ppn]) {}
-    fn ended(&mut self, _plane: PlaneId) {}
-}
+impl CollectionListener for () {}
 
 /// Write access to a store: with its array, and the listener to its collections.
 pub struct Cursor<'a, L> {
@@ -163,7 +160,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
     /// Ensures that the open block of a lane has a page left, in a plane with room; false if blocks failed meanwhile,
     /// so that the plane has to be chosen again.
     fn make_page(&mut self, plane: PlaneId, lane: Lane) -> bool {
-        let is_apart = self.store.lanes.is_apart(lane);
+        let is_apart = self.store.lanes.apart.has(lane);
         loop {
             // May take several rounds: survivors may share the block and fill it again.
             while self.store.is_full(plane, lane) {

@@ -19,7 +19,7 @@ impl PageStore {
     pub(super) fn is_to_pay(&self, plane: PlaneId, lane: Lane) -> bool {
         (self.blocks.free_in(plane) < self.collector.strategy.threshold || self.is_below_watermarks())
             && self.begins_superpage(plane, lane)
-            && !self.lanes.is_apart(lane)
+            && !self.lanes.apart.has(lane)
     }
 
     /// True if the next page of a lane begins a superpage. Collection steps are taken only then, so that no operation
@@ -44,7 +44,7 @@ impl PageStore {
         let full = self.plane(plane).open(lane).block;
         if full.is_some() {
             self.blocks.set_state(full, BlockState::Closed);
-            if !self.lanes.is_apart(lane) {
+            if !self.lanes.apart.has(lane) {
                 self.collector.policy.closed(full, self.blocks.valid_of(full));
             }
         } else if lane.is_extra() {
@@ -55,8 +55,8 @@ impl PageStore {
 
     /// Opens a block for a lane whose last block, if any, is closed.
     pub(super) fn open_next(&mut self, plane: PlaneId, lane: Lane) {
-        assert!(self.lanes.has(lane), "a lane is declared by whoever opens blocks for it");
-        let block = if self.lanes.is_on_worn_blocks(lane) {
+        assert!(self.lanes.known.has(lane), "a lane is declared by whoever opens blocks for it");
+        let block = if self.lanes.worn.has(lane) {
             self.blocks.open_worn(plane)
         } else {
             let last = self.plane(plane).erased;

@@ -68,7 +68,8 @@ pub(super) struct Heat {
     /// Hot writes in the current window, and whether the last window had enough.
     hot_in_window: u64,
     separates: bool,
-    hot_writes: u64,
+    /// Writes to the lanes of hot pages since the last reset.
+    pub(super) hot_writes: u64,
 }
 
 flashloom_units::state! {
@@ -160,16 +161,6 @@ impl Heat {
             return Ok(());
         }
         Err(violation!("hot pages: a counter is above {HIGHEST}, or a window that is over was not ended"))
-    }
-
-    /// Writes to the lanes of hot pages so far.
-    pub(super) fn hot_writes(&self) -> u64 {
-        self.hot_writes
-    }
-
-    /// Resets the number of hot writes. The sketch is kept.
-    pub(super) fn reset(&mut self) {
-        self.hot_writes = 0;
     }
 }
 

@@ -62,8 +62,8 @@ impl PageStore {
         self.heat.as_ref().map_or(Ok(()), |heat| heat.check())?;
         let is_outside = |plane: PlaneId| plane.0 >= self.geometry.total_planes();
         match &self.collector.spreading {
-            Some(spreading) if is_outside(spreading.last()) => {
-                Err(violation!("page map: a stream was spread to plane {}, which is none", spreading.last().0))
+            Some(spreading) if is_outside(spreading.last) => {
+                Err(violation!("page map: a stream was spread to plane {}, which is none", spreading.last.0))
             }
             _ => self.check(),
         }
@@ -118,12 +118,7 @@ impl PageStore {
                     && self.blocks.state(block) == BlockState::Open
                     && self.superblocks.written(nand, block) == Some(next)
             };
-            if !is_sound {
-                return Err(violation!(
-                    "page map: lane {lane} of plane {} is not at page {next} of its block",
-                    plane.0
-                ));
-            }
+            ensure!(is_sound, "page map: lane {lane} of plane {} is not at page {next} of its block", plane.0);
         }
         let pages = i64::from(self.geometry.pages);
         let cached = self.cache.as_ref().map_or(0, |cache| cache.kept(plane));
@@ -132,9 +127,7 @@ impl PageStore {
         let (room, counted) = (self.plane(plane).room, (usable - i64::from(extra)) * pages);
         let worn_out = NO_ROOM - i64::from(self.geometry.blocks) * pages..=NO_ROOM;
         let has_room = if self.failures.is_worn_out { worn_out.contains(&room) } else { room == counted };
-        if !has_room {
-            return Err(violation!("page map: plane {} has room for {room} pages, not for {counted}", plane.0));
-        }
+        ensure!(has_room, "page map: plane {} has room for {room} pages, not for {counted}", plane.0);
         let erased = self.plane(plane).erased;
         if erased.is_some() && !self.is_of(plane, erased) {
             return Err(violation!(
@@ -146,7 +139,7 @@ impl PageStore {
         if !self.plane(plane).openings.are_within(u64::from(u32::MAX), self.geometry.pages) {
             return Err(violation!("page map: plane {} has opened more blocks than it can have", plane.0));
         }
-        let least = self.collector.levelling.as_ref().map_or(0, |levelling| levelling.least(plane));
+        let least = self.collector.levelling.as_ref().map_or(0, |levelling| levelling.least[plane.at()]);
         let first = self.geometry.first_block(plane).at();
         let erases = &self.blocks.erase_counts()[first..first + self.geometry.blocks as usize];
         match erases.iter().position(|&erases| erases < least) {
@@ -177,7 +170,7 @@ impl PageStore {
             };
             is_written && is_erased_as_counted() && !self.superblocks.is_bad(nand, block)
         };
-        if is_sound && self.lanes.has(self.opened_for[block.at()]) {
+        if is_sound && self.lanes.known.has(self.opened_for[block.at()]) {
             return Ok(());
         }
         Err(violation!("page map: block {} is {state:?}, which the array denies", block.0))
@@ -199,10 +192,8 @@ impl PageStore {
                 victims += usize::from(self.blocks.state(job.victim) == BlockState::Victim);
             }
             let same = job.zip(*map_job).is_some_and(|(one, other)| one.victim == other.victim);
-            let is_of_map = map_job.is_none_or(|job| self.lanes.has_map(self.opened_for[job.victim.at()]));
-            if same || !is_of_map {
-                return Err(violation!("page map: plane {} has no block of the map to collect", plane.0));
-            }
+            let is_of_map = map_job.is_none_or(|job| self.lanes.map.has(self.opened_for[job.victim.at()]));
+            ensure!(!same && is_of_map, "page map: plane {} has no block of the map to collect", plane.0);
         }
         if self.blocks.count(BlockState::Victim) != victims {
             return Err(violation!("page map: {victims} victims are being collected, which are not all"));
@@ -230,7 +221,7 @@ impl PageStore {
         is_ahead
             && has_pace
             && valid.max(gain) <= pages
-            && self.lanes.has(lane)
+            && self.lanes.known.has(lane)
             && matches!(self.blocks.state(victim), BlockState::Victim | BlockState::Bad)
     }
 }

@@ -20,7 +20,6 @@ use flashloom_nand::PlaneId;
 
 use super::plane::{CollectionJob, Pace};
 use super::store::{Collector, PageStore};
-use super::watermarks::Watermarks;
 use crate::GcPace;
 use crate::lane::Lane;
 
@@ -28,7 +27,7 @@ impl PageStore {
     /// The new pace of a plane's collection.
     pub(super) fn pace_of(&self, job: &CollectionJob, plane: PlaneId) -> Pace {
         let strategy = &self.collector.strategy;
-        let below = self.collector.watermarks.as_ref().filter(|watermarks| watermarks.is_collecting());
+        let below = self.collector.watermarks.as_ref().filter(|watermarks| watermarks.is_collecting);
         let below = below.map(|watermarks| watermarks.pace_of(job));
         if strategy.pace == GcPace::Share || self.blocks.free_in(plane) >= strategy.threshold {
             return below.unwrap_or(job.share());
@@ -47,7 +46,7 @@ impl PageStore {
     /// Whether all planes are collected because of the watermarks.
     #[inline]
     pub(super) fn is_below_watermarks(&self) -> bool {
-        self.collector.watermarks.as_ref().is_some_and(Watermarks::is_collecting)
+        self.collector.watermarks.as_ref().is_some_and(|watermarks| watermarks.is_collecting)
     }
 
     /// Called when the number of free blocks has changed.
@@ -85,14 +84,14 @@ impl PageStore {
 
     /// Pages written to the paying lanes of a plane, plus a constant.
     fn written(&self, plane: PlaneId) -> u64 {
-        let paying = self.lanes.written().filter(|&lane| !self.lanes.is_apart(lane));
+        let paying = self.lanes.written().filter(|&lane| !self.lanes.apart.has(lane));
         let left: u32 = paying.map(|lane| self.left(plane, lane)).sum();
         (self.plane(plane).openings.blocks + Lane::ENTRIES as u64) * u64::from(self.geometry.pages) - u64::from(left)
     }
 
     /// Estimated pages written to the plane until the open block of a lane is full.
     fn full_in(&self, plane: PlaneId, lane: Lane) -> u32 {
-        if self.lanes.is_apart(lane) || self.plane(plane).open(lane).block.is_none() {
+        if self.lanes.apart.has(lane) || self.plane(plane).open(lane).block.is_none() {
             return u32::MAX;
         }
         let (b, left) = (u64::from(self.geometry.pages), u64::from(self.left(plane, lane)));
@@ -126,7 +125,7 @@ impl PageStore {
         if self.collector.strategy.pace == GcPace::Share {
             return;
         }
-        if !self.lanes.is_apart(lane) && self.lanes.written().any(|written| written == lane) {
+        if !self.lanes.apart.has(lane) && self.lanes.written().any(|written| written == lane) {
             self.plane_mut(plane).openings.blocks += 1;
             let now = self.written(plane);
             self.plane_mut(plane).openings.opened(lane, now);

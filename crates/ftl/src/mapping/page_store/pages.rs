@@ -242,9 +242,7 @@ impl Pages {
                 mapped += self.check_entries(self.range_of(chunk as usize))?;
             }
         }
-        if mapped != self.mapped {
-            return Err(violation!("page map: {mapped} entries, but {} counted", self.mapped));
-        }
+        ensure!(mapped == self.mapped, "page map: {mapped} entries, but {} counted", self.mapped);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use flashloom_units::Refusal;
 
 use super::{heat, slc_cache, watermarks, wear};
 use crate::collection::{self, CollectionSetup};
-use crate::lane::{DeclaredLane, Lanes};
+use crate::lane::{DeclaredLane, Lane, Lanes};
 use crate::mapping::{Profile, Site};
 use crate::superblock::units;
 use crate::{Demands, FtlParams, Superblock, params};
@@ -20,6 +20,12 @@ pub struct Own {
 }
 
 impl Own {
+    /// So many pages of a map on flash, in a lane of their own.
+    pub(in crate::mapping) fn of_map(pages: u32) -> Self {
+        const LANES: &[DeclaredLane] = &[DeclaredLane::written(Lane::MAP).surviving_in(Lane::MAP).of_map()];
+        Self { pages: u64::from(pages), lanes: LANES }
+    }
+
     /// The lanes of a store: the mapping's, and those of other parts.
     pub(super) fn lanes(&self, params: &FtlParams, demands: Demands) -> Lanes {
         let others = heat::lanes(params, demands).into_iter().chain(wear::lane(params));

@@ -152,12 +152,4 @@ impl SlcCache {
         let CachePlane { open, full, .. } = &self.planes[plane.at()];
         full.iter().copied().chain(Some(open.block).filter(|block| block.is_some()))
     }
-
-    pub(super) fn reset(&mut self) {
-        self.report = SlcReport::default();
-    }
-
-    pub(super) fn report(&self) -> SlcReport {
-        self.report
-    }
 }

@@ -2,14 +2,16 @@
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
 
-/// Reads by block, and the last plane that pages were spread to.
+/// Reads by block, and where pages were spread to.
 pub(super) struct Spreading {
     /// Reads of each block since its erase.
     reads: Vec<u32>,
     /// Reads from which on a block is spread.
     threshold: u32,
-    last: PlaneId,
-    pages: u64,
+    /// The plane that the last page went to.
+    pub(super) last: PlaneId,
+    /// Pages that went to another plane, since the last reset.
+    pub(super) pages: u64,
 }
 
 flashloom_units::state! { Spreading { nested reads; value last, pages; fixed threshold; } }
@@ -18,11 +20,6 @@ impl Spreading {
     pub(super) fn new(geometry: &Geometry, reads_a_page: u32) -> Self {
         let reads = vec![0; geometry.total_blocks() as usize];
         Self { reads, threshold: reads_a_page.saturating_mul(geometry.pages), last: PlaneId(0), pages: 0 }
-    }
-
-    /// The plane that the last page went to.
-    pub(super) fn last(&self) -> PlaneId {
-        self.last
     }
 
     /// Records that a page of a victim goes to a plane, which may be the victim's own.
@@ -43,15 +40,5 @@ impl Spreading {
     /// Resets the count of an erased block.
     pub(super) fn forget(&mut self, block: BlockId) {
         self.reads[block.at()] = 0;
-    }
-
-    /// Number of pages that went to another plane.
-    pub(super) fn pages(&self) -> u64 {
-        self.pages
-    }
-
-    /// Resets the number of pages.
-    pub(super) fn reset(&mut self) {
-        self.pages = 0;
     }
 }

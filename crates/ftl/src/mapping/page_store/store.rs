@@ -1,7 +1,7 @@
 //! The parts of a page store, and operations that move no page: reads, lookups, statistics.
 
 use flashloom_nand::{BlockId, DieId, Geometry, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Region, Status};
-use flashloom_units::{Figure, Figures, Refusal, Violation, prefetch, violation};
+use flashloom_units::{Figure, Figures, Refusal, Violation, prefetch};
 
 use super::heat::Heat;
 use super::pages::Pages;
@@ -13,13 +13,13 @@ use super::strategy::Strategy;
 use super::units::Units;
 use super::watermarks::Watermarks;
 use super::wear::Levelling;
-use crate::allocation::{self, Allocation, ObservedRead, PagePlace, WantedStreams, stripe};
+use crate::allocation::{self, Allocation, PagePlace, stripe};
 use crate::blocks::{BlockState, Blocks};
 use crate::collection::{self, Collection, CollectionSetup};
 use crate::lane::{Lane, Lanes};
 use crate::mapping::Context;
 use crate::superblock::{Superblocks, units};
-use crate::{FtlReport, PageWrite, WearLevelling};
+use crate::{FtlReport, PageWrite, SlcReport, WearLevelling};
 
 /// How many entries before its program an entry of the reverse map is prefetched: one cache line. Each plane fills two
 /// blocks at a time, too many streams for the processor's own prefetcher.
@@ -154,24 +154,14 @@ impl PageStore {
         self.allocator.places[index]
     }
 
-    /// The streams that the allocation wants written together.
-    pub fn wanted_streams(&self) -> Option<WantedStreams> {
-        self.allocator.policy.wanted_streams()
+    /// The allocation, for what a mapping passes on to it.
+    pub fn allocation(&self) -> &dyn Allocation {
+        &*self.allocator.policy
     }
 
-    /// Whether the allocation observes reads.
-    pub fn observes_reads(&self) -> bool {
-        self.allocator.policy.observes_reads()
-    }
-
-    /// Reports the service times of a read to the allocation.
-    pub fn observe_read(&mut self, read: ObservedRead) {
-        self.allocator.policy.observe_read(read);
-    }
-
-    /// Reports streams gathered by time among the next pages to the allocation.
-    pub fn gathered(&mut self, streams: &[u32]) {
-        self.allocator.policy.gathered(streams);
+    /// The allocation, for what a mapping passes on to it.
+    pub fn allocation_mut(&mut self) -> &mut dyn Allocation {
+        &mut *self.allocator.policy
     }
 
     /// Reads sectors of a page of the host after the operation `after`. Returns false if it is not mapped.
@@ -294,7 +284,7 @@ impl PageStore {
     /// Whether a block is withheld from the collection policy. Almost no block ever is.
     #[inline(always)]
     pub(super) fn is_apart(&self, block: BlockId) -> bool {
-        self.lanes.has_apart() && self.lanes.is_apart(self.opened_for[block.at()])
+        !self.lanes.apart.is_empty() && self.lanes.apart.has(self.opened_for[block.at()])
     }
 
     /// The blocks of a plane.
@@ -377,25 +367,26 @@ impl PageStore {
 
     /// The counters, from the last reset.
     pub fn report(&self) -> FtlReport {
-        let mut report = self.report.clone();
-        report.hot_page_writes = self.heat.as_ref().map(Heat::hot_writes);
         let retired = self.blocks.retired().times(self.superblocks.width());
-        report.retired = (self.failures.can_fail || retired.factory > 0).then_some(retired);
-        report.wear_moves = self.collector.levelling.as_ref().map(Levelling::moves);
-        report.unit_rewrites = self.units.as_ref().map(Units::rewritten);
-        report.slc_cache = self.cache.as_ref().map(|cache| cache.report());
-        report
+        FtlReport {
+            hot_page_writes: self.heat.as_ref().map(|heat| heat.hot_writes),
+            retired: (self.failures.can_fail || retired.factory > 0).then_some(retired),
+            wear_moves: self.collector.levelling.as_ref().map(|levelling| levelling.moves),
+            unit_rewrites: self.units.as_ref().map(|units| units.rewritten),
+            slc_cache: self.cache.as_ref().map(|cache| cache.report),
+            ..self.report.clone()
+        }
     }
 
     /// Resets the counters. Wear is kept.
     pub fn reset_report(&mut self) {
         self.report = FtlReport::default();
         self.allocator.policy.reset_report();
-        self.heat.iter_mut().for_each(Heat::reset);
-        self.collector.levelling.iter_mut().for_each(Levelling::reset);
-        self.collector.spreading.iter_mut().for_each(Spreading::reset);
-        self.cache.iter_mut().for_each(|cache| cache.reset());
-        self.units.iter_mut().for_each(Units::reset);
+        self.heat.iter_mut().for_each(|heat| heat.hot_writes = 0);
+        self.collector.levelling.iter_mut().for_each(|levelling| levelling.moves = 0);
+        self.collector.spreading.iter_mut().for_each(|spreading| spreading.pages = 0);
+        self.cache.iter_mut().for_each(|cache| cache.report = SlcReport::default());
+        self.units.iter_mut().for_each(|units| units.rewritten = 0);
     }
 
     /// Free blocks of the whole drive.
@@ -410,7 +401,7 @@ impl PageStore {
 
     /// The values of the statistics of the allocation and of the collection policy.
     pub fn figures(&self) -> Figures {
-        let spread = Figure::count_or_absent(self.collector.spreading.as_ref().map(Spreading::pages));
+        let spread = Figure::count_or_absent(self.collector.spreading.as_ref().map(|spreading| spreading.pages));
         let placed = std::iter::once(spread).chain(self.allocator.policy.figures()).collect();
         let collected = self.report.collections().into_iter().chain(self.collector.policy.figures()).collect();
         Figures::default().with(&allocation::SLOT, placed).with(&collection::SLOT, collected)
@@ -423,9 +414,7 @@ impl PageStore {
     /// The first page or counter that is wrong.
     pub fn check(&self) -> Result<(), Violation> {
         let (valid, mapped) = (self.blocks.total_valid(), self.mapped());
-        if valid != mapped {
-            return Err(violation!("page map: {valid} valid pages, but {mapped} mapped ones"));
-        }
+        ensure!(valid == mapped, "page map: {valid} valid pages, but {mapped} mapped ones");
         self.pages.check()?;
         self.units.as_ref().map_or(Ok(()), |units| units.check(self.map(), self.pages.checks_all()))?;
         self.check_cache()

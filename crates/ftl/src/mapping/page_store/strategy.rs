@@ -58,10 +58,7 @@ impl Strategy {
             progress,
             copies: if in_a_row { Copies::InARow } else { Copies::OneByOne },
             pace: params.gc_pace,
-            urgency: match params.preemption {
-                Preemption::None => Urgency::Blocking,
-                Preemption::Page => Urgency::Needed,
-            },
+            urgency: params.preemption.urgency(),
             free_to_open: params::free_to_open(&space.nand),
             threshold: params.collects_below(&space.nand),
             background_threshold: params.background_threshold,

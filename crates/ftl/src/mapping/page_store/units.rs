@@ -18,7 +18,8 @@ pub(super) struct Units {
     host_pages: u64,
     held: Vec<u64>,
     held_pages: u64,
-    rewritten: u64,
+    /// Pages of units that were programmed though the host did not write them, since the last reset.
+    pub(super) rewritten: u64,
 }
 
 impl Units {
@@ -72,22 +73,11 @@ impl Units {
         (0..self.pages).any(|place| self.holds(Lpn(unit.0 * self.pages + place)))
     }
 
-    /// Pages of units that were programmed though the host did not write them.
-    pub(super) fn rewritten(&self) -> u64 {
-        self.rewritten
-    }
-
-    pub(super) fn reset(&mut self) {
-        self.rewritten = 0;
-    }
-
     /// Checks the number of pages held, and, if `all` are to be checked, that the mapped units are those with a page
     /// that is held.
     pub(super) fn check(&self, map: &[Ppn], all: bool) -> Result<(), Violation> {
         let held: u64 = self.held.iter().map(|word| u64::from(word.count_ones())).sum();
-        if held != self.held_pages {
-            return Err(violation!("mapping units: {held} pages are held, but {} counted", self.held_pages));
-        }
+        ensure!(held == self.held_pages, "mapping units: {held} pages are held, but {} counted", self.held_pages);
         let units = (0..self.host_pages.div_ceil(self.pages.into()) as u32).map(Lpn).filter(|_| all);
         match units.zip(map).find(|&(unit, ppn)| ppn.is_some() != self.holds_any(unit)) {
             Some((unit, _)) => Err(violation!("mapping units: unit {} is mapped and holds nothing, or not", unit.0)),

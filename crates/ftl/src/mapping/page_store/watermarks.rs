@@ -23,7 +23,8 @@ pub(super) struct Watermarks {
     low: u64,
     high: u64,
     pace: f64,
-    is_collecting: bool,
+    /// Whether all planes are collected.
+    pub(super) is_collecting: bool,
 }
 
 flashloom_units::state! { Watermarks { value is_collecting; fixed low, high, pace; } }
@@ -33,12 +34,6 @@ impl Watermarks {
     pub(super) fn new(params: &FtlParams, blocks: u64) -> Option<Self> {
         let [low, high] = [params.gc_low_watermark, params.gc_high_watermark].map(|share| blocks_of(share, blocks));
         (low > 0).then_some(Self { low, high, pace: params.gc_watermark_pace, is_collecting: false })
-    }
-
-    /// Whether all planes are collected.
-    #[inline]
-    pub(super) fn is_collecting(&self) -> bool {
-        self.is_collecting
     }
 
     /// Takes note of the drive's free blocks; true if collection has begun or ended by them.

@@ -27,8 +27,9 @@ pub(super) fn lane(params: &FtlParams) -> Option<DeclaredLane> {
 pub(super) struct Levelling {
     threshold: u32,
     /// For each plane, a lower bound on the erases of its blocks.
-    least: Vec<u32>,
-    moves: u64,
+    pub(super) least: Vec<u32>,
+    /// Blocks whose data was moved since the last reset.
+    pub(super) moves: u64,
 }
 
 flashloom_units::state! { Levelling { nested least; value moves; fixed threshold; } }
@@ -36,21 +37,6 @@ flashloom_units::state! { Levelling { nested least; value moves; fixed threshold
 impl Levelling {
     pub(super) fn new(planes: usize, threshold: u32) -> Self {
         Self { threshold, least: vec![0; planes], moves: 0 }
-    }
-
-    /// A lower bound on the erases of a plane's blocks.
-    pub(super) fn least(&self, plane: PlaneId) -> u32 {
-        self.least[plane.at()]
-    }
-
-    /// Number of blocks whose data was moved.
-    pub(super) fn moves(&self) -> u64 {
-        self.moves
-    }
-
-    /// Resets the number of moves.
-    pub(super) fn reset(&mut self) {
-        self.moves = 0;
     }
 
     /// The block of a plane whose data has to move after an erase of `erased`; `None` if the spread is small enough.

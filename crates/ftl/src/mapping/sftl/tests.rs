@@ -5,8 +5,8 @@ use flashloom_units::{NO_INDEX, Prng};
 use super::*;
 
 /// Two translation pages of 128 entries, of a drive with one plane.
-fn shape(planes: u32) -> MapShape {
-    MapShape::new(256, 128, planes)
+fn shape() -> MapShape {
+    MapShape::new(256, 128, 1)
 }
 
 fn unmapped(shape: &MapShape) -> Vec<Ppn> {
@@ -21,7 +21,7 @@ fn loaded(cache: &mut CondensedPages, lpn: u32, map: &[Ppn]) {
 /// 128 entries: 16 bytes of bitmap, 4 bytes a run, 8 besides; plain, 512 bytes and 8.
 #[test]
 fn a_page_takes_a_bitmap_and_four_bytes_a_run_and_never_more_than_a_plain_one() {
-    let shape = shape(1);
+    let shape = shape();
     let mut map = unmapped(&shape);
     (0..128).for_each(|entry| map[entry as usize] = Ppn(1_000 + entry));
     let mut cache = CondensedPages::with_capacity(shape, 10_000, 0, 16);
@@ -41,20 +41,9 @@ fn a_page_takes_a_bitmap_and_four_bytes_a_run_and_never_more_than_a_plain_one() 
     assert_eq!(cache.check(&map), Ok(()));
 }
 
-/// Pages 0 to 127 written to four planes in turn: the first of each plane begins a run.
-#[test]
-fn runs_are_those_of_the_planes_that_consecutive_pages_are_written_to() {
-    let shape = shape(4);
-    let mut map = unmapped(&shape);
-    (0..128).for_each(|entry| map[entry as usize] = Ppn(10_000 * (entry % 4) + entry / 4));
-    let mut cache = CondensedPages::with_capacity(shape, 10_000, 0, 16);
-    loaded(&mut cache, 0, &map);
-    assert_eq!(cache.runs[0], 4);
-}
-
 #[test]
 fn a_page_with_few_dirty_entries_leaves_by_way_of_the_buffer_and_takes_them_out_again() {
-    let shape = shape(1);
+    let shape = shape();
     let mut map = unmapped(&shape);
     // Room for one page at a time, and for three entries.
     let mut cache = CondensedPages::with_capacity(shape, 520, 3, 2);
@@ -78,22 +67,6 @@ fn a_page_with_few_dirty_entries_leaves_by_way_of_the_buffer_and_takes_them_out_
     loaded(&mut cache, 128, &map);
     assert_eq!((cache.buffered, cache.dirty[1], cache.spared), (0, 2, 2), "the page took its entries out");
     assert_eq!(cache.check(&map), Ok(()));
-}
-
-#[test]
-fn entries_that_no_longer_condense_push_the_oldest_page_out() {
-    let shape = shape(1);
-    let mut map = unmapped(&shape);
-    let mut cache = CondensedPages::with_capacity(shape, 520, 0, 16);
-    loaded(&mut cache, 0, &map);
-    loaded(&mut cache, 128, &map);
-    for entry in 128..256 {
-        map[entry as usize] = Ppn(3 * entry);
-        cache.mark_dirty(Lpn(entry), &map);
-        assert_eq!(cache.overflow(), None, "the other page is clean");
-        assert!(cache.bytes <= 520);
-    }
-    assert_eq!((cache.touch(Lpn(0)), cache.touch(Lpn(128))), (None, Some(Frame(1))));
 }
 
 /// A naive model: the cached pages in a list, the dirty entries in a map, and every size counted anew.

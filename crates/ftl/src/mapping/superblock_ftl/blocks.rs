@@ -78,7 +78,7 @@ impl AreaShape {
 pub(super) struct Areas {
     pub(super) shape: AreaShape,
     pub(super) blocks: Superblocks,
-    pages: PageMap,
+    pub(super) pages: PageMap,
     /// The blocks of each area, in the order in which they were opened, and their number.
     of_areas: Lists<SuperblockId>,
     held: Vec<u32>,
@@ -117,20 +117,6 @@ impl Areas {
             in_use: vec![0; shape.chips as usize],
             blocks,
         }
-    }
-
-    pub(super) fn prefetch(&self, lpn: Lpn) {
-        self.pages.prefetch(lpn);
-    }
-
-    /// The newest copy of a page, or `NONE`.
-    pub(super) fn newest(&self, lpn: Lpn) -> Spn {
-        self.pages.newest(lpn)
-    }
-
-    /// The logical page that is valid in a page, or `NONE`.
-    pub(super) fn logical(&self, page: Spn) -> Lpn {
-        self.pages.logical(page)
     }
 
     /// Maps a page to a copy that was just programmed.
@@ -301,9 +287,7 @@ impl Areas {
     pub(super) fn check(&self) -> Result<(), Violation> {
         let mut valid = vec![0; self.shape.areas as usize];
         self.pages.check(&self.blocks, |lpn| valid[self.shape.area_of(lpn).at()] += 1)?;
-        if valid != self.valid {
-            return Err(Violation::new("superblocks: a superblock has not the valid pages that it counts"));
-        }
+        ensure!(valid == self.valid, "superblocks: a superblock has not the valid pages that it counts");
         Ok(())
     }
 }

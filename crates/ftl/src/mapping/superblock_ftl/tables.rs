@@ -27,13 +27,6 @@ pub(super) struct TableReport {
     pub(super) reads: u64,
 }
 
-impl TableReport {
-    pub(super) fn hit_ratio(&self) -> Option<f64> {
-        let lookups = self.hits + self.misses;
-        (lookups > 0).then(|| self.hits as f64 / lookups as f64)
-    }
-}
-
 /// The tables of one level.
 struct Level {
     /// Tables of an area, and bits of a page's number below theirs.
@@ -177,9 +170,7 @@ impl Tables {
                     let index = page.0 - areas.blocks.page(block, 0).0;
                     index < areas.blocks.written(block) && areas.is_of(block, AreaId(table / level.tables))
                 };
-                if page.0 >= pages || !is_there() {
-                    return Err(violation!("superblocks: table {table} is not in page {}", page.0));
-                }
+                ensure!(page.0 < pages && is_there(), "superblocks: table {table} is not in page {}", page.0);
             }
         }
         let of_area = self.levels[2].tables;

@@ -14,16 +14,9 @@ use flashloom_nand::{Emitted, Nand, OpId};
 use flashloom_units::{NO_INDEX, Reader, State, StateError, Writer};
 use serde::{Deserialize, Serialize};
 
-/// A place in a cache of the map: the memory for what one read brings, an entry or a whole translation page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Frame(pub u32);
-
-impl Frame {
-    /// Index in a table of frames.
-    #[inline(always)]
-    pub const fn at(self) -> usize {
-        self.0 as usize
-    }
+flashloom_units::ids! {
+    /// A place in a cache of the map: the memory for what one read brings, an entry or a whole translation page.
+    Frame,
 }
 
 /// Marks a frame whose read has failed.
@@ -39,7 +32,7 @@ struct Load {
 }
 
 impl Load {
-    const NONE: Self = Self { sequence: u64::MAX, frame: Frame(NO_INDEX), is_needed: false };
+    const NONE: Self = Self { sequence: u64::MAX, frame: Frame::NONE, is_needed: false };
 }
 
 /// The loads of all frames.

@@ -10,8 +10,6 @@
 use flashloom_units::Refusal;
 
 use crate::Space;
-use crate::lane::{DeclaredLane, Lane};
-use crate::mapping::page_store::Own;
 
 /// Bytes of an extent: its first logical page, its first physical page, its length.
 pub(super) const EXTENT_BYTES: u64 = 12;
@@ -26,8 +24,9 @@ const LEAST_CHILDREN: u32 = 3;
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     page_bytes: u64,
-    entries: u32,
-    planes: u32,
+    /// Logical pages, and the planes that consecutive ones are on.
+    pub(super) entries: u32,
+    pub(super) planes: u32,
     /// Most nodes of each level below the root, of the tallest tree.
     nodes: Vec<u32>,
     /// Whether the children of its root fit there.
@@ -80,16 +79,6 @@ impl Layout {
         Err(Refusal::new(found, expected).at(keys).help("raise device.page_size"))
     }
 
-    /// Number of logical pages.
-    pub(super) const fn entries(&self) -> u32 {
-        self.entries
-    }
-
-    /// Planes of the drive.
-    pub(super) const fn planes(&self) -> u32 {
-        self.planes
-    }
-
     /// Most leaves: each has a page of the array.
     pub(super) fn leaves(&self) -> u32 {
         self.nodes[0]
@@ -133,11 +122,5 @@ impl Layout {
         let of_leaves = u64::from(self.nodes[0]) * u64::from(self.capacity(0));
         let extents = of_leaves.min(u64::from(self.entries));
         EXTENT_BYTES * extents + CHILD_BYTES * below_root + HEADER_BYTES * (below_root + 1)
-    }
-
-    /// Space that the tree needs in the store.
-    pub(super) fn own(&self) -> Own {
-        const LANES: &[DeclaredLane] = &[DeclaredLane::written(Lane::MAP).surviving_in(Lane::MAP).of_map()];
-        Own { pages: u64::from(self.leaves()), lanes: LANES }
     }
 }

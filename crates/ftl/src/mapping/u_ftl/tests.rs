@@ -1,18 +1,12 @@
-use flashloom_nand::{HostPage, NandParams};
-use flashloom_units::Parameters;
-use flashloom_units::{Component, ParamSet, Prng};
-use flashloom_verify::Verifier;
+use flashloom_units::Component;
 
 use super::*;
-use crate::mapping::builtin;
-use crate::mapping::cached::PageLevel;
-use crate::{CapacityParams, FtlSetup, PageWrite};
 
 mod model;
 
 /// A tree of pages of 512 bytes: 21 extents a leaf, 11 at least, and 32 leaves below a root of two levels.
-fn tree(entries: u32, planes: u32) -> (Tree, Vec<Ppn>) {
-    (Tree::new(Layout::new(512, entries, planes)), vec![Ppn::NONE; entries as usize])
+fn tree(entries: u32) -> (Tree, Vec<Ppn>) {
+    (Tree::new(Layout::new(512, entries, 1)), vec![Ppn::NONE; entries as usize])
 }
 
 fn put(tree: &mut Tree, map: &mut [Ppn], places: impl IntoIterator<Item = (u32, Ppn)>) {
@@ -47,7 +41,7 @@ fn small_pages_are_refused_where_leaves_hold_no_row_of_planes_or_levels_no_three
 
 #[test]
 fn a_page_in_the_middle_of_an_extent_makes_it_three_and_one_that_goes_on_unites_them_again() {
-    let (mut tree, mut map) = tree(300, 1);
+    let (mut tree, mut map) = tree(300);
     let leaf = Node(0);
     put(&mut tree, &mut map, row(20..40, 100));
     assert_eq!(tree.count(leaf), 1);
@@ -64,14 +58,6 @@ fn a_page_in_the_middle_of_an_extent_makes_it_three_and_one_that_goes_on_unites_
     assert_eq!(tree.check(&map), Ok(()));
 }
 
-#[test]
-fn extents_are_those_of_the_planes_that_consecutive_pages_are_written_to() {
-    let (mut tree, mut map) = tree(300, 4);
-    put(&mut tree, &mut map, (0..100).map(|lpn| (lpn, Ppn(10_000 * (lpn % 4) + lpn / 4))));
-    assert_eq!(tree.count(Node(0)), 4);
-    assert_eq!(tree.check(&map), Ok(()));
-}
-
 /// Pages that are all extents of one.
 fn single(lpns: impl IntoIterator<Item = u32>) -> impl Iterator<Item = (u32, Ppn)> {
     lpns.into_iter().map(|lpn| (lpn, Ppn(1_000 + 2 * lpn)))
@@ -79,7 +65,7 @@ fn single(lpns: impl IntoIterator<Item = u32>) -> impl Iterator<Item = (u32, Ppn
 
 #[test]
 fn a_leaf_of_22_extents_is_divided_where_the_twelfth_begins() {
-    let (mut tree, mut map) = tree(300, 1);
+    let (mut tree, mut map) = tree(300);
     put(&mut tree, &mut map, single((0..21).map(|at| 10 * at)));
     assert!(!tree.is_uneven_leaf(Node(0)) && tree.count(Node(0)) == 21);
     put(&mut tree, &mut map, single([5]));
@@ -98,39 +84,9 @@ fn a_leaf_of_22_extents_is_divided_where_the_twelfth_begins() {
     assert_eq!((tree.count(Node(0)), tree.range(Node(0)), tree.check(&map)), (21, 0..300, Ok(())));
 }
 
-/// Over two planes: a stream of even pages goes on over the border, and is two extents until the leaves are united.
-#[test]
-fn an_extent_ends_with_its_leaf() {
-    let (mut tree, mut map) = tree(300, 2);
-    put(&mut tree, &mut map, (0..60).map(|lpn| (2 * lpn, Ppn(5_000 + lpn))));
-    assert_eq!(tree.count(Node(0)), 1);
-    put(&mut tree, &mut map, (0..21).map(|lpn| (2 * lpn + 1, Ppn(100 + 2 * lpn))));
-    assert_eq!(tree.count(Node(0)), 22);
-    let right = tree.divide(Node(0), 0, &map);
-    assert_eq!((tree.count(Node(0)), tree.count(right)), (11, 11 + 1));
-    tree.copy_with(right);
-    assert_eq!(tree.check(&map), Ok(()));
-    tree.unite(Node(0), right, &map);
-    assert_eq!((tree.count(Node(0)), tree.check(&map)), (22, Ok(())));
-}
-
-#[test]
-fn many_changes_at_once_divide_a_leaf_into_as_few_as_have_room() {
-    let (mut tree, mut map) = tree(300, 1);
-    put(&mut tree, &mut map, single(0..100));
-    let mut leaves = vec![Node(0)];
-    while let Some(&last) = leaves.last().filter(|&&last| tree.is_over(last, 0)) {
-        leaves.push(tree.divide(last, 0, &map));
-    }
-    let counts: Vec<u32> = leaves.iter().map(|&leaf| tree.count(leaf)).collect();
-    assert_eq!(counts, [20; 5]);
-    tree.copy_with(Node(0));
-    assert_eq!(tree.check(&map), Ok(()));
-}
-
 #[test]
 fn a_root_with_more_children_than_fit_becomes_a_level_of_two_nodes() {
-    let (mut tree, mut map) = tree(1_000, 1);
+    let (mut tree, mut map) = tree(1_000);
     put(&mut tree, &mut map, single(0..1_000));
     let mut last = Node(0);
     while tree.children(tree.root()).len() < 33 {
@@ -139,7 +95,7 @@ fn a_root_with_more_children_than_fit_becomes_a_level_of_two_nodes() {
     let root = tree.root();
     assert_eq!(tree.uneven(Node(0)), Some((root, 1)));
     let left = tree.grow();
-    assert_eq!((tree.children(root), tree.levels()), (&[left][..], 3));
+    assert_eq!((tree.children(root), tree.levels), (&[left][..], 3));
     // 33 children where 16 have room: three nodes, because the levels of a page are halves.
     let middle = tree.divide(left, 1, &map);
     let right = tree.divide(middle, 1, &map);
@@ -150,55 +106,24 @@ fn a_root_with_more_children_than_fit_becomes_a_level_of_two_nodes() {
     tree.unite(left, right, &map);
     assert_eq!(tree.uneven(Node(0)).map(|(node, _)| node), Some(left), "33 children");
     assert_eq!(tree.shrink(), left);
-    assert_eq!((tree.children(root).len(), tree.levels()), (33, 2));
+    assert_eq!((tree.children(root).len(), tree.levels), (33, 2));
 }
 
 #[test]
 fn a_root_of_one_inner_node_takes_its_children() {
-    let (mut tree, map) = tree(1_000, 1);
+    let (mut tree, map) = tree(1_000);
     let node = tree.grow();
     tree.copy_with(Node(0));
     assert_eq!(tree.uneven(Node(0)), Some((tree.root(), 2)));
-    assert_eq!((tree.shrink(), tree.levels()), (node, 2));
+    assert_eq!((tree.shrink(), tree.levels), (node, 2));
     assert_eq!((tree.uneven(Node(0)), tree.check(&map)), (None, Ok(())));
 }
 
-type Lab = (Nand, Verifier, PageLevel<ExtentMap>);
+type Lab = crate::mapping::cached::tests::Lab<ExtentMap>;
 
-/// Two planes, pages of 512 bytes, 1,365 logical pages, and room for two paths.
+/// A drive of 1,365 logical pages with room for two paths.
 fn lab() -> Lab {
-    let shape = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
-    let params = NandParams { blocks: 64, pages: 16, page_bytes: 512, ..shape };
-    let space = Space::new(params, &CapacityParams::of(0.5));
-    let mut nand = Nand::new(&space.nand);
-    let verifier = Verifier::new(&mut nand, space.logical_pages);
-    let paths = 2 * Layout::of(&space).path_bytes();
-    let mapping = builtin().choose("u-ftl", &[("cache", Value::Size(paths))]).expect("a parameter of u-ftl");
-    let ftl = FtlSetup { mapping, ..FtlSetup::with_defaults() };
-    let state =
-        PageLevel::new(Parameters::of(ftl.mapping.values()), &Context { space: &space, ftl: &ftl, nand: &nand });
-    (nand, verifier, state.expect("it can be built"))
-}
-
-fn write((nand, verifier, state): &mut Lab, lpns: impl IntoIterator<Item = u32>) -> MapReport {
-    for lpn in lpns {
-        let page = HostPage { lpn: Lpn(lpn), mask: 1, write: verifier.oracle.writes() };
-        verifier.oracle.written_through(page);
-        state.write(nand, &[PageWrite::new(page, Nand::NO_TAG)]);
-        verifier.follow(nand);
-    }
-    assert_eq!((state.check(), nand.check(), verifier.check()), (Ok(()), Ok(()), Ok(())));
-    state.map.report
-}
-
-fn read((nand, verifier, state): &mut Lab, lpns: impl IntoIterator<Item = u32>) -> MapReport {
-    for lpn in lpns {
-        verifier.oracle.read_flash(Lpn(lpn), 1, None);
-        state.read(nand, Lpn(lpn), 1, Nand::NO_TAG);
-        verifier.follow(nand);
-    }
-    assert_eq!(state.check(), Ok(()));
-    state.map.report
+    Lab::new("u-ftl", 64, |space| 2 * Layout::of(space).path_bytes())
 }
 
 /// Reads and writes of the map since a report.
@@ -210,16 +135,16 @@ fn since(before: MapReport, after: MapReport) -> (u64, u64) {
 fn on_two_levels_a_miss_is_a_read_and_a_changed_leaf_a_program() {
     let mut lab = lab();
     // 136 single pages: at least seven leaves, of which about half are in memory.
-    write(&mut lab, (0..136).map(|at| at * 7 % 136 * 10));
-    assert_eq!(lab.2.map.tree.levels(), 2);
+    lab.write((0..136).map(|at| at * 7 % 136 * 10));
+    assert_eq!(lab.state.map.tree.levels, 2);
     // All leaves are written then, and not changed any more.
-    let before = read(&mut lab, (0..136).map(|at| 10 * at));
-    let reads = read(&mut lab, [0]);
+    let before = lab.read((0..136).map(|at| 10 * at)).report;
+    let reads = lab.read([0]).report;
     assert_eq!(since(before, reads), (1, 0), "the leaf is read, the root is in memory");
-    assert_eq!(since(reads, read(&mut lab, [0])), (0, 0));
-    let changed = write(&mut lab, [0, 10, 20]);
+    assert_eq!(since(reads, lab.read([0]).report), (0, 0));
+    let changed = lab.write([0, 10, 20]).report;
     assert_eq!(since(reads, changed), (0, 0), "in memory");
-    let evicted = read(&mut lab, (50..136).map(|at| 10 * at));
+    let evicted = lab.read((50..136).map(|at| 10 * at)).report;
     assert_eq!(since(changed, evicted).1, 1, "one program for three changes");
 }
 
@@ -227,41 +152,41 @@ fn on_two_levels_a_miss_is_a_read_and_a_changed_leaf_a_program() {
 fn on_three_levels_a_miss_reads_the_page_of_the_node_above_and_that_of_the_leaf_unless_they_are_one() {
     let mut lab = lab();
     let pages = 1_365;
-    write(&mut lab, (0..pages).map(|at| at * 512 % pages));
-    assert_eq!(lab.2.map.tree.levels(), 3);
-    read(&mut lab, 0..pages);
-    let root = lab.2.map.tree.root();
-    let node = lab.2.map.tree.children(root)[0];
-    let leaves: Vec<Node> = lab.2.map.tree.children(node).to_vec();
-    let with = lab.2.map.tree.page_of(node);
-    let lpn = |lab: &Lab, leaf: Node| lab.2.map.tree.range(leaf).start;
+    lab.write((0..pages).map(|at| at * 512 % pages));
+    assert_eq!(lab.state.map.tree.levels, 3);
+    lab.read(0..pages);
+    let root = lab.state.map.tree.root();
+    let node = lab.state.map.tree.children(root)[0];
+    let leaves: Vec<Node> = lab.state.map.tree.children(node).to_vec();
+    let with = lab.state.map.tree.page_of(node);
+    let lpn = |lab: &Lab, leaf: Node| lab.state.map.tree.range(leaf).start;
     // The path of a leaf whose page is not the newest below its node, then one with the node in its page.
     let other = *leaves.iter().find(|&&leaf| leaf != with).expect("a node has several leaves");
     for (leaf, expected) in [(other, 2), (with, 1)] {
-        let before = read(&mut lab, [pages - 1]);
-        assert!(!lab.2.map.recency.contains(node) && !lab.2.map.recency.contains(leaf));
+        let before = lab.read([pages - 1]).report;
+        assert!(!lab.state.map.recency.contains(node) && !lab.state.map.recency.contains(leaf));
         let first = lpn(&lab, leaf);
-        assert_eq!(since(before, read(&mut lab, [first])), (expected, 0));
+        assert_eq!(since(before, lab.read([first]).report), (expected, 0));
         // Other nodes push both out.
-        read(&mut lab, pages / 2..pages);
+        lab.read(pages / 2..pages);
     }
     // A change of the other leaf takes one program, which has the node: its page is the newest one then.
-    let before = read(&mut lab, [0]);
+    let before = lab.read([0]).report;
     let first = lpn(&lab, other);
-    write(&mut lab, [first]);
-    let after = read(&mut lab, pages / 2..pages);
-    assert_eq!((since(before, after).1, lab.2.map.tree.page_of(node)), (1, other));
-    let before = read(&mut lab, [pages - 1]);
-    assert_eq!(since(before, read(&mut lab, [first])), (1, 0), "node and leaf in one read");
+    lab.write([first]);
+    let after = lab.read(pages / 2..pages).report;
+    assert_eq!((since(before, after).1, lab.state.map.tree.page_of(node)), (1, other));
+    let before = lab.read([pages - 1]).report;
+    assert_eq!(since(before, lab.read([first]).report), (1, 0), "node and leaf in one read");
 }
 
 #[test]
 fn a_moved_page_of_the_tree_takes_the_nodes_above_along() {
     let mut lab = lab();
     let pages = 1_365;
-    write(&mut lab, (0..pages).map(|at| at * 512 % pages));
-    read(&mut lab, 0..pages);
-    let (mut nand, _, mut state) = lab;
+    lab.write((0..pages).map(|at| at * 512 % pages));
+    lab.read(0..pages);
+    let Lab { mut nand, mut state, .. } = lab;
     let tree = &state.map.tree;
     let node = tree.children(tree.root())[0];
     let leaf = *tree.children(node).iter().find(|&&leaf| leaf != tree.page_of(node)).expect("several leaves");
@@ -286,9 +211,9 @@ fn a_moved_page_of_the_tree_takes_the_nodes_above_along() {
 #[test]
 fn a_moved_page_changes_its_leaf_in_memory_or_its_leaf_is_read_when_it_is_due() {
     let mut lab = lab();
-    write(&mut lab, (0..136).map(|at| at * 7 % 136 * 10));
-    let before = read(&mut lab, (0..136).map(|at| 10 * at));
-    let (mut nand, _, mut state) = lab;
+    lab.write((0..136).map(|at| at * 7 % 136 * 10));
+    let before = lab.read((0..136).map(|at| 10 * at)).report;
+    let Lab { mut nand, mut state, .. } = lab;
     let plane = PlaneId(1);
     let (cached, uncached) = (Lpn(135 * 10), Lpn(0));
     [cached, uncached, Lpn(10)].into_iter().for_each(|lpn| state.map.moved(plane, lpn, state.store.map()));

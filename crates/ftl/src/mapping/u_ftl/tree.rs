@@ -27,7 +27,7 @@ flashloom_units::ids! {
 
 /// The extents of a drive, and the nodes that find them.
 pub(super) struct Tree {
-    layout: Layout,
+    pub(super) layout: Layout,
     /// Whether an extent begins at a logical page.
     begins: EntryBits,
     /// Extents of each leaf.
@@ -42,13 +42,13 @@ pub(super) struct Tree {
     free_leaves: Vec<Node>,
     free_inner: Vec<Node>,
     /// Levels, with that of the root.
-    levels: u32,
+    pub(super) levels: u32,
 }
 
 flashloom_units::state! {
     Tree {
         nested begins, extents;
-        ids first [layout.entries()], parent [layout.leaves() + layout.inner()];
+        ids first [layout.entries], parent [layout.leaves() + layout.inner()];
         array children;
         ids copied_with [layout.leaves()];
         value free_leaves, free_inner, levels;
@@ -67,7 +67,7 @@ impl Tree {
         let (leaves, inner) = (layout.leaves(), layout.inner());
         let nodes = (leaves + inner) as usize;
         let mut tree = Self {
-            begins: EntryBits::new(layout.entries()),
+            begins: EntryBits::new(layout.entries),
             extents: vec![0; leaves as usize],
             first: vec![Lpn::NONE; nodes],
             parent: vec![Node::NONE; nodes],
@@ -86,17 +86,9 @@ impl Tree {
         tree
     }
 
-    pub(super) const fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
     /// Number of nodes, in use or not.
     pub(super) fn nodes(&self) -> u32 {
         self.first.len() as u32
-    }
-
-    pub(super) const fn levels(&self) -> u32 {
-        self.levels
     }
 
     /// The leaves in use.
@@ -189,7 +181,7 @@ impl Tree {
     pub(super) fn range(&self, leaf: Node) -> Range<u32> {
         let mut node = leaf;
         let next = loop {
-            let Some(parent) = self.parent(node) else { break self.layout.entries() };
+            let Some(parent) = self.parent(node) else { break self.layout.entries };
             if let Some(next) = self.children(parent).get(self.index(node, parent) + 1) {
                 break self.first[next.at()].0;
             }
@@ -200,7 +192,7 @@ impl Tree {
 
     /// Whether an extent of a leaf that starts at `start` begins at an entry.
     fn begins(&self, start: u32, entry: u32, map: &[Ppn]) -> bool {
-        let (page, planes) = (map[entry as usize], self.layout.planes());
+        let (page, planes) = (map[entry as usize], self.layout.planes);
         page.is_some() && (entry - start < planes || !follows(map[(entry - planes) as usize], page))
     }
 
@@ -216,7 +208,7 @@ impl Tree {
     pub(super) fn changed(&mut self, leaf: Node, lpn: Lpn, map: &[Ppn]) {
         let Range { start, end } = self.range(leaf);
         self.look_again(leaf, start, lpn.0, map);
-        let following = lpn.0 + self.layout.planes();
+        let following = lpn.0 + self.layout.planes;
         if following < end {
             self.look_again(leaf, start, following, map);
         }
@@ -320,7 +312,7 @@ impl Tree {
 
     /// Looks again at the pages behind a border of leaves, whose extents the border ends.
     fn look_at_border(&mut self, leaf: Node, behind: Range<u32>, start: u32, map: &[Ppn]) {
-        let end = behind.end.min(behind.start + self.layout.planes());
+        let end = behind.end.min(behind.start + self.layout.planes);
         (behind.start..end).for_each(|entry| self.look_again(leaf, start, entry, map));
     }
 
@@ -354,7 +346,7 @@ impl Tree {
             return Err(violation!("extent tree: {levels} levels, of {}", self.layout.levels()));
         }
         let mut is_used = vec![false; self.nodes() as usize];
-        self.check_below(self.root(), levels - 1, 0..self.layout.entries(), (map, &mut is_used))?;
+        self.check_below(self.root(), levels - 1, 0..self.layout.entries, (map, &mut is_used))?;
         for (node, is_used) in (0..).map(Node).zip(&mut is_used) {
             if *is_used != self.is_used(node) {
                 return Err(violation!("extent tree: node {} is not in the tree as its first page says", node.0));
@@ -363,9 +355,7 @@ impl Tree {
         for (free, is_leaf) in [(&self.free_leaves, true), (&self.free_inner, false)] {
             for &node in free {
                 let is_free = is_used.get_mut(node.at()).is_some_and(|is_used| !std::mem::replace(is_used, true));
-                if !is_free || self.is_leaf(node) != is_leaf {
-                    return Err(violation!("extent tree: node {} is free, and in use", node.0));
-                }
+                ensure!(is_free && self.is_leaf(node) == is_leaf, "extent tree: node {} is free, and in use", node.0);
             }
         }
         match is_used.iter().position(|is_used| !is_used) {
@@ -397,7 +387,7 @@ impl Tree {
             if self.extents[node.at()] != extents || !range.clone().all(is_marked) {
                 return wrong(format!("has not {extents} extents"));
             }
-            let is_alone = range.len() == self.layout.entries() as usize;
+            let is_alone = range.len() == self.layout.entries as usize;
             return if is_alone || range.len() >= least as usize { Ok(()) } else { wrong("is too short".to_owned()) };
         }
         let children = self.children(node);

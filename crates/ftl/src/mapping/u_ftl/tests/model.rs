@@ -2,16 +2,22 @@
 //! extents of a leaf are gathered anew for each question, and the newest copy of a node is searched among all leaves
 //! below it.
 
-use flashloom_units::Parameters;
 use std::collections::{BTreeMap, BTreeSet};
 
+use flashloom_nand::{HostPage, NandParams};
+use flashloom_units::{ParamSet, Parameters, Prng};
+
 use super::*;
-use crate::mapping::MappingExtras;
-use crate::{GcPace, Preemption, Superblock, WearLevelling, allocation, collection};
+use crate::mapping::cached::PageLevel;
+use crate::mapping::{Mapping, MappingExtras, builtin};
+use crate::{
+    CapacityParams, FtlSetup, GcPace, PageWrite, Preemption, Superblock, WearLevelling, allocation, collection,
+};
 
 /// A node: where it starts, and a name. A leaf's name is the number of its page.
 type Start = (u32, u32);
 
+#[derive(Default)]
 struct Model {
     page_bytes: u64,
     entries: u32,
@@ -303,7 +309,6 @@ impl CollectionListener for Model {
 impl Map for Model {
     type Params = UFtlParams;
 
-    const STATISTICS: &'static [Statistic] = STATISTICS;
     const IS_IN_MEMORY: bool = false;
 
     fn suits(params: &UFtlParams, space: &Space) -> Result<(), Refusal> {
@@ -323,26 +328,12 @@ impl Map for Model {
             planes: on.space.geometry().total_planes(),
             capacity: params.cache_bytes,
             levels: vec![vec![(0, 0)]],
-            names: (0, 0),
-            free: Vec::new(),
-            looked_at: Vec::new(),
-            cached: Vec::new(),
-            changed: BTreeSet::new(),
-            written: BTreeMap::new(),
-            time: 0,
             noted: vec![Vec::new(); planes],
-            due: VecDeque::new(),
             due_a_share: geometry.pages as usize * planes,
             stripe: stripe_of_superpages(geometry, superpage, on.ftl.params.stripe_order),
-            next: 0,
-            reads: 0,
-            writes: 0,
-            divisions: 0,
-            unions: 0,
+            ..Self::default()
         }
     }
-
-    fn prepare(&self, _lpn: Lpn) {}
 
     fn translate(&mut self, _store: &mut PageStore, _nand: &mut Nand, lpn: Lpn) -> OpId {
         self.load(lpn.0, 0);
@@ -392,26 +383,12 @@ impl Map for Model {
         }
     }
 
-    fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
     fn writes(&self) -> u64 {
         self.writes
     }
 
     fn memory_bytes(&self, _store: &PageStore) -> u64 {
         self.capacity
-    }
-
-    fn reset_report(&mut self) {}
-
-    fn check_loaded(&self, _store: &PageStore) -> Result<(), Violation> {
-        Ok(())
-    }
-
-    fn check(&self, _store: &PageStore) -> Result<(), Violation> {
-        Ok(())
     }
 }
 
@@ -507,7 +484,7 @@ fn a_tree_with_a_cache_reads_and_writes_as_a_model_that_searches_everything_anew
             let counted = (report.reads, report.writes, tree.map.divisions, tree.map.unions);
             let expected = (model.reads, model.writes, model.divisions, model.unions);
             assert_eq!(counted, expected, "seed {seed}, step {step}");
-            levels = levels.max(tree.map.tree.levels());
+            levels = levels.max(tree.map.tree.levels);
             if step % 50 == 49 {
                 assert_eq!(tree.store.map(), naive.store.map(), "seed {seed}, step {step}");
                 let of = |report: crate::FtlReport| (report.page_copies, report.block_erases, report.map_writes);
