@@ -4,7 +4,7 @@ use flashloom_config::Bounds;
 use flashloom_figures::estimate::{Estimate, Paired};
 use flashloom_figures::formula::Run;
 use flashloom_figures::number::count;
-use flashloom_figures::result::{Comparison, ExpectationResult};
+use flashloom_figures::result::{Comparison, ExpectationResult, plain};
 use flashloom_units::{Best, visible_line};
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ impl<'a> Figures<'a> {
     fn shown(&self) -> Vec<String> {
         let show = |values: &Vec<f64>| {
             let Estimate { mean, half_width } = Estimate::of(values);
-            let show = |value| self.column.show(value);
+            let show = |value| self.column.format.text(value);
             match values.len() {
                 1 => show(mean),
                 _ => format!("{} ±{}", show(mean), if half_width == 0.0 { "0".to_owned() } else { show(half_width) }),
@@ -78,7 +78,7 @@ impl<'a> Figures<'a> {
             let of = Estimate::of(first).mean.abs();
             let sign = if difference.mean < 0.0 { "-" } else { "+" };
             let show = |value: f64| match of {
-                0.0 => self.column.show(value),
+                0.0 => self.column.format.text(value),
                 _ => format!("{:.1}", value / of * 100.0),
             };
             let unit = if of == 0.0 { "" } else { " %" };
@@ -277,19 +277,15 @@ fn significant(value: f64) -> String {
     format!("{value:.*}", (4 - before).clamp(0, 9) as usize)
 }
 
-/// Formats a JSON value without quotes.
-pub fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashloom_figures::number::Format;
 
     /// Index of the marked row among these values, one per seed.
     fn best(best: Best, values: &[Option<&[f64]>]) -> Option<usize> {
-        let show = |value: f64| value.to_string();
-        let column = Column::of_sum("figure", best, show, &["a"]);
+        let column =
+            Column { name: "figure".to_owned(), best, format: Format::Factor, paths: Vec::new(), is_asked: true };
         let values = values.iter().map(|values| values.map(<[f64]>::to_vec)).collect();
         let figures = Figures { column: &column, values };
         figures.best(&figures.shown())

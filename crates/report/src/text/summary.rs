@@ -178,7 +178,7 @@ fn shown(catalog: &Catalog, lead: &str, key: &str, result: &PolicyResult) -> Str
             "" => (figure.as_f64()?, path),
             part => (figure[part].as_f64()?, format!("{path}.{part}")),
         };
-        Some(format!("{label} {}", of_field(catalog, label, &path).show(value)))
+        Some(format!("{label} {}", of_field(catalog, label, &path).format.text(value)))
     });
     let texts: Vec<String> = texts.collect();
     if texts.is_empty() { String::new() } else { format!("{lead}{}", texts.join(", ")) }
@@ -239,14 +239,10 @@ fn amplification_text(ftl: &FtlResult) -> String {
 fn drive_facts(result: &RunResult) -> Vec<Fact> {
     let mut facts = Vec::new();
     if let (Some(channels), Some(dies)) = (result.nand.channel_utilization, result.nand.die_utilization) {
-        let channel = result.nand.busiest_channel.as_ref().map_or(String::new(), |busiest| {
-            format!(" (channel {} {})", busiest.channel, percent(busiest.utilization))
-        });
-        let die = result
-            .nand
-            .busiest_die
-            .as_ref()
-            .map_or(String::new(), |busiest| format!(" (die {} {})", busiest.die, percent(busiest.utilization)));
+        let busiest = |(part, number, share): (&str, u32, f64)| format!(" ({part} {number} {})", percent(share));
+        let channel = result.nand.busiest_channel.as_ref().map(|of| busiest(("channel", of.channel, of.utilization)));
+        let die = result.nand.busiest_die.as_ref().map(|of| busiest(("die", of.die, of.utilization)));
+        let [channel, die] = [channel, die].map(Option::unwrap_or_default);
         facts.push(("busy", format!("channels {}{channel}, dies {}{die}", percent(channels), percent(dies))));
     }
     if let Some(energy) = &result.nand.energy {
