@@ -5,5 +5,6 @@
 mod budgets;
 mod checked_in;
 mod fit;
+mod lab;
 mod probe;
 mod validate;

@@ -236,11 +236,8 @@ impl Ready<'_> {
     /// # Errors
     /// The cache cannot be made.
     pub fn with_caches(mut self, cache: impl Fn() -> Result<Option<Cache>, Problem>) -> Result<Self, Problem> {
-        let mut prepared = Vec::with_capacity(self.prepared.len());
-        for one in self.prepared {
-            prepared.push(one.with_cache(cache()?));
-        }
-        self.prepared = prepared;
+        let prepared = self.prepared.into_iter().map(|one| Ok(one.with_cache(cache()?)));
+        self.prepared = prepared.collect::<Result<_, Problem>>()?;
         Ok(self)
     }
 
