@@ -28,13 +28,11 @@ impl JobTime {
 
 /// Name of the page.
 pub const PAGE: &str = "README.md";
-/// Jobs that only read, and jobs that overwrite the drive.
-const FOLDERS: [&str; 2] = ["read-only", "destructive"];
+/// Folders of the jobs that only read, and of those that overwrite the drive.
+const FOLDERS: [(&str, &[JobFile]); 2] = [("read-only", &READS), ("destructive", &WRITES)];
 
 /// A job file.
 struct JobFile {
-    /// Index of its folder.
-    folder: usize,
     name: &'static str,
     /// What it tells.
     purpose: &'static str,
@@ -52,9 +50,8 @@ impl JobFile {
     }
 }
 
-const FILES: [JobFile; 11] = [
+const READS: [JobFile; 4] = [
     JobFile {
-        folder: 0,
         name: "latency-by-size",
         purpose: "the times of pages, of the controller and of the channels, one request at a time",
         unused: None,
@@ -62,7 +59,6 @@ const FILES: [JobFile; 11] = [
         jobs: "4k bs=4k; 8k bs=8k; 16k bs=16k; 32k bs=32k; 64k bs=64k; 128k bs=128k; 256k bs=256k",
     },
     JobFile {
-        folder: 0,
         name: "parallelism-by-depth",
         purpose: "the number of dies, and the ceilings of the channels, the link and the controller",
         unused: None,
@@ -73,7 +69,6 @@ const FILES: [JobFile; 11] = [
                16k-64 bs=16k iodepth=64; 128k-8 bs=128k iodepth=8; 128k-32 bs=128k iodepth=32",
     },
     JobFile {
-        folder: 0,
         name: "sequential",
         purpose: "readahead and the cache of pages that were read, one request at a time; then the ceilings",
         unused: None,
@@ -82,7 +77,6 @@ const FILES: [JobFile; 11] = [
                128k-32 bs=128k iodepth=32",
     },
     JobFile {
-        folder: 0,
         name: "stripes-by-stride",
         purpose: "the stripe: at a stride of a whole stripe over the chips all reads meet on one of them",
         unused: Some("reads at a stride are not simulated as a cell"),
@@ -90,8 +84,10 @@ const FILES: [JobFile; 11] = [
         jobs: "8k rw=read:4k; 16k rw=read:12k; 32k rw=read:28k; 64k rw=read:60k; 128k rw=read:124k; \
                256k rw=read:252k; 512k rw=read:508k; 1m rw=read:1020k; 2m rw=read:2044k; 4m rw=read:4092k",
     },
+];
+
+const WRITES: [JobFile; 7] = [
     JobFile {
-        folder: 1,
         name: "1-fill",
         purpose: "a sequential fill, whose rate falls where an SLC cache is full; the other jobs want a drive that is \
                   written",
@@ -102,7 +98,6 @@ const FILES: [JobFile; 11] = [
         jobs: "fill",
     },
     JobFile {
-        folder: 1,
         name: "2-recovery-by-pause",
         purpose: "how much of an SLC cache is free again after a pause between stretches of writes",
         unused: Some("pauses (thinktime) are not simulated as a cell"),
@@ -110,7 +105,6 @@ const FILES: [JobFile; 11] = [
         jobs: "1s thinktime=1s; 10s thinktime=10s",
     },
     JobFile {
-        folder: 1,
         name: "3-writes",
         purpose: "the times of programs, and the cost of collection",
         unused: None,
@@ -119,7 +113,6 @@ const FILES: [JobFile; 11] = [
                16k-16 bs=16k iodepth=16; 64k-16 bs=64k iodepth=16",
     },
     JobFile {
-        folder: 1,
         name: "4-reads-among-writes",
         purpose: "what reads wait for: programs, erases, collection",
         unused: None,
@@ -128,7 +121,6 @@ const FILES: [JobFile; 11] = [
                70-4 rwmixread=70 iodepth=4; 70-16 rwmixread=70 iodepth=16; 70-64 rwmixread=70 iodepth=64",
     },
     JobFile {
-        folder: 1,
         name: "5-reads-beside-a-writer",
         purpose: "what reads wait for beside a stream of writes at a steady rate",
         unused: Some("jobs that run side by side are not simulated as a cell"),
@@ -136,7 +128,6 @@ const FILES: [JobFile; 11] = [
         jobs: "writer rw=write bs=128k iodepth=4 rate=100m; reader rw=randread bs=4k iodepth=1",
     },
     JobFile {
-        folder: 1,
         name: "6-buffer-by-burst",
         purpose: "the write buffer: bursts that it holds end at once, longer ones at the rate of the flash",
         unused: Some("pauses (thinktime) are not simulated as a cell"),
@@ -144,7 +135,6 @@ const FILES: [JobFile; 11] = [
         jobs: "64 thinktime_blocks=64; 1024 thinktime_blocks=1024; 16384 thinktime_blocks=16384",
     },
     JobFile {
-        folder: 1,
         name: "7-flushes",
         purpose: "the cost of a flush after each write, and after sixteen",
         unused: Some("flushes (fsync) are not simulated as a cell"),
@@ -158,29 +148,31 @@ const SIDE_BY_SIDE: &str = "5-reads-beside-a-writer";
 
 /// The job files and the page beside them, each with its path in a folder; the page comes first.
 pub fn job_files(time: JobTime) -> Vec<(String, String)> {
-    let path = |file: &JobFile| format!("{}/{}.fio", FOLDERS[file.folder], file.name);
-    let files = FILES.iter().map(|file| (path(file), text(file, time)));
+    let of_folder = |(index, (folder, files)): (usize, (&'static str, &'static [JobFile]))| {
+        files.iter().map(move |file| (format!("{folder}/{}.fio", file.name), text(index, file, time)))
+    };
+    let files = FOLDERS.into_iter().enumerate().flat_map(of_folder);
     std::iter::once((PAGE.to_owned(), page(time))).chain(files).collect()
 }
 
 /// Seconds of each turn of a folder; the fill has as long as all others together.
-fn seconds(file: &JobFile, time: JobTime) -> u64 {
+fn seconds(folder: usize, file: &JobFile, time: JobTime) -> u64 {
     let turns = |file: &JobFile| if file.name == SIDE_BY_SIDE { 1 } else { file.jobs().count() as u64 };
-    let others = FILES.iter().filter(|other| other.folder == file.folder && other.name != "1-fill").map(turns);
-    match (file.name, file.folder) {
+    let others = FOLDERS[folder].1.iter().filter(|other| other.name != "1-fill").map(turns);
+    match (file.name, folder) {
         ("1-fill", _) => time.seconds() / 2,
         (_, 0) => time.seconds() / others.sum::<u64>(),
         _ => time.seconds() / 2 / others.sum::<u64>(),
     }
 }
 
-fn text(file: &JobFile, time: JobTime) -> String {
+fn text(folder: usize, file: &JobFile, time: JobTime) -> String {
     let mut text = format!("# {}: {}.\n", file.name, file.purpose);
-    if file.folder == 1 {
+    if folder == 1 {
         text.push_str("# It OVERWRITES the drive that the command line of fio names.\n");
     }
     text.push_str("[global]\nioengine=libaio\ndirect=1\nsize=100%\nnorandommap=1\ngroup_reporting=1\n");
-    let _ = writeln!(text, "time_based=1\nruntime={}", seconds(file, time));
+    let _ = writeln!(text, "time_based=1\nruntime={}", seconds(folder, file, time));
     if file.name != SIDE_BY_SIDE {
         text.push_str("stonewall=1\n");
     }
@@ -209,33 +201,34 @@ fn page(time: JobTime) -> String {
              --output=\"${{job%.fio}}.json\" \"$job\"\ndone\n```\n"
         )
     };
-    for (folder, (heading, state)) in [
+    for ((folder, files), options, heading, state) in [
         (
+            FOLDERS[0],
+            "--readonly ",
             "Reads",
             "A read of what was never written, or trimmed, does not reach the flash: the drive should be written once \
              from end to end, as `destructive/1-fill.fio` does in time. It should be idle, and its file systems \
              unmounted.",
         ),
         (
+            FOLDERS[1],
+            "",
             "Writes, which destroy what is on the drive",
             "They run in the order of their numbers, and what each finds is the state that those before have left. A \
              drive that has been written at random for hours is slower than after these.",
         ),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let options = ["--readonly ", ""][folder];
-        let _ = write!(text, "\n## {heading}\n\n{state}\n\n{}\n", run(FOLDERS[folder], options));
+    ] {
+        let _ = write!(text, "\n## {heading}\n\n{state}\n\n{}\n", run(folder, options));
         text.push_str("| file | jobs | tells | used by `flashloom fit` |\n|---|--:|---|---|\n");
-        for file in FILES.iter().filter(|file| file.folder == folder) {
+        for file in files {
             let used = file.unused.map_or("yes".to_owned(), |reason| format!("not yet: {reason}"));
             let _ = writeln!(text, "| `{}.fio` | {} | {} | {used} |", file.name, file.jobs().count(), file.purpose);
         }
     }
-    let json = |folder: usize| {
-        let used = FILES.iter().filter(|file| file.folder == folder && file.unused.is_none());
-        used.map(|file| format!("{}/{}.json", FOLDERS[folder], file.name)).collect::<Vec<_>>().join(" ")
+    let json = |index: usize| {
+        let (folder, files) = FOLDERS[index];
+        let used = files.iter().filter(|file| file.unused.is_none());
+        used.map(|file| format!("{folder}/{}.json", file.name)).collect::<Vec<_>>().join(" ")
     };
     let _ = write!(
         text,

@@ -628,13 +628,6 @@ mod tests {
     }
 
     #[test]
-    fn every_data_file_reads_and_names_itself() {
-        for (paper, name) in all().zip(PAPERS) {
-            assert_eq!(paper.paper, *name);
-        }
-    }
-
-    #[test]
     fn no_two_rows_of_a_paper_have_the_same_id() {
         for paper in all() {
             let ids = || paper.groups.iter().flat_map(|g| g.rows.iter().map(move |row| format!("{}-{}", g.id, row.id)));
