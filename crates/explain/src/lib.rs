@@ -395,36 +395,44 @@ mod tests {
 
     use super::*;
 
+    fn text(catalog: &Catalog, name: &str) -> String {
+        let pages = explain(catalog, name).unwrap_or_else(|problem| panic!("{problem}"));
+        pages.iter().map(Page::to_text).collect()
+    }
+
+    fn refusal(name: &str) -> Refusal {
+        explain(&Catalog::builtin(), name).unwrap_err().refusal
+    }
+
     #[test]
     fn every_policy_key_preset_format_and_result_field_has_a_page() {
         for name in ["host", "host.scheduler", "queue_depth", "noop", "mlc-16g", "msr", "schedulers", "result.ftl.waf"]
         {
-            let pages = explain(&Catalog::builtin(), name).unwrap_or_else(|problem| panic!("{problem}"));
-            assert!(pages.iter().all(|page| !page.to_text().contains("  :")), "{name}");
+            assert!(!text(&Catalog::builtin(), name).contains("  :"), "{name}");
         }
         assert!(explain(&Catalog::builtin(), "result.host.latency_ns.read.p99_9").is_ok());
     }
 
     #[test]
     fn words_of_data_sheets_lead_to_the_names_here() {
-        let text = |name: &str| {
-            let pages = explain(&Catalog::builtin(), name).unwrap_or_else(|problem| panic!("{problem}"));
-            pages.iter().map(Page::to_text).collect::<String>()
-        };
-        for name in ["slc", "SLC"] {
-            assert!(text(name).contains("`device.bits_per_cell`") && text(name).contains("`SLC cache`"), "{name}");
+        for (name, here) in [
+            ("slc", "`device.bits_per_cell`"),
+            ("slc", "`SLC cache`"),
+            ("SLC", "`device.bits_per_cell`"),
+            ("SLC", "`SLC cache`"),
+            ("DWPD", "`worst_drive_writes_per_day`"),
+            ("TBW", "`lifetime.worst_bytes`"),
+            ("QoS", "`p99_9`"),
+            ("p99.99", "host.latency_ns.all.p99_99"),
+        ] {
+            assert!(text(&Catalog::builtin(), name).contains(here), "{name}");
         }
-        assert!(text("DWPD").contains("`worst_drive_writes_per_day`"));
-        assert!(text("TBW").contains("`lifetime.worst_bytes`"));
-        assert!(text("QoS").contains("`p99_9`"));
-        assert!(text("p99.99").contains("host.latency_ns.all.p99_99"), "{}", text("p99.99"));
     }
 
     #[test]
     fn a_long_name_is_made_plain_once() {
         let long = "pages".repeat(20_000);
-        let refusal = explain(&Catalog::builtin(), &long).unwrap_err().refusal;
-        assert!(refusal.found.len() > long.len(), "it is said whole");
+        assert!(refusal(&long).found.len() > long.len(), "it is said whole");
     }
 
     #[test]
@@ -433,24 +441,19 @@ mod tests {
         let mut registry = Registry::builtin();
         let bare = Policy::<dyn Workload>::new(&BARE, |(), _| Err(Refusal::new("it", "never to run")));
         registry.workloads.add(bare).expect("its specification is in order");
-        let text: String =
-            explain(&registry.catalog().expect("it is in order"), "bare").unwrap().iter().map(Page::to_text).collect();
+        let text = text(&registry.catalog().expect("it is in order"), "bare");
         assert!(text.contains("workload.kind") && !text.contains("Source:"), "{text}");
     }
 
     #[test]
     fn a_name_of_older_results_leads_to_that_of_today() {
         for name in ["ftl.merges.full", "result.ftl.merges.full"] {
-            let refusal = explain(&Catalog::builtin(), name).unwrap_err().refusal;
-            assert_eq!(refusal.expected, "`result.ftl.mapping.full_merges`");
+            assert_eq!(refusal(name).expected, "`result.ftl.mapping.full_merges`");
         }
     }
 
     #[test]
     fn an_unknown_name_suggests_the_nearest() {
-        assert_eq!(
-            explain(&Catalog::builtin(), "nooop").unwrap_err().refusal.help.as_deref(),
-            Some("did you mean `noop`?")
-        );
+        assert_eq!(refusal("nooop").help.as_deref(), Some("did you mean `noop`?"));
     }
 }

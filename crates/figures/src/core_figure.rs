@@ -84,3 +84,17 @@ pub const CORE_FIGURES: [CoreFigure; 20] = [
     CoreFigure::new("bounds.scheduler.duration_over_shortest", "duration/best", Factor, Lowest).at(Bounds),
     CoreFigure::new("bounds.scheduler.mean_latency_over_least", "latency/best", Factor, Lowest).at(Bounds),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::fields;
+
+    #[test]
+    fn every_core_figure_is_a_number_of_a_result() {
+        let fields = fields();
+        for CoreFigure { path, .. } in CORE_FIGURES {
+            assert!(fields.iter().any(|field| field.path == path && field.is_number), "{path}");
+        }
+    }
+}
