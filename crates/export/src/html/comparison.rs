@@ -80,7 +80,7 @@ impl Combination<'_> {
     /// Mean latency of its reads or writes by cause.
     fn bar(&self, of: Requests) -> Option<(String, &SliceResult)> {
         let anatomy = self.first().host.anatomy.as_ref()?;
-        Some((self.label.clone(), &of.of([&anatomy.read, &anatomy.write, &None])?.whole))
+        Some((self.label.clone(), &of.among([&anatomy.read, &anatomy.write, &None])?.whole))
     }
 
     fn candidate(&self) -> Candidate {

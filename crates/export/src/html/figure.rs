@@ -47,8 +47,8 @@ impl Requests {
         ["reads", "writes", "all requests"][self as usize]
     }
 
-    /// What is there of these requests, of each kind in order.
-    pub(super) fn of<'a, T>(self, kinds: [&'a Option<T>; 3]) -> Option<&'a T> {
+    /// That of these requests among those of reads, writes and all.
+    pub(super) fn among<'a, T>(self, kinds: [&'a Option<T>; 3]) -> Option<&'a T> {
         kinds[self as usize].as_ref()
     }
 }
@@ -63,8 +63,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_index_is_that_of_its_figure() {
+    fn an_index_is_that_of_its_figure_and_every_figure_is_read() {
         let paths = [P99_9, WAF, ERASES].map(|figure| FIGURES[figure].path);
         assert_eq!(paths, ["host.latency_ns.all.p99_9", "ftl.waf_bytes", "nand.erases.total"]);
+        let is_read = |figure: &CoreFigure| ["host.", "ftl.", "nand."].iter().any(|part| figure.path.starts_with(part));
+        assert!(FIGURES.iter().all(is_read), "`figures` has the parts that they are in");
     }
 }

@@ -93,9 +93,9 @@ impl<'a> Curve<'a> {
     /// The curve of some requests of a run: from their histogram if there is one, else through their percentiles.
     pub(super) fn of(name: &'a str, result: &'a RunResult, of: Requests) -> Option<Self> {
         let latency = result.host.latency_ns.as_ref()?;
-        let distribution = of.of([&latency.read, &latency.write, &latency.all])?;
+        let distribution = of.among([&latency.read, &latency.write, &latency.all])?;
         let histograms = result.series.as_ref().map(|series| &series.histograms);
-        let histogram = histograms.and_then(|kinds| of.of([&kinds.read, &kinds.write, &kinds.all]));
+        let histogram = histograms.and_then(|kinds| of.among([&kinds.read, &kinds.write, &kinds.all]));
         let through = |(share, ns): (f64, u64)| (-(1.0 - share).log10(), ns as f64);
         let least = (0.0, distribution.min as f64);
         let points = || std::iter::once(least).chain(percentiles(distribution).map(through)).collect();
