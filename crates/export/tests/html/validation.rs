@@ -8,10 +8,11 @@ use crate::{elements, lacks, run, specs, texts};
 
 fn cell(operation: &str, size: Option<&str>) -> Value {
     let percentile = |(percent, recorded_ns)| PercentileResult::of(percent, recorded_ns, recorded_ns * 3 / 2, 160.0);
+    let percentiles = [(1.0, 80), (50.0, 100), (99.0, 400), (99.9, 1_000)].map(percentile);
     json!({
         "operation": operation, "size": size, "recorded_requests": 12_000, "simulated_requests": 20_000,
         "mean_ns": Compared::of(160.0, 240.0),
-        "percentiles": [(1.0, 80), (50.0, 100), (99.0, 400), (99.9, 1_000)].map(percentile),
+        "percentiles": percentiles,
         "distance": {"simulated": 0.5, "null": 0.625}, "kolmogorov_smirnov": {"simulated": 0.25, "null": 0.75},
         "stalls": [{"at_least_ns": 10_000_000, "recorded": 0.001, "simulated": 0.002, "null": 0.0}],
     })

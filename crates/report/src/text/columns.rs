@@ -24,6 +24,11 @@ pub struct Column {
 }
 
 impl Column {
+    /// Formats a value of the column.
+    pub fn show(&self, value: f64) -> String {
+        self.format.text(value)
+    }
+
     /// The figure of a run's result.
     pub fn value(&self, result: &Value) -> Option<f64> {
         self.paths.iter().map(|path| field(result, path)?.as_f64()).sum()
@@ -323,7 +328,7 @@ mod tests {
 
     #[test]
     fn operations_are_no_ratio() {
-        let shown = |name: &str, value: f64| of(&[name]).expect("it is a column")[0].format.text(value);
+        let shown = |name: &str, value: f64| of(&[name]).expect("it is a column")[0].show(value);
         assert_eq!(shown("filebench.operations_per_second", 6100.0), "6,100");
         assert!(shown("filebench.operations", 6100.0).ends_with("100") && shown("die_utilization", 0.5).ends_with('%'));
     }

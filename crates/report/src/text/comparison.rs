@@ -40,7 +40,7 @@ impl<'a> Figures<'a> {
     fn shown(&self) -> Vec<String> {
         let show = |values: &Vec<f64>| {
             let Estimate { mean, half_width } = Estimate::of(values);
-            let show = |value| self.column.format.text(value);
+            let show = |value| self.column.show(value);
             match values.len() {
                 1 => show(mean),
                 _ => format!("{} ±{}", show(mean), if half_width == 0.0 { "0".to_owned() } else { show(half_width) }),
@@ -78,7 +78,7 @@ impl<'a> Figures<'a> {
             let of = Estimate::of(first).mean.abs();
             let sign = if difference.mean < 0.0 { "-" } else { "+" };
             let show = |value: f64| match of {
-                0.0 => self.column.format.text(value),
+                0.0 => self.column.show(value),
                 _ => format!("{:.1}", value / of * 100.0),
             };
             let unit = if of == 0.0 { "" } else { " %" };

@@ -178,7 +178,7 @@ fn shown(catalog: &Catalog, lead: &str, key: &str, result: &PolicyResult) -> Str
             "" => (figure.as_f64()?, path),
             part => (figure[part].as_f64()?, format!("{path}.{part}")),
         };
-        Some(format!("{label} {}", of_field(catalog, label, &path).format.text(value)))
+        Some(format!("{label} {}", of_field(catalog, label, &path).show(value)))
     });
     let texts: Vec<String> = texts.collect();
     if texts.is_empty() { String::new() } else { format!("{lead}{}", texts.join(", ")) }
