@@ -5,6 +5,5 @@
 mod budgets;
 mod checked_in;
 mod fit;
-mod lab;
 mod probe;
 mod validate;

@@ -4,6 +4,7 @@
 mod refusals;
 
 use std::fs;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flashloom_config::{Catalog, Experiment, toml_value};
@@ -17,8 +18,7 @@ use flashloom_study::fit::{
 use flashloom_study::validate::Validation;
 use flashloom_units::{Interrupt, Prng, Value};
 use flashloom_workload::{Op, Request};
-
-use super::lab::Lab;
+use tempfile::TempDir;
 
 /// A drive of one kind of pages.
 const DRIVE: &str = "
@@ -45,11 +45,27 @@ capacity = \"0B\"
 /// Requests of a simulated fio, and of each cell of a fit.
 const REQUESTS: u64 = 20_000;
 
-fn lab() -> Lab {
-    Lab::with("start.toml", DRIVE)
-}
+struct Lab(TempDir);
 
 impl Lab {
+    fn new() -> Self {
+        let lab = Self(tempfile::tempdir().expect("a temporary folder can be made"));
+        lab.write("start.toml", DRIVE);
+        lab
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.path(name), content).expect("a file of the test can be written");
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).to_str().expect("its name is UTF-8").to_owned()
+    }
+
     /// Runs fio on a drive with these options, once for each depth and size of blocks; returns the names of its
     /// outputs.
     fn measure(&self, drive: &[String], cells: &[(u32, &str)], requests: u64) -> Vec<String> {
@@ -91,15 +107,14 @@ impl Lab {
         match is_issued {
             true => self.write(name, events.text()),
             false => self.write(name, log.finish().expect("memory takes everything")),
-        };
+        }
     }
 
-    /// A fit of these inputs that can be made.
-    fn fit(&self, inputs: &[String], asked: &Asked<'_>) -> Fit {
-        self.try_fit(inputs, asked).unwrap_or_else(|problems| panic!("{problems}"))
+    fn load(&self, inputs: &[String], varies: &[&str], hold_out: HoldOut, restarts: u64) -> Result<Fit, String> {
+        self.load_as(inputs, &Asked { varies, hold_out, restarts, ..Asked::default() })
     }
 
-    fn try_fit(&self, inputs: &[String], asked: &Asked<'_>) -> Result<Fit, String> {
+    fn load_as(&self, inputs: &[String], asked: &Asked<'_>) -> Result<Fit, String> {
         let Asked { sets, varies, hold_out, restarts, slices, requests } = *asked;
         let inputs: Vec<String> = inputs.iter().map(|name| self.text(name)).collect();
         let varies: Vec<String> = varies.iter().map(|&vary| vary.to_owned()).collect();
@@ -118,8 +133,8 @@ impl Lab {
         Fit::load(&Catalog::builtin(), &options).map_err(|problems| problems.to_string())
     }
 
-    fn no_fit(&self, inputs: &[String], varies: &[&str]) -> String {
-        self.try_fit(inputs, &vary(varies)).err().expect("it is refused")
+    fn refusal(&self, inputs: &[String], varies: &[&str]) -> String {
+        self.load(inputs, varies, HoldOut::Second, 1).err().expect("it is refused")
     }
 }
 
@@ -137,16 +152,6 @@ impl Default for Asked<'_> {
     fn default() -> Self {
         Self { sets: &[], varies: &[], hold_out: HoldOut::Second, restarts: 1, slices: 4, requests: REQUESTS }
     }
-}
-
-/// A fit of these parameters.
-fn vary<'a>(varies: &'a [&'a str]) -> Asked<'a> {
-    Asked { varies, ..Asked::default() }
-}
-
-/// The result of a fit without a file beside it.
-fn result_of(fit: &Fit) -> FitResult {
-    fit.run(Journal::in_memory(), &Quiet).expect("every check holds")
 }
 
 /// Issues and completions of every request, each with its time.
@@ -184,14 +189,16 @@ fn parameter<'a>(result: &'a FitResult, key: &str) -> &'a FittedParameter {
     result.parameters.iter().find(|one| one.key == key).unwrap_or_else(|| panic!("{key} was fitted"))
 }
 
-/// Errors of a quantity of reads over the fitted cells, and over those held out.
-fn errors(result: &FitResult, quantity: &str) -> [Option<ErrorResult>; 2] {
+/// Errors of a quantity of reads over the fitted cells.
+fn fitted(result: &FitResult, quantity: &str) -> ErrorResult {
     let one = result.summary.iter().find(|one| one.quantity == quantity).expect("it was compared");
-    [one.fitted, one.held_out]
+    one.fitted.expect("there are such cells")
 }
 
+/// Errors of a quantity of reads over the cells held out.
 fn held_out(result: &FitResult, quantity: &str) -> ErrorResult {
-    errors(result, quantity)[1].expect("there are such cells")
+    let one = result.summary.iter().find(|one| one.quantity == quantity).expect("it was compared");
+    one.held_out.expect("there are such cells")
 }
 
 /// The number of a quantity in nanoseconds or bytes a second.
@@ -210,11 +217,11 @@ const VARIES: [&str; 3] = ["device.read_time=20us..150us", "device.controller_ti
 
 #[test]
 fn a_known_drive_comes_back_from_what_fio_measured_of_it() {
-    let lab = lab();
+    let lab = Lab::new();
     let truth = sets(&[("device.read_time", "81us"), ("device.controller_time", "14us"), ("device.ways", "1")]);
     let inputs = lab.measure(&truth, &CELLS, REQUESTS);
-    let fit = lab.fit(&inputs, &Asked { restarts: 2, ..vary(&VARIES) });
-    let result = result_of(&fit);
+    let fit = lab.load(&inputs, &VARIES, HoldOut::Second, 2).unwrap_or_else(|problems| panic!("{problems}"));
+    let result = fit.run(Journal::in_memory(), &Quiet).expect("every check holds");
     assert_eq!(parameter(&result, "device.ways").value, "1");
     for (key, truth) in [("device.read_time", 81_000.0), ("device.controller_time", 14_000.0)] {
         let one = parameter(&result, key);
@@ -305,7 +312,7 @@ fn check_truth(result: &FitResult, truth: &[(&str, &str)]) {
 
 #[test]
 fn a_known_drive_comes_back_from_a_recording_of_it() {
-    let lab = lab();
+    let lab = Lab::new();
     let truth = [
         ("device.read_time", "81us"),
         ("device.program_time", "430us"),
@@ -317,9 +324,9 @@ fn a_known_drive_comes_back_from_a_recording_of_it() {
     let varies = [&VARIES[..], &["device.program_time=200us..1500us"]].concat();
     let given = sets(&[("workload.sort", "true")]);
     let asked = |slices| Asked { sets: &given, varies: &varies, restarts: 2, slices, ..Asked::default() };
-    let load = |slices| lab.try_fit(&["log.csv".to_owned()], &asked(slices));
+    let load = |slices| lab.load_as(&["log.csv".to_owned()], &asked(slices));
     let fit = load(6).unwrap_or_else(|problems| panic!("{problems}"));
-    let result = result_of(&fit);
+    let result = fit.run(Journal::in_memory(), &Quiet).expect("every check holds");
     check_truth(&result, &truth);
     let shown: Vec<_> = result.cells.iter().map(|cell| (cell.job.as_deref(), cell.held_out)).collect();
     assert_eq!((shown.len(), shown[0], shown[5]), (6, (Some("slice 1 of 6"), false), (Some("slice 6 of 6"), true)));
@@ -385,13 +392,14 @@ fn fill_of(lab: &Lab, drive: &[String]) -> String {
 
 #[test]
 fn a_known_drive_comes_back_from_the_curve_of_a_fill() {
-    let lab = lab();
+    let lab = Lab::new();
     lab.write("start.toml", CACHED);
     let truth = [("device.slc_program_time", "140us"), ("device.program_time", "800us")];
     lab.write("fill.csv", fill_of(&lab, &sets(&truth)));
     let inputs = ["fill.csv".to_owned()];
     let varies = ["device.slc_program_time=50us..400us", "device.program_time=300us..2ms"];
-    let result = result_of(&lab.fit(&inputs, &vary(&varies)));
+    let fit = lab.load(&inputs, &varies, HoldOut::Second, 1).unwrap_or_else(|problems| panic!("{problems}"));
+    let result = fit.run(Journal::in_memory(), &Quiet).expect("every check holds");
     for (key, truth) in truth {
         let one = parameter(&result, key);
         assert!(one.is_determined, "{one:?}");
@@ -404,29 +412,37 @@ fn a_known_drive_comes_back_from_the_curve_of_a_fill() {
 
     // A drive that was full has another rate, which is said; one that does not hold every stretch does not fit.
     let of = |set: &str| {
-        let sets = [set.to_owned()];
-        lab.fit(&inputs, &Asked { sets: &sets, ..vary(&varies[1..]) })
+        let asked = Asked {
+            sets: &[set.to_owned()],
+            varies: &varies[1..],
+            hold_out: HoldOut::Second,
+            restarts: 1,
+            ..Asked::default()
+        };
+        lab.load_as(&inputs, &asked)
     };
-    let warnings = result_of(&of("run.precondition=fill")).warnings;
+    let full = of("run.precondition=fill").unwrap_or_else(|problems| panic!("{problems}"));
+    let warnings = full.run(Journal::in_memory(), &Quiet).expect("every check holds").warnings;
     assert!(warnings.iter().any(|one| one.contains("fill.csv: the simulated drive is full before the fill")));
-    let short = of("device.pages=24").run(Journal::in_memory(), &Quiet);
-    let failure = short.expect_err("it does not hold all of the fill");
+    let short = of("device.pages=24").unwrap_or_else(|problems| panic!("{problems}"));
+    let failure = short.run(Journal::in_memory(), &Quiet).expect_err("it does not hold all of the fill");
     assert!(failure.to_string().contains("no drive within these ranges serves the measured loads"), "{failure}");
     lab.write("bad.csv", "written_bytes,bytes_per_second\n100,4e9\n90,1e9\n");
-    assert!(lab.no_fit(&["bad.csv".to_owned()], &varies).contains("bad.csv:3:1"));
+    let bad = lab.load(&["bad.csv".to_owned()], &varies, HoldOut::None, 1);
+    assert!(bad.err().is_some_and(|problem| problem.contains("bad.csv:3:1")));
 }
 
 #[test]
 fn issued_requests_and_jobs_of_fio_are_fitted_together() {
-    let lab = lab();
+    let lab = Lab::new();
     let truth = [("device.read_time", "64us"), ("device.controller_time", "9us")];
     let load = [&LOAD[..], &[("workload.synthetic.read_share", "1"), ("workload.synthetic.interarrival", "40us")]];
     lab.record("issued.txt", &sets(&[&load.concat()[..], &truth].concat()), true);
     let mut inputs = lab.measure(&sets(&truth), &[(1, "4k"), (8, "16k")], 4_000);
     inputs.push("issued.txt".to_owned());
     let varies = ["device.read_time=20us..150us", "device.controller_time=1us..30us"];
-    let fit = lab.fit(&inputs, &vary(&varies));
-    let result = result_of(&fit);
+    let fit = lab.load(&inputs, &varies, HoldOut::Second, 1).unwrap_or_else(|problems| panic!("{problems}"));
+    let result = fit.run(Journal::in_memory(), &Quiet).expect("every check holds");
     check_truth(&result, &truth);
     let held_out: Vec<_> = result.cells.iter().map(|cell| cell.held_out).collect();
     assert_eq!(held_out, [false, true, false, true, false, true]);
@@ -437,13 +453,13 @@ fn issued_requests_and_jobs_of_fio_are_fitted_together() {
     assert_eq!(open(&fit).unwrap_or_else(|problem| panic!("{problem}")), 0);
     let text = fs::read_to_string(lab.path("issued.txt")).expect("it was written");
     lab.write("issued.txt", text.replacen(" + 16 [0]\n8,0", " + 8 [0]\n8,0", 1));
-    let other = lab.fit(&inputs, &vary(&varies));
+    let other = lab.load(&inputs, &varies, HoldOut::Second, 1).unwrap_or_else(|problems| panic!("{problems}"));
     assert!(open(&other).expect_err("it is another load").to_string().contains("the journal of another fit"));
 }
 
 #[test]
 fn a_known_drive_comes_back_from_the_jobs_that_are_written_for_a_fit() {
-    let lab = lab();
+    let lab = Lab::new();
     let truth = [("device.read_time", "58us"), ("device.controller_time", "11us"), ("device.bus_rate", "310MB/s")];
     let mut inputs = Vec::new();
     for (path, text) in job_files(JobTime::FiveMinutes) {
@@ -463,7 +479,7 @@ fn a_known_drive_comes_back_from_the_jobs_that_are_written_for_a_fit() {
         let page = &job_files(JobTime::FiveMinutes)[0].1;
         let row = page.lines().find(|line| line.starts_with(&format!("| `{name}.fio`"))).expect("every file has a row");
         let alone = [file.clone()];
-        let loaded = lab.try_fit(&alone, &Asked { hold_out: HoldOut::None, ..vary(&VARIES[..1]) });
+        let loaded = lab.load_as(&alone, &Asked { hold_out: HoldOut::None, varies: &VARIES[..1], ..Asked::default() });
         let is_used = row.ends_with("| yes |");
         assert_eq!(loaded.is_ok(), is_used || name == "1-fill", "{path}: {:?}", loaded.err());
         if is_used && folder == "read-only" {
@@ -473,7 +489,8 @@ fn a_known_drive_comes_back_from_the_jobs_that_are_written_for_a_fit() {
     assert_eq!(inputs, ["latency-by-size.json", "parallelism-by-depth.json", "sequential.json"]);
     let varies = [VARIES[0], VARIES[1], "device.bus_rate=80MB/s..2400MB/s"];
     let asked = Asked { varies: &varies, requests: 4_000, ..Asked::default() };
-    let result = result_of(&lab.fit(&inputs[..2], &asked));
+    let fit = lab.load_as(&inputs[..2], &asked).unwrap_or_else(|problems| panic!("{problems}"));
+    let result = fit.run(Journal::in_memory(), &Quiet).expect("every check holds");
     assert_eq!(result.cells.len(), 20);
     check_truth(&result, &truth);
 }
@@ -500,9 +517,9 @@ impl Progress for EndsAfter {
 
 #[test]
 fn a_fit_that_was_interrupted_goes_on_and_ends_as_any_other_in_any_number_of_threads() {
-    let lab = lab();
+    let lab = Lab::new();
     let inputs = lab.measure(&sets(&[("device.read_time", "70us")]), &CELLS[..2], 4_000);
-    let fit = lab.fit(&inputs, &vary(&VARIES[..1]));
+    let fit = lab.load(&inputs, &VARIES[..1], HoldOut::Second, 1).unwrap_or_else(|problems| panic!("{problems}"));
     let run = |threads: usize, journal: Journal| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
         pool.install(|| fit.run(journal, &Quiet)).expect("every check holds")
@@ -546,14 +563,14 @@ impl Simulator for Mute {
 
 #[test]
 fn a_fit_whose_simulations_are_made_elsewhere_ends_as_any_other() {
-    let lab = lab();
+    let lab = Lab::new();
     let truth = sets(&[("device.read_time", "70us")]);
     lab.record("open.csv", &[&sets(&LOAD)[..], &truth].concat(), false);
     let mut inputs = lab.measure(&truth, &CELLS[..2], 2_000);
     inputs.push("open.csv".to_owned());
     let given = sets(&[("workload.sort", "true")]);
     let asked = Asked { sets: &given, varies: &VARIES[..2], requests: 2_000, ..Asked::default() };
-    let load = |inputs: &[String]| lab.fit(inputs, &asked);
+    let load = |inputs: &[String]| lab.load_as(inputs, &asked).unwrap_or_else(|problems| panic!("{problems}"));
     let fit = load(&inputs);
     // The worker has the same recording under another name.
     fs::copy(lab.path("open.csv"), lab.path("copy.csv")).expect("it can be copied");
@@ -566,7 +583,7 @@ fn a_fit_whose_simulations_are_made_elsewhere_ends_as_any_other() {
         pool.install(|| fit.run_on(&elsewhere, journal, &Quiet)).expect("every check holds")
     };
     let open = || fit.open_journal(&lab.path("journal"), "program").unwrap_or_else(|problem| panic!("{problem}"));
-    let whole = result_of(&fit);
+    let whole = fit.run(Journal::in_memory(), &Quiet).expect("every check holds");
     assert_eq!(run(open()), whole);
     let asked = elsewhere.asked.load(Ordering::Relaxed);
     assert!(asked > 100, "{asked} simulations were made elsewhere");
@@ -585,7 +602,7 @@ fn a_fit_whose_simulations_are_made_elsewhere_ends_as_any_other() {
     assert_ne!(load(&inputs).fingerprint("program"), fingerprint);
 
     // An answer about another load fails the fit.
-    let two = lab.fit(&inputs[..2], &vary(&VARIES[..2]));
+    let two = lab.load(&inputs[..2], &VARIES[..2], HoldOut::Second, 1).unwrap_or_else(|problems| panic!("{problems}"));
     let failed = fit.run_on(&two, Journal::in_memory(), &Quiet).expect_err("it lacks the third load").to_string();
     assert!(failed.contains("a question of another fit"), "{failed}");
     let failed = two.run_on(&Mute, Journal::in_memory(), &Quiet).expect_err("it says nothing of cells").to_string();
@@ -603,12 +620,13 @@ fn a_fit_whose_simulations_are_made_elsewhere_ends_as_any_other() {
 
 #[test]
 fn a_fit_says_what_its_runs_say_of_the_drive() {
-    let lab = lab();
+    let lab = Lab::new();
     let inputs = lab.measure_of("randwrite", &sets(&[("run.precondition", "none")]), &CELLS[..2], 2_000);
     let warnings = |precondition: &str| {
         let given = sets(&[("run.precondition", precondition)]);
         let asked = Asked { sets: &given, varies: &VARIES[1..2], requests: 2_000, ..Asked::default() };
-        result_of(&lab.fit(&inputs, &asked)).warnings
+        let fit = lab.load_as(&inputs, &asked).unwrap_or_else(|problems| panic!("{problems}"));
+        fit.run(Journal::in_memory(), &Quiet).expect("every check holds").warnings
     };
     let never = warnings("none");
     let said = never.iter().find(|one| one.contains(": No block was erased during the run")).expect("it is said");
@@ -621,12 +639,12 @@ fn a_fit_says_what_its_runs_say_of_the_drive() {
 
 #[test]
 fn each_cell_is_left_out_in_turn() {
-    let lab = lab();
+    let lab = Lab::new();
     let inputs = lab.measure(&[], &CELLS[..2], 4_000);
-    let result = result_of(&lab.fit(&inputs, &Asked { hold_out: HoldOut::Each, ..vary(&VARIES[..1]) }));
+    let fit = lab.load(&inputs, &VARIES[..1], HoldOut::Each, 1).unwrap_or_else(|problems| panic!("{problems}"));
+    let result = fit.run(Journal::in_memory(), &Quiet).expect("every check holds");
     assert!(result.cells.iter().all(|cell| cell.held_out && !cell.errors.is_empty() && !cell.seen_errors.is_empty()));
-    let [fitted, held_out] = errors(&result, "p50").map(|error| error.expect("there are such cells").greatest);
-    assert!(fitted <= held_out);
+    assert!(fitted(&result, "p50").greatest <= held_out(&result, "p50").greatest);
 }
 
 /// A drive of random figures, as options; the fit looks for the last four.
@@ -658,7 +676,7 @@ fn ten_random_drives_come_back() {
     let order = [0, 2, 4, 6, 8, 10, 3, 1, 7, 5, 11, 9];
     let mut prng = Prng::new(1).branch("drives");
     for drive in 0..10 {
-        let lab = lab();
+        let lab = Lab::new();
         let truth = random_drive(&mut prng);
         let options: Vec<String> = truth.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let cells: Vec<(u32, &str)> = order.iter().map(|&cell| cells[cell]).collect();
@@ -672,8 +690,8 @@ fn ten_random_drives_come_back() {
             "device.controller_time=1us..50us",
             "device.bus_rate=80MB/s..2400MB/s",
         ];
-        let fit = lab.fit(&inputs, &Asked { restarts: 3, ..vary(&varies) });
-        let result = result_of(&fit);
+        let fit = lab.load(&inputs, &varies, HoldOut::Second, 3).unwrap_or_else(|problems| panic!("{problems}"));
+        let result = fit.run(Journal::in_memory(), &Quiet).expect("every check holds");
         let [p50, p99] = ["p50", "p99"].map(|quantity| held_out(&result, quantity));
         let shown = |error: ErrorResult| format!("{:.1} % ({:.1} %)", error.mean * 100.0, error.greatest * 100.0);
         println!("drive {drive}: {}", options.join(", "));

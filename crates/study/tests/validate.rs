@@ -1,14 +1,14 @@
 //! Validations whose truth is known: a run's own log against the drive that wrote it, and measurements that cannot be
 //! those of a device.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use flashloom_config::{Catalog, Experiment, Source};
 use flashloom_run::log::Log;
 use flashloom_run::{Prepared, Quiet};
 use flashloom_study::validate::{ValidatedInput, Validation};
-
-use super::lab::Lab;
+use tempfile::TempDir;
 
 /// A drive that collects garbage while requests queue.
 const DRIVE: &str = "
@@ -42,11 +42,28 @@ steady_tolerance = 0.2
 /// Requests of a simulated load at most.
 const LIMIT: u64 = 80_000;
 
-fn lab() -> Lab {
-    Lab::with("drive.toml", DRIVE)
-}
+struct Lab(TempDir);
 
 impl Lab {
+    fn new() -> Self {
+        let lab = Self(tempfile::tempdir().expect("a temporary folder can be made"));
+        lab.write("drive.toml", DRIVE);
+        lab
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> &Self {
+        fs::write(self.path(name), content).expect("a file of the test can be written");
+        self
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).to_str().expect("its name is UTF-8").to_owned()
+    }
+
     fn load(&self, sets: &[&str], against: &[&str]) -> Result<Validation, String> {
         let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
         let against: Vec<String> = against.iter().map(|name| self.text(name)).collect();
@@ -89,7 +106,7 @@ fn reads(latencies_ns: impl IntoIterator<Item = u64>) -> String {
 
 #[test]
 fn a_drive_is_at_no_distance_from_its_own_log_and_another_is_at_one() {
-    let lab = lab();
+    let lab = Lab::new();
     lab.log("log.csv");
     let [one] = &lab.run(&["workload.sort=true"], &["log.csv"])[..] else { panic!("one measurement") };
     assert_eq!((one.requests, one.not_compared.len(), one.warnings.len()), (20_000, 0, 0), "{one:?}");
@@ -117,7 +134,7 @@ fn issued_requests_go_past_the_scheduler_and_take_their_time_in_the_drive() {
         let (at, lba) = (pair * 5_000, pair * 64);
         [event(at, 'D', lba), event(at, 'D', lba + 8), event(at + 70, 'C', lba), event(at + 90, 'C', lba + 8)].concat()
     };
-    let lab = lab();
+    let lab = Lab::new();
     lab.write("reads.txt", (0..100).map(pair).collect::<String>());
     let one = &lab.run(&["host.queue_depth=1", "device.read_time=60us"], &["reads.txt"])[0];
     assert_eq!((one.requests, &one.kind[..]), (200, "recording (blkparse)"));
@@ -136,7 +153,7 @@ fn event(time_us: u64, action: char, lba: u64) -> String {
 
 #[test]
 fn measurements_that_cannot_be_compared_are_refused() {
-    let lab = lab();
+    let lab = Lab::new();
     let before = |at: u64| {
         let (first, last) = if at % 50 == 0 { ('C', 'D') } else { ('D', 'C') };
         event(at * 100, first, at * 8) + &event(at * 100 + 50, last, at * 8)
@@ -191,7 +208,7 @@ fn measurements_that_cannot_be_compared_are_refused() {
 
 #[test]
 fn latencies_that_are_doubtful_are_compared_all_the_same() {
-    let lab = lab();
+    let lab = Lab::new();
     lab.write("enough.csv", reads((0..100).map(|at| 50_000 + at))).write("even.csv", reads([80_000; 1_000]));
     assert_eq!(lab.run(&[], &["enough.csv"])[0].cells.len(), 1);
     let doubts = &lab.run(&[], &["even.csv"])[0].warnings;
@@ -200,7 +217,7 @@ fn latencies_that_are_doubtful_are_compared_all_the_same() {
 
 #[test]
 fn lone_reads_of_milliseconds_may_be_those_of_a_disk() {
-    let lab = lab();
+    let lab = Lab::new();
     let lines = |ns: u64| (0..200).map(move |at| format!("{},R,{},8,{}", at * 20_000_000, at * 64, ns + at % 7));
     lab.write("disk.csv", own(",latency_ns", lines(6_000_000))).write("flash.csv", own(",latency_ns", lines(600_000)));
     let disk = &lab.run(&[], &["disk.csv"])[0].warnings;
@@ -210,7 +227,7 @@ fn lone_reads_of_milliseconds_may_be_those_of_a_disk() {
 
 #[test]
 fn the_recording_of_the_experiment_itself_is_compared_if_no_other_is_named() {
-    let lab = lab();
+    let lab = Lab::new();
     lab.write("reads.csv", reads((0..300).map(|at| 50_000 + at)));
     let sets = ["workload.kind=trace", &format!("workload.path={:?}", lab.text("reads.csv")), "workload.requests=250"];
     let one = &lab.run(&sets, &[])[0];
@@ -254,7 +271,7 @@ fn fio_output_by(depth: u32, mean_factor: f64, submission_us: u32) -> String {
 
 #[test]
 fn a_drive_is_near_what_fio_would_have_measured_of_it_and_far_from_one_that_takes_twice_as_long() {
-    let lab = lab();
+    let lab = Lab::new();
     lab.write("own.json", fio_output(4, 1.0)).write("slow.json", fio_output(4, 2.0));
     let both = lab.run(&[], &["own.json", "slow.json"]);
     let [own, slow] = &both[..] else { panic!("two measurements") };
@@ -269,7 +286,7 @@ fn a_drive_is_near_what_fio_would_have_measured_of_it_and_far_from_one_that_take
 
 #[test]
 fn a_process_submits_its_requests_one_after_another() {
-    let lab = lab();
+    let lab = Lab::new();
     let slow = fio_output_by(4, 1.0, 25);
     lab.write("slow.json", &slow).write("at-once.json", slow.replace("25e3", "0"));
     lab.write(
@@ -289,7 +306,7 @@ fn a_process_submits_its_requests_one_after_another() {
 
 #[test]
 fn a_load_that_is_not_closed_and_a_queue_that_is_too_short_are_doubted() {
-    let lab = lab();
+    let lab = Lab::new();
     lab.write("deep.json", fio_output(32, 1.0));
     let warnings = &lab.run(&[], &["deep.json"])[0].warnings;
     for doubt in [
@@ -321,7 +338,7 @@ const CACHED: [&str; 15] = [
 
 #[test]
 fn a_fill_has_the_plateaus_and_the_knee_of_its_slc_cache() {
-    let lab = lab();
+    let lab = Lab::new();
     let curve = |lines: &str| format!("written_bytes,bytes_per_second\n{lines}");
     // As far as any drive of this size goes, in one stretch: what the model itself makes of it.
     lab.write("mean.csv", curve("150000000,100e6\n"));
@@ -363,7 +380,7 @@ fn a_fill_has_the_plateaus_and_the_knee_of_its_slc_cache() {
 
 #[test]
 fn a_load_is_simulated_until_its_tail_is_known_or_it_may_be_no_longer() {
-    let lab = lab();
+    let lab = Lab::new();
     lab.write("own.json", fio_output(4, 1.0));
     let drive = Source::read(&lab.text("drive.toml")).unwrap();
     let validation = Validation::load(&Catalog::builtin(), &[drive], &[], &[lab.text("own.json")], 1_000);

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn recordings_that_cannot_be_those_of_a_flash_drive_are_refused() {
-    let lab = lab();
+    let lab = Lab::new();
     let rows: [(&str, fn(u64) -> String, &str); 6] = [
         (",latency_ns", |at| format!("{},R,{},8,{}", at * 20_000_000, at * 64, 6_000_000 + at), "this may be a disk"),
         ("", |at| format!("{},R,{},8", at * 100_000, at * 64), "0 of 400 requests have a latency"),
@@ -20,20 +20,21 @@ fn recordings_that_cannot_be_those_of_a_flash_drive_are_refused() {
     for (columns, line, found) in rows {
         let lines: String = (0..400).map(|at| line(at) + "\n").collect();
         lab.write("own.csv", format!("timestamp_ns,op,lba,sectors{columns}\n{lines}"));
-        let problem = lab.no_fit(&["own.csv".to_owned()], &VARIES[..1]);
+        let problem = lab.refusal(&["own.csv".to_owned()], &VARIES[..1]);
         assert!(problem.contains(found) && problem.contains("own.csv"), "{found}: {problem}");
     }
 }
 
 #[test]
 fn a_parameter_may_change_the_capacity() {
-    let lab = lab();
+    let lab = Lab::new();
     let inputs = lab.measure(&[], &CELLS[..2], 4_000);
     let cells_from = |share: &str| {
         let given = sets(&[("device.over_provisioning", share)]);
         let varies = ["device.over_provisioning=0.2999..0.3"];
         let asked = Asked { sets: &given, varies: &varies, requests: 2_000, ..Asked::default() };
-        result_of(&lab.fit(&inputs, &asked)).cells
+        let fit = lab.load_as(&inputs, &asked).unwrap_or_else(|problems| panic!("{problems}"));
+        fit.run(Journal::in_memory(), &Quiet).expect("every check holds").cells
     };
     // The smaller drive that stands for it is another, so that a few reads meet elsewhere.
     for cell in ["0.05", "0.6"].into_iter().flat_map(cells_from) {
@@ -44,13 +45,13 @@ fn a_parameter_may_change_the_capacity() {
 
 #[test]
 fn a_drive_that_dies_fits_nothing() {
-    let lab = lab();
+    let lab = Lab::new();
     let job = "[global]\nfilename=/dev/nvme0n1\ndirect=1\nioengine=libaio\nrw=randwrite\nbs=4k\nsize=100%\n\
                norandommap=1\nnumber_ios=4000\nstonewall=1\n[one]\niodepth=1\n[four]\niodepth=4\n";
     lab.write("writes.json", lab.run_fio(job, &[]));
     let inputs = ["writes.json".to_owned()];
     let run = |range: &str| {
-        let fit = lab.fit(&inputs, &Asked { hold_out: HoldOut::None, ..vary(&[range]) });
+        let fit = lab.load(&inputs, &[range], HoldOut::None, 1).unwrap_or_else(|problems| panic!("{problems}"));
         fit.run(Journal::in_memory(), &Quiet)
     };
     let ended = run("device.program_failures=0.3..0.5").expect_err("it dies");
@@ -61,10 +62,10 @@ fn a_drive_that_dies_fits_nothing() {
 
 #[test]
 fn what_cannot_be_fitted_is_refused_with_its_place() {
-    let lab = lab();
+    let lab = Lab::new();
     let inputs = lab.measure(&[], &CELLS[..2], 2_000);
     let refused = |varies: &[&str], found: &str, place: &str| {
-        let problem = lab.no_fit(&inputs, varies);
+        let problem = lab.refusal(&inputs, varies);
         assert!(problem.contains(found) && problem.contains(place), "{varies:?}: {problem}");
     };
     refused(&["device.raed_time=1us..9us"], "unknown key `raed_time`", "did you mean `read_time`?");
@@ -79,8 +80,9 @@ fn what_cannot_be_fitted_is_refused_with_its_place() {
     refused(&["device.ways=1..20", "device.channels=1..20"], "400 combinations", "at most 256");
     refused(&["device.ways=1", "device.ways=2"], "`device.ways` is varied twice", "--vary:1:1");
     refused(&["buffer.capacity=1MiB..8MiB"], "`MiB..8MiB` is not a unit", "--vary:1:17");
-    lab.fit(&inputs, &vary(&["device.page_size=4KiB,8KiB"]));
-    let problem = lab.no_fit(&[inputs[1].clone(), inputs[0].clone(), inputs[1].clone()], &VARIES[..1]);
+    lab.load(&inputs, &["device.page_size=4KiB,8KiB"], HoldOut::Second, 1)
+        .unwrap_or_else(|problems| panic!("{problems}"));
+    let problem = lab.refusal(&[inputs[1].clone(), inputs[0].clone(), inputs[1].clone()], &VARIES[..1]);
     assert!(problem.contains("\"job\" is the same measurement as \"job\" of "), "{problem}");
     let text = fs::read_to_string(lab.path(&inputs[0])).expect("it was written");
     let mut many: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
@@ -88,20 +90,20 @@ fn what_cannot_be_fitted_is_refused_with_its_place() {
     job["job options"]["stonewall"] = "1".into();
     many["jobs"] = vec![job; 1_025].into();
     lab.write("many.json", many.to_string());
-    let problem = lab.no_fit(&["many.json".to_owned()], &VARIES[..1]);
+    let problem = lab.refusal(&["many.json".to_owned()], &VARIES[..1]);
     assert!(problem.contains("more than 1024 measurements") && problem.contains("many.json"), "{problem}");
-    assert!(lab.no_fit(&inputs[..1], &VARIES[..1]).contains("1 cell, of which some are to be held out"));
-    let problem = lab.no_fit(&["start.toml".to_owned()], &VARIES);
+    assert!(lab.refusal(&inputs[..1], &VARIES[..1]).contains("1 cell, of which some are to be held out"));
+    let problem = lab.refusal(&["start.toml".to_owned()], &VARIES);
     assert!(problem.contains("start.toml") && problem.contains("format"), "{problem}");
     lab.write("fill.csv", "written_bytes,bytes_per_second\n2000000000,4e9\n");
-    assert!(lab.no_fit(&["fill.csv".to_owned()], &VARIES).contains("a first stretch of"));
-    assert!(lab.no_fit(&["missing.json".to_owned()], &VARIES).contains("missing.json"));
+    assert!(lab.refusal(&["fill.csv".to_owned()], &VARIES).contains("a first stretch of"));
+    assert!(lab.refusal(&["missing.json".to_owned()], &VARIES).contains("missing.json"));
 
     let changed = |name: &str, from: &str, to: &str| {
         let text = fs::read_to_string(lab.path(&inputs[1])).expect("it was written");
         assert!(text.contains(from), "{from} is in {text}");
         lab.write(name, text.replace(from, to));
-        lab.no_fit(&[inputs[0].clone(), name.to_owned()], &VARIES[..1])
+        lab.refusal(&[inputs[0].clone(), name.to_owned()], &VARIES[..1])
     };
     let problem = changed("other.json", "/dev/nvme0n1", "/dev/sda");
     assert!(problem.contains("a measurement of `/dev/sda`") && problem.contains("other.json"), "{problem}");
@@ -114,13 +116,13 @@ fn what_cannot_be_fitted_is_refused_with_its_place() {
 
     // What would be varied by a comparison is no parameter, and no option takes it away but by a value.
     lab.write("start.toml", format!("[vary]\n\"device.ways\" = [1, 2]\nhost.queue_depth = [1, 8]\n{DRIVE}"));
-    let problem = lab.no_fit(&inputs, &VARIES[..1]);
+    let problem = lab.refusal(&inputs, &VARIES[..1]);
     for place in ["`device.ways` in [vary] of the start of a fit", "start.toml:2:1", "start.toml:3:6", "are in [fit]"] {
         assert!(problem.contains(place), "{place}: {problem}");
     }
     let given = sets(&[("device.ways", "2"), ("host.queue_depth", "8")]);
     let asked = Asked { sets: &given, varies: &VARIES[..1], ..Asked::default() };
-    lab.fit(&inputs, &asked);
+    lab.load_as(&inputs, &asked).unwrap_or_else(|problems| panic!("{problems}"));
 
     // The ranges of an experiment have places, too.
     for (written, found) in [
@@ -130,11 +132,11 @@ fn what_cannot_be_fitted_is_refused_with_its_place() {
         ("device.ways = []", "an empty list"),
     ] {
         lab.write("start.toml", format!("[fit]\n{written}\n{DRIVE}"));
-        let problem = lab.no_fit(&inputs, &[]);
+        let problem = lab.refusal(&inputs, &[]);
         assert!(problem.contains(found) && problem.contains("start.toml:2:"), "{written}: {problem}");
     }
     lab.write("start.toml", format!("[fit]\ndevice.ways = [1, 2]\n\"device.ways\" = [1, 4]\n{DRIVE}"));
-    let problem = lab.no_fit(&inputs, &[]);
+    let problem = lab.refusal(&inputs, &[]);
     assert!(
         problem.contains("`device.ways` is listed twice in [fit]") && problem.contains("start.toml:3:"),
         "{problem}"
@@ -143,15 +145,15 @@ fn what_cannot_be_fitted_is_refused_with_its_place() {
 
 #[test]
 fn reads_of_a_disk_are_refused() {
-    let lab = lab();
+    let lab = Lab::new();
     let inputs = lab.measure(&sets(&[("device.read_time", "6ms")]), &CELLS[..2], 2_000);
-    let problem = lab.no_fit(&inputs, &VARIES[..1]);
+    let problem = lab.refusal(&inputs, &VARIES[..1]);
     assert!(problem.contains("a disk, or a network volume") && problem.contains("4k-1.json"), "{problem}");
 }
 
 #[test]
 fn a_preset_in_a_file_that_is_none_is_refused_with_its_place() {
-    let lab = lab();
+    let lab = Lab::new();
     let refused = |preset: &str, found: &str, place: &str| {
         lab.write("mine.toml", preset);
         lab.write("use.toml", "[device]\npreset = \"./mine.toml\"\n");
