@@ -387,7 +387,7 @@ impl ConvertArguments {
     }
 }
 
-#[cfg(any(feature = "live", feature = "study"))]
+#[cfg(feature = "live")]
 /// A parser for one of these values, each with its name and its help.
 fn one_of<T, const N: usize>(values: [(T, &'static str, &'static str); N]) -> impl TypedValueParser<Value = T>
 where

@@ -13,12 +13,7 @@ const LISTED: usize = 6;
 pub(super) fn pages(catalog: &Catalog) -> Vec<Page> {
     let mut fields = all_fields(&catalog.registry().outputs);
     fields.extend(statistics(catalog));
-    let by_path = fields.iter().map(|field| Page {
-        names: names(&field.path),
-        title: field.path.clone(),
-        place: DocumentPlace::Elsewhere,
-        blocks: vec![Block::Text(sentence(&field.help))],
-    });
+    let by_path = fields.iter().map(|field| Page::part(field.path.clone(), names(&field.path), &sentence(&field.help)));
     by_path.chain(short_pages(&fields)).collect()
 }
 
@@ -85,7 +80,7 @@ fn short_page(short: String, found: &[&Field]) -> Page {
         title: format!("{short} (a field of results)"),
         names: vec![short],
         place: DocumentPlace::Elsewhere,
-        blocks: vec![Block::Entries("Stands as".to_owned(), meanings.into_iter().map(entry).collect())],
+        blocks: vec![Block::entries("Stands as", meanings.into_iter().map(entry))],
     }
 }
 

@@ -1,5 +1,13 @@
 //! Help on everything that has a name: one set of pages, shown by `explain` and checked in as documents.
 
+/// Names, each with its description.
+type Described = &'static [(&'static str, &'static str)];
+
+/// Declares names with their descriptions.
+macro_rules! names {
+    ($($name:literal: $help:literal,)+) => { &[$(($name, $help),)+] };
+}
+
 mod consequences;
 mod fields;
 mod missing;
@@ -165,35 +173,29 @@ fn choice_pages(key: KeyId) -> Vec<Page> {
     }
     let page = |choice: &Choice| {
         let named = format!("{path}={}", choice.name);
-        let mut blocks = vec![Block::Text(sentence(choice.help))];
-        blocks.extend(consequences::of(&named).map(|text| Block::Text(text.to_owned())));
-        blocks.push(Block::Text(format!("A value of `{path}`: {}", key.param().help)));
-        Page {
-            title: format!("{path} = \"{}\"", choice.name),
-            names: vec![choice.name.to_owned(), named],
-            place: DocumentPlace::Elsewhere,
-            blocks,
-        }
+        let title = format!("{path} = \"{}\"", choice.name);
+        let mut page = Page::part(title, vec![choice.name.to_owned(), named.clone()], &sentence(choice.help));
+        page.blocks.extend(consequences::of(&named).map(Block::text));
+        page.blocks.push(Block::Text(format!("A value of `{path}`: {}", key.param().help)));
+        page
     };
     choices.iter().map(page).collect()
 }
 
 fn section_page(catalog: &Catalog, table: &Table) -> Page {
     let section = &SECTIONS[table.section];
-    let keys = section.params().iter().map(|param| param_entry(catalog, section.name, param)).collect();
-    let mut blocks = vec![Block::Text(section.help.to_owned()), Block::Entries("Keys".to_owned(), keys)];
+    let keys = section.params().iter().map(|param| param_entry(catalog, section.name, param));
     let surprise =
         |param: &Param| Some(described(param.name, consequences::of(&format!("{}.{}", section.name, param.name))?));
     let surprises: Vec<Entry> = section.params().iter().filter_map(surprise).collect();
-    if !surprises.is_empty() {
-        blocks.push(Block::Entries("Surprising effects".to_owned(), surprises));
-    }
-    Page {
-        names: vec![section.name.to_owned(), format!("[{}]", section.name)],
-        title: format!("[{}]", section.name),
-        place: DocumentPlace::Section(2),
-        blocks,
-    }
+    let surprises = (!surprises.is_empty()).then(|| Block::entries("Surprising effects", surprises));
+    table_page("[", section.name, "]", section.help, [Block::entries("Keys", keys)].into_iter().chain(surprises))
+}
+
+/// The page of a table of an experiment, which is named with its brackets too.
+fn table_page(open: &str, name: &str, close: &str, text: &str, more: impl IntoIterator<Item = Block>) -> Page {
+    let title = format!("{open}{name}{close}");
+    Page::section(&title, &[name, &title], text, more)
 }
 
 fn vary_page() -> Page {
@@ -203,12 +205,7 @@ fn vary_page() -> Page {
                 `\"1..31..10\"`; they may stand in a list too. Keys that vary together, the first value of one with \
                 the first of the other, are a table of their own, `[[vary.together]]`, or one option: `--vary \
                 'device.preset=mlc-16g,nvme-tlc-1t; device.rated_cycles=3000,1500'`.";
-    Page {
-        names: vec![VARY.to_owned(), format!("[{VARY}]")],
-        title: format!("[{VARY}]"),
-        place: DocumentPlace::Section(2),
-        blocks: vec![Block::Text(text.to_owned())],
-    }
+    table_page("[", VARY, "]", text, [])
 }
 
 fn fit_page() -> Page {
@@ -216,12 +213,7 @@ fn fit_page() -> Page {
                 `\"device.read_time\" = [\"20us\", \"90us\"]`, or, of a key that is no quantity, with the values to \
                 try, `\"device.ways\" = [1, 2, 4]`. Ranges above 0 are searched by factors, others by steps. \
                 Everything but `fit` leaves them out. `docs/fit.md` has the rules.";
-    Page {
-        names: vec![FIT.to_owned(), format!("[{FIT}]")],
-        title: format!("[{FIT}]"),
-        place: DocumentPlace::Section(2),
-        blocks: vec![Block::Text(text.to_owned())],
-    }
+    table_page("[", FIT, "]", text, [])
 }
 
 fn expect_page() -> Page {
@@ -235,28 +227,19 @@ fn expect_page() -> Page {
                    field stands for all the runs that it selects, in their order; operations on several numbers \
                    apply to each of them, or in pairs, and the formula must come to one number. A minus after a \
                    name needs a blank before it.";
-    let entry = |(key, help): (&str, &str)| described(key, help);
-    Page {
-        names: vec![EXPECT.to_owned(), format!("[[{EXPECT}]]")],
-        title: format!("[[{EXPECT}]]"),
-        place: DocumentPlace::Section(2),
-        blocks: vec![
-            Block::Text(text.to_owned()),
-            Block::Entries("Keys".to_owned(), EXPECT_KEYS.into_iter().map(entry).collect()),
-            Block::Text(formula.to_owned()),
-        ],
-    }
+    let keys = EXPECT_KEYS.into_iter().map(|(key, help)| described(key, help));
+    table_page("[[", EXPECT, "]]", text, [Block::entries("Keys", keys), Block::text(formula)])
 }
 
 fn list_page(list: &List) -> Page {
     let is_slot = ![DEVICES, FORMATS_LIST].contains(&list.name);
     let link = |name: &str| if is_slot { format!("{name}.md") } else { String::new() };
-    let entries = list.members.iter().map(|(name, help)| Entry { link: link(name), ..described(name, help) }).collect();
+    let entries = list.members.iter().map(|(name, help)| Entry { link: link(name), ..described(name, help) });
     Page {
         names: vec![list.name.to_owned()],
         title: list.name.to_owned(),
         place: if is_slot { DocumentPlace::File(policies::index(list.name)) } else { DocumentPlace::Section(2) },
-        blocks: vec![Block::Text(list.help.clone()), Block::Entries("All of them".to_owned(), entries)],
+        blocks: vec![Block::text(&list.help), Block::entries("All of them", entries)],
     }
 }
 
@@ -267,46 +250,39 @@ fn preset_help(choice: &Choice) -> String {
 }
 
 fn preset_page(name: &str, help: &str) -> Page {
-    let entry = |(key, value, source): &(&str, Value, &str)| described(&assignment(key, value), source);
-    let mut blocks = vec![Block::Text(help.to_owned())];
+    let mut blocks = vec![Block::text(help)];
+    let mut add = |heading: &str, entries: Vec<Entry>| {
+        if !entries.is_empty() {
+            blocks.push(Block::entries(heading, entries));
+        }
+    };
     if let Some(Preset { figures, ftl, buffer, host, rates, fit, .. }) = preset(name) {
-        let entries = figures.iter().map(entry).collect();
-        blocks.push(Block::Entries("Figures, each with its source".to_owned(), entries));
-        if !ftl.is_empty() {
-            let entries = ftl.iter().map(entry).collect();
-            blocks.push(Block::Entries("Its FTL, in `[ftl]`".to_owned(), entries));
+        for (heading, values) in [
+            ("Figures, each with its source", figures),
+            ("Its FTL, in `[ftl]`", ftl),
+            ("Its write buffer, in `[buffer]`", buffer),
+            ("Usual settings of its host, in `[host]`", host),
+        ] {
+            let entry = |(key, value, source): &(&str, Value, &str)| described(&assignment(key, value), source);
+            add(heading, values.iter().map(entry).collect());
         }
-        if !buffer.is_empty() {
-            let entries = buffer.iter().map(entry).collect();
-            blocks.push(Block::Entries("Its write buffer, in `[buffer]`".to_owned(), entries));
-        }
-        if !host.is_empty() {
-            let entries = host.iter().map(entry).collect();
-            blocks.push(Block::Entries("Usual settings of its host, in `[host]`".to_owned(), entries));
-        }
-        if !rates.is_empty() {
-            let entry = |one: &PublishedRate| {
-                let PublishedRate { load, rate, source, percent, why } = one;
-                let rate = match rate {
-                    PerSecond::Bytes(rate) => number::rate(*rate),
-                    PerSecond::Requests(rate) => format!("{} requests/s", number::count(*rate as u64)),
-                };
-                let why = if why.is_empty() { String::new() } else { format!(": {why}") };
-                described(&load.to_string(), &format!("{rate} ({source}); simulated {percent:+.1} %{why}"))
+        let entry = |PublishedRate { load, rate, source, percent, why }: &PublishedRate| {
+            let rate = match rate {
+                PerSecond::Bytes(rate) => number::rate(*rate),
+                PerSecond::Requests(rate) => format!("{} requests/s", number::count(*rate as u64)),
             };
-            let title =
-                "Published rates, and what it reaches of them, empty when it is written and filled when it is read";
-            blocks.push(Block::Entries(title.to_owned(), rates.iter().map(entry).collect()));
-        }
-        if !fit.is_empty() {
-            let entry = |one: &FitError| {
-                let shown = one.percent.iter().map(|(quantity, error)| format!("{quantity} {error:+.1} %"));
-                let shown: Vec<String> = shown.collect();
-                described(one.cell, &shown.join(", "))
-            };
-            let title = "Errors on measurements that the fit had not seen";
-            blocks.push(Block::Entries(title.to_owned(), fit.iter().map(entry).collect()));
-        }
+            let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+            described(&load.to_string(), &format!("{rate} ({source}); simulated {percent:+.1} %{why}"))
+        };
+        add(
+            "Published rates, and what it reaches of them, empty when it is written and filled when it is read",
+            rates.iter().map(entry).collect(),
+        );
+        let entry = |FitError { cell, percent }: &FitError| {
+            let shown = percent.iter().map(|(quantity, error)| format!("{quantity} {error:+.1} %"));
+            described(cell, &shown.collect::<Vec<_>>().join(", "))
+        };
+        add("Errors on measurements that the fit had not seen", fit.iter().map(entry).collect());
     }
     Page {
         names: vec![name.to_owned()],
@@ -333,21 +309,18 @@ fn key_page(catalog: &Catalog, key: KeyId) -> Page {
     let (path, param) = (key.path(), key.param());
     // What it is used with stands below, with what that is used with in turn.
     let alone = Param { used: None, ..param.clone() };
-    let mut blocks = vec![Block::Entries(
-        format!("Key of `[{}]`", catalog.tables[key.table].path()),
-        vec![param_entry(catalog, "", &alone)],
-    )];
+    let heading = format!("Key of `[{}]`", catalog.tables[key.table].path());
+    let mut blocks = vec![Block::Entries(heading, vec![param_entry(catalog, "", &alone)])];
     match param.kind {
         Kind::Choice(choices) | Kind::ChoiceOrFile(choices) => {
-            let entries = choices.iter().map(|choice| described(choice.name, choice.help)).collect();
-            blocks.push(Block::Entries("Values".to_owned(), entries));
+            blocks.push(Block::entries("Values", choices.iter().map(|choice| described(choice.name, choice.help))));
         }
         Kind::CountOr { or, .. } | Kind::SizeOr { or, .. } => {
-            blocks.push(Block::Entries("Beside a number".to_owned(), vec![described(or.name, or.help)]));
+            blocks.push(Block::entries("Beside a number", [described(or.name, or.help)]));
         }
         Kind::Policy(slot) => {
-            let entries = catalog.policies(slot).map(|policy| described(policy.name, policy.summary)).collect();
-            blocks.push(Block::Entries("Values".to_owned(), entries));
+            let entries = catalog.policies(slot).map(|policy| described(policy.name, policy.summary));
+            blocks.push(Block::entries("Values", entries));
         }
         _ => {}
     }
@@ -358,9 +331,9 @@ fn key_page(catalog: &Catalog, key: KeyId) -> Page {
     };
     let of_presets: Vec<Entry> = PRESETS.iter().filter_map(of_preset).collect();
     if !of_presets.is_empty() {
-        blocks.push(Block::Entries("Values of presets in place of the default".to_owned(), of_presets));
+        blocks.push(Block::entries("Values of presets in place of the default", of_presets));
     }
-    blocks.extend(consequences::of(&path).map(|text| Block::Text(text.to_owned())));
+    blocks.extend(consequences::of(&path).map(Block::text));
     let needs = needs(catalog, key);
     if !needs.is_empty() {
         let only = if needs.iter().all(Need::excludes) { "" } else { " only" };
@@ -403,12 +376,7 @@ fn result_page(catalog: &Catalog) -> Page {
     let intro = "The result that `flashloom run --json FILE` writes; `schema/result.json` is its JSON schema. Units \
                  are in the names, and a field that does not apply is absent. What a policy counts itself \
                  is on its page.";
-    Page {
-        names: vec!["result".to_owned()],
-        title: "Result".to_owned(),
-        place: DocumentPlace::Section(2),
-        blocks: vec![Block::Text(intro.to_owned()), Block::Entries("Fields".to_owned(), listed)],
-    }
+    Page::section("Result", &["result"], intro, [Block::entries("Fields", listed)])
 }
 
 /// Capitalises a text and ends it with a full stop.
@@ -427,36 +395,44 @@ mod tests {
 
     use super::*;
 
+    fn text(catalog: &Catalog, name: &str) -> String {
+        let pages = explain(catalog, name).unwrap_or_else(|problem| panic!("{problem}"));
+        pages.iter().map(Page::to_text).collect()
+    }
+
+    fn refusal(name: &str) -> Refusal {
+        explain(&Catalog::builtin(), name).unwrap_err().refusal
+    }
+
     #[test]
     fn every_policy_key_preset_format_and_result_field_has_a_page() {
         for name in ["host", "host.scheduler", "queue_depth", "noop", "mlc-16g", "msr", "schedulers", "result.ftl.waf"]
         {
-            let pages = explain(&Catalog::builtin(), name).unwrap_or_else(|problem| panic!("{problem}"));
-            assert!(pages.iter().all(|page| !page.to_text().contains("  :")), "{name}");
+            assert!(!text(&Catalog::builtin(), name).contains("  :"), "{name}");
         }
         assert!(explain(&Catalog::builtin(), "result.host.latency_ns.read.p99_9").is_ok());
     }
 
     #[test]
     fn words_of_data_sheets_lead_to_the_names_here() {
-        let text = |name: &str| {
-            let pages = explain(&Catalog::builtin(), name).unwrap_or_else(|problem| panic!("{problem}"));
-            pages.iter().map(Page::to_text).collect::<String>()
-        };
-        for name in ["slc", "SLC"] {
-            assert!(text(name).contains("`device.bits_per_cell`") && text(name).contains("`SLC cache`"), "{name}");
+        for (name, here) in [
+            ("slc", "`device.bits_per_cell`"),
+            ("slc", "`SLC cache`"),
+            ("SLC", "`device.bits_per_cell`"),
+            ("SLC", "`SLC cache`"),
+            ("DWPD", "`worst_drive_writes_per_day`"),
+            ("TBW", "`lifetime.worst_bytes`"),
+            ("QoS", "`p99_9`"),
+            ("p99.99", "host.latency_ns.all.p99_99"),
+        ] {
+            assert!(text(&Catalog::builtin(), name).contains(here), "{name}");
         }
-        assert!(text("DWPD").contains("`worst_drive_writes_per_day`"));
-        assert!(text("TBW").contains("`lifetime.worst_bytes`"));
-        assert!(text("QoS").contains("`p99_9`"));
-        assert!(text("p99.99").contains("host.latency_ns.all.p99_99"), "{}", text("p99.99"));
     }
 
     #[test]
     fn a_long_name_is_made_plain_once() {
         let long = "pages".repeat(20_000);
-        let refusal = explain(&Catalog::builtin(), &long).unwrap_err().refusal;
-        assert!(refusal.found.len() > long.len(), "it is said whole");
+        assert!(refusal(&long).found.len() > long.len(), "it is said whole");
     }
 
     #[test]
@@ -465,24 +441,19 @@ mod tests {
         let mut registry = Registry::builtin();
         let bare = Policy::<dyn Workload>::new(&BARE, |(), _| Err(Refusal::new("it", "never to run")));
         registry.workloads.add(bare).expect("its specification is in order");
-        let text: String =
-            explain(&registry.catalog().expect("it is in order"), "bare").unwrap().iter().map(Page::to_text).collect();
+        let text = text(&registry.catalog().expect("it is in order"), "bare");
         assert!(text.contains("workload.kind") && !text.contains("Source:"), "{text}");
     }
 
     #[test]
     fn a_name_of_older_results_leads_to_that_of_today() {
         for name in ["ftl.merges.full", "result.ftl.merges.full"] {
-            let refusal = explain(&Catalog::builtin(), name).unwrap_err().refusal;
-            assert_eq!(refusal.expected, "`result.ftl.mapping.full_merges`");
+            assert_eq!(refusal(name).expected, "`result.ftl.mapping.full_merges`");
         }
     }
 
     #[test]
     fn an_unknown_name_suggests_the_nearest() {
-        assert_eq!(
-            explain(&Catalog::builtin(), "nooop").unwrap_err().refusal.help.as_deref(),
-            Some("did you mean `noop`?")
-        );
+        assert_eq!(refusal("nooop").help.as_deref(), Some("did you mean `noop`?"));
     }
 }

@@ -40,6 +40,16 @@ pub enum Block {
     Configuration(String),
 }
 
+impl Block {
+    pub(crate) fn text(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+
+    pub(crate) fn entries(heading: &str, entries: impl IntoIterator<Item = Entry>) -> Self {
+        Self::Entries(heading.to_owned(), entries.into_iter().collect())
+    }
+}
+
 /// A term and its description.
 #[derive(Clone, Debug)]
 pub struct Entry {
@@ -54,6 +64,18 @@ pub struct Entry {
 }
 
 impl Page {
+    /// A page with a section in the reference, after a text and with these blocks behind it.
+    pub(crate) fn section(title: &str, names: &[&str], text: &str, more: impl IntoIterator<Item = Block>) -> Self {
+        let names = names.iter().map(|&name| name.to_owned()).collect();
+        let blocks = std::iter::once(Block::text(text)).chain(more).collect();
+        Self { names, title: title.to_owned(), place: DocumentPlace::Section(2), blocks }
+    }
+
+    /// A page of what stands on another page of the documents too.
+    pub(crate) fn part(title: String, names: Vec<String>, text: &str) -> Self {
+        Self { names, title, place: DocumentPlace::Elsewhere, blocks: vec![Block::text(text)] }
+    }
+
     /// Renders plain text for a terminal.
     pub fn to_text(&self) -> String {
         let mut text = format!("{}\n", self.title);

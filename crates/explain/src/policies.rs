@@ -1,6 +1,6 @@
 //! A page for every policy: description, when to use another, source, a working configuration, parameters.
 
-use flashloom_units::{PolicySpec, SlotSpec};
+use flashloom_units::{PolicySpec, SlotSpec, Statistic};
 
 use super::{Block, DocumentPlace, Entry, List, Page, consequences, described, param_entry, sentence};
 use flashloom_config::{Catalog, SECTIONS, Table, example};
@@ -33,18 +33,18 @@ pub(super) fn page(catalog: &Catalog, table: &Table, policy: &PolicySpec, key: u
         blocks.push(Block::Text(format!("Source: {}", sentence(policy.source))));
     }
     let named = format!("{}={}", slot.key, policy.name);
-    blocks.extend(consequences::of(&named).map(|text| Block::Text(text.to_owned())));
+    blocks.extend(consequences::of(&named).map(Block::text));
     if !policy.needs.is_empty() {
         let needs: Vec<_> = policy.needs.iter().map(|&need| need.in_words()).collect();
         blocks.push(Block::Text(format!("Needs {}.", needs.join(" and "))));
     }
     if !policy.example.is_empty() {
-        blocks.push(Block::Text("A configuration that works, with the defaults of all other keys:".to_owned()));
+        blocks.push(Block::text("A configuration that works, with the defaults of all other keys:"));
         // What cannot be read, which only a policy from outside can bring, is shown as it was written.
         let lines = example(catalog, policy.example).unwrap_or_else(|_| policy.example.replace(' ', "\n"));
         blocks.push(Block::Configuration(lines));
         if policy.example.contains(".path=") {
-            blocks.push(Block::Text(FILE_OF_EXAMPLE.to_owned()));
+            blocks.push(Block::text(FILE_OF_EXAMPLE));
         }
     }
     if !policy.params.is_empty() {
@@ -52,12 +52,8 @@ pub(super) fn page(catalog: &Catalog, table: &Table, policy: &PolicySpec, key: u
         blocks.push(Block::Entries(format!("Parameters, in `[{path}]`"), entries));
     }
     if !policy.statistics.is_empty() {
-        let entries = policy
-            .statistics
-            .iter()
-            .map(|figure| Entry { kind: figure.unit.in_words().to_owned(), ..described(figure.name, figure.help) })
-            .collect();
-        blocks.push(Block::Entries("Statistics".to_owned(), entries));
+        let entry = |one: &Statistic| Entry { kind: one.unit.in_words().to_owned(), ..described(one.name, one.help) };
+        blocks.push(Block::entries("Statistics", policy.statistics.iter().map(entry)));
     }
     Page {
         names: vec![policy.name.to_owned(), path, named],

@@ -1,6 +1,6 @@
 //! Help on the timeline of a run: one page for the file, one for each of its columns.
 
-use super::{Block, DocumentPlace, Page, described};
+use super::{Block, Page, described};
 use flashloom_run::timeline::{COLUMNS, Column};
 
 pub(super) fn pages() -> Vec<Page> {
@@ -8,22 +8,11 @@ pub(super) fn pages() -> Vec<Page> {
                 simulated time, in counting mode for each `run.timeline_pages` pages programmed for the host, and one \
                 at the end. Of a silence of more than a thousand intervals only the first and the last have a line. A \
                 field that does not apply is empty.";
-    let entries = COLUMNS.iter().map(|column| described(column.name, column.help)).collect();
-    let blocks = vec![Block::Text(text.to_owned()), Block::Entries("Columns".to_owned(), entries)];
-    let whole = Page {
-        names: vec!["timeline".to_owned(), "--timeline".to_owned()],
-        title: "Timeline".to_owned(),
-        place: DocumentPlace::Section(2),
-        blocks,
+    let entries = COLUMNS.iter().map(|column| described(column.name, column.help));
+    let whole = Page::section("Timeline", &["timeline", "--timeline"], text, [Block::entries("Columns", entries)]);
+    let of_column = |column: &Column| {
+        let path = format!("timeline.{}", column.name);
+        Page::part(path.clone(), vec![path, column.name.to_owned()], column.help)
     };
-    std::iter::once(whole).chain(COLUMNS.iter().map(column_page)).collect()
-}
-
-fn column_page(column: &Column) -> Page {
-    Page {
-        names: vec![format!("timeline.{}", column.name), column.name.to_owned()],
-        title: format!("timeline.{}", column.name),
-        place: DocumentPlace::Elsewhere,
-        blocks: vec![Block::Text(column.help.to_owned())],
-    }
+    std::iter::once(whole).chain(COLUMNS.iter().map(of_column)).collect()
 }

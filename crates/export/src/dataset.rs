@@ -11,7 +11,6 @@ mod guard;
 mod metadata;
 mod pages;
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::Read;
@@ -20,7 +19,7 @@ use std::sync::Arc;
 
 use flashloom_files::open_input;
 use flashloom_units::{
-    Problem, parse_energy, parse_power, parse_rate, parse_ratio, parse_size, parse_time, visible_path,
+    Problem, Refusal, choice, parse_energy, parse_power, parse_rate, parse_ratio, parse_size, parse_time, visible_path,
 };
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -233,59 +232,45 @@ impl DataSet {
     }
 }
 
-/// Measure of a varied value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measure {
-    /// A number without unit, or a share.
-    Number,
-    /// Bytes.
-    Size,
-    /// Nanoseconds.
-    Time,
-    /// Bytes a second.
-    Rate,
-    /// Picojoules.
-    Energy,
-    /// Nanowatts.
-    Power,
-}
-
-impl Measure {
-    /// Its name on a page.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Number => "number",
-            Self::Size => "size",
-            Self::Time => "time",
-            Self::Rate => "rate",
-            Self::Energy => "energy",
-            Self::Power => "power",
-        }
+choice! {
+    /// Measure of a varied value, with its name on a page.
+    pub enum Measure {
+        /// A number without unit, or a share.
+        Number = "number",
+        /// Bytes.
+        Size = "size",
+        /// Nanoseconds.
+        Time = "time",
+        /// Bytes a second.
+        Rate = "rate",
+        /// Picojoules.
+        Energy = "energy",
+        /// Nanowatts.
+        Power = "power",
     }
 }
 
 /// The number that a varied value is or writes, such as 4,096 for `"4KiB"`.
 pub fn amount(value: &Value) -> Option<(Measure, f64)> {
-    let text = match value {
-        Value::String(text) => text,
-        other => return other.as_f64().map(|number| (Measure::Number, number)),
-    };
-    let whole = |measure, number: u64| (measure, number as f64);
-    let found = parse_size(text).map(|bytes| whole(Measure::Size, bytes));
-    let found = found.or_else(|_| parse_time(text).map(|ns| whole(Measure::Time, ns)));
-    let found = found.or_else(|_| parse_rate(text).map(|rate| whole(Measure::Rate, rate)));
-    let found = found.or_else(|_| parse_energy(text).map(|energy| whole(Measure::Energy, energy)));
-    let found = found.or_else(|_| parse_power(text).map(|power| whole(Measure::Power, power)));
-    found.or_else(|_| parse_ratio(text).map(|share| (Measure::Number, share))).ok()
+    let Value::String(text) = value else { return value.as_f64().map(|number| (Measure::Number, number)) };
+    let parsers: [(Measure, fn(&str) -> Result<u64, Refusal>); 5] = [
+        (Measure::Size, parse_size),
+        (Measure::Time, parse_time),
+        (Measure::Rate, parse_rate),
+        (Measure::Energy, parse_energy),
+        (Measure::Power, parse_power),
+    ];
+    let found = parsers.into_iter().find_map(|(measure, parse)| Some((measure, parse(text).ok()? as f64)));
+    found.or_else(|| Some((Measure::Number, parse_ratio(text).ok()?)))
 }
 
 /// Order of varied values: nothing, then numbers by their amount, then texts.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
     /// No value.
     Nothing,
-    /// A number, or a text that writes one.
-    Number(f64),
+    /// A number, or a text that writes one, in bits that are ordered as numbers are.
+    Number(i64),
     /// Any other value, as JSON.
     Text(String),
 }
@@ -295,40 +280,15 @@ impl Rank {
     pub fn of(value: Option<&Value>) -> Self {
         match value.map(|value| (amount(value), value)) {
             None => Self::Nothing,
-            Some((Some((_, number)), _)) => Self::Number(number),
+            Some((Some((_, number)), _)) => {
+                // Of negative numbers all bits but the sign are turned round, as in `f64::total_cmp`.
+                let bits = number.to_bits().cast_signed();
+                Self::Number(bits ^ ((bits >> 63) & i64::MAX))
+            }
             Some((None, value)) => Self::Text(value.to_string()),
         }
     }
 }
-
-impl Ord for Rank {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let kind = |rank: &Self| match rank {
-            Self::Nothing => 0,
-            Self::Number(_) => 1,
-            Self::Text(_) => 2,
-        };
-        match (self, other) {
-            (Self::Number(one), Self::Number(other)) => one.total_cmp(other),
-            (Self::Text(one), Self::Text(other)) => one.cmp(other),
-            _ => kind(self).cmp(&kind(other)),
-        }
-    }
-}
-
-impl PartialOrd for Rank {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Rank {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Rank {}
 
 fn refused(path: &Path, found: impl Into<String>) -> Problem {
     let problem = Problem::file(visible_path(path), found, "the data set of a sweep: a folder of Parquet files");

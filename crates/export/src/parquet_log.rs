@@ -221,27 +221,11 @@ mod tests {
         assert_eq!(read_back(&logged(&[])), csv(&[]));
     }
 
-    /// A writer that accepts a number of bytes and then fails.
-    struct Full(usize);
-
-    impl Write for Full {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            if bytes.len() > self.0 {
-                return Err(io::Error::from(io::ErrorKind::StorageFull));
-            }
-            self.0 -= bytes.len();
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
     #[test]
     fn the_first_error_of_the_output_is_told_at_the_end() {
         for room in [0, 400] {
-            let mut log = ParquetLog::new(Full(room));
+            let mut output = vec![0; room];
+            let mut log = ParquetLog::new(&mut output[..]);
             some().iter().for_each(|request| log.served(request));
             assert!(log.finish().is_err(), "{room} bytes");
         }

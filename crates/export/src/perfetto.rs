@@ -94,8 +94,8 @@ impl<W: Write> Perfetto<W> {
         let mut trace = Trace::new(output);
         let [requests, scheduler, buffer, ftl] =
             [("Requests", 0), ("Scheduler", 1), ("Buffer", 2), ("FTL", 3)].map(|(name, rank)| trace.group(name, rank));
-        let queued = (trace.counter(scheduler, "requests in the scheduler"), 0);
-        let dirty = (trace.counter(buffer, "dirty pages"), 0);
+        let queued = trace.counter(scheduler, "requests in the scheduler");
+        let dirty = trace.counter(buffer, "dirty pages");
         Self {
             requests: Lanes::new(requests, "request"),
             members: Vec::new(),
@@ -126,12 +126,7 @@ impl<W: Write> Perfetto<W> {
     fn admit(&mut self, now: Ns, member: u32, request: Request) {
         let lane = self.requests.take(&mut self.trace);
         *entry(&mut self.members, member) = Some(Admitted { at: now, lane, request });
-        self.queue(now, 1);
-    }
-
-    fn queue(&mut self, now: Ns, more: i64) {
-        self.queued.1 += more;
-        self.trace.count(now, self.queued.0, self.queued.1);
+        self.trace.count(now, &mut self.queued, 1);
     }
 
     fn dispatch(&mut self, now: Ns, command: &Dispatched) {
@@ -183,7 +178,7 @@ impl<W: Write> Perfetto<W> {
                 let page = entry(&mut self.slots, slot.0);
                 page.flow = flow;
                 if !std::mem::replace(&mut page.is_dirty, true) {
-                    self.dirty(now, 1);
+                    self.trace.count(now, &mut self.dirty, 1);
                 }
             }
             DriveEvent::Evicted { slot: Some(slot), page } => {
@@ -193,15 +188,10 @@ impl<W: Write> Perfetto<W> {
                 let (flow, was_dirty) = (held.flow, std::mem::take(&mut held.is_dirty));
                 let track = self.evictions.track(lane);
                 self.trace.begin(now, track, "eviction", &[flow], &[("lpn", page.lpn.0.into())]);
-                self.dirty(now, -i64::from(was_dirty));
+                self.trace.count(now, &mut self.dirty, -i64::from(was_dirty));
             }
             _ => {}
         }
-    }
-
-    fn dirty(&mut self, now: Ns, more: i64) {
-        self.dirty.1 += more;
-        self.trace.count(now, self.dirty.0, self.dirty.1);
     }
 
     fn flash(&mut self, now: Ns, event: &flashloom_nand::Event) {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use crate::result::ComparedRun;
+use crate::result::{ComparedRun, field, plain};
 
 /// Maximum length of a formula in bytes, and maximum depth of its nesting: parser and evaluation recurse.
 const LONGEST: usize = 4_000;
@@ -323,8 +323,7 @@ impl Figure {
         let mut values = Vec::new();
         for run in runs {
             if self.chooses(run)? {
-                let found = self.field.split('.').try_fold(&*run.result, |value, part| value.get(part));
-                values.push(found.and_then(Value::as_f64).unwrap_or(f64::NAN));
+                values.push(field(&run.result, &self.field).and_then(Value::as_f64).unwrap_or(f64::NAN));
             }
         }
         let of = self.experiment.as_ref().map_or(String::new(), |name| format!(" of `{name}`"));
@@ -342,8 +341,7 @@ impl Figure {
             let (Some((_, value)), None) = (varied.next(), varied.next()) else {
                 return Err(format!("`{key}` is not one of the keys that vary"));
             };
-            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            if !accepted.contains(&value) {
+            if !accepted.contains(&plain(value)) {
                 return Ok(false);
             }
         }
@@ -470,7 +468,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Block erases of two schedulers over two mappings.
+    /// Block erases of runs, in the usual case those of two schedulers over two mappings.
     struct Erases(Vec<Run>);
 
     impl Erases {
@@ -497,19 +495,13 @@ mod tests {
 
     #[test]
     fn the_best_of_several_runs_is_chosen_by_the_other_repetitions() {
-        struct Fixed(Vec<Run>);
-        impl Runs for Fixed {
-            fn runs(&self, _: &str) -> Option<&[Run]> {
-                Some(&self.0)
-            }
-        }
         let fixed = |erases: [u64; 2]| {
             let result = |erases: &u64| Arc::new(json!({"ftl": {"block_erases": erases}}));
-            Fixed(erases.iter().map(|erases| Run { vary: Map::new(), result: result(erases) }).collect())
+            Erases(erases.iter().map(|erases| Run { vary: Map::new(), result: result(erases) }).collect())
         };
         let repetitions = [fixed([10, 30]), fixed([40, 5]), fixed([20, 16])];
         let repetitions: Vec<&dyn Runs> = repetitions.iter().map(|runs| runs as &dyn Runs).collect();
-        let best = |text: &str| Formula::parse(text).expect("it is one").repeated(&repetitions, "any");
+        let best = |text: &str| Formula::parse(text).expect("it is one").repeated(&repetitions, "table-1");
         // Left out in turn: sums 60 and 21, 30 and 46, 50 and 35.
         assert_eq!(best("max(ftl.block_erases)"), Ok(Some(vec![10.0, 5.0, 20.0])));
         assert_eq!(best("max(max(ftl.block_erases), 1)"), Ok(Some(vec![10.0, 5.0, 20.0])));
@@ -517,7 +509,7 @@ mod tests {
         // Within a formula only `best` is chosen by the others.
         assert_eq!(best("best(ftl.block_erases) / 5 - 1"), Ok(Some(vec![1.0, 0.0, 3.0])));
         assert_eq!(best("max(ftl.block_erases) / 5"), Ok(Some(vec![6.0, 8.0, 4.0])));
-        let alone = |text: &str| Formula::parse(text).expect("it is one").repeated(&repetitions[..1], "any");
+        let alone = |text: &str| Formula::parse(text).expect("it is one").repeated(&repetitions[..1], "table-1");
         assert_eq!(alone("best(ftl.block_erases)"), Ok(Some(vec![30.0])));
     }
 

@@ -2,7 +2,9 @@
 //!
 //! [`result`] is the format of results, and [`schema`] says what is in it; [`formula`] computes the numbers that
 //! expectations are about, [`estimate`] means over seeds with their intervals, [`number`] writes figures for people.
+//! [`core_figure`] lists the figures that tables and pages show of every run.
 
+pub mod core_figure;
 pub mod estimate;
 pub mod formula;
 pub mod number;

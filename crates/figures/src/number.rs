@@ -1,5 +1,39 @@
 //! Figures formatted for people: three significant digits, a unit of fitting size, thousands separated.
 
+/// How the values of a figure are written, which follows from what it measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A whole number, of which a mean over seeds need not be one.
+    Count,
+    /// A factor, an average or a rate of events.
+    Factor,
+    /// A share, as a percentage.
+    Share,
+    /// Nanoseconds.
+    Time,
+    /// Bytes.
+    Size,
+    /// Bytes a second.
+    Rate,
+    /// Joules.
+    Energy,
+}
+
+impl Format {
+    /// Formats a value.
+    pub fn text(self, value: f64) -> String {
+        match self {
+            Self::Count if value.fract() == 0.0 => count(value as u64),
+            Self::Count | Self::Factor => factor(value),
+            Self::Share => percent(value),
+            Self::Time => time(value),
+            Self::Size => size(value),
+            Self::Rate => rate(value),
+            Self::Energy => energy(value),
+        }
+    }
+}
+
 /// Formats a value in the largest unit that keeps it at least one.
 fn scaled(value: f64, units: &[(&str, f64)]) -> String {
     let (name, factor) = units.iter().rev().find(|(_, factor)| value >= *factor).unwrap_or(&units[0]);

@@ -10,6 +10,7 @@ use flashloom_units::{Figure, Latency};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::number::count;
 
@@ -21,17 +22,31 @@ pub const COMPARE_SCHEMA: &str = "flashloom/compare/2";
 /// Parts of a result that describe the run and its cost, not its findings.
 pub const NOT_FOUND_OUT: [&str; 3] = ["config", "provenance", "run"];
 
+/// The value at a path in a result as JSON, such as `host.iops`.
+pub fn field<'a>(result: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').try_fold(result, |value, name| value.get(name))
+}
+
+/// A value of JSON without the quotes of a text.
+pub fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Declares structs of a JSON format, with public fields. A field that may be absent is written `name?: type`: it is an
+/// `Option`, and not written while it is `None`.
+#[macro_export]
 macro_rules! result_types {
-    ($($(#[doc = $doc:literal])+ $(#[serde($read:meta)])? $name:ident {
-        $($(#[doc = $help:literal])+ $(#[$attribute:meta])* $field:ident: $type:ty,)+
+    ($($(#[$about:meta])+ $name:ident {
+        $($(#[$attribute:meta])+ $field:ident $(?: $some:ty)? $(: $type:ty)?,)+
     })+) => {$(
-        $(#[doc = $doc])+
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(JsonSchema))]
-        $(#[serde($read)])?
-        pub struct $name {
-            $($(#[doc = $help])+ $(#[$attribute])* pub $field: $type,)+
-        }
+        $(#[$about])+
+        pub struct $name {$(
+            $(#[$attribute])+
+            $(#[serde(skip_serializing_if = "Option::is_none")] pub $field: Option<$some>,)?
+            $(pub $field: $type,)?
+        )+}
     )+};
 }
 
@@ -105,8 +120,7 @@ result_types! {
         /// Requests of the host and their latencies.
         host: HostResult,
         /// The write buffer; absent for a drive without one.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        buffer: Option<BufferResult>,
+        buffer?: BufferResult,
         /// The read cache; absent without one.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         read_cache: Option<ReadCacheResult>,
@@ -117,37 +131,28 @@ result_types! {
         /// Wear since the drive was new, preconditioning included.
         wear: WearResult,
         /// Statistics of the workload; absent if it has none.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        workload: Option<WorkloadResult>,
+        workload?: WorkloadResult,
         /// Operations of a Filebench personality; absent for other workloads.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        filebench: Option<FilebenchResult>,
+        filebench?: FilebenchResult,
         /// Fit of a synthesised workload to its characterisation; absent for other workloads.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        synthesized: Option<SynthesizedResult>,
+        synthesized?: SynthesizedResult,
         /// Writes to the drive before the workload; absent for a new drive.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        precondition: Option<PreconditionResult>,
+        precondition?: PreconditionResult,
         /// End of the drive's life; absent if it did not end. A run that stops then has the figures until then.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        end_of_life: Option<EndOfLifeResult>,
+        end_of_life?: EndOfLifeResult,
         /// Distance of the run from the best possible one; absent unless `compare --bounds` asks for it.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        bounds: Option<BoundsResult>,
+        bounds?: BoundsResult,
         /// Course of the run over time, and distributions in full; absent unless `run.series` asks for it.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        series: Option<Box<SeriesResult>>,
+        series?: Box<SeriesResult>,
         /// Extent of the data checks.
         integrity: IntegrityResult,
         /// Warnings that figures mean less than they seem, at most three; absent if there are none.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         hints: Vec<HintResult>,
         /// Origin of the result: program, configuration and files; absent for a drive that was driven by hand.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        provenance: Option<ProvenanceResult>,
+        provenance?: ProvenanceResult,
         /// Cost of the simulation itself; the only part that differs between identical runs.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        run: Option<RunCost>,
+        run?: RunCost,
     }
 
     /// Requests of the host.
@@ -158,8 +163,7 @@ result_types! {
         /// Requests that completed; the others failed.
         completed: u64,
         /// Failed requests, by reason; absent if none failed. They count in no other figure but the duration.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        failed: Option<FailedResult>,
+        failed?: FailedResult,
         /// Reads among the requests.
         reads: u64,
         /// Writes among the requests.
@@ -179,70 +183,51 @@ result_types! {
         /// Sectors read that hold no data: never written, or discarded. No flash is read for them.
         unmapped_read_sectors: u64,
         /// Lines of the trace that could not be read and were skipped; absent unless `workload.skip_bad_lines` is set.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        skipped_lines: Option<u64>,
+        skipped_lines?: u64,
         /// Simulated time from the start of the workload to the last completion or failure.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        duration_ns: Option<u64>,
+        duration_ns?: u64,
         /// Completed requests per second of simulated time.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        iops: Option<f64>,
+        iops?: f64,
         /// Bytes read and written per second of simulated time.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        throughput_bytes_per_s: Option<f64>,
+        throughput_bytes_per_s?: f64,
         /// Latency, from arrival to completion.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        latency_ns: Option<LatencyResult>,
+        latency_ns?: LatencyResult,
         /// Latency of reads and writes by cause; absent unless `run.anatomy` asks for it.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        anatomy: Option<Box<AnatomyResult>>,
+        anatomy?: Box<AnatomyResult>,
         /// The I/O scheduler; absent in counting mode.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        scheduler: Option<PolicyResult>,
+        scheduler?: PolicyResult,
     }
 
     /// Failed requests, by reason.
     FailedResult {
         /// Requests in the drive when its life ended; in a run that stops then, all that had not completed.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        end_of_life: Option<u64>,
+        end_of_life?: u64,
         /// Requests that would have changed a drive whose life had ended, or made durable what it could not store.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        read_only: Option<u64>,
+        read_only?: u64,
         /// Reads of data that the array could not read, or that was lost when its page was moved.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        unreadable: Option<u64>,
+        unreadable?: u64,
     }
 
     /// Latency by kind of request; absent for kinds that no request had.
     LatencyResult {
         /// Latency of reads.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        read: Option<Distribution>,
+        read?: Distribution,
         /// Latency of writes.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        write: Option<Distribution>,
+        write?: Distribution,
         /// Latency of writes that are durable when they complete (FUA).
-        #[serde(skip_serializing_if = "Option::is_none")]
-        fua_write: Option<Distribution>,
+        fua_write?: Distribution,
         /// Latency of writes preceded by a flush (PREFLUSH). One with both flags counts in both.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        preflush_write: Option<Distribution>,
+        preflush_write?: Distribution,
         /// Latency of flushes.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        flush: Option<Distribution>,
+        flush?: Distribution,
         /// Latency of discards.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        discard: Option<Distribution>,
+        discard?: Distribution,
         /// Latency of all requests, discards and flushes included.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        all: Option<Distribution>,
+        all?: Distribution,
         /// Part of the latency from arrival to dispatch, in the host; without flushes, which do not queue.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        queue: Option<Distribution>,
+        queue?: Distribution,
         /// Part of the latency of all requests from dispatch to completion, in the drive.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        device: Option<Distribution>,
+        device?: Distribution,
     }
 
     /// A distribution in nanoseconds: exact moments and extremes, percentiles to three digits.
@@ -316,20 +301,17 @@ result_types! {
         /// Written pages that were found in the buffer.
         write_hits: u64,
         /// Hit ratio of writes: write hits as a share of the pages written by the host.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        hit_ratio: Option<f64>,
+        hit_ratio?: f64,
         /// Victims, pages or blocks, evicted to make room; not those of flushes, FUA writes and a drain.
         evictions: u64,
         /// Pages sent to flash by evictions, flushes, FUA writes and a drain, without those that only pad a block.
         evicted_pages: u64,
         /// Evicted pages that were dirty when the last request completed; absent unless the run ends with a drain.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        drained_pages: Option<u64>,
+        drained_pages?: u64,
         /// Writes that waited for room: the buffer was full, or an earlier write was waiting.
         stalled_writes: u64,
         /// Time that writes waited for room, summed over them.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        stall_ns: Option<u64>,
+        stall_ns?: u64,
         /// Occupancy of the buffer.
         occupancy: OccupancyResult,
     }
@@ -339,13 +321,11 @@ result_types! {
         /// Capacity in pages.
         capacity_pages: u64,
         /// Time-averaged number of occupied slots, including pages in transit to or from flash.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        held_pages_mean: Option<f64>,
+        held_pages_mean?: f64,
         /// Maximum number of occupied slots.
         held_pages_max: u32,
         /// Time-averaged number of dirty pages: those not in flash and not in transit to it.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        dirty_pages_mean: Option<f64>,
+        dirty_pages_mean?: f64,
         /// Maximum number of dirty pages.
         dirty_pages_max: u32,
     }
@@ -359,53 +339,37 @@ result_types! {
         /// Blocks erased.
         erases: ByOrigin,
         /// Failed programs; absent for a drive whose programs cannot fail.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        failed_programs: Option<ByOrigin>,
+        failed_programs?: ByOrigin,
         /// Failed erases; absent for a drive whose erases cannot fail.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        failed_erases: Option<ByOrigin>,
+        failed_erases?: ByOrigin,
         /// Share of the time that a channel was busy, averaged over all channels.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        channel_utilization: Option<f64>,
+        channel_utilization?: f64,
         /// Share of the time that a die was busy, averaged over all dies.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        die_utilization: Option<f64>,
+        die_utilization?: f64,
         /// The channel that was busy for the longest time.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        busiest_channel: Option<BusiestChannel>,
+        busiest_channel?: BusiestChannel,
         /// The die that was busy for the longest time.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        busiest_die: Option<BusiestDie>,
+        busiest_die?: BusiestDie,
         /// Planes that took part in a program of a die, on average (multi-plane operation).
-        #[serde(skip_serializing_if = "Option::is_none")]
-        planes_per_program: Option<f64>,
+        planes_per_program?: f64,
         /// Planes that took part in an erase of a die, on average (multi-plane operation).
-        #[serde(skip_serializing_if = "Option::is_none")]
-        planes_per_erase: Option<f64>,
+        planes_per_erase?: f64,
         /// Die time of programs for the host, over all dies.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        write_time_ns: Option<u64>,
+        write_time_ns?: u64,
         /// Die time of garbage collection: its reads, programs and erases, over all dies.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        collection_time_ns: Option<u64>,
+        collection_time_ns?: u64,
         /// Energy of the array; absent in counting mode, or without `device.read_energy` and the other keys of energy.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        energy: Option<EnergyResult>,
+        energy?: EnergyResult,
         /// Reads that were repeated at least once; absent for a drive whose reads always succeed at once.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        repeated_reads: Option<ByOrigin>,
+        repeated_reads?: ByOrigin,
         /// Retries: how often reads were repeated.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        retries: Option<ByOrigin>,
+        retries?: ByOrigin,
         /// Reads that failed. Of the host and of the map also those that asked for sectors lost earlier.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        unreadable_reads: Option<ByOrigin>,
+        unreadable_reads?: ByOrigin,
         /// Pages programmed with data of which all or part could not be read, copies of such pages among them.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        lost_pages: Option<u64>,
+        lost_pages?: u64,
         /// Policy of read reliability; absent for a drive whose reads always succeed at once.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        reliability: Option<PolicyResult>,
+        reliability?: PolicyResult,
     }
 
     /// The busiest channel; the first if several are equal.
@@ -454,8 +418,7 @@ result_types! {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         slc_erase_count: Option<EraseCount>,
         /// Data that the host can write; absent if the run erased or wrote nothing, or without `device.rated_cycles`.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        lifetime: Option<LifetimeResult>,
+        lifetime?: LifetimeResult,
     }
 
     /// Distribution of erases over the blocks.
@@ -486,11 +449,9 @@ result_types! {
         /// Simulated time that the threads ran.
         duration_ns: u64,
         /// Flow operations per second of simulated time.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        operations_per_second: Option<f64>,
+        operations_per_second?: f64,
         /// Processors that the threads kept busy on average.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        busy_processors: Option<f64>,
+        busy_processors?: f64,
         /// Each flow operation, in the order of the personality.
         flows: Vec<FlowResult>,
     }
@@ -502,11 +463,9 @@ result_types! {
         /// Number of operations that ended.
         operations: u64,
         /// Operations that ended per second of simulated time.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        operations_per_second: Option<f64>,
+        operations_per_second?: f64,
         /// Latency from start to end, every wait included.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        latency_ns: Option<Distribution>,
+        latency_ns?: Distribution,
     }
 
     /// Fit of a synthesised workload to its characterisation.
@@ -538,18 +497,15 @@ result_types! {
         /// Pages written.
         page_writes: u64,
         /// Write amplification of the last window; absent if nothing was overwritten.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        waf: Option<f64>,
+        waf?: f64,
         /// Hash of the aged drive, if it came from a file or was saved to one.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        state_sha256: Option<String>,
+        state_sha256?: String,
     }
 
     /// End of the drive's life: the moment when a page could not be stored, because too many blocks had failed.
     EndOfLifeResult {
         /// Simulated time of the end.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        time_ns: Option<u64>,
+        time_ns?: u64,
         /// Pages that the drive had stored for the host since it was new, preconditioning included.
         host_page_writes: u64,
         /// Requests that failed.
@@ -563,8 +519,7 @@ result_types! {
         /// True if every flash command and every sector read was checked.
         verified: bool,
         /// Sectors whose content was compared with the data that the host last wrote to them.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        sectors_checked: Option<u64>,
+        sectors_checked?: u64,
     }
 
     /// Cost of the simulation itself.
@@ -574,11 +529,9 @@ result_types! {
         /// Completed requests per second of wall time.
         requests_per_second: f64,
         /// Peak memory of the program so far; absent if the system does not tell it.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        peak_rss_bytes: Option<u64>,
+        peak_rss_bytes?: u64,
         /// `in closed form` or `page by page`, with the same result; absent unless this run filled its drive.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        filled: Option<String>,
+        filled?: String,
     }
 
     /// Results of a comparison.
@@ -608,14 +561,11 @@ result_types! {
         /// Formula of the number over the results.
         formula: String,
         /// Minimum of the number, if there is one.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        at_least: Option<f64>,
+        at_least?: f64,
         /// Maximum of the number, if there is one.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        at_most: Option<f64>,
+        at_most?: f64,
         /// The number; absent if a run lacks a figure.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        value: Option<f64>,
+        value?: f64,
         /// True if the number is within its bounds.
         holds: bool,
     }
@@ -623,7 +573,7 @@ result_types! {
     /// One run of a comparison.
     ComparedRun {
         /// The varied keys with the values of this run.
-        vary: serde_json::Map<String, serde_json::Value>,
+        vary: serde_json::Map<String, Value>,
         /// Result of the run.
         result: Box<RunResult>,
     }

@@ -58,7 +58,7 @@ pub struct Field {
 pub fn fields() -> Vec<Field> {
     let schema = (RESULT.schema)();
     let mut fields = Vec::new();
-    collect_fields(&schema, &schema, "", &mut fields);
+    collect_fields(&schema, &schema, "", false, &mut fields);
     fields
 }
 
@@ -74,39 +74,28 @@ pub fn all_fields(outputs: &[Output]) -> Vec<Field> {
     let mut fields = Vec::new();
     for output in outputs {
         let schema = (output.schema)();
-        collect_all(&schema, &schema, output.name, &mut fields);
+        collect_fields(&schema, &schema, output.name, true, &mut fields);
     }
     fields
 }
 
-/// [`collect_fields`] that also enters lists; a result within a comparison is not repeated.
-fn collect_all(schema: &Json, object: &Json, path: &str, fields: &mut Vec<Field>) {
-    let Some(properties) = object["properties"].as_object() else { return };
-    for (name, property) in properties {
-        let path = format!("{path}.{name}");
-        let help = property["description"].as_str().unwrap_or_default().replace('\n', " ");
-        fields.push(Field::other(path.clone(), help));
-        let inner = property["anyOf"].as_array().and_then(|options| options.first()).unwrap_or(property);
-        // Of a list or a table what each entry has.
-        let each = ["items", "additionalProperties"].into_iter().map(|each| &inner[each]).find(|each| each.is_object());
-        let found = each.unwrap_or(inner)["$ref"].as_str();
-        let found = found.and_then(|reference| schema.pointer(reference.trim_start_matches('#')));
-        if let Some(found) = found.filter(|_| !["comparison.runs.result", "kept.result"].contains(&path.as_str())) {
-            collect_all(schema, found, &path, fields);
-        }
-    }
-}
+/// Results within other outputs, whose fields are not repeated.
+const RESULTS: [&str; 2] = ["comparison.runs.result", "kept.result"];
 
-fn collect_fields(schema: &Json, object: &Json, path: &str, fields: &mut Vec<Field>) {
+/// Collects the fields of an object of a schema, and those of the objects in it; in lists only if these are entered.
+fn collect_fields(schema: &Json, object: &Json, path: &str, enters_lists: bool, fields: &mut Vec<Field>) {
     let Some(properties) = object["properties"].as_object() else { return };
     for (name, property) in properties {
         let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
         let help = property["description"].as_str().unwrap_or_default().replace('\n', " ");
         fields.push(Field { path: path.clone(), help, is_number: is_number(property) });
-        let optional = property["anyOf"].as_array().and_then(|options| options.first());
-        let reference = optional.unwrap_or(property)["$ref"].as_str();
-        if let Some(inner) = reference.and_then(|reference| schema.pointer(reference.trim_start_matches('#'))) {
-            collect_fields(schema, inner, &path, fields);
+        let inner = property["anyOf"].as_array().and_then(|options| options.first()).unwrap_or(property);
+        // Of a list or a table what each entry has.
+        let each = ["items", "additionalProperties"].into_iter().map(|each| &inner[each]).find(|each| each.is_object());
+        let found = each.filter(|_| enters_lists).unwrap_or(inner)["$ref"].as_str();
+        let found = found.and_then(|reference| schema.pointer(reference.trim_start_matches('#')));
+        if let Some(found) = found.filter(|_| !RESULTS.contains(&path.as_str())) {
+            collect_fields(schema, found, &path, enters_lists, fields);
         }
     }
 }
@@ -128,6 +117,6 @@ pub fn parts(unit: Unit) -> Vec<Field> {
     };
     let schema = (RESULT.schema)();
     let mut fields = Vec::new();
-    collect_fields(&schema, &schema["$defs"][shape], "", &mut fields);
+    collect_fields(&schema, &schema["$defs"][shape], "", false, &mut fields);
     fields
 }

@@ -87,7 +87,7 @@ pub(crate) fn load_fit(
     seed: u64,
     library: String,
 ) -> PyResult<BackgroundJob> {
-    let hold_out = HoldOut::ALL.into_iter().find(|rule| rule.name() == hold_out).unwrap_or(HoldOut::None);
+    let hold_out = HoldOut::named(hold_out).unwrap_or(HoldOut::None);
     let policies = policy::catalog(&[])?;
     BackgroundJob::spawn(policies.raised, move |_| {
         let start = match experiment {

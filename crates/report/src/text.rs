@@ -16,7 +16,7 @@ use flashloom_units::visible_message;
 
 pub use bounds::missing_bounds;
 pub use columns::Column;
-pub use comparison::{comparison, plain};
+pub use comparison::comparison;
 pub use hints::hints;
 pub use summary::summary;
 pub use table::{Table, rows, table};

@@ -28,7 +28,7 @@ mod text;
 
 pub use text::fit as text;
 
-use std::fmt::Write;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ use flashloom_config::{Axis, Catalog, Config, Experiment, FIT, Source, VARY, Var
 use flashloom_device::PRESETS;
 use flashloom_figures::result::HintResult;
 use flashloom_run::{Failure, Progress};
-use flashloom_units::{Problem, Problems, Refusal};
+use flashloom_units::{Problem, Problems, Refusal, choice};
 use sha2::{Digest, Sha256};
 
 use crate::validate::curve::is_curve;
@@ -44,9 +44,9 @@ use crate::validate::{Curve, begins_as, fio_output, text_of};
 use bench::Bench;
 use cell::{Cell, device, two_devices};
 use combination::{Combination, Footprint};
-use evaluate::{Evaluator, IMPOSSIBLE};
+use evaluate::{Evaluator, Found, IMPOSSIBLE};
 use load::Load;
-use search::{Found, Search, search};
+use search::{Search, search};
 use space::{MOST_COMBINATIONS, Space, too_many};
 use spread::{SEEDS, Spread, spread};
 
@@ -64,37 +64,15 @@ const MOST_LOADS: usize = 1_024;
 /// Jobs, recordings and curves times combinations of listed values at most; each has the configurations of all seeds.
 const MOST_RUNS: usize = 8_192;
 
-/// Rule by which cells are held out: no search for the parameters that they judge has seen them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HoldOut {
-    /// Every second cell, in the order of the inputs: the second, the fourth and so on.
-    Second,
-    /// Each in turn, by a fit of all others; the result is the fit of all.
-    Each,
-    /// None.
-    None,
-}
-
-impl HoldOut {
-    /// All rules.
-    pub const ALL: [HoldOut; 3] = [HoldOut::Second, HoldOut::Each, HoldOut::None];
-
-    /// Its name as an option.
-    pub fn name(self) -> &'static str {
-        match self {
-            HoldOut::Second => "second",
-            HoldOut::Each => "each",
-            HoldOut::None => "none",
-        }
-    }
-
-    /// What it does.
-    pub fn help(self) -> &'static str {
-        match self {
-            HoldOut::Second => "every second cell, in the order of the inputs",
-            HoldOut::Each => "each cell in turn, by a fit of all others; the result is the fit of all",
-            HoldOut::None => "no cell: all errors are those of the fit itself",
-        }
+choice! {
+    /// Rule by which cells are held out: no search for the parameters that they judge has seen them.
+    pub enum HoldOut {
+        /// every second cell, in the order of the inputs
+        Second = "second",
+        /// each cell in turn, by a fit of all others; the result is the fit of all
+        Each = "each",
+        /// no cell: all errors are those of the fit itself
+        None = "none",
     }
 }
 
@@ -163,32 +141,27 @@ impl Fit {
         let axes = base.ranges_with(catalog, varies)?;
         let make =
             |of_load: &[String]| Experiment::from_source(catalog, source.clone(), &[sets, of_load].concat(), None);
-        let mut cells = Vec::new();
-        let mut loads = Vec::new();
-        let mut devices = Vec::new();
+        let (mut loads, mut cells, mut devices) = (Vec::new(), Vec::new(), Vec::new());
         for input in inputs {
-            if begins_as(input, is_curve)? {
-                check_number(loads.len() + 1, input)?;
-                let curve = Curve::read(input, &text_of(input)?)?;
-                let (load, stretches) = Load::curve(loads.len(), input, curve, &make)?;
-                loads.push(load);
-                cells.extend(stretches);
+            let is_curve = begins_as(input, is_curve)?;
+            if !is_curve && begins_as(input, fio_output::is_json)? {
+                for job in fio_output::read(input, &text_of(input)?)? {
+                    check_number(loads.len() + 1, input)?;
+                    devices.push((input.clone(), device(&job).map(str::to_owned)));
+                    let (load, cell) = Load::job(loads.len(), input, job, &make, requests)?;
+                    loads.push(load);
+                    cells.push(cell);
+                }
                 continue;
             }
-            if !begins_as(input, fio_output::is_json)? {
-                check_number(loads.len() + 1, input)?;
-                let (load, slices) = Load::recording(loads.len(), input, &make, slices, requests)?;
-                loads.push(load);
-                cells.extend(slices);
-                continue;
-            }
-            for job in fio_output::read(input, &text_of(input)?)? {
-                check_number(loads.len() + 1, input)?;
-                devices.push((input.clone(), device(&job).map(str::to_owned)));
-                let (load, cell) = Load::job(loads.len(), input, job, &make, requests)?;
-                loads.push(load);
-                cells.push(cell);
-            }
+            check_number(loads.len() + 1, input)?;
+            let (load, of_load) = if is_curve {
+                Load::curve(loads.len(), input, Curve::read(input, &text_of(input)?)?, &make)?
+            } else {
+                Load::recording(loads.len(), input, &make, slices, requests)?
+            };
+            loads.push(load);
+            cells.extend(of_load);
         }
         if let Some(problem) = two_devices(&devices).or_else(|| twice(&loads, &cells)) {
             return Err(problem.into());
@@ -273,11 +246,11 @@ impl Fit {
     /// Builds the drives of all combinations, on which every cell is then prepared. Those whose values cannot work
     /// together are left out, if others remain.
     fn combine(&mut self, base: &Experiment, loads: Vec<Load>) -> Result<(), Problems> {
-        let count = self.space.combinations().filter(|count| *count <= MOST_COMBINATIONS);
-        if count.is_none() {
-            return Err(too_many(self.space.combinations()).in_file("--vary").into());
-        }
-        let runs = loads.len() * self.space.combinations().unwrap_or(1);
+        let count = self.space.combinations();
+        let Some(fewer) = count.filter(|count| *count <= MOST_COMBINATIONS) else {
+            return Err(too_many(count).in_file("--vary").into());
+        };
+        let runs = loads.len() * fewer;
         if runs > MOST_RUNS {
             let found = format!("{runs} loads times combinations of listed values");
             let refusal = Refusal::new(found, format!("at most {MOST_RUNS}")).help("fewer values, or fewer jobs");
@@ -288,33 +261,32 @@ impl Fit {
         let mut first = None;
         for values in self.space.combined() {
             let mut combination = Combination::of_drive(&self.space, values, &self.start.variant.config);
-            let replaced = |experiment: &Experiment, combination: &Combination| {
-                experiment.replaced(&experiment.variants[0], &combination.sets)
-            };
-            match replaced(base, &combination) {
-                Ok(variant) => combination.shrink(&variant.config, footprint),
+            match base.replaced(&base.variants[0], &combination.sets) {
+                Ok(variant) => {
+                    combination.shrink(&variant.config, footprint);
+                    self.combinations.push(combination);
+                }
                 Err(problems) => {
                     let reason = problems.0.first().map_or(String::new(), |problem| problem.refusal.found.clone());
                     self.left_out.push((combination, reason));
                     first.get_or_insert(problems);
-                    continue;
                 }
             }
-            self.combinations.push(combination);
         }
         if let Some(problems) = first.filter(|_| self.combinations.is_empty()) {
             return Err(problems);
         }
-        let mut ready = Vec::with_capacity(loads.len());
-        for load in loads {
-            let own = load.experiment.variants[0].clone();
-            let variant = |combination: &Combination| load.experiment.replaced(&own, &combination.sets);
+        let ready = loads.into_iter().map(|load| {
+            let own = &load.experiment.variants[0];
+            let variant = |combination: &Combination| load.experiment.replaced(own, &combination.sets);
             let variants = self.combinations.iter().map(variant).collect::<Result<Vec<_>, _>>()?;
-            let of_seed = |number: u64| variants.iter().map(move |variant| reseeded(variant, number));
+            // A seed so many later than that of the load.
+            let reseeded = |variant: &Variant, by: u64| variant.with_seed(variant.config.run.seed.wrapping_add(by));
+            let of_seed = |by: u64| variants.iter().map(move |variant| reseeded(variant, by));
             let runs = (0..=SEEDS).flat_map(of_seed).collect();
-            ready.push(load.lay_out(runs)?);
-        }
-        self.bench = Bench::new(ready, self.combinations.len());
+            load.lay_out(runs)
+        });
+        self.bench = Bench::new(ready.collect::<Result<_, Problems>>()?, self.combinations.len());
         Ok(())
     }
 
@@ -365,8 +337,9 @@ impl Fit {
         journal: Journal,
         progress: &dyn Progress,
     ) -> Result<FitResult, Failure> {
-        let of_cells = (&self.bench, &self.cells[..]);
-        let evaluator = Evaluator::new(&self.space, &self.combinations, of_cells, simulator, journal, progress);
+        let Self { space, combinations, bench, cells, .. } = self;
+        let points = 0.into();
+        let evaluator = Evaluator { space, combinations, bench, cells, simulator, journal, progress, points };
         let [fitted, held_out] = self.parts();
         let mut of_others: Vec<Search> = Vec::new();
         if self.hold_out == HoldOut::Each {
@@ -406,7 +379,7 @@ impl Fit {
             });
         }
         let hints = self.hints(&evaluator, &found.best)?;
-        Ok(self.result(&evaluator, &found, &spread, cells, hints))
+        Ok(self.result(evaluator.points.into_inner(), &found, &spread, cells, hints))
     }
 
     /// What the runs of the best point say of its drive: each hint once, with the load that it holds for and the number
@@ -432,7 +405,7 @@ impl Fit {
 
     fn result(
         &self,
-        evaluator: &Evaluator<'_>,
+        points: u64,
         found: &Search,
         spread: &Spread,
         cells: Vec<FittedCell>,
@@ -487,7 +460,7 @@ impl Fit {
             slices: self.slices,
             restarts: self.restarts,
             seed: self.seed,
-            points: evaluator.points(),
+            points,
             objective: best.objective,
             noise: spread.noise,
             parameters,
@@ -566,11 +539,6 @@ pub fn start_of(start: &str) -> Result<Source, Problem> {
     Source::read(start)
 }
 
-/// A variant whose seed is so many later than its own.
-fn reseeded(variant: &Variant, number: u64) -> Variant {
-    variant.with_seed(variant.config.run.seed.wrapping_add(number))
-}
-
 /// Refuses a start with lists of a comparison, of which none would be looked at.
 fn check_lists(base: &Experiment) -> Result<(), Problems> {
     let refuse = |axis: &Axis| {
@@ -594,15 +562,11 @@ fn check_key(path: &str) -> Result<(), Refusal> {
 
 /// Errors of each quantity over the cells.
 fn summary(cells: &[FittedCell]) -> Vec<SummaryResult> {
-    let mut names: Vec<(String, String)> = Vec::new();
-    for one in cells.iter().flat_map(|cell| &cell.errors) {
-        let name = (one.operation.clone(), one.quantity.clone());
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    // In the order of operations, and of the quantities of each.
     let order = |quantity: &str| figures::QUANTITIES.iter().position(|known| known.name == quantity);
-    names.sort_by_key(|(operation, quantity)| (operation.clone(), order(quantity)));
+    let of_cells = cells.iter().flat_map(|cell| &cell.errors);
+    let names: BTreeSet<_> =
+        of_cells.map(|one| (one.operation.clone(), order(&one.quantity), one.quantity.clone())).collect();
     let over = |errors: &[&QuantityResult]| {
         let count = errors.len() as f64;
         let absolute = || errors.iter().map(|one| one.error.abs());
@@ -613,7 +577,7 @@ fn summary(cells: &[FittedCell]) -> Vec<SummaryResult> {
             null_mean: errors.iter().map(|one| one.null_error.abs()).sum::<f64>() / count,
         })
     };
-    let of = |(operation, quantity): (String, String)| {
+    let of = |(operation, _, quantity): (String, Option<usize>, String)| {
         let is_of = |one: &&QuantityResult| one.operation == operation && one.quantity == quantity;
         let seen = cells.iter().flat_map(|cell| if cell.held_out { &cell.seen_errors } else { &cell.errors });
         let unseen = cells.iter().filter(|cell| cell.held_out).flat_map(|cell| &cell.errors);
@@ -639,14 +603,6 @@ fn worse_than_null(summary: &[SummaryResult]) -> Option<String> {
         .collect();
     let of = worse.join(", ");
     (!worse.is_empty()).then(|| format!("the fitted drive is further off than the null, the recorded mean alone: {of}"))
-}
-
-/// The text of an error with its sign, such as `+3.1 %`.
-fn signed(error: f64) -> String {
-    let mut text = String::new();
-    let sign = if error > 0.0 { "+" } else { "" };
-    let _ = write!(text, "{sign}{}", flashloom_figures::number::percent(error));
-    text
 }
 
 #[cfg(test)]

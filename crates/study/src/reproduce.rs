@@ -317,6 +317,18 @@ mod tests {
         Figures { of: values.iter().map(|values| Some(values.to_vec())).collect() }
     }
 
+    fn plan(name: &str, options: &Options) -> Plan {
+        Plan::new([name], options).unwrap_or_else(|problems| panic!("{name}, {options:?}\n{problems}"))
+    }
+
+    fn quick() -> Options {
+        Options { quick: true, ..Options::default() }
+    }
+
+    fn only(id: &str) -> Options {
+        Options { only: vec![id.to_owned()], ..Options::default() }
+    }
+
     #[test]
     fn the_chosen_one_has_fewest_parts_of_those_almost_as_good_and_then_costs_least() {
         let formula = || Formula::parse("host.iops").expect("it is one");
@@ -347,11 +359,10 @@ mod tests {
 
     #[test]
     fn every_experiment_is_sound_in_full_and_in_its_quick_form() {
-        for quick in [false, true] {
+        for options in [Options::default(), quick()] {
             for paper in PAPERS {
-                let plan = Plan::new([*paper], &Options { quick, traces: None, ..Options::default() });
-                let plan = plan.unwrap_or_else(|problems| panic!("{paper}, quick: {quick}\n{problems}"));
-                let ready = plan.prepare().unwrap_or_else(|problems| panic!("{paper}, quick: {quick}\n{problems}"));
+                let plan = plan(paper, &options);
+                let ready = plan.prepare().unwrap_or_else(|problems| panic!("{paper}, {options:?}\n{problems}"));
                 assert!(ready.runs().count() <= ready.variants().count(), "a configuration runs once");
             }
         }
@@ -360,8 +371,8 @@ mod tests {
     #[test]
     fn every_formula_chooses_runs_that_its_experiment_has_in_every_arm() {
         PAPERS.par_iter().for_each(|name| {
-            let plan = Plan::new([*name], &Options::default()).expect("another test says what is wrong with it");
-            let made = tried(&plan.papers[0]).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let made =
+                tried(&plan(name, &Options::default()).papers[0]).unwrap_or_else(|error| panic!("{name}: {error}"));
             // Without a figure nothing is reproduced, whatever is claimed.
             assert!(made.report.rows.iter().all(|row| row.verdict == Verdict::NotReproduced), "{name}");
         });
@@ -370,9 +381,7 @@ mod tests {
     #[test]
     fn every_null_changes_some_run_and_leaves_its_label() {
         for name in PAPERS {
-            let plan =
-                Plan::new([*name], &Options { quick: true, traces: None, ..Options::default() }).expect("it is sound");
-            let planned = &plan.papers[0];
+            let planned = &plan(name, &quick()).papers[0];
             for (index, null) in planned.paper.nulls().iter().enumerate() {
                 let mut changed = 0;
                 for study in &planned.studies {
@@ -399,34 +408,26 @@ mod tests {
 
     #[test]
     fn one_figure_alone_runs_what_its_rows_need_and_has_them_as_the_whole_report_does() {
-        for name in ["cave"] {
-            let whole = Plan::new([name], &Options::default()).expect("it is sound");
-            let rows = tried(&whole.papers[0]).expect("another test says what is wrong with it").report.rows;
-            let mut found = 0;
-            for group in &whole.papers[0].paper.groups {
-                let only = Options { only: vec![group.id.clone()], ..Options::default() };
-                let plan = Plan::new([name], &only).expect("it is sound");
-                let made = tried(&plan.papers[0]).unwrap_or_else(|error| panic!("{name} {}: {error}", group.id)).report;
-                let is_known =
-                    |row: &Row| rows.iter().any(|known| (&known.id, &known.formula) == (&row.id, &row.formula));
-                assert!(made.rows.iter().all(is_known) && made.tables.is_empty(), "{name} {}", group.id);
-                assert!(plan.papers[0].studies.len() <= whole.papers[0].studies.len());
-                found += made.rows.len();
-            }
-            assert_eq!(found, rows.len(), "{name}");
+        let whole = &plan("cave", &Options::default()).papers[0];
+        let rows = tried(whole).expect("another test says what is wrong with it").report.rows;
+        let mut found = 0;
+        for group in &whole.paper.groups {
+            let part = &plan("cave", &only(&group.id)).papers[0];
+            let made = tried(part).unwrap_or_else(|error| panic!("{}: {error}", group.id)).report;
+            let is_known = |row: &Row| rows.iter().any(|known| (&known.id, &known.formula) == (&row.id, &row.formula));
+            assert!(made.rows.iter().all(is_known) && made.tables.is_empty(), "{}", group.id);
+            assert!(part.studies.len() <= whole.studies.len());
+            found += made.rows.len();
         }
-        let only = Options { only: vec!["figure-5".to_owned()], ..Options::default() };
-        assert_eq!(Plan::new(["kast"], &only).err().map(|problems| problems.0.len()), Some(1), "KAST has no figure 5");
-        let [only, whole] =
-            [only, Options::default()].map(|options| Plan::new(["cave"], &options).expect("it is sound"));
-        assert!(only.papers[0].studies.len() * 2 < whole.papers[0].studies.len());
+        assert_eq!(found, rows.len());
+        let unknown = Plan::new(["kast"], &only("figure-5"));
+        assert_eq!(unknown.err().map(|problems| problems.0.len()), Some(1), "KAST has no figure 5");
+        assert!(plan("cave", &only("figure-5")).papers[0].studies.len() * 2 < whole.studies.len());
     }
 
     #[test]
     fn one_figure_on_one_other_drive_is_run_with_the_seeds_of_that_drive() {
-        let only = Options { only: vec!["figure-3-varmail-depth-1".to_owned()], ..Options::default() };
-        let plan = Plan::new(["pardispatcher"], &only).expect("it is sound");
-        let studies = &plan.papers[0].studies;
+        let studies = &plan("pardispatcher", &only("figure-3-varmail-depth-1")).papers[0].studies;
         assert!(!studies.is_empty() && studies.iter().all(|study| study.seeds == [4, 5, 6, 7, 8]));
         let study = studies.iter().find(|study| study.name == "varmail-figure-3-depth-1").expect("it is needed");
         let config = study.experiment.variants[0].config.to_json();
@@ -436,7 +437,7 @@ mod tests {
     #[test]
     fn a_folder_that_is_not_there_is_refused() {
         let traces = Some("no/such/folder".into());
-        assert!(Plan::new(["kast"], &Options { quick: true, traces, ..Options::default() }).is_err());
+        assert!(Plan::new(["kast"], &Options { traces, ..quick() }).is_err());
         assert!(Plan::new(["fios"], &Options::default()).is_err());
     }
 }

@@ -74,20 +74,17 @@ impl Validation {
                 if begins_as(file, fio_output::is_json)? {
                     for job in fio_output::read(file, &text_of(file)?)? {
                         let closed = ClosedLoad::new(file, job);
-                        let experiment = load(&[sets, &closed.sets()].concat())?;
-                        cases.push(Case::closed(experiment, closed, limit)?);
+                        cases.push(Case::closed(load(&[sets, &closed.sets()].concat())?, closed, limit)?);
                     }
                     continue;
                 }
-                if begins_as(file, curve::is_curve)? {
+                cases.push(if begins_as(file, curve::is_curve)? {
                     let curve = Curve::read(file, &text_of(file)?)?;
-                    let experiment = load(&[sets, &curve.sets()].concat())?;
-                    cases.push(Case::curve(experiment, curve)?);
-                    continue;
-                }
-                let named = ["workload.kind=\"trace\"".to_owned(), format!("workload.path={file:?}")];
-                let sets = [sets, &named].concat();
-                cases.push(Case::recording(load(&sets)?)?);
+                    Case::curve(load(&[sets, &curve.sets()].concat())?, curve)?
+                } else {
+                    let named = ["workload.kind=\"trace\"".to_owned(), format!("workload.path={file:?}")];
+                    Case::recording(load(&[sets, &named].concat())?)?
+                });
             }
         }
         Ok(Self { cases })
@@ -103,11 +100,8 @@ impl Validation {
     /// # Errors
     /// Every problem of an input.
     pub fn prepare(&self) -> Result<Ready<'_>, Problems> {
-        let mut ready = Vec::with_capacity(self.cases.len());
-        for case in &self.cases {
-            ready.push((case, Prepared::new(&case.experiment)?));
-        }
-        Ok(Ready(ready))
+        let ready = self.cases.iter().map(|case| Ok((case, Prepared::new(&case.experiment)?)));
+        ready.collect::<Result<_, _>>().map(Ready)
     }
 }
 
@@ -165,11 +159,8 @@ impl Ready<'_> {
     /// # Errors
     /// An error of `cache`.
     pub fn with_caches(self, cache: impl Fn() -> Result<Option<Cache>, Problem>) -> Result<Self, Problem> {
-        let mut ready = Vec::with_capacity(self.0.len());
-        for (case, prepared) in self.0 {
-            ready.push((case, prepared.with_cache(cache()?)));
-        }
-        Ok(Self(ready))
+        let ready = self.0.into_iter().map(|(case, prepared)| Ok((case, prepared.with_cache(cache()?))));
+        ready.collect::<Result<_, _>>().map(Self)
     }
 
     /// Number of requests of all runs together, approximately.

@@ -1,13 +1,13 @@
 //! Arguments of the studies: `probe`, `validate`, `fit`, `reproduce`.
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::PossibleValuesParser;
 use flashloom::study::fit::{HoldOut, JobTime};
 use flashloom::study::probe::ProbeParams;
 use flashloom::study::reproduce::published::PAPERS;
 use flashloom::units::parse_ratio;
 
-use super::{MOST_JOBS, one_of};
+use super::{MOST_JOBS, choice};
 
 /// Name that stands for every report.
 pub const ALL: &str = "all";
@@ -80,7 +80,8 @@ pub struct FitArguments {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["inputs", "start", "output"])]
     pub write_jobs: Option<String>,
     /// Time that these jobs take.
-    #[arg(long, value_name = "TIME", default_value = JobTime::FiveMinutes.name(), value_parser = job_time())]
+    #[arg(long, value_name = "TIME", default_value = JobTime::FiveMinutes.name())]
+    #[arg(value_parser = choice(JobTime::CHOICES, JobTime::named))]
     #[arg(requires = "write_jobs")]
     pub time: JobTime,
     /// Drive to start from: a preset, or an experiment, whose section `fit` has the parameters.
@@ -97,7 +98,8 @@ pub struct FitArguments {
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Cells to hold out: no search for the parameters that they judge sees them.
-    #[arg(long, value_name = "RULE", default_value = HoldOut::Second.name(), value_parser = hold_out())]
+    #[arg(long, value_name = "RULE", default_value = HoldOut::Second.name())]
+    #[arg(value_parser = choice(HoldOut::CHOICES, HoldOut::named))]
     pub hold_out: HoldOut,
     /// Number of requests to simulate of each job of fio, and at most of each slice of a recording.
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1_000..))]
@@ -121,16 +123,6 @@ pub struct FitArguments {
     /// Write the result as JSON to a file, or to standard output (-) instead of the tables.
     #[arg(long, value_name = "FILE")]
     pub json: Option<String>,
-}
-
-/// The rules by which cells are held out.
-fn hold_out() -> impl TypedValueParser<Value = HoldOut> {
-    one_of(HoldOut::ALL.map(|rule| (rule, rule.name(), rule.help())))
-}
-
-/// The times that fio jobs take.
-fn job_time() -> impl TypedValueParser<Value = JobTime> {
-    one_of(JobTime::ALL.map(|time| (time, time.name(), time.help())))
 }
 
 /// Arguments of `reproduce`.

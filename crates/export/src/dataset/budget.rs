@@ -56,25 +56,24 @@ impl Budget {
     /// Takes the memory of rows with so many cells.
     pub(super) fn take_rows(&self, rows: u64, cells: u64) -> Result<(), String> {
         let bytes = rows.saturating_mul(cells.saturating_mul(CELL_BYTES).saturating_add(ROW_BYTES));
-        self.take(bytes).ok_or_else(|| self.exceeded(&format!("{rows} rows of {cells} cells")))
+        self.take(bytes, || format!("{rows} rows of {cells} cells"))
     }
 
     /// Takes the memory of the values in a text of JSON.
     pub(super) fn take_json(&self, text: &str) -> Result<(), String> {
         let values = text.bytes().filter(|byte| b",[{".contains(byte)).count() as u64;
-        let bytes = values.saturating_mul(JSON_VALUE_BYTES);
-        self.take(bytes).ok_or_else(|| self.exceeded(&format!("a configuration of {values} values")))
+        self.take(values.saturating_mul(JSON_VALUE_BYTES), || format!("a configuration of {values} values"))
     }
 
-    /// Takes memory; nothing if there is not so much left.
-    fn take(&self, bytes: u64) -> Option<()> {
-        self.left.set(self.left.get().checked_sub(bytes)?);
-        Some(())
+    /// Takes memory for something, unless there is not so much left.
+    fn take(&self, bytes: u64, what: impl FnOnce() -> String) -> Result<(), String> {
+        self.left.set(self.left.get().checked_sub(bytes).ok_or_else(|| self.exceeded(&what()))?);
+        Ok(())
     }
 
     /// Takes the memory of a text.
     pub(super) fn take_text(&self, text: &[u8]) -> Result<(), String> {
-        self.take(text.len() as u64).ok_or_else(|| self.exceeded("texts"))
+        self.take(text.len() as u64, || "texts".to_owned())
     }
 
     /// Size in bytes that a page may have once it is decompressed.

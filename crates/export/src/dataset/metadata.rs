@@ -20,110 +20,83 @@ enum Type {
     Double,
     Binary,
     List(&'static Self),
-    Struct(&'static [(i64, Self)]),
+    /// Fields by their numbers, from 1.
+    Struct(&'static [Self]),
+    /// No field has this number.
+    Unused,
 }
 
-use Type::{Binary, Byte, Double, Flag, List, Struct, Whole};
+use Type::{Binary, Byte, Double, Flag, List, Struct, Unused, Whole};
 
 const EMPTY: Type = Struct(&[]);
-const UNIT: Type = Struct(&[(1, EMPTY), (2, EMPTY), (3, EMPTY)]);
-const TIME: Type = Struct(&[(1, Flag), (2, UNIT)]);
+const UNIT: Type = Struct(&[EMPTY, EMPTY, EMPTY]);
+const TIME: Type = Struct(&[Flag, UNIT]);
 
 const LOGICAL_TYPE: Type = Struct(&[
-    (1, EMPTY),
-    (2, EMPTY),
-    (3, EMPTY),
-    (4, EMPTY),
-    (5, Struct(&[(1, Whole), (2, Whole)])),
-    (6, EMPTY),
-    (7, TIME),
-    (8, TIME),
-    (10, Struct(&[(1, Byte), (2, Flag)])),
-    (11, EMPTY),
-    (12, EMPTY),
-    (13, EMPTY),
-    (14, EMPTY),
-    (15, EMPTY),
-    (16, Struct(&[(1, Byte)])),
-    (17, Struct(&[(1, Binary)])),
-    (18, Struct(&[(1, Binary), (2, Whole)])),
+    EMPTY,
+    EMPTY,
+    EMPTY,
+    EMPTY,
+    Struct(&[Whole, Whole]),
+    EMPTY,
+    TIME,
+    TIME,
+    Unused,
+    Struct(&[Byte, Flag]),
+    EMPTY,
+    EMPTY,
+    EMPTY,
+    EMPTY,
+    EMPTY,
+    Struct(&[Byte]),
+    Struct(&[Binary]),
+    Struct(&[Binary, Whole]),
 ]);
 
-const SCHEMA_ELEMENT: Type = Struct(&[
-    (1, Whole),
-    (2, Whole),
-    (3, Whole),
-    (4, Binary),
-    (5, Whole),
-    (6, Whole),
-    (7, Whole),
-    (8, Whole),
-    (9, Whole),
-    (10, LOGICAL_TYPE),
-]);
+const SCHEMA_ELEMENT: Type = Struct(&[Whole, Whole, Whole, Binary, Whole, Whole, Whole, Whole, Whole, LOGICAL_TYPE]);
 
-const KEY_VALUE: Type = Struct(&[(1, Binary), (2, Binary)]);
+const KEY_VALUE: Type = Struct(&[Binary, Binary]);
 
-const STATISTICS: Type = Struct(&[
-    (1, Binary),
-    (2, Binary),
-    (3, Whole),
-    (4, Whole),
-    (5, Binary),
-    (6, Binary),
-    (7, Flag),
-    (8, Flag),
-    (9, Whole),
-]);
+const STATISTICS: Type = Struct(&[Binary, Binary, Whole, Whole, Binary, Binary, Flag, Flag, Whole]);
 
-const BOX: Type =
-    Struct(&[(1, Double), (2, Double), (3, Double), (4, Double), (5, Double), (6, Double), (7, Double), (8, Double)]);
+const BOX: Type = Struct(&[Double, Double, Double, Double, Double, Double, Double, Double]);
 
 const COLUMN_METADATA: Type = Struct(&[
-    (1, Whole),
-    (2, List(&Whole)),
-    (3, List(&Binary)),
-    (4, Whole),
-    (5, Whole),
-    (6, Whole),
-    (7, Whole),
-    (8, List(&KEY_VALUE)),
-    (9, Whole),
-    (10, Whole),
-    (11, Whole),
-    (12, STATISTICS),
-    (13, List(&Struct(&[(1, Whole), (2, Whole), (3, Whole)]))),
-    (14, Whole),
-    (15, Whole),
-    (16, Struct(&[(1, Whole), (2, List(&Whole)), (3, List(&Whole))])),
-    (17, Struct(&[(1, BOX), (2, List(&Whole))])),
+    Whole,
+    List(&Whole),
+    List(&Binary),
+    Whole,
+    Whole,
+    Whole,
+    Whole,
+    List(&KEY_VALUE),
+    Whole,
+    Whole,
+    Whole,
+    STATISTICS,
+    List(&Struct(&[Whole, Whole, Whole])),
+    Whole,
+    Whole,
+    Struct(&[Whole, List(&Whole), List(&Whole)]),
+    Struct(&[BOX, List(&Whole)]),
 ]);
 
 /// Without what is about encryption, which a data set has not.
-const COLUMN_CHUNK: Type =
-    Struct(&[(1, Binary), (2, Whole), (3, COLUMN_METADATA), (4, Whole), (5, Whole), (6, Whole), (7, Whole)]);
+const COLUMN_CHUNK: Type = Struct(&[Binary, Whole, COLUMN_METADATA, Whole, Whole, Whole, Whole]);
 
-const SORTING_COLUMN: Type = Struct(&[(1, Whole), (2, Flag), (3, Flag)]);
+const SORTING_COLUMN: Type = Struct(&[Whole, Flag, Flag]);
 
-const ROW_GROUP: Type = Struct(&[
-    (1, List(&COLUMN_CHUNK)),
-    (2, Whole),
-    (3, Whole),
-    (4, List(&SORTING_COLUMN)),
-    (5, Whole),
-    (6, Whole),
-    (7, Whole),
-]);
+const ROW_GROUP: Type = Struct(&[List(&COLUMN_CHUNK), Whole, Whole, List(&SORTING_COLUMN), Whole, Whole, Whole]);
 
 /// Without what is about encryption.
 const FILE: Type = Struct(&[
-    (1, Whole),
-    (2, List(&SCHEMA_ELEMENT)),
-    (3, Whole),
-    (4, List(&ROW_GROUP)),
-    (5, List(&KEY_VALUE)),
-    (6, Binary),
-    (7, List(&Struct(&[(1, EMPTY), (2, EMPTY)]))),
+    Whole,
+    List(&SCHEMA_ELEMENT),
+    Whole,
+    List(&ROW_GROUP),
+    List(&KEY_VALUE),
+    Binary,
+    List(&Struct(&[EMPTY, EMPTY])),
 ]);
 
 impl Type {
@@ -137,6 +110,7 @@ impl Type {
             Binary => kind == BINARY,
             List(_) => LISTS.contains(&kind),
             Struct(_) => kind == STRUCT,
+            Unused => false,
         }
     }
 }
@@ -152,6 +126,7 @@ fn value(walk: &mut Compact<Cursor<&[u8]>>, of: Type) -> Result<()> {
     match of {
         // The type of a flag is its value.
         Flag => Ok(()),
+        Unused => Err(impossible()),
         Byte => walk.skip(1),
         Double => walk.skip(8),
         Whole => walk.signed().map(|_| ()),
@@ -177,9 +152,8 @@ fn value(walk: &mut Compact<Cursor<&[u8]>>, of: Type) -> Result<()> {
             let mut id = 0;
             while let Some((next, kind)) = walk.field(id)? {
                 id = next;
-                let known = fields.iter().find(|(field, of)| *field == id && of.is_of(kind));
-                let (_, of) = known.ok_or_else(impossible)?;
-                value(walk, *of)?;
+                let known = usize::try_from(id).ok().and_then(|id| fields.get(id.checked_sub(1)?));
+                value(walk, *known.filter(|of| of.is_of(kind)).ok_or_else(impossible)?)?;
             }
             Ok(())
         }

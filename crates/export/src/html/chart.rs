@@ -1,6 +1,6 @@
 //! Charts: a picture's numbers for the library that draws it, and the same numbers as a table.
 
-use flashloom_figures::number::{count, factor, rate, time};
+use flashloom_figures::number::{Format, time};
 use serde_json::{Value, json};
 
 /// Kind of a picture.
@@ -42,6 +42,13 @@ pub(super) struct Table {
     pub(super) rows: Vec<Vec<String>>,
 }
 
+impl Table {
+    /// A table of names and values.
+    pub(super) fn pairs<N: Into<String>>(rows: impl IntoIterator<Item = (N, String)>) -> Self {
+        Self { head: Vec::new(), rows: rows.into_iter().map(|(name, value)| vec![name.into(), value]).collect() }
+    }
+}
+
 /// A picture.
 #[derive(Clone, Debug)]
 pub(super) struct Chart {
@@ -70,47 +77,26 @@ impl Line {
     }
 }
 
-/// Measure of an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
-    /// Nanoseconds, on a logarithmic axis.
-    Time,
-    /// Bytes a second.
-    Rate,
-    /// A number without unit.
-    Number,
-}
-
-impl Unit {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Time => "time",
-            Self::Rate => "rate",
-            Self::Number => "number",
-        }
-    }
-
-    pub(super) fn text(self, value: f64) -> String {
-        match self {
-            Self::Time => time(value),
-            Self::Rate => rate(value),
-            Self::Number if value.fract() == 0.0 => count(value as u64),
-            Self::Number => factor(value),
-        }
+/// What `charts.js` draws an axis of this format as: nanoseconds on a logarithmic one, bytes a second, or numbers.
+pub(super) const fn unit(format: Format) -> &'static str {
+    match format {
+        Format::Time => "time",
+        Format::Rate => "rate",
+        _ => "number",
     }
 }
 
 /// Lines over simulated time.
-pub(super) fn over_time(title: &str, unit: Unit, ends_ns: &[u64], lines: &[Line]) -> Chart {
+pub(super) fn over_time(title: &str, format: Format, ends_ns: &[u64], lines: &[Line]) -> Chart {
     let spec = json!({
-        "unit": unit.name(),
+        "unit": unit(format),
         "x": ends_ns.iter().map(|&ns| ns as f64 / 1e9).collect::<Vec<_>>(),
         "lines": lines.iter().map(|line| json!({ "name": line.name, "values": line.values })).collect::<Vec<_>>(),
     });
     let step = ends_ns.len().div_ceil(MAX_ROWS).max(1);
     let row = |at: usize| {
         let cell = |line: &Line| {
-            line.values.get(at).copied().flatten().map_or_else(|| "-".to_owned(), |value| unit.text(value))
+            line.values.get(at).copied().flatten().map_or_else(|| "-".to_owned(), |value| format.text(value))
         };
         std::iter::once(time(ends_ns[at] as f64)).chain(lines.iter().map(cell)).collect()
     };
@@ -120,7 +106,7 @@ pub(super) fn over_time(title: &str, unit: Unit, ends_ns: &[u64], lines: &[Line]
         let defined = || line.values.iter().flatten().copied();
         let (least, most) = (defined().fold(f64::INFINITY, f64::min), defined().fold(0.0, f64::max));
         if least.is_finite() {
-            format!("{} from {} to {}", line.name, unit.text(least), unit.text(most))
+            format!("{} from {} to {}", line.name, format.text(least), format.text(most))
         } else {
             format!("{} has no value", line.name)
         }

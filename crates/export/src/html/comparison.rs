@@ -1,15 +1,12 @@
 //! Sections of the report on a comparison.
 
-use flashloom_figures::estimate::Estimate;
 use flashloom_figures::number::{count, factor, percent};
-use flashloom_figures::result::{
-    ComparedRun, Comparison, HintResult, HistogramResult, HistogramsResult, RunResult, SliceResult,
-};
+use flashloom_figures::result::{ComparedRun, Comparison, HintResult, RunResult, SliceResult, plain};
 use serde_json::{Map, Value};
 
 use super::chart::{Chart, Table, head};
 use super::facts;
-use super::figure::{FIGURES, Requests, estimated, latency};
+use super::figure::{FIGURES, Requests, figures};
 use super::front::{Candidate, Difference, front};
 use super::long::{Cell, Long};
 use super::run::{Bars, Curve, anatomy_chart, percentile_chart};
@@ -71,7 +68,7 @@ fn combinations(comparison: &Comparison) -> Vec<Combination<'_>> {
 }
 
 fn seed(result: &RunResult) -> String {
-    facts::text_of(result.config.get("/run/seed"))
+    plain(result.config.get("/run/seed"))
 }
 
 impl Combination<'_> {
@@ -80,45 +77,37 @@ impl Combination<'_> {
         &self.runs[0].result
     }
 
-    fn curve(&self, of: Requests) -> Option<Curve<'_>> {
-        let result = self.first();
-        let histogram = result.series.as_ref().and_then(|series| histogram(&series.histograms, of));
-        Some(Curve::of(self.label.clone(), histogram, latency(result, of)?))
-    }
-
     /// Mean latency of its reads or writes by cause.
     fn bar(&self, of: Requests) -> Option<(String, &SliceResult)> {
         let anatomy = self.first().host.anatomy.as_ref()?;
-        let tail = if of == Requests::Reads { &anatomy.read } else { &anatomy.write };
-        Some((self.label.clone(), &tail.as_ref()?.whole))
+        Some((self.label.clone(), &of.among([&anatomy.read, &anatomy.write, &None])?.whole))
     }
 
     fn candidate(&self) -> Candidate {
-        let results = || self.runs.iter().map(|run| &*run.result);
+        let of_runs: Vec<_> = self.runs.iter().map(|run| figures(&run.result)).collect();
         Candidate {
             label: self.label.clone(),
-            seeds: results().map(seed).collect(),
-            figures: FIGURES.iter().map(|figure| results().map(figure.of).collect()).collect(),
+            seeds: self.runs.iter().map(|run| seed(&run.result)).collect(),
+            figures: (0..FIGURES.len()).map(|figure| of_runs.iter().map(|run| run[figure]).collect()).collect(),
         }
     }
 
-    /// Its cells in the table.
-    fn row(&self) -> Vec<String> {
-        let figures = self.candidate().figures.into_iter().zip(&FIGURES).map(|(values, figure)| match values {
-            Some(values) => estimated(Estimate::of(&values), values.len(), figure.text),
-            None => "-".to_owned(),
-        });
-        std::iter::once(self.number.to_string()).chain(self.vary.values().map(facts::text_of)).chain(figures).collect()
+    /// Its cells in a table, with a text for each figure.
+    fn row(&self, text: impl Fn(usize) -> String) -> Vec<String> {
+        let figures = (0..FIGURES.len()).map(text);
+        std::iter::once(self.number.to_string()).chain(self.vary.values().map(plain)).chain(figures).collect()
     }
 }
 
+/// The head of a table of figures.
+fn columns(vary: Option<&Map<String, Value>>) -> Vec<String> {
+    let keys = vary.into_iter().flat_map(|vary| vary.keys().map(String::as_str));
+    head("run", keys.chain(FIGURES.iter().map(|figure| figure.label)))
+}
+
 fn overview(comparison: &Comparison, all: &[Combination<'_>], candidates: &[Candidate]) -> Vec<Part> {
-    let columns = |vary: Option<&Map<String, Value>>| {
-        let keys = vary.into_iter().flat_map(|vary| vary.keys().map(String::as_str));
-        head("run", keys.chain(FIGURES.iter().map(|figure| figure.name)))
-    };
-    let table =
-        Table { head: columns(all.first().map(|of| of.vary)), rows: all.iter().map(Combination::row).collect() };
+    let rows = all.iter().zip(candidates).map(|(of, candidate)| of.row(|figure| candidate.text(figure)));
+    let table = Table { head: columns(all.first().map(|of| of.vary)), rows: rows.collect() };
     let mut parts: Vec<Part> = what_differs(candidates).map(Part::Text).into_iter().collect();
     parts.extend(hints(comparison));
     parts.push(Part::Table(table));
@@ -159,16 +148,12 @@ fn differences(candidates: &[Candidate], all: &[Combination<'_>]) -> Vec<Part> {
     let Some((first, others)) = candidates.split_first().filter(|(_, others)| !others.is_empty()) else {
         return Vec::new();
     };
-    let keys = all[0].vary.keys().map(String::as_str);
-    let row = |(other, of): (&Candidate, &Combination<'_>)| {
-        let figures = (0..FIGURES.len()).map(|figure| relative(other.difference(first, figure)));
-        std::iter::once(of.number.to_string()).chain(of.vary.values().map(facts::text_of)).chain(figures).collect()
-    };
+    let row = |(other, of): (&Candidate, &Combination<'_>)| of.row(|figure| relative(other.difference(first, figure)));
     let rows = others.iter().zip(&all[1..]).map(row).collect();
     let rule = if first.seeds.len() > 1 { "their 95 % interval has zero in it" } else { "of one run each, below 2 %" };
     vec![
         Part::Text(format!("Differences from run {}; ~ where chance may be all of it: {rule}.", all[0].label)),
-        Part::Table(Table { head: head("run", keys.chain(FIGURES.iter().map(|figure| figure.name))), rows }),
+        Part::Table(Table { head: columns(Some(all[0].vary)), rows }),
     ]
 }
 
@@ -250,13 +235,10 @@ fn hints(comparison: &Comparison) -> Vec<Part> {
 
 /// Cells of one run.
 fn row(number: usize, run: &ComparedRun) -> Vec<Cell> {
-    let figure = |value: Option<f64>, text: fn(f64) -> String| {
-        value.map_or_else(|| Cell::text("-"), |value| Cell::number(value, text(value)))
-    };
-    let figures = FIGURES.iter().map(|of| figure((of.of)(&run.result), of.text));
+    let figures = FIGURES.iter().zip(figures(&run.result)).map(|(of, value)| Cell::figure(of.format, value));
     let vary = run.vary.values().map(|value| match value.as_f64() {
-        Some(number) => Cell::number(number, facts::text_of(value)),
-        None => Cell::text(facts::text_of(value)),
+        Some(number) => Cell::number(number, plain(value)),
+        None => Cell::text(plain(value)),
     });
     std::iter::once(Cell::number(number as f64, number.to_string())).chain(vary).chain(figures).collect()
 }
@@ -280,12 +262,11 @@ fn of_these(all: &[Combination<'_>]) -> Vec<Part> {
 fn latencies(all: &[Combination<'_>]) -> Vec<Part> {
     let drawn = &all[..all.len().min(MAX_DRAWN)];
     let chart = |of: Requests| -> Option<Chart> {
-        let curves: Vec<_> = drawn.iter().filter_map(|combination| combination.curve(of)).collect();
+        let curves: Vec<_> = drawn.iter().filter_map(|one| Curve::of(&one.label, one.first(), of)).collect();
         let title = format!("Latency of {} by percentile", of.title());
         (!curves.is_empty()).then(|| percentile_chart(&title, &curves))
     };
-    let kinds = [Requests::Reads, Requests::Writes, Requests::All];
-    let charts: Vec<_> = kinds.into_iter().filter_map(|of| Some((of.name(), chart(of)?))).collect();
+    let charts: Vec<_> = Requests::KINDS.into_iter().filter_map(|of| Some((of.name(), chart(of)?))).collect();
     if charts.is_empty() {
         return vec![Part::Missing("No latency: nothing took time. Set run.timing = \"timed\".".to_owned())];
     }
@@ -298,22 +279,12 @@ fn latencies(all: &[Combination<'_>]) -> Vec<Part> {
     parts
 }
 
-/// The histogram of some requests.
-fn histogram(all: &HistogramsResult, of: Requests) -> Option<&HistogramResult> {
-    match of {
-        Requests::Reads => all.read.as_ref(),
-        Requests::Writes => all.write.as_ref(),
-        Requests::All => all.all.as_ref(),
-    }
-}
-
 fn anatomy(all: &[Combination<'_>]) -> Vec<Part> {
     let chart = |of: Requests| -> Option<Chart> {
         let bars: Bars<'_> = all.iter().take(MAX_DRAWN).filter_map(|combination| combination.bar(of)).collect();
         (!bars.is_empty()).then(|| anatomy_chart(&format!("Mean latency of {} by cause", of.title()), &bars))
     };
-    let kinds = [Requests::Reads, Requests::Writes];
-    let charts: Vec<_> = kinds.into_iter().filter_map(|of| Some((of.name(), chart(of)?))).collect();
+    let charts: Vec<_> = Requests::KINDS.into_iter().filter_map(|of| Some((of.name(), chart(of)?))).collect();
     if charts.is_empty() {
         return vec![Part::Missing("No anatomy: set run.anatomy = true.".to_owned())];
     }

@@ -1,10 +1,10 @@
 //! Sections over time and by place: what `run.series` adds to a result.
 
-use flashloom_figures::number::{factor, percent, size, small, time};
+use flashloom_figures::number::{Format, factor, percent, size, small, time};
 use flashloom_figures::result::{BusySeries, LatencySeries, RunResult, SeriesResult};
 use serde_json::{Value, json};
 
-use super::chart::{Chart, Kind, Line, Table, Unit, head, over_time};
+use super::chart::{Chart, Kind, Line, Table, head, over_time};
 use super::section::{Part, Section};
 
 /// The sections, in order.
@@ -49,17 +49,17 @@ fn course(result: &RunResult, series: &SeriesResult) -> Vec<Part> {
     let outstanding = [number("outstanding requests", &series.outstanding)];
     let dirty = [Line::of("dirty pages", series.dirty_pages.iter().map(|&pages| f64::from(pages)))];
     let ends = &series.end_ns;
-    let mut charts = vec![over_time("Throughput", Unit::Rate, ends, &throughput)];
+    let mut charts = vec![over_time("Throughput", Format::Rate, ends, &throughput)];
     if !latencies.is_empty() {
-        charts.push(over_time("Latency by interval", Unit::Time, ends, &latencies));
+        charts.push(over_time("Latency by interval", Format::Time, ends, &latencies));
     }
     let waf = [Line { name: "write amplification of pages", values: amplification }];
-    charts.push(over_time("Write amplification of pages", Unit::Number, ends, &waf));
+    charts.push(over_time("Write amplification of pages", Format::Count, ends, &waf));
     let free = [number("free blocks", &series.free_blocks)];
-    charts.push(over_time("Free blocks", Unit::Number, ends, &free));
-    charts.push(over_time("Outstanding requests", Unit::Number, ends, &outstanding));
+    charts.push(over_time("Free blocks", Format::Count, ends, &free));
+    charts.push(over_time("Outstanding requests", Format::Count, ends, &outstanding));
     if result.buffer.is_some() {
-        charts.push(over_time("Dirty pages in the write buffer", Unit::Number, ends, &dirty));
+        charts.push(over_time("Dirty pages in the write buffer", Format::Count, ends, &dirty));
     }
     let interval = Part::Text(format!("Each point is an interval of {}.", time(series.interval_ns as f64)));
     std::iter::once(interval).chain(charts.into_iter().map(Part::Chart)).collect()
@@ -145,22 +145,22 @@ fn busy(result: &RunResult, series: &SeriesResult) -> Vec<Part> {
 fn wear_table(result: &RunResult) -> Vec<Part> {
     let erases = &result.wear.erase_count;
     let mut rows = vec![
-        vec!["erases of a block, on average".to_owned(), factor(erases.mean)],
-        vec!["least erased block".to_owned(), erases.min.to_string()],
-        vec!["most erased block".to_owned(), erases.max.to_string()],
-        vec!["standard deviation".to_owned(), factor(erases.stddev)],
+        ("erases of a block, on average", factor(erases.mean)),
+        ("least erased block", erases.min.to_string()),
+        ("most erased block", erases.max.to_string()),
+        ("standard deviation", factor(erases.stddev)),
     ];
     if let Some(lifetime) = &result.wear.lifetime {
-        let rating = if lifetime.is_assumed_rating { " (assumed)" } else { "" };
-        let cycles = lifetime.rated_cycles.map(|cycles| cycles.to_string());
-        rows.extend(cycles.map(|cycles| vec![format!("rated cycles of a block{rating}"), cycles]));
-        rows.push(vec!["written until the mean block is worn".to_owned(), size(lifetime.mean_bytes)]);
-        let writes = small(lifetime.mean_drive_writes_per_day);
-        rows.push(vec!["drive writes per day for five years, mean block".to_owned(), writes]);
-        let writes = small(lifetime.worst_drive_writes_per_day);
-        rows.push(vec!["drive writes per day for five years, worst block".to_owned(), writes]);
+        let rated = ["rated cycles of a block", "rated cycles of a block (assumed)"];
+        let rated = rated[usize::from(lifetime.is_assumed_rating)];
+        rows.extend(lifetime.rated_cycles.map(|cycles| (rated, cycles.to_string())));
+        rows.extend([
+            ("written until the mean block is worn", size(lifetime.mean_bytes)),
+            ("drive writes per day for five years, mean block", small(lifetime.mean_drive_writes_per_day)),
+            ("drive writes per day for five years, worst block", small(lifetime.worst_drive_writes_per_day)),
+        ]);
     }
-    vec![Part::Table(Table { head: Vec::new(), rows })]
+    vec![Part::Table(Table::pairs(rows))]
 }
 
 fn wear(result: &RunResult, series: &SeriesResult) -> Vec<Part> {
@@ -179,7 +179,7 @@ fn wear(result: &RunResult, series: &SeriesResult) -> Vec<Part> {
     let range = |cells: &[f64]| {
         let (least, most) =
             (cells.iter().copied().fold(f64::INFINITY, f64::min), cells.iter().copied().fold(0.0, f64::max));
-        [least, cells.iter().sum::<f64>() / cells.len().max(1) as f64, most].map(|erases| Unit::Number.text(erases))
+        [least, cells.iter().sum::<f64>() / cells.len().max(1) as f64, most].map(|erases| Format::Count.text(erases))
     };
     let all: Vec<f64> = rows.iter().flatten().copied().collect();
     let [least, _, most] = range(&all);

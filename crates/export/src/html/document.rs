@@ -36,7 +36,7 @@ impl Document {
         let path = Path::new(name);
         // What is neither waits for its other end when it is opened, or can be read only once.
         if (path.is_dir() || path.is_file()) && DataSet::is_at(path) {
-            return DataSet::read(path, &sweep::COLUMNS).map(Self::Sweep);
+            return DataSet::read(path, &sweep::figure_columns()).map(Self::Sweep);
         }
         let expected = "the JSON of a result, a comparison or a validation, or the data set of a sweep";
         let refuse = |found: String| Problem::file(name, found, expected);

@@ -1,7 +1,7 @@
 //! Sections on where a result comes from: what was checked, its hints, and the configuration.
 
 use flashloom_figures::number::count;
-use flashloom_figures::result::RunResult;
+use flashloom_figures::result::{InputResult, RunResult, plain};
 use serde_json::Value;
 
 use super::chart::{Table, head};
@@ -18,10 +18,9 @@ pub(super) fn sections(result: &RunResult) -> Vec<Section> {
 
 /// What was checked of a run: its data, its commands, and what its figures can say.
 pub(super) fn checks(result: &RunResult) -> Vec<Part> {
-    let mut parts = vec![Part::Text(
-        "The accounts of every run are held against each other: requests, merges, operations by origin, valid pages."
-            .to_owned(),
-    )];
+    let accounts =
+        "The accounts of every run are held against each other: requests, merges, operations by origin, valid pages.";
+    let mut parts = vec![Part::Text(accounts.to_owned())];
     parts.push(match (result.integrity.verified, result.integrity.sectors_checked) {
         (true, Some(sectors)) => Part::Text(format!(
             "Every flash command was held against the rules of NAND, and {} sectors against the data last written to \
@@ -51,13 +50,8 @@ fn flatten(value: &Value, path: &str, rows: &mut Vec<Vec<String>>) {
             let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             flatten(member, &path, rows);
         }),
-        other => rows.push(vec![path.to_owned(), text_of(other)]),
+        other => rows.push(vec![path.to_owned(), plain(other)]),
     }
-}
-
-/// A value without the quotes of JSON.
-pub(super) fn text_of(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// A value with four digits, to tell it from others.
@@ -67,7 +61,7 @@ pub(super) fn short(value: &Value) -> String {
             let digits = (3 - number.abs().log10().floor() as i32).clamp(0, 12) as usize;
             format!("{number:.digits$}").trim_end_matches('0').trim_end_matches('.').to_owned()
         }
-        _ => text_of(value),
+        _ => plain(value),
     }
 }
 
@@ -76,14 +70,13 @@ pub(super) fn origin(result: &RunResult) -> Vec<Part> {
     let Some(provenance) = &result.provenance else {
         return vec![Part::Missing("No origin: the drive was driven by hand.".to_owned())];
     };
-    let mut rows = vec![
-        vec!["flashloom".to_owned(), provenance.version.clone()],
-        vec!["revision".to_owned(), provenance.revision.clone()],
-        vec!["configuration (SHA-256)".to_owned(), provenance.config_sha256.clone()],
+    let program = [
+        ("flashloom".to_owned(), provenance.version.clone()),
+        ("revision".to_owned(), provenance.revision.clone()),
+        ("configuration (SHA-256)".to_owned(), provenance.config_sha256.clone()),
     ];
-    rows.extend(provenance.inputs.iter().map(|input| {
-        let file = format!("{}: {}", input.role, input.name);
-        vec![file, format!("{} bytes, SHA-256 {}", count(input.bytes), input.sha256)]
-    }));
-    vec![Part::Table(Table { head: Vec::new(), rows })]
+    let files = provenance.inputs.iter().map(|InputResult { role, name, bytes, sha256 }| {
+        (format!("{role}: {name}"), format!("{} bytes, SHA-256 {sha256}", count(*bytes)))
+    });
+    vec![Part::Table(Table::pairs(program.into_iter().chain(files)))]
 }

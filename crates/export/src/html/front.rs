@@ -14,9 +14,10 @@ use std::cmp::Ordering;
 
 use flashloom_figures::estimate::Estimate;
 use flashloom_figures::number::count;
+use flashloom_units::Best;
 use serde_json::{Value, json};
 
-use super::chart::{Chart, Kind, MAX_ROWS, Table, head};
+use super::chart::{Chart, Kind, MAX_ROWS, Table, head, unit};
 use super::figure::{ERASES, FIGURES, P99_9, WAF, estimated};
 use super::section::Part;
 
@@ -41,14 +42,15 @@ impl Candidate {
         self.figures[figure].as_deref().filter(|values| !values.is_empty()).map(Estimate::of)
     }
 
-    fn text(&self, figure: usize) -> String {
-        let shown = |estimate| estimated(estimate, self.seeds.len(), FIGURES[figure].text);
+    /// A figure as tables show it.
+    pub(super) fn text(&self, figure: usize) -> String {
+        let shown = |estimate| estimated(estimate, self.seeds.len(), FIGURES[figure].format);
         self.estimate(figure).map_or_else(|| "-".to_owned(), shown)
     }
 
     /// Its cost in a figure, of which less is better.
     fn cost(&self, figure: usize) -> Option<Cost<'_>> {
-        let sign = if FIGURES[figure].is_more_better { -1.0 } else { 1.0 };
+        let sign = if FIGURES[figure].best == Best::Highest { -1.0 } else { 1.0 };
         let Estimate { mean, half_width } = self.estimate(figure)?;
         let half_width = if self.seeds.len() > 1 { half_width } else { OF_ONE * mean.abs() };
         let values = self.figures[figure].as_deref()?;
@@ -144,7 +146,7 @@ pub(super) fn front(all: &[Candidate]) -> Vec<Part> {
     };
     let names = |figure: &usize| {
         let of = &FIGURES[*figure];
-        json!({ "name": of.title, "unit": of.unit.name(), "more": of.is_more_better })
+        json!({ "name": of.title, "unit": unit(of.format), "more": of.best == Best::Highest })
     };
     let chart = Chart {
         title: "Combinations that no other beats".to_owned(),

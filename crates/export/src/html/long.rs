@@ -1,5 +1,7 @@
 //! Tables that may have thousands of rows: `long.js` sorts them by a column, and finds rows by words.
 
+use flashloom_figures::number::Format;
+
 use super::markup::{Markup, cell, heads};
 
 /// A cell.
@@ -14,6 +16,11 @@ impl Cell {
     /// A number, and how it is written.
     pub(super) fn number(number: f64, text: impl Into<String>) -> Self {
         Self { text: text.into(), number: Some(number) }
+    }
+
+    /// A figure, or a dash for one that there is none of.
+    pub(super) fn figure(format: Format, value: Option<f64>) -> Self {
+        value.map_or_else(|| Self::text("-"), |value| Self::number(value, format.text(value)))
     }
 
     /// A text, which is sorted as one.

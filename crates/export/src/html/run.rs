@@ -6,6 +6,7 @@ use flashloom_figures::result::{Distribution, HistogramResult, RunResult, SliceR
 use serde_json::json;
 
 use super::chart::{Chart, Kind, Table, head};
+use super::figure::Requests;
 use super::section::{Part, Section};
 use super::{course, facts};
 
@@ -49,8 +50,7 @@ fn overview(result: &RunResult) -> Vec<Part> {
         ("dies busy", result.nand.die_utilization.map(percent)),
         ("energy per GB", result.nand.energy.as_ref().and_then(|found| found.joules_per_gb).map(energy)),
     ];
-    let rows = rows.into_iter().filter_map(|(name, value)| Some(vec![name.to_owned(), value?])).collect();
-    vec![Part::Table(Table { head: Vec::new(), rows })]
+    vec![Part::Table(Table::pairs(rows.into_iter().filter_map(|(name, value)| Some((name, value?)))))]
 }
 
 /// Percentiles of a distribution, as shares of requests.
@@ -84,18 +84,22 @@ const MOST_NINES: f64 = 4.0;
 
 /// A named curve of latencies by percentile.
 pub(super) struct Curve<'a> {
-    name: String,
+    name: &'a str,
     points: Vec<(f64, f64)>,
     distribution: &'a Distribution,
 }
 
 impl<'a> Curve<'a> {
-    /// The curve of a distribution: from its histogram if there is one, else through its percentiles.
-    pub(super) fn of(name: String, histogram: Option<&HistogramResult>, distribution: &'a Distribution) -> Self {
+    /// The curve of some requests of a run: from their histogram if there is one, else through their percentiles.
+    pub(super) fn of(name: &'a str, result: &'a RunResult, of: Requests) -> Option<Self> {
+        let latency = result.host.latency_ns.as_ref()?;
+        let distribution = of.among([&latency.read, &latency.write, &latency.all])?;
+        let histograms = result.series.as_ref().map(|series| &series.histograms);
+        let histogram = histograms.and_then(|kinds| of.among([&kinds.read, &kinds.write, &kinds.all]));
         let through = |(share, ns): (f64, u64)| (-(1.0 - share).log10(), ns as f64);
         let least = (0.0, distribution.min as f64);
         let points = || std::iter::once(least).chain(percentiles(distribution).map(through)).collect();
-        Self { name, points: histogram.map_or_else(points, from_histogram), distribution }
+        Some(Self { name, points: histogram.map_or_else(points, from_histogram), distribution })
     }
 }
 
@@ -106,7 +110,7 @@ pub(super) fn percentile_chart(title: &str, curves: &[Curve<'_>]) -> Chart {
         [count(of.count), time(of.mean)].into_iter().chain(percentiles).chain([time(of.max as f64)])
     };
     let row = |Curve { name, distribution, .. }: &Curve<'_>| {
-        std::iter::once(name.clone()).chain(figures(distribution)).collect()
+        std::iter::once((*name).to_owned()).chain(figures(distribution)).collect()
     };
     let rows = curves.iter().map(row).collect();
     let lines = curves.iter().map(|Curve { name, points, .. }| json!({ "name": name, "points": points }));
@@ -124,26 +128,15 @@ pub(super) fn percentile_chart(title: &str, curves: &[Curve<'_>]) -> Chart {
 }
 
 fn latency(result: &RunResult) -> Vec<Part> {
-    let Some(latency) = &result.host.latency_ns else {
+    if result.host.latency_ns.is_none() {
         return vec![Part::Missing("No latency: nothing took time. Set run.timing = \"timed\".".to_owned())];
-    };
-    let histograms = result.series.as_ref().map(|series| &series.histograms);
-    let kinds = [
-        ("reads", &latency.read, histograms.and_then(|of| of.read.as_ref())),
-        ("writes", &latency.write, histograms.and_then(|of| of.write.as_ref())),
-        ("all", &latency.all, histograms.and_then(|of| of.all.as_ref())),
-    ];
-    let curves: Vec<_> = kinds
-        .into_iter()
-        .filter_map(|(name, distribution, histogram)| {
-            Some(Curve::of(name.to_owned(), histogram, distribution.as_ref()?))
-        })
-        .collect();
+    }
+    let curves: Vec<_> = Requests::KINDS.iter().filter_map(|of| Curve::of(of.name(), result, *of)).collect();
     if curves.is_empty() {
         return vec![Part::Missing("No latency: no request completed.".to_owned())];
     }
     let mut parts = vec![Part::Chart(percentile_chart("Latency by percentile", &curves))];
-    if histograms.is_none() {
+    if result.series.is_none() {
         let lacks = "No histogram: the curves go through six percentiles. Set run.series for all of them.";
         parts.push(Part::Missing(lacks.to_owned()));
     }

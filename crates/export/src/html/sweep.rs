@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use flashloom_figures::core_figure::CoreFigure;
 use flashloom_figures::estimate::Estimate;
 use flashloom_figures::number::{count, time};
+use flashloom_figures::result::plain;
 use serde_json::Value;
 
 use super::chart::Table;
 use super::comparison::label;
 use super::facts;
-use super::figure::{FIGURES, Figure, P99_9, WAF, estimated};
+use super::figure::{FIGURES, P99_9, WAF, estimated};
 use super::front::{Candidate, front};
 use super::long::{Cell, Long};
 use super::section::{Part, Section};
@@ -20,16 +22,9 @@ const VERIFIED: &str = "integrity.verified";
 const SECONDS: &str = "run.wall_seconds";
 
 /// Columns that are read besides the status and the varied keys of a run.
-pub(super) const COLUMNS: [&str; FIGURES.len() + 2] = {
-    let mut columns = [VERIFIED; FIGURES.len() + 2];
-    let mut at = 0;
-    while at < FIGURES.len() {
-        columns[at] = FIGURES[at].path;
-        at += 1;
-    }
-    columns[at] = SECONDS;
-    columns
-};
+pub(super) fn figure_columns() -> Vec<&'static str> {
+    FIGURES.iter().map(|figure| figure.path).chain([VERIFIED, SECONDS]).collect()
+}
 
 /// Keys whose pictures are drawn, at most.
 const MAX_KEYS: usize = 8;
@@ -46,7 +41,7 @@ struct Point<'a> {
 
 impl Point<'_> {
     /// A figure of the runs that ended; nothing if one has no such figure.
-    fn values(&self, figure: &Figure) -> Option<Vec<f64>> {
+    fn values(&self, figure: &CoreFigure) -> Option<Vec<f64>> {
         let values: Option<Vec<f64>> = self.ended.iter().map(|run| run.number(figure.path)).collect();
         values.filter(|values| !values.is_empty())
     }
@@ -106,18 +101,18 @@ fn overview(data: &DataSet, points: &[Point<'_>]) -> Vec<Part> {
     let failed = data.runs.iter().filter(|run| !run.has_ended()).count();
     let number = |number: usize| count(number as u64);
     let mut rows = vec![
-        vec!["runs".to_owned(), number(data.runs.len())],
-        vec!["failed".to_owned(), number(failed)],
-        vec!["combinations".to_owned(), number(points.len())],
-        vec!["seeds".to_owned(), listed(&distinct(data, "seed"))],
+        ("runs", number(data.runs.len())),
+        ("failed", number(failed)),
+        ("combinations", number(points.len())),
+        ("seeds", listed(&distinct(data, "seed"))),
     ];
-    rows.extend(data.varied.iter().map(|key| vec![key.clone(), listed(&distinct(data, key))]));
+    rows.extend(data.varied.iter().map(|key| (key.as_str(), listed(&distinct(data, key)))));
     if !data.varied.iter().any(|key| key == "version") {
-        rows.push(vec!["flashloom".to_owned(), data.runs[0].text("version").to_owned()]);
+        rows.push(("flashloom", data.runs[0].text("version").to_owned()));
     }
     let seconds: f64 = data.runs.iter().filter_map(|run| run.number(SECONDS)).sum();
-    rows.push(vec!["time of all runs".to_owned(), time(seconds * 1e9)]);
-    let mut parts = vec![Part::Table(Table { head: Vec::new(), rows })];
+    rows.push(("time of all runs", time(seconds * 1e9)));
+    let mut parts = vec![Part::Table(Table::pairs(rows))];
     if data.varied.is_empty() {
         let lacks = "No varied keys: the files do not name any, as those that flashloom.sweep writes do.";
         parts.push(Part::Missing(lacks.to_owned()));
@@ -155,7 +150,7 @@ fn listed(values: &[&Value]) -> String {
 fn varied(data: &DataSet, run: &SweptRun) -> Vec<Cell> {
     let cell = |value: &Value| match amount(value) {
         Some((_, number)) => Cell::number(number, facts::short(value)),
-        None => Cell::text(facts::text_of(value)),
+        None => Cell::text(plain(value)),
     };
     data.varied.iter().map(|key| run.cell(key).map_or_else(Cell::default, cell)).collect()
 }
@@ -174,11 +169,11 @@ fn columns(data: &DataSet, first: &str, last: &[&str]) -> Vec<String> {
 }
 
 fn runs(data: &DataSet, points: &[Point<'_>]) -> Vec<Part> {
-    let figures = FIGURES.each_ref().map(|figure| figure.name);
+    let figures: Vec<&str> = FIGURES.iter().map(|figure| figure.label).collect();
     let has_seeds = points.iter().any(|point| point.runs.len() > 1);
     let row = |point: &Point<'_>| {
-        let estimate = |figure: &Figure| match point.values(figure).map(|values| Estimate::of(&values)) {
-            Some(estimate) => Cell::number(estimate.mean, estimated(estimate, point.ended.len(), figure.text)),
+        let estimate = |figure: &CoreFigure| match point.values(figure).map(|values| Estimate::of(&values)) {
+            Some(estimate) => Cell::number(estimate.mean, estimated(estimate, point.ended.len(), figure.format)),
             None => Cell::text("-"),
         };
         let status = [whole(point.ended.len()), Cell::text(point.status())];
@@ -196,9 +191,7 @@ fn runs(data: &DataSet, points: &[Point<'_>]) -> Vec<Part> {
     })];
     if has_seeds {
         let row = |number: usize, run: &SweptRun| {
-            let figure = |of: &Figure| {
-                run.number(of.path).map_or_else(|| Cell::text("-"), |value| Cell::number(value, (of.text)(value)))
-            };
+            let figure = |of: &CoreFigure| Cell::figure(of.format, run.number(of.path));
             let status = [seed(run), Cell::text(run.text("status"))];
             let head = std::iter::once(whole(number)).chain(varied(data, run));
             head.chain(status).chain(FIGURES.iter().map(figure)).collect()
@@ -235,7 +228,7 @@ fn failures(data: &DataSet, points: &[Point<'_>]) -> Part {
     })
 }
 
-fn by_key(data: &DataSet, points: &[Point<'_>], figure: &Figure) -> Vec<Part> {
+fn by_key(data: &DataSet, points: &[Point<'_>], figure: &CoreFigure) -> Vec<Part> {
     let mean = |point: &Point<'_>| point.values(figure).map(|values| Estimate::of(&values).mean);
     let chart = |key: &String| {
         let combination = |point: &'_ Point<'_>| Some((point.runs[0].cell(key)?.clone(), mean(point)?));
@@ -262,12 +255,11 @@ fn by_key(data: &DataSet, points: &[Point<'_>], figure: &Figure) -> Vec<Part> {
 }
 
 fn lacks() -> Part {
-    Part::Missing(
-        "A row of a data set has figures, and neither histograms, nor causes of latency, nor the run over time. The \
-         page of one run has them: make it from its configuration (column config; in Python, \
-         flashloom.Experiment.from_dict(json.loads(config))) with run.series = \"100ms\" and run.anatomy = true."
-            .to_owned(),
-    )
+    let text = "A row of a data set has figures, and neither histograms, nor causes of latency, nor the run over time. \
+                The page of one run has them: make it from its configuration (column config; in Python, \
+                flashloom.Experiment.from_dict(json.loads(config))) with run.series = \"100ms\" and run.anatomy = \
+                true.";
+    Part::Missing(text.to_owned())
 }
 
 fn checks(data: &DataSet) -> Vec<Part> {

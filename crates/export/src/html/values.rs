@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::chart::{Chart, Kind, Table, head};
+use super::chart::{Chart, Kind, Table, head, unit};
 use super::facts;
-use super::figure::Figure;
 use crate::dataset::{Measure, Rank, amount};
+use flashloom_figures::core_figure::CoreFigure;
 
 /// Values that have a place of their own on the axis, at most; numbers beyond that are drawn to scale.
 const MAX_PLACES: usize = 24;
@@ -30,7 +30,7 @@ impl Group {
 }
 
 /// The picture of a key; nothing if it has only one value.
-pub(super) fn chart(key: &str, mut all: Vec<Combination<'_>>, of: &Figure) -> Option<Chart> {
+pub(super) fn chart(key: &str, mut all: Vec<Combination<'_>>, of: &CoreFigure) -> Option<Chart> {
     all.sort_by_cached_key(|combination| Rank::of(Some(combination.0)));
     let distinct: Vec<&[Combination<'_>]> = all.chunk_by(|a, b| a.0 == b.0).collect();
     if distinct.len() < 2 {
@@ -43,7 +43,7 @@ pub(super) fn chart(key: &str, mut all: Vec<Combination<'_>>, of: &Figure) -> Op
     let row = |group: &Group| {
         let least = group.figures.iter().copied().fold(f64::INFINITY, f64::min);
         let most = group.figures.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let figures = [group.mean(), least, most].map(|figure| (of.text)(figure));
+        let figures = [group.mean(), least, most].map(|figure| of.format.text(figure));
         [group.name.clone(), group.figures.len().to_string()].into_iter().chain(figures).collect()
     };
     let columns = ["combinations", "mean", "least", "most"];
@@ -52,13 +52,13 @@ pub(super) fn chart(key: &str, mut all: Vec<Combination<'_>>, of: &Figure) -> Op
         summary: format!(
             "The mean is least at {}, {}, and most at {}, {}.",
             least.name,
-            (of.text)(least.mean()),
+            of.format.text(least.mean()),
             most.name,
-            (of.text)(most.mean())
+            of.format.text(most.mean())
         ),
         kind: Kind::Values,
         spec: json!({
-            "key": key, "y": of.title, "unit": of.unit.name(),
+            "key": key, "y": of.title, "unit": unit(of.format),
             "measure": measure.map(Measure::name), "places": measure.is_none().then_some(&names),
             "joined": distinct.iter().all(|group| amount(group[0].0).is_some()),
             "points": points,

@@ -78,15 +78,16 @@ impl<W: Write> Trace<W> {
         })
     }
 
-    /// A track of a number.
-    pub(super) fn counter(&mut self, parent: Track, name: &str) -> Track {
-        self.describe(TrackDescriptor {
+    /// A track of a number, which is 0.
+    pub(super) fn counter(&mut self, parent: Track, name: &str) -> (Track, i64) {
+        let track = self.describe(TrackDescriptor {
             name: Some(name.to_owned()),
             parent_uuid: Some(parent.0),
             sibling_order_rank: Some(-1),
             counter: Some(CounterDescriptor { unit: Some(CounterDescriptor::COUNT) }),
             ..TrackDescriptor::default()
-        })
+        });
+        (track, 0)
     }
 
     /// A slice begins. Slices of a track that carry a flow are joined by arrows, in order of time.
@@ -113,11 +114,12 @@ impl<W: Write> Trace<W> {
         self.event(at, track, event, None);
     }
 
-    /// A number has a new value.
-    pub(super) fn count(&mut self, at: Ns, track: Track, value: i64) {
-        let counter_value = Some(value);
+    /// A number changes.
+    pub(super) fn count(&mut self, at: Ns, (track, value): &mut (Track, i64), more: i64) {
+        *value += more;
+        let counter_value = Some(*value);
         let event = TrackEvent { r#type: Some(TrackEvent::COUNTER), counter_value, ..TrackEvent::default() };
-        self.event(at, track, event, None);
+        self.event(at, *track, event, None);
     }
 
     fn event(&mut self, at: Ns, track: Track, event: TrackEvent, interned_data: Option<InternedData>) {

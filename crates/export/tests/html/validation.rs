@@ -1,49 +1,38 @@
 //! Pages of validations.
 
 use flashloom_export::html::{Document, page};
-use flashloom_study::validate::{
-    CellResult, Compared, PercentileResult, RateResult, Score, StallResult, VALIDATION_SCHEMA, ValidatedInput,
-    ValidationResult,
-};
-use serde_json::json;
+use flashloom_study::validate::{Compared, PercentileResult, VALIDATION_SCHEMA, ValidationResult};
+use serde_json::{Value, json};
 
 use crate::{elements, lacks, run, specs, texts};
 
-fn cell(operation: &str, size: Option<&str>) -> CellResult {
+fn cell(operation: &str, size: Option<&str>) -> Value {
     let percentile = |(percent, recorded_ns)| PercentileResult::of(percent, recorded_ns, recorded_ns * 3 / 2, 160.0);
-    CellResult {
-        operation: operation.to_owned(),
-        size: size.map(str::to_owned),
-        recorded_requests: 12_000,
-        simulated_requests: 20_000,
-        mean_ns: Compared::of(160.0, 240.0),
-        percentiles: [(1.0, 80), (50.0, 100), (99.0, 400), (99.9, 1_000)].map(percentile).to_vec(),
-        distance: Score { simulated: 0.5, null: 0.625 },
-        kolmogorov_smirnov: Score { simulated: 0.25, null: 0.75 },
-        stalls: vec![StallResult { at_least_ns: 10_000_000, recorded: 0.001, simulated: 0.002, null: 0.0 }],
-    }
+    let percentiles = [(1.0, 80), (50.0, 100), (99.0, 400), (99.9, 1_000)].map(percentile);
+    json!({
+        "operation": operation, "size": size, "recorded_requests": 12_000, "simulated_requests": 20_000,
+        "mean_ns": Compared::of(160.0, 240.0),
+        "percentiles": percentiles,
+        "distance": {"simulated": 0.5, "null": 0.625}, "kolmogorov_smirnov": {"simulated": 0.25, "null": 0.75},
+        "stalls": [{"at_least_ns": 10_000_000, "recorded": 0.001, "simulated": 0.002, "null": 0.0}],
+    })
 }
 
 /// A validation of so many measurements, each with two cells of reads and one of writes.
 pub fn validation(measurements: usize) -> ValidationResult {
     let config = run(&[]).config;
-    let of = |number: usize| ValidatedInput {
-        experiment: "drive".to_owned(),
-        input: format!("disk-{number}.json"),
-        job: Some("randread".to_owned()),
-        kind: "JSON of fio".to_owned(),
-        interval: Some("clat".to_owned()),
-        load: "random, 50 % reads".to_owned(),
-        requests: 20_000,
-        config: config.to_json(),
-        cells: vec![cell("read", None), cell("read", Some("to 4 KiB")), cell("write", None)],
-        rates: vec![RateResult { quantity: "reads/s".to_owned(), rate: Compared::of(1_000.0, 1_100.0) }],
-        rate_distance: None,
-        not_compared: vec!["stalls: fio gives percentiles".to_owned()],
-        warnings: vec!["a queue that was never full".to_owned()],
+    let of = |number: usize| {
+        json!({
+            "experiment": "drive", "input": format!("disk-{number}.json"), "job": "randread", "kind": "JSON of fio",
+            "interval": "clat", "load": "random, 50 % reads", "requests": 20_000, "config": config,
+            "cells": [cell("read", None), cell("read", Some("to 4 KiB")), cell("write", None)],
+            "rates": [{"quantity": "reads/s", "recorded": 1_000.0, "simulated": 1_100.0, "error": 0.1}],
+            "not_compared": ["stalls: fio gives percentiles"], "warnings": ["a queue that was never full"],
+        })
     };
-    let comparisons = (1..=measurements).map(of).collect();
-    ValidationResult { schema: VALIDATION_SCHEMA.to_owned(), comparisons }
+    let comparisons: Vec<Value> = (1..=measurements).map(of).collect();
+    let result = json!({"schema": VALIDATION_SCHEMA, "comparisons": comparisons});
+    serde_json::from_value(result).expect("it is a validation")
 }
 
 #[test]

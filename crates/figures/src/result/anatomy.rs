@@ -52,11 +52,9 @@ result_types! {
     /// Latency of requests by cause. Only completed requests count, as in `latency_ns`.
     AnatomyResult {
         /// Latency of reads by cause; absent if none completed.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        read: Option<TailResult>,
+        read?: TailResult,
         /// Latency of writes by cause; absent if none completed.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        write: Option<TailResult>,
+        write?: TailResult,
     }
 
     /// The requests of one kind: all of them, and the slowest.
@@ -74,8 +72,7 @@ result_types! {
         /// Number of requests.
         requests: u64,
         /// Latency above which requests are counted, to one part in 128; absent for all requests.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        from_ns: Option<u64>,
+        from_ns?: u64,
         /// Sum of their latencies.
         latency_ns: TotalNs,
         /// Latency by cause; the parts add up to `latency_ns`.

@@ -11,14 +11,11 @@ result_types! {
     /// FTL, equal requests.
     BoundsResult {
         /// The write buffer, compared with Belady's replacement policy.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        buffer: Option<BufferBound>,
+        buffer?: BufferBound,
         /// Garbage collection, compared with the fewest erases and with a clairvoyant FTL.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        ftl: Option<FtlBound>,
+        ftl?: FtlBound,
         /// The scheduler, compared with every order of dispatch.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        scheduler: Option<SchedulerBound>,
+        scheduler?: SchedulerBound,
         /// Reasons why bounds are missing, by the part of the stack without one: buffer, ftl, scheduler.
         #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
         left_out: BTreeMap<String, String>,
@@ -42,11 +39,9 @@ result_types! {
         /// Minimum number of blocks to erase for the pages written beyond those erased at the start. A bound.
         fewest_block_erases: u64,
         /// Erases of the run divided by the minimum; absent if none is necessary.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        erases_over_fewest: Option<f64>,
+        erases_over_fewest?: f64,
         /// Write amplification of a page map that always knew when each page becomes invalid. A reference, not a bound.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        clairvoyant_waf: Option<f64>,
+        clairvoyant_waf?: f64,
     }
 
     /// Best result of every order in which the requests can be dispatched to an equal drive, none held back and none

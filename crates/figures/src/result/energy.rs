@@ -36,7 +36,6 @@ result_types! {
         /// Bytes that crossed channels, either way.
         bus_bytes: u64,
         /// Joules per gigabyte (10^9 bytes) that the host read or wrote; absent if it did neither.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        joules_per_gb: Option<f64>,
+        joules_per_gb?: f64,
     }
 }

@@ -12,14 +12,11 @@ result_types! {
         /// Mapping policy.
         mapping: PolicyResult,
         /// Allocation policy, which places pages on planes; absent for mappings that place pages by their own rules.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        allocation: Option<PolicyResult>,
+        allocation?: PolicyResult,
         /// Garbage collection policy, which chooses the victim; absent for mappings that merge log blocks instead.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        gc: Option<PolicyResult>,
+        gc?: PolicyResult,
         /// Placement of logical blocks on chips; absent unless every chip has an FTL of its own.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        placement: Option<PolicyResult>,
+        placement?: PolicyResult,
         /// Pages written by the layer above (host or write buffer), including those that pad a block.
         host_page_writes: u64,
         /// Pages read from flash by the layer above.
@@ -33,23 +30,17 @@ result_types! {
         /// Pages unmapped by a discard.
         trimmed_pages: u64,
         /// Write amplification of pages: pages programmed per page written by the layer above, without padding.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        waf: Option<f64>,
+        waf?: f64,
         /// Write amplification factor: bytes programmed per byte that the host wrote.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        waf_bytes: Option<f64>,
+        waf_bytes?: f64,
         /// `waf_bytes` once erased pages that were used up are paid for; absent if less than half is.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        steady_waf_bytes: Option<f64>,
+        steady_waf_bytes?: f64,
         /// Spare space without bad blocks, blocks kept free and half of each open one, as a share of what is stored.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        effective_over_provisioning: Option<f64>,
+        effective_over_provisioning?: f64,
         /// Erased pages that the run used up, and what it has not paid for; results of older versions have none.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        room: Option<RoomResult>,
+        room?: RoomResult,
         /// Bad blocks; absent for a drive whose blocks cannot fail.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        retired_blocks: Option<RetiredResult>,
+        retired_blocks?: RetiredResult,
     }
 
     /// Bad blocks by cause, since the drive was new, preconditioning included.

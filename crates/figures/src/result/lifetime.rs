@@ -24,8 +24,7 @@ result_types! {
     /// worst block.
     LifetimeResult {
         /// Program/erase cycles that a block is rated for; results of older versions have it in `config` alone.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        rated_cycles: Option<u32>,
+        rated_cycles?: u32,
         /// True if the rating is the usual one of the kind of cell, because `device.rated_cycles` is not given.
         #[serde(default)]
         is_assumed_rating: bool,
@@ -42,13 +41,10 @@ result_types! {
         /// Drive writes per day for five years that come to `worst_bytes`.
         worst_drive_writes_per_day: f64,
         /// Years until `mean_bytes` are written at the rate of this run; absent if its requests have no times.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        mean_years: Option<f64>,
+        mean_years?: f64,
         /// Years until `worst_bytes` are written at the rate of this run.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        worst_years: Option<f64>,
+        worst_years?: f64,
         /// Bytes that the drive's data sheet lets the host write: `device.rated_writes`.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        sheet_bytes: Option<u64>,
+        sheet_bytes?: u64,
     }
 }

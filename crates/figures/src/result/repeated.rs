@@ -30,14 +30,11 @@ result_types! {
         /// Half the width of the mean's interval; zero for a figure that no seed changes.
         half_width: f64,
         /// Mean difference to the first combination's run of the same seed; absent if that has no such figure.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        difference: Option<f64>,
+        difference?: f64,
         /// Half the width of the difference's interval.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        difference_half_width: Option<f64>,
+        difference_half_width?: f64,
         /// Half the width that it would have if the seeds of the two combinations had nothing in common.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        unpaired_half_width: Option<f64>,
+        unpaired_half_width?: f64,
     }
 
     /// A combination that was left out.

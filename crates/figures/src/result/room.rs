@@ -33,8 +33,7 @@ result_types! {
         /// Pages that have still to be programmed: dirty ones in the buffer, and changed map pages more than before.
         unwritten_pages: i64,
         /// By how much erases and copies are multiplied; absent if the run has paid for less than half.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        charge: Option<f64>,
+        charge?: f64,
     }
 }
 

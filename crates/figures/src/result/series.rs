@@ -19,11 +19,9 @@ result_types! {
         /// Bytes of the writes that completed in the interval.
         write_bytes: Vec<u64>,
         /// Latency of the reads that completed in the interval; absent if the run had none.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        read_latency_ns: Option<LatencySeries>,
+        read_latency_ns?: LatencySeries,
         /// Latency of the writes that completed in the interval; absent if the run had none.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        write_latency_ns: Option<LatencySeries>,
+        write_latency_ns?: LatencySeries,
         /// Outstanding requests (arrived and not ended) at the end of the interval.
         outstanding: Vec<u64>,
         /// Dirty pages in the write buffer at the end of the interval.
@@ -77,14 +75,11 @@ result_types! {
     /// Histograms of latency, by kind of request; absent for kinds that no request had.
     HistogramsResult {
         /// Reads.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        read: Option<HistogramResult>,
+        read?: HistogramResult,
         /// Writes.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        write: Option<HistogramResult>,
+        write?: HistogramResult,
         /// All requests, discards and flushes included.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        all: Option<HistogramResult>,
+        all?: HistogramResult,
     }
 
     /// A histogram; a bucket is no wider than one part in 128 of its values, or 8 ns.

@@ -1,9 +1,10 @@
 //! Columns of a comparison: the usual ones, and those that its reader names.
 
 use flashloom_config::{Catalog, no_number, numbers, statistics as known_statistics};
-use flashloom_figures::number::{count, energy, factor, percent, rate, size, time};
-use flashloom_figures::result::Comparison;
+use flashloom_figures::core_figure::{CORE_FIGURES, CoreFigure, Place};
+use flashloom_figures::number::Format;
 use flashloom_figures::result::older::former;
+use flashloom_figures::result::{Comparison, field};
 use flashloom_units::{Best, PolicySpec, Problem, Problems, Refusal, Shown, SlotSpec, Unit};
 use serde_json::Value;
 
@@ -14,87 +15,35 @@ pub struct Column {
     pub name: String,
     /// Direction in which its values are better.
     pub(super) best: Best,
-    /// Formats a value.
-    show: fn(f64) -> String,
+    /// How its values are written.
+    pub(super) format: Format,
     /// Fields of a result that are added up to the figure.
-    paths: Vec<String>,
+    pub(super) paths: Vec<String>,
     /// True for a column named by `--columns`, which is shown even if no run has the figure.
     pub(super) is_asked: bool,
 }
 
 impl Column {
-    /// A usual column: the sum of some fields.
-    pub(super) fn of_sum(name: &str, best: Best, show: fn(f64) -> String, paths: &[&str]) -> Self {
-        let paths = paths.iter().map(|&path| path.to_owned()).collect();
-        Self { name: name.to_owned(), best, show, paths, is_asked: false }
-    }
-
     /// Formats a value of the column.
     pub fn show(&self, value: f64) -> String {
-        (self.show)(value)
-    }
-
-    /// Fields of a result that are added up to the figure.
-    pub fn paths(&self) -> &[String] {
-        &self.paths
+        self.format.text(value)
     }
 
     /// The figure of a run's result.
     pub fn value(&self, result: &Value) -> Option<f64> {
-        let field =
-            |path: &String| path.split('.').try_fold(result, |value, part| value.get(part)).and_then(Value::as_f64);
-        self.paths.iter().map(field).sum()
+        self.paths.iter().map(|path| field(result, path)?.as_f64()).sum()
     }
 }
 
-/// A usual column. One that belongs to a section is shown only if a key of that section varies.
-#[derive(Clone, Copy)]
-struct Usual {
-    name: &'static str,
-    section: Option<&'static str>,
-    best: Best,
-    show: fn(f64) -> String,
-    paths: &'static [&'static str],
+impl From<&CoreFigure> for Column {
+    fn from(&CoreFigure { path, label, format, best, .. }: &CoreFigure) -> Self {
+        Self { name: label.to_owned(), best, format, paths: vec![path.to_owned()], is_asked: false }
+    }
 }
 
-const fn of_all(name: &'static str, best: Best, show: fn(f64) -> String, paths: &'static [&'static str]) -> Usual {
-    Usual { name, section: None, best, show, paths }
-}
-
-/// The column of `ftl.waf`, which that field's last name alone stands for too: ageing has one of that name.
-const WAF_OF_PAGES: &str = "WAF of pages";
+/// The figure whose last name alone stands for it: ageing has one of that name too.
 const WAF: &str = "waf";
-
-/// The usual columns, of what layers count whatever the policies are: those before the figures of the scheduler, those
-/// before the figures of all other policies, and those behind.
-const USUAL: [&[Usual]; 3] = [
-    &[
-        of_all("operations/s", Best::Highest, factor, &["filebench.operations_per_second"]),
-        of_all("requests/s", Best::Highest, factor, &["host.iops"]),
-        of_all("throughput", Best::Highest, rate, &["host.throughput_bytes_per_s"]),
-        of_all("read p50", Best::Lowest, time, &["host.latency_ns.read.p50"]),
-        of_all("read p99", Best::Lowest, time, &["host.latency_ns.read.p99"]),
-        of_all("write p50", Best::Lowest, time, &["host.latency_ns.write.p50"]),
-        of_all("write p99", Best::Lowest, time, &["host.latency_ns.write.p99"]),
-    ],
-    &[Usual { section: Some("buffer."), ..of_all("buffer hits", Best::Highest, percent, &["buffer.hit_ratio"]) }],
-    &[
-        of_all("WAF in bytes", Best::Lowest, factor, &["ftl.waf_bytes"]),
-        of_all(WAF_OF_PAGES, Best::Lowest, factor, &["ftl.waf"]),
-        of_all("erases", Best::Lowest, whole, &["ftl.block_erases"]),
-        of_all("energy/GB", Best::Lowest, energy, &["nand.energy.joules_per_gb"]),
-        of_all("life in pages", Best::Highest, whole, &["end_of_life.host_page_writes"]),
-    ],
-];
-
-/// The columns that `--bounds` adds.
-const BOUNDS: &[Usual] = &[
-    of_all("misses/OPT", Best::Lowest, factor, &["bounds.buffer.misses_over_fewest"]),
-    of_all("erases/fewest", Best::Lowest, factor, &["bounds.ftl.erases_over_fewest"]),
-    of_all("clairvoyant WAF", Best::Neither, factor, &["bounds.ftl.clairvoyant_waf"]),
-    of_all("duration/best", Best::Lowest, factor, &["bounds.scheduler.duration_over_shortest"]),
-    of_all("latency/best", Best::Lowest, factor, &["bounds.scheduler.mean_latency_over_least"]),
-];
+const WAF_OF_PAGES: &str = "WAF of pages";
 
 /// Where the fields of bounds are in a result.
 const BOUNDS_PATH: &str = "bounds.";
@@ -102,15 +51,9 @@ const BOUNDS_PATH: &str = "bounds.";
 /// The name that stands for all the usual columns.
 const ALL_USUAL: &str = "usual";
 
-impl Usual {
-    fn column(&self, is_asked: bool) -> Column {
-        Column { is_asked, ..Column::of_sum(self.name, self.best, self.show, self.paths) }
-    }
-}
-
-fn whole(value: f64) -> String {
-    // A mean over seeds need not be whole.
-    if value.fract() == 0.0 { count(value as u64) } else { factor(value) }
+/// The columns of core figures at a place.
+fn core(place: Place) -> impl Iterator<Item = Column> {
+    CORE_FIGURES.iter().filter(move |figure| figure.place == Some(place)).map(Column::from)
 }
 
 /// The columns of a comparison that varies these keys: those of `names`, or the usual ones without any; then those of
@@ -133,13 +76,12 @@ pub fn chosen<'a>(
 }
 
 /// The usual columns of a comparison that varies these keys.
-fn usual<'a>(catalog: &Catalog, keys: impl Iterator<Item = &'a str> + Clone) -> Vec<Column> {
-    let is_on = |column: &&Usual| column.section.is_none_or(|section| keys.clone().any(|key| key.starts_with(section)));
+fn usual<'a>(catalog: &Catalog, mut keys: impl Iterator<Item = &'a str>) -> Vec<Column> {
     let (of_scheduler, of_others): (Vec<_>, Vec<_>) =
         declared(catalog).into_iter().partition(|(slot, _)| *slot == SCHEDULER);
-    let [first, second, third] = USUAL.map(|columns| columns.iter().filter(is_on).map(|column| column.column(false)));
     let of = |columns: Vec<(&'static str, Column)>| columns.into_iter().map(|(_, column)| column);
-    first.chain(of(of_scheduler)).chain(second).chain(of(of_others)).chain(third).collect()
+    let of_buffer = keys.any(|key| key.starts_with("buffer.")).then(|| core(Place::Buffer)).into_iter().flatten();
+    core(Place::Host).chain(of(of_scheduler)).chain(of_buffer).chain(of(of_others)).chain(core(Place::Drive)).collect()
 }
 
 /// The slot whose columns stand first.
@@ -165,8 +107,7 @@ fn declared(catalog: &Catalog) -> Vec<(&'static str, Column)> {
 
 /// The columns of bounds that are not among those chosen already.
 fn bounds(chosen: &[Column]) -> Vec<Column> {
-    let columns = BOUNDS.iter().map(|column| column.column(false));
-    columns.filter(|column| chosen.iter().all(|known| known.paths != column.paths)).collect()
+    core(Place::Bounds).filter(|column| chosen.iter().all(|known| known.paths != column.paths)).collect()
 }
 
 /// The columns that were asked for by name, in that order, each once.
@@ -216,12 +157,10 @@ fn worked_out(column: Column, has_bounds: bool) -> Result<Vec<Column>, Refusal> 
 fn resolve(catalog: &Catalog, paths: &[String], written: &str) -> Result<Column, Refusal> {
     let wanted = plain(written.strip_prefix("result.").unwrap_or(written));
     let wanted = if wanted == WAF { plain(WAF_OF_PAGES) } else { wanted };
-    let by_name = USUAL.concat();
-    let by_name = by_name.iter().chain(BOUNDS).map(|column| column.column(true));
-    let declared = declared(catalog).into_iter().map(|(_, column)| Column { is_asked: true, ..column });
-    let by_name: Vec<Column> = by_name.chain(declared).collect();
+    let core = CORE_FIGURES.iter().filter(|figure| figure.place.is_some()).map(Column::from);
+    let by_name: Vec<Column> = core.chain(declared(catalog).into_iter().map(|(_, column)| column)).collect();
     if let Some(column) = by_name.iter().find(|column| plain(&column.name) == wanted) {
-        return Ok(column.clone());
+        return Ok(Column { is_asked: true, ..column.clone() });
     }
     let mut meant = ending_in(paths.iter(), &wanted);
     // A field of the format keeps its short name beside a figure of a policy.
@@ -281,23 +220,22 @@ fn plain(name: &str) -> String {
 /// A column of any numeric field: of a figure of a policy as that describes it, of others by their names, which end in
 /// the unit.
 pub(super) fn of_field(catalog: &Catalog, written: &str, path: &str) -> Column {
-    let parts: Vec<&str> = path.split('.').collect();
-    let last = parts[parts.len() - 1];
+    let last = path.rsplit('.').next().unwrap_or(path);
     let has = |names: &[&str]| names.iter().any(|name| last.contains(name));
     let below = |object: &str| path.strip_prefix(object).filter(|rest| rest.is_empty() || rest.starts_with('.'));
     let of_policy = known_statistics(catalog).find_map(|(object, _, _, one)| below(&object).map(|_| one));
-    let is_time = parts.iter().any(|part| part.ends_with("_ns"))
-        || of_policy.is_some_and(|statistic| matches!(statistic.unit, Unit::Time | Unit::Times));
-    let show: fn(f64) -> String = match last {
-        "count" => whole,
-        _ if has(&["waf"]) => factor,
-        _ if is_time => time,
-        _ if last.ends_with("bytes_per_s") => rate,
-        _ if last.ends_with("bytes") || of_policy.is_some_and(|statistic| statistic.unit == Unit::Bytes) => size,
-        _ if last.contains("joules") => energy,
-        _ if last.split('_').any(|word| matches!(word, "ratio" | "share" | "utilization")) => percent,
-        _ if of_policy.is_some_and(|statistic| statistic.unit == Unit::Ratio) => factor,
-        _ => whole,
+    let is_of = |units: &[Unit]| of_policy.is_some_and(|statistic| units.contains(&statistic.unit));
+    let is_time = path.split('.').any(|part| part.ends_with("_ns")) || is_of(&[Unit::Time, Unit::Times]);
+    let format = match last {
+        "count" => Format::Count,
+        _ if has(&["waf"]) => Format::Factor,
+        _ if is_time => Format::Time,
+        _ if last.ends_with("bytes_per_s") => Format::Rate,
+        _ if last.ends_with("bytes") || is_of(&[Unit::Bytes]) => Format::Size,
+        _ if last.contains("joules") => Format::Energy,
+        _ if last.split('_').any(|word| matches!(word, "ratio" | "share" | "utilization")) => Format::Share,
+        _ if is_of(&[Unit::Ratio]) => Format::Factor,
+        _ => Format::Count,
     };
     let is_latency = is_time && last != "count";
     let best = match of_policy {
@@ -306,7 +244,7 @@ pub(super) fn of_field(catalog: &Catalog, written: &str, path: &str) -> Column {
         None if is_latency || has(&["waf", "block_erases", "stalled", "joules"]) => Best::Lowest,
         None => Best::Neither,
     };
-    Column { name: written.to_owned(), best, show, paths: vec![path.to_owned()], is_asked: true }
+    Column { name: written.to_owned(), best, format, paths: vec![path.to_owned()], is_asked: true }
 }
 
 /// One column per figure that the policies that vary count themselves; distributions are left out, and what is a column
@@ -372,8 +310,8 @@ mod tests {
         let columns = of(&["write p99", "usual"]).expect("they are columns");
         assert_eq!(columns[0].name, "write p99");
         let again = columns.iter().filter(|column| column.name == "write p99").count();
-        let usual = USUAL.concat().len() + declared(&Catalog::builtin()).len();
-        assert_eq!((again, columns.len()), (1, usual - 1));
+        let usual = usual(&Catalog::builtin(), ["host.scheduler"].into_iter()).len();
+        assert_eq!((again, columns.len()), (1, usual));
     }
 
     #[test]
@@ -390,7 +328,7 @@ mod tests {
 
     #[test]
     fn operations_are_no_ratio() {
-        let shown = |name: &str, value: f64| (of(&[name]).expect("it is a column")[0].show)(value);
+        let shown = |name: &str, value: f64| of(&[name]).expect("it is a column")[0].show(value);
         assert_eq!(shown("filebench.operations_per_second", 6100.0), "6,100");
         assert!(shown("filebench.operations", 6100.0).ends_with("100") && shown("die_utilization", 0.5).ends_with('%'));
     }
@@ -403,7 +341,7 @@ mod tests {
         for name in ["misses/OPT", "clairvoyant_waf"] {
             assert!(of(name, true).is_ok() && of(name, false).is_err(), "{name}");
         }
-        assert_eq!(bounds(&of("misses/OPT", true).expect("it is a column")).len(), BOUNDS.len() - 1);
+        assert_eq!(bounds(&of("misses/OPT", true).expect("it is a column")).len(), core(Place::Bounds).count() - 1);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use flashloom_config::Bounds;
 use flashloom_figures::estimate::{Estimate, Paired};
 use flashloom_figures::formula::Run;
 use flashloom_figures::number::count;
-use flashloom_figures::result::{Comparison, ExpectationResult};
+use flashloom_figures::result::{Comparison, ExpectationResult, plain};
 use flashloom_units::{Best, visible_line};
 use serde_json::Value;
 
@@ -277,19 +277,15 @@ fn significant(value: f64) -> String {
     format!("{value:.*}", (4 - before).clamp(0, 9) as usize)
 }
 
-/// Formats a JSON value without quotes.
-pub fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashloom_figures::number::Format;
 
     /// Index of the marked row among these values, one per seed.
     fn best(best: Best, values: &[Option<&[f64]>]) -> Option<usize> {
-        let show = |value: f64| value.to_string();
-        let column = Column::of_sum("figure", best, show, &["a"]);
+        let column =
+            Column { name: "figure".to_owned(), best, format: Format::Factor, paths: Vec::new(), is_asked: true };
         let values = values.iter().map(|values| values.map(<[f64]>::to_vec)).collect();
         let figures = Figures { column: &column, values };
         figures.best(&figures.shown())

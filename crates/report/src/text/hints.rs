@@ -2,7 +2,7 @@
 
 use flashloom_config::Catalog;
 use flashloom_figures::formula::Run;
-use flashloom_figures::result::{ComparedHintResult, Comparison, HintResult};
+use flashloom_figures::result::{ComparedHintResult, Comparison, HintResult, field};
 use flashloom_run::{Percentile, few_samples, length_key};
 use flashloom_units::visible_line;
 use serde_json::Value;
@@ -64,7 +64,8 @@ pub fn hints(catalog: &Catalog, comparison: &Comparison, columns: &[Column]) -> 
     let axes: Vec<&String> = comparison.runs.first().into_iter().flat_map(|run| run.vary.keys()).collect();
     let is_useful = |about: &str, key: &String| {
         let sections = ABOUT.iter().find(|(names, _)| names.contains(&about)).map(|(_, sections)| *sections);
-        let shows = |section: &&str| columns.iter().flat_map(Column::paths).any(|path| path.starts_with(*section));
+        let shows =
+            |section: &&str| columns.iter().flat_map(|column| &column.paths).any(|path| path.starts_with(*section));
         let is_varied = about != OVERLOAD && axes.contains(&key);
         !is_varied && about != FEW_SAMPLES && sections.is_none_or(|of| of.iter().any(shows))
     };
@@ -103,11 +104,10 @@ fn hold(held: &mut Vec<Held>, hint: HintResult, row: usize) {
 /// The hint about too few samples for the percentiles among the columns.
 fn of_columns(catalog: &Catalog, result: &Value, columns: &[Column]) -> Option<HintResult> {
     let percentile = |column: &'_ Column| {
-        let [path] = column.paths() else { return None };
+        let [path] = &column.paths[..] else { return None };
         let (distribution, last) = path.rsplit_once('.')?;
         let (_, one_in) = *PERCENTILES.iter().find(|(name, _)| *name == last)?;
-        let samples =
-            distribution.split('.').try_fold(result, |value, part| value.get(part))?.get("count")?.as_u64()?;
+        let samples = field(result, distribution)?.get("count")?.as_u64()?;
         Some((samples, one_in))
     };
     let shown: Vec<Percentile<'_>> = columns

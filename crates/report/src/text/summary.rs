@@ -239,14 +239,10 @@ fn amplification_text(ftl: &FtlResult) -> String {
 fn drive_facts(result: &RunResult) -> Vec<Fact> {
     let mut facts = Vec::new();
     if let (Some(channels), Some(dies)) = (result.nand.channel_utilization, result.nand.die_utilization) {
-        let channel = result.nand.busiest_channel.as_ref().map_or(String::new(), |busiest| {
-            format!(" (channel {} {})", busiest.channel, percent(busiest.utilization))
-        });
-        let die = result
-            .nand
-            .busiest_die
-            .as_ref()
-            .map_or(String::new(), |busiest| format!(" (die {} {})", busiest.die, percent(busiest.utilization)));
+        let busiest = |(part, number, share): (&str, u32, f64)| format!(" ({part} {number} {})", percent(share));
+        let channel = result.nand.busiest_channel.as_ref().map(|of| busiest(("channel", of.channel, of.utilization)));
+        let die = result.nand.busiest_die.as_ref().map(|of| busiest(("die", of.die, of.utilization)));
+        let [channel, die] = [channel, die].map(Option::unwrap_or_default);
         facts.push(("busy", format!("channels {}{channel}, dies {}{die}", percent(channels), percent(dies))));
     }
     if let Some(energy) = &result.nand.energy {

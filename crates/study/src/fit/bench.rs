@@ -40,11 +40,6 @@ pub trait Simulator: Sync {
 /// The aged drive of a combination, once it is needed; `None` if its runs age their own.
 type Shared = Mutex<Option<Option<Arc<AgedDrive>>>>;
 
-/// True if both drives have the same addresses.
-fn has_capacity_of(one: &Variant, other: &Variant) -> bool {
-    one.config.device.capacity_sectors() == other.config.device.capacity_sectors()
-}
-
 /// Loads on the drive of each combination.
 pub struct Bench {
     loads: Vec<ReadyLoad>,
@@ -79,7 +74,8 @@ impl Bench {
             return Err(Refusal::new("a question of another fit", "one of this fit").into());
         };
         let Ok(variant) = ready.prepared.experiment().replaced(own, sets) else { return Ok(Answer(None)) };
-        let simulated = if has_capacity_of(&variant, own) {
+        let capacity = |of: &Variant| of.config.device.capacity_sectors();
+        let simulated = if capacity(&variant) == capacity(own) {
             let drive = self.drive(load, combination, progress)?;
             ready.simulate(&ready.prepared, index, &variant.config, drive.as_deref(), progress)?
         } else {

@@ -18,66 +18,51 @@ use super::space::Space;
 /// above any other, so that searches turn back.
 pub const IMPOSSIBLE: f64 = 1e6;
 
-/// The cells with what simulates them.
-pub struct Evaluator<'a> {
-    space: &'a Space,
-    combinations: &'a [Combination],
-    bench: &'a Bench,
-    cells: &'a [Cell],
-    simulator: &'a dyn Simulator,
-    journal: Journal,
-    progress: &'a dyn Progress,
-    points: AtomicU64,
+/// A point of a combination with its objective.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Index of the combination.
+    pub combination: usize,
+    /// The point.
+    pub point: Vec<f64>,
+    /// Its objective.
+    pub objective: f64,
 }
 
-impl<'a> Evaluator<'a> {
-    /// An evaluator.
-    pub fn new(
-        space: &'a Space,
-        combinations: &'a [Combination],
-        (bench, cells): (&'a Bench, &'a [Cell]),
-        simulator: &'a dyn Simulator,
-        journal: Journal,
-        progress: &'a dyn Progress,
-    ) -> Self {
-        Self { space, combinations, bench, cells, simulator, journal, progress, points: AtomicU64::new(0) }
-    }
-
+/// The cells with what simulates them.
+pub struct Evaluator<'a> {
     /// The parameters.
-    pub fn space(&self) -> &'a Space {
-        self.space
-    }
-
-    /// Number of combinations.
-    pub fn combinations(&self) -> usize {
-        self.combinations.len()
-    }
-
+    pub space: &'a Space,
+    /// The combinations of listed values.
+    pub combinations: &'a [Combination],
+    /// The loads on the drive of each combination.
+    pub bench: &'a Bench,
+    /// The cells.
+    pub cells: &'a [Cell],
+    /// Whoever answers what the journal does not know.
+    pub simulator: &'a dyn Simulator,
+    /// Known simulations.
+    pub journal: Journal,
+    /// Progress of the fit.
+    pub progress: &'a dyn Progress,
     /// Number of points that were asked for, known ones included, so that a resumed fit counts the same.
-    pub fn points(&self) -> u64 {
-        self.points.load(Ordering::Relaxed)
-    }
+    pub points: AtomicU64,
+}
 
+impl Evaluator<'_> {
     /// The point of the start's own values.
     pub fn start(&self, combination: usize) -> Vec<f64> {
         self.space.point_of(&self.bench.loads()[0].prepared.experiment().variants[combination].config)
     }
 
-    /// Objective of a point: the mean error of the cells.
+    /// A point with its objective.
     ///
     /// # Errors
     /// A simulation that failed.
-    pub fn objective(&self, cells: &[usize], combination: usize, point: &[f64]) -> Result<f64, Failure> {
+    pub fn found(&self, cells: &[usize], combination: usize, point: Vec<f64>) -> Result<Found, Failure> {
         self.points.fetch_add(1, Ordering::Relaxed);
-        self.mean_error(cells, combination, point, 0)
-    }
-
-    /// Objective of a point in simulations with another seed, by its number.
-    ///
-    /// # Errors
-    /// A simulation that failed.
-    pub fn reseeded(&self, cells: &[usize], combination: usize, point: &[f64], seed: u64) -> Result<f64, Failure> {
-        self.mean_error(cells, combination, point, seed)
+        let objective = self.objective(cells, combination, &point, 0)?;
+        Ok(Found { combination, point, objective })
     }
 
     /// Objective of a drive of which every figure is off by as little as a measurement knows.
@@ -85,7 +70,11 @@ impl<'a> Evaluator<'a> {
         cells.iter().map(|cell| self.cells[*cell].recorded.known()).sum::<f64>() / cells.len() as f64
     }
 
-    fn mean_error(&self, cells: &[usize], combination: usize, point: &[f64], seed: u64) -> Result<f64, Failure> {
+    /// Objective of a point, the mean error of the cells, in simulations with a seed by its number.
+    ///
+    /// # Errors
+    /// A simulation that failed.
+    pub fn objective(&self, cells: &[usize], combination: usize, point: &[f64], seed: u64) -> Result<f64, Failure> {
         let values = self.space.values(point);
         let mut loads: Vec<usize> = cells.iter().map(|cell| self.cells[*cell].load).collect();
         loads.dedup();

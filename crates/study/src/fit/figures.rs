@@ -109,6 +109,13 @@ impl Side {
     }
 }
 
+impl Side {
+    /// Indices of the quantities that it has.
+    fn compared(&self) -> impl Iterator<Item = usize> {
+        (0..QUANTITIES.len()).filter(|quantity| self.value(*quantity).is_some())
+    }
+}
+
 fn percents() -> [f64; QUANTITIES.len() - 1] {
     [1, 2, 3, 4].map(|quantity: usize| QUANTITIES[quantity].percent.expect("all but the first are percentiles"))
 }
@@ -131,11 +138,8 @@ impl Figures {
     /// Error of a cell of which every quantity is off by a hundredth: no measurement knows its figures better. The
     /// buckets of fio are a sixty-fourth wide.
     pub fn known(&self) -> f64 {
-        let of_side = |side: &Side| {
-            let compared = (0..QUANTITIES.len()).filter(|quantity| side.value(*quantity).is_some());
-            compared.map(|quantity| (KNOWN / QUANTITIES[quantity].scale).powi(2)).collect::<Vec<f64>>()
-        };
-        let errors: Vec<f64> = self.0.iter().flatten().flat_map(of_side).collect();
+        let quantities = self.0.iter().flatten().flat_map(Side::compared);
+        let errors: Vec<f64> = quantities.map(|quantity| (KNOWN / QUANTITIES[quantity].scale).powi(2)).collect();
         errors.iter().sum::<f64>() / errors.len().max(1) as f64
     }
 
@@ -146,8 +150,7 @@ impl Figures {
 
     /// Number of quantities.
     pub fn count(&self) -> usize {
-        let of_side = |side: &Side| (0..QUANTITIES.len()).filter(|quantity| side.value(*quantity).is_some()).count();
-        self.0.iter().flatten().map(of_side).sum()
+        self.0.iter().flatten().map(|side| side.compared().count()).sum()
     }
 
     /// Quantities that both have, each with its operation and index, recorded and simulated.

@@ -1,9 +1,10 @@
 //! A load: what one simulation repeats, a job of fio, a recording or a curve of rates, and its cells.
 
 use flashloom_config::{Config, Experiment, Variant};
+use flashloom_device::Observer;
 use flashloom_figures::number::count;
-use flashloom_figures::result::HintResult;
-use flashloom_run::{AgedDrive, Failure, Finished, Prepared, Progress};
+use flashloom_figures::result::{HintResult, RunResult};
+use flashloom_run::{AgedDrive, Failure, Prepared, Progress};
 use flashloom_units::{Problems, Refusal};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -266,35 +267,33 @@ impl ReadyLoad {
         drive: Option<&AgedDrive>,
         progress: &dyn Progress,
     ) -> Result<Option<Simulated>, Failure> {
-        let lives = |finished: &Finished| finished.result.end_of_life.is_none();
-        let hints = |finished: &Finished| -> Vec<HintResult> {
-            let hints = finished.result.hints.iter();
-            hints.filter(|hint| OF_DRIVES.contains(&&*hint.about)).cloned().collect()
+        let run = |is_issued: bool, observers: &mut [&mut dyn Observer]| {
+            prepared.run_as(index, config, drive, is_issued, progress, observers)
         };
-        match &self.parts {
+        let (finished, figures) = match &self.parts {
             Parts::Whole => {
-                let finished = prepared.run_as(index, config, drive, false, progress, &mut [])?;
+                let finished = run(false, &mut [])?;
                 let host = &finished.host;
                 let both = [&host.read_latency, &host.write_latency];
-                let figures = || vec![Figures(both.map(|latency| Side::of(latency, Some(host.duration_ns))))];
-                Ok(lives(&finished).then(|| Simulated { figures: figures(), hints: hints(&finished) }))
+                let figures = vec![Figures(both.map(|latency| Side::of(latency, Some(host.duration_ns))))];
+                (finished, figures)
             }
             Parts::Slices(slices) => {
                 let mut observed = slices.observer();
-                let is_issued = slices.is_issued();
-                let finished = prepared.run_as(index, config, drive, is_issued, progress, &mut [&mut observed])?;
-                let hints = hints(&finished);
-                Ok(lives(&finished).then(|| Simulated { figures: observed.figures(), hints }))
+                (run(slices.is_issued(), &mut [&mut observed])?, observed.figures())
             }
             Parts::Stretches(curve) => {
                 let mut fill = Fill::default();
-                let finished = prepared.run_as(index, config, drive, false, progress, &mut [&mut fill])?;
+                let finished = run(false, &mut [&mut fill])?;
                 let side = |((_, bytes, _), rate): ((String, f64, f64), Option<f64>)| {
                     Figures([None, rate.map(|rate| Side::of_stretch(bytes, rate))])
                 };
-                let figures = || curve.stretches().into_iter().zip(curve.simulated(&fill)).map(side).collect();
-                Ok(lives(&finished).then(|| Simulated { figures: figures(), hints: Vec::new() }))
+                (finished, curve.stretches().into_iter().zip(curve.simulated(&fill)).map(side).collect())
             }
-        }
+        };
+        let RunResult { end_of_life, mut hints, .. } = finished.result;
+        let is_kept = |hint: &HintResult| OF_DRIVES.contains(&&*hint.about);
+        hints.retain(|hint| !matches!(self.parts, Parts::Stretches(_)) && is_kept(hint));
+        Ok(end_of_life.is_none().then_some(Simulated { figures, hints }))
     }
 }

@@ -5,8 +5,9 @@ use flashloom_config::{Config, SECTIONS, toml_value};
 use flashloom_figures::number::{factor, percent};
 use flashloom_units::{Value, visible_whole_line};
 
-use super::result::{ErrorResult, FitResult, FittedCell, FittedParameter, SummaryResult};
-use super::signed;
+use super::result::{FitResult, FittedCell, FittedParameter, SummaryResult};
+use super::text::errors;
+use crate::validate::signed;
 
 /// Sections that say what a drive is, and what stands in front of it.
 const SECTIONS_OF_DRIVES: [&str; 4] = ["device", "buffer", "ftl", "host"];
@@ -35,21 +36,18 @@ pub fn fitted_preset(result: &FitResult, config: &Config) -> String {
     line("# mean (greatest) absolute error       fitted cells      cells held out    null".to_owned());
     for one in &result.summary {
         let SummaryResult { operation, quantity, fitted, held_out } = one;
-        let shown = |error: &Option<ErrorResult>| {
-            error.map_or("-".to_owned(), |error| format!("{} ({})", percent(error.mean), percent(error.greatest)))
-        };
         let null = held_out.or(*fitted).map_or("-".to_owned(), |error| percent(error.null_mean));
         line(format!(
             "#   {:<34} {:<17} {:<17} {null}",
             format!("{operation}s {quantity}"),
-            shown(fitted),
-            shown(held_out)
+            errors(*fitted),
+            errors(*held_out)
         ));
     }
     line("# Errors of each cell:".to_owned());
     for cell in &result.cells {
         let errors: Vec<String> =
-            cell.errors.iter().map(|one| format!("{} {}", one.quantity, signed(one.error))).collect();
+            cell.errors.iter().map(|one| format!("{} {}", one.quantity, signed(Some(one.error)))).collect();
         line(format!("#   {}, {}: {}", file_of(cell), job_of(cell), errors.join(", ")));
     }
     let undetermined: Vec<&FittedParameter> = result.parameters.iter().filter(|one| !one.is_determined).collect();

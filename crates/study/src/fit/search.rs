@@ -11,12 +11,15 @@
 //! A search is BOBYQA (Powell 2009): a quadratic model through 2 n + 1 points within a box, in a region of trust that
 //! shrinks. It takes no derivatives, makes few simulations, and is the same each time.
 
+use std::cmp::Ordering;
+use std::sync::{Mutex, PoisonError};
+
 use basin::{Bobyqa, BoxBounds, ConstraintSet, Constraints, CostFunction, Executor, PointState};
 use flashloom_run::Failure;
 use flashloom_units::Prng;
 use rayon::prelude::*;
 
-use super::evaluate::Evaluator;
+use super::evaluate::{Evaluator, Found};
 
 /// Points of round 1 for each side of the cube and one more.
 const SPREAD: usize = 4;
@@ -27,17 +30,6 @@ const BUDGETS: [u64; 3] = [10, 24, 12];
 const RADII: [[f64; 2]; 3] = [[0.15, 0.02], [0.15, 0.004], [0.03, 0.002]];
 /// Combinations that stay for round 2 at least, and for round 3.
 const KEPT: [usize; 2] = [4, 2];
-
-/// A point of a combination with its objective.
-#[derive(Clone, Debug)]
-pub struct Found {
-    /// Index of the combination.
-    pub combination: usize,
-    /// The point.
-    pub point: Vec<f64>,
-    /// Its objective.
-    pub objective: f64,
-}
 
 /// What a search found.
 pub struct Search {
@@ -53,7 +45,11 @@ pub struct Search {
 
 /// The best of some points: of equal ones the first.
 fn best<'a>(found: impl IntoIterator<Item = &'a Found>) -> Option<&'a Found> {
-    found.into_iter().min_by(|one, other| one.objective.total_cmp(&other.objective))
+    found.into_iter().min_by(|one, other| by_objective(one, other))
+}
+
+fn by_objective(one: &Found, other: &Found) -> Ordering {
+    one.objective.total_cmp(&other.objective)
 }
 
 /// Searches the parameters that repeat these cells best; round 3 also searches from points that are known already.
@@ -67,24 +63,24 @@ pub fn search(
     seed: u64,
     known: &[Found],
 ) -> Result<Search, Failure> {
-    let sides = evaluator.space().ranges.len();
-    let combinations = evaluator.combinations();
+    let sides = evaluator.space.ranges.len();
+    let combinations = evaluator.combinations.len();
     let mut rounds = vec![1; combinations];
     let first = |combination: usize| -> Result<Vec<Found>, Failure> {
         let points = spread(&evaluator.start(combination), SPREAD * (sides + 1), seed);
-        points.into_par_iter().map(|point| found(evaluator, cells, combination, point)).collect()
+        points.into_par_iter().map(|point| evaluator.found(cells, combination, point)).collect()
     };
     let of_first: Vec<Vec<Found>> = (0..combinations).into_par_iter().map(first).collect::<Result<_, Failure>>()?;
     let mut all: Vec<Found> = of_first.concat();
     if sides > 0 {
         let mut order: Vec<Found> = of_first.iter().filter_map(best).cloned().collect();
-        order.sort_by(|one, other| one.objective.total_cmp(&other.objective));
+        order.sort_by(by_objective);
         if combinations > 1 {
             order.truncate(KEPT[0].max(combinations.div_ceil(2)));
             let ends = searches(evaluator, cells, &order, 0)?;
             order = ends.iter().filter_map(best).cloned().collect();
             order.iter().for_each(|found| rounds[found.combination] = 2);
-            order.sort_by(|one, other| one.objective.total_cmp(&other.objective));
+            order.sort_by(by_objective);
             all.extend(ends.concat());
         }
         order.truncate(KEPT[1]);
@@ -92,13 +88,13 @@ pub fn search(
         for known in &order {
             rounds[known.combination] = 3;
             let mut others = of_first[known.combination].clone();
-            others.sort_by(|one, other| one.objective.total_cmp(&other.objective));
+            others.sort_by(by_objective);
             let others = others.into_iter().filter(|other| other.point != known.point);
             starts.extend([known.clone()].into_iter().chain(others).take(restarts as usize));
         }
         for other in known {
             rounds[other.combination] = 3;
-            starts.push(found(evaluator, cells, other.combination, other.point.clone())?);
+            starts.push(evaluator.found(cells, other.combination, other.point.clone())?);
         }
         let ends = searches(evaluator, cells, &starts, 1)?;
         all.extend(ends.iter().flatten().cloned());
@@ -107,7 +103,7 @@ pub fn search(
         let best = best(&all).expect("every combination has a point").clone();
         let mut ends: Vec<Found> = ends.iter().filter_map(self::best).cloned().collect();
         ends.retain(|end| end.combination == best.combination);
-        ends.sort_by(|one, other| one.objective.total_cmp(&other.objective));
+        ends.sort_by(by_objective);
         return Ok(Search { best, all, ends, rounds });
     }
     let best = best(&all).expect("every combination has a point").clone();
@@ -124,22 +120,16 @@ fn searches(
     starts.par_iter().map(|start| descend(evaluator, cells, start, round)).collect()
 }
 
-/// A point with its objective.
-fn found(evaluator: &Evaluator<'_>, cells: &[usize], combination: usize, point: Vec<f64>) -> Result<Found, Failure> {
-    let objective = evaluator.objective(cells, combination, &point)?;
-    Ok(Found { combination, point, objective })
-}
-
 /// One search. Every point that it simulates is part of the result, the start too.
 fn descend(evaluator: &Evaluator<'_>, cells: &[usize], start: &Found, round: usize) -> Result<Vec<Found>, Failure> {
     let sides = start.point.len();
-    let seen = std::sync::Mutex::new(vec![start.clone()]);
+    let seen = Mutex::new(vec![start.clone()]);
     let problem = Cube {
         ends: [vec![0.0; sides], vec![1.0; sides]],
         cost: &|point: &Vec<f64>| {
-            let found = found(evaluator, cells, start.combination, point.clone())?;
+            let found = evaluator.found(cells, start.combination, point.clone())?;
             let objective = found.objective;
-            seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(found);
+            seen.lock().unwrap_or_else(PoisonError::into_inner).push(found);
             Ok(objective)
         },
     };
@@ -152,7 +142,7 @@ fn descend(evaluator: &Evaluator<'_>, cells: &[usize], start: &Found, round: usi
         Err(basin::ConstraintSolveError::Evaluation(Stopped(failure))) => return Err(failure),
         Err(error) => unreachable!("the unit cube is a box: {error}"),
     }
-    Ok(seen.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+    Ok(seen.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// The unit cube with the objective.

@@ -71,7 +71,7 @@ impl Slices {
     /// A recording that cannot be read, or a slice of which nothing can be compared.
     pub fn cut(recording: &Recording, config: &Config, slices: u64) -> Result<Cut, Problem> {
         let length = recording.requests().div_ceil(slices).max(1);
-        let mut trace = open_trace(recording.path(), &recording.options(config))?;
+        let mut trace = open_trace(recording.path(), &Recording::options(config))?;
         let source = recording.source();
         let mut ends_ns = Vec::new();
         let mut latencies: Vec<Both> = vec![Both::default()];

@@ -18,9 +18,9 @@ use flashloom_units::Value;
 use rayon::prelude::*;
 
 use super::combination::Combination;
-use super::evaluate::Evaluator;
+use super::evaluate::{Evaluator, Found};
 use super::result::FittedParameter;
-use super::search::{Found, Search};
+use super::search::Search;
 use super::space::{Space, number};
 
 /// Seeds of the noise, besides that of the fit.
@@ -48,7 +48,7 @@ pub struct Spread {
 /// A simulation that failed.
 pub fn spread(evaluator: &Evaluator<'_>, cells: &[usize], search: &Search) -> Result<Spread, Failure> {
     let best = &search.best;
-    let reseeded = |seed: u64| evaluator.reseeded(cells, best.combination, &best.point, seed);
+    let reseeded = |seed: u64| evaluator.objective(cells, best.combination, &best.point, seed);
     let mut objectives = (1..=SEEDS).into_par_iter().map(reseeded).collect::<Result<Vec<f64>, Failure>>()?;
     objectives.push(best.objective);
     let mean = objectives.iter().sum::<f64>() / objectives.len() as f64;
@@ -71,11 +71,10 @@ fn away(
     sign: f64,
     limit: f64,
 ) -> Result<Option<Found>, Failure> {
-    let at = |distance: f64| -> Result<Found, Failure> {
+    let at = |distance: f64| {
         let mut point = best.point.clone();
         point[side] = (point[side] + sign * distance).clamp(0.0, 1.0);
-        let objective = evaluator.objective(cells, best.combination, &point)?;
-        Ok(Found { combination: best.combination, point, objective })
+        evaluator.found(cells, best.combination, point)
     };
     let room = if sign > 0.0 { 1.0 - best.point[side] } else { best.point[side] };
     let (mut good, mut farthest, mut step) = (0.0, None, STEP);

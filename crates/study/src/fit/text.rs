@@ -3,6 +3,8 @@
 use flashloom_figures::number::{factor, percent, time};
 use flashloom_report::text::{Part, Table};
 
+use crate::validate::signed;
+
 use super::{ErrorResult, FitResult, FittedCell, FittedParameter, QuantityResult};
 
 /// The tables of a fit, and the lines between them.
@@ -78,15 +80,15 @@ fn cell(cell: &FittedCell, name: &str, is_each: bool) -> Vec<Vec<String>> {
     for one in &cell.errors {
         let seen =
             cell.seen_errors.iter().find(|seen| (&seen.operation, &seen.quantity) == (&one.operation, &one.quantity));
-        let seen = is_each.then(|| seen.map_or(String::new(), |seen| signed(seen.error)));
+        let seen = is_each.then(|| seen.map_or(String::new(), |seen| signed(Some(seen.error))));
         let row = [
             std::mem::take(&mut name),
             format!("{} {}", one.operation, one.quantity),
             shown(one, one.recorded),
             shown(one, one.simulated),
-            signed(one.error),
+            signed(Some(one.error)),
         ];
-        rows.push(row.into_iter().chain(seen).chain([signed(one.null_error)]).collect());
+        rows.push(row.into_iter().chain(seen).chain([signed(Some(one.null_error))]).collect());
     }
     rows
 }
@@ -95,10 +97,7 @@ fn shown(one: &QuantityResult, value: f64) -> String {
     if one.quantity.starts_with('p') { time(value) } else { factor(value) }
 }
 
-fn signed(error: f64) -> String {
-    if error > 0.0 { format!("+{}", percent(error)) } else { percent(error) }
-}
-
-fn errors(error: Option<ErrorResult>) -> String {
+/// The mean and the greatest error, as shares; a dash for none.
+pub(super) fn errors(error: Option<ErrorResult>) -> String {
     error.map_or("-".to_owned(), |error| format!("{} ({})", percent(error.mean), percent(error.greatest)))
 }

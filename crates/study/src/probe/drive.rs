@@ -47,7 +47,7 @@ impl Target for ModelledDrive<'_> {
     fn measure(&mut self, load: &Load) -> Result<Measure, Failure> {
         let mut arrivals = Loaded::new(load, self.request_sectors, &mut self.prng);
         self.simulation.run(&mut arrivals, Ns::MAX, &mut []).map_err(Failure::Input)?;
-        let Some(measure) = arrivals.measure() else {
+        let Some(measure) = arrivals.until else {
             let ended = "the drive's life ended while it was probed, because too many blocks failed";
             return Err(Failure::Check(Violation::new(ended)));
         };
@@ -74,10 +74,6 @@ impl<'a> Loaded<'a> {
         let left = u64::from(load.requests) + 2 * u64::from(load.outstanding);
         let credit = load.outstanding;
         Self { load, request_sectors, prng, credit, left, completed: 0, from_ns: None, until: None }
-    }
-
-    fn measure(&self) -> Option<Measure> {
-        self.until
     }
 
     fn draw(&mut self) -> u64 {

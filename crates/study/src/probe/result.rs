@@ -1,5 +1,6 @@
 //! The result of a probe, as JSON: the means over all drives, and the judgement of them.
 
+use flashloom_figures::result_types;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,73 +12,76 @@ use super::sweep::Swept;
 /// Format identifier of [`ProbeResult`]; the number changes if programs that read it have to.
 pub const PROBE_SCHEMA: &str = "flashloom/probe/1";
 
-/// Result of probing a drive.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct ProbeResult {
-    /// Format identifier of this object.
-    pub schema: String,
-    /// Effective configuration, with every default filled in; workload and scheduler were not used.
-    pub config: serde_json::Value,
-    /// Number of requests measured at each point on each drive.
-    pub requests: u32,
-    /// Seed of each drive.
-    pub seeds: Vec<u64>,
-    /// Share of a throughput that counts as reaching it.
-    pub reach: f64,
-    /// The search for regions: reads of one sector, by span.
-    pub search: SearchResult,
-    /// Size of the requests of `read` and `write`.
-    pub request_bytes: u64,
-    /// Reads by span and queue.
-    pub read: DirectionResult,
-    /// Writes by span and queue, each span on a drive of its own.
-    pub write: DirectionResult,
-    /// Resulting region size and batches; absent if there are no regions.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub region: Option<RegionResult>,
-}
+result_types! {
+    /// Result of probing a drive.
+    ProbeResult {
+        /// Format identifier of this object.
+        schema: String,
+        /// Effective configuration, with every default filled in; workload and scheduler were not used.
+        config: serde_json::Value,
+        /// Number of requests measured at each point on each drive.
+        requests: u32,
+        /// Seed of each drive.
+        seeds: Vec<u64>,
+        /// Share of a throughput that counts as reaching it.
+        reach: f64,
+        /// The search for regions: reads of one sector, by span.
+        search: SearchResult,
+        /// Size of the requests of `read` and `write`.
+        request_bytes: u64,
+        /// Reads by span and queue.
+        read: DirectionResult,
+        /// Writes by span and queue, each span on a drive of its own.
+        write: DirectionResult,
+        /// Resulting region size and batches; absent if there are no regions.
+        region?: RegionResult,
+    }
 
-/// Reads of one sector with the longest queue.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct SearchResult {
-    /// Throughput by span, the smallest first.
-    pub points: Vec<PointResult>,
-    /// Effect of the span on throughput.
-    pub effect: SpanEffect,
-}
+    /// Reads of one sector with the longest queue.
+    SearchResult {
+        /// Throughput by span, the smallest first.
+        points: Vec<PointResult>,
+        /// Effect of the span on throughput.
+        effect: SpanEffect,
+    }
 
-/// Curves of reads, or of writes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct DirectionResult {
-    /// Throughput by span and by outstanding requests, the smallest span first.
-    pub points: Vec<PointResult>,
-}
+    /// Curves of reads, or of writes.
+    DirectionResult {
+        /// Throughput by span and by outstanding requests, the smallest span first.
+        points: Vec<PointResult>,
+    }
 
-/// Throughput at one point.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct PointResult {
-    /// Size of the span: requests fall into this many bytes from the start of the drive.
-    pub span_bytes: u64,
-    /// Requests outstanding at all times.
-    pub outstanding: u32,
-    /// Requests per second.
-    pub iops: IopsResult,
-}
+    /// Throughput at one point.
+    PointResult {
+        /// Size of the span: requests fall into this many bytes from the start of the drive.
+        span_bytes: u64,
+        /// Requests outstanding at all times.
+        outstanding: u32,
+        /// Requests per second.
+        iops: IopsResult,
+    }
 
-/// Requests per second, over all drives.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct IopsResult {
-    /// The mean.
-    pub mean: f64,
-    /// The lowest of all drives.
-    pub min: f64,
-    /// The highest of all drives.
-    pub max: f64,
+    /// Requests per second, over all drives.
+    IopsResult {
+        /// The mean.
+        mean: f64,
+        /// The lowest of all drives.
+        min: f64,
+        /// The highest of all drives.
+        max: f64,
+    }
+
+    /// Region size and batches, as `[host.pardispatcher]` takes them.
+    RegionResult {
+        /// Size of a region.
+        region_size_bytes: u64,
+        /// True if regions may be smaller still, because this is the smallest span that was measured.
+        at_most: bool,
+        /// Shortest queue of reads that reaches the best throughput in the region's span.
+        read_batch: u32,
+        /// Shortest queue of writes that reaches the best throughput in the region's span.
+        write_batch: u32,
+    }
 }
 
 /// Effect of the span's size on throughput.
@@ -97,20 +101,6 @@ pub enum SpanEffect {
         /// The largest span that reaches the fastest one.
         span_bytes: u64,
     },
-}
-
-/// Region size and batches, as `[host.pardispatcher]` takes them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct RegionResult {
-    /// Size of a region.
-    pub region_size_bytes: u64,
-    /// True if regions may be smaller still, because this is the smallest span that was measured.
-    pub at_most: bool,
-    /// Shortest queue of reads that reaches the best throughput in the region's span.
-    pub read_batch: u32,
-    /// Shortest queue of writes that reaches the best throughput in the region's span.
-    pub write_batch: u32,
 }
 
 impl IopsResult {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use flashloom_figures::formula::Run;
+use flashloom_figures::result::field;
 use flashloom_report::csv::{flatten, plain, table};
 
 use super::published::Null;
@@ -23,9 +24,8 @@ pub(crate) fn runs<'a>(
             ("seed".to_owned(), seed.to_string()),
         ];
         record.extend(run.vary.iter().map(|(key, value)| (key.clone(), plain(value))));
-        for field in fields {
-            let found = field.split('.').try_fold(&*run.result, |value, part| value.get(part));
-            record.push(((*field).to_owned(), found.map(plain).unwrap_or_default()));
+        for path in fields {
+            record.push(((*path).to_owned(), field(&run.result, path).map(plain).unwrap_or_default()));
         }
         record
     }))

@@ -238,46 +238,26 @@ fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::row::{NullFigure, SCHEMA};
+    use crate::reproduce::row::SCHEMA;
+    use serde_json::json;
 
     fn row(id: &str, verdict: Verdict, why: Option<&str>) -> Row {
-        Row {
-            id: id.to_owned(),
-            claim: "fewer erases".to_owned(),
-            kind: Kind::Published,
-            drive: None,
-            source: "Table I".to_owned(),
-            published: Published::Range([9.9, 17.7]),
-            published_effect: Some(9.9),
-            ours: Some(12.345),
-            seeds: 5,
-            effect: Some(Interval { mean: 12.345, low: 11.345, high: 13.345 }),
-            ratio: None,
-            verdict,
-            null: Some(NullFigure {
-                policy: "noop".to_owned(),
-                ours: Some(0.0),
-                effect: Some(Interval { mean: 0.0, low: 0.0, high: 0.0 }),
-                verdict: Verdict::NotReproduced,
-            }),
-            why: why.map(str::to_owned),
-            workload: "generated".to_owned(),
-            unit: String::new(),
-            band: Some(Band::Share(0.25)),
-            formula: "1".to_owned(),
-            group: "Table I".to_owned(),
-        }
+        let interval = |mean: f64, by: f64| json!({"mean": mean, "low": mean - by, "high": mean + by});
+        let of_null = json!({"policy": "noop", "ours": 0.0, "effect": interval(0.0, 0.0), "verdict": "not reproduced"});
+        let row = json!({
+            "id": id, "claim": "fewer erases", "kind": "published", "source": "Table I", "published": [9.9, 17.7],
+            "published_effect": 9.9, "ours": 12.345, "seeds": 5, "effect": interval(12.345, 1.0), "verdict": verdict,
+            "null": of_null, "why": why, "workload": "generated", "band": {"share": 0.25}, "formula": "1",
+        });
+        serde_json::from_value(row).expect("it is a row")
     }
 
     fn of(rows: Vec<Row>) -> String {
-        let text = String::new;
-        let (paper, title, reference, notes, null) = (text(), text(), text(), text(), "noop".to_owned());
-        let summary = Summary::of(&rows);
-        let tables = Vec::new();
-        let (quick, other_drives) = (true, Vec::new());
-        let schema = SCHEMA.to_owned();
-        let made = Report { schema, paper, title, reference, null, notes, quick, other_drives, summary, rows, tables };
-        report(&made, "run")
+        let made = json!({
+            "schema": SCHEMA, "paper": "", "title": "", "reference": "", "null": "noop", "quick": true,
+            "summary": Summary::of(&rows), "rows": rows,
+        });
+        report(&serde_json::from_value(made).expect("it is a report"), "run")
     }
 
     #[test]

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::drive::{SEEDS, Seeds};
 use super::published::{PAPERS, Paper, Study, Workload};
 use super::results::{Outcomes, Results};
+use super::{Reproduction, reproduction};
 
 /// Options of a report.
 #[derive(Clone, Debug, Default)]
@@ -236,11 +237,8 @@ impl Ready<'_> {
     /// # Errors
     /// The cache cannot be made.
     pub fn with_caches(mut self, cache: impl Fn() -> Result<Option<Cache>, Problem>) -> Result<Self, Problem> {
-        let mut prepared = Vec::with_capacity(self.prepared.len());
-        for one in self.prepared {
-            prepared.push(one.with_cache(cache()?));
-        }
-        self.prepared = prepared;
+        let prepared = self.prepared.into_iter().map(|one| Ok(one.with_cache(cache()?)));
+        self.prepared = prepared.collect::<Result<_, Problem>>()?;
         Ok(self)
     }
 
@@ -267,27 +265,21 @@ impl Ready<'_> {
     ///
     /// # Errors
     /// A run fails one of its checks, or a formula names a run or field that does not exist.
-    pub fn run(
-        &self,
-        keepers: &[impl Keeper],
-        progress: &dyn Progress,
-    ) -> Result<Vec<crate::reproduce::Reproduction>, Failure> {
+    pub fn run(&self, keepers: &[impl Keeper], progress: &dyn Progress) -> Result<Vec<Reproduction>, Failure> {
         let outcomes = self.outcomes(keepers, progress)?;
         let mut first = 0;
-        let reproduction = |planned: &PlannedPaper| {
+        let of_paper = |planned: &PlannedPaper| {
             let studies = first..first + planned.studies.len();
             first = studies.end;
             let results = Results::new(planned, &outcomes, &self.job_of[studies]);
-            crate::reproduce::reproduction(self.plan.quick, &planned.paper, &results)
-                .map_err(|found| Failure::Check(found.into()))
+            reproduction(self.plan.quick, &planned.paper, &results).map_err(|found| Failure::Check(found.into()))
         };
-        self.plan.papers.iter().map(reproduction).collect()
+        self.plan.papers.iter().map(of_paper).collect()
     }
 
     /// Runs the first two seeds of every configuration, and the other seeds of those whose first two results differ.
     fn outcomes(&self, keepers: &[impl Keeper], progress: &dyn Progress) -> Result<Outcomes, Failure> {
-        let families = self.jobs.iter().map(|job| job.family + 1).max().unwrap_or(0);
-        let mut outcomes = Outcomes::new(self.jobs.len(), families);
+        let mut outcomes = Outcomes::default();
         let jobs_where = |wanted: &dyn Fn(&PlannedRun) -> bool| -> Vec<usize> {
             (0..self.jobs.len()).filter(|&job| wanted(&self.jobs[job])).collect()
         };
@@ -295,10 +287,8 @@ impl Ready<'_> {
             let together = self.together(&jobs);
             let run = |jobs: &Vec<usize>| self.run_jobs(jobs, keepers, progress);
             let results: Vec<_> = together.par_iter().with_max_len(1).map(run).collect();
-            for results in results {
-                for (job, result) in results? {
-                    outcomes.insert(job, self.jobs[job].family, result);
-                }
+            for (job, result) in results.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten() {
+                outcomes.insert(job, self.jobs[job].family, result);
             }
             Ok(())
         };

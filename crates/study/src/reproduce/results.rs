@@ -1,6 +1,6 @@
 //! Results of the runs of a report, as formulas look them up: by experiment, arm and seed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use flashloom_figures::formula::{Formula, Run, Runs};
@@ -8,36 +8,33 @@ use flashloom_figures::result::NOT_FOUND_OUT;
 use serde_json::{Map, Value};
 
 use super::drive::{SEEDS, Seeds, on};
-use super::plan::PlannedPaper;
+use super::plan::{PlannedPaper, PlannedStudy};
 use super::published::{Workload, scoped};
 
 /// Results of distinct configurations. Configurations that differ in their seed alone form a family.
+#[derive(Default)]
 pub(crate) struct Outcomes {
     /// Family and result of each job that was run.
-    results: Vec<Option<(usize, Arc<Value>)>>,
+    results: BTreeMap<usize, (usize, Arc<Value>)>,
     /// First result of each family.
-    first: Vec<Option<Arc<Value>>>,
-    /// True for each family of which two seeds gave different results.
-    draws: Vec<bool>,
+    first: BTreeMap<usize, Arc<Value>>,
+    /// Families of which two seeds gave different results.
+    draws: BTreeSet<usize>,
 }
 
 impl Outcomes {
-    pub(crate) fn new(jobs: usize, families: usize) -> Self {
-        Self { results: vec![None; jobs], first: vec![None; families], draws: vec![false; families] }
-    }
-
     pub(crate) fn insert(&mut self, job: usize, family: usize, result: Value) {
         let result = Arc::new(result);
-        match &self.first[family] {
-            None => self.first[family] = Some(Arc::clone(&result)),
-            Some(first) => self.draws[family] |= !found_out_the_same(first, &result),
+        let first = self.first.entry(family).or_insert_with(|| Arc::clone(&result));
+        if !found_out_the_same(first, &result) {
+            self.draws.insert(family);
         }
-        self.results[job] = Some((family, result));
+        self.results.insert(job, (family, result));
     }
 
     /// True if the seed changes the results of a family.
     pub(crate) fn draws(&self, family: usize) -> bool {
-        self.draws[family]
+        self.draws.contains(&family)
     }
 }
 
@@ -68,11 +65,11 @@ pub(crate) struct Results {
 impl Results {
     /// Looks up the outcome of every run. `job_of` holds the job of every run of every study of the paper.
     pub(crate) fn new(planned: &PlannedPaper, outcomes: &Outcomes, job_of: &[Vec<usize>]) -> Self {
-        let study = |(study, job_of): (&crate::reproduce::plan::PlannedStudy, &Vec<usize>)| {
+        let study = |(study, job_of): (&PlannedStudy, &Vec<usize>)| {
             let result = |runs: &[usize; SEEDS.len()], seed: usize| {
-                let of = |seed: usize| outcomes.results[job_of[runs[seed]]].as_ref();
+                let of = |seed: usize| outcomes.results.get(&job_of[runs[seed]]);
                 let (family, result) = of(seed).or_else(|| of(0)).expect("every run has a result for its first seed");
-                (outcomes.draws[*family], Arc::clone(result))
+                (outcomes.draws(*family), Arc::clone(result))
             };
             let vary = |run: usize| -> Map<String, Value> {
                 let mut vary = study.experiment.variants[run].vary_to_json();
@@ -100,14 +97,12 @@ impl Results {
     #[cfg(test)]
     pub(crate) fn of_configurations(planned: &PlannedPaper) -> Self {
         let runs: Vec<_> = planned.studies.iter().flat_map(|study| &study.experiment.variants).collect();
-        let mut outcomes = Outcomes::new(runs.len(), runs.len());
+        let mut outcomes = Outcomes::default();
         for (job, variant) in runs.iter().enumerate() {
             outcomes.insert(job, job, serde_json::json!({"config": variant.config.to_json()}));
         }
         let mut next = 0..;
-        let job_of = |study: &crate::reproduce::plan::PlannedStudy| {
-            next.by_ref().take(study.experiment.variants.len()).collect()
-        };
+        let job_of = |study: &PlannedStudy| next.by_ref().take(study.experiment.variants.len()).collect();
         let job_of: Vec<Vec<usize>> = planned.studies.iter().map(job_of).collect();
         Self::new(planned, &outcomes, &job_of)
     }
@@ -248,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_family_draws_random_numbers_once_two_of_its_seeds_differ() {
-        let mut outcomes = Outcomes::new(4, 2);
+        let mut outcomes = Outcomes::default();
         for (job, family, copies) in [(0, 0, 7), (1, 0, 7), (2, 1, 7), (3, 1, 8)] {
             outcomes.insert(job, family, json!({"ftl": {"page_copies": copies}}));
         }

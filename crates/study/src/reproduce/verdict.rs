@@ -74,11 +74,12 @@ pub struct Measure {
 }
 
 /// A claimed bound of a figure.
-enum Bound {
-    /// The figure is at least this, or more than this if strict.
-    Lower { figure: f64, is_strict: bool },
-    /// The figure is at most this, or less than this if strict.
-    Upper { figure: f64, is_strict: bool },
+struct Bound {
+    figure: f64,
+    /// True if the figure is at most this, false if it is at least this.
+    is_upper: bool,
+    /// True if the figure is not this itself.
+    is_strict: bool,
 }
 
 impl Measure {
@@ -90,7 +91,7 @@ impl Measure {
             (Published::SameAs { same_as }, ..) => NoEffect::Figure(same_as),
             (_, Some(NoEffect::Without(_)), Some(without)) => NoEffect::Without(without[seed]),
             (_, no_effect, _) => match self.bound() {
-                Some(Bound::Lower { figure, .. } | Bound::Upper { figure, .. }) => NoEffect::Figure(figure),
+                Some(Bound { figure, .. }) => NoEffect::Figure(figure),
                 None => no_effect.unwrap_or(NoEffect::Figure(0.0)),
             },
         };
@@ -131,7 +132,7 @@ impl Measure {
         let difference = Estimate::of(&differences);
         let published = match (self.published_effect(), self.bound()) {
             (Some(effect), _) => effect,
-            (None, Some(Bound::Upper { .. })) => -0.0,
+            (None, Some(Bound { is_upper: true, .. })) => -0.0,
             (None, _) => 0.0,
         };
         let towards = match self.better {
@@ -149,13 +150,14 @@ impl Measure {
     }
 
     fn bound(&self) -> Option<Bound> {
-        match self.published {
-            Published::AtMost { at_most } => Some(Bound::Upper { figure: at_most, is_strict: false }),
-            Published::AtLeast { at_least } => Some(Bound::Lower { figure: at_least, is_strict: false }),
-            Published::LessThan { less_than } => Some(Bound::Upper { figure: less_than, is_strict: true }),
-            Published::MoreThan { more_than } => Some(Bound::Lower { figure: more_than, is_strict: true }),
-            Published::Value(_) | Published::Range(_) | Published::SameAs { .. } => None,
-        }
+        let (figure, is_upper, is_strict) = match self.published {
+            Published::AtMost { at_most } => (at_most, true, false),
+            Published::AtLeast { at_least } => (at_least, false, false),
+            Published::LessThan { less_than } => (less_than, true, true),
+            Published::MoreThan { more_than } => (more_than, false, true),
+            Published::Value(_) | Published::Range(_) | Published::SameAs { .. } => return None,
+        };
+        Some(Bound { figure, is_upper, is_strict })
     }
 
     fn judge_same(&self, figure: f64, difference: Estimate) -> Verdict {
@@ -201,11 +203,8 @@ impl Measure {
 
 /// Returns the verdict on a bound. `over` is the distance of our figure above the bound.
 fn judge_bound(over: Estimate, bound: &Bound) -> Verdict {
-    let (nearest, farthest, is_strict) = match *bound {
-        Bound::Lower { is_strict, .. } => (over.low(), over.high(), is_strict),
-        Bound::Upper { is_strict, .. } => (-over.high(), -over.low(), is_strict),
-    };
-    if nearest > 0.0 || (nearest == 0.0 && !is_strict) {
+    let (nearest, farthest) = if bound.is_upper { (-over.high(), -over.low()) } else { (over.low(), over.high()) };
+    if nearest > 0.0 || (nearest == 0.0 && !bound.is_strict) {
         Verdict::Reproduced
     } else if farthest > 0.0 {
         Verdict::TooSmall
@@ -235,29 +234,59 @@ mod tests {
     }
 
     #[test]
-    fn an_effect_is_reproduced_within_the_band_and_outside_of_zero() {
-        let verdicts = [[15.0; 5], [30.0; 5], [2.0; 5], [-1.0; 5]].map(|ours| judged(&gain(17.7), &ours));
-        assert_eq!(verdicts, [Reproduced, DirectionOnly, DirectionOnly, NotReproduced]);
+    fn a_figure_is_judged_by_its_direction_and_its_band() {
+        let of = |published, band| Measure { published, band, ..gain(0.0) };
+        let range = of(Published::Range([50.0, 90.0]), Some(Band::Share(0.2)));
+        let both_sides = of(Published::Range([-0.3, 13.5]), Some(Band::Absolute(0.0)));
+        let none = of(Published::Value(0.0), Some(Band::Absolute(0.0)));
+        let same = of(Published::SameAs { same_as: 1.0 }, Some(Band::Share(0.05)));
+        let time = Measure { no_effect: None, ..of(Published::Value(548.0), Some(Band::Share(0.25))) };
+        let rows: [(&str, Measure, &[f64], Verdict); 27] = [
+            ("within the band", gain(17.7), &[15.0; 5], Reproduced),
+            ("above the band", gain(17.7), &[30.0; 5], DirectionOnly),
+            ("below the band", gain(17.7), &[2.0; 5], DirectionOnly),
+            ("the other direction", gain(17.7), &[-1.0; 5], NotReproduced),
+            ("nothing is no small effect", gain(17.7), &[0.0; 5], NotReproduced),
+            ("nothing beside a small effect", gain(0.6), &[0.0; 5], NotReproduced),
+            ("next to nothing", gain(17.7), &[0.1, -0.1, 0.2, -0.2, 0.0], NotReproduced),
+            ("a small effect within the noise", gain(-0.3), &[-1.2, 0.9, -0.8, 0.7, -0.1], TooSmall),
+            ("an effect within the noise", gain(20.0), &[-30.0, 40.0, 25.0, -10.0, 10.0], TooSmall),
+            ("none beside no published effect", none, &[0.0], TooSmall),
+            ("an effect beside no published one", none, &[-7.0], NotReproduced),
+            ("no difference: all within the band", same, &[1.02, 1.03, 1.01], Reproduced),
+            ("no difference: partly within it", same, &[0.9, 1.0, 1.1], TooSmall),
+            ("no difference: beyond it", same, &[1.4, 1.45, 1.5], NotReproduced),
+            ("a range, widened by a share of its nearer end", range, &[45.0], Reproduced),
+            ("a range, widened at its farther end", range, &[95.0], Reproduced),
+            ("above a range", range, &[110.0], DirectionOnly),
+            ("below a range", range, &[20.0], DirectionOnly),
+            ("on the other side of a range", range, &[-3.0], NotReproduced),
+            ("a range on both sides of zero has no direction: none", both_sides, &[0.0], TooSmall),
+            ("a range on both sides of zero has no direction: some", both_sides, &[5.0], NotReproduced),
+            ("a figure without a reference", time, &[500.0], Reproduced),
+            ("a figure without a reference has no direction", time, &[100.0], NotReproduced),
+            ("a tie with at most", bound(Published::AtMost { at_most: 1.0 }), &[1.0], Reproduced),
+            ("a tie with less than", bound(Published::LessThan { less_than: 1.0 }), &[1.0], NotReproduced),
+            ("a tie with at least", bound(Published::AtLeast { at_least: 1.0 }), &[1.0], Reproduced),
+            ("a tie with more than", bound(Published::MoreThan { more_than: 1.0 }), &[1.0], NotReproduced),
+        ];
+        for (what, measure, ours, verdict) in rows {
+            assert_eq!(judged(&measure, ours), verdict, "{what}");
+        }
         assert_eq!(gain(17.7).judge(None), NotReproduced);
     }
 
-    #[test]
-    fn nothing_is_not_a_small_effect() {
-        assert_eq!(judged(&gain(17.7), &[0.0; 5]), NotReproduced);
-        assert_eq!(judged(&gain(0.6), &[0.0; 5]), NotReproduced);
-        assert_eq!(judged(&gain(17.7), &[0.1, -0.1, 0.2, -0.2, 0.0]), NotReproduced);
+    fn bound(published: Published) -> Measure {
+        Measure { published, band: None, no_effect: None, better: None }
     }
 
     #[test]
-    fn an_effect_within_the_noise_is_too_small_to_tell() {
-        assert_eq!(judged(&gain(-0.3), &[-1.2, 0.9, -0.8, 0.7, -0.1]), TooSmall);
-        assert_eq!(judged(&gain(20.0), &[-30.0, 40.0, 25.0, -10.0, 10.0]), TooSmall);
-    }
-
-    #[test]
-    fn no_published_effect_is_too_small_to_tell_and_an_effect_beside_it_is_not_reproduced() {
-        let none = Measure { band: Some(Band::Absolute(0.0)), ..gain(0.0) };
-        assert_eq!([judged(&none, &[0.0]), judged(&none, &[-7.0])], [TooSmall, NotReproduced]);
+    fn a_bound_holds_on_one_side_of_it() {
+        let [most, less] = [Published::AtMost { at_most: 1.0 }, Published::LessThan { less_than: 1.0 }].map(bound);
+        let [least, more] = [Published::AtLeast { at_least: 1.0 }, Published::MoreThan { more_than: 1.0 }].map(bound);
+        let verdicts = [most, less, least, more].map(|bound| judged(&bound, &[0.9; 5]));
+        assert_eq!(verdicts, [Reproduced, Reproduced, NotReproduced, NotReproduced]);
+        assert_eq!([less, more].map(|bound| judged(&bound, &[0.9, 1.1, 1.0, 0.95, 1.05])), [TooSmall, TooSmall]);
     }
 
     #[test]
@@ -267,100 +296,47 @@ mod tests {
         assert_eq!(erases.published_effect().map(|effect| effect.round()), Some(-10.0));
         let effects = erases.effects(&[900.0, 1_820.0], Some(&[1_000.0, 2_000.0]));
         assert!((effects[0] + 10.0).abs() < 1e-9 && (effects[1] + 9.0).abs() < 1e-9, "{effects:?}");
-        assert_eq!(judge_change(&erases, &[900.0, 1_820.0, 1_790.0], &[1_000.0, 2_000.0, 2_000.0]), Reproduced);
-    }
-
-    fn judge_change(measure: &Measure, ours: &[f64], without: &[f64]) -> Verdict {
-        measure.judge(Some(&measure.effects(ours, Some(without))))
+        let effects = erases.effects(&[900.0, 1_820.0, 1_790.0], Some(&[1_000.0, 2_000.0, 2_000.0]));
+        assert_eq!(erases.judge(Some(&effects)), Reproduced);
     }
 
     #[test]
-    fn no_difference_is_the_whole_interval_within_the_band() {
+    fn an_effect_counts_only_as_far_as_it_exceeds_that_of_the_null() {
+        let small_loss = Measure { better: Some(Best::Most), ..gain(-0.3) };
+        let less = Measure { published: Published::LessThan { less_than: 1.0 }, band: None, ..gain(0.0) };
         let same =
             Measure { published: Published::SameAs { same_as: 1.0 }, band: Some(Band::Share(0.05)), ..gain(0.0) };
-        let verdicts = [[1.02, 1.03, 1.01], [0.9, 1.0, 1.1], [1.4, 1.45, 1.5]].map(|ours| judged(&same, &ours));
-        assert_eq!(verdicts, [Reproduced, TooSmall, NotReproduced]);
-        let beside = |null: [f64; 3]| same.judge_beside(Some(&[0.02, 0.03, 0.01]), Some(&null));
-        assert_eq!([beside([0.4, 0.5, 0.6]), beside([0.0; 3])], [Reproduced, TooSmall]);
-    }
-
-    #[test]
-    fn a_range_is_widened_by_a_share_of_its_nearer_end() {
-        let range = Measure { published: Published::Range([50.0, 90.0]), band: Some(Band::Share(0.2)), ..gain(0.0) };
-        let verdicts = [45.0, 95.0, 110.0, 20.0, -3.0].map(|ours| judged(&range, &[ours]));
-        assert_eq!(verdicts, [Reproduced, Reproduced, DirectionOnly, DirectionOnly, NotReproduced]);
-    }
-
-    #[test]
-    fn a_range_on_both_sides_of_zero_has_no_direction() {
-        let range = Measure { published: Published::Range([-0.3, 13.5]), band: Some(Band::Absolute(0.0)), ..gain(0.0) };
-        assert_eq!([0.0, 5.0].map(|ours| judged(&range, &[ours])), [TooSmall, NotReproduced]);
-    }
-
-    #[test]
-    fn a_figure_without_a_reference_has_no_direction() {
-        let time = Measure { no_effect: None, band: Some(Band::Share(0.25)), ..gain(548.0) };
-        assert_eq!([500.0, 100.0].map(|ours| judged(&time, &[ours])), [Reproduced, NotReproduced]);
-    }
-
-    #[test]
-    fn a_small_loss_is_held_against_a_null_that_loses_more() {
-        let small_loss = Measure { better: Some(Best::Most), ..gain(-0.3) };
-        let beside = |measure: &Measure, null: [f64; 3]| measure.judge_beside(Some(&[-0.36, -0.3, -0.34]), Some(&null));
-        assert_eq!(beside(&small_loss, [-5.5, -5.4, -5.6]), Reproduced);
-        assert_eq!(beside(&small_loss, [-0.36, -0.3, -0.34]), NotReproduced, "the null keeps it as small");
-        assert_eq!(beside(&small_loss, [0.4, 0.5, 0.6]), NotReproduced, "the null does not lose");
-        assert_eq!(beside(&gain(-0.3), [-5.5, -5.4, -5.6]), NotReproduced, "a fall is to exceed that of the null");
-    }
-
-    #[test]
-    fn a_tie_keeps_a_bound_and_not_a_strict_one() {
-        let bound = |published| Measure { published, band: None, no_effect: None, better: None };
-        let [most, less] = [Published::AtMost { at_most: 1.0 }, Published::LessThan { less_than: 1.0 }].map(bound);
-        let [least, more] = [Published::AtLeast { at_least: 1.0 }, Published::MoreThan { more_than: 1.0 }].map(bound);
-        assert_eq!(
-            [&most, &less, &least, &more].map(|bound| judged(bound, &[1.0])),
-            [Reproduced, NotReproduced, Reproduced, NotReproduced]
-        );
-        assert_eq!(
-            [&most, &less, &least, &more].map(|bound| judged(bound, &[0.9; 5])),
-            [Reproduced, Reproduced, NotReproduced, NotReproduced]
-        );
-        assert_eq!([&less, &more].map(|bound| judged(bound, &[0.9, 1.1, 1.0, 0.95, 1.05])), [TooSmall, TooSmall]);
-    }
-
-    #[test]
-    fn a_row_in_which_the_null_comes_as_far_is_not_reproduced() {
-        let beside = |ours: &[f64], null: &[f64]| gain(20.0).judge_beside(Some(ours), Some(null));
-        assert_eq!(beside(&[20.0; 5], &[0.0; 5]), Reproduced);
-        assert_eq!(beside(&[20.0; 5], &[20.0; 5]), NotReproduced);
-        assert_eq!(beside(&[5.0; 5], &[0.0; 5]), NotReproduced, "a quarter of the effect is not half of it");
-        assert_eq!(beside(&[5.0; 5], &[-6.0; 5]), DirectionOnly);
-        assert_eq!(beside(&[5.0; 5], &[4.0; 5]), NotReproduced);
-    }
-
-    #[test]
-    fn an_effect_beside_an_undefined_null_is_too_small_to_tell() {
+        let (loss, near): (&[f64], &[f64]) = (&[-0.36, -0.3, -0.34], &[0.02, 0.03, 0.01]);
+        let noisy: [&[f64]; 2] = [&[12.0, 30.0, 10.0, 28.0, 20.0], &[0.0, 28.0, -5.0, 40.0, -13.0]];
+        let rows: [(&str, Measure, &[f64], &[f64], Verdict); 15] = [
+            ("a null without effect", gain(20.0), &[20.0; 5], &[0.0; 5], Reproduced),
+            ("a null that comes as far", gain(20.0), &[20.0; 5], &[20.0; 5], NotReproduced),
+            ("a quarter of the effect is not half of it", gain(20.0), &[5.0; 5], &[0.0; 5], NotReproduced),
+            ("half of the effect", gain(20.0), &[5.0; 5], &[-6.0; 5], DirectionOnly),
+            ("a little more than the null", gain(20.0), &[5.0; 5], &[4.0; 5], NotReproduced),
+            ("a hair more than the null", gain(20.0), &[10.1; 5], &[9.9; 5], NotReproduced),
+            ("the difference may be none", gain(20.0), noisy[0], noisy[1], NotReproduced),
+            ("a bound that the null breaks", less, &[-0.1; 5], &[0.1; 5], Reproduced),
+            ("a bound that the null keeps better", less, &[-0.1; 5], &[-0.2; 5], NotReproduced),
+            ("no difference beside a null that has one", same, near, &[0.4, 0.5, 0.6], Reproduced),
+            ("no difference that the null has not either", same, near, &[0.0; 3], TooSmall),
+            ("a small loss beside a null that loses more", small_loss, loss, &[-5.5, -5.4, -5.6], Reproduced),
+            ("the null keeps the loss as small", small_loss, loss, loss, NotReproduced),
+            ("the null does not lose", small_loss, loss, &[0.4, 0.5, 0.6], NotReproduced),
+            ("a fall is to exceed that of the null", gain(-0.3), loss, &[-5.5, -5.4, -5.6], NotReproduced),
+        ];
+        for (what, measure, ours, null, verdict) in rows {
+            assert_eq!(measure.judge_beside(Some(ours), Some(null)), verdict, "{what}");
+        }
+        // Of an undefined null nobody knows what it would have been without the policy.
         assert_eq!(gain(20.0).judge_beside(Some(&[20.0]), None), TooSmall);
         assert_eq!(gain(20.0).judge_beside(Some(&[-20.0]), None), NotReproduced);
         assert_eq!(gain(20.0).judge_beside(None, None), NotReproduced);
     }
 
-    #[test]
-    fn a_hair_more_than_the_null_is_not_an_effect() {
-        let beside = |ours: &[f64], null: &[f64]| gain(20.0).judge_beside(Some(ours), Some(null));
-        assert_eq!(beside(&[10.1; 5], &[9.9; 5]), NotReproduced);
-        let noisy = [[12.0, 30.0, 10.0, 28.0, 20.0], [0.0, 28.0, -5.0, 40.0, -13.0]];
-        assert_eq!(beside(&noisy[0], &noisy[1]), NotReproduced, "the difference may be none");
-        let less = Measure { published: Published::LessThan { less_than: 1.0 }, band: None, ..gain(0.0) };
-        let beside = |ours: &[f64], null: &[f64]| less.judge_beside(Some(ours), Some(null));
-        assert_eq!([beside(&[-0.1; 5], &[0.1; 5]), beside(&[-0.1; 5], &[-0.2; 5])], [Reproduced, NotReproduced]);
-    }
-
     /// A measure of a published figure, with a band of the given share of it.
     fn banded(published: f64, share: f64) -> Measure {
-        let no_effect = Some(NoEffect::Figure(0.0));
-        Measure { published: Published::Value(published), band: Some(Band::Share(share)), no_effect, better: None }
+        Measure { band: Some(Band::Share(share)), ..gain(published) }
     }
 
     proptest! {

@@ -38,16 +38,12 @@ impl ClosedLoad {
     /// The options that make a workload of it.
     pub fn sets(&self) -> Vec<String> {
         let MeasuredJob { order, read_share, block_bytes, outstanding, .. } = &self.job;
-        let pattern = match order {
-            JobOrder::Sequential => "sequential",
-            JobOrder::Random => "random",
-        };
         let mut sets = vec![
             "workload.kind=synthetic".to_owned(),
             "workload.replay=closed".to_owned(),
             format!("workload.queue_depth={outstanding}"),
             format!("workload.synthetic.requests={FIRST_REQUESTS}"),
-            format!("workload.synthetic.pattern={pattern}"),
+            format!("workload.synthetic.pattern={}", order.name()),
             format!("workload.synthetic.read_share={read_share}"),
             format!("workload.synthetic.request_size={block_bytes}B"),
         ];
@@ -169,11 +165,7 @@ impl ClosedLoad {
     /// The load in words.
     pub fn load(&self) -> String {
         let MeasuredJob { order, read_share, block_bytes, outstanding, .. } = &self.job;
-        let order = match order {
-            JobOrder::Sequential => "sequential",
-            JobOrder::Random => "random",
-        };
-        let (reads, size) = (percent(*read_share), format_size(*block_bytes));
+        let (order, reads, size) = (order.name(), percent(*read_share), format_size(*block_bytes));
         format!("{order}, {reads} reads, {size}, {outstanding} outstanding")
     }
 

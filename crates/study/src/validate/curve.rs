@@ -241,9 +241,7 @@ fn lengths(curve: &[Stretch]) -> Vec<f64> {
 
 /// All bytes over all time.
 fn mean_rate(curve: &[Stretch]) -> f64 {
-    let lengths = lengths(curve);
-    let time: f64 = curve.iter().zip(&lengths).map(|(one, bytes)| bytes / one.rate).sum();
-    lengths.iter().sum::<f64>() / time
+    rate_of(curve, &lengths(curve))
 }
 
 /// Bytes written at the end of each plateau but the last.

@@ -107,10 +107,15 @@ impl Likeness {
             return None;
         }
         let (real, model, null) = (Steps::of(recorded), Steps::of(simulated), Steps::constant(mean));
-        let percentiles = PERCENTS.into_iter().filter(|&percent| has_samples(percent, recorded, simulated));
+        let fewer = recorded.count().min(simulated.count());
+        let percentile = |percent: f64| {
+            let [recorded_ns, simulated_ns] = [recorded, simulated].map(|of| of.percentile(percent));
+            PercentileResult::of(percent, recorded_ns, simulated_ns, mean)
+        };
+        let percentiles = PERCENTS.into_iter().filter(|&percent| samples_beyond(percent, fewer) >= SAMPLES);
         Some(Self {
             mean: Compared::of(mean, simulated.mean()),
-            percentiles: percentiles.map(|percent| percentile(percent, recorded, simulated)).collect(),
+            percentiles: percentiles.map(percentile).collect(),
             distance: Score { simulated: real.distance(&model) / mean, null: real.distance(&null) / mean },
             kolmogorov_smirnov: Score {
                 simulated: real.kolmogorov_smirnov(&model),
@@ -181,19 +186,10 @@ pub fn uncertainty_of_p99_9(latency: &Latency) -> f64 {
     if reaches_beyond || middle == 0.0 { f64::INFINITY } else { (high - low) / 2.0 / middle }
 }
 
-/// True if ten samples of either distribution lie beyond a percentile.
-fn has_samples(percent: f64, recorded: &Latency, simulated: &Latency) -> bool {
-    samples_beyond(percent, recorded.count().min(simulated.count())) >= SAMPLES
-}
-
 /// Samples beyond a percentile, on its thinner side.
 fn samples_beyond(percent: f64, count: u64) -> f64 {
     // Rounded, because the percentiles are binary fractions.
     (count as f64 * percent.min(100.0 - percent) / 100.0 * 1e6).round() / 1e6
-}
-
-fn percentile(percent: f64, recorded: &Latency, simulated: &Latency) -> PercentileResult {
-    PercentileResult::of(percent, recorded.percentile(percent), simulated.percentile(percent), recorded.mean())
 }
 
 /// Shares of requests of at least that length; `None` if there are none on either side.

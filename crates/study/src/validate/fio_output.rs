@@ -9,9 +9,9 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
-use flashloom_units::{KIB, Lines, Ns, Problem, Refusal, SECTOR_BYTES};
+use flashloom_units::{KIB, Lines, Ns, Problem, Refusal, SECTOR_BYTES, choice};
 use serde::de::{self, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
@@ -32,90 +32,29 @@ const MOST_SUBMISSION_NS: f64 = 1e9;
 const MOST_OUTSTANDING: u64 = 1 << 16;
 
 /// Options that only say how, where and how long fio itself works, or that others read here already.
-const WITHOUT_EFFECT: [&str; 45] = [
-    "name",
-    "filename",
-    "directory",
-    "description",
-    "ioengine",
-    "direct",
-    "rw",
-    "readwrite",
-    "bs",
-    "blocksize",
-    "iodepth",
-    "numjobs",
-    "rwmixread",
-    "rwmixwrite",
-    "group_reporting",
-    "size",
-    "filesize",
-    "io_size",
-    "runtime",
-    "time_based",
-    "ramp_time",
-    "startdelay",
-    "loops",
-    "number_ios",
-    "norandommap",
-    "randrepeat",
-    "allrandrepeat",
-    "randseed",
-    "random_generator",
-    "softrandommap",
-    "registerfiles",
-    "fixedbufs",
-    "ioscheduler",
-    "allow_file_create",
-    "fallocate",
-    "invalidate",
-    "cpus_allowed",
-    "cpus_allowed_policy",
-    "thread",
-    "stonewall",
-    "refill_buffers",
-    "percentile_list",
-    "lat_percentiles",
-    "clat_percentiles",
-    "gtod_reduce",
-];
+const WITHOUT_EFFECT: &str = "\
+    name filename directory description ioengine direct rw readwrite bs blocksize iodepth numjobs rwmixread \
+    rwmixwrite group_reporting size filesize io_size runtime time_based ramp_time startdelay loops number_ios \
+    norandommap randrepeat allrandrepeat randseed random_generator softrandommap registerfiles fixedbufs \
+    ioscheduler allow_file_create fallocate invalidate cpus_allowed cpus_allowed_policy thread stonewall \
+    refill_buffers percentile_list lat_percentiles clat_percentiles gtod_reduce";
 /// More of these: of logs, buffers and engines.
-const OF_FIO_ITSELF: [&str; 24] = [
-    "exitall",
-    "create_on_open",
-    "create_serialize",
-    "create_fsync",
-    "file_service_type",
-    "nrfiles",
-    "openfiles",
-    "buffer_compress_percentage",
-    "zero_buffers",
-    "scramble_buffers",
-    "disable_lat",
-    "disable_slat",
-    "disable_bw",
-    "write_bw_log",
-    "write_lat_log",
-    "write_iops_log",
-    "log_avg_msec",
-    "per_job_logs",
-    "hipri",
-    "sqthread_poll",
-    "nonvectored",
-    "numa_cpu_nodes",
-    "mem",
-    "iomem_align",
-];
+const OF_FIO_ITSELF: &str = "\
+    exitall create_on_open create_serialize create_fsync file_service_type nrfiles openfiles \
+    buffer_compress_percentage zero_buffers scramble_buffers disable_lat disable_slat disable_bw write_bw_log \
+    write_lat_log write_iops_log log_avg_msec per_job_logs hipri sqthread_poll nonvectored numa_cpu_nodes mem \
+    iomem_align";
 /// Engines that wait for each request before the next, whatever `iodepth` says.
 const ONE_AT_A_TIME: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
 
-/// JobOrder in which the requests of a job go through its space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JobOrder {
-    /// One after the other.
-    Sequential,
-    /// At random.
-    Random,
+choice! {
+    /// Order in which the requests of a job go through its space.
+    pub enum JobOrder {
+        /// One after the other.
+        Sequential = "sequential",
+        /// At random.
+        Random = "random",
+    }
 }
 
 /// What a job did, and what was measured.
@@ -234,16 +173,14 @@ pub fn read(name: &str, text: &str) -> Result<Vec<MeasuredJob>, Problem> {
     if output.jobs.is_empty() {
         return Err(refuse(Refusal::new("no job", "the results of at least one")));
     }
-    let mut jobs = Vec::with_capacity(output.jobs.len());
-    for (number, job) in output.jobs.iter().enumerate() {
+    let measured = |(number, job): (usize, &Job)| {
         let options = Options([&output.global.0[..], &job.options.0].concat());
-        let measured = measured(job, &options, number).map_err(|refusal| {
+        measured(job, &options, number).map_err(|refusal| {
             let found = format!("job {} ({:?}): {}", number + 1, job.name, refusal.found);
             refuse(Refusal { found, ..refusal })
-        })?;
-        jobs.push(measured);
-    }
-    Ok(jobs)
+        })
+    };
+    output.jobs.iter().enumerate().map(measured).collect()
 }
 
 fn unreadable(name: &str, text: &str, Unread { found, place, is_syntax }: Unread) -> Problem {
@@ -263,25 +200,24 @@ fn measured(job: &Job, options: &Options, number: usize) -> Result<MeasuredJob, 
     }
     for (option, value) in &options.0 {
         let is_default = option == "random_distribution" && value == "random";
-        if !is_default && !WITHOUT_EFFECT.contains(&&option[..]) && !OF_FIO_ITSELF.contains(&&option[..]) {
+        let known = || WITHOUT_EFFECT.split(' ');
+        if !is_default && !known().chain(OF_FIO_ITSELF.split(' ')).any(|known| known == option) {
             let refusal = Refusal::new(format!("the option `{option}` = {value:?}"), "options that are simulated");
-            return Err(refusal.suggesting(option, WITHOUT_EFFECT).help(
+            return Err(refusal.suggesting(option, known()).help(
                 "it may change the load: of these, only the pattern, block size, depth and number of jobs are taken \
                  over",
             ));
         }
     }
-    if options.get(&["direct"]).is_none_or(|direct| direct == "0") {
-        let found = "no `direct` = 1: its latencies are those of the page cache";
-        return Err(Refusal::new(found, "direct I/O"));
+    if !options.is_set("direct") {
+        return Err(Refusal::new("no `direct` = 1: its latencies are those of the page cache", "direct I/O"));
     }
     let processes = options.count("numjobs", 1)?;
-    let is_grouped = options.get(&["group_reporting"]).is_some_and(|value| value != "0");
-    if processes > 1 && !is_grouped {
+    if processes > 1 && !options.is_set("group_reporting") {
         let refusal = Refusal::new(format!("`numjobs` = {processes} without `group_reporting`"), "one result of all");
         return Err(refusal.help("its processes ran side by side, and each result is that of one of them"));
     }
-    if number > 0 && options.get(&["stonewall"]).is_none_or(|value| value == "0") {
+    if number > 0 && !options.is_set("stonewall") {
         let found = "it ran beside the job before it (no `stonewall`)";
         return Err(Refusal::new(found, "jobs that ran one after another, or a file for each"));
     }
@@ -471,16 +407,22 @@ impl Options {
         found.map(|(_, value)| &value[..])
     }
 
+    fn is_set(&self, name: &str) -> bool {
+        self.get(&[name]).is_some_and(|value| value != "0")
+    }
+
     fn percent(&self, name: &str, default: u64) -> Result<u64, Refusal> {
-        let Some(value) = self.get(&[name]) else { return Ok(default) };
-        let percent = value.parse().ok().filter(|percent| *percent <= 100);
-        percent.ok_or_else(|| Refusal::new(format!("`{name}` = {value:?}"), "a whole number from 0 to 100"))
+        self.number(name, default, 0..=100, "a whole number from 0 to 100")
     }
 
     fn count(&self, name: &str, default: u64) -> Result<u64, Refusal> {
+        self.number(name, default, 1..=u32::MAX.into(), "a whole number from 1")
+    }
+
+    fn number(&self, name: &str, default: u64, of: RangeInclusive<u64>, expected: &str) -> Result<u64, Refusal> {
         let Some(value) = self.get(&[name]) else { return Ok(default) };
-        let count = value.parse().ok().filter(|count| (1..=u64::from(u32::MAX)).contains(count));
-        count.ok_or_else(|| Refusal::new(format!("`{name}` = {value:?}"), "a whole number from 1"))
+        let number = value.parse().ok().filter(|number| of.contains(number));
+        number.ok_or_else(|| Refusal::new(format!("`{name}` = {value:?}"), expected))
     }
 }
 

@@ -45,7 +45,7 @@ impl Recording {
         let workload = &config.workload;
         let path = workload.path.as_deref().map(|path| experiment.located(config, "workload.path", path));
         let path = path.expect("checked with the configuration").to_string_lossy().into_owned();
-        let scan = scan_latencies(&path, &options(config), workload.requests)?;
+        let scan = scan_latencies(&path, &Self::options(config), workload.requests)?;
         match unsound(&scan) {
             Some(refusal) => Err(refusal.in_file(&path)),
             None => Ok(Self { path, scan }),
@@ -77,9 +77,9 @@ impl Recording {
         if self.source() == LatencySource::Events { Interval::InDrive } else { Interval::Whole }
     }
 
-    /// Options that read it with its latencies, of the configuration of its replay.
-    pub fn options(&self, config: &Config) -> TraceOptions {
-        options(config)
+    /// Options that read a recording with its latencies, of the configuration of its replay.
+    pub fn options(config: &Config) -> TraceOptions {
+        TraceOptions { completions: true, ..config.workload.trace_options() }
     }
 
     /// Replays it on the prepared drive of the experiment.
@@ -177,10 +177,6 @@ impl Recording {
         }
         doubts
     }
-}
-
-fn options(config: &Config) -> TraceOptions {
-    TraceOptions { completions: true, ..config.workload.trace_options() }
 }
 
 /// The first key by which a run does not replay a recording as it was.

@@ -1,5 +1,6 @@
 //! The result of a validation, as JSON.
 
+use flashloom_figures::result_types;
 use flashloom_units::Ns;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -7,16 +8,6 @@ use serde::{Deserialize, Serialize};
 
 /// Format identifier of [`ValidationResult`]; the number changes if programs that read it have to.
 pub const VALIDATION_SCHEMA: &str = "flashloom/validation/1";
-
-/// Result of a validation: the drives of experiments beside measurements of real ones.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct ValidationResult {
-    /// Format identifier of this object.
-    pub schema: String,
-    /// Every experiment with each of its inputs.
-    pub comparisons: Vec<ValidatedInput>,
-}
 
 /// A drive beside one measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,43 +45,94 @@ pub struct ValidatedInput {
     pub warnings: Vec<String>,
 }
 
-/// Latencies of the requests of an operation and a class of sizes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct CellResult {
-    /// Operation.
-    pub operation: String,
-    /// Class of sizes, such as "to 4 KiB"; absent for all sizes together.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub size: Option<String>,
-    /// Recorded latencies.
-    pub recorded_requests: u64,
-    /// Simulated latencies.
-    pub simulated_requests: u64,
-    /// Mean latency, in nanoseconds.
-    pub mean_ns: Compared,
-    /// Percentiles with at least ten samples beyond them on both sides.
-    pub percentiles: Vec<PercentileResult>,
-    /// Mean absolute difference of the quantiles from p1 to p99.9, as a share of the recorded mean.
-    pub distance: Score,
-    /// Kolmogorov-Smirnov statistic: greatest difference of the shares of requests that are at most so long; of a
-    /// measurement that has percentiles alone, at those.
-    pub kolmogorov_smirnov: Score,
-    /// Shares of requests that took long, where there were any.
-    pub stalls: Vec<StallResult>,
-}
+result_types! {
+    /// Result of a validation: the drives of experiments beside measurements of real ones.
+    ValidationResult {
+        /// Format identifier of this object.
+        schema: String,
+        /// Every experiment with each of its inputs.
+        comparisons: Vec<ValidatedInput>,
+    }
 
-/// A figure of both sides.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct Compared {
-    /// Of the measurement.
-    pub recorded: f64,
-    /// Of the simulation.
-    pub simulated: f64,
-    /// Simulated / recorded - 1; absent if the recorded figure is 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<f64>,
+    /// Latencies of the requests of an operation and a class of sizes.
+    CellResult {
+        /// Operation.
+        operation: String,
+        /// Class of sizes, such as "to 4 KiB"; absent for all sizes together.
+        size?: String,
+        /// Recorded latencies.
+        recorded_requests: u64,
+        /// Simulated latencies.
+        simulated_requests: u64,
+        /// Mean latency, in nanoseconds.
+        mean_ns: Compared,
+        /// Percentiles with at least ten samples beyond them on both sides.
+        percentiles: Vec<PercentileResult>,
+        /// Mean absolute difference of the quantiles from p1 to p99.9, as a share of the recorded mean.
+        distance: Score,
+        /// Kolmogorov-Smirnov statistic: greatest difference of the shares of requests that are at most so long; of a
+        /// measurement that has percentiles alone, at those.
+        kolmogorov_smirnov: Score,
+        /// Shares of requests that took long, where there were any.
+        stalls: Vec<StallResult>,
+    }
+
+    /// A figure of both sides.
+    #[derive(Copy)]
+    Compared {
+        /// Of the measurement.
+        recorded: f64,
+        /// Of the simulation.
+        simulated: f64,
+        /// Simulated / recorded - 1; absent if the recorded figure is 0.
+        error?: f64,
+    }
+
+    /// A percentile of both sides.
+    #[derive(Copy)]
+    PercentileResult {
+        /// The percentile: 99.9 for the latency that 99.9 % of the requests do not exceed.
+        percent: f64,
+        /// Of the measurement, in nanoseconds.
+        recorded_ns: Ns,
+        /// Of the simulation, in nanoseconds.
+        simulated_ns: Ns,
+        /// Simulated / recorded - 1; absent if the recorded one is 0.
+        error?: f64,
+        /// Error of a model that says the recorded mean of every request.
+        null_error?: f64,
+    }
+
+    /// A distance from the measurement: 0 is equal to it.
+    #[derive(Copy)]
+    Score {
+        /// Of the simulation.
+        simulated: f64,
+        /// Of a model that says the recorded mean of every request.
+        null: f64,
+    }
+
+    /// Requests that took at least so long.
+    #[derive(Copy)]
+    StallResult {
+        /// Latency from which on a request counts, in nanoseconds.
+        at_least_ns: Ns,
+        /// Share of the recorded requests.
+        recorded: f64,
+        /// Share of the simulated requests.
+        simulated: f64,
+        /// Share by a model that says the recorded mean of every request: 0 or 1.
+        null: f64,
+    }
+
+    /// A rate of both sides.
+    RateResult {
+        /// Quantity, with its unit.
+        quantity: String,
+        /// Its values.
+        #[serde(flatten)]
+        rate: Compared,
+    }
 }
 
 impl Compared {
@@ -102,24 +144,6 @@ impl Compared {
 
 fn error(recorded: f64, simulated: f64) -> Option<f64> {
     (recorded > 0.0).then(|| simulated / recorded - 1.0)
-}
-
-/// A percentile of both sides.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct PercentileResult {
-    /// The percentile: 99.9 for the latency that 99.9 % of the requests do not exceed.
-    pub percent: f64,
-    /// Of the measurement, in nanoseconds.
-    pub recorded_ns: Ns,
-    /// Of the simulation, in nanoseconds.
-    pub simulated_ns: Ns,
-    /// Simulated / recorded - 1; absent if the recorded one is 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<f64>,
-    /// Error of a model that says the recorded mean of every request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub null_error: Option<f64>,
 }
 
 impl PercentileResult {
@@ -134,39 +158,4 @@ impl PercentileResult {
             null_error: error(recorded, mean_ns),
         }
     }
-}
-
-/// A distance from the measurement: 0 is equal to it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct Score {
-    /// Of the simulation.
-    pub simulated: f64,
-    /// Of a model that says the recorded mean of every request.
-    pub null: f64,
-}
-
-/// Requests that took at least so long.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct StallResult {
-    /// Latency from which on a request counts, in nanoseconds.
-    pub at_least_ns: Ns,
-    /// Share of the recorded requests.
-    pub recorded: f64,
-    /// Share of the simulated requests.
-    pub simulated: f64,
-    /// Share by a model that says the recorded mean of every request: 0 or 1.
-    pub null: f64,
-}
-
-/// A rate of both sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct RateResult {
-    /// Quantity, with its unit.
-    pub quantity: String,
-    /// Its values.
-    #[serde(flatten)]
-    pub rate: Compared,
 }

@@ -83,13 +83,9 @@ fn row(name: &str, figure: &str, cells: [String; 4]) -> Vec<String> {
     [name.to_owned(), figure.to_owned()].into_iter().chain(cells).collect()
 }
 
-/// An error with its sign.
+/// An error with its sign, such as `+3.1 %`.
 pub fn signed(error: Option<f64>) -> String {
-    match error {
-        None => "-".to_owned(),
-        Some(error) if error > 0.0 => format!("+{}", percent(error)),
-        Some(error) => percent(error),
-    }
+    error.map_or("-".to_owned(), |error| format!("{}{}", if error > 0.0 { "+" } else { "" }, percent(error)))
 }
 
 /// The row of a rate.

@@ -5,23 +5,24 @@ use super::*;
 #[test]
 fn recordings_that_cannot_be_those_of_a_flash_drive_are_refused() {
     let lab = Lab::new();
-    let own = |columns: &str, line: &dyn Fn(u64) -> String| {
+    let rows: [(&str, fn(u64) -> String, &str); 6] = [
+        (",latency_ns", |at| format!("{},R,{},8,{}", at * 20_000_000, at * 64, 6_000_000 + at), "this may be a disk"),
+        ("", |at| format!("{},R,{},8", at * 100_000, at * 64), "0 of 400 requests have a latency"),
+        (
+            ",latency_ns,device",
+            |at| format!("{},R,{},8,90000,{}", at * 100_000, at * 64, at % 2),
+            "requests of 2 devices",
+        ),
+        (",latency_ns", |at| format!("{},R,{},8,90000", at * 100_000, at * 8_000_000), "own.csv:"),
+        (",latency_ns", |at| format!("{},R,{},8,17179869184", at * 100_000, at * 64), "every other latency is 17.0 s"),
+        (",latency_ns", |at| format!("{},R,{},8,90000", (400 - at) * 100_000, at * 64), "the time goes back"),
+    ];
+    for (columns, line, found) in rows {
         let lines: String = (0..400).map(|at| line(at) + "\n").collect();
         lab.write("own.csv", format!("timestamp_ns,op,lba,sectors{columns}\n{lines}"));
-        lab.refusal(&["own.csv".to_owned()], &VARIES[..1])
-    };
-    let problem = own(",latency_ns", &|at| format!("{},R,{},8,{}", at * 20_000_000, at * 64, 6_000_000 + at));
-    assert!(problem.contains("this may be a disk") && problem.contains("own.csv"), "{problem}");
-    let problem = own("", &|at| format!("{},R,{},8", at * 100_000, at * 64));
-    assert!(problem.contains("0 of 400 requests have a latency"), "{problem}");
-    let problem = own(",latency_ns,device", &|at| format!("{},R,{},8,90000,{}", at * 100_000, at * 64, at % 2));
-    assert!(problem.contains("requests of 2 devices"), "{problem}");
-    let problem = own(",latency_ns", &|at| format!("{},R,{},8,90000", at * 100_000, at * 8_000_000));
-    assert!(problem.contains("own.csv:"), "{problem}");
-    let problem = own(",latency_ns", &|at| format!("{},R,{},8,17179869184", at * 100_000, at * 64));
-    assert!(problem.contains("every other latency is 17.0 s"), "{problem}");
-    let problem = own(",latency_ns", &|at| format!("{},R,{},8,90000", (400 - at) * 100_000, at * 64));
-    assert!(problem.contains("the time goes back"), "{problem}");
+        let problem = lab.refusal(&["own.csv".to_owned()], &VARIES[..1]);
+        assert!(problem.contains(found) && problem.contains("own.csv"), "{found}: {problem}");
+    }
 }
 
 #[test]
@@ -49,13 +50,13 @@ fn a_drive_that_dies_fits_nothing() {
                norandommap=1\nnumber_ios=4000\nstonewall=1\n[one]\niodepth=1\n[four]\niodepth=4\n";
     lab.write("writes.json", lab.run_fio(job, &[]));
     let inputs = ["writes.json".to_owned()];
-    let run = |range: &str, hold_out| {
-        let fit = lab.load(&inputs, &[range], hold_out, 1).unwrap_or_else(|problems| panic!("{problems}"));
+    let run = |range: &str| {
+        let fit = lab.load(&inputs, &[range], HoldOut::None, 1).unwrap_or_else(|problems| panic!("{problems}"));
         fit.run(Journal::in_memory(), &Quiet)
     };
-    let ended = run("device.program_failures=0.3..0.5", HoldOut::None).expect_err("it dies");
+    let ended = run("device.program_failures=0.3..0.5").expect_err("it dies");
     assert!(ended.to_string().contains("its life ends"), "{ended}");
-    let result = run("device.program_time=100us..900us", HoldOut::None).expect("every check holds");
+    let result = run("device.program_time=100us..900us").expect("every check holds");
     assert!(result.cells.iter().all(|cell| !cell.errors.is_empty()), "{result:?}");
 }
 
@@ -140,14 +141,6 @@ fn what_cannot_be_fitted_is_refused_with_its_place() {
         problem.contains("`device.ways` is listed twice in [fit]") && problem.contains("start.toml:3:"),
         "{problem}"
     );
-}
-
-#[test]
-fn a_measurement_that_is_there_twice_is_refused() {
-    let lab = Lab::new();
-    let inputs = lab.measure(&[], &CELLS[..2], 2_000);
-    let problem = lab.refusal(&[&inputs[..], &inputs[1..]].concat(), &VARIES[..1]);
-    assert!(problem.contains("is the same measurement as \"job\" of ") && problem.contains("4k-4.json"));
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use flashloom::figures::result::{ComparedRun, RunResult};
-use flashloom::report::text::{Column, plain};
+use flashloom::figures::result::{ComparedRun, RunResult, plain};
+use flashloom::report::text::Column;
 use flashloom::run::Keeper;
 use flashloom::units::visible_line;
 use serde_json::{Map, Value};

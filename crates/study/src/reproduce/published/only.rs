@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use flashloom_units::{Problem, nearest};
+use flashloom_units::Problem;
 
 use super::{Group, Paper, Workload, scoped};
 
@@ -66,10 +66,7 @@ impl Paper {
             self.workloads.iter().map(|workload| scoped(Some(workload), &group.id)).collect()
         };
         let with: Vec<String> = repeated.flat_map(with).collect();
-        match nearest(name, ids().chain(with.iter().map(String::as_str))) {
-            Some(name) => problem.with_help(format!("did you mean `{name}`?")),
-            None => problem,
-        }
+        problem.suggesting(name, ids().chain(with.iter().map(String::as_str)))
     }
 
     /// Removes the experiments, and the workloads of experiments, that no group needs.
