@@ -1,32 +1,6 @@
 //! Comparisons with bounds: the columns, what is left blank and why, and what is asked for in vain.
 
 use crate::commands::{small, validate};
-use crate::lab::Lab;
-
-/// Four requests at once, whose orders can all be tried.
-const SHORT: &str = r#"
-[workload]
-kind = "synthetic"
-replay = "closed"
-queue_depth = 4
-
-[workload.synthetic]
-requests = 4
-read_share = 0.5
-request_size = "64KiB"
-
-[host]
-queue_depth = 1
-merging = false
-
-[device]
-channels = 2
-ways = 1
-planes = 1
-blocks = 32
-pages = 16
-over_provisioning = 0.3
-"#;
 
 /// A comparison of write buffers, one of which does not exist.
 const BUFFERS: &str = "compare small.toml --set run.timing=counting --vary buffer.capacity=0B,64KiB \
@@ -58,16 +32,4 @@ fn bounds_are_fields_of_the_result_only_where_they_are_asked_for() {
 fn a_column_of_bounds_without_bounds_is_refused() {
     let message = small().refuses(&format!("{BUFFERS} --columns waf,misses/OPT"), &[]);
     insta::assert_snapshot!("bounds_without_bounds", message);
-}
-
-#[test]
-fn a_short_workload_is_put_beside_every_order_of_dispatch() {
-    let lab = Lab::new();
-    lab.write("short.toml", SHORT);
-    let comparison = lab.json("compare short.toml --vary host.scheduler=noop,deadline --bounds --json -");
-    for run in comparison["runs"].as_array().expect("a comparison has runs") {
-        let bound = &run["result"]["bounds"]["scheduler"];
-        assert_eq!(bound["orders"], 24, "{}", run["result"]["bounds"]);
-        assert!(bound["duration_over_shortest"].as_f64() >= Some(1.0), "{bound}");
-    }
 }

@@ -4,7 +4,7 @@
 //! choices the two are equal line by line, else their distributions are within one per cent. `make tools` installs fio;
 //! without it, these tests say so and pass, unless CI is set.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -147,47 +147,30 @@ fn passes_of_an_engine_that_queues_repeat_the_first_where_those_of_fio_do() {
     }
 }
 
-/// Statistics of a list of requests.
-#[derive(Debug)]
-struct Character {
-    requests: f64,
-    read_share: f64,
-    sequential_share: f64,
-    footprint: f64,
-    sizes: BTreeMap<u64, f64>,
+/// Statistics of a list of requests: how many requests and pages there are, and shares of the requests by name.
+type Character = ([f64; 2], BTreeMap<String, f64>);
+
+fn character(ios: &[Io]) -> Character {
+    let data: Vec<&Io> = ios.iter().filter(|(op, ..)| op != "sync").collect();
+    let pages: BTreeSet<u64> =
+        data.iter().flat_map(|(_, at, bytes)| at / 4_096..(at + bytes).div_ceil(4_096)).collect();
+    let mut shares = BTreeMap::new();
+    let mut add = |name: String, is_so: bool| *shares.entry(name).or_default() += f64::from(is_so) / data.len() as f64;
+    data.windows(2).for_each(|pair| add("sequential".to_owned(), pair[0].1 + pair[0].2 == pair[1].1));
+    for (op, _, bytes) in &data {
+        add("reads".to_owned(), op == "read");
+        add(format!("of {bytes} bytes"), true);
+    }
+    ([data.len(), pages.len()].map(|count| count as f64), shares)
 }
 
-impl Character {
-    fn of(ios: &[Io]) -> Self {
-        let data: Vec<&Io> = ios.iter().filter(|(op, ..)| op != "sync").collect();
-        let all = data.len() as f64;
-        let sequential = data.windows(2).filter(|pair| pair[0].1 + pair[0].2 == pair[1].1).count() as f64;
-        let mut pages: Vec<u64> =
-            data.iter().flat_map(|(_, at, bytes)| at / 4_096..(at + bytes).div_ceil(4_096)).collect();
-        pages.sort_unstable();
-        pages.dedup();
-        let mut sizes = BTreeMap::new();
-        data.iter().for_each(|(_, _, bytes)| *sizes.entry(*bytes).or_default() += 1.0 / all);
-        let reads = data.iter().filter(|(op, ..)| op == "read").count() as f64;
-        Self {
-            requests: all,
-            read_share: reads / all,
-            sequential_share: sequential / all,
-            footprint: pages.len() as f64,
-            sizes,
-        }
-    }
-
-    fn is_like(&self, other: &Self) -> bool {
-        let share_of = |sizes: &BTreeMap<u64, f64>, size: &u64| sizes.get(size).copied().unwrap_or(0.0);
-        let near = |a: f64, b: f64| (a - b).abs() <= 0.01;
-        let mut all_sizes = self.sizes.keys().chain(other.sizes.keys());
-        near(self.requests / other.requests, 1.0)
-            && near(self.read_share, other.read_share)
-            && near(self.sequential_share, other.sequential_share)
-            && near(self.footprint / other.footprint, 1.0)
-            && all_sizes.all(|size| near(share_of(&self.sizes, size), share_of(&other.sizes, size)))
-    }
+/// Whether two are the same within one per cent.
+fn are_alike(([requests, pages], shares): &Character, other: &Character) -> bool {
+    let near = |a: f64, b: f64| (a - b).abs() <= 0.01;
+    let share = |of: &BTreeMap<String, f64>, name: &String| of.get(name).copied().unwrap_or(0.0);
+    near(requests / other.0[0], 1.0)
+        && near(pages / other.0[1], 1.0)
+        && shares.keys().chain(other.1.keys()).all(|name| near(share(shares, name), share(&other.1, name)))
 }
 
 #[test]
@@ -218,8 +201,8 @@ fn random_jobs_have_the_same_distributions() {
         "rw=randread\nsize=96m\nrandom_distribution=zoned_abs:60/10m:30/20m:10/50m\nnorandommap",
     ] {
         let (fio, ours) = both(&format!("{options}\nioengine=psync"));
-        let (fio, ours) = (Character::of(&fio), Character::of(&ours));
-        assert!(ours.is_like(&fio), "{options}\nfio  {fio:?}\nours {ours:?}");
+        let (fio, ours) = (character(&fio), character(&ours));
+        assert!(are_alike(&ours, &fio), "{options}\nfio  {fio:?}\nours {ours:?}");
     }
 }
 
