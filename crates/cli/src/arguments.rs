@@ -314,7 +314,7 @@ pub struct InfoArguments {
     #[arg(long, value_parser = choice(Format::CHOICES, Format::named))]
     pub format: Option<Format>,
     #[command(flatten)]
-    reading: Reading,
+    pub reading: Reading,
     /// Print the summary as JSON.
     #[arg(long)]
     pub json: bool,
@@ -336,7 +336,7 @@ pub struct ConvertArguments {
     #[arg(long, value_parser = choice(OutFormat::CHOICES, OutFormat::named))]
     pub to: Option<OutFormat>,
     #[command(flatten)]
-    reading: Reading,
+    pub reading: Reading,
     /// Leave out and count requests and marks that the output format cannot hold.
     #[arg(long)]
     pub drop_unsupported: bool,
@@ -344,7 +344,7 @@ pub struct ConvertArguments {
 
 /// Options for reading a trace.
 #[derive(Debug, Args)]
-struct Reading {
+pub struct Reading {
     /// Event of a blktrace or blkparse recording that counts as a request.
     #[arg(long, default_value = Event::Queue.name(), value_parser = choice(Event::CHOICES, Event::named))]
     event: Event,
@@ -366,38 +366,12 @@ struct Reading {
 }
 
 impl Reading {
-    fn options(&self, format: Option<Format>) -> TraceOptions {
+    /// These, and a format.
+    pub fn options(&self, format: Option<Format>) -> TraceOptions {
         let Self { event, sort, skip_bad_lines, ref device, size_unit, time_unit } = *self;
         let device = device.clone().filter(|device| device != ALL_DEVICES);
         TraceOptions { format, event, completions: false, sort, skip_bad_lines, device, size_unit, time_unit }
     }
-}
-
-impl InfoArguments {
-    /// Options for reading the trace.
-    pub fn options(&self) -> TraceOptions {
-        self.reading.options(self.format)
-    }
-}
-
-impl ConvertArguments {
-    /// Options for reading the trace.
-    pub fn options(&self) -> TraceOptions {
-        self.reading.options(self.from)
-    }
-}
-
-#[cfg(feature = "live")]
-/// A parser for one of these values, each with its name and its help.
-fn one_of<T, const N: usize>(values: [(T, &'static str, &'static str); N]) -> impl TypedValueParser<Value = T>
-where
-    T: Copy + Send + Sync + 'static,
-{
-    let named = values.map(|(_, name, help)| PossibleValue::new(name).help(help));
-    PossibleValuesParser::new(named).map(move |chosen| {
-        let found = values.iter().find(|(_, name, _)| *name == chosen);
-        found.expect("only these names are possible").0
-    })
 }
 
 /// A parser for one of a closed set of names, with their help texts.

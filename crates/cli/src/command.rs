@@ -28,10 +28,11 @@ use flashloom::config::Experiment;
 use flashloom::figures::result::RunResult;
 use flashloom::run::Prepared;
 use flashloom::units::visible_json;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::Value;
 
 use crate::figures::rows;
-use crate::output::{Stop, say};
+use crate::output::{Stop, failed, say};
 
 /// Formats JSON for a file or a terminal: indented, with a newline at the end, and nothing hidden in it.
 fn json_text(value: &impl serde::Serialize) -> String {
@@ -42,7 +43,13 @@ fn json_text(value: &impl serde::Serialize) -> String {
 /// Fails if the drive's life ended and the experiment does not expect it.
 fn lived(experiment: &Experiment, result: &RunResult) -> Result<(), Stop> {
     let end = result.end_of_life.as_ref().filter(|_| !experiment.expects_end_of_life);
-    end.map_or(Ok(()), |end| Err(Stop::Failed(format!("error: {}", end.words()))))
+    end.map_or(Ok(()), |end| Err(failed(end.words())))
+}
+
+/// Threads for runs in parallel; as many as there are processors if their number was left out.
+fn pool(jobs: Option<u16>) -> Result<ThreadPool, Stop> {
+    let pool = ThreadPoolBuilder::new().num_threads(jobs.map_or(0, usize::from)).build();
+    pool.map_err(|error| failed(format_args!("the threads cannot be started: {error}")))
 }
 
 /// Reports on standard error the lines that `skip_bad_lines` left out of recordings.

@@ -1,6 +1,7 @@
 //! Output: standard output, and files that are either written whole or left as they were (`flashloom_files`).
 
 use std::env;
+use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind, IntoInnerError, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -46,6 +47,11 @@ impl From<Failure> for Stop {
     }
 }
 
+/// The end of a command by a failure, which is told as an error.
+pub fn failed(message: impl Display) -> Stop {
+    Stop::Failed(format!("error: {message}"))
+}
+
 /// Writes text to standard output; what is hidden in it is made visible. If that is not possible, the text is kept
 /// aside, unless the reader has closed standard output.
 pub fn print(text: &str) -> Result<(), Stop> {
@@ -75,7 +81,7 @@ fn unwritten(name: &str, error: &io::Error, content: &[u8]) -> Stop {
         Ok(path) => format!("the content is in {}", visible_path(&path)),
         Err(error) => format!("and the content cannot be kept in {} either: {error}", visible_path(&env::temp_dir())),
     };
-    Stop::Failed(format!("error: {name} cannot be written: {error}; {kept}"))
+    failed(format_args!("{name} cannot be written: {error}; {kept}"))
 }
 
 /// The outcome of steps that are all taken, whether others fail or not: every failure is reported.
@@ -103,12 +109,12 @@ pub fn keep_apart(opened_later: &[PathBuf], outputs: &[Option<&str>]) -> Result<
 
 /// Writes a line to standard error, or several; what is hidden in them is made visible, and none is endless. A failure
 /// to do so is ignored.
-pub fn say(lines: impl std::fmt::Display) {
+pub fn say(lines: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{}", visible_message(&lines.to_string()));
 }
 
 /// [`say`] in place of a progress bar, which is drawn again below.
-pub fn say_over_bar(lines: impl std::fmt::Display) {
+pub fn say_over_bar(lines: impl Display) {
     const CLEAR_LINE: &str = "\r\x1b[2K";
     let clear = if io::stderr().is_terminal() { CLEAR_LINE } else { "" };
     let _ = writeln!(io::stderr().lock(), "{clear}{}", visible_message(&lines.to_string()));
@@ -155,8 +161,7 @@ impl OutputFile {
     pub fn finish(self) -> Result<(), Stop> {
         let Self { name, writer } = self;
         let written = writer.into_inner().map_err(IntoInnerError::into_error);
-        let failed = |error: io::Error| Stop::Failed(format!("error: {name} cannot be written: {error}"));
-        written.and_then(Output::commit).map_err(failed)
+        written.and_then(Output::commit).map_err(|error| failed(format_args!("{name} cannot be written: {error}")))
     }
 }
 

@@ -1,10 +1,10 @@
 //! A folder of the user's own, and files in it.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, Metadata};
 use std::io;
 use std::path::Path;
 
-use crate::system::{is_open_to_others, is_trusted_link, open_unfollowed, try_lock};
+use crate::system::{is_at, is_open_to_others, is_own, is_trusted_link, open_unfollowed, try_lock};
 
 /// Creates a folder that nobody else may enter, with those above it, unless it exists; and checks it.
 ///
@@ -52,6 +52,14 @@ pub fn open_own(path: &Path) -> io::Result<File> {
         return Err(io::Error::other("it is no ordinary file".to_owned()));
     }
     is_open_to_others(&metadata).map_or(Ok(file), |why| Err(io::Error::other(why)))
+}
+
+/// A file or folder of the user's and of this kind, locked, if the process that made it has ended. It stays locked until
+/// it is removed, so that no process that has just made it takes it for its own.
+pub(crate) fn left_behind(path: &Path, is_kind: fn(&Metadata) -> bool, writing: bool) -> Option<File> {
+    fs::symlink_metadata(path).ok().filter(|metadata| is_kind(metadata) && is_own(metadata))?;
+    let file = open_unfollowed(path, writing).ok()?;
+    (try_lock(&file).ok()? && is_at(&file, path).ok()?).then_some(file)
 }
 
 /// Removes a file unless a process has a lock on it; false if one has. A link itself is removed, not what it leads to.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Seek, Write};
 use std::path::{self, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::TempPath;
 
 use crate::folder_of;
-use crate::system::{is_at, is_own, open_unfollowed, sync_folder, try_lock};
+use crate::own::left_behind;
+use crate::system::{is_at, sync_folder, try_lock};
 
 /// Prefix and suffix of the names of partial files; letters and digits are between them.
 const NAME: (&str, &str) = (".flashloom-", ".partial");
@@ -192,7 +193,10 @@ pub fn end_writing() {
 pub fn remove_leftovers(folder: &Path) -> usize {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let paths = entries.filter(|entry| is_name(&entry.file_name())).map(|entry| entry.path());
-    paths.filter(|path| is_leftover(path).is_ok_and(|file| file.is_some_and(|_| fs::remove_file(path).is_ok()))).count()
+    let is_removed = |path: &PathBuf| {
+        left_behind(path, Metadata::is_file, true).is_some_and(|_locked| fs::remove_file(path).is_ok())
+    };
+    paths.filter(is_removed).count()
 }
 
 /// True for a name that [`Partial::create`] gives, that earlier versions gave, or that the package for Python gives. A
@@ -208,18 +212,4 @@ fn is_name(name: &OsStr) -> bool {
         // Python's own, with an underscore among its letters.
         None => is_of(digits, DIGITS, b"") || is_of(digits, 8, b"_"),
     })
-}
-
-/// The file at a path, locked, if its writer has ended. It stays locked until it is removed, so that no writer that has
-/// just created it takes it for its own.
-fn is_leftover(path: &Path) -> io::Result<Option<File>> {
-    let metadata = fs::symlink_metadata(path)?;
-    if !metadata.is_file() || !is_own(&metadata) {
-        return Ok(None);
-    }
-    let file = match open_unfollowed(path, true) {
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(None),
-        opened => opened?,
-    };
-    Ok((try_lock(&file)? && is_at(&file, path)?).then_some(file))
 }

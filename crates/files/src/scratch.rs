@@ -1,13 +1,14 @@
 //! Temporary folders: locked as long as their process lives, and removed at its end.
 
 use std::env;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::system::{is_at, is_own, open_unfollowed, try_lock};
+use crate::own::left_behind;
+use crate::system::{is_at, open_unfollowed, try_lock};
 
 /// Letters and digits of a name, behind its prefix.
 const DIGITS: usize = 12;
@@ -65,20 +66,10 @@ fn remove_leftovers(above: &Path, prefix: &str) {
     let named = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_name));
     for path in named.map(|entry| entry.path()) {
         // Locked until it is removed, so that a process that has just made it sees that it is lost.
-        if let Ok(Some(_locked)) = is_leftover(&path) {
+        if let Some(_locked) = left_behind(&path, Metadata::is_dir, false) {
             let _ = fs::remove_dir_all(&path);
         }
     }
-}
-
-/// The folder at a path, locked, if its process has ended.
-fn is_leftover(path: &Path) -> io::Result<Option<File>> {
-    let metadata = fs::symlink_metadata(path)?;
-    if !metadata.is_dir() || !is_own(&metadata) {
-        return Ok(None);
-    }
-    let file = open_unfollowed(path, false)?;
-    Ok((try_lock(&file)? && is_at(&file, path)?).then_some(file))
 }
 
 #[cfg(all(test, unix))]

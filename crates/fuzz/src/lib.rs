@@ -53,50 +53,46 @@ pub enum Target {
     HttpHead,
 }
 
+/// Of a target: its name, which is that of its folder in the corpus, the reader, and the seeds.
+type Entry = (Target, &'static str, fn(&[u8]) -> bool, fn() -> Vec<Vec<u8>>);
+
+/// All targets but recordings, of which each format is one.
+const TARGETS: [Entry; 16] = [
+    (Target::Gz, "gz", readers::any_trace, || vec![seeds::gz()]),
+    (Target::Zst, "zst", readers::any_trace, || vec![seeds::zst()]),
+    (Target::Experiment, "experiment", readers::experiment, seeds::experiments),
+    (Target::FioJob, "fio-job", readers::fio_job, seeds::fio_jobs),
+    (Target::FioOutput, "fio-output", readers::fio_output, seeds::fio_outputs),
+    (Target::RateCurve, "rate-curve", readers::rate_curve, || {
+        vec![b"written_bytes,bytes_per_second\n113000000000,4e9\n1000000000000,1500000000\n".to_vec()]
+    }),
+    (Target::Result, "result", readers::result, seeds::results),
+    (Target::DataSet, "data-set", readers::data_set, || vec![seeds::data_set()]),
+    (Target::State, "state", states::read, states::seeds),
+    (Target::StateFile, "state-file", readers::state_file, || vec![seeds::state_file()]),
+    (Target::Formula, "formula", readers::formula, seeds::formulas),
+    (Target::FitJournal, "fit-journal", readers::fit_journal, || vec![seeds::fit_journal()]),
+    (Target::Kept, "kept", readers::kept, || vec![seeds::kept()]),
+    (Target::Image, "image", readers::image, seeds::images),
+    (Target::ControlLine, "control-line", flashloom_live::readers::control_line, seeds::control_lines),
+    (Target::HttpHead, "http-head", flashloom_live::readers::http_head, seeds::http_heads),
+];
+
 impl Target {
     /// All targets.
     pub fn all() -> impl Iterator<Item = Self> {
-        let others = [
-            Self::Gz,
-            Self::Zst,
-            Self::Experiment,
-            Self::FioJob,
-            Self::FioOutput,
-            Self::RateCurve,
-            Self::Result,
-            Self::DataSet,
-            Self::State,
-            Self::StateFile,
-            Self::Formula,
-            Self::FitJournal,
-            Self::Kept,
-            Self::Image,
-            Self::ControlLine,
-            Self::HttpHead,
-        ];
-        FORMATS.iter().map(|spec| Self::Trace(spec.format)).chain(others)
+        FORMATS.iter().map(|spec| Self::Trace(spec.format)).chain(TARGETS.map(|(target, ..)| target))
+    }
+
+    fn entry(self) -> Entry {
+        *TARGETS.iter().find(|(target, ..)| *target == self).expect("it is in the table")
     }
 
     /// Its name, which is that of its folder in the corpus.
     pub fn name(self) -> String {
         match self {
             Self::Trace(format) => format!("trace-{}", format.name()),
-            Self::Gz => "gz".to_owned(),
-            Self::Zst => "zst".to_owned(),
-            Self::Experiment => "experiment".to_owned(),
-            Self::FioJob => "fio-job".to_owned(),
-            Self::FioOutput => "fio-output".to_owned(),
-            Self::RateCurve => "rate-curve".to_owned(),
-            Self::Result => "result".to_owned(),
-            Self::DataSet => "data-set".to_owned(),
-            Self::State => "state".to_owned(),
-            Self::StateFile => "state-file".to_owned(),
-            Self::Formula => "formula".to_owned(),
-            Self::FitJournal => "fit-journal".to_owned(),
-            Self::Kept => "kept".to_owned(),
-            Self::Image => "image".to_owned(),
-            Self::ControlLine => "control-line".to_owned(),
-            Self::HttpHead => "http-head".to_owned(),
+            other => other.entry().1.to_owned(),
         }
     }
 
@@ -104,21 +100,7 @@ impl Target {
     pub fn read(self, bytes: &[u8]) -> bool {
         match self {
             Self::Trace(format) => readers::trace(bytes, Some(format)),
-            Self::Gz | Self::Zst => readers::trace(bytes, None),
-            Self::Experiment => readers::experiment(bytes),
-            Self::FioJob => readers::fio_job(bytes),
-            Self::FioOutput => readers::fio_output(bytes),
-            Self::RateCurve => readers::rate_curve(bytes),
-            Self::Result => readers::result(bytes),
-            Self::DataSet => readers::data_set(bytes),
-            Self::State => states::read(bytes),
-            Self::StateFile => readers::state_file(bytes),
-            Self::Formula => readers::formula(bytes),
-            Self::FitJournal => readers::fit_journal(bytes),
-            Self::Kept => readers::kept(bytes),
-            Self::Image => readers::image(bytes),
-            Self::ControlLine => flashloom_live::readers::control_line(bytes),
-            Self::HttpHead => flashloom_live::readers::http_head(bytes),
+            other => other.entry().2(bytes),
         }
     }
 
@@ -126,24 +108,7 @@ impl Target {
     pub fn seeds(self) -> Vec<Vec<u8>> {
         match self {
             Self::Trace(format) => seeds::traces(format),
-            Self::Gz => vec![seeds::gz()],
-            Self::Zst => vec![seeds::zst()],
-            Self::Experiment => seeds::experiments(),
-            Self::FioJob => seeds::fio_jobs(),
-            Self::FioOutput => seeds::fio_outputs(),
-            Self::RateCurve => {
-                vec![b"written_bytes,bytes_per_second\n113000000000,4e9\n1000000000000,1500000000\n".to_vec()]
-            }
-            Self::Result => seeds::results(),
-            Self::DataSet => vec![seeds::data_set()],
-            Self::State => states::seeds(),
-            Self::StateFile => vec![seeds::state_file()],
-            Self::Formula => seeds::formulas(),
-            Self::FitJournal => vec![seeds::fit_journal()],
-            Self::Kept => vec![seeds::kept()],
-            Self::Image => seeds::images(),
-            Self::ControlLine => seeds::control_lines(),
-            Self::HttpHead => seeds::http_heads(),
+            other => other.entry().3(),
         }
     }
 }

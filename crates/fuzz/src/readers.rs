@@ -1,5 +1,6 @@
 //! Every reader, with what its users do with what it has read.
 
+use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -27,6 +28,11 @@ const CAPACITY_BYTES: u64 = 1 << 30;
 /// Memory of a data set; what else a target takes is small beside it.
 const DATA_SET_BYTES: u64 = 64 << 20;
 
+/// Whether something was read. Why it was not is put into words, as it is for a user.
+fn is_told<T>(read: Result<T, impl Display>) -> bool {
+    read.map_err(|problem| drop(problem.to_string())).is_ok()
+}
+
 /// Reads a recording as it is, with pairs of issue and completion, and sorted and without bad lines.
 pub(crate) fn trace(bytes: &[u8], format: Option<Format>) -> bool {
     let options = TraceOptions { format, ..TraceOptions::default() };
@@ -37,11 +43,7 @@ pub(crate) fn trace(bytes: &[u8], format: Option<Format>) -> bool {
         loop {
             match trace.next_request() {
                 Ok(Some(_)) => {}
-                Ok(None) => return true,
-                Err(problem) => {
-                    drop(problem.to_string());
-                    return false;
-                }
+                end => return is_told(end),
             }
         }
     };
@@ -49,6 +51,11 @@ pub(crate) fn trace(bytes: &[u8], format: Option<Format>) -> bool {
     read(&TraceOptions { completions: true, ..lenient });
     read(&TraceOptions { completions: true, ..options.clone() });
     read(&options)
+}
+
+/// [`trace`] of the format that is told from the bytes.
+pub(crate) fn any_trace(bytes: &[u8]) -> bool {
+    trace(bytes, None)
 }
 
 fn catalog() -> &'static Arc<Catalog> {
@@ -60,8 +67,7 @@ fn catalog() -> &'static Arc<Catalog> {
 pub(crate) fn experiment(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let read = |varies: Option<&[String]>| {
-        let experiment = Experiment::from_source(catalog(), Text::text("fuzz.toml", &text), &[], varies);
-        experiment.map_err(|problems| drop(problems.to_string())).is_ok()
+        is_told(Experiment::from_source(catalog(), Text::text("fuzz.toml", &text), &[], varies))
     };
     // As `compare` and as `run` reads it, which differ in what may vary.
     let is_comparison = read(Some(&[]));
@@ -70,13 +76,8 @@ pub(crate) fn experiment(bytes: &[u8]) -> bool {
 
 /// Reads a job file, checks it against a device, and starts its jobs. One that replays an iolog would read other files.
 pub(crate) fn fio_job(bytes: &[u8]) -> bool {
-    let file = match FioJobFile::parse("fuzz.fio", bytes) {
-        Ok(file) => file,
-        Err(problems) => {
-            drop(problems.to_string());
-            return false;
-        }
-    };
+    let parsed = FioJobFile::parse("fuzz.fio", bytes);
+    let Ok(file) = parsed.map_err(|problems| drop(problems.to_string())) else { return false };
     if bytes.windows(5).any(|word| word.eq_ignore_ascii_case(b"iolog")) {
         return true;
     }
@@ -86,20 +87,14 @@ pub(crate) fn fio_job(bytes: &[u8]) -> bool {
 
 /// Reads the JSON that fio writes of its runs.
 pub(crate) fn fio_output(bytes: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(bytes);
-    match fio_output::read("fuzz.json", &text) {
-        Ok(jobs) => jobs.iter().all(|job| job.outstanding_on_average().is_finite()),
-        Err(problem) => {
-            drop(problem.to_string());
-            false
-        }
-    }
+    let jobs = fio_output::read("fuzz.json", &String::from_utf8_lossy(bytes));
+    let Ok(jobs) = jobs.map_err(|problem| drop(problem.to_string())) else { return false };
+    jobs.iter().all(|job| job.outstanding_on_average().is_finite())
 }
 
 /// Reads a curve of the rate over the bytes written.
 pub(crate) fn rate_curve(bytes: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(bytes);
-    Curve::read("fuzz.csv", &text).map_err(|problem| drop(problem.to_string())).is_ok()
+    is_told(Curve::read("fuzz.csv", &String::from_utf8_lossy(bytes)))
 }
 
 /// Reads a result or a comparison, and writes its page.

@@ -68,16 +68,9 @@ fn blktrace() -> Vec<u8> {
     const WRITE: u32 = QUEUE | 1 << 17;
     const NOTE: u32 = 1 << 29;
     let record = |sequence: u32, time: u64, sector: u64, bytes: u32, action: u32, more: u16| {
-        let mut record = 0x6561_7407_u32.to_le_bytes().to_vec();
-        record.extend(sequence.to_le_bytes());
-        record.extend(time.to_le_bytes());
-        record.extend(sector.to_le_bytes());
-        for word in [bytes, action, 7, 8 << 20 | 16, 0] {
-            record.extend(word.to_le_bytes());
-        }
-        record.extend(0_u16.to_le_bytes());
-        record.extend(more.to_le_bytes());
-        record
+        let head = [0x6561_7407, sequence].map(u32::to_le_bytes).concat();
+        let words = [bytes, action, 7, 8 << 20 | 16, 0].map(u32::to_le_bytes).concat();
+        [head, [time, sector].map(u64::to_le_bytes).concat(), words, [0, more].map(u16::to_le_bytes).concat()].concat()
     };
     let name = record(1, 0, 0, 0, NOTE, 4);
     [name, b"fio\0".to_vec(), record(2, 0, 8, 4096, READ, 0), record(3, 500, 64, 8192, WRITE, 0)].concat()
@@ -86,14 +79,9 @@ fn blktrace() -> Vec<u8> {
 /// Two commands of version 1: 32 bytes each.
 fn vscsi() -> Vec<u8> {
     let record = |serial: u32, bytes: u32, command: u16, block: u64, time_us: u64| {
-        let mut record = serial.to_le_bytes().to_vec();
-        record.extend(bytes.to_le_bytes());
-        record.extend(1_u32.to_le_bytes());
-        record.extend(command.to_le_bytes());
-        record.extend([0, 1]);
-        record.extend(block.to_le_bytes());
-        record.extend(time_us.to_le_bytes());
-        record
+        let head = [serial, bytes, 1].map(u32::to_le_bytes).concat();
+        let command = [command, 0x0100].map(u16::to_le_bytes).concat();
+        [head, command, [block, time_us].map(u64::to_le_bytes).concat()].concat()
     };
     [record(1, 4096, 0x28, 8, 100), record(2, 8192, 0x2a, 64, 140)].concat()
 }

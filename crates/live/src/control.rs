@@ -24,7 +24,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::session::Session;
-use crate::status::Status;
+use crate::status::status;
 
 /// The commands.
 const COMMANDS: [&str; 4] = ["status", "result", "snapshot", "end"];
@@ -134,9 +134,7 @@ fn answer_to(session: &Session, line: &[u8]) -> Answer {
         order => order,
     };
     match order {
-        Ok(ControlOrder::Status) => {
-            Answer::Done(json!({"did": "status", "status": Status::of(session, &session.look())}))
-        }
+        Ok(ControlOrder::Status) => Answer::Done(json!({"did": "status", "status": status(session, &session.look())})),
         Ok(ControlOrder::Result) => Answer::Done(json!({"did": "result", "result": session.result_so_far()})),
         Ok(ControlOrder::Snapshot(to)) => match session.save_snapshot(&to) {
             Ok(()) => Answer::Done(json!({"did": "snapshot", "to": to})),

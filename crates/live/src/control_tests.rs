@@ -1,6 +1,5 @@
 //! Clients of the control socket, also such as stall, flood, or send rubbish.
 
-use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -12,49 +11,38 @@ use flashloom_config::Experiment;
 use flashloom_run::{self, SERVED_HOST};
 use flashloom_units::Prng;
 use serde_json::Value;
-use tempfile::TempDir;
 
 use crate::frames::SECTOR;
-use crate::server_tests::catalog;
-use crate::tests::DRIVE;
-use crate::{Command, Fault, Options, Session};
+use crate::tests::{Folder, catalog, read, write};
+use crate::{Command, Fault, Session};
 
 /// A session with a control socket. Its threads live as long as the process.
 struct Controlled {
-    folder: TempDir,
+    folder: Folder,
     session: &'static Session,
 }
 
 impl Controlled {
-    fn new(options: &[(&str, &str)]) -> Self {
-        fn shut_down() {}
-        Self::ended_by(options, shut_down)
+    fn new() -> Self {
+        Self::ended_by(|| ())
     }
 
-    fn ended_by(options: &[(&str, &str)], shut_down: fn()) -> Self {
-        let folder = tempfile::tempdir().expect("there is room");
-        let path = |name: &str| folder.path().join(name).display().to_string();
-        fs::write(path("drive.toml"), DRIVE).expect("there is room");
-        let mut all = Options::default();
-        for (name, file) in [("experiment", "drive.toml"), ("control", "control"), ("result", "result.json")] {
-            all.set(name, &path(file)).expect("an option");
-        }
-        options.iter().for_each(|(name, value)| all.set(name, value).expect("an option"));
-        let session = Session::new(&catalog(), &all).expect("it ages");
+    fn ended_by(shut_down: fn()) -> Self {
+        let folder = Folder::new();
+        let session = folder.session("control=control result=result.json", "").expect("it ages");
         let session: &'static Session = Box::leak(Box::new(session));
         session.answer_control(shut_down).expect("there is room");
         Self { folder, session }
     }
 
     fn client(&self) -> Client {
-        let stream = UnixStream::connect(self.folder.path().join("control")).expect("it listens");
+        let stream = UnixStream::connect(self.folder.path("control")).expect("it listens");
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("it has one");
         Client(BufReader::new(stream))
     }
 
     fn write(&self, at: u64) -> Result<(), Fault> {
-        let data = [7; 8 * SECTOR];
-        self.session.server().execute(Command::Write { lba: 8 * (at % 100), data: &data, fua: false }, &mut [])
+        write(self.session.server(), 8 * (at % 100), &[7; 8 * SECTOR])
     }
 }
 
@@ -80,12 +68,12 @@ impl Client {
 
 #[test]
 fn status_and_result_tell_what_was_served_so_far() {
-    let server = Controlled::new(&[]);
+    let server = Controlled::new();
     let mut client = server.client();
     let before = client.ask(r#"{"do": "status"}"#);
     assert_eq!((&before["status"]["commands"], &before["status"]["latency_ns"]["write"]), (&0.into(), &Value::Null));
     (0..400).for_each(|at| server.write(at).expect("it is written"));
-    server.session.server().execute(Command::Read { lba: 0, sectors: 8 }, &mut [0; 8 * SECTOR]).expect("it is read");
+    read(server.session.server(), 0).expect("it is read");
     server.session.server().execute(Command::Flush, &mut []).expect("it is done");
     let answer = client.ask(r#"{"do": "status"}"#);
     let status = &answer["status"];
@@ -103,7 +91,7 @@ fn status_and_result_tell_what_was_served_so_far() {
     let so_far = &answer["result"];
     assert_eq!((&so_far["host"]["writes"], &so_far["ftl"]["waf"]), (&400.into(), &status["write_amplification"]));
     // A run of the experiment would have a hint on the workload, which is not used here.
-    let drive = server.folder.path().join("drive.toml").display().to_string();
+    let drive = server.folder.path("drive.toml");
     let experiment = Experiment::load_run(&catalog(), &drive, &SERVED_HOST.map(str::to_owned)).expect("it is right");
     let of_run = server.session.server().look(|drive, _| {
         flashloom_run::result_so_far(&experiment.variants[0].config, &drive.engine().outcome(), drive.engine().now_ns())
@@ -118,8 +106,7 @@ fn status_and_result_tell_what_was_served_so_far() {
     let ended = client.ask(r#"{"do": "end"}"#);
     assert_eq!(ended.to_string(), r#"{"did":"end"}"#);
     assert_eq!(client.hear(), "", "the session is over");
-    let result = fs::read_to_string(server.folder.path().join("result.json")).expect("it is written");
-    let mut result: Value = serde_json::from_str(&result).expect("JSON");
+    let mut result: Value = serde_json::from_str(&server.folder.read("result.json")).expect("JSON");
     assert_eq!(result["host"]["flushes"], 2);
     assert!(!hints(&result).iter().any(is_of_workload));
     for part in ["ftl", "wear", "precondition", "config"] {
@@ -133,12 +120,12 @@ fn a_client_may_end_the_session_once_and_for_all() {
     fn shut_down() {
         ENDED.fetch_add(1, Ordering::Relaxed);
     }
-    let server = Controlled::ended_by(&[], shut_down);
+    let server = Controlled::ended_by(shut_down);
     server.write(1).expect("it is written");
     let (mut other, mut client) = (server.client(), server.client());
     assert_eq!(client.ask(r#"{"do":"end"}"#)["did"], "end");
     assert_eq!(client.hear(), "");
-    assert!(server.write(2) == Err(Fault::Broken) && server.folder.path().join("result.json").exists());
+    assert!(server.write(2) == Err(Fault::Broken) && server.folder.has("result.json"));
     for command in ["status", "result", "end"] {
         let refused = other.ask(&format!(r#"{{"do": "{command}"}}"#));
         assert_eq!(refused["error"]["found"], "a command after the end of the session");
@@ -148,7 +135,7 @@ fn a_client_may_end_the_session_once_and_for_all() {
 
 #[test]
 fn what_is_no_command_is_told_what_was_found_and_expected() {
-    let server = Controlled::new(&[]);
+    let server = Controlled::new();
     let mut client = server.client();
     for (line, found, help) in [
         (r#"{"do": "stauts"}"#, "the command `stauts`", Some("did you mean `status`?")),
@@ -188,7 +175,7 @@ fn what_is_no_command_is_told_what_was_found_and_expected() {
 /// drive serves its requests all the while.
 #[test]
 fn hostile_clients_hold_up_nobody() {
-    let server = Controlled::new(&[]);
+    let server = Controlled::new();
     let mut long = server.client();
     long.send(&[b'{'; 4097]);
     assert!(long.hear().contains("a line of more than 4096 bytes") && long.hear().is_empty());
@@ -234,21 +221,19 @@ fn hostile_clients_hold_up_nobody() {
 /// Opening a pipe without a reader blocks; 32 blocked threads would use up every client of the control socket.
 #[test]
 fn a_snapshot_goes_to_files_alone() {
-    let server = Controlled::new(&[]);
-    let pipe = server.folder.path().join("pipe");
+    let server = Controlled::new();
+    let [pipe, link, control] = ["pipe", "link", "control"].map(|name| server.folder.path(name));
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
-    let link = server.folder.path().join("link");
     std::os::unix::fs::symlink("pipe", &link).expect("there is room");
-    let control = server.folder.path().join("control");
     let mut clients: Vec<Client> = (0..30).map(|_| server.client()).collect();
     for (to, found) in [
         (&*pipe, "this is a pipe, no ordinary file"),
         (&*control, "this is a socket, no ordinary file"),
-        ("/dev/full".as_ref(), "this is a device, no ordinary file"),
-        ("/dev/stdout".as_ref(), "this is a link of the system, no ordinary file"),
+        ("/dev/full", "this is a device, no ordinary file"),
+        ("/dev/stdout", "this is a link of the system, no ordinary file"),
     ] {
-        let line = format!("{{\"do\": \"snapshot\", \"to\": \"{}\"}}", to.display());
-        clients.iter_mut().for_each(|client| client.send(format!("{line}\n").as_bytes()));
+        let line = format!("{{\"do\": \"snapshot\", \"to\": \"{to}\"}}\n");
+        clients.iter_mut().for_each(|client| client.send(line.as_bytes()));
         for client in &mut clients {
             let line = client.hear();
             let answer: Value = serde_json::from_str(&line).expect("JSON");
@@ -256,15 +241,15 @@ fn a_snapshot_goes_to_files_alone() {
         }
     }
     // A link is replaced, and what it leads to is not opened.
-    let answer = clients[0].ask(&format!("{{\"do\": \"snapshot\", \"to\": \"{}\"}}", link.display()));
+    let answer = clients[0].ask(&format!("{{\"do\": \"snapshot\", \"to\": \"{link}\"}}"));
     assert_eq!(answer["did"], "snapshot", "{answer}");
-    assert!(link.symlink_metadata().expect("it is there").is_file());
+    assert!(std::fs::symlink_metadata(link).expect("it is there").is_file());
     assert_eq!(server.client().ask(r#"{"do": "status"}"#)["did"], "status");
 }
 
 #[test]
 fn a_socket_takes_no_other_files_place() {
-    let server = Controlled::new(&[]);
+    let server = Controlled::new();
     let refused = server.session.answer_control(|| ()).expect_err("it is there");
     assert!(refused.contains("control: Address already in use"), "{refused}");
 }

@@ -12,13 +12,8 @@ use sha2::{Digest, Sha256};
 
 use crate::frames::SECTOR;
 use crate::image::Claim;
-use crate::server_tests::catalog;
-use crate::tests::{DRIVE, Pair, assert_same_result, experiment, mappings, served_engine};
-use crate::{Command, LiveDrive, Memory, Options, Session, SessionError};
-
-fn memory(limit_bytes: u64) -> Memory {
-    Memory { limit_bytes, folder: std::env::temp_dir() }
-}
+use crate::tests::{Folder, Pair, assert_same_result, experiment, mappings, memory, refusal, served_engine, write};
+use crate::{Command, LiveDrive, SessionError};
 
 fn keep(pair: &mut Pair, experiment: &Experiment, path: &Path) -> Result<(), String> {
     Claim::take(path).expect("there is room").keep(&mut pair.drive, &experiment.variants[0].config)
@@ -40,6 +35,16 @@ fn load(path: &Path, experiment: &Experiment, limit_bytes: u64) -> Result<LiveDr
     })
 }
 
+/// Why an image is not loaded.
+fn unloaded(path: &Path, experiment: &Experiment) -> String {
+    load(path, experiment, u64::MAX).map(drop).expect_err("it is refused")
+}
+
+/// Asserts that an image is loaded.
+fn is_loaded(path: &Path, experiment: &Experiment) {
+    load(path, experiment, u64::MAX).map(drop).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+}
+
 /// A drive that was served and has come to rest.
 fn served(experiment: &Experiment, seed: u64, commands: u32) -> Pair {
     let mut pair = Pair::new(served_engine(experiment), u64::MAX);
@@ -50,77 +55,76 @@ fn served(experiment: &Experiment, seed: u64, commands: u32) -> Pair {
 
 /// Serves a drive three times, with its image between, and compares its data and what it has worn. Each time the log is
 /// replayed by a run that begins with the drive as a snapshot has saved it before.
-fn goes_on(sets: &[&str], seed: u64) {
+fn goes_on(keys: &str, seed: u64) {
     let folder = tempfile::tempdir().expect("there is room");
     let path = |name: &str| folder.path().join(name);
-    let experiment = experiment(sets);
+    let experiment = experiment(keys);
     let config = &experiment.variants[0].config;
     let mut pair = served(&experiment, seed, 3_000);
     for turn in 0..2 {
         // In the midst of things; the drive that is saved has ended them.
         pair.run(&mut Prng::new(seed + turn), 40);
         let state = pair.drive.snapshot().expect("it can be saved");
-        let snapshot = switched_off_copy(config, &state).unwrap_or_else(|failure| panic!("{sets:?}: {failure}"));
+        let snapshot = switched_off_copy(config, &state).unwrap_or_else(|failure| panic!("{keys}: {failure}"));
         fs::write(path("snapshot"), snapshot.to_file().expect("there is memory")).expect("there is room");
         pair.flush();
         let erases = pair.drive.engine().nand().erase_counts().to_vec();
-        keep(&mut pair, &experiment, &path("image")).unwrap_or_else(|reason| panic!("{sets:?}: {reason}"));
-        let loaded = |name| load(&path(name), &experiment, 1 << 20).unwrap_or_else(|why| panic!("{sets:?}: {why}"));
+        keep(&mut pair, &experiment, &path("image")).unwrap_or_else(|reason| panic!("{keys}: {reason}"));
+        let loaded = |name| load(&path(name), &experiment, 1 << 20).unwrap_or_else(|why| panic!("{keys}: {why}"));
         let mut untouched = Pair::of(loaded("image"), Vec::new());
         keep(&mut untouched, &experiment, &path("again")).expect("it is at rest");
         let [image, again] = ["image", "again"].map(|name| fs::read(path(name)).expect("it is written"));
-        assert!(image == again, "{sets:?}: a drive that was not used is saved as it was");
+        assert!(image == again, "{keys}: a drive that was not used is saved as it was");
         let mut drive = loaded("image");
-        assert_eq!(drive.engine().nand().erase_counts(), erases, "{sets:?}");
+        assert_eq!(drive.engine().nand().erase_counts(), erases, "{keys}");
         let log = fs::File::create(path("log.csv")).expect("there is room");
         drive.log_to(Box::new(log)).expect("it is written");
         pair = Pair::of(drive, std::mem::take(&mut pair.bytes));
-        pair.end().unwrap_or_else(|wrong| panic!("{sets:?}, seed {seed}, turn {turn}: {wrong}"));
+        pair.end().unwrap_or_else(|wrong| panic!("{keys}, seed {seed}, turn {turn}: {wrong}"));
         pair.run(&mut Prng::new(!seed), 2_000);
-        pair.end().unwrap_or_else(|wrong| panic!("{sets:?}, seed {seed}, turn {turn}, after it was used: {wrong}"));
+        pair.end().unwrap_or_else(|wrong| panic!("{keys}, seed {seed}, turn {turn}, after it was used: {wrong}"));
         pair.drive.finish_log().expect("it is written");
         let result = flashloom_run::result(config, pair.drive.engine()).expect("everything adds up");
-        assert!(result.ftl.page_copies > 50, "{sets:?}: {} copies", result.ftl.page_copies);
-        let own = ["log.csv", "snapshot"].map(|name| path(name).display().to_string());
-        let own = [format!("workload.path={}", own[0]), format!("run.state={}", own[1])];
-        let replay = [sets, &["workload.kind=trace", &own[0], &own[1]]].concat();
-        let replay = crate::tests::experiment(&replay);
+        assert!(result.ftl.page_copies > 50, "{keys}: {} copies", result.ftl.page_copies);
+        let [log, snapshot] = ["log.csv", "snapshot"].map(|name| path(name).display().to_string());
+        let own = format!("workload.kind=trace workload.path={log} run.state={snapshot}");
+        let replay = crate::tests::experiment(&format!("{keys} {own}"));
         let replayed = Prepared::new(&replay).expect("the log is a trace").run(false, &Quiet, &mut []);
-        let replayed = replayed.unwrap_or_else(|failure| panic!("{sets:?}: {failure}"));
-        assert_same_result(&format!("{sets:?}, seed {seed}, turn {turn}"), &result, &replayed.result);
+        let replayed = replayed.unwrap_or_else(|failure| panic!("{keys}: {failure}"));
+        assert_same_result(&format!("{keys}, seed {seed}, turn {turn}"), &result, &replayed.result);
         pair.flush();
     }
 }
 
 #[test]
 fn a_drive_goes_on_from_its_image_under_every_mapping() {
-    for (seed, sets) in (200..).zip(mappings()) {
-        goes_on(&sets.each_ref().map(String::as_str), seed);
+    for (seed, keys) in (200..).zip(mappings()) {
+        goes_on(&keys, seed);
     }
 }
 
 #[test]
 fn a_drive_goes_on_from_its_image_whatever_else_it_has() {
-    for (seed, sets) in (300..).zip([
-        &["ftl.slc_cache=static", "device.slc_read_time=20us", "device.slc_program_time=100us"][..],
-        &["ftl.slc_cache=dynamic", "ftl.mapping=dftl", "device.slc_read_time=20us", "device.slc_program_time=100us"],
-        &["device.program_failures=0.0005", "device.erase_failures=0.0005"],
-        &["device.reliability=linear", "device.linear.erases_a_retry=2", "ftl.mapping=dftl"],
-        &["ftl.gc=cost-benefit", "ftl.gc_pace=share", "ftl.wear_levelling=static", "ftl.wear_threshold=2"],
-        &["ftl.allocation=slap", "ftl.hot_cold=multi-hash", "buffer.order=cflru"],
-        &["device.read_cache=256KiB", "device.readahead_pages=8"],
-        &["buffer.order=block-lru", "buffer.block-lru.padding=true", "ftl.mapping=fast"],
-        &["run.precondition=none"],
-        &["device.page_size=16KiB", "device.blocks=24"],
+    for (seed, keys) in (300..).zip([
+        "ftl.slc_cache=static device.slc_read_time=20us device.slc_program_time=100us",
+        "ftl.slc_cache=dynamic ftl.mapping=dftl device.slc_read_time=20us device.slc_program_time=100us",
+        "device.program_failures=0.0005 device.erase_failures=0.0005",
+        "device.reliability=linear device.linear.erases_a_retry=2 ftl.mapping=dftl",
+        "ftl.gc=cost-benefit ftl.gc_pace=share ftl.wear_levelling=static ftl.wear_threshold=2",
+        "ftl.allocation=slap ftl.hot_cold=multi-hash buffer.order=cflru",
+        "device.read_cache=256KiB device.readahead_pages=8",
+        "buffer.order=block-lru buffer.block-lru.padding=true ftl.mapping=fast",
+        "run.precondition=none",
+        "device.page_size=16KiB device.blocks=24",
     ]) {
-        goes_on(sets, seed);
+        goes_on(keys, seed);
     }
 }
 
 #[test]
 fn what_only_the_buffer_has_is_not_left_behind() {
     let folder = tempfile::tempdir().expect("there is room");
-    let experiment = experiment(&[]);
+    let experiment = experiment("");
     let mut pair = served(&experiment, 1, 100);
     let write = Command::Write { lba: 0, data: &[7; 8 * SECTOR], fua: false };
     let cookie = pair.drive.submit(write).expect("it is within the drive").expect("there is room");
@@ -140,7 +144,7 @@ fn what_only_the_buffer_has_is_not_left_behind() {
 fn an_image_of_another_drive_is_refused_by_the_key_that_differs() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("image");
-    let own = experiment(&[]);
+    let own = experiment("");
     keep(&mut served(&own, 1, 300), &own, &path).expect("it is at rest");
     for (set, found) in [
         ("ftl.mapping=fast", "`ftl.mapping` = \"fast\""),
@@ -148,17 +152,17 @@ fn an_image_of_another_drive_is_refused_by_the_key_that_differs() {
         ("run.seed=7", "`run.seed` = 7"),
         ("device.over_provisioning=0.7", "`device.over_provisioning` = 0.7"),
     ] {
-        let refused = load(&path, &experiment(&[set]), u64::MAX).map(drop).expect_err("another drive");
+        let refused = unloaded(&path, &experiment(set));
         assert!(refused.contains(found) && refused.contains("as the drive in"), "{refused}");
         assert!(!refused.contains("run.state"), "{refused}");
     }
     // Buffer, host and times may be others: they are what the drive is under now.
     for set in ["buffer.capacity=0B", "host.queue_depth=2", "device.link_rate=1MB/s"] {
-        load(&path, &experiment(&[set]), u64::MAX).map(drop).expect("the same drive");
+        is_loaded(&path, &experiment(set));
     }
     let link = folder.path().join("link");
     std::os::unix::fs::symlink(&path, &link).expect("there is room");
-    assert!(load(&link, &own, u64::MAX).map(drop).expect_err("it is a link").contains("a link"));
+    assert!(unloaded(&link, &own).contains("a link"));
 }
 
 /// The first line of a file.
@@ -171,7 +175,7 @@ fn line(path: &Path) -> String {
 fn the_name_of_an_image_is_one_servers_also_before_there_is_one() {
     let folder = tempfile::tempdir().expect("there is room");
     let at = |name: &str| folder.path().join(name);
-    let (own, path) = (experiment(&[]), at("image"));
+    let (own, path) = (experiment(""), at("image"));
     std::os::unix::fs::symlink(folder.path(), at("other")).expect("there is room");
     let refused = |path: &Path| Claim::take(path).map(drop).expect_err("it is served").to_string();
     for is_there in [false, true] {
@@ -191,7 +195,7 @@ fn the_name_of_an_image_is_one_servers_also_before_there_is_one() {
         assert_eq!(path.exists(), is_there, "a name without an image goes with the last claim");
         let claim = Claim::take(&path).expect("it is free");
         claim.keep(&mut served(&own, 1, 100).drive, &own.variants[0].config).expect("there is room");
-        load(&path, &own, u64::MAX).map(drop).expect("it is written");
+        is_loaded(&path, &own);
     }
     // What a server leaves that is killed before its first end.
     std::mem::forget(Claim::take(&at("left")).expect("it is free"));
@@ -214,7 +218,7 @@ fn the_name_of_an_image_is_one_servers_also_before_there_is_one() {
 fn a_drive_is_kept_whatever_has_become_of_the_name_of_its_image() {
     let folder = tempfile::tempdir().expect("there is room");
     let at = |name: &str| folder.path().join(name);
-    let (own, path) = (experiment(&[]), at("deep/image"));
+    let (own, path) = (experiment(""), at("deep/image"));
     fs::create_dir(at("deep")).expect("there is room");
     let end = |change: &dyn Fn()| {
         let claim = Claim::take(&path).expect("it is free");
@@ -222,7 +226,7 @@ fn a_drive_is_kept_whatever_has_become_of_the_name_of_its_image() {
         claim.keep(&mut served(&own, 1, 100).drive, &own.variants[0].config)
     };
     end(&|| fs::remove_file(&path).expect("it is there")).expect("the name is still this server's");
-    load(&path, &own, u64::MAX).map(drop).expect("it is written");
+    is_loaded(&path, &own);
     let precious = || {
         fs::remove_file(&path).expect("it is there");
         fs::write(&path, "precious").expect("there is room");
@@ -230,7 +234,7 @@ fn a_drive_is_kept_whatever_has_become_of_the_name_of_its_image() {
     let reason = end(&precious).expect_err("another file is there");
     assert!(reason.contains("something else has come in its place; the drive is in "), "{reason}");
     assert_eq!(line(&path), "precious");
-    load(&at("deep/image.1"), &own, u64::MAX).map(drop).expect("it is written beside it");
+    is_loaded(&at("deep/image.1"), &own);
     fs::remove_file(&path).expect("it is there");
     // The file that keeps the name, written over.
     let reason = end(&|| fs::write(&path, "as precious").expect("there is room")).expect_err("it is another");
@@ -244,7 +248,7 @@ fn a_drive_is_kept_whatever_has_become_of_the_name_of_its_image() {
     assert!(reason.ends_with("/flashloom-image.1"), "{reason}");
     let reason = end(&|| fs::remove_dir_all(at("deep")).expect("it is there")).expect_err("there is no folder");
     let (_, kept) = reason.split_once("; the drive is in ").expect("among temporary files");
-    load(Path::new(kept), &own, u64::MAX).map(drop).expect("it is written there");
+    is_loaded(Path::new(kept), &own);
     fs::remove_file(kept).expect("it is there");
 }
 
@@ -266,7 +270,7 @@ fn damage(prng: &mut Prng, bytes: &mut Vec<u8>) {
 fn a_damaged_image_is_refused() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("image");
-    let experiment = experiment(&["ftl.mapping=dftl"]);
+    let experiment = experiment("ftl.mapping=dftl");
     keep(&mut served(&experiment, 9, 1_000), &experiment, &path).expect("it is at rest");
     let image = fs::read(&path).expect("it is written");
     let start = image.windows(2).position(|pair| pair == b"}\n").expect("two lines") + 2;
@@ -332,7 +336,7 @@ fn altered(drive: &[u8], alter: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 fn an_image_with_right_hashes_and_other_contents_never_panics() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("image");
-    let experiment = experiment(&["ftl.gc=cost-benefit"]);
+    let experiment = experiment("ftl.gc=cost-benefit");
     keep(&mut served(&experiment, 9, 1_000), &experiment, &path).expect("it is at rest");
     let (drive, pages) = parts(&fs::read(&path).expect("it is written"));
     let attempt = |bytes: &[u8]| {
@@ -343,7 +347,7 @@ fn an_image_with_right_hashes_and_other_contents_never_panics() {
     let page = |number: u32| [&number.to_le_bytes()[..], &[7; 4096]].concat();
     let end = u32::MAX.to_le_bytes();
     let first = page(u32::from_le_bytes(pages[..4].try_into().expect("four bytes")));
-    for (pages, found) in [
+    let damaged = [
         ([&first[..], &first, &end].concat(), "out of order"),
         ([&page(40 * 16 * 2), &end[..]].concat(), "out of order, or was never programmed"),
         ([&page(u32::MAX - 1), &end[..]].concat(), "out of order, or was never programmed"),
@@ -352,16 +356,15 @@ fn an_image_with_right_hashes_and_other_contents_never_panics() {
         (first[..100].to_vec(), "the image is damaged"),
         (Vec::new(), "the image is damaged"),
         ([&end[..], &[0; 70_000]].concat(), "its hash is another"),
-    ] {
-        let refused = attempt(&assembled(&drive, &pages)).map(drop).expect_err("no such image is written");
+    ];
+    let damaged = damaged.map(|(pages, found)| (assembled(&drive, &pages), found));
+    let more = [&assembled(&drive, &pages)[..], b"x"].concat();
+    let endless = b"flashloom-image 1\n{\"drive_bytes\":18446744073709551615,\"page_bytes\":4096}\n".to_vec();
+    let others = [(more, "something comes after its end"), (endless, "are most")];
+    for (file, found) in damaged.into_iter().chain(others) {
+        let refused = attempt(&file).map(drop).expect_err("no such image is written");
         assert!(refused.contains(found), "{refused}");
     }
-    let sound = assembled(&drive, &pages);
-    let more = attempt(&[&sound[..], b"x"].concat()).map(drop).expect_err("a byte too many");
-    assert!(more.contains("something comes after its end"), "{more}");
-    let endless = b"flashloom-image 1\n{\"drive_bytes\":18446744073709551615,\"page_bytes\":4096}\n";
-    let refused = attempt(endless).map(drop).expect_err("no drive is that large");
-    assert!(refused.contains("are most"), "{refused}");
     let (mut prng, mut used) = (Prng::new(4), 0);
     for _ in 0..400 {
         let drive = altered(&drive, |state| damage(&mut prng, state));
@@ -376,40 +379,31 @@ fn an_image_with_right_hashes_and_other_contents_never_panics() {
 
 #[test]
 fn a_session_leaves_its_image_and_a_snapshot_and_the_next_one_goes_on() {
-    let folder = tempfile::tempdir().expect("there is room");
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    fs::write(path("drive.toml"), DRIVE).expect("there is room");
-    let session = |sets: &[&str]| {
-        let mut options = Options::default();
-        for (name, file) in [("experiment", "drive.toml"), ("image", "image"), ("result", "result.json")] {
-            options.set(name, &path(file)).expect("an option");
-        }
-        sets.iter().for_each(|set| options.set("set", set).expect("an option"));
-        Session::new(&catalog(), &options)
-    };
-    let first = session(&[]).expect("it ages");
-    first.server().execute(Command::Write { lba: 8, data: &[9; 16 * SECTOR], fua: false }, &mut []).expect("done");
-    first.save_snapshot(&path("saved")).expect("it can be saved");
+    let folder = Folder::new();
+    let session = |keys: &str| folder.session("image=image result=result.json", keys);
+    let first = session("").expect("it ages");
+    write(first.server(), 8, &[9; 16 * SECTOR]).expect("done");
+    first.save_snapshot(&folder.path("saved")).expect("it can be saved");
     for (to, found) in [
-        (path("image"), "something else is written to it"),
-        (path("result.json"), "something else is written to it"),
-        (path("drive.toml"), "this is read"),
-        (path("none/saved"), "there is no folder"),
-        (path(""), "this is a directory"),
+        ("image", "something else is written to it"),
+        ("result.json", "something else is written to it"),
+        ("drive.toml", "this is read"),
+        ("none/saved", "there is no folder"),
+        ("", "this is a directory"),
     ] {
-        let refused = first.save_snapshot(&to).expect_err("it is something else");
+        let refused = first.save_snapshot(&folder.path(to)).expect_err("it is something else");
         assert!(refused.found.contains(found), "{refused}");
     }
     first.end().expect("everything adds up");
-    let saved = format!("run.state={}", path("saved"));
-    let from_snapshot = experiment(&[&saved, "workload.synthetic.requests=1000"]);
+    let saved = folder.path("saved");
+    let from_snapshot = experiment(&format!("run.state={saved} workload.synthetic.requests=1000"));
     let prepared = Prepared::new(&from_snapshot).expect("the snapshot fits");
     prepared.run(false, &Quiet, &mut []).expect("a run begins with it");
-    let second = session(&[]).expect("it is loaded");
+    let second = session("").expect("it is loaded");
     let mut found = vec![1; 16 * SECTOR];
     second.server().execute(Command::Read { lba: 8, sectors: 16 }, &mut found).expect("done");
     assert!(found == [9; 16 * SECTOR]);
     second.end().expect("everything adds up");
-    let refused = session(&["ftl.mapping=fast"]).map(drop).expect_err("another drive").to_string();
+    let refused = refusal(session("ftl.mapping=fast"));
     assert!(refused.contains("ftl.mapping") && refused.contains("name another image"), "{refused}");
 }

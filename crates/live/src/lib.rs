@@ -35,6 +35,8 @@ mod web;
 #[cfg(test)]
 mod web_tests;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 pub use flashloom_units::SECTOR_BYTES;
 
 pub use build::Build;
@@ -46,3 +48,8 @@ pub use session::{
     DEFAULT_MEMORY_BYTES, EndedSession, FAILURE, Failures, MAX_SPEED, MIN_SPEED, OPTIONS, Options, Session,
     SessionError,
 };
+
+/// Locks a value that is sound also where a thread has panicked with the lock.
+fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}

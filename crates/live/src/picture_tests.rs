@@ -4,25 +4,18 @@ use flashloom_device::{Cause, Parts};
 use flashloom_nand::Origin;
 use flashloom_units::{MS, Ns, Prng, US};
 
-use crate::frames::{Memory, SECTOR};
+use crate::frames::SECTOR;
 use crate::picture::{JOBS, Shown};
-use crate::tests::{experiment, served_engine};
+use crate::tests::{experiment, live, served_engine};
 use crate::web::Wear;
 use crate::{Command, LiveDrive};
 
 /// A page of 4 KiB takes 10 us on the channel; nothing is buffered.
-const HAND: [&str; 5] = [
-    "device.read_time=50us",
-    "device.program_time=600us",
-    "device.erase_time=3ms",
-    "device.bus_rate=409.6MB/s",
-    "buffer.capacity=0B",
-];
+const HAND: &str = "device.read_time=50us device.program_time=600us device.erase_time=3ms device.bus_rate=409.6MB/s \
+                    buffer.capacity=0B";
 
-fn drive(sets: &[&str]) -> LiveDrive {
-    let experiment = experiment(&[&HAND, sets].concat());
-    let memory = Memory { limit_bytes: u64::MAX, folder: std::env::temp_dir() };
-    let mut drive = LiveDrive::new(served_engine(&experiment), memory).expect("events are kept");
+fn drive(keys: &str) -> LiveDrive {
+    let mut drive = live(served_engine(&experiment(&format!("{HAND} {keys}"))));
     drive.keep_picture(8);
     drive
 }
@@ -61,7 +54,7 @@ fn sum(dies: &[(Option<Cause>, Parts)]) -> Parts {
 
 #[test]
 fn a_die_is_at_an_operation_from_its_command_to_the_end_of_its_data() {
-    let mut drive = drive(&[]);
+    let mut drive = drive("");
     write(&mut drive, 0);
     let halfway = drive.engine().now_ns() + 300 * US;
     drive.advance_to(halfway).expect("it has not passed");
@@ -88,14 +81,14 @@ fn a_die_is_at_an_operation_from_its_command_to_the_end_of_its_data() {
 /// Whatever runs, what dies are told to have done is what the array has counted, by the channel and by the die.
 #[test]
 fn times_of_dies_add_up_to_their_busy_time() {
-    for sets in [
-        &["ftl.mapping=page"][..],
-        &["ftl.mapping=dftl", "buffer.capacity=64KiB"],
-        &["ftl.mapping=fast"],
-        &["ftl.mapping=page", "device.suspend=program-erase", "device.ways=2"],
-        &["ftl.mapping=page", "device.cache_program=true", "device.copyback=true", "device.planes=2"],
+    for keys in [
+        "ftl.mapping=page",
+        "ftl.mapping=dftl buffer.capacity=64KiB",
+        "ftl.mapping=fast",
+        "ftl.mapping=page device.suspend=program-erase device.ways=2",
+        "ftl.mapping=page device.cache_program=true device.copyback=true device.planes=2",
     ] {
-        let mut drive = drive(sets);
+        let mut drive = drive(keys);
         let (mut prng, pages) = (Prng::new(3), drive.capacity_sectors() / 8);
         let mut jobs = 0;
         for round in 0..100 {
@@ -113,23 +106,23 @@ fn times_of_dies_add_up_to_their_busy_time() {
             let shown = drive.show().expect("a picture is kept");
             let told: Vec<Ns> = shown.dies.iter().map(|(_, parts)| parts.total()).collect();
             let counted: Vec<Ns> = drive.engine().nand().die_busy_ns(now_ns).collect();
-            assert_eq!(told, counted, "{sets:?}, round {round}");
+            assert_eq!(told, counted, "{keys}, round {round}");
             jobs += shown.window.jobs.iter().sum::<u64>();
             assert!(shown.jobs.len() <= JOBS && shown.window.jobs[Origin::Host as usize] == 0);
         }
         let shown = rest(&mut drive);
         let all = sum(&shown.dies);
-        assert!(all[Cause::Erase] > 3 * MS && all[Cause::HostProgram] > 0, "{sets:?}: {all:?}");
-        assert!(jobs >= JOBS as u64 && shown.jobs.len() == JOBS, "{sets:?}: {jobs} jobs");
+        assert!(all[Cause::Erase] > 3 * MS && all[Cause::HostProgram] > 0, "{keys}: {all:?}");
+        assert!(jobs >= JOBS as u64 && shown.jobs.len() == JOBS, "{keys}: {jobs} jobs");
         let last = shown.jobs.last().expect("there are some");
         assert!(shown.jobs.is_sorted_by_key(|job| job.number) && last.number + 1 >= jobs);
         let moves = all[Cause::Collection] + all[Cause::Merge];
-        assert!(moves > 0 && matches!(last.origin, Origin::Gc | Origin::Merge), "{sets:?}: {all:?}");
+        assert!(moves > 0 && matches!(last.origin, Origin::Gc | Origin::Merge), "{keys}: {all:?}");
         let ended = shown.jobs.iter().filter(|job| job.ended_ns.is_some_and(|ended_ns| ended_ns >= job.began_ns));
-        assert!(ended.count() + 4 >= JOBS, "{sets:?}: what begins ends");
+        assert!(ended.count() + 4 >= JOBS, "{keys}: what begins ends");
         let outcome = drive.engine().outcome();
         let wear = Wear::of(&outcome.erase_counts, &outcome.erased_before);
-        assert_eq!(wear.erases.iter().sum::<u64>(), outcome.ftl.block_erases, "{sets:?}");
+        assert_eq!(wear.erases.iter().sum::<u64>(), outcome.ftl.block_erases, "{keys}");
     }
 }
 

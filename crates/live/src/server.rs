@@ -43,6 +43,12 @@ pub enum Pace {
     },
 }
 
+impl Default for Pace {
+    fn default() -> Self {
+        Self::Fast { gathers: false }
+    }
+}
+
 /// Why a command has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -446,11 +452,15 @@ impl Shared {
 
     /// Wakes one of those who wait, if there are any, to drive.
     fn call_driver(&self) {
-        let waits = self.waiters.iter().find_map(|waiter| match waiter {
+        self.callers().take(1).for_each(Thread::unpark);
+    }
+
+    /// The threads that wait for their commands.
+    fn callers(&self) -> impl Iterator<Item = &Thread> {
+        self.waiters.iter().filter_map(|waiter| match waiter {
             Caller::Waits(thread) => Some(thread),
             _ => None,
-        });
-        waits.into_iter().for_each(|thread| thread.unpark());
+        })
     }
 
     /// Whether the data of one more command may come in.
@@ -481,11 +491,7 @@ impl Shared {
     /// Ends the service for all.
     fn break_off(&mut self, reason: String) {
         self.broken.get_or_insert(reason);
-        for waiter in &self.waiters {
-            if let Caller::Waits(thread) = waiter {
-                thread.unpark();
-            }
-        }
+        self.callers().for_each(Thread::unpark);
         self.crowd.drain(..).for_each(|(thread, _)| thread.unpark());
     }
 }
@@ -508,17 +514,12 @@ pub(crate) fn now() -> Instant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Memory;
-    use crate::tests::{engine, experiment};
+    use crate::tests::{engine, experiment, live, write};
 
     /// A command that is woken and has no room lets one with less data go before it.
     #[test]
     fn room_that_is_too_small_for_the_first_is_for_the_next() {
-        let memory = Memory { limit_bytes: u64::MAX, folder: std::env::temp_dir() };
-        let drive = LiveDrive::new(engine(&experiment(&[])), memory).expect("events are kept");
-        let server = Server::new(drive, Pace::Fast { gathers: false });
-        let (large, small) = (vec![0; 16 * SECTOR], vec![0; SECTOR]);
-        let write = |data: &[u8]| server.execute(Command::Write { lba: 0, data, fua: false }, &mut []);
+        let server = Server::new(live(engine(&experiment(""))), Pace::Fast { gathers: false });
         let waits = |threads: usize| {
             while server.lock().crowd.len() != threads {
                 thread::yield_now();
@@ -526,9 +527,9 @@ mod tests {
         };
         server.lock().inside_bytes = DATA_INSIDE_BYTES;
         thread::scope(|scope| {
-            let first = scope.spawn(|| write(&large));
+            let first = scope.spawn(|| write(&server, 0, &[0; 16 * SECTOR]));
             waits(1);
-            let second = scope.spawn(|| write(&small));
+            let second = scope.spawn(|| write(&server, 0, &[0; SECTOR]));
             waits(2);
             let mut shared = server.lock();
             shared.inside_bytes -= 4 * SECTOR as u64;

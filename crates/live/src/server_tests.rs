@@ -5,14 +5,12 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use flashloom_config::Catalog;
-use flashloom_config::registry::Registry;
-use flashloom_device::{Engine, Reason};
+use flashloom_device::Reason;
 use flashloom_units::{MS, Prng, US};
 
 use crate::frames::SECTOR;
 use crate::server::DATA_INSIDE_BYTES;
-use crate::tests::{DRIVE, engine, experiment, served_engine};
+use crate::tests::{DRIVE, Folder, catalog, engine, experiment, live, read, refusal, served_engine, write};
 use crate::{Command, Fault, LiveDrive, Memory, Options, Pace, Server, Session};
 
 const PACES: [Pace; 4] = [
@@ -22,13 +20,8 @@ const PACES: [Pace; 4] = [
     Pace::Real { speed: 1.0 },
 ];
 
-fn server(sets: &[&str], pace: Pace) -> Server {
-    server_of(engine(&experiment(sets)), pace)
-}
-
-fn server_of(engine: Engine, pace: Pace) -> Server {
-    let memory = Memory { limit_bytes: u64::MAX, folder: std::env::temp_dir() };
-    Server::new(LiveDrive::new(engine, memory).expect("events are kept"), pace)
+fn server(keys: &str, pace: Pace) -> Server {
+    Server::new(live(engine(&experiment(keys))), pace)
 }
 
 #[expect(clippy::disallowed_methods, reason = "What is tested here is the wall clock.")]
@@ -59,17 +52,11 @@ fn use_part(server: &Server, part: u64, commands: u32) {
 #[test]
 fn threads_find_their_own_data_at_every_pace() {
     for pace in PACES {
-        let server = server(&[], pace);
+        let server = &server("", pace);
         thread::scope(|scope| {
             let attendant = scope.spawn(|| server.attend());
-            let clients: Vec<_> = (0..12)
-                .map(|part| {
-                    scope.spawn({
-                        let server = &server;
-                        move || use_part(server, part, 150)
-                    })
-                })
-                .collect();
+            let clients = (0..12).map(|part| scope.spawn(move || use_part(server, part, 150)));
+            let clients: Vec<_> = clients.collect();
             clients.into_iter().for_each(|client| client.join().expect("it finds its data"));
             let counts = server.end(|drive, counts| {
                 drive.engine().check().expect("everything adds up");
@@ -85,24 +72,19 @@ fn threads_find_their_own_data_at_every_pace() {
 #[test]
 fn a_drive_whose_clients_stay_holds_nothing_back_at_its_end() {
     let mappings = [
-        &["ftl.mapping=page"][..],
-        &["ftl.mapping=fast", "ftl.fast.log_blocks=4"],
-        &["ftl.mapping=kast", "ftl.kast.log_blocks=6"],
-        &["ftl.mapping=page", "buffer.capacity=0B"],
+        "ftl.mapping=page",
+        "ftl.mapping=fast ftl.fast.log_blocks=4",
+        "ftl.mapping=kast ftl.kast.log_blocks=6",
+        "ftl.mapping=page buffer.capacity=0B",
     ];
-    for (pace, sets) in PACES.into_iter().flat_map(|pace| mappings.map(|sets| (pace, sets))) {
-        let server = server_of(served_engine(&experiment(sets)), pace);
+    for (pace, keys) in PACES.into_iter().flat_map(|pace| mappings.map(|keys| (pace, keys))) {
+        let server = &Server::new(live(served_engine(&experiment(keys))), pace);
         let switched_off = thread::scope(|scope| {
             scope.spawn(|| server.attend());
             for part in 0..16 {
-                let server = &server;
                 scope.spawn(move || {
-                    let write = |at: u64| {
-                        let data = [part as u8; 8 * SECTOR];
-                        let lba = 8 * ((part + 61 * at) % 240);
-                        server.execute(Command::Write { lba, data: &data, fua: false }, &mut [])
-                    };
-                    let end = (0..).find_map(|at| write(at).err());
+                    let data = [part as u8; 8 * SECTOR];
+                    let end = (0..).find_map(|at| write(server, 8 * ((part + 61 * at) % 240), &data).err());
                     assert_eq!(end, Some(Fault::Broken));
                 });
             }
@@ -111,7 +93,7 @@ fn a_drive_whose_clients_stay_holds_nothing_back_at_its_end() {
             }
             server.end(|drive, _| drive.parts().0.switch_off().map(drop).map_err(|error| error.to_string()))
         });
-        assert_eq!(switched_off, Ok(Ok(())), "{pace:?}, {sets:?}");
+        assert_eq!(switched_off, Ok(Ok(())), "{pace:?}, {keys}");
     }
 }
 
@@ -119,16 +101,11 @@ fn a_drive_whose_clients_stay_holds_nothing_back_at_its_end() {
 #[test]
 fn data_of_commands_that_are_inside_is_bounded() {
     const BYTES: usize = 2 << 20;
-    let server = server(&["device.blocks=128", "host.nr_requests=96"], Pace::Real { speed: 0.001 });
+    let server = &server("device.blocks=128 host.nr_requests=96", Pace::Real { speed: 0.001 });
     let most = server.look(|drive, _| drive.engine().nand().geometry().raw_bytes()) + DATA_INSIDE_BYTES + (64 << 10);
     thread::scope(|scope| {
         for part in 0..96 {
-            let server = &server;
-            let write = move || {
-                let data = vec![part as u8; BYTES];
-                server.execute(Command::Write { lba: part % 3 * 8, data: &data, fua: false }, &mut [])
-            };
-            scope.spawn(move || write().is_ok());
+            scope.spawn(move || write(server, part % 3 * 8, &vec![part as u8; BYTES]).is_ok());
         }
         while server.look(|_, counts| counts.inside) < 96 {
             thread::yield_now();
@@ -144,9 +121,8 @@ fn data_of_commands_that_are_inside_is_bounded() {
 #[test]
 fn a_drive_with_room_for_one_command_leaves_nobody_asleep() {
     const THREADS: u64 = 8;
-    let sets = ["host.nr_requests=1", "host.queue_depth=1", "buffer.capacity=0B"];
     for (pace, rounds) in [(PACES[0], 1_000), (PACES[1], 5_000), (PACES[2], 50)] {
-        let server = Arc::new(server(&sets, pace));
+        let server = Arc::new(server("host.nr_requests=1 host.queue_depth=1 buffer.capacity=0B", pace));
         let together = Arc::new(Barrier::new(THREADS as usize));
         let (done, all_done) = mpsc::channel();
         for part in 0..THREADS {
@@ -167,15 +143,11 @@ fn a_drive_with_room_for_one_command_leaves_nobody_asleep() {
 
 #[test]
 fn commands_that_are_inside_together_overlap_in_the_models_time() {
-    let server = server(&["buffer.capacity=0B"], Pace::Fast { gathers: true });
+    let server = &server("buffer.capacity=0B", Pace::Fast { gathers: true });
     thread::scope(|scope| {
         for thread in 0..8 {
-            let server = &server;
             scope.spawn(move || {
-                for at in 0..500 {
-                    let lba = 8 * ((37 * at + thread) % 300);
-                    server.execute(Command::Read { lba, sectors: 8 }, &mut [0; 8 * SECTOR]).expect("it is read");
-                }
+                (0..500).for_each(|at| read(server, 8 * ((37 * at + thread) % 300)).expect("it is read"));
             });
         }
     });
@@ -187,10 +159,10 @@ fn commands_that_are_inside_together_overlap_in_the_models_time() {
 #[test]
 fn at_a_real_pace_a_command_takes_as_long_as_the_model_says() {
     for speed in [1.0, 0.1] {
-        let server = server(&["device.read_time=3ms", "run.fill=1"], Pace::Real { speed });
+        let server = server("device.read_time=3ms run.fill=1", Pace::Real { speed });
         let read = || {
             let before = now();
-            server.execute(Command::Read { lba: 0, sectors: 8 }, &mut [0; 8 * SECTOR]).expect("it is read");
+            read(&server, 0).expect("it is read");
             before.elapsed()
         };
         read();
@@ -204,11 +176,10 @@ fn at_a_real_pace_a_command_takes_as_long_as_the_model_says() {
 /// The end does not wait for the wall clock: what takes the model a second takes a thousand of those at this pace.
 #[test]
 fn at_a_slow_pace_the_end_jumps_and_so_do_commands_that_are_inside() {
-    let sets = ["device.read_time=100ms", "run.fill=1"];
-    let server = server(&sets, Pace::Real { speed: 0.001 });
+    let server = server("device.read_time=100ms run.fill=1", Pace::Real { speed: 0.001 });
     let before = now();
     thread::scope(|scope| {
-        let reader = scope.spawn(|| server.execute(Command::Read { lba: 0, sectors: 8 }, &mut [0; 8 * SECTOR]));
+        let reader = scope.spawn(|| read(&server, 0));
         let attendant = scope.spawn(|| server.attend());
         while server.look(|_, counts| counts.inside) == 0 {
             thread::yield_now();
@@ -235,7 +206,7 @@ fn at_a_slow_pace_the_end_jumps_and_so_do_commands_that_are_inside() {
 #[test]
 fn time_stands_still_without_commands_only_at_a_fast_pace() {
     for (pace, passes) in [(PACES[0], false), (PACES[3], true)] {
-        let server = server(&[], pace);
+        let server = server("", pace);
         server.execute(Command::Flush, &mut []).expect("it is done");
         let time = || server.look(|drive, _| drive.engine().now_ns());
         let before = time();
@@ -246,26 +217,23 @@ fn time_stands_still_without_commands_only_at_a_fast_pace() {
 
 #[test]
 fn a_command_beyond_the_drive_is_refused_and_a_worn_out_drive_says_so() {
-    let server = server(&["device.program_failures=0.02", "buffer.capacity=0B"], PACES[0]);
+    let server = server("device.program_failures=0.02 buffer.capacity=0B", PACES[0]);
     let end = server.look(|drive, _| drive.capacity_sectors());
     let beyond = Command::Read { lba: end - 1, sectors: 2 };
     assert_eq!(server.execute(beyond, &mut [0; 2 * SECTOR]), Err(Fault::Invalid));
-    let faults = (0..20_000).filter_map(|at| {
-        server.execute(Command::Write { lba: 8 * (at % 100), data: &[7; 8 * SECTOR], fua: false }, &mut []).err()
-    });
+    let faults = (0..20_000).filter_map(|at| write(&server, 8 * (at % 100), &[7; 8 * SECTOR]).err());
     let first: Vec<Fault> = faults.take(2).collect();
     assert_eq!(first, [Fault::Failed(Reason::EndOfLife), Fault::Failed(Reason::ReadOnly)]);
-    server.execute(Command::Read { lba: 0, sectors: 8 }, &mut [0; 8 * SECTOR]).expect("it can be read");
+    read(&server, 0).expect("it can be read");
 }
 
 /// A file for data that cannot be made breaks the server for everybody, and for good.
 #[test]
 fn a_server_that_cannot_keep_data_breaks() {
     let memory = Memory { limit_bytes: 0, folder: "/nowhere/at/all".into() };
-    let drive = LiveDrive::new(engine(&experiment(&[])), memory).expect("events are kept");
+    let drive = LiveDrive::new(engine(&experiment("")), memory).expect("events are kept");
     let server = Server::new(drive, PACES[0]);
-    let write = Command::Write { lba: 0, data: &[7; SECTOR], fua: false };
-    let _ = server.execute(write, &mut []);
+    let _ = write(&server, 0, &[7; SECTOR]);
     assert_eq!(server.execute(Command::Flush, &mut []), Err(Fault::Broken));
     let reason = server.end(|_, _| ()).expect_err("it broke");
     assert!(reason.starts_with("the file for data beyond the limit of memory"), "{reason}");
@@ -274,7 +242,7 @@ fn a_server_that_cannot_keep_data_breaks() {
 /// A panic in the middle of a command becomes an error of all others.
 #[test]
 fn a_server_that_panics_serves_nobody_any_more() {
-    let server = server(&[], PACES[0]);
+    let server = server("", PACES[0]);
     let panics = thread::scope(|scope| {
         let reader = scope.spawn(|| server.execute(Command::Read { lba: 0, sectors: 8 }, &mut [0; SECTOR]));
         reader.join().is_err()
@@ -283,32 +251,21 @@ fn a_server_that_panics_serves_nobody_any_more() {
     assert_eq!(server.execute(Command::Flush, &mut []), Err(Fault::Broken));
 }
 
-pub(crate) fn catalog() -> Arc<Catalog> {
-    Registry::builtin().catalog().expect("the built-in policies")
-}
-
 #[test]
 fn a_session_serves_an_experiment_and_leaves_log_and_result() {
-    let folder = tempfile::tempdir().expect("there is room");
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    fs::write(path("drive.toml"), DRIVE).expect("there is room");
-    let mut options = Options::default();
-    for (name, value) in [("experiment", "drive.toml"), ("log", "log.csv"), ("result", "result.json")] {
-        options.set(name, &path(value)).expect("an option");
-    }
-    options.set("set", "ftl.mapping=dftl").expect("an option");
-    let session = Session::new(&catalog(), &options).expect("it ages");
+    let folder = Folder::new();
+    let session = folder.session("log=log.csv result=result.json", "ftl.mapping=dftl").expect("it ages");
     assert_eq!((session.page_bytes(), session.queue_depth()), (4_096, 8));
-    session.server().execute(Command::Write { lba: 4, data: &[9; 24 * SECTOR], fua: false }, &mut []).expect("done");
+    write(session.server(), 4, &[9; 24 * SECTOR]).expect("done");
     session.write_zeros(5, 22, true, true).expect("done");
     let mut found = vec![1; 24 * SECTOR];
     session.server().execute(Command::Read { lba: 4, sectors: 24 }, &mut found).expect("done");
     let marks: Vec<u8> = found.chunks(SECTOR).map(|sector| sector[0]).collect();
     assert_eq!((marks[0], marks[23], &marks[1..23]), (9, 9, &[0; 22][..]));
     session.end().expect("everything adds up");
-    let result = fs::read_to_string(path("result.json")).expect("it is written");
+    let result = folder.read("result.json");
     assert!(result.contains("\"mapping\":\"dftl\"") && result.contains("\"discards\":1"), "{result}");
-    let log = fs::read_to_string(path("log.csv")).expect("it is written");
+    let log = folder.read("log.csv");
     let ops: Vec<&str> = log.lines().skip(1).map(|line| line.split(',').nth(1).expect("a row has cells")).collect();
     assert_eq!(ops, ["W", "W", "W", "D", "F", "R", "F"]);
 }
@@ -316,58 +273,40 @@ fn a_session_serves_an_experiment_and_leaves_log_and_result() {
 /// A drive that breaks has a log all the same: of what was served before.
 #[test]
 fn a_session_without_a_result_leaves_its_log() {
-    let folder = tempfile::tempdir().expect("there is room");
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    fs::write(path("drive.toml"), DRIVE).expect("there is room");
-    let mut options = Options::default();
-    for (name, value) in [("experiment", "drive.toml"), ("log", "log.csv"), ("result", "result.json")] {
-        options.set(name, &path(value)).expect("an option");
-    }
+    let folder = Folder::new();
+    let mut options = folder.options("log=log.csv result=result.json", "");
     options.memory = Memory { limit_bytes: 0, folder: "/nowhere/at/all".into() };
     let session = Session::new(&catalog(), &options).expect("it ages");
-    let _ = session.server().execute(Command::Write { lba: 0, data: &[7; SECTOR], fua: false }, &mut []);
+    let _ = write(session.server(), 0, &[7; SECTOR]);
     let reason = session.end().expect_err("its data cannot be kept");
     assert!(reason.starts_with("the file for data beyond the limit of memory"), "{reason}");
-    let log = fs::read_to_string(path("log.csv")).expect("it is written");
-    assert!(log.starts_with("timestamp_ns,op,"), "{log}");
-    let told = fs::read_to_string(path("result.failure")).expect("it is written");
-    assert!(told.contains(&reason) && !folder.path().join("result.json").exists(), "{told}");
+    assert!(folder.read("log.csv").starts_with("timestamp_ns,op,"));
+    let told = folder.read("result.failure");
+    assert!(told.contains(&reason) && !folder.has("result.json"), "{told}");
 }
 
 /// The program that waits for a result learns of the end, and the caller of the reason.
 #[test]
 fn a_session_whose_result_cannot_be_written_leaves_an_empty_file_beside_it() {
-    let folder = tempfile::tempdir().expect("there is room");
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    fs::write(path("drive.toml"), DRIVE).expect("there is room");
-    let mut options = Options::default();
-    for (name, value) in [("experiment", "drive.toml"), ("result", "result.json")] {
-        options.set(name, &path(value)).expect("an option");
-    }
-    let session = Session::new(&catalog(), &options).expect("it ages");
-    fs::create_dir(path("result.json")).expect("there is room");
+    let folder = Folder::new();
+    let session = folder.session("result=result.json", "").expect("it ages");
+    fs::create_dir(folder.path("result.json")).expect("there is room");
     let reason = session.end().expect_err("a folder is there");
     assert!(reason.contains("result.json cannot be written"), "{reason}");
-    assert_eq!(fs::metadata(path("result.failure")).expect("it is there").len(), 0);
+    assert_eq!(folder.read("result.failure"), "");
 }
 
 #[test]
 fn what_a_session_writes_replaces_neither_its_experiment_nor_each_other() {
-    let folder = tempfile::tempdir().expect("there is room");
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    fs::write(path("drive.toml"), DRIVE).expect("there is room");
+    let folder = Folder::new();
     for (outputs, found) in [
-        ([("log", "drive.toml"), ("result", "result.json")], "this is read"),
-        ([("log", "both"), ("image", "both")], "something else is written to it"),
+        ("log=drive.toml result=result.json", "this is read"),
+        ("log=both image=both", "something else is written to it"),
     ] {
-        let mut options = Options::default();
-        for (name, value) in [("experiment", "drive.toml")].into_iter().chain(outputs) {
-            options.set(name, &path(value)).expect("an option");
-        }
-        let refused = Session::new(&catalog(), &options).map(drop).expect_err("it is refused").to_string();
+        let refused = refusal(folder.session(outputs, ""));
         assert!(refused.contains(found), "{refused}");
     }
-    assert_eq!(fs::read_to_string(path("drive.toml")).expect("it is there"), DRIVE);
+    assert_eq!(folder.read("drive.toml"), DRIVE);
 }
 
 #[test]
@@ -388,9 +327,7 @@ fn options_that_make_no_sense_are_named() {
     assert!(options.set("speed", "0").expect_err("it is too small").contains("from 0.001 to 1000"));
     options.set("speed", "0.5").expect("a speed");
     assert_eq!(options.pace, Pace::Real { speed: 0.5 });
-    let refused =
-        |options: &Options| Session::new(&catalog(), options).map(drop).expect_err("it is refused").to_string();
-    assert!(refused(&options).contains("no experiment"));
+    assert!(refusal(Session::new(&catalog(), &options)).contains("no experiment"));
     options.set("experiment", "/nowhere.toml").expect("an option");
-    assert!(refused(&options).contains("/nowhere.toml"));
+    assert!(refusal(Session::new(&catalog(), &options)).contains("/nowhere.toml"));
 }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use flashloom_config::{Catalog, Config, Experiment};
@@ -17,11 +17,13 @@ use flashloom_nand::Geometry;
 use flashloom_run::{Failure, SERVED_HOST, served_engine};
 use flashloom_units::{Ns, Problem, Problems, Refusal, SECTOR_BYTES, parse_ratio, parse_size, visible_path};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::control;
 use crate::drive::{Command, LiveDrive};
 use crate::frames::Memory;
 use crate::image::Claim;
+use crate::locked;
 use crate::server::{Fault, Pace, Server};
 use crate::status::Looked;
 use crate::web;
@@ -67,7 +69,7 @@ impl Failures {
 }
 
 /// What is to be served, and how.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// The experiment, a TOML file.
     pub experiment: Option<String>,
@@ -96,21 +98,9 @@ pub struct Options {
 /// Memory for data, if nothing is said of it.
 pub const DEFAULT_MEMORY_BYTES: u64 = 2 << 30;
 
-impl Default for Options {
+impl Default for Memory {
     fn default() -> Self {
-        Self {
-            experiment: None,
-            set: Vec::new(),
-            pace: Pace::Fast { gathers: false },
-            memory: Memory { limit_bytes: DEFAULT_MEMORY_BYTES, folder: std::env::temp_dir() },
-            aged: None,
-            log: None,
-            result: None,
-            control: None,
-            web: None,
-            image: None,
-            has_lifeline: false,
-        }
+        Self { limit_bytes: DEFAULT_MEMORY_BYTES, folder: std::env::temp_dir() }
     }
 }
 
@@ -127,7 +117,7 @@ impl Options {
             "set" => self.set.push(value.to_owned()),
             "pace" => {
                 self.pace = match value {
-                    "fast" => Pace::Fast { gathers: false },
+                    "fast" => Pace::default(),
                     "real" => Pace::Real { speed: 1.0 },
                     _ => return Err(format!("pace={value}: expected fast or real")),
                 }
@@ -192,7 +182,7 @@ pub struct Session {
     control: Option<PathBuf>,
     web: Option<SocketAddr>,
     /// What a page says of the drive before it does anything.
-    facts: Facts,
+    facts: Value,
     image: Mutex<Option<Claim>>,
     /// Files that a snapshot must not replace: what was read, and what is written.
     inputs: Vec<PathBuf>,
@@ -202,7 +192,6 @@ pub struct Session {
     memory_limit_bytes: u64,
     page_bytes: u32,
     bytes: u64,
-    queue_depth: u32,
     /// Standard input, as it was when the session was made: nbdkit closes it before it serves.
     lifeline: Mutex<Option<File>>,
     is_ended: Mutex<bool>,
@@ -247,20 +236,19 @@ impl Session {
         if let Some(log) = &options.log {
             let named = |found: String| Problem::file(log.display().to_string(), found, "a file that can be written");
             let output = Output::file(log).map_err(|no_output| named(no_output.to_string()))?;
-            *log_file.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(output);
+            *locked(&log_file.0) = Some(output);
             let begun = drive.log_to(Box::new(log_file.clone()));
             begun.map_err(|error| format!("{} cannot be written: {error}", log.display()))?;
         }
         Ok(Self {
             page_bytes: config.device.geometry().page_bytes,
             bytes: drive.capacity_sectors() * SECTOR_BYTES,
-            queue_depth: config.host.queue_depth,
             lifeline: Mutex::new(lifeline),
             is_ended: Mutex::default(),
             result: options.result.clone(),
             control: options.control.clone(),
             web: options.web,
-            facts: Facts::of(&experiment.name, &config, drive.capacity_sectors() * SECTOR_BYTES),
+            facts: facts(&experiment.name, &config, drive.capacity_sectors() * SECTOR_BYTES),
             image: Mutex::new(image),
             inputs,
             outputs,
@@ -290,7 +278,7 @@ impl Session {
 
     /// Commands that the drive takes at once.
     pub fn queue_depth(&self) -> u32 {
-        self.queue_depth
+        self.config.host.queue_depth
     }
 
     /// How time passes.
@@ -304,7 +292,7 @@ impl Session {
     }
 
     /// What a page says of the drive.
-    pub(crate) fn facts(&self) -> &Facts {
+    pub(crate) fn facts(&self) -> &Value {
         &self.facts
     }
 
@@ -315,12 +303,12 @@ impl Session {
 
     /// Whether [`Self::end`] was called.
     pub fn is_ended(&self) -> bool {
-        *self.is_ended.lock().unwrap_or_else(PoisonError::into_inner)
+        *locked(&self.is_ended)
     }
 
     /// Calls `act`, unless the session has ended or is about to; it does not end meanwhile.
     pub(crate) fn while_served<T>(&self, act: impl FnOnce(&Server) -> T) -> Option<T> {
-        let is_ended = self.is_ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_ended = locked(&self.is_ended);
         (!*is_ended).then(|| act(&self.server))
     }
 
@@ -357,7 +345,7 @@ impl Session {
         }
         let mut output = Output::file(Path::new(to)).map_err(|no_output| named(no_output.to_string(), "a file"))?;
         // One copy of the drive at a time, for the sake of memory.
-        let _alone = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = locked(&self.snapshots);
         let saved = "a drive that can be saved";
         let state = self.server.look(|drive, _| drive.snapshot());
         let state = state.map_err(|error| named(error.to_string(), saved))?;
@@ -426,8 +414,7 @@ impl Session {
     /// # Errors
     /// What is wrong, in words.
     pub fn hold_lifeline(&self) -> Result<(), String> {
-        let lifeline = self.lifeline.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(mut lifeline) = lifeline else { return Ok(()) };
+        let Some(mut lifeline) = locked(&self.lifeline).take() else { return Ok(()) };
         let _ = io::copy(&mut lifeline, &mut io::sink());
         self.end()
     }
@@ -438,7 +425,7 @@ impl Session {
     /// # Errors
     /// What is wrong, in words.
     pub fn end(&self) -> Result<(), String> {
-        let mut is_ended = self.is_ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut is_ended = locked(&self.is_ended);
         if std::mem::replace(&mut *is_ended, true) {
             return Ok(());
         }
@@ -472,7 +459,7 @@ impl Session {
     /// # Errors
     /// What is wrong.
     pub fn finish(&self) -> Result<Option<EndedSession>, SessionError> {
-        let mut is_ended = self.is_ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut is_ended = locked(&self.is_ended);
         if std::mem::replace(&mut *is_ended, true) {
             return Ok(None);
         }
@@ -488,8 +475,7 @@ impl Session {
             let result =
                 flashloom_run::result(&self.config, drive.engine()).map(of_clients).map_err(SessionError::from);
             // Last, because it takes the drive apart.
-            let image = self.image.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let image = image.and_then(|claim| claim.keep(drive, &self.config).err());
+            let image = locked(&self.image).take().and_then(|claim| claim.keep(drive, &self.config).err());
             (result, Failures { log, image, ..Failures::default() })
         });
         ended.unwrap_or_else(|reason| {
@@ -575,34 +561,19 @@ impl From<String> for SessionError {
     }
 }
 
-/// What a page says of a drive before it does anything.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Facts {
-    /// Name of the file of the experiment.
-    experiment: String,
-    mapping: &'static str,
-    capacity_bytes: u64,
-    page_bytes: u32,
-    pages: u32,
-    blocks: u64,
-    channels: u32,
-    dies: u32,
-}
-
-impl Facts {
-    fn of(experiment: &str, config: &Config, capacity_bytes: u64) -> Self {
-        let geometry = config.device.geometry();
-        Self {
-            experiment: Path::new(experiment).file_name().map_or_else(String::new, |name| visible_path(name.as_ref())),
-            mapping: config.ftl.mapping,
-            capacity_bytes,
-            page_bytes: geometry.page_bytes,
-            pages: geometry.pages,
-            blocks: geometry.total_blocks(),
-            channels: geometry.channels,
-            dies: geometry.total_dies(),
-        }
-    }
+/// What a page says of a drive before it does anything, with the name of the file of its experiment.
+fn facts(experiment: &str, config: &Config, capacity_bytes: u64) -> Value {
+    let geometry = config.device.geometry();
+    json!({
+        "experiment": Path::new(experiment).file_name().map_or_else(String::new, |name| visible_path(name.as_ref())),
+        "mapping": config.ftl.mapping,
+        "capacity_bytes": capacity_bytes,
+        "page_bytes": geometry.page_bytes,
+        "pages": geometry.pages,
+        "blocks": geometry.total_blocks(),
+        "channels": geometry.channels,
+        "dies": geometry.total_dies(),
+    })
 }
 
 /// Writes a file for the program that has started the session, in a folder that may have been removed meanwhile.
@@ -638,19 +609,18 @@ struct LogFile(Arc<Mutex<Option<Output>>>);
 
 impl LogFile {
     fn commit(&self) -> io::Result<()> {
-        let output = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        output.map_or(Ok(()), Output::commit_durably)
+        locked(&self.0).take().map_or(Ok(()), Output::commit_durably)
     }
 
     /// Removes what was written.
     fn give_up(&self) {
-        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(locked(&self.0).take());
     }
 }
 
 impl Write for LogFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &mut *locked(&self.0) {
             Some(output) => output.write(bytes),
             None => Err(io::ErrorKind::BrokenPipe.into()),
         }

@@ -6,8 +6,9 @@
 //! them writes; now and then the drive rests and works in the background. Every read is compared byte for byte, and at
 //! the end the whole drive is. The checks of a verified run go along. The seed is in the message of what fails.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::ops::Range;
+use std::sync::Arc;
 
 use flashloom_config::registry::Registry;
 use flashloom_config::{Catalog, Experiment, Source};
@@ -15,9 +16,10 @@ use flashloom_device::Engine;
 use flashloom_figures::result::RunResult;
 use flashloom_run::{self, Prepared, Quiet};
 use flashloom_units::{MS, Prng};
+use tempfile::TempDir;
 
 use crate::frames::SECTOR;
-use crate::{Command, Ended, LiveDrive, Memory};
+use crate::{Command, Ended, Fault, LiveDrive, Memory, Options, Server, Session, SessionError};
 
 pub(crate) const DRIVE: &str = "
 [workload]
@@ -62,8 +64,9 @@ precondition = \"fill\"
 fill = 0.5
 ";
 
-pub(crate) fn experiment(sets: &[&str]) -> Experiment {
-    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+/// The drive with these keys, `KEY=VALUE` each, separated by blanks.
+pub(crate) fn experiment(keys: &str) -> Experiment {
+    let sets: Vec<String> = keys.split_whitespace().map(str::to_owned).collect();
     let source = Source::text("drive.toml", DRIVE);
     Experiment::from_source(&Catalog::builtin(), source, &sets, None).unwrap_or_else(|problems| panic!("{problems}"))
 }
@@ -75,6 +78,72 @@ pub(crate) fn engine(experiment: &Experiment) -> Engine {
 /// [`engine`] without the checks of a verified run, as it is served.
 pub(crate) fn served_engine(experiment: &Experiment) -> Engine {
     Prepared::new(experiment).expect("sound").engine(0, false).expect("it ages")
+}
+
+pub(crate) fn memory(limit_bytes: u64) -> Memory {
+    Memory { limit_bytes, folder: std::env::temp_dir() }
+}
+
+/// A drive with room for data in memory.
+pub(crate) fn live(engine: Engine) -> LiveDrive {
+    LiveDrive::new(engine, memory(u64::MAX)).expect("events are kept")
+}
+
+/// Writes data that is not durable.
+pub(crate) fn write(server: &Server, lba: u64, data: &[u8]) -> Result<(), Fault> {
+    server.execute(Command::Write { lba, data, fua: false }, &mut [])
+}
+
+/// Reads a page.
+pub(crate) fn read(server: &Server, lba: u64) -> Result<(), Fault> {
+    server.execute(Command::Read { lba, sectors: 8 }, &mut [0; 8 * SECTOR])
+}
+
+pub(crate) fn catalog() -> Arc<Catalog> {
+    Registry::builtin().catalog().expect("the built-in policies")
+}
+
+/// A folder with the drive's experiment, and files of sessions.
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        let folder = Self(tempfile::tempdir().expect("there is room"));
+        fs::write(folder.path("drive.toml"), DRIVE).expect("there is room");
+        folder
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.0.path().join(name).display().to_string()
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect("it is there")
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.path().join(name).exists()
+    }
+
+    /// Options of the drive with these keys, which name these files: `NAME=FILE`, separated by blanks.
+    pub(crate) fn options(&self, files: &str, keys: &str) -> Options {
+        let mut options = Options::default();
+        let files = files.split_whitespace().map(|file| file.split_once('=').expect("a name and a file"));
+        for (name, file) in [("experiment", "drive.toml")].into_iter().chain(files) {
+            options.set(name, &self.path(file)).expect("an option");
+        }
+        keys.split_whitespace().for_each(|set| options.set("set", set).expect("an option"));
+        options
+    }
+
+    pub(crate) fn session(&self, files: &str, keys: &str) -> Result<Session, SessionError> {
+        Session::new(&catalog(), &self.options(files, keys))
+    }
+}
+
+/// Why there is no session.
+pub(crate) fn refusal(session: Result<Session, SessionError>) -> String {
+    session.map(drop).expect_err("it is refused").to_string()
 }
 
 /// A command that is outstanding.
@@ -97,8 +166,7 @@ pub(crate) struct Pair {
 
 impl Pair {
     pub(crate) fn new(engine: Engine, limit_bytes: u64) -> Self {
-        let memory = Memory { limit_bytes, folder: std::env::temp_dir() };
-        let drive = LiveDrive::new(engine, memory).expect("events are kept");
+        let drive = LiveDrive::new(engine, memory(limit_bytes)).expect("events are kept");
         let bytes = vec![0; drive.capacity_sectors() as usize * SECTOR];
         Self::of(drive, bytes)
     }
@@ -228,19 +296,17 @@ impl Pair {
     }
 }
 
-/// Names of all mappings, each with and without a buffer.
-pub(crate) fn mappings() -> impl Iterator<Item = [String; 2]> {
+/// Keys of all mappings, each with and without a buffer.
+pub(crate) fn mappings() -> Vec<String> {
     let registry = Registry::builtin();
-    let names: Vec<&str> = registry.mappings.specs().map(|spec| spec.name).collect();
-    names.into_iter().flat_map(|name| {
-        ["64KiB", "0B"].map(|capacity| [format!("ftl.mapping={name}"), format!("buffer.capacity={capacity}")])
-    })
+    let names = registry.mappings.specs().map(|spec| spec.name);
+    let keys = |name| ["64KiB", "0B"].map(|capacity| format!("ftl.mapping={name} buffer.capacity={capacity}"));
+    names.flat_map(keys).collect()
 }
 
-/// Random commands on a drive with these settings. Returns the drive, and what was wrong.
-fn compare(sets: &[&str], seed: u64, limit_bytes: u64, prepare: impl Fn(&mut Pair)) -> (Pair, Result<(), String>) {
-    let experiment = experiment(sets);
-    let mut pair = Pair::new(engine(&experiment), limit_bytes);
+/// Random commands on a drive with these keys. Returns the drive, and what was wrong.
+fn compare(keys: &str, seed: u64, prepare: impl Fn(&mut Pair)) -> (Pair, Result<(), String>) {
+    let mut pair = Pair::new(engine(&experiment(keys)), u64::MAX);
     prepare(&mut pair);
     pair.run(&mut Prng::new(seed), 6_000);
     let outcome = pair.end();
@@ -248,27 +314,28 @@ fn compare(sets: &[&str], seed: u64, limit_bytes: u64, prepare: impl Fn(&mut Pai
 }
 
 /// Commands on a drive that has to move pages, and to return every byte that was written.
-fn agree(sets: &[&str], seed: u64, limit_bytes: u64) {
-    let (pair, outcome) = compare(sets, seed, limit_bytes, |_| ());
-    outcome.unwrap_or_else(|wrong| panic!("{sets:?}, seed {seed}: {wrong}"));
-    let experiment = experiment(sets);
-    let result =
-        flashloom_run::result(&experiment.variants[0].config, pair.drive.engine()).expect("everything adds up");
-    assert!(result.ftl.page_copies > 200 && pair.failed == 0, "{sets:?}: {} copies", result.ftl.page_copies);
+fn agree(keys: &str, seed: u64) {
+    let (pair, outcome) = compare(keys, seed, |_| ());
+    outcome.unwrap_or_else(|wrong| panic!("{keys}, seed {seed}: {wrong}"));
+    let result = result_of(keys, &pair);
+    assert!(result.ftl.page_copies > 200 && pair.failed == 0, "{keys}: {} copies", result.ftl.page_copies);
+}
+
+fn result_of(keys: &str, pair: &Pair) -> RunResult {
+    flashloom_run::result(&experiment(keys).variants[0].config, pair.drive.engine()).expect("everything adds up")
 }
 
 #[test]
 fn every_mapping_returns_what_was_written_byte_for_byte() {
-    for (seed, sets) in (1..).zip(mappings()) {
-        agree(&sets.each_ref().map(String::as_str), seed, u64::MAX);
+    for (seed, keys) in (1..).zip(mappings()) {
+        agree(&keys, seed);
     }
 }
 
 #[test]
 fn data_beyond_the_limit_of_memory_is_returned_from_the_file() {
     for limit_bytes in [0, 1 << 20] {
-        let experiment = experiment(&[]);
-        let mut pair = Pair::new(engine(&experiment), limit_bytes);
+        let mut pair = Pair::new(engine(&experiment("")), limit_bytes);
         pair.run(&mut Prng::new(7), 3_000);
         let (in_memory, in_file) = pair.drive.data_bytes();
         assert!(in_memory <= limit_bytes && in_file > 1 << 20, "{in_memory} bytes in memory, {in_file} in the file");
@@ -278,22 +345,22 @@ fn data_beyond_the_limit_of_memory_is_returned_from_the_file() {
 
 #[test]
 fn data_goes_wherever_else_pages_go() {
-    for (seed, sets) in (100..).zip([
-        &["buffer.order=cflru", "buffer.capacity=128KiB"][..],
-        &["device.read_cache=256KiB", "device.readahead_pages=8"],
-        &["buffer.order=block-lru", "buffer.block-lru.padding=true", "ftl.mapping=fast"],
-        &["ftl.slc_cache=static", "device.slc_read_time=20us", "device.slc_program_time=100us"],
-        &["device.copyback=true", "ftl.gc=fifo", "buffer.capacity=0B"],
-        &["device.page_size=16KiB", "device.blocks=24"],
-        &["device.page_size=512B", "device.multi_plane=aligned", "device.planes=2"],
+    for (seed, keys) in (100..).zip([
+        "buffer.order=cflru buffer.capacity=128KiB",
+        "device.read_cache=256KiB device.readahead_pages=8",
+        "buffer.order=block-lru buffer.block-lru.padding=true ftl.mapping=fast",
+        "ftl.slc_cache=static device.slc_read_time=20us device.slc_program_time=100us",
+        "device.copyback=true ftl.gc=fifo buffer.capacity=0B",
+        "device.page_size=16KiB device.blocks=24",
+        "device.page_size=512B device.multi_plane=aligned device.planes=2",
     ]) {
-        agree(sets, seed, u64::MAX);
+        agree(keys, seed);
     }
 }
 
 #[test]
 fn data_survives_programs_that_fail() {
-    let (pair, outcome) = compare(&["device.program_failures=0.0005"], 3, u64::MAX, |_| ());
+    let (pair, outcome) = compare("device.program_failures=0.0005", 3, |_| ());
     outcome.expect("the same data");
     assert_eq!(pair.failed, 0);
     assert!(pair.drive.engine().outcome().counts.failed_programs.iter().sum::<u64>() > 3);
@@ -302,24 +369,22 @@ fn data_survives_programs_that_fail() {
 /// A drive that wears out fails commands, and never returns data that nobody wrote; it ends all that it accepted.
 #[test]
 fn a_worn_out_drive_fails_commands_and_keeps_its_data() {
-    let sets = ["device.program_failures=0.01", "buffer.capacity=0B"];
-    let (pair, _) = compare(&sets, 5, u64::MAX, |_| ());
+    let (pair, _) = compare("device.program_failures=0.01 buffer.capacity=0B", 5, |_| ());
     assert!(pair.drive.engine().is_worn_out() && pair.failed > 100, "{} failed", pair.failed);
 }
 
 /// The null: contents that leave the data of a copied page behind are found, under every mapping.
 #[test]
 fn a_drive_that_forgets_the_data_of_copies_is_found() {
-    for (seed, sets) in (1..).zip(mappings()) {
-        let sets = sets.each_ref().map(String::as_str);
-        let (_, outcome) = compare(&sets, seed, u64::MAX, |pair| pair.drive.forget_copies());
-        assert!(outcome.is_err(), "{sets:?}");
+    for (seed, keys) in (1..).zip(mappings()) {
+        let (_, outcome) = compare(&keys, seed, |pair| pair.drive.forget_copies());
+        assert!(outcome.is_err(), "{keys}");
     }
 }
 
 #[test]
 fn commands_that_are_not_within_the_drive_are_refused_and_leave_nothing_behind() {
-    let mut drive = Pair::new(engine(&experiment(&[])), u64::MAX).drive;
+    let mut drive = live(engine(&experiment("")));
     let end = drive.capacity_sectors();
     for command in [
         Command::Read { lba: end, sectors: 1 },
@@ -335,22 +400,17 @@ fn commands_that_are_not_within_the_drive_are_refused_and_leave_nothing_behind()
 }
 
 /// What a drive served, replayed from its log by a run: the same result, in all that the two can have in common.
-fn replayed(sets: &[&str], seed: u64) {
-    let folder = tempfile::tempdir().expect("there is room");
-    let path = folder.path().join("log.csv");
-    let log = File::create(&path).expect("there is room");
-    let (mut pair, outcome) = compare(sets, seed, u64::MAX, |pair| {
+fn replayed(keys: &str, seed: u64) {
+    let folder = Folder::new();
+    let log = File::create(folder.path("log.csv")).expect("there is room");
+    let (mut pair, outcome) = compare(keys, seed, |pair| {
         pair.drive.log_to(Box::new(log.try_clone().expect("a file has handles"))).expect("it is written")
     });
     outcome.expect("the same data");
     pair.drive.finish_log().expect("it is written");
-    let served =
-        flashloom_run::result(&experiment(sets).variants[0].config, pair.drive.engine()).expect("everything adds up");
-    let path = format!("workload.path={}", path.display());
-    let replay = [sets, &["workload.kind=trace", &path]].concat();
-    let replay = experiment(&replay);
+    let replay = experiment(&format!("{keys} workload.kind=trace workload.path={}", folder.path("log.csv")));
     let replayed = Prepared::new(&replay).expect("the log is a trace").run(true, &Quiet, &mut []).expect("it runs");
-    assert_same_result(&format!("{sets:?}, seed {seed}"), &served, &replayed.result);
+    assert_same_result(&format!("{keys}, seed {seed}"), &result_of(keys, &pair), &replayed.result);
 }
 
 /// Compares two results in all that was found out.
@@ -368,7 +428,7 @@ pub(crate) fn assert_same_result(place: &str, served: &RunResult, replayed: &Run
 
 #[test]
 fn a_log_that_is_replayed_gives_the_same_account_under_every_mapping() {
-    for (seed, sets) in (1..).zip(mappings()) {
-        replayed(&sets.each_ref().map(String::as_str), seed);
+    for (seed, keys) in (1..).zip(mappings()) {
+        replayed(&keys, seed);
     }
 }

@@ -223,11 +223,9 @@ impl Site {
         }
         let target = request.path.unwrap_or_default();
         match target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query))) {
-            ("/", None) => Answer::page(&self.page),
+            ("/", None) => Answer::of("text/html; charset=utf-8", self.page.text().to_owned()),
             ("/live.json", query) => match query.map_or(Some(0), since) {
-                Some(since) => {
-                    Answer { code: 200, name: "OK", kind: JSON, extra: "", content: self.watch.since(since) }
-                }
+                Some(since) => Answer::of("application/json", self.watch.since(since)),
                 None => Answer::refused(400, "Bad Request", "Expected since=N, a whole number."),
             },
             // Browsers ask for it, and tell that it is not there as an error.
@@ -243,31 +241,27 @@ fn since(query: &str) -> Option<u64> {
     if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None }
 }
 
-const JSON: &str = "application/json";
-
 /// An answer; its fields are those of every answer, so that no page can read, frame or keep it.
 struct Answer {
     code: u16,
     name: &'static str,
     kind: &'static str,
-    extra: &'static str,
     content: String,
 }
 
 impl Answer {
     fn refused(code: u16, name: &'static str, why: &str) -> Self {
-        let extra = if code == 405 { "Allow: GET, HEAD\r\n" } else { "" };
         let content = if why.is_empty() { String::new() } else { format!("{why}\n") };
-        Self { code, name, kind: "text/plain; charset=utf-8", extra, content }
+        Self { code, name, kind: "text/plain; charset=utf-8", content }
     }
 
-    fn page(page: &Page) -> Self {
-        let content = page.text().to_owned();
-        Self { code: 200, name: "OK", kind: "text/html; charset=utf-8", extra: "", content }
+    fn of(kind: &'static str, content: String) -> Self {
+        Self { code: 200, name: "OK", kind, content }
     }
 
     fn bytes(&self, is_head: bool) -> Vec<u8> {
-        let Self { code, name, kind, extra, content } = self;
+        let Self { code, name, kind, content } = self;
+        let extra = if *code == 405 { "Allow: GET, HEAD\r\n" } else { "" };
         let policy = Page::policy();
         // An answer without content has no length either, by the protocol.
         let length = if *code == 204 { String::new() } else { format!("Content-Length: {}\r\n", content.len()) };

@@ -1,9 +1,7 @@
 //! Clients of the page, also such as come from elsewhere, stall, flood, or send rubbish.
 
-use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -11,42 +9,37 @@ use data_encoding::BASE64;
 use flashloom_units::Prng;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use tempfile::TempDir;
 
 use crate::frames::SECTOR;
-use crate::server_tests::catalog;
-use crate::tests::DRIVE;
+use crate::tests::{Folder, catalog, read, write};
 use crate::{Command, Options, Session, web};
 
 /// A session with a page. Its threads live as long as the process.
 struct Paged {
-    _folder: TempDir,
+    folder: Folder,
     session: &'static Session,
     address: SocketAddr,
 }
 
-fn options(folder: &Path, sets: &[&str]) -> Options {
-    fs::write(folder.join("drive.toml"), DRIVE).expect("there is room");
-    let path = |name: &str| folder.join(name).display().to_string();
-    let mut options = Options::default();
-    for (name, file) in [("experiment", "drive.toml"), ("result", "result.json"), ("log", "log.csv")] {
-        options.set(name, &path(file)).expect("an option");
-    }
-    sets.iter().for_each(|set| options.set("set", set).expect("an option"));
-    options
-}
-
 impl Paged {
-    fn new(sets: &[&str]) -> Self {
-        let folder = tempfile::tempdir().expect("there is room");
+    fn new(keys: &str) -> Self {
+        Self::shown(keys, true)
+    }
+
+    /// A session whose page is shown, or is not there.
+    fn shown(keys: &str, is_shown: bool) -> Self {
+        let folder = Folder::new();
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there are ports");
         let address = listener.local_addr().expect("it is bound");
-        let mut options = options(folder.path(), sets);
-        options.set("web", &address.to_string()).expect("an option");
-        let session = Session::new(&catalog(), &options).expect("it ages");
-        let session: &'static Session = Box::leak(Box::new(session));
-        web::show(session, listener).expect("there are threads");
-        Self { _folder: folder, session, address }
+        let mut options = folder.options("result=result.json log=log.csv", keys);
+        if is_shown {
+            options.set("web", &address.to_string()).expect("an option");
+        }
+        let session: &'static Session = Box::leak(Box::new(Session::new(&catalog(), &options).expect("it ages")));
+        if is_shown {
+            web::show(session, listener).expect("there are threads");
+        }
+        Self { folder, session, address }
     }
 
     fn client(&self) -> TcpStream {
@@ -60,9 +53,7 @@ impl Paged {
         let mut stream = self.client();
         // Who sends too much is not heard to the end.
         let _ = stream.write_all(bytes);
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        String::from_utf8(answer).expect("text")
+        hear(stream)
     }
 
     /// The head and the content of the answer to this line, with these fields beside that of the host.
@@ -89,10 +80,15 @@ impl Paged {
     }
 
     fn write(&self, at: u64) {
-        let data = [7; 8 * SECTOR];
-        let write = Command::Write { lba: 8 * (at % 100), data: &data, fua: false };
-        self.session.server().execute(write, &mut []).expect("it is written");
+        write(self.session.server(), 8 * (at % 100), &[7; 8 * SECTOR]).expect("it is written");
     }
+}
+
+/// All that a client is told.
+fn hear(mut stream: TcpStream) -> String {
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8(answer).expect("text")
 }
 
 fn code(answer: &str) -> u16 {
@@ -108,7 +104,7 @@ fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
 
 #[test]
 fn the_page_loads_nothing_and_runs_nothing_but_itself() {
-    let drive = Paged::new(&[]);
+    let drive = Paged::new("");
     let (head, page) = drive.ask("GET /", "");
     assert_eq!(code(&head), 200);
     let hash = |text: &str| format!("'sha256-{}'", BASE64.encode(&Sha256::digest(text)));
@@ -150,14 +146,9 @@ fn the_page_loads_nothing_and_runs_nothing_but_itself() {
 fn colours_are_those_of_a_report() {
     let style = include_str!("web/live.css");
     let report = [include_str!("../../export/src/html/style.css"), include_str!("../../export/src/html/charts.js")];
-    let colours: Vec<&str> = style
-        .match_indices('#')
-        .map(|(at, _)| &style[at..])
-        .filter_map(|text| {
-            let digits = text.get(1..7)?.bytes().all(|byte| byte.is_ascii_hexdigit());
-            digits.then(|| &text[..7])
-        })
-        .collect();
+    let colours = style.match_indices('#').filter_map(|(at, _)| style.get(at..at + 7));
+    let is_colour = |text: &&str| text[1..].bytes().all(|byte| byte.is_ascii_hexdigit());
+    let colours: Vec<&str> = colours.filter(is_colour).collect();
     assert!(colours.len() > 40);
     for colour in colours {
         assert!(report.iter().any(|report| report.contains(colour)), "{colour}");
@@ -166,7 +157,7 @@ fn colours_are_those_of_a_report() {
 
 #[test]
 fn who_comes_from_elsewhere_or_wants_something_else_is_refused() {
-    let drive = Paged::new(&[]);
+    let drive = Paged::new("");
     let port = drive.address.port();
     let get = |fields: &str| code(&drive.tell(format!("GET /live.json HTTP/1.1\r\n{fields}\r\n\r\n").as_bytes()));
     let host = format!("Host: 127.0.0.1:{port}");
@@ -234,7 +225,7 @@ fn who_comes_from_elsewhere_or_wants_something_else_is_refused() {
 /// drive serves its requests all the while, and others are answered afterwards.
 #[test]
 fn hostile_clients_hold_up_nobody() {
-    let drive = Paged::new(&[]);
+    let drive = Paged::new("");
     let host = format!("Host: {}\r\n", drive.address);
     for (request, expected) in [
         ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(), 400),
@@ -251,41 +242,25 @@ fn hostile_clients_hold_up_nobody() {
     let mut half = drive.client();
     half.write_all(b"GET / HT").expect("it is read");
     half.shutdown(Shutdown::Write).expect("it is open");
-    let mut told = String::new();
-    half.read_to_string(&mut told).expect("text");
-    assert_eq!(code(&told), 400);
+    assert_eq!(code(&hear(half)), 400);
     let mut prng = Prng::new(5);
     for _ in 0..100 {
         let bytes: Vec<u8> = (0..1 + prng.below(3_000)).map(|_| prng.below(256) as u8).collect();
         let mut stream = drive.client();
         let _ = stream.write_all(&bytes).and_then(|()| stream.shutdown(Shutdown::Write));
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        assert!(answer.starts_with(b"HTTP/1.1 4"), "{}", String::from_utf8_lossy(&answer));
+        let answer = hear(stream);
+        assert!(answer.starts_with("HTTP/1.1 4"), "{answer}");
     }
     // One byte a second is too slow, and whoever never writes leaves their place as well.
     let stalled: Vec<TcpStream> = (0..40).map(|_| drive.client()).collect();
     (0..3_000).for_each(|at| drive.write(at));
-    let told: Vec<u16> = stalled
-        .into_iter()
-        .rev()
-        .map(|mut stream| {
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).expect("text");
-            code(&answer)
-        })
-        .collect();
+    let told: Vec<u16> = stalled.into_iter().rev().map(|stream| code(&hear(stream))).collect();
     assert!(told.iter().all(|code| [408, 503].contains(code)), "{told:?}");
     assert!(told.contains(&408) && told.contains(&503), "{told:?}");
     // Floods of requests whose answers nobody reads.
     let request = format!("GET / HTTP/1.1\r\n{host}\r\n");
-    let floods: Vec<TcpStream> = (0..30)
-        .map(|_| {
-            let mut stream = drive.client();
-            let _ = stream.write_all(request.repeat(100).as_bytes());
-            stream
-        })
-        .collect();
+    let floods: Vec<TcpStream> = (0..30).map(|_| drive.client()).collect();
+    floods.iter().for_each(|mut stream| drop(stream.write_all(request.repeat(100).as_bytes())));
     (0..3_000).for_each(|at| drive.write(at));
     drop(floods);
     let is_served = (0..200).any(|_| {
@@ -298,7 +273,7 @@ fn hostile_clients_hold_up_nobody() {
 
 #[test]
 fn figures_of_the_page_are_those_of_the_drive() {
-    let drive = Paged::new(&["ftl.mapping=fast", "buffer.capacity=0B"]);
+    let drive = Paged::new("ftl.mapping=fast buffer.capacity=0B");
     let before = drive.live_now();
     assert_eq!((before["samples"].as_array().expect("a list").len(), &before["first"]), (0, &0.into()));
     assert_eq!(before["drive"]["mapping"], "fast");
@@ -306,7 +281,7 @@ fn figures_of_the_page_are_those_of_the_drive() {
         (0..600).for_each(|at| drive.write(37 * at + round));
         drive.live_now();
     }
-    drive.session.server().execute(Command::Read { lba: 0, sectors: 8 }, &mut [0; 8 * SECTOR]).expect("it is read");
+    read(drive.session.server(), 0).expect("it is read");
     let live = drive.live_now();
     let samples = live["samples"].as_array().expect("a list");
     let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("no number: {value}"));
@@ -353,16 +328,7 @@ fn figures_of_the_page_are_those_of_the_drive() {
 #[test]
 fn a_drive_that_is_shown_does_the_same() {
     let served = |is_shown: bool| {
-        let folder = tempfile::tempdir().expect("there is room");
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there are ports");
-        let mut options = options(folder.path(), &["ftl.mapping=kast", "run.anatomy=false"]);
-        if is_shown {
-            options.set("web", &listener.local_addr().expect("it is bound").to_string()).expect("an option");
-        }
-        let session: &'static Session = Box::leak(Box::new(Session::new(&catalog(), &options).expect("it ages")));
-        if is_shown {
-            web::show(session, listener).expect("there are threads");
-        }
+        let Paged { folder, session, .. } = Paged::shown("ftl.mapping=kast run.anatomy=false", is_shown);
         let (mut prng, pages) = (Prng::new(9), session.bytes() / 4_096);
         for at in 0..4_000 {
             let lba = 8 * prng.below(pages);
@@ -378,7 +344,7 @@ fn a_drive_that_is_shown_does_the_same() {
             }
         }
         session.end().expect("everything adds up");
-        ["result.json", "log.csv"].map(|name| fs::read_to_string(folder.path().join(name)).expect("it is written"))
+        ["result.json", "log.csv"].map(|name| folder.read(name))
     };
     let [plain, shown] = [false, true].map(served);
     assert!(plain == shown, "other results");

@@ -51,29 +51,26 @@ impl Catalog {
     }
 
     /// Checks `KEY=VALUE`, and returns the key's path and the value as JSON.
-    fn check(&self, py: Python<'_>, option: &str) -> PyResult<(String, Option<String>)> {
-        let checked = check_set(&self.0, option);
-        let (key, value) = checked.map_err(|problems| Fault::Config(problems).into_exception(py))?;
+    fn check(&self, option: &str) -> PyResult<(String, Option<String>)> {
+        let (key, value) = check_set(&self.0, option).map_err(Fault::Config)?;
         Ok((key.path(), shown(&value)))
     }
 
     /// The pages about a name, as the program prints them.
-    fn explain(&self, py: Python<'_>, name: &str) -> PyResult<String> {
-        let pages = explain::explain(&self.0, name);
-        let pages = pages.map_err(|problem| Fault::Config(problem.into()).into_exception(py))?;
+    fn explain(&self, name: &str) -> PyResult<String> {
+        let pages = explain::explain(&self.0, name).map_err(|problem| Fault::Config(problem.into()))?;
         Ok(pages.iter().map(explain::Page::to_text).collect::<Vec<_>>().join("\n"))
     }
 
     /// A comparison, as the program prints it with these columns: texts, with their cells where they are tables.
-    fn comparison(&self, py: Python<'_>, json: &str, columns: Vec<String>) -> PyResult<text::TextParts> {
-        let parts = text::of_comparison(&self.0, json, &columns);
-        parts.map_err(|problems| Fault::Config(problems).into_exception(py))
+    fn comparison(&self, json: &str, columns: Vec<String>) -> PyResult<text::TextParts> {
+        Ok(text::of_comparison(&self.0, json, &columns).map_err(Fault::Config)?)
     }
 
     /// Checks the names of columns of a comparison that varies these keys.
-    fn check_columns(&self, py: Python<'_>, names: Vec<String>, keys: Vec<String>, bounds: bool) -> PyResult<()> {
+    fn check_columns(&self, names: Vec<String>, keys: Vec<String>, bounds: bool) -> PyResult<()> {
         let columns = columns::chosen(&self.0, &names, keys.iter().map(String::as_str), bounds);
-        columns.map(drop).map_err(|problems| Fault::Config(problems).into_exception(py))
+        Ok(columns.map(drop).map_err(Fault::Config)?)
     }
 
     /// Every list of names.

@@ -1,6 +1,6 @@
 //! The engine, to be stepped from Python.
 
-use std::sync::{Mutex, TryLockError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use flashloom::config::Config;
 use flashloom::device;
@@ -13,7 +13,7 @@ use crate::errors::{Fault, error};
 use crate::job::unharmed;
 use crate::policy::Raised;
 use crate::policy::threads::Here;
-use crate::text::json_text;
+use crate::text::json;
 
 /// Events between two looks for signals: some milliseconds, or with policies in Python some tens.
 const EVENTS: usize = 512;
@@ -40,15 +40,17 @@ impl Engine {
         Self { inner: Mutex::new(Some(Inner { engine, config, next_id: 0 })), raised }
     }
 
+    fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Option<Inner>>> {
+        match self.inner.try_lock() {
+            Ok(inner) => Ok(inner),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(error(py, "EngineError", "another thread is using this engine")),
+        }
+    }
+
     /// Does something with the engine. What fails in the middle, or raises, leaves the engine closed.
     fn with<T>(&self, py: Python<'_>, act: impl FnOnce(&mut Inner) -> PyResult<T>) -> PyResult<T> {
-        let mut inner = match self.inner.try_lock() {
-            Ok(inner) => inner,
-            Err(TryLockError::WouldBlock) => {
-                return Err(error(py, "EngineError", "another thread is using this engine"));
-            }
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-        };
+        let mut inner = self.lock(py)?;
         let Some(open) = &mut *inner else { return Err(error(py, "ClosedError", "this engine is closed")) };
         let _here = Here::caller(py, &self.raised);
         let mut outcome = None;
@@ -58,7 +60,7 @@ impl Engine {
         });
         if let Err(fault) = unharmed {
             *inner = None;
-            return Err(fault.into_exception(py));
+            return Err(fault.into());
         }
         if let Some(raised) = self.raised.take() {
             *inner = None;
@@ -166,21 +168,13 @@ impl Engine {
                 let message = format!("the engine is not idle: {outstanding} requests are outstanding, or it writes");
                 return Err(error(py, "EngineError", message));
             }
-            let result = run::result(&inner.config, &inner.engine);
-            let result = result.map_err(|failure| Fault::Run(failure).into_exception(py))?;
-            Ok(json_text(&serde_json::to_value(&result).expect("results have text keys and finite numbers")))
+            Ok(json(&run::result(&inner.config, &inner.engine).map_err(Fault::Run)?))
         })
     }
 
     /// Closes the engine; every later call raises.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        match self.inner.try_lock() {
-            Ok(mut inner) => *inner = None,
-            Err(TryLockError::Poisoned(poisoned)) => *poisoned.into_inner() = None,
-            Err(TryLockError::WouldBlock) => {
-                return Err(error(py, "EngineError", "another thread is using this engine"));
-            }
-        }
+        *self.lock(py)? = None;
         Ok(())
     }
 }

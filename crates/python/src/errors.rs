@@ -4,22 +4,18 @@ use flashloom::run::Failure;
 use flashloom::units::{Problem, ProblemPlace, Problems, visible_line};
 use pyo3::prelude::*;
 
-/// Options of the program that problems speak of, and what Python calls them. Texts that it hands in have these names.
-const OPTIONS: [(&str, &str); 13] = [
-    ("--set", "set"),
-    ("--vary", "vary"),
-    ("--columns", "columns"),
-    ("--seeds", "seeds"),
-    ("--bounds", "bounds"),
-    ("--verify", "verify"),
-    ("--skip-unfit", "skip_unfit"),
-    ("--against", "against"),
-    ("--start", "start"),
-    ("--hold-out", "hold_out"),
-    ("--requests", "requests"),
-    ("--slices", "slices"),
-    ("--journal", "journal"),
-];
+/// Options of the program that problems speak of. Python calls them by [`name_of`], and so are texts that it hands in.
+const OPTIONS: &str = "--set --vary --columns --seeds --bounds --verify --skip-unfit --against --start --hold-out \
+                       --requests --slices --journal";
+
+fn is_option(name: &str) -> bool {
+    OPTIONS.split(' ').any(|option| option == name)
+}
+
+/// What Python calls an option.
+fn name_of(option: &str) -> String {
+    option.trim_start_matches('-').replace('-', "_")
+}
 
 /// A text about options in Python's words: `--seeds` is `seeds`, and `--set KEY=VALUE` a dictionary.
 fn in_python(text: &str) -> String {
@@ -30,14 +26,15 @@ fn in_python(text: &str) -> String {
         if at > 0 {
             said.push('`');
         }
-        let option = OPTIONS.iter().find_map(|(old, new)| Some((new, part.strip_prefix(*old)?.strip_prefix(' ')?)));
-        match option.and_then(|(new, rest)| Some((new, rest.split_once('=')?))) {
+        let option =
+            OPTIONS.split(' ').find_map(|option| Some((option, part.strip_prefix(option)?.strip_prefix(' ')?)));
+        match option.and_then(|(option, rest)| Some((name_of(option), rest.split_once('=')?))) {
             Some((new, (key, values))) if is_code => said.push_str(&format!("{new}={{\"{key}\": \"{values}\"}}")),
             _ => {
                 let quote = if is_code { "" } else { "`" };
                 let plain =
-                    |text: String, (old, new): &(&str, &str)| text.replace(old, &format!("{quote}{new}{quote}"));
-                said.push_str(&OPTIONS.iter().fold(part.to_owned(), plain));
+                    |text: String, option: &str| text.replace(option, &format!("{quote}{}{quote}", name_of(option)));
+                said.push_str(&OPTIONS.split(' ').fold(part.to_owned(), plain));
             }
         }
     }
@@ -59,13 +56,12 @@ pub(crate) enum Fault {
 impl Fault {
     /// Problems of a configuration and of the inputs that it names: of the configuration, if any is.
     pub(crate) fn of_experiment(name: &str, problems: Problems) -> Self {
-        let is_of_text =
-            |problem: &Problem| problem.file == name || OPTIONS.iter().any(|(old, _)| problem.file == *old);
+        let is_of_text = |problem: &Problem| problem.file == name || is_option(&problem.file);
         if problems.0.iter().any(is_of_text) { Self::Config(problems) } else { Self::Input(problems) }
     }
 
     /// The exception of this fault.
-    pub(crate) fn into_exception(self, py: Python<'_>) -> PyErr {
+    fn into_exception(self, py: Python<'_>) -> PyErr {
         match self {
             Self::Config(problems) => problem_error(py, "ConfigError", problems),
             Self::Input(problems) => problem_error(py, "InputError", problems),
@@ -79,6 +75,12 @@ impl Fault {
     }
 }
 
+impl From<Fault> for PyErr {
+    fn from(fault: Fault) -> Self {
+        Python::attach(|py| fault.into_exception(py))
+    }
+}
+
 /// An exception of `flashloom.errors`, by name.
 pub(crate) fn error(py: Python<'_>, name: &str, message: impl Into<String>) -> PyErr {
     raised(py, name, (message.into(),))
@@ -87,8 +89,8 @@ pub(crate) fn error(py: Python<'_>, name: &str, message: impl Into<String>) -> P
 /// An exception with its problems: what was found, and where.
 fn problem_error(py: Python<'_>, name: &str, Problems(mut problems): Problems) -> PyErr {
     for problem in &mut problems {
-        if let Some((_, new)) = OPTIONS.iter().find(|(old, _)| problem.file == *old) {
-            problem.file = (*new).to_owned();
+        if is_option(&problem.file) {
+            problem.file = name_of(&problem.file);
         }
         let refusal = &mut problem.refusal;
         refusal.expected = in_python(&refusal.expected);

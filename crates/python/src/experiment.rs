@@ -9,18 +9,19 @@ use flashloom::device::{HostReport, Observer};
 use flashloom::run::{Cache, DEFAULT_LIMIT_BYTES, Finished, Prepared, Store, check_seeds};
 use flashloom::units::{Latency, Problems};
 use flashloom_live::{Options, Session};
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rayon::ThreadPool;
 
 use crate::engine::Engine;
 use crate::errors::Fault;
-use crate::job::{Answer, BackgroundJob, Counts, unharmed};
+use crate::job::{Answer, BackgroundJob, Counts, answer, unharmed};
 use crate::live::{self, LiveDrive};
 use crate::policy::{self, Raised, threads};
 use crate::rows::{Requests, Timeline, log_schema, timeline_schema};
 use crate::stream::Stream;
-use crate::text::json_text;
+use crate::text::json;
 
 /// An experiment whose texts have been checked.
 #[pyclass(frozen, module = "flashloom._flashloom")]
@@ -35,7 +36,7 @@ pub(crate) struct Loaded {
 pub(crate) fn read_source(path: String) -> PyResult<BackgroundJob> {
     BackgroundJob::spawn(Raised::default(), move |_| {
         let source = config::Source::read(&path).map_err(|problem| Fault::Config(problem.into()))?;
-        Ok(Box::new(move |py| Ok((source.text, source.folder).into_pyobject(py)?.into_any().unbind())))
+        Ok(answer((source.text, source.folder)))
     })
 }
 
@@ -66,8 +67,7 @@ impl Loaded {
         };
         let experiment = py.detach(|| unharmed(|| load().map_err(Fault::Config)));
         // The check of a configuration makes an instance of its scheduler.
-        let raise = |fault: Fault| policies.raised.take().unwrap_or_else(|| fault.into_exception(py));
-        let experiment = experiment.map_err(raise)?;
+        let experiment = experiment.map_err(|fault| policies.raised.take().unwrap_or_else(|| fault.into()))?;
         Ok(Self { experiment: Arc::new(experiment), raised: policies.raised })
     }
 
@@ -165,8 +165,7 @@ impl Loaded {
             let requests = (0..runs).map(|index| prepared.expected_requests(index)).sum();
             counts.expect(requests, prepared.expected_ageing(verify, &|_| true), runs as u64);
             let comparison = pool.install(|| prepared.compare(verify, counts)).map_err(Fault::Run)?;
-            let json = serde_json::to_value(&comparison).expect("results have text keys and finite numbers");
-            Ok(Box::new(move |py| Ok(json_text(&json).into_pyobject(py)?.into_any().unbind())))
+            Ok(answer(json(&comparison)))
         })
     }
 
@@ -177,9 +176,8 @@ impl Loaded {
         BackgroundJob::spawn(self.raised.clone(), move |counts| {
             let prepared = prepared(&experiment, counts, verify)?;
             let engine = if bare { prepared.bare_engine(0, verify) } else { prepared.engine(0, verify) };
-            let engine = engine.map_err(Fault::Run)?;
             let config = experiment.variants[0].config.clone();
-            Ok(Box::new(move |py| Ok(Py::new(py, Engine::new(engine, config, raised))?.into_any())))
+            Ok(answer(Engine::new(engine.map_err(Fault::Run)?, config, raised)))
         })
     }
 
@@ -191,7 +189,7 @@ impl Loaded {
             let mut given = Options::default();
             options.iter().try_for_each(|(name, value)| given.set(name, value)).map_err(Fault::Other)?;
             let session = Session::of(&experiment, &given).map_err(|error| live::fault(&experiment.name, error))?;
-            Ok(Box::new(move |py| Ok(Py::new(py, LiveDrive::new(session, raised))?.into_any())))
+            Ok(answer(LiveDrive::new(session, raised)))
         })
     }
 }
@@ -205,8 +203,8 @@ fn cache_of((folder, library): (PathBuf, String)) -> Result<Cache, Fault> {
 /// Removes the least recently used files of the cache in a folder until the others fit, and leftovers of processes that
 /// were killed. `kept` stays. A folder that cannot be read keeps what it has.
 #[pyfunction]
-pub(crate) fn trim_cache(py: Python<'_>, folder: PathBuf, kept: PathBuf) -> PyResult<()> {
-    let limit_bytes = Store::limit_of_user().map_err(|problem| Fault::Config(problem.into()).into_exception(py))?;
+pub(crate) fn trim_cache(folder: PathBuf, kept: PathBuf) -> PyResult<()> {
+    let limit_bytes = Store::limit_of_user().map_err(|problem| Fault::Config(problem.into()))?;
     let store = Store::new(folder, limit_bytes);
     if store.check().is_ok() {
         let _ = store.trim(Some(&kept));
@@ -238,11 +236,8 @@ fn observed(
 
 /// The answer of a run: its result as JSON, its distributions of latency by name, and fio's own output if it has one.
 fn run_answer(finished: Finished) -> Answer {
-    let json = serde_json::to_value(&finished.result).expect("results have text keys and finite numbers");
-    Box::new(move |py| {
-        let fio = finished.fio_json.as_ref().map(json_text);
-        Ok((json_text(&json), distributions(py, &finished.host), fio).into_pyobject(py)?.into_any().unbind())
-    })
+    let (result, fio) = (json(&finished.result), finished.fio_json.as_ref().map(json));
+    Box::new(move |py| (result, distributions(py, &finished.host), fio).into_py_any(py))
 }
 
 /// A distribution: lowest and highest latency and count of each bucket, as bytes of 64-bit integers; then the exact

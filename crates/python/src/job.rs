@@ -12,15 +12,17 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
 use flashloom::run::{PAGES_A_REQUEST, Progress};
 use flashloom::units::Interrupt;
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
 use crate::errors::Fault;
+use crate::locked;
 use crate::policy::{Raised, threads};
 
 /// Stack of a job's thread: that of a program's first one.
@@ -33,6 +35,11 @@ const PATIENCE_SECONDS: f64 = 0.05;
 
 /// Makes the answer of a job that has ended, once Python is there.
 pub(crate) type Answer = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+
+/// The answer that is this value.
+pub(crate) fn answer(value: impl for<'py> IntoPyObject<'py> + Send + 'static) -> Answer {
+    Box::new(move |py| value.into_py_any(py))
+}
 
 /// Work done so far, and expected; counted by the threads of a job.
 #[derive(Default)]
@@ -97,12 +104,6 @@ enum State {
     Taken,
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl threads::Ends for Shared {
     fn end(&self) {
         self.counts.interrupt.raise();
@@ -128,7 +129,7 @@ impl BackgroundJob {
         let (of_thread, of_policies) = (Arc::clone(&shared), raised.clone());
         let run = move || {
             let answer = unharmed(|| threads::run(&of_policies, || work(&of_thread.counts)));
-            *of_thread.state() = State::Ended(answer);
+            *locked(&of_thread.state) = State::Ended(answer);
             of_thread.ended.notify_all();
         };
         thread::Builder::new().name("flashloom".to_owned()).stack_size(STACK_BYTES).spawn(run)?;
@@ -165,7 +166,7 @@ impl BackgroundJob {
     pub(crate) fn wait(&self, py: Python<'_>, seconds: f64) -> bool {
         let limit = Duration::try_from_secs_f64(seconds).unwrap_or_default();
         py.detach(|| {
-            let mut state = self.shared.state();
+            let mut state = locked(&self.shared.state);
             let mut left = limit;
             while matches!(*state, State::Running) && !left.is_zero() {
                 self.follow_policies();
@@ -199,20 +200,12 @@ impl BackgroundJob {
 
     /// The answer of a job that has ended, once; raises why there is none.
     pub(crate) fn result(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let state = std::mem::replace(&mut *self.shared.state(), State::Taken);
-        match state {
-            State::Ended(answer) => answered(py, answer, &self.raised),
-            State::Running | State::Taken => {
-                Err(Fault::Other("this job has no answer to give".to_owned()).into_exception(py))
-            }
-        }
+        let state = std::mem::replace(&mut *locked(&self.shared.state), State::Taken);
+        let State::Ended(answer) = state else {
+            return Err(Fault::Other("this job has no answer to give".to_owned()).into());
+        };
+        // The exception of a policy goes before all others.
+        self.raised.take().map_or(Ok(()), Err)?;
+        answer?(py)
     }
-}
-
-/// An answer, or the exception that is in its place: that of a policy before all others.
-pub(crate) fn answered(py: Python<'_>, answer: Result<Answer, Fault>, raised: &Raised) -> PyResult<Py<PyAny>> {
-    if let Some(error) = raised.take() {
-        return Err(error);
-    }
-    answer.map_err(|fault| fault.into_exception(py))?(py)
 }

@@ -15,9 +15,16 @@ mod table;
 mod text;
 mod trace;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use flashloom::figures::result::{self, RESULT_SCHEMA, older};
 use flashloom::run::SERVED_HOST;
 use pyo3::prelude::*;
+
+/// Locks a value, whose threads have panicked only where that does no harm.
+fn locked<T: ?Sized>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What the package `flashloom` is made of; nothing here is meant for its users. Interpreters without a global lock
 /// are not served: one that loads it all the same takes its lock back.
@@ -53,14 +60,14 @@ mod _flashloom {
 
     /// A result, as the program prints it: texts, with their cells where they are tables.
     #[pyfunction]
-    fn summary(py: Python<'_>, json: &str) -> PyResult<super::text::TextParts> {
-        super::text::of_result(json).map_err(|problems| super::errors::Fault::Config(problems).into_exception(py))
+    fn summary(json: &str) -> PyResult<super::text::TextParts> {
+        Ok(super::text::of_result(json).map_err(super::errors::Fault::Config)?)
     }
 
     /// A validation or a fit, as the program prints it.
     #[pyfunction]
-    fn measured(py: Python<'_>, json: &str) -> PyResult<super::text::TextParts> {
-        super::text::of_measured(json).map_err(|problems| super::errors::Fault::Config(problems).into_exception(py))
+    fn measured(json: &str) -> PyResult<super::text::TextParts> {
+        Ok(super::text::of_measured(json).map_err(super::errors::Fault::Config)?)
     }
 
     #[pymodule_export]

@@ -5,19 +5,19 @@
 //! drive can be used.
 
 use std::cell::Cell;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use flashloom::units::SECTOR_BYTES;
 use flashloom_live::{Command, EndedSession, Fault as Failed, Session, SessionError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use serde::Serialize;
 
 use crate::errors::{Fault, error};
 use crate::job::unharmed;
+use crate::locked;
 use crate::policy::Raised;
 use crate::policy::threads::Here;
-use crate::text::json_text;
+use crate::text::json;
 
 /// A drive whose reads return what was written.
 #[pyclass(frozen, module = "flashloom._flashloom")]
@@ -66,18 +66,14 @@ impl LiveDrive {
         Self { state: Mutex::new(State::Served(Arc::new(session))), raised, bytes, page_bytes }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// What was there is dropped without the lock: policies in Python may call the drive from their end.
     fn set(&self, state: State) {
-        let before = std::mem::replace(&mut *self.state(), state);
+        let before = std::mem::replace(&mut *locked(&self.state), state);
         drop(before);
     }
 
     fn session(&self, py: Python<'_>) -> PyResult<Arc<Session>> {
-        match &*self.state() {
+        match &*locked(&self.state) {
             State::Served(session) => Ok(Arc::clone(session)),
             State::Ended(_) => Err(error(py, "ClosedError", "the service of this drive has ended")),
             State::Closed => Err(error(py, "ClosedError", "this drive is closed")),
@@ -96,7 +92,7 @@ impl LiveDrive {
         }
         match raised {
             Some(raised) => Err(raised),
-            None => outcome.map_err(|fault| fault.into_exception(py)),
+            None => Ok(outcome?),
         }
     }
 
@@ -127,11 +123,6 @@ impl LiveDrive {
             None => refuse(format!("{count} bytes from byte {offset} on, of a drive of {} bytes", self.bytes)),
         }
     }
-}
-
-/// A result as Python takes it.
-fn json(result: &impl Serialize) -> String {
-    json_text(&serde_json::to_value(result).expect("results have text keys and finite numbers"))
 }
 
 /// The fault of a session that was made of an experiment of this name.
@@ -190,7 +181,7 @@ impl LiveDrive {
 
     /// The result so far; of a service that has ended, the last one.
     fn result(&self, py: Python<'_>) -> PyResult<String> {
-        if let State::Ended(result) = &*self.state() {
+        if let State::Ended(result) = &*locked(&self.state) {
             return Ok(result.clone());
         }
         self.with(py, |session| json(&session.result_so_far()))
@@ -198,7 +189,7 @@ impl LiveDrive {
 
     /// Ends the service; its result. Of several calls at a time all but one raise.
     fn end(&self, py: Python<'_>) -> PyResult<String> {
-        if let State::Ended(result) = &*self.state() {
+        if let State::Ended(result) = &*locked(&self.state) {
             return Ok(result.clone());
         }
         let EndedSession { result, failures } = match self.with(py, Session::finish)? {
@@ -206,12 +197,13 @@ impl LiveDrive {
             Ok(None) => return Err(error(py, "ClosedError", "another thread ends the service of this drive")),
             Err(failed) => {
                 self.set(State::Closed);
-                return Err(fault("", failed).into_exception(py));
+                return Err(fault("", failed).into());
             }
         };
         let result = json(&result);
         self.set(State::Ended(result.clone()));
-        failures.outcome().map(|()| result).map_err(|reason| Fault::Other(reason).into_exception(py))
+        failures.outcome().map_err(Fault::Other)?;
+        Ok(result)
     }
 
     /// Frees the drive; every later call raises. What waits inside ends first.

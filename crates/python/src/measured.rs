@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use flashloom::config::Source;
@@ -18,23 +18,19 @@ use flashloom::study::fit::{self, Fit, FitOptions, HoldOut, Journal, Question, S
 use flashloom::study::validate::Validation;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use serde::Serialize;
 
 use crate::errors::Fault;
 use crate::experiment::pool;
-use crate::job::{Answer, BackgroundJob, Counts};
+use crate::job::{Answer, BackgroundJob, Counts, answer};
+use crate::locked;
 use crate::policy::{self, Raised};
-use crate::text::json_text;
+use crate::text::json;
 
 /// An experiment: its name, its text, and the folder that its paths start from.
 type Text = (String, String, PathBuf);
 
 fn source((name, text, folder): Text) -> Source {
     Source { name, text, folder }
-}
-
-fn json(result: &impl Serialize) -> String {
-    json_text(&serde_json::to_value(result).expect("results have text keys and finite numbers"))
 }
 
 /// Holds the drive of an experiment against measurements: the result as JSON.
@@ -58,7 +54,7 @@ pub(crate) fn validate(
             counts.expect(ready.total_requests(), 0, all.experiments().count() as u64);
             ready.run(counts).map_err(Fault::Run)
         })?;
-        Ok(Box::new(move |py| Ok(json(&result).into_pyobject(py)?.into_any().unbind())))
+        Ok(answer(json(&result)))
     })
 }
 
@@ -98,7 +94,7 @@ pub(crate) fn load_fit(
         let options = FitOptions { inputs, start: &start, sets, varies, hold_out, requests, slices, restarts, seed };
         let fit = pool(&Raised::default(), 1)?.install(|| Fit::load(&policies.catalog, &options));
         let fit = Arc::new(fit.map_err(|problems| Fault::of_experiment(&start.name, problems))?);
-        Ok(Box::new(move |py| Ok(Py::new(py, LoadedFit { fit, start, library })?.into_any())))
+        Ok(answer(LoadedFit { fit, start, library }))
     })
 }
 
@@ -146,9 +142,8 @@ impl LoadedFit {
         let question: Question =
             serde_json::from_str(question).map_err(|error| no_text_of_a_fit("question", &error))?;
         BackgroundJob::spawn(Raised::default(), move |counts| {
-            let answer =
-                pool(&Raised::default(), 1)?.install(|| fit.simulate(&question, counts)).map_err(Fault::Run)?;
-            Ok(Box::new(move |py| Ok(json(&answer).into_pyobject(py)?.into_any().unbind())))
+            let simulated = pool(&Raised::default(), 1)?.install(|| fit.simulate(&question, counts));
+            Ok(answer(json(&simulated.map_err(Fault::Run)?)))
         })
     }
 }
@@ -171,7 +166,7 @@ fn fitted(fit: &Fit, simulator: &dyn Simulator, journal: Journal, counts: &Count
     let result = fit.run_on(simulator, journal, counts).map_err(Fault::Run)?;
     let drive = fit.fitted(&result).map_err(|problems| Fault::of_experiment(&result.start, problems))?;
     let preset = fitted_preset(&result, &drive);
-    Ok(Box::new(move |py| Ok((json(&result), preset).into_pyobject(py)?.into_any().unbind())))
+    Ok(answer((json(&result), preset)))
 }
 
 /// A question on its way, with where its answer goes: that, and the requests and pages that it took.
@@ -202,10 +197,6 @@ pub(crate) struct Questions {
     asked: Mutex<Option<Receiver<Asked>>>,
     /// Apart, so that answers do not wait for whoever waits for a question; with the next number.
     taken: Mutex<(Taken, u64)>,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[pymethods]

@@ -2,7 +2,7 @@
 //! memory is bounded whatever the length of the run or recording.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
+use std::sync::{Arc, Mutex, TryLockError, Weak};
 use std::time::Duration;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
@@ -12,6 +12,7 @@ use pyo3::types::PyCapsule;
 
 use crate::errors::{Fault, error};
 use crate::job::{Answer, BackgroundJob, Counts};
+use crate::locked;
 use crate::policy::{Raised, threads};
 use crate::rows::Outlet;
 use crate::table::{Table, names, schema_capsule, stream_capsule};
@@ -38,7 +39,7 @@ impl Inner {
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return Err(error(py, "ClosedError", "another thread reads this stream")),
         };
-        if self.answer.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
+        if locked(&self.answer).is_some() {
             return Ok(None);
         }
         let Some(receiver) = &mut *batches else { return Err(error(py, "ClosedError", "this stream is closed")) };
@@ -61,7 +62,7 @@ impl Inner {
             py.check_signals()?;
         }
         let answer = self.job.result(py)?;
-        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+        *locked(&self.answer) = Some(answer);
         Ok(None)
     }
 
@@ -150,7 +151,7 @@ impl Stream {
 
     /// The answer of the job: after the last batch.
     fn result(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let answer = self.0.answer.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = locked(&self.0.answer);
         let unread = || error(py, "ClosedError", "the stream was not read to its end");
         answer.as_ref().map(|answer| answer.clone_ref(py)).ok_or_else(unread)
     }

@@ -137,13 +137,11 @@ impl Table {
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<(Option<char>, Bound<'py, PyAny>)> {
         let (at, field) = self.schema.column_with_name(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
         let columns: Vec<&dyn Array> = self.batches.iter().map(|batch| &**batch.column(at)).collect();
-        if columns.iter().any(|column| column.null_count() > 0) {
-            return Ok((None, with_gaps(py, field.data_type(), &columns)?.into_any()));
-        }
+        let is_whole = columns.iter().all(|column| column.null_count() == 0);
         let (code, bytes) = match field.data_type() {
-            DataType::UInt64 => ('Q', bytes_of::<UInt64Type>(&columns)),
-            DataType::UInt32 => ('I', bytes_of::<UInt32Type>(&columns)),
-            DataType::Float64 => ('d', bytes_of::<Float64Type>(&columns)),
+            DataType::UInt64 if is_whole => ('Q', bytes_of::<UInt64Type>(&columns)),
+            DataType::UInt32 if is_whole => ('I', bytes_of::<UInt32Type>(&columns)),
+            DataType::Float64 if is_whole => ('d', bytes_of::<Float64Type>(&columns)),
             other => return Ok((None, with_gaps(py, other, &columns)?.into_any())),
         };
         Ok((Some(code), PyBytes::new(py, &bytes).into_any()))

@@ -7,10 +7,11 @@ use flashloom::study::fit::FitResult;
 use flashloom::study::validate::ValidationResult;
 use flashloom::study::{fit, validate};
 use flashloom::units::{Problem, Problems, visible_json, visible_line};
-use serde_json::Value;
+use serde::Serialize;
 
 /// JSON as `--json` writes it.
-pub(crate) fn json_text(value: &Value) -> String {
+pub(crate) fn json(value: &impl Serialize) -> String {
+    let value = serde_json::to_value(value).expect("results have text keys and finite numbers");
     visible_json(&format!("{value:#}\n")).into_owned()
 }
 

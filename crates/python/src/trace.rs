@@ -1,6 +1,6 @@
 //! Recordings: their summary, their requests as batches, their conversion.
 
-use flashloom::units::Problem;
+use flashloom::units::{Choice, Problem};
 use flashloom::workload::{
     Event, Footprint, Format, OutFormat, SizeUnit, Source, TimeUnit, TraceOptions, Unconverted, convert_trace,
     open_trace, scan_trace,
@@ -8,11 +8,11 @@ use flashloom::workload::{
 use pyo3::prelude::*;
 
 use crate::errors::{Fault, error};
-use crate::job::{Answer, BackgroundJob};
+use crate::job::{BackgroundJob, answer};
 use crate::policy::Raised;
 use crate::rows::{Requests, trace_schema};
 use crate::stream::Stream;
-use crate::text::json_text;
+use crate::text::json;
 
 /// A recording by its path and the options to read it with.
 #[pyclass(frozen, module = "flashloom._flashloom")]
@@ -25,13 +25,11 @@ fn input(problem: Problem) -> Fault {
     Fault::Input(problem.into())
 }
 
-fn named<T>(py: Python<'_>, what: &str, name: &str, found: Option<T>, names: &[&str]) -> PyResult<T> {
-    let refuse = || error(py, "Error", format!("unknown {what} `{name}`: expected one of {}", names.join(", ")));
-    found.ok_or_else(refuse)
-}
-
-fn text(value: serde_json::Value) -> Answer {
-    Box::new(move |py| Ok(json_text(&value).into_pyobject(py)?.into_any().unbind()))
+fn named<T>(py: Python<'_>, what: &str, name: &str, found: Option<T>, choices: &[Choice]) -> PyResult<T> {
+    found.ok_or_else(|| {
+        let names: Vec<&str> = choices.iter().map(|choice| choice.name).collect();
+        error(py, "Error", format!("unknown {what} `{name}`: expected one of {}", names.join(", ")))
+    })
 }
 
 #[pymethods]
@@ -49,12 +47,11 @@ impl Recording {
         size_unit: Option<&str>,
         time_unit: Option<&str>,
     ) -> PyResult<Self> {
-        let formats: Vec<&str> = Format::CHOICES.iter().map(|choice| choice.name).collect();
-        let format = format.map(|name| named(py, "format", name, Format::named(name), &formats)).transpose()?;
-        let event = named(py, "event", event, Event::named(event), &["queue", "issue"])?;
-        let unit = |name: &str| named(py, "unit of sizes", name, SizeUnit::named(name), &["sectors", "bytes"]);
+        let format = format.map(|name| named(py, "format", name, Format::named(name), Format::CHOICES)).transpose()?;
+        let event = named(py, "event", event, Event::named(event), Event::CHOICES)?;
+        let unit = |name: &str| named(py, "unit of sizes", name, SizeUnit::named(name), SizeUnit::CHOICES);
         let size_unit = size_unit.map(unit).transpose()?;
-        let unit = |name: &str| named(py, "unit of times", name, TimeUnit::named(name), &["s", "ms", "us", "ns"]);
+        let unit = |name: &str| named(py, "unit of times", name, TimeUnit::named(name), TimeUnit::CHOICES);
         let time_unit = time_unit.map(unit).transpose()?;
         let completions = false;
         let options = TraceOptions { format, event, completions, sort, skip_bad_lines, device, size_unit, time_unit };
@@ -66,7 +63,7 @@ impl Recording {
         let (path, options) = (self.path.clone(), self.options.clone());
         BackgroundJob::spawn(Raised::default(), move |_| {
             let info = scan_trace(&path, &options, Footprint::Count).map_err(input)?;
-            Ok(text(serde_json::to_value(&info).expect("a summary has text keys and finite numbers")))
+            Ok(answer(json(&info)))
         })
     }
 
@@ -95,12 +92,11 @@ impl Recording {
         to: Option<&str>,
         drop_unsupported: bool,
     ) -> PyResult<BackgroundJob> {
-        let formats: Vec<&str> = OutFormat::CHOICES.iter().map(|choice| choice.name).collect();
         let asked = match to {
             Some(name) => OutFormat::named(name),
             None => OutFormat::of_path(&output),
         };
-        let to = named(py, "format to write", to.unwrap_or(&output), asked, &formats)?;
+        let to = named(py, "format to write", to.unwrap_or(&output), asked, OutFormat::CHOICES)?;
         let (path, options) = (self.path.clone(), self.options.clone());
         BackgroundJob::spawn(Raised::default(), move |_| {
             let report = convert_trace(&path, &options, &output, to, drop_unsupported);
@@ -108,16 +104,7 @@ impl Recording {
                 Unconverted::Refused(problem) => input(problem),
                 Unconverted::Unwritten(problem) => Fault::Other(problem.to_string()),
             })?;
-            Ok(text(serde_json::json!({
-                "requests": report.requests,
-                "from": report.from,
-                "to": report.to,
-                "dropped_requests": report.dropped_requests,
-                "stripped_requests": report.stripped_requests,
-                "rounded_times": report.rounded_times,
-                "capped_latencies": report.capped_latencies,
-                "skipped_lines": report.skipped_lines,
-            })))
+            Ok(answer(json(&report)))
         })
     }
 }

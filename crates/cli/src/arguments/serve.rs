@@ -3,11 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::builder::TypedValueParser;
 use clap::{ArgGroup, Args};
 use flashloom::units::parse_size;
 
-use super::one_of;
+use super::choice;
 
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
@@ -33,7 +32,7 @@ pub struct ServeArguments {
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// How time passes.
-    #[arg(long, default_value = ServePace::FAST, value_parser = serve_pace())]
+    #[arg(long, default_value = ServePace::Fast.name(), value_parser = choice(ServePace::CHOICES, ServePace::named))]
     pub pace: ServePace,
     /// Simulated seconds that pass in a second of the wall clock, with --pace real (0.001 to 1000).
     #[arg(long, value_name = "FACTOR", value_parser = speed)]
@@ -66,25 +65,14 @@ pub struct ServeArguments {
     pub no_hints: bool,
 }
 
-/// How time passes on a drive that is served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServePace {
-    /// As fast as the simulation goes.
-    Fast,
-    /// By the wall clock.
-    Real,
-}
-
-impl ServePace {
-    const FAST: &str = "fast";
-}
-
-/// The paces.
-fn serve_pace() -> impl TypedValueParser<Value = ServePace> {
-    one_of([
-        (ServePace::Fast, ServePace::FAST, "as fast as the simulation goes: time jumps from completion to completion"),
-        (ServePace::Real, "real", "by the wall clock: a request takes as long as on the drive"),
-    ])
+flashloom::units::choice! {
+    /// How time passes on a drive that is served.
+    pub enum ServePace {
+        /// as fast as the simulation goes: time jumps from completion to completion
+        Fast = "fast",
+        /// by the wall clock: a request takes as long as on the drive
+        Real = "real",
+    }
 }
 
 /// A factor between the clocks.

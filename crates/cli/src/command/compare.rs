@@ -10,13 +10,12 @@ use flashloom::figures::result::Comparison;
 use flashloom::report::csv;
 use flashloom::report::text::{columns, comparison, hints, missing_bounds, whole};
 use flashloom::run::Prepared;
-use rayon::ThreadPoolBuilder;
 
 use super::kept::Kept;
-use super::{json_text, report_memory, report_skipped, report_unused};
+use super::{json_text, pool, report_memory, report_skipped, report_unused};
 use crate::arguments::CompareArguments;
 use crate::cache;
-use crate::output::{OutputFile, Stop, all, commit, keep_apart, print, say};
+use crate::output::{OutputFile, Stop, all, commit, failed, keep_apart, print, say};
 use crate::progress::Bar;
 use ended::Ended;
 
@@ -31,9 +30,7 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     let keys: Vec<&str> = paths.iter().map(String::as_str).collect();
     let mut columns = columns::chosen(catalog, &arguments.columns, keys.iter().copied(), arguments.bounds)?;
     let to_stdout = arguments.json.as_deref() == Some("-");
-    let threads = arguments.jobs.map_or(0, usize::from);
-    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = pool.map_err(|error| Stop::Failed(format!("error: the threads cannot be started: {error}")))?;
+    let pool = pool(arguments.jobs)?;
     let cache = cache::of_user(arguments.no_cache)?;
     let combinations = experiment.variants.len() / experiment.repetitions();
     let prepared = pool
@@ -66,9 +63,8 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     let pages = prepared.expected_ageing(arguments.verify, &is_to_run);
     let bar = Bar::with_ageing(requests, pages, (runs - had) as u64).unless(arguments.quiet);
     let keeper = Ended::new(kept.as_ref(), &bar, &columns, runs - had, arguments.quiet);
-    let compared = pool.install(|| prepared.compare_keeping(arguments.verify, &bar, &keeper));
-    bar.clear();
-    let mut compared = compared?;
+    let compare = |bar: &Bar| pool.install(|| prepared.compare_keeping(arguments.verify, bar, &keeper));
+    let mut compared = bar.over(compare)?;
     if arguments.no_hints {
         compared.hints.clear();
         compared.runs.iter_mut().for_each(|run| run.result.hints.clear());
@@ -120,15 +116,14 @@ fn suggest_skipping(unfit: usize, all: usize) {
 fn judged(experiment: &Experiment, comparison: &Comparison) -> Result<(), Stop> {
     let ended = comparison.runs.iter().filter(|run| run.result.end_of_life.is_some()).count();
     if ended > 0 && !experiment.expects_end_of_life {
-        return Err(Stop::Failed(format!(
-            "error: the drive's life ended in {ended} of {} runs, because too many blocks failed",
-            comparison.runs.len()
+        let runs = comparison.runs.len();
+        return Err(failed(format_args!(
+            "the drive's life ended in {ended} of {runs} runs, because too many blocks failed"
         )));
     }
-    let failed = comparison.expectations.iter().filter(|expected| !expected.holds).count();
-    if failed > 0 {
-        let all = comparison.expectations.len();
-        return Err(Stop::Failed(format!("error: {failed} of {all} expectations do not hold")));
+    let all = comparison.expectations.len();
+    match comparison.expectations.iter().filter(|expected| !expected.holds).count() {
+        0 => Ok(()),
+        broken => Err(failed(format_args!("{broken} of {all} expectations do not hold"))),
     }
-    Ok(())
 }

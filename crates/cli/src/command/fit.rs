@@ -11,12 +11,11 @@ use flashloom::run::program_sha256;
 use flashloom::study::fit::{Fit, FitOptions, JobTime, PAGE, fitted_preset, job_files, start_of, text as text_of};
 use flashloom::units::Problem;
 use flashloom_files::folder_of;
-use rayon::ThreadPoolBuilder;
 
-use super::json_text;
+use super::{json_text, pool};
 use crate::arguments::FitArguments;
 use crate::figures::count;
-use crate::output::{OutputFile, Stop, all, commit, keep_apart, print, say};
+use crate::output::{OutputFile, Stop, all, commit, failed, keep_apart, print, say};
 use crate::progress::Bar;
 
 /// Writes the fio jobs, with their page, to a folder that is new or empty.
@@ -83,18 +82,14 @@ pub fn fit(catalog: &Arc<Catalog>, arguments: &FitArguments) -> Result<(), Stop>
     let to_stdout = json.as_deref() == Some("-");
     let json = OutputFile::optional(json.as_deref().filter(|_| !to_stdout))?;
     let file = OutputFile::create(output)?;
-    let pool = ThreadPoolBuilder::new().num_threads(jobs.map_or(0, usize::from)).build();
-    let pool = pool.map_err(|error| Stop::Failed(format!("error: the threads cannot be started: {error}")))?;
-    let program = program_sha256();
-    let program = program.map_err(|error| Stop::Failed(format!("error: this program cannot be read: {error}")))?;
+    let pool = pool(*jobs)?;
+    let unread = |error| failed(format_args!("this program cannot be read: {error}"));
+    let program = program_sha256().map_err(unread)?;
     let opened = fit.open_journal(Path::new(kept), &program)?;
     if opened.taken() > 0 {
         say(format_args!("note: {} simulations are taken from {kept}", count(opened.taken() as u64)));
     }
-    let bar = Bar::counting();
-    let result = pool.install(|| fit.run(opened, &bar));
-    bar.clear();
-    let result = result?;
+    let result = Bar::counting().over(|bar| pool.install(|| fit.run(opened, bar)))?;
     let preset = fitted_preset(&result, &fit.fitted(&result)?);
     all([
         file.commit(preset),
@@ -102,8 +97,7 @@ pub fn fit(catalog: &Arc<Catalog>, arguments: &FitArguments) -> Result<(), Stop>
         print(&if to_stdout { json_text(&result) } else { whole(&text_of(&result)) }),
     ])?;
     if journal.is_none() {
-        let removed = fs::remove_file(&beside);
-        removed.map_err(|error| Stop::Failed(format!("error: {beside} cannot be removed: {error}")))?;
+        fs::remove_file(&beside).map_err(|error| failed(format_args!("{beside} cannot be removed: {error}")))?;
     }
     Ok(())
 }

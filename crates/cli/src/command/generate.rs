@@ -30,9 +30,7 @@ pub fn generate(catalog: &Arc<Catalog>, arguments: &GenerateArguments) -> Result
         }
     };
     let bar = Bar::new(prepared.total_requests(), 1);
-    let finished = prepared.requests(arguments.event, &bar, &mut write);
-    bar.clear();
-    let finished = finished?;
+    let finished = bar.over(|bar| prepared.requests(arguments.event, bar, &mut write))?;
     let unwritten = |problem: Problem| Stop::Failed(problem.to_string());
     problem.map_or(Ok(()), |problem| Err(unwritten(problem)))?;
     if !arguments.drop_unsupported {

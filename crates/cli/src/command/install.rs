@@ -6,7 +6,7 @@ use clap_mangen::Man;
 use flashloom::units::{Problem, visible_path};
 
 use crate::arguments::{Arguments, CompletionsArguments, ManArguments};
-use crate::output::{OutputFile, Stop, print};
+use crate::output::{OutputFile, Stop, failed, print};
 
 /// Prints the completions of a shell.
 pub fn completions(&CompletionsArguments { shell }: &CompletionsArguments) -> Result<(), Stop> {
@@ -34,6 +34,6 @@ fn write_pages(command: Command, folder: &std::path::Path) -> Result<(), Stop> {
     }
     let page = Man::new(command);
     let mut text = Vec::new();
-    page.render(&mut text).map_err(|error| Stop::Failed(format!("error: a page cannot be made: {error}")))?;
+    page.render(&mut text).map_err(|error| failed(format_args!("a page cannot be made: {error}")))?;
     OutputFile::create(&folder.join(page.get_filename()).display().to_string())?.commit(text)
 }

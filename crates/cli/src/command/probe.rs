@@ -23,10 +23,7 @@ pub fn probe(catalog: &Arc<Catalog>, arguments: &ProbeArguments) -> Result<(), S
     keep_apart(&[], &[arguments.json.as_deref()])?;
     let to_stdout = arguments.json.as_deref() == Some("-");
     let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
-    let bar = Bar::new(probe.total_requests(), u64::from(params.seeds));
-    let result = probe.run(&bar);
-    bar.clear();
-    let result = result?;
+    let result = Bar::new(probe.total_requests(), u64::from(params.seeds)).over(|bar| probe.run(bar))?;
     all([commit(json, || json_text(&result)), print(&if to_stdout { json_text(&result) } else { summary(&result) })])
 }
 

@@ -1,7 +1,7 @@
 //! `flashloom reproduce`.
 
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use flashloom::run::Prepared;
 use flashloom::study::reproduce::Reproduction;
@@ -12,13 +12,13 @@ use flashloom::study::reproduce::verdict::Verdict;
 use flashloom::study::reproduce::{csv, markdown};
 use flashloom::units::{Problem, Problems, visible_path};
 use flashloom_files::{RESULT_LIMIT_BYTES, read_input};
-use rayon::ThreadPoolBuilder;
 
 use super::kept::Kept;
+use super::pool;
 use crate::arguments::{ALL, ReproduceArguments};
 use crate::cache;
 use crate::figures::table;
-use crate::output::{OutputFile, Stop, all, keep_apart, print, say};
+use crate::output::{OutputFile, Stop, all, failed, keep_apart, print, say};
 use crate::progress::Bar;
 
 /// Runs the experiments of papers and compares the results with the published figures.
@@ -30,9 +30,7 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<(), Stop> {
     let traces = arguments.traces.as_ref().map(Into::into);
     let options = Options { quick: arguments.quick, traces, only: arguments.only.clone() };
     let chosen = |name: &&str| arguments.paper == ALL || arguments.paper == *name;
-    let threads = arguments.jobs.map_or(0, usize::from);
-    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = pool.map_err(|error| Stop::Failed(format!("error: the threads cannot be started: {error}")))?;
+    let pool = pool(arguments.jobs)?;
     let papers: Vec<&str> = PAPERS.iter().copied().filter(chosen).collect();
     let plan = pool.install(|| Plan::new(papers.iter().copied(), &options))?;
     let folder = arguments.out.as_deref().map(|out| Folder::create(out, &papers)).transpose()?;
@@ -51,9 +49,7 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<(), Stop> {
     let requests =
         |(experiment, variant): &(usize, usize)| ready.experiments()[*experiment].expected_requests(*variant);
     let bar = Bar::new(to_run.iter().map(requests).sum(), to_run.len() as u64);
-    let reproductions = pool.install(|| ready.run(&kept, &bar));
-    bar.clear();
-    let reproductions = reproductions?;
+    let reproductions = bar.over(|bar| pool.install(|| ready.run(&kept, bar)))?;
     let written = folder.map_or(Ok(()), |folder| folder.write(&reproductions, &command(arguments), kept));
     for row in reproductions.iter().flat_map(|made| &made.report.rows).filter(|row| row.lacks_reason()) {
         say(format_args!("warning: {} is not reproduced, and no reason is known", row.id));
@@ -153,8 +149,7 @@ impl<'a> Folder<'a> {
         let runs = self.runs();
         let texts = reproductions.iter().flat_map(texts).chain([overview]);
         all(self.files.into_iter().zip(texts).map(|(file, text)| file.commit(text)))?;
-        let cannot =
-            |error: io::Error| Stop::Failed(format!("error: {} cannot be removed: {error}", visible_path(&runs)));
+        let cannot = |error| failed(format_args!("{} cannot be removed: {error}", visible_path(&runs)));
         kept.into_iter().try_for_each(Kept::remove).map_err(cannot)
     }
 }

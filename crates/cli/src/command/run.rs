@@ -12,7 +12,7 @@ use flashloom::units::Problem;
 use super::{json_text, lived, report_memory, report_skipped, report_unused};
 use crate::arguments::RunArguments;
 use crate::cache;
-use crate::output::{OutputFile, Stop, all, commit, keep_apart, print, say};
+use crate::output::{OutputFile, Stop, all, commit, failed, keep_apart, print, say};
 use crate::progress::Bar;
 use watchers::Watchers;
 
@@ -26,17 +26,8 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
     let state_file = OutputFile::optional(arguments.save_state.as_deref())?;
     let cache = cache::of_user(arguments.no_cache)?;
     let mut prepared = Prepared::new(&experiment)?.with_cache(cache);
-    keep_apart(
-        &[],
-        &[
-            arguments.json.as_deref(),
-            arguments.timeline.as_deref(),
-            arguments.log.as_deref(),
-            arguments.perfetto.as_deref(),
-            arguments.fio_json.as_deref(),
-            arguments.save_state.as_deref(),
-        ],
-    )?;
+    let RunArguments { json: to_json, timeline, log, perfetto, fio_json: to_fio, save_state, .. } = arguments;
+    keep_apart(&[], &[to_json, timeline, log, perfetto, to_fio, save_state].map(Option::as_deref))?;
     if fio_json.is_some() && !prepared.runs_fio() {
         let expected = "`kind` = \"fio\" in [workload]";
         return Err(Problem::file("--fio-json", "the workload is not a fio job file", expected).into());
@@ -50,12 +41,10 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
     report_memory(prepared.expected_memory_bytes(arguments.verify, 1, &|_| true));
     if let Some(file) = state_file {
         let drive = prepared.age(arguments.verify, &Quiet)?.to_file();
-        let drive = drive.map_err(|error| Stop::Failed(format!("error: the drive cannot be saved: {error}")))?;
-        file.commit(drive)?;
+        file.commit(drive.map_err(|error| failed(format_args!("the drive cannot be saved: {error}")))?)?;
     }
     let bar = Bar::new(prepared.total_requests(), 1).unless(arguments.quiet);
-    let finished = prepared.run(arguments.verify, &bar, &mut watchers.observers());
-    bar.clear();
+    let finished = bar.over(|bar| prepared.run(arguments.verify, bar, &mut watchers.observers()));
     let Finished { mut result, fio_json: fio_result, .. } = finished?;
     if arguments.no_hints {
         result.hints.clear();

@@ -31,7 +31,7 @@ use super::{json_text, lived, report_memory, report_unused_of};
 use crate::arguments::{ServeArguments, ServePace};
 use crate::cache;
 use crate::figures::size;
-use crate::output::{OutputFile, Stop, all, commit, keep_apart, print, say};
+use crate::output::{OutputFile, Stop, all, commit, failed, keep_apart, print, say};
 use crate::progress::Bar;
 
 /// Time between two looks at what nbdkit does.
@@ -81,9 +81,10 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
     lock(&child).folder = Some(scratch);
     let aged = if has_image { None } else { age(&experiment, arguments, &folder)? };
     let (pid, result) = (folder.join("pid"), folder.join("result"));
+    let (place, uri) = place(arguments);
     let mut command = Command::new(nbdkit);
     command.args(["--foreground", "--exit-with-parent", "--newstyle", "--threads"]);
-    command.arg(threads.to_string()).arg("--pidfile").arg(&pid).args(place(arguments)).arg(plugin);
+    command.arg(threads.to_string()).arg("--pidfile").arg(&pid).args(place).arg(plugin);
     command.args(options(arguments)).args(aged.map(|aged| named("aged", &aged)));
     command.arg(named("result", &result)).arg("lifeline=true");
     let capacity = size((config.device.capacity_sectors() * SECTOR_BYTES) as f64);
@@ -94,7 +95,7 @@ pub fn serve(catalog: &Arc<Catalog>, arguments: &ServeArguments) -> Result<(), S
         let is_ready = is_ready && arguments.web.is_none_or(|address| TcpStream::connect(address).is_ok());
         if is_ready {
             let page = arguments.web.map_or(String::new(), |address| format!(", shown at http://{address}/"));
-            say(format_args!("serving {capacity} at {}{page}; Ctrl-C ends it", uri(arguments)));
+            say(format_args!("serving {capacity} at {uri}{page}; Ctrl-C ends it"));
         }
         is_ready
     });
@@ -153,12 +154,13 @@ fn warn(arguments: &ServeArguments, nbdkit: &Path, threads: u32) {
     }
 }
 
-/// Where nbdkit listens, as its options.
-fn place(arguments: &ServeArguments) -> Vec<OsString> {
+/// Where nbdkit listens, as its options, and the address of the drive there.
+fn place(arguments: &ServeArguments) -> (Vec<OsString>, String) {
     match (&arguments.unix, arguments.tcp) {
-        (Some(path), _) => vec!["--unix".into(), path.into()],
+        (Some(path), _) => (vec!["--unix".into(), path.into()], place::uri(path)),
         (None, Some(address)) => {
-            vec!["--ipaddr".into(), address.ip().to_string().into(), "--port".into(), address.port().to_string().into()]
+            let [ip, port] = [address.ip().to_string(), address.port().to_string()].map(OsString::from);
+            (vec!["--ipaddr".into(), ip, "--port".into(), port], format!("nbd://{address}"))
         }
         (None, None) => unreachable!("the command line asks for one of them"),
     }
@@ -201,10 +203,8 @@ fn claim_image(serving: &Serving, experiment: &Experiment, image: Option<&str>) 
 /// plugin makes the drive itself.
 fn age(experiment: &Experiment, arguments: &ServeArguments, folder: &Path) -> Result<Option<PathBuf>, Stop> {
     let cache = cache::of_user(arguments.no_cache)?;
-    let bar = Bar::counting();
-    let drive = aged_to_serve(experiment, cache.as_ref(), &bar);
-    bar.clear();
-    let Some(drive) = drive? else { return Ok(None) };
+    let drive = Bar::counting().over(|bar| aged_to_serve(experiment, cache.as_ref(), bar))?;
+    let Some(drive) = drive else { return Ok(None) };
     let path = folder.join("aged");
     let file = drive.to_file().map_err(|error| failed(format!("the drive cannot be passed on: {error}")))?;
     fs::write(&path, file).map_err(|error| failed(format!("{} cannot be written: {error}", path.display())))?;
@@ -226,10 +226,7 @@ fn failures_beside(result: &Path) -> Failures {
 fn options(arguments: &ServeArguments) -> Vec<String> {
     let mut options = vec![named("experiment", Path::new(&arguments.experiment))];
     options.extend(arguments.set.iter().map(|set| format!("set={set}")));
-    match arguments.pace {
-        ServePace::Fast => options.push("pace=fast".to_owned()),
-        ServePace::Real => options.push("pace=real".to_owned()),
-    }
+    options.push(format!("pace={}", arguments.pace.name()));
     options.extend(arguments.speed.map(|speed| format!("speed={speed}")));
     options.extend(arguments.gather.then(|| "gather=true".to_owned()));
     options.push(format!("memory={}B", arguments.memory));
@@ -243,15 +240,6 @@ fn options(arguments: &ServeArguments) -> Vec<String> {
 /// An option with a path that is right in any folder.
 fn named(option: &str, path: &Path) -> String {
     format!("{option}={}", std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display())
-}
-
-/// The address of the drive.
-fn uri(arguments: &ServeArguments) -> String {
-    match (&arguments.unix, arguments.tcp) {
-        (Some(path), _) => place::uri(path),
-        (None, Some(address)) => format!("nbd://{address}"),
-        (None, None) => String::new(),
-    }
 }
 
 /// The command that replays a log.
@@ -276,10 +264,6 @@ fn quoted(word: &str) -> String {
         true => word.to_owned(),
         false => format!("'{}'", word.replace('\'', r"'\''")),
     }
-}
-
-fn failed(message: String) -> Stop {
-    Stop::Failed(format!("error: {message}"))
 }
 
 /// nbdkit, while it runs.

@@ -13,7 +13,7 @@ use crate::output::{Stop, print, say};
 
 /// Prints the summary of a recording.
 pub fn info(arguments: &InfoArguments) -> Result<(), Stop> {
-    let info = scan_trace(&arguments.file, &arguments.options(), Footprint::Count)?;
+    let info = scan_trace(&arguments.file, &arguments.reading.options(arguments.format), Footprint::Count)?;
     report_skipped(&arguments.file, &info.skipped);
     if let Some(doubt) = info.pairs.as_ref().and_then(doubt_of_pairs) {
         say(format!("{}: {doubt}", visible_line(&arguments.file)));
@@ -24,8 +24,8 @@ pub fn info(arguments: &InfoArguments) -> Result<(), Stop> {
 /// Converts a recording to another format.
 pub fn convert(arguments: &ConvertArguments) -> Result<(), Stop> {
     let to = format_of(arguments.to, &arguments.output)?;
-    let report =
-        convert_trace(&arguments.input, &arguments.options(), &arguments.output, to, arguments.drop_unsupported);
+    let options = arguments.reading.options(arguments.from);
+    let report = convert_trace(&arguments.input, &options, &arguments.output, to, arguments.drop_unsupported);
     let report = report.map_err(|unconverted| match unconverted {
         Unconverted::Refused(problem) => problem.into(),
         Unconverted::Unwritten(problem) => Stop::Failed(problem.to_string()),
@@ -91,15 +91,18 @@ fn summary(info: &TraceInfo) -> String {
     rows.push(("span (least device)", size(info.span_bytes as f64)));
     rows.push(("duration", time(info.duration_ns as f64)));
     rows.push(("sequential", percent(info.sequential_share)));
-    let yes_or_no = |has| if has { "yes" } else { "no" }.to_owned();
     rows.push(("task ids", yes_or_no(info.has_task_ids)));
     rows.push(("latencies", latencies(info)));
     let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]);
     table(&["", ""], 2, rows.chain(devices(&info.devices)).collect())
 }
 
+fn yes_or_no(has: bool) -> String {
+    if has { "yes" } else { "no" }.to_owned()
+}
+
 fn latencies(info: &TraceInfo) -> String {
-    let Some(pairs) = info.pairs else { return if info.has_latencies { "yes" } else { "no" }.to_owned() };
+    let Some(pairs) = info.pairs else { return yes_or_no(info.has_latencies) };
     let counts = [
         (pairs.unpaired, "without completion"),
         (pairs.void, "void"),

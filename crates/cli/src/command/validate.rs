@@ -26,9 +26,7 @@ pub fn validate(catalog: &Arc<Catalog>, arguments: &ValidateArguments) -> Result
         validation.experiments().for_each(report_unused);
     }
     let bar = Bar::new(ready.total_requests(), validation.experiments().count() as u64);
-    let result = ready.run(&bar);
-    bar.clear();
-    let result = result?;
+    let result = bar.over(|bar| ready.run(bar))?;
     all([
         commit(file, || json_text(&result)),
         print(&if to_stdout { json_text(&result) } else { whole(&text_of(&result)) }),

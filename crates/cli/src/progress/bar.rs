@@ -78,9 +78,11 @@ impl Bar {
         self.work.suspend(|| say(line));
     }
 
-    /// Removes the bar, so that results stand alone.
-    pub fn clear(&self) {
+    /// Shows the bar while something runs, and removes it then, so that results stand alone.
+    pub fn over<T>(&self, run: impl FnOnce(&Self) -> T) -> T {
+        let result = run(self);
         self.work.finish_and_clear();
+        result
     }
 }
 

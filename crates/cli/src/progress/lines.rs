@@ -35,8 +35,10 @@ impl Bar {
         say(line);
     }
 
-    /// There is nothing to remove.
-    pub fn clear(&self) {}
+    /// Runs something; there is nothing to remove.
+    pub fn over<T>(&self, run: impl FnOnce(&Self) -> T) -> T {
+        run(self)
+    }
 }
 
 impl Progress for Bar {

@@ -2,19 +2,13 @@
 
 use serde_json::Value;
 
-use crate::commands::{json, small, timeless, validate};
+use crate::commands::{small, timeless, validate};
 
 /// Result of the small experiment, with or without an anatomy.
 fn result(anatomy: bool) -> Value {
-    let answer = small().succeed(&["run", "small.toml", "--json", "-", "--set", &format!("run.anatomy={anatomy}")]);
-    let result = json(&answer.stdout);
+    let result = crate::commands::result(&small(), &format!("run.anatomy={anatomy}"));
     validate("result.json", &result);
     result
-}
-
-#[test]
-fn a_result_has_no_anatomy_unless_it_is_asked_for() {
-    assert_eq!(result(false)["host"].get("anatomy"), None);
 }
 
 #[test]
@@ -42,7 +36,7 @@ fn the_parts_of_every_slice_add_up_and_are_those_of_the_latencies() {
 }
 
 #[test]
-fn an_anatomy_changes_no_other_figure() {
+fn an_anatomy_is_there_if_it_is_asked_for_and_changes_no_other_figure() {
     let (mut with, mut without) = (timeless(result(true)), timeless(result(false)));
     with["host"].as_object_mut().expect("a host is an object").remove("anatomy").expect("it was asked for");
     for result in [&mut with, &mut without] {
@@ -55,11 +49,8 @@ fn an_anatomy_changes_no_other_figure() {
 #[test]
 fn the_summary_shows_where_the_time_went() {
     let lab = small();
-    let answer = lab.succeed(&["run", "small.toml", "--set", "run.anatomy=true"]);
-    for part in ["time went to", "from p99.9", "  served"] {
-        assert!(answer.stdout.contains(part), "`{part}` is not in\n{}", answer.stdout);
-    }
-    assert!(!lab.succeed(&["run", "small.toml"]).stdout.contains("time went to"));
+    lab.shows("run small.toml --set run.anatomy=true", &["time went to", "from p99.9", "  served"]);
+    assert!(!lab.succeed("run small.toml").stdout.contains("time went to"));
 }
 
 #[test]
@@ -69,5 +60,5 @@ fn an_expectation_can_be_about_a_cause() {
     let expect = format!("[[expect]]\nclaim = \"reads are served\"\nformula = \"{share}\"\nat_least = 0.0001\n");
     let text = lab.read("small.toml").replace("[run]", "[run]\nanatomy = true");
     lab.write("expecting.toml", text + "\n" + &expect);
-    lab.succeed(&["compare", "expecting.toml", "--vary", "host.scheduler=noop,deadline"]);
+    lab.succeed("compare expecting.toml --vary host.scheduler=noop,deadline");
 }

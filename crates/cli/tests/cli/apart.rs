@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use crate::commands::{TRACE, measured};
-use crate::lab::Lab;
+use crate::lab::{Answer, Lab};
 
 /// A blktrace record of a read that was queued on one processor.
 fn record(time_ns: u64) -> Vec<u8> {
@@ -35,17 +35,10 @@ fn everything() -> Lab {
     lab.write("drive.toml", "[device]\nblocks = 64\n").write("preset.toml", "[device]\npreset = \"./drive.toml\"\n");
     lab.write("curve.csv", "written_bytes,bytes_per_second\n1000000,4e8\n2000000,3e8\n");
     let filled = small.replace("[run]", "[run]\nprecondition = \"fill\"");
-    lab.write("filled.toml", &filled).succeed(&[
-        "run",
-        "filled.toml",
-        "--save-state",
-        "saved.state",
-        "--json",
-        "a.json",
-    ]);
+    lab.write("filled.toml", &filled).succeed("run filled.toml --save-state saved.state --json a.json");
     lab.write("aged.toml", filled.replace("[run]", "[run]\nstate = \"saved.state\""));
-    lab.succeed(&["run", "small.toml", "--log", "log.csv"]);
-    lab.succeed(&["compare", "small.toml", "--vary", "run.seed=1,2", "--out", "kept"]);
+    lab.succeed("run small.toml --log log.csv");
+    lab.succeed("compare small.toml --vary run.seed=1,2 --out kept");
     fs::create_dir(lab.path("sub")).expect("there is room");
     lab
 }
@@ -57,12 +50,9 @@ fn refused(lab: &Lab, command: &str, input: &str) {
     symlink(lab.path(input), lab.path("soft.csv")).expect("there is room");
     let whole = lab.path(input).display().to_string();
     for name in [input, &format!("./{input}"), &format!("sub/../{input}"), &whole, "soft.csv", "hard.csv"] {
-        let arguments: Vec<&str> = command.split(' ').map(|word| if word == "OUTPUT" { name } else { word }).collect();
-        let answer = lab.run(&arguments);
-        let is_refused = answer.code == Some(2) && answer.stderr.contains("this is read") && answer.stdout.is_empty();
-        assert!(is_refused, "{arguments:?}: {answer:?}");
-        assert!(answer.stderr.contains(name), "{arguments:?}: {answer:?}");
-        assert!(fs::read(lab.path(input)).expect("it is there") == before, "{arguments:?}");
+        let arguments = command.split(' ').map(|word| if word == "OUTPUT" { name } else { word });
+        Answer::of(&mut lab.command(arguments)).refused(&["this is read", name]);
+        assert!(fs::read(lab.path(input)).expect("it is there") == before, "{command}: {name}");
     }
     assert!(lab.path("soft.csv").is_symlink());
     ["soft.csv", "hard.csv"].iter().for_each(|name| fs::remove_file(lab.path(name)).expect("it is there"));
@@ -130,11 +120,9 @@ fn no_report_of_a_paper_is_one_of_its_recordings() {
     let (recording, trace) =
         ("traces/windows-pc-mayun2.diskmon.txt.zst", format!("timestamp_ns,op,lba,sectors\n{requests}"));
     lab.write(recording, &trace).write("out/csv/other.csv", "");
-    let command = ["reproduce", "cave", "--quick", "--traces", "traces", "--out", "out"];
     for report in ["out/cave.json", "out/csv/cave-runs.csv"] {
         fs::hard_link(lab.path(recording), lab.path(report)).expect("there is room");
-        let answer = lab.run(&command);
-        assert!(answer.code == Some(2) && answer.stderr.contains("this is read"), "{report}: {answer:?}");
+        lab.refuses("reproduce cave --quick --traces traces --out out", &["this is read"]);
         assert_eq!(lab.read(report), trace);
         fs::remove_file(lab.path(report)).expect("it is there");
     }
@@ -147,18 +135,17 @@ fn two_outputs_are_two_files() {
     fs::hard_link(lab.path("there"), lab.path("other")).expect("there is room");
     for (one, other) in [("new", "new"), ("new", "sub/../new"), ("there", "./there"), ("there", "other")] {
         for arguments in [
-            &["run", "small.toml", "--json", one, "--timeline", other][..],
-            &["compare", "small.toml", "--vary", "run.seed=1,2", "--json", one, "--csv", other],
-            &["fit", "fio.json", "--start", "small.toml", "-o", one, "--json", other],
+            format!("run small.toml --json {one} --timeline {other}"),
+            format!("compare small.toml --vary run.seed=1,2 --json {one} --csv {other}"),
+            format!("fit fio.json --start small.toml -o {one} --json {other}"),
         ] {
-            let answer = lab.run(arguments);
-            assert!(answer.code == Some(2) && answer.stderr.contains("something else is written to it"), "{answer:?}");
+            lab.refuses(&arguments, &["something else is written to it"]);
         }
     }
     assert!(!lab.path("new").exists());
     assert_eq!(lab.read("there"), "old");
     // A link is replaced, so two links to one file are two outputs.
     ["one", "two"].iter().for_each(|name| symlink(lab.path("there"), lab.path(name)).expect("there is room"));
-    lab.succeed(&["run", "small.toml", "--json", "one", "--timeline", "two"]);
+    lab.succeed("run small.toml --json one --timeline two");
     assert_eq!(lab.read("there"), "old");
 }

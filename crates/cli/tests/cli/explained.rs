@@ -2,7 +2,7 @@
 //! describes it.
 
 use crate::commands::{TRACE, small};
-use crate::lab::Lab;
+use crate::lab::{Answer, Lab, sets};
 
 /// Cells of a line of a table, separated by two blanks.
 fn cells(line: &str) -> Vec<String> {
@@ -30,7 +30,7 @@ fn explained(lab: &Lab, names: &[String]) {
     let mut unique = names.to_vec();
     unique.sort();
     unique.dedup();
-    let missing: Vec<_> = unique.iter().filter(|name| lab.run(&["explain", name]).code != Some(0)).collect();
+    let missing: Vec<_> = unique.iter().filter(|name| lab.run(&format!("explain {name}")).code != Some(0)).collect();
     assert!(missing.is_empty(), "nothing explains {missing:?}");
 }
 
@@ -38,24 +38,16 @@ fn explained(lab: &Lab, names: &[String]) {
 fn the_rows_and_columns_of_a_run_are_explained() {
     let lab = small();
     let mut found = Vec::new();
-    for sets in [
-        vec!["run.anatomy=true"],
-        vec!["ftl.mapping=dftl", "ftl.hot_cold=multi-hash"],
-        vec!["ftl.mapping=kast", "ftl.kast.log_blocks=4"],
-        vec!["ftl.allocation=slap", "run.timing=counting"],
-        vec!["device.program_failures=0.0005", "ftl.wear_levelling=static"],
-        vec![
-            "workload.kind=synthesized",
-            "workload.synthesized.requests=20000",
-            "workload.synthesized.footprint=4MiB",
-            "workload.synthesized.span=8MiB",
-        ],
+    for keys in [
+        "run.anatomy=true",
+        "ftl.mapping=dftl ftl.hot_cold=multi-hash",
+        "ftl.mapping=kast ftl.kast.log_blocks=4",
+        "ftl.allocation=slap run.timing=counting",
+        "device.program_failures=0.0005 ftl.wear_levelling=static",
+        "workload.kind=synthesized workload.synthesized.requests=20000 workload.synthesized.footprint=4MiB \
+         workload.synthesized.span=8MiB",
     ] {
-        let mut arguments = vec!["run", "small.toml", "--verify"];
-        sets.iter().for_each(|set| arguments.extend(["--set", set]));
-        let answer = lab.run(&arguments);
-        assert_eq!(answer.code, Some(0), "{sets:?}: {}", answer.stderr);
-        found.extend(names(&answer.stdout));
+        found.extend(names(&lab.succeed(&format!("run small.toml --verify{}", sets(keys))).stdout));
     }
     for name in ["mapping", "allocation", "bad blocks", "p99.9", "from p99.9", "fit"] {
         assert!(found.iter().any(|known| known == name), "{name} was not printed: {found:?}");
@@ -67,18 +59,10 @@ fn the_rows_and_columns_of_a_run_are_explained() {
 fn the_columns_of_a_comparison_and_the_rows_of_a_recording_are_explained() {
     let lab = small();
     lab.write("trace.csv", TRACE);
-    let answer = lab.succeed(&[
-        "compare",
-        "small.toml",
-        "--vary",
-        "buffer.order=page-lru,fab",
-        "--set",
-        "ftl.mapping=mcsplit",
-        "--set",
-        "ftl.mcsplit.log_blocks=4",
-    ]);
-    let mut found = cells(answer.stdout.lines().find(|line| line.contains("requests/s")).expect("there is a header"));
-    found.extend(names(&lab.succeed(&["trace", "info", "trace.csv"]).stdout));
+    let mcsplit = sets("ftl.mapping=mcsplit ftl.mcsplit.log_blocks=4");
+    let table = lab.succeed(&format!("compare small.toml --vary buffer.order=page-lru,fab{mcsplit}")).stdout;
+    let mut found = cells(table.lines().find(|line| line.contains("requests/s")).expect("there is a header"));
+    found.extend(names(&lab.succeed("trace info trace.csv").stdout));
     assert!(found.len() > 20, "{found:?}");
     explained(&lab, &found);
 }
@@ -86,6 +70,6 @@ fn the_columns_of_a_comparison_and_the_rows_of_a_recording_are_explained() {
 #[test]
 fn a_name_of_several_words_needs_no_quotes() {
     let lab = Lab::new();
-    let plain = lab.succeed(&["explain", "longest", "merge"]).stdout;
-    assert_eq!(plain, lab.succeed(&["explain", "longest merge"]).stdout);
+    let quoted = Answer::of(&mut lab.command(["explain", "longest merge"])).ended(0, &[]);
+    assert_eq!(lab.succeed("explain longest merge").stdout, quoted.stdout);
 }

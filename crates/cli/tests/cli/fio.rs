@@ -4,13 +4,14 @@
 //! choices the two are equal line by line, else their distributions are within one per cent. `make tools` installs fio;
 //! without it, these tests say so and pass, unless CI is set.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
-use crate::lab::Lab;
 use serde_json::Value;
+
+use crate::lab::{Lab, has, sets};
 
 /// A drive that is large enough for the jobs, quick to set up, and takes no simulated time.
 const EXPERIMENT: &str = "
@@ -39,6 +40,23 @@ fn has_fio() -> bool {
     found
 }
 
+/// What fio, if it can be started, does with these options.
+fn fio(lab: &Lab, options: &[&str]) -> Output {
+    Command::new("fio").current_dir(lab.path("")).args(options).output().expect("fio can be started")
+}
+
+/// The report of fio on a job file, if it can be started.
+fn report_of_fio(lab: &Lab, file: &str) -> Option<Value> {
+    has_fio().then(|| serde_json::from_slice(&fio(lab, &["--output-format=json", file]).stdout).expect("it is JSON"))
+}
+
+/// A lab with the experiment and a job.
+fn with_job(job: &str) -> Lab {
+    let lab = Lab::new();
+    lab.write("job.fio", job).write("experiment.toml", EXPERIMENT);
+    lab
+}
+
 /// Direction, offset and length of an iolog entry.
 type Io = (String, u64, u64);
 
@@ -57,17 +75,20 @@ fn requests(iolog: &str) -> Vec<Io> {
 
 /// Requests that fio and Flashloom issue for a job of these options, on one file of 96 MiB.
 fn both(options: &str) -> (Vec<Io>, Vec<Io>) {
-    let lab = Lab::new();
-    let job = format!("[global]\nfilename=data\n{options}\n[job]\n");
-    lab.write("job.fio", &job)
-        .write("experiment.toml", EXPERIMENT)
-        .write("fio.job", format!("{job}write_iolog=fio.log\n"));
-    let data = File::create(lab.path("data")).expect("a file of the test can be made");
-    data.set_len(96 << 20).expect("a sparse file can be made");
-    let fio = Command::new("fio").current_dir(lab.path("")).args(["--output=out", "fio.job"]).output();
-    let fio = fio.expect("fio can be started");
+    both_of(&format!("[global]\nfilename=data\n{options}\n[job]\n"), |lab| {
+        let data = File::create(lab.path("data")).expect("a file of the test can be made");
+        data.set_len(96 << 20).expect("a sparse file can be made");
+    })
+}
+
+/// Requests that fio and Flashloom issue for a job, once the files that it uses are made.
+fn both_of(job: &str, make: impl FnOnce(&Lab)) -> (Vec<Io>, Vec<Io>) {
+    let lab = with_job(job);
+    lab.write("fio.job", format!("{job}write_iolog=fio.log\n"));
+    make(&lab);
+    let fio = fio(&lab, &["--output=out", "fio.job"]);
     assert!(fio.status.success(), "{job}{}", String::from_utf8_lossy(&fio.stderr));
-    lab.succeed(&["generate", "experiment.toml", "--out", "ours.iolog", "--drop-unsupported"]);
+    lab.succeed("generate experiment.toml --out ours.iolog --drop-unsupported");
     (requests(&lab.read("fio.log")), requests(&lab.read("ours.iolog")))
 }
 
@@ -126,47 +147,30 @@ fn passes_of_an_engine_that_queues_repeat_the_first_where_those_of_fio_do() {
     }
 }
 
-/// Statistics of a list of requests.
-#[derive(Debug)]
-struct Character {
-    requests: f64,
-    read_share: f64,
-    sequential_share: f64,
-    footprint: f64,
-    sizes: BTreeMap<u64, f64>,
+/// Statistics of a list of requests: how many requests and pages there are, and shares of the requests by name.
+type Character = ([f64; 2], BTreeMap<String, f64>);
+
+fn character(ios: &[Io]) -> Character {
+    let data: Vec<&Io> = ios.iter().filter(|(op, ..)| op != "sync").collect();
+    let pages: BTreeSet<u64> =
+        data.iter().flat_map(|(_, at, bytes)| at / 4_096..(at + bytes).div_ceil(4_096)).collect();
+    let mut shares = BTreeMap::new();
+    let mut add = |name: String, is_so: bool| *shares.entry(name).or_default() += f64::from(is_so) / data.len() as f64;
+    data.windows(2).for_each(|pair| add("sequential".to_owned(), pair[0].1 + pair[0].2 == pair[1].1));
+    for (op, _, bytes) in &data {
+        add("reads".to_owned(), op == "read");
+        add(format!("of {bytes} bytes"), true);
+    }
+    ([data.len(), pages.len()].map(|count| count as f64), shares)
 }
 
-impl Character {
-    fn of(ios: &[Io]) -> Self {
-        let data: Vec<&Io> = ios.iter().filter(|(op, ..)| op != "sync").collect();
-        let all = data.len() as f64;
-        let sequential = data.windows(2).filter(|pair| pair[0].1 + pair[0].2 == pair[1].1).count() as f64;
-        let mut pages: Vec<u64> =
-            data.iter().flat_map(|(_, at, bytes)| at / 4_096..(at + bytes).div_ceil(4_096)).collect();
-        pages.sort_unstable();
-        pages.dedup();
-        let mut sizes = BTreeMap::new();
-        data.iter().for_each(|(_, _, bytes)| *sizes.entry(*bytes).or_default() += 1.0 / all);
-        let reads = data.iter().filter(|(op, ..)| op == "read").count() as f64;
-        Self {
-            requests: all,
-            read_share: reads / all,
-            sequential_share: sequential / all,
-            footprint: pages.len() as f64,
-            sizes,
-        }
-    }
-
-    fn is_like(&self, other: &Self) -> bool {
-        let share_of = |sizes: &BTreeMap<u64, f64>, size: &u64| sizes.get(size).copied().unwrap_or(0.0);
-        let near = |a: f64, b: f64| (a - b).abs() <= 0.01;
-        let mut all_sizes = self.sizes.keys().chain(other.sizes.keys());
-        near(self.requests / other.requests, 1.0)
-            && near(self.read_share, other.read_share)
-            && near(self.sequential_share, other.sequential_share)
-            && near(self.footprint / other.footprint, 1.0)
-            && all_sizes.all(|size| near(share_of(&self.sizes, size), share_of(&other.sizes, size)))
-    }
+/// Whether two are the same within one per cent.
+fn are_alike(([requests, pages], shares): &Character, other: &Character) -> bool {
+    let near = |a: f64, b: f64| (a - b).abs() <= 0.01;
+    let share = |of: &BTreeMap<String, f64>, name: &String| of.get(name).copied().unwrap_or(0.0);
+    near(requests / other.0[0], 1.0)
+        && near(pages / other.0[1], 1.0)
+        && shares.keys().chain(other.1.keys()).all(|name| near(share(shares, name), share(&other.1, name)))
 }
 
 #[test]
@@ -197,8 +201,8 @@ fn random_jobs_have_the_same_distributions() {
         "rw=randread\nsize=96m\nrandom_distribution=zoned_abs:60/10m:30/20m:10/50m\nnorandommap",
     ] {
         let (fio, ours) = both(&format!("{options}\nioengine=psync"));
-        let (fio, ours) = (Character::of(&fio), Character::of(&ours));
-        assert!(ours.is_like(&fio), "{options}\nfio  {fio:?}\nours {ours:?}");
+        let (fio, ours) = (character(&fio), character(&ours));
+        assert!(are_alike(&ours, &fio), "{options}\nfio  {fio:?}\nours {ours:?}");
     }
 }
 
@@ -221,29 +225,19 @@ fn keys(value: &Value, path: &str, into: &mut Vec<String>) {
 const JOBS: &str = "[global]\nfilename=data\nsize=512k\n[mixed]\nrw=randrw\nfsync=8\n[writes]\nstonewall\nrw=write\n\
                     numjobs=2\nioengine=libaio\niodepth=4\ngroup_reporting\n";
 
-fn fio_json(lab: &Lab) -> Value {
-    lab.write("job.fio", JOBS).write("experiment.toml", EXPERIMENT.replace("counting", "timed"));
-    lab.succeed(&["run", "experiment.toml", "--fio-json", "ours.json", "--verify"]);
-    serde_json::from_str(&lab.read("ours.json")).expect("it is JSON")
-}
-
 #[test]
 fn the_json_has_the_keys_of_fio_and_repeats_to_the_byte() {
     let lab = Lab::new();
-    let ours = fio_json(&lab);
+    let (ours, _) = reported(&lab, JOBS, "--verify");
     let first = lab.read("ours.json");
-    assert_eq!(fio_json(&lab), ours);
+    reported(&lab, JOBS, "--verify");
     assert_eq!(lab.read("ours.json"), first);
     let jobs = ours["jobs"].as_array().expect("a list of jobs");
     let names: Vec<_> = jobs.iter().map(|job| (job["jobname"].as_str(), job["groupid"].as_u64())).collect();
     assert_eq!(names, [(Some("mixed"), Some(0)), (Some("writes"), Some(1))]);
     assert_eq!(jobs[1]["write"]["total_ios"], 256, "both clones together");
     assert!(jobs[0]["sync"]["total_ios"].as_u64() > Some(0));
-    if !has_fio() {
-        return;
-    }
-    let fio = Command::new("fio").current_dir(lab.path("")).args(["--output-format=json", "job.fio"]).output();
-    let fio: Value = serde_json::from_slice(&fio.expect("fio can be started").stdout).expect("it is JSON");
+    let Some(fio) = report_of_fio(&lab, "job.fio") else { return };
     let [mut of_fio, mut of_ours] = [Vec::new(), Vec::new()];
     keys(&fio, "", &mut of_fio);
     keys(&ours, "", &mut of_ours);
@@ -261,13 +255,11 @@ fn a_public_plotter_of_fio_results_reads_the_json() {
     }
     let lab = Lab::new();
     std::fs::create_dir(lab.path("results")).expect("a folder of the test can be made");
-    lab.write("experiment.toml", EXPERIMENT.replace("counting", "timed"));
     for depth in ["1", "4"] {
-        lab.write(
-            "job.fio",
-            format!("[a]\nrw=randread\nbs=4k\nsize=1m\nioengine=libaio\nnumjobs=1\niodepth={depth}\n"),
-        );
-        lab.succeed(&["run", "experiment.toml", "--fio-json", &format!("results/randread-{depth}-1.json")]);
+        let job = format!("[a]\nrw=randread\nbs=4k\nsize=1m\nioengine=libaio\nnumjobs=1\niodepth={depth}\n");
+        reported(&lab, &job, "");
+        let kept = lab.path(&format!("results/randread-{depth}-1.json"));
+        std::fs::rename(lab.path("ours.json"), kept).expect("it is there");
     }
     let options = ["-i", "results", "-T", "test", "-s", "test", "-l", "-r", "randread", "-n", "1", "-d", "1", "4"];
     let mut command = Command::new(fio_plot);
@@ -280,29 +272,21 @@ fn a_public_plotter_of_fio_results_reads_the_json() {
 #[test]
 fn a_generated_trace_holds_the_requests_of_the_run() {
     let lab = Lab::new();
-    fio_json(&lab);
-    let answer = lab.succeed(&["generate", "experiment.toml", "--out", "trace.csv.gz"]);
-    assert!(answer.stdout.contains("requests from fio to flashloom"), "{}", answer.stdout);
-    let info = lab.succeed(&["trace", "info", "trace.csv.gz", "--json"]);
-    let info: Value = serde_json::from_str(&info.stdout).expect("it is JSON");
-    let run = lab.succeed(&["run", "experiment.toml", "--json", "-"]);
-    let run: Value = serde_json::from_str(&run.stdout).expect("it is JSON");
+    reported(&lab, JOBS, "--verify");
+    lab.shows("generate experiment.toml --out trace.csv.gz", &["requests from fio to flashloom"]);
+    let info = lab.json("trace info trace.csv.gz --json");
+    let run = lab.json("run experiment.toml --json -");
     for figure in ["requests", "reads", "writes", "flushes", "read_bytes", "write_bytes"] {
         assert_eq!(info[figure], run["host"][figure], "{figure}");
     }
-    let answer = lab.run(&["generate", "experiment.toml", "--out", "trace.ssdsim"]);
-    assert_eq!(answer.code, Some(2));
-    assert!(answer.stderr.contains("flushes, task ids"), "{}", answer.stderr);
-    assert!(!lab.files().contains(&"trace.ssdsim".to_owned()), "nothing is written of what cannot be held");
+    lab.refuses("generate experiment.toml --out trace.ssdsim", &["flushes, task ids"]);
 }
 
 /// Runs a job on the drive of [`EXPERIMENT`] with time, and returns fio's JSON of it and the text of the run.
-fn reported(lab: &Lab, job: &str, sets: &[&str]) -> (Value, String) {
+fn reported(lab: &Lab, job: &str, options: &str) -> (Value, String) {
     lab.write("job.fio", job).write("experiment.toml", EXPERIMENT.replace("counting", "timed"));
-    let mut arguments = vec!["run", "experiment.toml", "--fio-json", "ours.json"];
-    sets.iter().for_each(|set| arguments.extend(["--set", set]));
-    let text = lab.succeed(&arguments).stdout;
-    (serde_json::from_str(&lab.read("ours.json")).expect("it is JSON"), text)
+    let text = lab.succeed(&format!("run experiment.toml --fio-json ours.json {options}")).stdout;
+    (lab.read_json("ours.json"), text)
 }
 
 #[test]
@@ -311,8 +295,8 @@ fn the_idle_class_waits_for_all_others_under_a_scheduler_that_knows_classes() {
     let job = "[global]\nioengine=io_uring\nbs=4k\nfilename=/dev/nvme0n1\nruntime=100ms\ntime_based\niodepth=64\n\
                rw=randread\n[rt]\nprioclass=1\nprio=0\n[idle]\nprioclass=3\nprio=7\n";
     let reads = |scheduler: &str| {
-        let sets = [&*format!("host.scheduler={scheduler}"), "host.nr_requests=128"];
-        let (json, text) = reported(&lab, job, &sets);
+        let keys = sets(&format!("host.scheduler={scheduler} host.nr_requests=128"));
+        let (json, text) = reported(&lab, job, &keys);
         let reads = [0, 1].map(|job| json["jobs"][job]["read"]["total_ios"].as_u64().expect("a number"));
         (reads, text.contains(&format!("I/O priorities, which `{scheduler}` does not follow")))
     };
@@ -329,23 +313,21 @@ fn priorities_are_in_the_log_and_a_replay_repeats_them() {
     let lab = Lab::new();
     let job =
         "[a]\nioengine=libaio\nrw=randread\nsize=1m\niodepth=8\ncmdprio_percentage=40\ncmdprio_class=3\ncmdprio=2\n";
-    let (json, _) = reported(&lab, job, &[]);
+    let (json, _) = reported(&lab, job, "");
     let prios = json["jobs"][0]["read"]["prios"].as_array().expect("two priorities").clone();
     let shown: Vec<_> = prios.iter().map(|of| (of["prioclass"].as_u64(), of["prio"].as_u64())).collect();
     assert_eq!(shown, [(Some(0), Some(0)), (Some(3), Some(2))]);
     assert!(prios.iter().all(|of| of["clat_ns"]["percentile"]["50.000000"].as_u64() > Some(0)));
-    lab.succeed(&["generate", "experiment.toml", "--out", "trace.csv"]);
+    lab.succeed("generate experiment.toml --out trace.csv");
     let count = |file: &str, word: &str| lab.read(file).lines().filter(|line| line.contains(word)).count();
     assert!(lab.read("trace.csv").starts_with("timestamp_ns,op,lba,sectors,task,sync,flush,fua,ioprio\n"));
     let idle = count("trace.csv", ",idle/2");
     assert_eq!((idle as u64, count("trace.csv", ",none")), (prios[1]["clat_ns"]["N"].as_u64().unwrap(), 256 - idle));
-    lab.succeed(&["trace", "convert", "trace.csv", "again.csv"]);
+    lab.succeed("trace convert trace.csv again.csv");
     assert_eq!(lab.read("again.csv"), lab.read("trace.csv"));
-    let replay = ["--set", "workload.kind=trace", "--set", "workload.path=again.csv", "--log", "log.csv"];
-    lab.succeed(&[&["run", "experiment.toml"], &replay[..]].concat());
+    lab.succeed("run experiment.toml --set workload.kind=trace --set workload.path=again.csv --log log.csv");
     assert_eq!(count("log.csv", ",idle/2,"), idle);
-    let refused = lab.run(&["trace", "convert", "trace.csv", "own.iolog"]);
-    assert!(refused.code == Some(2) && refused.stderr.contains("priorities"), "{}", refused.stderr);
+    lab.refuses("trace convert trace.csv own.iolog", &["priorities"]);
 }
 
 #[test]
@@ -356,13 +338,13 @@ fn percentiles_are_those_that_a_job_asks_for_and_logs_are_told_of() {
         let all = value["percentile"].as_object().map(|all| all.keys().cloned().collect::<Vec<_>>());
         all.unwrap_or_default().join(" ")
     };
-    let (json, text) = reported(&lab, job, &[]);
+    let (json, text) = reported(&lab, job, "");
     let of = &json["jobs"][0];
     assert_eq!((keys(&of["read"]["clat_ns"]).split(' ').count(), keys(&of["read"]["lat_ns"])), (17, String::new()));
     assert!(!text.contains("without effect"), "{text}");
     let asked = "lat_percentiles=1\nclat_percentiles=0\npercentile_list=99.9:50\nwrite_lat_log=x\nlog_avg_msec=100\n\
                  write_iops_log=x\nioscheduler=kyber\n";
-    let (json, text) = reported(&lab, &format!("{job}{asked}"), &[]);
+    let (json, text) = reported(&lab, &format!("{job}{asked}"), "");
     let of = &json["jobs"][0];
     for direction in ["read", "write"] {
         let shown = [&of[direction]["lat_ns"], &of[direction]["clat_ns"]].map(keys);
@@ -370,14 +352,10 @@ fn percentiles_are_those_that_a_job_asks_for_and_logs_are_told_of() {
     }
     assert_eq!(keys(&of["sync"]["lat_ns"]), "50.000000 99.900000");
     let told = "Options of the jobs without effect here: `write_lat_log`, `write_iops_log`: no log is written";
-    assert!(text.replace("\n", " ").contains(told) && text.contains("`host.scheduler` chooses"), "{text}");
-    if !has_fio() {
-        return;
-    }
+    has(&text.replace("\n", " "), &[told, "`host.scheduler` chooses"]);
     let asked = asked.replace("ioscheduler=kyber\n", "");
     lab.write("real.fio", format!("[global]\nfilename=data\n{job}{asked}"));
-    let fio = Command::new("fio").current_dir(lab.path("")).args(["--output-format=json", "real.fio"]).output();
-    let fio: Value = serde_json::from_slice(&fio.expect("fio can be started").stdout).expect("it is JSON");
+    let Some(fio) = report_of_fio(&lab, "real.fio") else { return };
     for path in ["/read/clat_ns", "/read/lat_ns", "/write/lat_ns", "/sync/lat_ns"] {
         let [ours, theirs] = [of, &fio["jobs"][0]].map(|of| keys(of.pointer(path).expect("it is there")));
         assert_eq!(ours, theirs, "{path}");
@@ -390,35 +368,19 @@ fn every_option_that_fio_lists_is_known() {
     if !has_fio() {
         return;
     }
-    let listed = Command::new("fio").arg("--cmdhelp=all").output().expect("fio can be started").stdout;
-    let listed = String::from_utf8(listed).expect("it is text");
     let lab = Lab::new();
-    let engines = ["libaio", "io_uring", "pvsync2"].map(|engine| {
-        let help = Command::new("fio").arg(format!("--enghelp={engine}")).output().expect("fio can be started");
-        String::from_utf8(help.stdout).expect("it is text")
-    });
-    let lines = listed.lines().chain(engines.iter().flat_map(|help| help.lines()));
+    let helps = ["--cmdhelp=all", "--enghelp=libaio", "--enghelp=io_uring", "--enghelp=pvsync2"]
+        .map(|option| String::from_utf8(fio(&lab, &[option]).stdout).expect("it is text"));
+    let lines = helps.iter().flat_map(|help| help.lines());
     let names: Vec<&str> = lines.filter_map(|line| line.split([':', ' ']).find(|word| !word.is_empty())).collect();
     assert!(names.len() > 210, "{names:?}");
     // A file shows its first errors alone, so that each has few options.
     for names in names.chunks(40) {
         let job: String = names.iter().map(|name| format!("{name}=1\n")).collect();
         lab.write("job.fio", format!("[j]\nsize=64k\n{job}")).write("experiment.toml", EXPERIMENT);
-        let said = lab.run(&["run", "experiment.toml"]).stderr;
+        let said = lab.run("run experiment.toml").stderr;
         assert!(!said.contains("unknown option") && !said.contains("came with fio"), "{said}");
     }
-}
-
-/// Reports of a job file by fio and by Flashloom, on files of 1 MiB.
-fn both_reports(job: &str) -> Option<[Value; 2]> {
-    let lab = Lab::new();
-    let (ours, _) = reported(&lab, job, &[]);
-    if !has_fio() {
-        return None;
-    }
-    let fio = Command::new("fio").current_dir(lab.path("")).args(["--output-format=json", "job.fio"]).output();
-    let fio: Value = serde_json::from_slice(&fio.expect("fio can be started").stdout).expect("it is JSON");
-    Some([fio, ours])
 }
 
 #[test]
@@ -453,7 +415,9 @@ fn reports_of_a_group_have_the_settings_of_its_last_job_and_the_priorities_of_al
         "[a]\npercentile_list=50\n[b]\npercentile_list=10:20\nprio=4\niodepth=5\n".to_owned(),
         "[a]\nrw=write\nfsync=4\nclat_percentiles=0\n".to_owned(),
     ] {
-        let Some([fio, ours]) = both_reports(&format!("{global}{jobs}")) else { return };
+        let lab = Lab::new();
+        let (ours, _) = reported(&lab, &format!("{global}{jobs}"), "");
+        let Some(fio) = report_of_fio(&lab, "job.fio") else { return };
         assert_eq!(seen(&ours), seen(&fio), "{jobs}");
     }
 }
@@ -464,7 +428,7 @@ fn a_replay_with_priorities_reports_them_for_reads_and_writes() {
     let io = |at: u64| format!("{at} data read {} 4096\n{at} data write {} 4096\n", at * 4_096, at * 4_096);
     let log = "fio version 3 iolog\n0 data add\n0 data open\n".to_owned() + &(1..100).map(io).collect::<String>();
     lab.write("log", log);
-    let (json, _) = reported(&lab, "[a]\nread_iolog=log\nioengine=libaio\ncmdprio_percentage=50\n", &[]);
+    let (json, _) = reported(&lab, "[a]\nread_iolog=log\nioengine=libaio\ncmdprio_percentage=50\n", "");
     for direction in ["read", "write"] {
         assert_eq!(json["jobs"][0][direction]["prios"].as_array().map(Vec::len), Some(2), "as fio 3.33 reports");
     }
@@ -472,53 +436,35 @@ fn a_replay_with_priorities_reports_them_for_reads_and_writes() {
 
 #[test]
 fn jobs_of_several_devices_ask_for_one_and_say_where_all_lie() {
-    let lab = Lab::new();
-    let job = "[global]\nrw=write\nbs=64k\nsize=1m\n[a]\nfilename=/dev/sda\n[b]\nfilename=/dev/sdb\n";
-    lab.write("job.fio", job).write("experiment.toml", EXPERIMENT);
-    let refused = lab.run(&["run", "experiment.toml"]);
-    assert_eq!(refused.code, Some(2));
-    assert!(
-        refused.stderr.contains("`/dev/sda`, `/dev/sdb`") && refused.stderr.contains("job.fio:8:10"),
-        "{}",
-        refused.stderr
-    );
-    let run = |device: &str| {
-        let device = format!("workload.device={device}");
-        lab.succeed(&["run", "experiment.toml", "--set", &device, "--json", "out.json"]);
-        serde_json::from_str::<Value>(&lab.read("out.json")).expect("it is JSON")
-    };
+    let lab = with_job("[global]\nrw=write\nbs=64k\nsize=1m\n[a]\nfilename=/dev/sda\n[b]\nfilename=/dev/sdb\n");
+    lab.refuses("run experiment.toml", &["`/dev/sda`, `/dev/sdb`", "job.fio:8:10"]);
+    let run = |device: &str| lab.json(&format!("run experiment.toml --set workload.device={device} --json -"));
     assert_eq!(run("/dev/sdb")["host"]["writes"], 16);
     let all = run("all");
     assert_eq!(all["host"]["writes"], 32);
+    assert_eq!(all["hints"][0]["about"], "devices");
     let told = all["hints"][0]["text"].as_str().expect("a text");
-    assert!(
-        all["hints"][0]["about"] == "devices" && told.contains("`/dev/sda` 1MiB from 0B, `/dev/sdb` 1MiB from 1MiB"),
-        "{told}"
-    );
-    let other = lab.run(&["run", "experiment.toml", "--set", "workload.device=/dev/sd"]);
-    assert!(other.code == Some(2) && other.stderr.contains("no job of the device `/dev/sd`"), "{}", other.stderr);
+    has(told, &["`/dev/sda` 1MiB from 0B, `/dev/sdb` 1MiB from 1MiB"]);
+    lab.refuses("run experiment.toml --set workload.device=/dev/sd", &["no job of the device `/dev/sd`"]);
 }
 
 #[test]
 fn loops_in_the_same_order_have_a_hint() {
-    let lab = Lab::new();
-    let hints = |options: &str| {
-        lab.write("job.fio", format!("[a]\nrw=randwrite\nsize=1m\n{options}\n")).write("experiment.toml", EXPERIMENT);
-        lab.succeed(&["run", "experiment.toml"]).stdout.contains("`randrepeat=0` draws")
-    };
-    for options in ["loops=3", "io_size=2m", "loops=3\nnorandommap\nioengine=libaio"] {
-        assert!(hints(options), "{options}");
-    }
-    for options in [
-        "",
-        "loops=3\nrandrepeat=0",
-        "loops=3\nrandseed=3",
-        "loops=3\nnorandommap",
-        "loops=3\nrw=randread",
-        "io_size=2m\nnorandommap\nioengine=libaio",
-        "loops=2\nio_size=512k",
+    for (options, has_hint) in [
+        ("loops=3", true),
+        ("io_size=2m", true),
+        ("loops=3\nnorandommap\nioengine=libaio", true),
+        ("", false),
+        ("loops=3\nrandrepeat=0", false),
+        ("loops=3\nrandseed=3", false),
+        ("loops=3\nnorandommap", false),
+        ("loops=3\nrw=randread", false),
+        ("io_size=2m\nnorandommap\nioengine=libaio", false),
+        ("loops=2\nio_size=512k", false),
     ] {
-        assert!(!hints(options), "{options}");
+        let lab = with_job(&format!("[a]\nrw=randwrite\nsize=1m\n{options}\n"));
+        let text = lab.succeed("run experiment.toml").stdout;
+        assert_eq!(text.contains("`randrepeat=0` draws"), has_hint, "{options}");
     }
 }
 
@@ -536,14 +482,7 @@ fn files_of_one_job_have_their_turns_as_in_fio() {
         ("filename=a:b\nfilename=c\nrw=write\nsize=3m\nfile_service_type=roundrobin:3\nfsync=2", true),
         ("filename=a:b\nrw=randrw\nsize=8m", false),
     ] {
-        let lab = Lab::new();
-        let job = format!("[job]\nbs=4k\n{options}\n");
-        lab.write("job.fio", &job).write("fio.job", format!("{job}write_iolog=fio.log\n"));
-        lab.write("experiment.toml", EXPERIMENT);
-        let fio = Command::new("fio").current_dir(lab.path("")).args(["--output=out", "fio.job"]).output();
-        assert!(fio.expect("fio can be started").status.success(), "{job}");
-        lab.succeed(&["generate", "experiment.toml", "--out", "ours.iolog", "--drop-unsupported"]);
-        let [theirs, ours] = ["fio.log", "ours.iolog"].map(|file| requests(&lab.read(file)));
+        let (theirs, ours) = both_of(&format!("[job]\nbs=4k\n{options}\n"), |_| ());
         // Offsets in extents of whole MiB are told from those in files by what lies below.
         let within =
             |ios: &[Io]| ios.iter().map(|(op, at, bytes)| (op.clone(), at % (1 << 20), *bytes)).collect::<Vec<_>>();
@@ -555,83 +494,71 @@ fn files_of_one_job_have_their_turns_as_in_fio() {
     }
 }
 
-/// Asserts that the job file is refused with exit status 2, and that the message matches the snapshot.
-fn refused(name: &str, job: &str) {
-    let lab = Lab::new();
-    lab.write("job.fio", job).write("experiment.toml", EXPERIMENT);
-    let answer = lab.run(&["run", "experiment.toml", "--fio-json", "out.json"]);
-    assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""), "{name}: {}", answer.stderr);
-    assert_eq!(lab.files(), ["experiment.toml", "job.fio"], "{name}");
-    insta::assert_snapshot!(format!("fio_{name}"), answer.stderr);
-}
-
 #[test]
 fn bad_job_files_are_refused_with_the_place_and_what_is_allowed() {
-    refused("misspelt", "[a]\nrw=read\nsize=1m\nio_dept=4\n");
-    refused("direction", "[a]\nrw=sideways\nsize=1m\n");
-    refused("unit", "[a]\nrw=read\nsize=1x\nbs=4q,8k\n");
-    refused("sector", "[a]\nrw=read\nsize=1m\nbs=1000\n");
-    refused("split", "[a]\nrw=read\nsize=1m\nbssplit=4k/60:8k/60\n");
-    refused("distribution", "[a]\nrw=randread\nsize=1m\nrandom_distribution=poisson:3\n");
-    refused("refused_option", "[a]\nrw=write\nsize=1m\nverify=crc32c\nwait_for=b\n");
-    refused("engine", "[a]\nrw=write\nsize=1m\nioengine=rdma\n");
-    refused("no_size", "[a]\nrw=write\n");
-    refused("too_large", "[a]\nrw=write\nsize=1m\n[b]\nrw=read\nsize=900g\n");
-    refused("no_job", "; nothing but a comment\n[global]\nrw=read\n");
-    refused("no_section", "rw=read\n[a\nsize=1m\n");
-    refused("not_text", "[a]\nrw=r\u{fffd}ad\n");
-    refused("environment", "[a]\nrw=read\nsize=${SIZE}\n");
-    refused("by_time_without_time", "[a]\nrw=read\nsize=1m\ntime_based\nruntime=10\n");
-    refused("iolog_missing", "[a]\nread_iolog=nowhere.log\n");
-    refused("two_rates", "[a]\nrw=read\nsize=1m\nrate=1m\nrate_iops=10\n");
-    refused("open_files", "[a]\nrw=read\nsize=1m\nnrfiles=3\nopenfiles=2\n");
-    refused("file_names", "[a]\nrw=read\nsize=1m\nfilename_format=x.$jobnum\n");
-    refused("group_percentiles", "[a]\nrw=read\nsize=1m\n[b]\nrw=read\nsize=1m\nlat_percentiles=1\n");
-    refused("blocks_of_two_sizes", "[a]\nrw=randrw\nsize=1m\nbs=4k,8k\n");
-    refused("engine_options", "[a]\nrw=read\nsize=1m\nproto=tcp\nchunk_size=4k\nopendir=x\nfile_append\n");
+    for (name, job) in [
+        ("misspelt", "[a]\nrw=read\nsize=1m\nio_dept=4\n"),
+        ("direction", "[a]\nrw=sideways\nsize=1m\n"),
+        ("unit", "[a]\nrw=read\nsize=1x\nbs=4q,8k\n"),
+        ("sector", "[a]\nrw=read\nsize=1m\nbs=1000\n"),
+        ("split", "[a]\nrw=read\nsize=1m\nbssplit=4k/60:8k/60\n"),
+        ("distribution", "[a]\nrw=randread\nsize=1m\nrandom_distribution=poisson:3\n"),
+        ("refused_option", "[a]\nrw=write\nsize=1m\nverify=crc32c\nwait_for=b\n"),
+        ("engine", "[a]\nrw=write\nsize=1m\nioengine=rdma\n"),
+        ("no_size", "[a]\nrw=write\n"),
+        ("too_large", "[a]\nrw=write\nsize=1m\n[b]\nrw=read\nsize=900g\n"),
+        ("no_job", "; nothing but a comment\n[global]\nrw=read\n"),
+        ("no_section", "rw=read\n[a\nsize=1m\n"),
+        ("not_text", "[a]\nrw=r\u{fffd}ad\n"),
+        ("environment", "[a]\nrw=read\nsize=${SIZE}\n"),
+        ("by_time_without_time", "[a]\nrw=read\nsize=1m\ntime_based\nruntime=10\n"),
+        ("iolog_missing", "[a]\nread_iolog=nowhere.log\n"),
+        ("two_rates", "[a]\nrw=read\nsize=1m\nrate=1m\nrate_iops=10\n"),
+        ("open_files", "[a]\nrw=read\nsize=1m\nnrfiles=3\nopenfiles=2\n"),
+        ("file_names", "[a]\nrw=read\nsize=1m\nfilename_format=x.$jobnum\n"),
+        ("group_percentiles", "[a]\nrw=read\nsize=1m\n[b]\nrw=read\nsize=1m\nlat_percentiles=1\n"),
+        ("blocks_of_two_sizes", "[a]\nrw=randrw\nsize=1m\nbs=4k,8k\n"),
+        ("engine_options", "[a]\nrw=read\nsize=1m\nproto=tcp\nchunk_size=4k\nopendir=x\nfile_append\n"),
+    ] {
+        let message = with_job(job).refuses("run experiment.toml --fio-json out.json", &[]);
+        insta::assert_snapshot!(format!("fio_{name}"), message);
+    }
 }
 
 #[test]
 fn an_iolog_that_a_job_cannot_replay_is_told_of_recordings() {
     let lab = Lab::new();
-    let told = |iolog: &str, options: &str, arguments: &[&str]| {
+    let told = |iolog: &str, options: &str, arguments: &str, words: &str| {
         let job = format!("[a]\nread_iolog=ours.log\n{options}");
         lab.write("ours.log", iolog).write("job.fio", job).write("experiment.toml", EXPERIMENT);
-        let answer = lab.run(arguments);
-        assert_eq!(answer.code, Some(2), "{}", answer.stderr);
-        assert!(answer.stderr.contains("`workload.kind` = \"trace\""), "{}", answer.stderr);
-        answer.stderr
+        lab.refuses(arguments, &["`workload.kind` = \"trace\"", words]);
     };
-    let run = ["run", "experiment.toml"];
+    let run = "run experiment.toml";
     let log = "fio version 3 iolog\n0 a add\n0 a open\n1 a write 0 4096\n5 a write 8192 4096\n9 a write 4096 4096\n";
-    let beyond = told(&log.replace("8192", "1099511627776"), "", &run);
-    assert!(beyond.contains("which `workload.addresses` fits to the device"), "{beyond}");
-    assert!(told("0.0 1 2 3\n", "", &run).contains("in any of `flashloom list formats`"));
-    assert!(told(log, "replay_scale=2\n", &run).contains("`workload.addresses` = \"scale\""));
-    let seeds = ["compare", "experiment.toml", "--seeds", "2", "--set", "run.precondition=fill"];
-    let drawn = told(log, "", &seeds);
-    assert!(drawn.contains("`workload.path` = \"ours.log\" replays it as a recording, of which each seed"), "{drawn}");
+    let beyond = log.replace("8192", "1099511627776");
+    told(&beyond, "", run, "which `workload.addresses` fits to the device");
+    told("0.0 1 2 3\n", "", run, "in any of `flashloom list formats`");
+    told(log, "replay_scale=2\n", run, "`workload.addresses` = \"scale\"");
+    let seeds = "compare experiment.toml --seeds 2 --set run.precondition=fill";
+    told(log, "", seeds, "`workload.path` = \"ours.log\" replays it as a recording, of which each seed");
     // What it is told works.
-    let recorded = ["--set", "workload.kind=trace", "--set", "workload.path=ours.log"];
-    lab.succeed(&[&seeds[..], &recorded].concat());
+    lab.succeed(&format!("{seeds} --set workload.kind=trace --set workload.path=ours.log"));
 }
 
 #[test]
 fn fio_takes_the_jobs_that_are_written_for_a_fit_and_the_drive_from_its_command_line_alone() {
     let lab = Lab::new();
-    let said = lab.succeed(&["fit", "--write-jobs", "jobs", "--time", "1h"]).stdout;
+    let said = lab.succeed("fit --write-jobs jobs --time 1h").stdout;
     assert!(said.starts_with("jobs/README.md: "), "{said}");
-    let again = lab.run(&["fit", "--write-jobs", "jobs"]);
-    assert!(again.code == Some(2) && again.stderr.contains("there are files in it"), "{}", again.stderr);
-    let both = lab.run(&["fit", "a.json", "--write-jobs", "other"]);
-    assert!(both.code == Some(2) && both.stderr.contains("cannot be used with"), "{}", both.stderr);
-    assert!(lab.run(&["fit", "a.json"]).stderr.contains("--start"));
+    lab.refuses("fit --write-jobs jobs", &["there are files in it"]);
+    lab.refuses("fit a.json --write-jobs other", &["cannot be used with"]);
+    lab.refuses("fit a.json", &["--start"]);
     if !has_fio() {
         return;
     }
     let fio = |options: &[&str], file: &Path| {
-        let run = Command::new("fio").args(options).arg(file).current_dir(lab.path("")).output();
-        run.expect("fio can be started")
+        let file = file.display().to_string();
+        fio(&lab, &[options, &[&file]].concat())
     };
     let mut names = Vec::new();
     for folder in ["read-only", "destructive"] {
@@ -657,8 +584,8 @@ fn fio_takes_the_jobs_that_are_written_for_a_fit_and_the_drive_from_its_command_
     let options = ["--readonly", "--filename=drive", "--output-format=json", "--output=real.json"];
     let run = fio(&options, &lab.path("short.fio"));
     assert!(run.status.success(), "{run:?}");
-    let fit =
-        "fit real.json --start mlc-16g --vary device.read_time=1us..200us --requests 1000 --restarts 1 -o my.toml";
-    let table = lab.succeed(&fit.split(' ').collect::<Vec<_>>()).stdout;
-    assert!(table.contains("real.json, 4k ") && table.contains("real.json, 256k "), "{table}");
+    lab.shows(
+        "fit real.json --start mlc-16g --vary device.read_time=1us..200us --requests 1000 --restarts 1 -o my.toml",
+        &["real.json, 4k ", "real.json, 256k "],
+    );
 }

@@ -5,6 +5,9 @@ use std::process::{Command, Stdio};
 
 use crate::lab::Lab;
 
+/// The project's folder.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
 /// Commands of the program, those of `trace` and `cache` among them.
 const COMMANDS: &str = "run compare report probe validate fit serve reproduce generate trace trace-info trace-convert \
                         list explain cache cache-list cache-size cache-clear completions man";
@@ -13,7 +16,7 @@ const COMMANDS: &str = "run compare report probe validate fit serve reproduce ge
 fn every_command_has_a_manual_page_that_names_its_options() {
     let lab = Lab::new();
     fs::create_dir(lab.path("man1")).expect("a folder can be made");
-    lab.succeed(&["man", "man1"]);
+    lab.succeed("man man1");
     for command in COMMANDS.split(' ') {
         assert!(lab.read(&format!("man1/flashloom-{command}.1")).contains(".SH SYNOPSIS"), "{command}");
     }
@@ -23,16 +26,14 @@ fn every_command_has_a_manual_page_that_names_its_options() {
 
 #[test]
 fn manual_pages_need_a_folder_that_exists() {
-    let answer = Lab::new().run(&["man", "nowhere"]);
-    assert_eq!(answer.code, Some(2));
-    assert!(answer.stderr.contains("there is no such folder") && answer.stderr.contains("nowhere"), "{answer:?}");
+    Lab::new().refuses("man nowhere", &["there is no such folder", "nowhere"]);
 }
 
 /// Bash completes a command, an option and a value with the script in it.
 #[test]
 fn bash_completes_commands_options_and_values() {
     let lab = Lab::new();
-    lab.write("completions.bash", lab.succeed(&["completions", "bash"]).stdout);
+    lab.write("completions.bash", lab.succeed("completions bash").stdout);
     let complete = |line: &str| {
         let words = line.split(' ').count();
         let script = format!(
@@ -52,8 +53,7 @@ fn bash_completes_commands_options_and_values() {
 /// there, and the changelog has its entries, or is on the way to them.
 #[test]
 fn there_is_one_version() {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let read = |name: &str| fs::read_to_string(format!("{root}/{name}")).expect("it can be read");
+    let read = |name: &str| fs::read_to_string(format!("{ROOT}/{name}")).expect("it can be read");
     let manifest: toml::Value = toml::from_str(&read("Cargo.toml")).expect("cargo reads it too");
     let workspace = &manifest["workspace"];
     let version = workspace["package"]["version"].as_str().expect("it is a text");
@@ -73,9 +73,8 @@ fn there_is_one_version() {
 
 #[test]
 fn every_crate_carries_the_licence() {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let licence = fs::read_to_string(format!("{root}/LICENSE")).expect("it can be read");
-    for entry in fs::read_dir(format!("{root}/crates")).expect("it can be read") {
+    let licence = fs::read_to_string(format!("{ROOT}/LICENSE")).expect("it can be read");
+    for entry in fs::read_dir(format!("{ROOT}/crates")).expect("it can be read") {
         let folder = entry.expect("it can be read").path();
         let of_crate = fs::read_to_string(folder.join("LICENSE")).unwrap_or_default();
         assert!(of_crate == licence, "{} links to ../../LICENSE", folder.display());

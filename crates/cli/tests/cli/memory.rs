@@ -2,7 +2,6 @@
 
 use flashloom::config::{Catalog, Experiment};
 use flashloom::run::Prepared;
-use serde_json::Value;
 
 use crate::lab::Lab;
 
@@ -10,11 +9,8 @@ use crate::lab::Lab;
 const DRIVE: &str = "workload.synthetic.requests = 10\ndevice.channels = 8\ndevice.planes = 4\ndevice.pages = 256\n\
                      run.precondition = \"fill\"\nrun.timing = \"counting\"\n";
 
-fn peak_bytes(lab: &Lab, blocks: u32, arguments: &[&str]) -> u64 {
-    let blocks = format!("device.blocks={blocks}");
-    let run = ["run", "drive.toml", "--no-cache", "--json", "-", "--set", &blocks];
-    let answer = lab.run(&[&run, arguments].concat());
-    let result: Value = serde_json::from_str(&answer.stdout).unwrap_or_else(|error| panic!("{error}: {answer:?}"));
+fn peak_bytes(lab: &Lab, blocks: u32, arguments: &str) -> u64 {
+    let result = lab.json(&format!("run drive.toml --no-cache --json - --set device.blocks={blocks} {arguments}"));
     result["run"]["peak_rss_bytes"].as_u64().expect("Linux tells it")
 }
 
@@ -25,7 +21,7 @@ fn the_memory_of_a_drive_is_what_is_announced() {
     let catalog = Catalog::builtin();
     for (mapping, verify) in [("page", false), ("dftl", true)] {
         let mapping = format!("ftl.mapping={mapping}");
-        let arguments: Vec<&str> = ["--set", &mapping].into_iter().chain(verify.then_some("--verify")).collect();
+        let arguments = format!("--set {mapping}{}", if verify { " --verify" } else { "" });
         let [small, large] = [100, 250].map(|blocks| peak_bytes(&lab, blocks, &arguments));
         let [of_small, of_large] = [100, 250].map(|blocks| {
             let sets = [mapping.clone(), format!("device.blocks={blocks}")];
@@ -36,6 +32,6 @@ fn the_memory_of_a_drive_is_what_is_announced() {
             prepared.expected_memory_bytes(verify, 1, &|_| true)
         });
         let (taken, announced) = (large - small, of_large - of_small);
-        assert!(taken <= announced && announced <= 3 * taken, "{arguments:?}: {taken} of {announced}");
+        assert!(taken <= announced && announced <= 3 * taken, "{arguments}: {taken} of {announced}");
     }
 }

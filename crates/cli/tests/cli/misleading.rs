@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
-use crate::commands::{json, small, validate};
+use crate::commands::{result, small, validate};
 use crate::hints::{about, given_and_not};
-use crate::lab::Lab;
+use crate::lab::{Lab, has, sets};
 
 /// Writes at random over 12 MB, one every 2 ms: 9,000 of them program that many pages of the small drive.
 fn recorded(writes: u64) -> Lab {
@@ -23,21 +23,13 @@ fn recorded(writes: u64) -> Lab {
 }
 
 /// Keys of an aged drive without a buffer: every write is a program.
-const AGED: [&str; 2] = ["run.precondition=steady", "buffer.capacity=0B"];
+const AGED: &str = "run.precondition=steady buffer.capacity=0B";
 
-/// The text of a hint of a run with these keys.
-fn text(lab: &Lab, sets: &[&str], hint: &str) -> String {
-    let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
-    let result = json(&lab.succeed(&[&["run", "small.toml", "--json", "-"], &sets[..]].concat()).stdout);
+/// Asserts that a run with these keys has a hint of these words.
+fn told(lab: &Lab, keys: &str, hint: &str, words: &[&str]) {
+    let result = result(lab, keys);
     let found = result["hints"].as_array().and_then(|hints| hints.iter().find(|one| one["about"] == hint));
-    found.unwrap_or_else(|| panic!("{hint} is not among {}", result["hints"]))["text"].to_string()
-}
-
-#[test]
-fn more_came_than_was_served() {
-    let fast = ["workload.synthetic.interarrival=20us"];
-    given_and_not("overload", &fast, &["workload.synthetic.interarrival=10ms"]);
-    given_and_not("overload", &fast, &["workload.replay=closed"]);
+    has(&found.unwrap_or_else(|| panic!("{hint} is not among {}", result["hints"]))["text"].to_string(), words);
 }
 
 /// The end of the recording finds the queue empty, but most of its requests came in a burst of one moment.
@@ -47,7 +39,7 @@ fn bursts_that_the_drive_fell_behind_in() {
     let burst = |requests: u64, last_ns: u64| {
         let requests = (0..requests).map(|at| format!("0,W,{},16\n", at * 16)).collect::<String>();
         lab.write("trace.csv", format!("timestamp_ns,op,lba,sectors\n{requests}{last_ns},R,0,16\n"));
-        about(&lab, &[&AGED[..], &["run.precondition=none", "host.queue_depth=4"]].concat())
+        about(&lab, &format!("{AGED} run.precondition=none host.queue_depth=4"))
     };
     assert!(burst(500, 120_000_000).contains(&"overload".to_owned()));
     assert!(!burst(500, 60_000_000_000).contains(&"overload".to_owned()), "idle for most of the time");
@@ -56,140 +48,111 @@ fn bursts_that_the_drive_fell_behind_in() {
 #[test]
 fn a_recording_too_short_for_its_drive_is_told_which_one_it_fills() {
     let lab = recorded(9_000);
-    let large = [&AGED[..], &["device.blocks=1000"]].concat();
-    let told = text(&lab, &large, "short-for-drive");
-    assert!(told.contains("wrote 7.03 % of the drive") && told.contains("`--set device.blocks=70`."), "{told}");
-    let smaller = [&AGED[..], &["device.blocks=70", "device.rated_cycles=3000"]].concat();
+    let large = format!("{AGED} device.blocks=1000");
+    told(&lab, &large, "short-for-drive", &["wrote 7.03 % of the drive", "`--set device.blocks=70`."]);
+    let smaller = about(&lab, &format!("{AGED} device.blocks=70 device.rated_cycles=3000"));
     for hint in ["short-for-drive", "lifetime", "never-collected"] {
-        assert!(!about(&lab, &smaller).contains(&hint.to_owned()), "{hint}");
+        assert!(!smaller.contains(&hint.to_owned()), "{hint}");
     }
+    // A smaller drive without room for the addresses wraps them.
+    lab.write("trace.csv", lab.read("trace.csv") + "20000000000,W,1000000,16\n");
+    told(&lab, &large, "short-for-drive", &["`--set device.blocks=70` `--set workload.addresses=wrap`."]);
 }
 
 #[test]
 fn a_recording_that_erased_nothing_may_need_smaller_blocks_too() {
     let lab = recorded(9_000);
-    let large = [&AGED[..], &["device.pages=4096"]].concat();
-    let told = text(&lab, &large, "never-collected");
-    assert!(told.contains("`--set device.blocks=32` `--set device.pages=70`."), "{told}");
-    let smaller = [&AGED[..], &["device.blocks=32", "device.pages=70"]].concat();
-    assert!(!about(&lab, &smaller).contains(&"never-collected".to_owned()));
+    let large = format!("{AGED} device.pages=4096");
+    told(&lab, &large, "never-collected", &["`--set device.blocks=32` `--set device.pages=70`."]);
+    let smaller = about(&lab, &format!("{AGED} device.blocks=32 device.pages=70"));
+    assert!(!smaller.contains(&"never-collected".to_owned()));
     lab.write("trace.csv", "timestamp_ns,op,lba,sectors\n0,W,0,16\n2000,W,16,16\n");
-    let told = text(&lab, &large, "never-collected");
-    assert!(told.contains("or a drive of fewer planes than these 4"), "{told}");
-}
-
-#[test]
-fn a_smaller_drive_without_room_for_the_addresses_wraps_them() {
-    let lab = recorded(9_000);
-    let trace = lab.read("trace.csv") + "20000000000,W,1000000,16\n";
-    lab.write("trace.csv", trace);
-    let large = [&AGED[..], &["device.blocks=1000"]].concat();
-    let told = text(&lab, &large, "short-for-drive");
-    assert!(told.contains("`--set device.blocks=70` `--set workload.addresses=wrap`."), "{told}");
+    told(&lab, &large, "never-collected", &["or a drive of fewer planes than these 4"]);
 }
 
 #[test]
 fn a_generated_workload_can_be_longer() {
-    let sets = ["run.precondition=steady", "workload.synthetic.requests=10", "buffer.capacity=0B"];
-    let told = text(&small(), &sets, "never-collected");
-    let expected = "too short for this drive; about 2,000 requests pay for half of it \
-                    (`--set workload.synthetic.requests=2000`), and `--set run.timing=counting`";
-    assert!(told.contains(expected), "{told}");
+    let words = "too short for this drive; about 2,000 requests pay for half of it \
+                 (`--set workload.synthetic.requests=2000`), and `--set run.timing=counting`";
+    told(&small(), &format!("{AGED} workload.synthetic.requests=10"), "never-collected", &[words]);
 }
 
-/// Writes that hardly ever wait for the buffer, on a drive of three bits a cell.
-const FEW_WAIT: [&str; 6] = [
-    "device.bits_per_cell=3",
-    "workload.synthetic.requests=20000",
-    "workload.synthetic.read_share=0.1",
-    "workload.synthetic.discard_share=0",
-    "workload.synthetic.interarrival=1ms",
-    "workload.synthetic.flush_every=0",
-];
-
 #[test]
-fn writes_that_an_slc_cache_would_have_taken() {
-    given_and_not("no-slc-cache", &FEW_WAIT, &["device.bits_per_cell=2"]);
-    given_and_not("no-slc-cache", &FEW_WAIT, &["buffer.capacity=8MiB"]);
+fn arrivals_caches_and_retries_that_mislead() {
+    let fast = "workload.synthetic.interarrival=20us";
+    // Writes that hardly ever wait for the buffer, on a drive of three bits a cell.
+    let few_wait = "workload.synthetic.requests=20000 workload.synthetic.read_share=0.1 \
+                    workload.synthetic.discard_share=0 workload.synthetic.interarrival=1ms \
+                    workload.synthetic.flush_every=0";
+    let writes = format!("device.bits_per_cell=3 {few_wait}");
+    let reads = format!("{few_wait} workload.synthetic.read_share=1 workload.synthetic.interarrival=2ms");
+    for (hint, given, not) in [
+        ("overload", fast, "workload.synthetic.interarrival=10ms"),
+        ("overload", fast, "workload.replay=closed"),
+        ("no-slc-cache", &writes, "device.bits_per_cell=2"),
+        ("no-slc-cache", &writes, "buffer.capacity=8MiB"),
+        ("no-read-retries", &reads, "device.bits_per_cell=1"),
+        ("no-read-retries", &reads, "workload.synthetic.interarrival=30us"),
+    ] {
+        given_and_not(hint, given, not);
+    }
 }
 
 /// Writes to a filled drive with a static SLC cache of 832 pages.
-const CACHED: [&str; 16] = [
-    "workload.replay=closed",
-    "workload.queue_depth=8",
-    "workload.synthetic.requests=700",
-    "workload.synthetic.read_share=0",
-    "workload.synthetic.discard_share=0",
-    "workload.synthetic.flush_every=0",
-    "buffer.capacity=0B",
-    "device.bits_per_cell=3",
-    "device.blocks=256",
-    "device.pages=48",
-    "device.over_provisioning=0.28",
-    "device.slc_read_time=20us",
-    "device.slc_program_time=100us",
-    "ftl.slc_cache=static",
-    "ftl.slc_static_share=0.1",
-    "run.precondition=fill",
-];
+const CACHED: &str = "workload.replay=closed workload.queue_depth=8 workload.synthetic.requests=700 \
+                      workload.synthetic.read_share=0 workload.synthetic.discard_share=0 \
+                      workload.synthetic.flush_every=0 buffer.capacity=0B device.bits_per_cell=3 device.blocks=256 \
+                      device.pages=48 device.over_provisioning=0.28 device.slc_read_time=20us \
+                      device.slc_program_time=100us ftl.slc_cache=static ftl.slc_static_share=0.1 \
+                      run.precondition=fill";
 
 #[test]
 fn an_slc_cache_that_was_full_when_the_run_began() {
     for kind in ["ftl.slc_cache=static", "ftl.slc_cache=dynamic"] {
         for when in ["ftl.slc_when_full=beside", "ftl.slc_when_full=fold"] {
-            let given = [&CACHED[..], &[kind, when]].concat();
             // An empty one, far more than it holds, and hardly any writes.
             for other in
                 ["run.precondition=none", "workload.synthetic.requests=60000", "workload.synthetic.read_share=1"]
             {
-                given_and_not("slc-cache-full", &given, &[other]);
+                given_and_not("slc-cache-full", &format!("{CACHED} {kind} {when}"), other);
             }
         }
     }
-    let steady = [&CACHED[..], &["run.precondition=steady"]].concat();
-    given_and_not("slc-cache-full", &steady, &["run.rest=always"]);
-    given_and_not("slc-cache-full", &steady, &["ftl.slc_cache=dynamic"]);
+    let steady = format!("{CACHED} run.precondition=steady");
+    given_and_not("slc-cache-full", &steady, "run.rest=always");
+    given_and_not("slc-cache-full", &steady, "ftl.slc_cache=dynamic");
     // A buffer that takes the writes hides it.
-    given_and_not("slc-cache-full", &CACHED, &["buffer.capacity=64MiB"]);
-    let told = text(&small(), &CACHED, "slc-cache-full");
-    assert!(told.contains("700 of 700 pages found no room in it"), "{told}");
-}
-
-#[test]
-fn reads_that_would_be_retried() {
-    let reads = [&FEW_WAIT[1..], &["workload.synthetic.read_share=1", "workload.synthetic.interarrival=2ms"]].concat();
-    given_and_not("no-read-retries", &reads, &["device.bits_per_cell=1"]);
-    given_and_not("no-read-retries", &reads, &["workload.synthetic.interarrival=30us"]);
+    given_and_not("slc-cache-full", CACHED, "buffer.capacity=64MiB");
+    told(&small(), CACHED, "slc-cache-full", &["700 of 700 pages found no room in it"]);
 }
 
 #[test]
 fn the_rate_of_cave_is_not_its_channel_allocator() {
-    let cave = ["buffer.rate=cave", "ftl.mapping=bast", "ftl.bast.log_blocks=4"];
-    for precondition in ["run.precondition=none", "run.precondition=fill"] {
-        let given = [&cave[..], &[precondition]].concat();
+    let lab = small();
+    let cave = "buffer.rate=cave ftl.mapping=bast ftl.bast.log_blocks=4";
+    for (precondition, words) in [
+        ("run.precondition=none", &["first-touch", "sends blocks that leave together"][..]),
+        ("run.precondition=fill", &["is the same on this drive"]),
+    ] {
+        let given = format!("{cave} {precondition}");
         // The paper's allocator in both readings, another rate, and a mapping that spreads pages itself.
         for other in
             ["ftl.placement=first-touch", "ftl.placement=round-robin", "buffer.rate=single", "ftl.mapping=page"]
         {
-            given_and_not("no-allocator", &given, &[other]);
+            given_and_not("no-allocator", &given, other);
         }
+        told(&lab, &given, "no-allocator", words);
     }
-    let lab = small();
-    let told = text(&lab, &[&cave[..], &["run.precondition=none"]].concat(), "no-allocator");
-    assert!(told.contains("first-touch") && told.contains("sends blocks that leave together"), "{told}");
-    let told = text(&lab, &[&cave[..], &["run.precondition=fill"]].concat(), "no-allocator");
-    assert!(told.contains("is the same on this drive"), "{told}");
-    let page = lab.succeed(&["explain", "cave"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(page.contains("`ftl.placement` = \"first-touch\""), "{page}");
+    let page = lab.succeed("explain cave").stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    has(&page, &["`ftl.placement` = \"first-touch\""]);
 }
 
 /// Hints that a comparison of two schedulers prints, and those of its JSON.
-fn compared(sets: &[&str]) -> (String, Vec<String>) {
+fn compared(keys: &str) -> (String, Vec<String>) {
     let lab = small();
-    let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
-    let command = ["compare", "small.toml", "--vary", "host.scheduler=noop,deadline", "--json", "out.json"];
-    let printed = lab.succeed(&[&command[..], &sets].concat()).stderr;
-    let comparison = json(&lab.read("out.json"));
+    let command = "compare small.toml --vary host.scheduler=noop,deadline --json out.json";
+    let printed = lab.succeed(&format!("{command}{}", sets(keys))).stderr;
+    let comparison = lab.read_json("out.json");
     validate("compare.json", &comparison);
     let hints = comparison["hints"].as_array().cloned().unwrap_or_default();
     assert!(hints.iter().all(|hint| hint["rows"] == serde_json::json!([1, 2])), "{hints:?}");
@@ -198,26 +161,24 @@ fn compared(sets: &[&str]) -> (String, Vec<String>) {
 
 #[test]
 fn schedulers_without_a_choice() {
-    let closed = ["workload.replay=closed", "workload.queue_depth=4"];
-    let (printed, hints) = compared(&[&closed[..], &["host.queue_depth=31"]].concat());
-    assert!(printed.contains("hint (all rows): Requests hardly waited in the host, because the drive takes 31"));
+    let closed = "workload.replay=closed workload.queue_depth=4";
+    let (printed, hints) = compared(&format!("{closed} host.queue_depth=31"));
+    has(&printed, &["hint (all rows): Requests hardly waited in the host, because the drive takes 31"]);
     assert_eq!(hints, ["never-queued"]);
-    let (printed, hints) = compared(&[&closed[..], &["host.queue_depth=2"]].concat());
+    let (printed, hints) = compared(&format!("{closed} host.queue_depth=2"));
     assert!(!printed.contains("hardly waited") && hints.is_empty(), "{printed}");
 }
 
 #[test]
 fn a_rate_that_is_the_workloads_own() {
-    let (printed, hints) = compared(&["workload.synthetic.interarrival=2ms", "host.queue_depth=1"]);
-    assert!(printed.contains("requests/s and throughput, and their intervals, are the workload's"), "{printed}");
+    let (printed, hints) = compared("workload.synthetic.interarrival=2ms host.queue_depth=1");
+    has(&printed, &["requests/s and throughput, and their intervals, are the workload's"]);
     assert_eq!(hints, ["own-rate"]);
     // One row, with an interval over seeds.
-    let lab = small();
-    let seeds = ["compare", "small.toml", "--set", "workload.synthetic.interarrival=2ms", "--seeds", "2"];
-    let answer = lab.succeed(&seeds);
-    assert!(answer.stderr.contains("and their intervals, are the workload's"), "{}", answer.stderr);
+    let seeds = "compare small.toml --set workload.synthetic.interarrival=2ms --seeds 2";
+    small().run(seeds).ended(0, &["and their intervals, are the workload's"]);
     for other in ["workload.replay=closed", "workload.synthetic.interarrival=20us"] {
-        let (_, hints) = compared(&[other, "host.queue_depth=1"]);
+        let (_, hints) = compared(&format!("{other} host.queue_depth=1"));
         assert!(hints.is_empty(), "{other}: {hints:?}");
     }
 }

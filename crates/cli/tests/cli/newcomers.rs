@@ -1,15 +1,6 @@
 //! Words and options of other programs: each message says what to write here.
 
-use crate::commands::{TRACE, measured};
-use crate::lab::{Answer, Lab};
-
-/// Runs a command, which is refused with these words.
-fn refused(lab: &Lab, command: &str, words: &[&str]) -> Answer {
-    let answer = lab.run(&command.split(' ').collect::<Vec<_>>());
-    assert_eq!(answer.code, Some(2), "{command}: {answer:?}");
-    assert!(words.iter().all(|word| answer.stderr.contains(word)), "{command}: {words:?}\n{}", answer.stderr);
-    answer
-}
+use crate::commands::{FIT, TRACE, measured};
 
 #[test]
 fn names_and_values_of_other_programs() {
@@ -29,7 +20,7 @@ fn names_and_values_of_other_programs() {
         ("compare small.toml --vary host.queue_depth=1-31", &["`1-31` is not a range", "did you mean `1..31`?"]),
         ("compare small.toml --vary host.queue_depth=1:31", &["did you mean `1..31`?"]),
     ] {
-        refused(&lab, arguments, words);
+        lab.refuses(arguments, words);
     }
 }
 
@@ -38,37 +29,29 @@ fn several_values_for_one_run() {
     let lab = measured();
     for set in ["host.scheduler=noop,deadline", "host.queue_depth=1,8", "host.queue_depth=1..31", "run.fill=0.5,0.9"] {
         let help = format!("several values make several runs: `flashloom compare --vary {set}`");
-        refused(&lab, &format!("run small.toml --set {set}"), &[&help]);
+        lab.refuses(&format!("run small.toml --set {set}"), &[&help]);
     }
     let help = "`flashloom compare --vary host.queue_depth=1..31`";
-    refused(&lab, "run small.toml --set host.queue_depth=1-31", &[help]);
-    let other = refused(&lab, "run small.toml --set host.scheduler=noop,deadlin", &["unknown scheduler"]);
-    assert!(!other.stderr.contains("several values"), "{}", other.stderr);
+    lab.refuses("run small.toml --set host.queue_depth=1-31", &[help]);
+    let other = lab.refuses("run small.toml --set host.scheduler=noop,deadlin", &["unknown scheduler"]);
+    assert!(!other.contains("several values"), "{other}");
     for command in ["run small.toml", "probe small.toml", "generate small.toml --out a.csv", "validate small.toml"] {
         let tip = "`--vary` is an option of `flashloom compare`, `flashloom fit`";
-        let answer = refused(&lab, &format!("{command} --vary host.queue_depth=1,8"), &["'--vary'", tip]);
-        assert!(!answer.stderr.contains("--verify"), "{}", answer.stderr);
+        let message = lab.refuses(&format!("{command} --vary host.queue_depth=1,8"), &["'--vary'", tip]);
+        assert!(!message.contains("--verify"), "{message}");
     }
-    refused(&lab, "run small.toml --seeds 3", &["`--seeds` is an option of `flashloom compare`, `flashloom probe`"]);
+    let tip = "`--seeds` is an option of `flashloom compare`, `flashloom probe`";
+    lab.refuses("run small.toml --seeds 3", &[tip]);
 }
 
 #[test]
 fn files_of_other_kinds_as_an_experiment() {
     let lab = measured();
-    lab.succeed(&[
-        "run",
-        "small.toml",
-        "--set",
-        "run.precondition=fill",
-        "--save-state",
-        "a.state",
-        "--json",
-        "a.json",
-    ]);
+    lab.succeed("run small.toml --set run.precondition=fill --save-state a.state --json a.json");
     let page = "# A drive\n\nSome words on it, without a table.\n".repeat(60);
     let block = "```toml\n[device]\nblocks = 64\n```\n";
     lab.write("trace.csv", TRACE).write("notes.md", page.clone() + block + &page);
-    lab.succeed(&["trace", "convert", "trace.csv", "trace.csv.gz"]);
+    lab.succeed("trace convert trace.csv trace.csv.gz");
     lab.write("drive.yaml", "device:\n  blocks: 64\n  pages: 32\nhost:\n  queue_depth: 8\nbuffer:\n  capacity: 1MiB\n");
     lab.write("drive.json", "{\"device\": {\"blocks\": 64}}\n").write("notes.gz", [0x1f, 0x8b, 8, 0, 0xff]);
     lab.write("half.json", "{\"device\": {\"blocks\": 64}\n").write("page.html", "<!DOCTYPE html>\n<p>A drive.\n");
@@ -91,13 +74,13 @@ fn files_of_other_kinds_as_an_experiment() {
         ("drive.yaml", "this is not TOML: 7 of 7 lines are not", "drive.yaml:1:"),
     ] {
         for command in ["run", "compare", "validate"] {
-            let answer = refused(&lab, &format!("{command} {file}"), &[found, help]);
-            assert_eq!(answer.stderr.matches("error: ").count(), 1, "{command} {file}: {}", answer.stderr);
+            let message = lab.refuses(&format!("{command} {file}"), &[found, help]);
+            assert_eq!(message.matches("error: ").count(), 1, "{command} {file}: {message}");
         }
     }
     // One mistake in an experiment is told as that.
     lab.write("one.toml", "[device]\nblocks = 64\npages = thirty\n");
-    refused(&lab, "run one.toml", &["`thirty` is not a value", "one.toml:3:9"]);
+    lab.refuses("run one.toml", &["`thirty` is not a value", "one.toml:3:9"]);
 }
 
 #[test]
@@ -106,7 +89,7 @@ fn a_journal_that_another_fit_holds_is_not_to_be_removed() {
     lab.write("held", "");
     let held = std::fs::File::options().write(true).open(lab.path("held")).expect("it is there");
     assert!(flashloom_files::try_lock(&held).expect("there are locks"));
-    let fit = "fit fio.json --start small.toml --vary device.read_time=20us..200us -o a.toml --journal held";
-    let answer = refused(&lab, fit, &["another fit runs with this journal", "name another file with --journal"]);
-    assert!(!answer.stderr.contains("remove"), "{}", answer.stderr);
+    let words = ["another fit runs with this journal", "name another file with --journal"];
+    let message = lab.refuses(&format!("{FIT} a.toml --journal held"), &words);
+    assert!(!message.contains("remove"), "{message}");
 }

@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use std::{fs, io};
 
-use crate::commands::small;
-use crate::lab::Lab;
+use crate::commands::{TRACE, small};
+use crate::lab::{Answer, Lab};
 
 /// Names of the partial files in a lab.
 fn partials(lab: &Lab) -> Vec<String> {
@@ -15,13 +15,12 @@ fn partials(lab: &Lab) -> Vec<String> {
 }
 
 /// A run that takes longer than any test, once it has opened its outputs.
-fn endless(lab: &Lab, outputs: &[&str]) -> Child {
+fn endless(lab: &Lab, outputs: &str) -> Child {
     let before = partials(lab);
-    let forever = ["run", "small.toml", "--set", "workload.synthetic.requests=100000000"];
-    let mut command = lab.command(&[&forever[..], outputs].concat());
+    let mut command = lab.line(&format!("run small.toml --set workload.synthetic.requests=100000000 {outputs}"));
     let mut child = command.stderr(Stdio::null()).stdout(Stdio::null()).spawn().expect("it can be started");
     for _ in 0..60_000 {
-        if partials(lab).iter().filter(|name| !before.contains(name)).count() == outputs.len() / 2 {
+        if partials(lab).iter().filter(|name| !before.contains(name)).count() == outputs.matches("--").count() {
             return child;
         }
         std::thread::sleep(Duration::from_millis(1));
@@ -44,7 +43,7 @@ fn a_run_that_is_interrupted_removes_its_partial_files_and_ends_by_that_signal()
     for (signal, number) in [("-INT", 2), ("-TERM", 15)].into_iter().skip(usize::from(ignores_int)) {
         let lab = small();
         let before = lab.files();
-        let mut child = endless(&lab, &["--json", "a.json", "--log", "a.csv", "--timeline", "b.csv"]);
+        let mut child = endless(&lab, "--json a.json --log a.csv --timeline b.csv");
         send(&child, signal);
         let status = child.wait().expect("it ends");
         assert_eq!(status.signal(), Some(number), "{status:?}");
@@ -68,14 +67,14 @@ fn a_signal_that_the_caller_has_turned_off_stays_off() {
 #[test]
 fn the_next_run_removes_what_a_killed_one_has_left_and_nothing_of_one_that_lives() {
     let lab = small();
-    let mut killed = endless(&lab, &["--json", "a.json", "--log", "a.csv"]);
+    let mut killed = endless(&lab, "--json a.json --log a.csv");
     let left = partials(&lab);
     killed.kill().expect("it can be killed");
     killed.wait().expect("it ends");
     assert_eq!(partials(&lab), left, "KILL cannot be waited for");
-    let mut living = endless(&lab, &["--timeline", "b.csv"]);
+    let mut living = endless(&lab, "--timeline b.csv");
     // The run above has removed the leftovers as it began; its own stay, whoever comes.
-    lab.succeed(&["run", "small.toml", "--json", "c.json"]);
+    lab.succeed("run small.toml --json c.json");
     let now = partials(&lab);
     assert!(now.len() == 1 && !left.contains(&now[0]), "{now:?}, {left:?}");
     send(&living, "-TERM");
@@ -86,36 +85,34 @@ fn the_next_run_removes_what_a_killed_one_has_left_and_nothing_of_one_that_lives
 #[test]
 fn every_output_replaces_a_link_and_never_follows_it() {
     let lab = small();
-    lab.write("a.csv", crate::commands::TRACE).write("job.fio", "[a]\nrw=read\nsize=1m\nio_size=64k\n");
-    lab.succeed(&["run", "small.toml", "--json", "made.json"]);
+    lab.write("a.csv", TRACE).write("job.fio", "[a]\nrw=read\nsize=1m\nio_size=64k\n");
+    lab.succeed("run small.toml --json made.json");
     fs::create_dir(lab.path("man")).expect("there is room");
-    let fio = ["run", "small.toml", "--set", "workload.kind=fio", "--set", "workload.path=job.fio", "--fio-json"];
-    let commands: [(&[&str], &str); 14] = [
-        (&["run", "small.toml", "--json"], "out.json"),
-        (&["run", "small.toml", "--log"], "out.csv"),
-        (&["run", "small.toml", "--log"], "out.parquet"),
-        (&["run", "small.toml", "--timeline"], "out.csv"),
-        (&["run", "small.toml", "--perfetto"], "out.pftrace"),
-        (&["run", "small.toml", "--set", "run.precondition=fill", "--save-state"], "out.state"),
-        (&fio, "out.json"),
-        (&["compare", "small.toml", "--vary", "run.seed=1,2", "--json"], "out.json"),
-        (&["compare", "small.toml", "--vary", "run.seed=1,2", "--csv"], "out.csv"),
-        (&["report", "made.json", "-o"], "out.html"),
-        (&["generate", "small.toml", "--out"], "out.csv"),
-        (&["generate", "small.toml", "--out"], "out.csv.gz"),
-        (&["trace", "convert", "a.csv"], "out.csv.zst"),
-        (&["man", "man"], "man/flashloom-run.1"),
-    ];
-    for (command, name) in commands {
+    for command in [
+        "run small.toml --json out.json",
+        "run small.toml --log out.csv",
+        "run small.toml --log out.parquet",
+        "run small.toml --timeline out.csv",
+        "run small.toml --perfetto out.pftrace",
+        "run small.toml --set run.precondition=fill --save-state out.state",
+        "run small.toml --set workload.kind=fio --set workload.path=job.fio --fio-json out.json",
+        "compare small.toml --vary run.seed=1,2 --json out.json",
+        "compare small.toml --vary run.seed=1,2 --csv out.csv",
+        "report made.json -o out.html",
+        "generate small.toml --out out.csv",
+        "generate small.toml --out out.csv.gz",
+        "trace convert a.csv out.csv.zst",
+        "man man",
+    ] {
+        let name = command.split(' ').next_back().filter(|name| *name != "man").unwrap_or("man/flashloom-run.1");
         for target in ["precious", "nowhere"] {
             lab.write("precious", "mine");
             let path = lab.path(name);
             // Relative to the link.
             symlink(lab.path(target), &path).expect("there is room");
-            let arguments: Vec<&str> = command.iter().copied().chain((command[0] != "man").then_some(name)).collect();
-            lab.succeed(&arguments);
-            assert!(!path.is_symlink() && fs::metadata(&path).expect("it is there").len() > 0, "{arguments:?}");
-            assert_eq!((lab.read("precious").as_str(), lab.path("nowhere").exists()), ("mine", false), "{arguments:?}");
+            lab.succeed(command);
+            assert!(!path.is_symlink() && fs::metadata(&path).expect("it is there").len() > 0, "{command}");
+            assert_eq!((lab.read("precious").as_str(), lab.path("nowhere").exists()), ("mine", false), "{command}");
             fs::remove_file(path).expect("it is there");
         }
     }
@@ -131,40 +128,37 @@ fn reports_and_kept_results_replace_links_too() {
     // An overview that is no overview is refused, so this link leads nowhere.
     fs::remove_file(lab.path("out/README.md")).expect("it is there");
     symlink("nowhere", lab.path("out/README.md")).expect("there is room");
-    lab.succeed(&["reproduce", "kast", "--quick", "--out", "out"]);
+    lab.succeed("reproduce kast --quick --out out");
     assert!(names.iter().all(|name| !lab.path(name).is_symlink() && lab.path(name).is_file()));
     assert!(!lab.path("out/nowhere").exists());
 
-    let sweep = ["compare", "small.toml", "--vary", "run.seed=1,2", "--out", "kept"];
-    lab.succeed(&sweep);
+    let sweep = "compare small.toml --vary run.seed=1,2 --out kept";
+    lab.succeed(sweep);
     let results: Vec<_> = fs::read_dir(lab.path("kept")).expect("it is there").flatten().collect();
     for result in &results {
         fs::remove_file(result.path()).expect("it is there");
         symlink("nowhere", result.path()).expect("there is room");
     }
-    lab.succeed(&sweep);
+    lab.succeed(sweep);
     assert!(results.len() == 2 && results.iter().all(|result| !result.path().is_symlink()));
     assert!(!lab.path("kept/nowhere").exists());
     assert_eq!(lab.read("precious"), "mine");
 
     fs::remove_dir_all(lab.path("out/csv")).expect("it is there");
     symlink(lab.path("kept"), lab.path("out/csv")).expect("there is room");
-    let refused = lab.run(&["reproduce", "kast", "--quick", "--out", "out"]);
-    assert!(refused.code == Some(2) && refused.stderr.contains("this is a link"), "{}", refused.stderr);
+    lab.refuses("reproduce kast --quick --out out", &["this is a link"]);
 }
 
 #[test]
 fn devices_and_pipes_are_written_as_they_are_and_an_open_file_is_refused() {
     let lab = small();
-    lab.succeed(&["run", "small.toml", "--json", "/dev/null"]);
+    lab.succeed("run small.toml --json /dev/null");
     // Standard output is a pipe here.
-    let piped = lab.succeed(&["run", "small.toml", "--timeline", "/dev/stdout"]).stdout;
-    assert!(piped.contains("requests/s") && piped.lines().count() > 20, "{piped}");
+    let timeline = "run small.toml --timeline /dev/stdout";
+    let piped = lab.shows(timeline, &["requests/s"]);
+    assert!(piped.lines().count() > 20, "{piped}");
     let file = fs::File::create(lab.path("all.txt")).expect("there is room");
-    let ended = lab.command(&["run", "small.toml", "--timeline", "/dev/stdout"]).stdout(file).output();
-    let ended = ended.expect("it can be started");
-    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-    assert!(ended.status.code() == Some(2) && said.contains("a file that is open"), "{said}");
+    Answer::of(lab.line(timeline).stdout(file)).refused(&["a file that is open"]);
 }
 
 #[test]
@@ -172,30 +166,28 @@ fn a_name_that_no_file_can_have_is_refused_before_anything_runs() {
     let lab = small();
     let long = "a".repeat(300);
     for (name, found) in [("new/", "this is a directory"), (&*long, "File name too long"), ("none/a", "no folder")] {
-        let answer = lab.run(&["run", "small.toml", "--json", name]);
-        assert!(answer.code == Some(2) && answer.stdout.is_empty() && answer.stderr.contains(found), "{answer:?}");
+        lab.refuses(&format!("run small.toml --json {name}"), &[found]);
     }
     // The folder of the results is a folder once it is there.
-    let answer = lab.run(&["compare", "small.toml", "--vary", "run.seed=1,2", "--out", "kept", "--json", "kept"]);
-    assert!(answer.code == Some(2) && answer.stderr.contains("this is a directory"), "{answer:?}");
+    let answer = lab.run("compare small.toml --vary run.seed=1,2 --out kept --json kept");
+    answer.refused(&["this is a directory"]);
 }
 
 /// As `cat` does; a status of 0 would say that the reader had it all.
 #[test]
 fn output_that_nobody_reads_ends_the_program_by_pipe() {
     let lab = small();
-    let commands: [&[&str]; 4] = [
-        &["run", "small.toml", "--json", "-", "--log", "log.csv"],
-        &["compare", "small.toml", "--vary", "run.seed=1,2", "--json", "-", "--csv", "all.csv"],
-        &["explain", "ftl"],
-        &["list"],
-    ];
-    for arguments in commands {
+    for arguments in [
+        "run small.toml --json - --log log.csv",
+        "compare small.toml --vary run.seed=1,2 --json - --csv all.csv",
+        "explain ftl",
+        "list",
+    ] {
         let (reader, writer) = io::pipe().expect("there are pipes");
         drop(reader);
-        let ended = lab.command(arguments).stdout(writer).output().expect("it can be started");
-        assert_eq!(ended.status.signal(), Some(13), "{arguments:?}: {:?}", ended.status);
-        assert!(!String::from_utf8_lossy(&ended.stderr).contains("error"), "{arguments:?}");
+        let ended = lab.line(arguments).stdout(writer).output().expect("it can be started");
+        assert_eq!(ended.status.signal(), Some(13), "{arguments}: {:?}", ended.status);
+        assert!(!String::from_utf8_lossy(&ended.stderr).contains("error"), "{arguments}");
     }
     // What was asked for beside it is there, and whole.
     assert_eq!(lab.files(), ["all.csv", "log.csv", "small.toml"]);

@@ -1,9 +1,7 @@
 //! Recordings of several devices, of volumes, of other programs, and such whose completions are missing, as a user
 //! meets them.
 
-use serde_json::Value;
-
-use crate::lab::{Answer, Lab};
+use crate::lab::{Lab, has, sets};
 
 const TWO: &str = "timestamp_ns,op,lba,sectors,device\n0,W,0,8,3\n1000,W,0,8,5\n2000,R,0,8,5\n3000,W,4096,8,3\n";
 
@@ -30,45 +28,33 @@ fn lab(recording: &str) -> Lab {
     lab
 }
 
-fn requests(answer: &Answer) -> Value {
-    let result: Value = serde_json::from_str(&answer.stdout).expect("a result");
-    result["host"]["requests"].clone()
+/// The requests of a run with these keys.
+fn requests(lab: &Lab, keys: &str) -> Option<u64> {
+    lab.json(&format!("run e.toml --json -{}", sets(keys)))["host"]["requests"].as_u64()
 }
 
 #[test]
 fn devices_are_never_laid_over_one_another() {
     let lab = lab(TWO);
-    let refused = lab.run(&["run", "e.toml"]);
-    assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""));
-    insta::assert_snapshot!("several_devices", refused.stderr);
+    insta::assert_snapshot!("several_devices", lab.refuses("run e.toml", &[]));
     for (device, expected) in [("3", 2), ("5", 2), ("all", 4)] {
-        let set = format!("workload.device={device}");
-        assert_eq!(requests(&lab.succeed(&["run", "e.toml", "--set", &set, "--json", "-"])), expected, "{device}");
+        assert_eq!(requests(&lab, &format!("workload.device={device}")), Some(expected), "{device}");
     }
-    let shown = lab.succeed(&["run", "e.toml", "--set", "workload.device=all"]).stdout;
-    assert!(shown.contains("one behind the other: `3` from sector 0, `5` from sector 6144."), "{shown}");
-    let unknown = lab.run(&["run", "e.toml", "--set", "workload.device=4"]);
-    assert_eq!(unknown.code, Some(2));
-    assert!(unknown.stderr.contains("expected a device that has such: `3`, `5`"), "{}", unknown.stderr);
-    let moved = ["run", "e.toml", "--set", "workload.device=all", "--set", "workload.first_sector=8"];
-    let moved = lab.run(&moved);
-    assert!(moved.code == Some(2) && moved.stderr.contains("a first sector is that of one"), "{}", moved.stderr);
-    let listed = lab.succeed(&["trace", "info", "trace"]).stdout;
-    insta::assert_snapshot!("info_of_several_devices", listed);
+    let all = "run e.toml --set workload.device=all";
+    lab.shows(all, &["one behind the other: `3` from sector 0, `5` from sector 6144."]);
+    lab.refuses("run e.toml --set workload.device=4", &["expected a device that has such: `3`, `5`"]);
+    lab.refuses(&format!("{all} --set workload.first_sector=8"), &["a first sector is that of one"]);
+    insta::assert_snapshot!("info_of_several_devices", lab.succeed("trace info trace").stdout);
 }
 
 #[test]
 fn a_volume_and_its_disk_are_one_load_at_the_level_that_is_chosen_and_said() {
     let lab = lab(VOLUME);
-    assert_eq!(requests(&lab.succeed(&["run", "e.toml", "--json", "-"])), 2);
-    let shown = lab.succeed(&["run", "e.toml"]).stdout;
-    assert!(shown.contains("2 requests of `8,0` are those of a device above, handed down"), "{shown}");
-    for (set, event) in
-        [("workload.device=8,0", "workload.event=queue"), ("workload.device=8,0", "workload.event=issue")]
-    {
-        assert_eq!(requests(&lab.succeed(&["run", "e.toml", "--set", set, "--set", event, "--json", "-"])), 2);
+    for keys in ["", "workload.device=8,0 workload.event=queue", "workload.device=8,0 workload.event=issue"] {
+        assert_eq!(requests(&lab, keys), Some(2), "{keys}");
     }
-    insta::assert_snapshot!("info_of_a_volume", lab.succeed(&["trace", "info", "trace"]).stdout);
+    lab.shows("run e.toml", &["2 requests of `8,0` are those of a device above, handed down"]);
+    insta::assert_snapshot!("info_of_a_volume", lab.succeed("trace info trace").stdout);
 }
 
 #[test]
@@ -81,29 +67,18 @@ fn missing_completions_are_counted_and_warned_of() {
     };
     let text: String = (0..400).map(|number| events(number, number % 50 > 0)).collect();
     let lab = lab(&text);
-    let info = lab.succeed(&["trace", "info", "trace"]);
-    assert!(
-        info.stdout.contains("of 392 issued requests, by their completions, 8 without completion"),
-        "{}",
-        info.stdout
-    );
     let warned = "2.00 % of the issued requests have no latency: 8 completions are missing";
-    assert!(info.stderr.contains(warned), "{}", info.stderr);
-    let validated = lab.succeed(&["validate", "e.toml", "--json", "-"]).stdout;
-    let validated: Value = serde_json::from_str(&validated).expect("a result");
-    assert!(validated.to_string().contains(warned), "{validated:#}");
+    let info = lab.run("trace info trace").ended(0, &[warned]).stdout;
+    has(&info, &["of 392 issued requests, by their completions, 8 without completion"]);
+    has(&lab.json("validate e.toml --json -").to_string(), &[warned]);
 }
 
 #[test]
 fn columns_that_may_be_bytes_or_sectors_are_ambiguous_until_it_is_said() {
     let lab = lab("0.000000 0 1048576 4096 1\n0.125000 0 2097152 8192 0\n0.250000 0 1052672 4096 1\n");
-    let refused = lab.run(&["run", "e.toml"]);
-    assert_eq!(refused.code, Some(2));
-    insta::assert_snapshot!("ambiguous_columns", refused.stderr);
-    let units = ["--set", "workload.size_unit=bytes", "--set", "workload.time_unit=s"];
-    let result = lab.succeed(&[&["run", "e.toml", "--json", "-"], &units[..]].concat()).stdout;
-    let result: Value = serde_json::from_str(&result).expect("a result");
+    insta::assert_snapshot!("ambiguous_columns", lab.refuses("run e.toml", &[]));
+    let result = lab.json("run e.toml --json - --set workload.size_unit=bytes --set workload.time_unit=s");
     assert_eq!(result["host"]["read_bytes"], 8192);
-    lab.succeed(&["trace", "info", "trace", "--size-unit", "bytes"]);
-    lab.succeed(&["trace", "info", "trace", "--format", "disksim"]);
+    lab.succeed("trace info trace --size-unit bytes");
+    lab.succeed("trace info trace --format disksim");
 }

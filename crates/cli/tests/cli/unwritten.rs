@@ -2,20 +2,24 @@
 
 use std::fs::{self, DirEntry};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::commands::{TRACE, json, measured, small};
-use crate::lab::{Answer, Lab};
+use crate::commands::{FIT, TRACE, measured, small};
+use crate::lab::{Answer, Lab, has, json};
 
-/// Runs the program with a folder for temporary files of its own.
-fn run(lab: &Lab, arguments: &[&str]) -> Answer {
+/// The program with a folder for temporary files of its own.
+fn command(lab: &Lab, arguments: &str) -> Command {
     fs::create_dir_all(lab.path("tmp")).expect("there is room");
-    let mut command = lab.command(arguments);
-    let output = command.env("TMPDIR", lab.path("tmp")).output().expect("it can be started");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Answer { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    let mut command = lab.line(arguments);
+    command.env("TMPDIR", lab.path("tmp"));
+    command
+}
+
+/// Runs it; what it says at its end has all of these words.
+fn fails(lab: &Lab, arguments: &str, words: &[&str]) -> Answer {
+    Answer::of(&mut command(lab, arguments)).ended(1, words)
 }
 
 /// What the files hold that an error names as kept aside.
@@ -27,43 +31,35 @@ fn kept_aside(stderr: &str) -> Vec<String> {
 #[test]
 fn results_are_kept_aside_where_the_disk_is_full_and_tables_are_printed() {
     let lab = measured();
-    lab.succeed(&["run", "small.toml", "--log", "log.csv"]);
-    let fit = "fit fio.json --start small.toml --vary device.read_time=20us..200us --requests 2000 --restarts 1";
+    lab.succeed("run small.toml --log log.csv");
     for (command, printed) in [
         ("run small.toml --json /dev/full", "write amplification"),
         ("compare small.toml --vary run.seed=1,2 --json /dev/full", "requests/s"),
         ("probe small.toml --seeds 2 --outstanding 8 --json /dev/full", "writes/s of"),
         ("validate small.toml --against log.csv --set workload.sort=true --json /dev/full", "null's error"),
-        (&format!("{fit} -o fitted.toml --json /dev/full"), "device.read_time"),
+        (&format!("{FIT} fitted.toml --json /dev/full"), "device.read_time"),
     ] {
-        let answer = run(&lab, &command.split(' ').collect::<Vec<_>>());
-        assert_eq!(answer.code, Some(1), "{command}: {answer:?}");
-        assert!(answer.stdout.contains(printed), "{command}: {answer:?}");
-        assert!(answer.stderr.contains("error: /dev/full cannot be written: No space left"), "{command}: {answer:?}");
+        let answer = fails(&lab, command, &["error: /dev/full cannot be written: No space left"]);
+        has(&answer.stdout, &[printed]);
         let kept = kept_aside(&answer.stderr);
         assert_eq!(kept.len(), 1, "{command}: {answer:?}");
         assert!(json(&kept[0])["schema"].as_str().is_some_and(|schema| schema.starts_with("flashloom/")), "{command}");
     }
-    let answer = run(&lab, &format!("{fit} -o /dev/full --journal kept").split(' ').collect::<Vec<_>>());
-    assert!(answer.code == Some(1) && answer.stdout.contains("device.read_time"), "{answer:?}");
-    assert!(kept_aside(&answer.stderr)[0].contains("[device]"), "{answer:?}");
+    let answer = fails(&lab, &format!("{FIT} /dev/full --journal kept"), &[]);
+    has(&answer.stdout, &["device.read_time"]);
+    has(&kept_aside(&answer.stderr)[0], &["[device]"]);
     // Every file of several is kept, and those that can be written are.
-    let both = ["compare", "small.toml", "--vary", "run.seed=1,2", "--csv", "/dev/full", "--json", "all.json"];
-    let answer = run(&lab, &both);
-    assert_eq!((answer.code, kept_aside(&answer.stderr)[0].lines().count()), (Some(1), 3), "{answer:?}");
+    let answer = fails(&lab, "compare small.toml --vary run.seed=1,2 --csv /dev/full --json all.json", &[]);
+    assert_eq!(kept_aside(&answer.stderr)[0].lines().count(), 3, "{answer:?}");
     assert!(lab.path("all.json").exists());
 }
 
 #[test]
 fn results_for_standard_output_are_kept_aside_where_it_is_full() {
     let lab = small();
-    fs::create_dir(lab.path("tmp")).expect("there is room");
     let full = fs::File::options().write(true).open("/dev/full").expect("it is there");
-    let mut command = lab.command(&["run", "small.toml", "--json", "-"]);
-    let ended = command.env("TMPDIR", lab.path("tmp")).stdout(full).output().expect("it can be started");
-    let stderr = String::from_utf8_lossy(&ended.stderr);
-    assert_eq!(ended.status.code(), Some(1), "{stderr}");
-    assert!(stderr.contains("standard output cannot be written"), "{stderr}");
+    let answer = Answer::of(command(&lab, "run small.toml --json -").stdout(full));
+    let stderr = answer.ended(1, &["standard output cannot be written"]).stderr;
     assert_eq!(json(&kept_aside(&stderr)[0])["schema"], "flashloom/result/2");
 }
 
@@ -71,20 +67,9 @@ fn results_for_standard_output_are_kept_aside_where_it_is_full() {
 fn a_full_disk_fails_a_trace_that_is_written_and_is_no_bad_input() {
     let lab = small();
     lab.write("trace.csv", TRACE);
-    for command in
-        ["generate small.toml --to flashloom --out /dev/full", "trace convert trace.csv --to flashloom /dev/full"]
-    {
-        let answer = run(&lab, &command.split(' ').collect::<Vec<_>>());
-        assert_eq!(answer.code, Some(1), "{command}: {answer:?}");
-        assert!(
-            answer.stderr.contains("/dev/full") && answer.stderr.contains("No space left"),
-            "{command}: {answer:?}"
-        );
-    }
-    for command in ["generate small.toml --to flashloom --out none/a", "trace convert trace.csv --to flashloom none/a"]
-    {
-        let answer = run(&lab, &command.split(' ').collect::<Vec<_>>());
-        assert_eq!(answer.code, Some(2), "{command}: {answer:?}");
+    for command in ["generate small.toml --to flashloom --out", "trace convert trace.csv --to flashloom"] {
+        fails(&lab, &format!("{command} /dev/full"), &["/dev/full", "No space left"]);
+        lab.refuses(&format!("{command} none/a"), &[]);
     }
 }
 
@@ -96,11 +81,9 @@ fn kept(lab: &Lab) -> usize {
 
 /// Starts a reproduction and waits until its folder holds `results` kept results.
 fn reproducing(lab: &Lab, results: usize) -> Child {
-    let mut command = lab.command(&REPRODUCE);
     // One run at a time, so that it is stopped among them.
-    command.args(["--jobs", "1"]);
-    command.stderr(Stdio::piped()).stdout(Stdio::piped()).env("TMPDIR", lab.path("tmp"));
-    let mut child = command.spawn().expect("it can be started");
+    let mut command = command(lab, &format!("{REPRODUCE} --jobs 1"));
+    let mut child = command.stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it can be started");
     while kept(lab) < results {
         assert!(child.try_wait().expect("it can be asked").is_none(), "it ended before");
         thread::sleep(Duration::from_millis(1));
@@ -115,16 +98,16 @@ fn kept_by(stderr: &str) -> (usize, usize) {
     (numbers.0.parse().expect("a number"), numbers.1.parse().expect("a number"))
 }
 
-const REPRODUCE: [&str; 5] = ["reproduce", "kast", "--quick", "--out", "out"];
+const REPRODUCE: &str = "reproduce kast --quick --out out";
 
 #[test]
 fn a_reproduction_that_was_killed_goes_on_with_what_was_run() {
     let lab = Lab::new();
-    lab.succeed(&["reproduce", "kast", "--quick", "--out", "whole"]);
+    lab.succeed("reproduce kast --quick --out whole");
     let mut child = reproducing(&lab, 10);
     child.kill().and_then(|()| child.wait()).expect("it ends");
     let kept = kept(&lab);
-    let again = lab.succeed(&REPRODUCE);
+    let again = lab.succeed(REPRODUCE);
     let (had, all) = kept_by(&again.stderr);
     assert!(had == kept && all > kept, "{kept}: {again:?}");
     assert_eq!(lab.read("out/kast.json"), lab.read("whole/kast.json"));
@@ -135,7 +118,6 @@ fn a_reproduction_that_was_killed_goes_on_with_what_was_run() {
 #[test]
 fn a_reproduction_whose_reports_cannot_be_written_prints_its_table_and_keeps_its_runs() {
     let lab = Lab::new();
-    fs::create_dir(lab.path("tmp")).expect("there is room");
     let child = reproducing(&lab, 1);
     fs::remove_dir_all(lab.path("out/csv")).expect("it is there");
     let ended = child.wait_with_output().expect("it ends");
@@ -143,7 +125,7 @@ fn a_reproduction_whose_reports_cannot_be_written_prints_its_table_and_keeps_its
     assert_eq!(ended.status.code(), Some(1), "{stderr}");
     assert!(String::from_utf8_lossy(&ended.stdout).contains("kast"), "{stderr}");
     assert_eq!(kept_aside(&stderr).len(), 2, "the two of csv: {stderr}");
-    let again = lab.succeed(&REPRODUCE);
+    let again = lab.succeed(REPRODUCE);
     let all = kept_by(&again.stderr);
     assert!(all.0 == all.1 && lab.path("out/csv/kast.csv").exists(), "{again:?}");
 }

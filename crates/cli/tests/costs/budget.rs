@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::process::Command;
 
 use flashloom::figures::number;
-use toml::de::DeTable;
+use toml::{Table, Value};
 
 use crate::case::Case;
 use crate::count::Cost;
@@ -52,29 +52,18 @@ impl Budgets {
     /// # Errors
     /// It is not TOML, or not of this shape.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let root = DeTable::parse(text).map_err(|error| error.to_string())?;
+        let root: Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
         let mut budgets = Self { build: Vec::new(), costs: Vec::new() };
-        for (slot, policies) in root.get_ref() {
-            let (slot, policies) = (slot.get_ref(), policies.get_ref());
+        for (slot, policies) in root {
             if slot == "build" {
-                let parts = policies.as_array().ok_or("build is not a list")?.iter();
-                budgets.build = parts.filter_map(|part| part.get_ref().as_str().map(str::to_owned)).collect();
+                budgets.build = policies.try_into().map_err(|_| "build is not a list")?;
                 continue;
             }
-            for (policy, cost) in policies.as_table().ok_or_else(|| format!("{slot} is not a table"))? {
-                let (policy, cost) = (policy.get_ref(), cost.get_ref());
-                let instructions = cost.get("instructions").and_then(|value| value.get_ref().as_integer());
-                let instructions = instructions.and_then(|value| value.as_str().parse().ok());
-                let mean = |name: &str| cost.get(name)?.get_ref().as_float()?.as_str().parse().ok();
-                let means = mean("mispredictions").zip(mean("operations"));
-                let cost = instructions.zip(means).map(|(instructions, (mispredictions, operations))| Cost {
-                    instructions,
-                    mispredictions,
-                    operations,
-                });
-                let cost =
-                    cost.ok_or_else(|| format!("{slot}.{policy} lacks instructions, mispredictions or operations"))?;
-                budgets.costs.push((slot.to_string(), policy.to_string(), cost));
+            let Value::Table(policies) = policies else { return Err(format!("{slot} is not a table")) };
+            for (policy, cost) in policies {
+                let lacks = |_| format!("{slot}.{policy} lacks instructions, mispredictions or operations");
+                let cost = cost.try_into().map_err(lacks)?;
+                budgets.costs.push((slot.clone(), policy, cost));
             }
         }
         Ok(budgets)

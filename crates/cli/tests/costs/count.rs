@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde::Deserialize;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -18,7 +19,7 @@ use crate::case;
 const LENGTHS: [u64; 2] = [1_000, 4_000];
 
 /// What a request costs, on average.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 pub struct Cost {
     /// Instructions, those of collection and of the flash array among them.
     pub instructions: u64,

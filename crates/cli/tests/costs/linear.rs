@@ -29,6 +29,11 @@ const fn trace(name: &'static str, head: &'static str, line: fn(u64) -> Vec<u8>)
     Input { name, arguments: &["trace", "info"], head, line }
 }
 
+/// An experiment, or a job of one.
+const fn run(name: &'static str, head: &'static str, line: fn(u64) -> Vec<u8>) -> Input {
+    Input { name, arguments: &["run"], head, line }
+}
+
 /// A request of a device of its own that was queued: 48 bytes.
 fn blktrace(at: u64) -> Vec<u8> {
     let (number, queued) = (at as u32, 1 | 1 << 20 | 1 << 17);
@@ -67,35 +72,24 @@ const INPUTS: [Input; 22] = [
     trace("tencent.csv", "", |at| format!("{},{},8,0,{at}\n", 1_538_323_200 + at, at * 8).into()),
     trace("x.blktrace.0", "", blktrace),
     trace("x.vscsi", "", vscsi),
-    Input { name: "keys.toml", arguments: &["run"], head: "[host]\n", line: |at| format!("key{at} = 1\n").into() },
-    Input { name: "lines.toml", arguments: &["run"], head: "", line: |at| format!("[a{at}\nb = \n").into() },
-    Input { name: "sections.toml", arguments: &["run"], head: "", line: |at| format!("key{at} = 1\n").into() },
+    run("keys.toml", "[host]\n", |at| format!("key{at} = 1\n").into()),
+    run("lines.toml", "", |at| format!("[a{at}\nb = \n").into()),
+    run("sections.toml", "", |at| format!("key{at} = 1\n").into()),
     // Errors in one line, which is as long as the text.
-    Input { name: "marks.toml", arguments: &["run"], head: "a = ", line: |_| b" = =".to_vec() },
-    Input {
-        name: "expect.toml",
-        arguments: &["run"],
-        // It is sound, and would run a million requests.
-        head: "device.blocks = 64\nworkload.synthetic.requests = 1\n",
-        line: |at| format!("[[expect]]\nclaim = \"{at}\"\nformula = \"max(host.iops)\"\nat_least = {at}\n").into(),
-    },
-    Input {
-        name: "fields.toml",
-        arguments: &["run"],
-        head: "",
-        line: |at| format!("[[expect]]\nclaim = \"{at}\"\nformula = \"host.iobs{at}\"\nat_least = {at}\n").into(),
-    },
+    run("marks.toml", "a = ", |_| b" = =".to_vec()),
+    // It is sound, and would run a million requests.
+    run("expect.toml", "device.blocks = 64\nworkload.synthetic.requests = 1\n", |at| {
+        format!("[[expect]]\nclaim = \"{at}\"\nformula = \"max(host.iops)\"\nat_least = {at}\n").into()
+    }),
+    run("fields.toml", "", |at| {
+        format!("[[expect]]\nclaim = \"{at}\"\nformula = \"host.iobs{at}\"\nat_least = {at}\n").into()
+    }),
+    run("global.fio", "", |at| format!("[global]\nbs={}k\nunknown{at}=1\n", at % 7 * 4 + 4).into()),
     Input {
         name: "twice.toml",
         arguments: &["compare"],
         head: "vary.\"workload.synthetic.requests\" = [1",
         line: |at| format!(",\n{}", at + 1).into(),
-    },
-    Input {
-        name: "global.fio",
-        arguments: &["run"],
-        head: "",
-        line: |at| format!("[global]\nbs={}k\nunknown{at}=1\n", at % 7 * 4 + 4).into(),
     },
     Input {
         name: "result.json",

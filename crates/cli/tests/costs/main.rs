@@ -109,66 +109,57 @@ fn no_policy_exceeds_its_budget() {
 static SLOT: SlotSpec =
     SlotSpec { name: "schedulers", key: "host.scheduler", role: "I/O scheduler", help: "", statistics: &[] };
 
-/// Costs of `noop` and `cfq` in a build, with a misprediction for a hundred instructions.
-fn pair(build: &str, noop: u64, cfq: u64) -> ([Case; 2], Budgets) {
-    let cases = ["noop", "cfq"].map(|policy| Case { slot: &SLOT, policy, reference: "noop", settings: String::new() });
-    let cost = |instructions| Cost { instructions, mispredictions: instructions as f64 / 100.0, operations: 2.5 };
-    let budgets = Budgets::new(vec![build.to_owned()], cases.iter().zip([noop, cfq].map(cost)));
-    (cases, budgets)
+/// Two policies, of which `noop` is the reference.
+fn pair() -> [Case; 2] {
+    ["noop", "cfq"].map(|policy| Case { slot: &SLOT, policy, reference: "noop", settings: String::new() })
 }
 
-#[test]
-fn in_the_same_build_a_policy_may_grow_by_five_percent() {
-    let (cases, budgets) = pair("this", 1_000, 2_000);
-    let excess = |noop, cfq| {
-        let (_, found) = pair("this", noop, cfq);
-        cases.iter().filter_map(|case| budgets.excess(case, &found)).collect::<Vec<_>>()
-    };
-    assert_eq!(excess(1_050, 2_100), [""; 0]);
-    assert_eq!(
-        excess(500, 2_101),
-        ["I/O scheduler `cfq`: found 2,101 instructions a request, expected at most 2,100: its budget of 2,000 and \
-          5 %; flash operations a request: 2.50, 2.50 in its budget"]
-    );
+/// Costs of both in a build: instructions and mispredicted branches.
+fn costs(build: &str, costs: [(u64, f64); 2]) -> Budgets {
+    let cost = |(instructions, mispredictions)| Cost { instructions, mispredictions, operations: 2.5 };
+    Budgets::new(vec![build.to_owned()], pair().iter().zip(costs.map(cost)))
 }
 
-#[test]
-fn in_the_same_build_mispredicted_branches_may_grow_by_a_quarter() {
-    let (cases, budgets) = pair("this", 1_000, 2_000);
-    let found = |mispredictions| {
-        let costs = cases.iter().zip([1_000, 2_000]);
-        let costs = costs.map(|(case, instructions)| (case, Cost { instructions, mispredictions, operations: 2.5 }));
-        let found = Budgets::new(vec!["this".to_owned()], costs);
-        budgets.excess(&cases[1], &found)
-    };
-    assert_eq!(found(24.9), None);
-    assert_eq!(
-        found(25.1).as_deref(),
-        Some(
-            "I/O scheduler `cfq`: found 25.1 mispredicted branches a request, expected at most 25.0: its budget of \
-             20.0 and 25 %; flash operations a request: 2.50, 2.50 in its budget"
-        )
-    );
+/// The budgets of both.
+fn pair_of_budgets() -> Budgets {
+    costs("this", [(1_000, 10.0), (2_000, 20.0)])
 }
 
+/// In the same build instructions may grow by 5 % and mispredictions by a quarter; in another one the ratio to the
+/// reference may grow by 10 %.
 #[test]
-fn in_another_build_its_ratio_to_the_reference_may_grow_by_ten_percent() {
-    let (cases, budgets) = pair("this", 1_000, 2_000);
-    let excess = |noop, cfq| {
-        let (_, found) = pair("another", noop, cfq);
-        cases.iter().filter_map(|case| budgets.excess(case, &found)).collect::<Vec<_>>()
-    };
-    assert_eq!(excess(3_000, 6_600), [""; 0]);
-    assert_eq!(
-        excess(1_000, 2_201),
-        ["I/O scheduler `cfq`: found 2.201 of the instructions of `noop`, expected at most 2.200: 2.000 in the \
-          budgets and 10 %; flash operations a request: 2.50, 2.50 in its budget"]
-    );
+fn a_policy_may_grow_so_far_and_no_further() {
+    let budgets = pair_of_budgets();
+    for (build, found, expected) in [
+        ("this", [(1_050, 10.0), (2_100, 24.9)], None),
+        (
+            "this",
+            [(500, 10.0), (2_101, 20.0)],
+            Some("found 2,101 instructions a request, expected at most 2,100: its budget of 2,000 and 5 %"),
+        ),
+        (
+            "this",
+            [(1_000, 10.0), (2_000, 25.1)],
+            Some("found 25.1 mispredicted branches a request, expected at most 25.0: its budget of 20.0 and 25 %"),
+        ),
+        ("another", [(3_000, 10.0), (6_600, 20.0)], None),
+        (
+            "another",
+            [(1_000, 10.0), (2_201, 20.0)],
+            Some("found 2.201 of the instructions of `noop`, expected at most 2.200: 2.000 in the budgets and 10 %"),
+        ),
+    ] {
+        let found = costs(build, found);
+        let excess: Vec<String> = pair().iter().filter_map(|case| budgets.excess(case, &found)).collect();
+        let whole =
+            |words| format!("I/O scheduler `cfq`: {words}; flash operations a request: 2.50, 2.50 in its budget");
+        assert_eq!(excess, expected.map(whole).into_iter().collect::<Vec<_>>());
+    }
 }
 
 #[test]
 fn the_file_reads_as_it_was_written() {
-    let (cases, budgets) = pair("this", 1_000, 2_000);
+    let (cases, budgets) = (pair(), pair_of_budgets());
     let read = Budgets::parse(&budgets.text()).expect("it is TOML");
     assert_eq!(read.text(), budgets.text());
     assert_eq!(read.differences(&cases), [""; 0]);

@@ -4,13 +4,12 @@ use std::fs;
 use std::io::Write;
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::control::ask;
-use crate::service::{DRIVE, Service, flashloom};
+use crate::service::{Place, Service, flashloom, number, refused};
 
 /// Bytes that repeat nowhere soon.
 fn noise(bytes: usize) -> Vec<u8> {
@@ -42,9 +41,7 @@ fn nbdinfo_shows_what_the_drive_offers() {
         assert_eq!(export[offered], true, "{offered}");
     }
     assert_eq!((&export["block_size_minimum"], &export["block_size_preferred"]), (&512.into(), &4_096.into()));
-    let ended = server.end("TERM");
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
-    assert_eq!(ended.result.expect("a result")["host"]["writes"], 0);
+    assert_eq!(server.finish()["host"]["writes"], 0);
 }
 
 #[test]
@@ -60,8 +57,7 @@ fn nbdcopy_and_qemu_img_get_back_what_they_wrote() {
         server.client("qemu-img", &["convert", "-n", "-f", "raw", "-O", "raw", "in", &server.uri()]);
         let compared = ["compare", "-f", "raw", "-F", "raw", "in", &server.uri()];
         server.client("qemu-img", &compared);
-        let result = server.end("INT").result.expect("a result");
-        let bytes = result["host"]["write_bytes"].as_u64().expect("a number");
+        let bytes = number(&server.end("INT").sound().result["host"]["write_bytes"]);
         assert!(bytes >= 20 << 20, "{set}: {bytes} bytes were written");
     }
 }
@@ -89,9 +85,7 @@ assert other.pread(4096, 0) == b'c' * 4096
 other.flush()
 ",
     );
-    let (log, copy) = (server.path("log.csv"), server.path("copy.csv"));
-    let (ended, log) = server.end_keeping("TERM", &log, &copy);
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let (_, log) = server.finish_with("log.csv");
     let count = |op: &str| log.lines().filter(|line| line.split(',').nth(1) == Some(op)).count();
     assert_eq!((count("W"), count("R"), count("D")), (5, 5, 1), "{log}");
     assert!(count("F") >= 3, "two by clients and one at the end: {log}");
@@ -131,8 +125,7 @@ assert h.pread(4096, 0) == b'k' * 4096
     }
     server.script("h.aio_pwrite(b'z' * (8 << 20), 1 << 20)\nimport os\nos._exit(0)");
     server.script("assert h.pread(4096, 0) == b'k' * 4096");
-    let ended = server.end("TERM");
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let ended = server.end("TERM").sound();
     assert!(ended.said.chars().all(|letter| letter == '\n' || !letter.is_control()), "{}", ended.said);
 }
 
@@ -150,18 +143,13 @@ fn clients_that_are_killed_leave_the_data_of_others_alone() {
     let one_at_a_time: &[&str] = if has_fault { &["--threads", "1"] } else { &[] };
     let server = Service::begin(&[&kast, one_at_a_time, &["--control", "control"]].concat());
     server.script("h.pwrite(b'k' * 65536, 0)");
-    let writes = || {
-        let status = ask(&server, r#"{"do": "status"}"#)["status"].take();
-        status["requests"]["writes"].as_u64().expect("a number")
-    };
-    let uri = format!("--uri={}", server.uri());
+    let writes = || number(&server.status()["requests"]["writes"]);
     // A job is a thread, not a process: what is killed is the client itself, and nothing of it stays.
-    let job = "--thread --name=w --ioengine=nbd --rw=randwrite --bs=4k --iodepth=16 --offset=1m --size=16m";
+    let job = "--thread --name=w --ioengine=nbd --rw=randwrite --bs=4k --iodepth=16 --offset=1m --size=16m \
+               --time_based --runtime=60";
     for delay_ms in (0..300).step_by(15) {
         let before = writes();
-        let mut command = Command::new("fio");
-        command.args(job.split(' ')).arg(&uri).args(["--time_based", "--runtime=60"]).stdout(Stdio::null());
-        let mut client = command.spawn().expect("fio");
+        let mut client = server.fio(job);
         // A busy machine may take seconds to start it.
         while writes() == before {
             assert!(client.try_wait().expect("it is a child").is_none(), "it has begun to write");
@@ -173,9 +161,7 @@ fn clients_that_are_killed_leave_the_data_of_others_alone() {
         client.wait().expect("it ends");
         server.script("assert h.pread(65536, 0) == b'k' * 65536");
     }
-    let ended = server.end("TERM");
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
-    let writes = ended.result.expect("a result")["host"]["writes"].as_u64().expect("a number");
+    let writes = number(&server.finish()["host"]["writes"]);
     assert!(writes > 100, "the clients wrote {writes} times before they were killed");
 }
 
@@ -188,7 +174,7 @@ fn fio_verifies_random_writes_and_trims_and_the_log_replays_to_the_same_account(
             verify(server, "randwrite", "16", "32m");
             verify(server, "randtrimwrite", "1", "8m");
         });
-        assert!(served["ftl"]["page_copies"].as_u64().expect("a number") > 0, "{mapping} had nothing to collect");
+        assert!(number(&served["ftl"]["page_copies"]) > 0, "{mapping} had nothing to collect");
     }
 }
 
@@ -200,16 +186,14 @@ pub fn logged(sets: &[String], arguments: &[&str], act: impl FnOnce(&Service)) -
     sets.iter().for_each(|set| with_log.extend(["--set", set]));
     let server = Service::begin(&with_log);
     act(&server);
-    let log = server.path("log.csv");
-    let kept = tempfile::tempdir().expect("there is room");
-    let (ended, text) = server.end_keeping("TERM", &log, &kept.path().join("log.csv"));
-    assert!(text.lines().count() > 1_000 && ended.said.contains("to replay what was served"), "{}", ended.said);
-    let served = ended.result.expect("a result");
-    let again = kept.path().join("drive.toml");
-    fs::write(&again, DRIVE).expect("there is room");
-    let path = format!("workload.path={}", kept.path().join("log.csv").display());
+    let (ended, log) = server.finish_with("log.csv");
+    assert!(log.lines().count() > 1_000 && ended.said.contains("to replay what was served"), "{}", ended.said);
+    let served = ended.result;
+    let kept = Place::new();
+    kept.write("log.csv", log);
+    let path = format!("workload.path={}", kept.name("log.csv"));
     let own = ["workload.kind=trace", &path, "host.scheduler=noop", "host.merging=false"];
-    let again = again.display().to_string();
+    let again = kept.name("drive.toml");
     let mut run = vec!["run", &*again, "--json", "-"];
     own.into_iter().chain(sets.iter().map(String::as_str)).for_each(|set| run.extend(["--set", set]));
     let output = flashloom(&run);
@@ -230,8 +214,7 @@ fn a_read_takes_its_time_at_a_real_pace() {
     );
     let seconds: f64 = took.trim().parse().expect("a number");
     assert!(seconds >= 0.1, "20 reads of 5 ms in {seconds} s");
-    let result = server.end("TERM").result.expect("a result");
-    let p50 = result["host"]["latency_ns"]["read"]["p50"].as_u64().expect("a number");
+    let p50 = number(&server.finish()["host"]["latency_ns"]["read"]["p50"]);
     assert!((5_000_000..5_200_000).contains(&p50), "{p50}");
 }
 
@@ -246,13 +229,10 @@ fn a_port_is_served_too_and_a_second_server_is_refused() {
     server.client("nbdinfo", &["--size", &format!("nbd://{address}")]);
     let stream = TcpStream::connect(&address).expect("it listens");
     let experiment = server.path("drive.toml").display().to_string();
-    let second = flashloom(&["serve", &experiment, "--tcp", &address]);
-    let said = String::from_utf8_lossy(&second.stderr).into_owned();
-    assert!(second.status.code() == Some(2) && said.contains("Address already in use"), "{said}");
+    refused(&["serve", &experiment, "--tcp", &address], "Address already in use");
     // A client that says nothing and stays does not keep the server from ending.
     let before = now();
-    let ended = server.end("TERM");
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    server.finish();
     assert!(before.elapsed() < Duration::from_secs(20));
     drop(stream);
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::service::{DRIVE, Service, flashloom};
+use crate::service::{DRIVE, Place, Service, comes, flashloom, names, number, refused, send};
 
 /// Asks a server's control socket, as one of several clients.
 pub fn ask(server: &Service, line: &str) -> Value {
@@ -24,16 +24,14 @@ pub fn ask(server: &Service, line: &str) -> Value {
 #[ignore = "needs nbdkit: make live"]
 fn control_tells_how_far_a_drive_is_while_fio_writes_and_ends_it() {
     let server = Service::begin(&["--control", "control", "--gather", "--log", "log.csv"]);
-    assert_eq!(ask(&server, r#"{"do": "status"}"#)["status"]["commands"], 0);
-    let uri = format!("--uri={}", server.uri());
-    let job = "--thread --name=w --ioengine=nbd --rw=randwrite --bs=4k --iodepth=16 --size=40m --minimal";
-    let mut fio = Command::new("fio");
-    let mut fio = fio.args(job.split(' ')).arg(&uri).stdout(Stdio::null()).spawn().expect("fio");
+    assert_eq!(server.status()["commands"], 0);
+    let mut fio =
+        server.fio("--thread --name=w --ioengine=nbd --rw=randwrite --bs=4k --iodepth=16 --size=40m --minimal");
     let (mut seen, mut most_inside) = (Vec::new(), 0);
     while fio.try_wait().expect("it is a child").is_none() {
-        let status = ask(&server, r#"{"do": "status"}"#)["status"].take();
-        seen.push(status["requests"]["writes"].as_u64().expect("a number"));
-        most_inside = most_inside.max(status["inside"].as_u64().expect("a number"));
+        let status = server.status();
+        seen.push(number(&status["requests"]["writes"]));
+        most_inside = most_inside.max(number(&status["inside"]));
         // A client that stalls, and one that leaves rubbish, at each look.
         let mut stalled = UnixStream::connect(server.path("control")).expect("it listens");
         stalled.write_all(b"{\"do\"").expect("it is read");
@@ -45,11 +43,11 @@ fn control_tells_how_far_a_drive_is_while_fio_writes_and_ends_it() {
     assert_eq!(so_far["host"]["writes"], 10_240);
     let answer = ask(&server, r#"{"do": "end"}"#);
     assert_eq!(answer["did"], "end");
-    let ended = server.wait();
-    assert_eq!((ended.code, ended.left), (Some(0), vec!["drive.toml".into(), "log.csv".into(), "result.json".into()]));
-    let result = ended.result.expect("a result");
+    let ended = server.wait().sound();
+    assert_eq!(ended.left, ["drive.toml", "log.csv", "result.json"]);
+    let result = ended.result;
     assert_eq!(result["buffer"]["page_writes"], so_far["buffer"]["page_writes"]);
-    let flushes = |result: &Value| result["host"]["flushes"].as_u64().expect("a number");
+    let flushes = |result: &Value| number(&result["host"]["flushes"]);
     assert_eq!(flushes(&result), flushes(&so_far) + 1, "the end flushes the drive");
 }
 
@@ -60,21 +58,19 @@ fn control_ends_a_server_whose_clients_stay() {
     let server = Service::begin(&["--control", "control"]);
     let stream = UnixStream::connect(server.path("socket")).expect("it listens");
     assert_eq!(ask(&server, r#"{"do": "end"}"#)["did"], "end");
-    let ended = server.wait();
-    assert_eq!((ended.code, ended.left), (Some(0), vec!["drive.toml".into(), "result.json".into()]), "{}", ended.said);
+    assert_eq!(server.wait().sound().left, ["drive.toml", "result.json"]);
     drop(stream);
 }
 
 #[test]
 #[ignore = "needs nbdkit: make live"]
 fn names_of_sockets_are_refused_before_anything_runs_and_other_files_stay() {
-    let folder = tempfile::tempdir().expect("there is room");
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    fs::write(path("drive.toml"), DRIVE).expect("there is room");
-    fs::write(path("precious"), "precious").expect("there is room");
+    let place = Place::new();
+    let path = |name: &str| place.name(name);
+    place.write("precious", "precious");
     let _listens = UnixListener::bind(path("taken")).expect("it is free");
     let free = path("free");
-    for (place, expected) in [
+    for (options, expected) in [
         (&["--unix", &path("taken")][..], "a socket: another server's"),
         (&["--unix", &free, "--control", &path("precious")], "a file that is no socket"),
         (&["--unix", &free, "--control", &free], "something else is written to it"),
@@ -82,11 +78,9 @@ fn names_of_sockets_are_refused_before_anything_runs_and_other_files_stay() {
         (&["--unix", &path("none/s")], "there is no folder"),
         (&["--tcp", "127.0.0.1:0"], "port 0"),
     ] {
-        let output = flashloom(&[&["serve", &*path("drive.toml")], place].concat());
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(2) && said.contains(expected), "{place:?}: {said}");
+        refused(&[&["serve", &*path("drive.toml")], options].concat(), expected);
     }
-    assert_eq!(fs::read_to_string(path("precious")).expect("it is there"), "precious");
+    assert_eq!(place.read("precious"), b"precious");
     // A file that has come in the place of a socket is somebody else's.
     let server = Service::begin(&[]);
     let socket = server.path("socket");
@@ -106,15 +100,15 @@ fn a_log_that_cannot_be_written_does_not_cost_the_result() {
     logs.close().expect("it is removed");
     let ended = server.end("TERM");
     assert!(ended.code == Some(1) && ended.said.contains("the log cannot be written"), "{}", ended.said);
-    assert_eq!(ended.result.expect("a result")["host"]["writes"], 1);
+    assert_eq!(ended.result["host"]["writes"], 1);
 }
 
 /// A drive that is used, ended and served again three times, the second time as a snapshot of the first had it before.
 #[test]
 #[ignore = "needs nbdkit: make live"]
 fn an_image_keeps_drive_and_data_and_a_snapshot_begins_a_run() {
-    let kept = tempfile::tempdir().expect("there is room");
-    let path = |name: &str| kept.path().join(name).display().to_string();
+    let kept = Place::new();
+    let path = |name: &str| kept.name(name);
     let (image, snapshot) = (path("image"), path("snapshot"));
     let mut last: Option<Value> = None;
     for (turn, mapping) in [(0, "dftl"), (1, "dftl"), (2, "dftl"), (0, "kast"), (1, "kast")] {
@@ -127,7 +121,7 @@ fn an_image_keeps_drive_and_data_and_a_snapshot_begins_a_run() {
         if last.is_some() {
             server.client("nbdcopy", &[&server.uri(), "copy"]);
             let copy = fs::read(server.path("copy")).expect("it was written");
-            assert!(copy == fs::read(path("copy")).expect("and before"), "{mapping}, turn {turn}: other data");
+            assert!(copy == kept.read("copy"), "{mapping}, turn {turn}: other data");
         }
         let uri = format!("--uri={}", server.uri());
         let job = "--name=v --ioengine=nbd --rw=randwrite --bs=4k --iodepth=16 --size=40m --verify=crc32c --minimal";
@@ -136,9 +130,7 @@ fn an_image_keeps_drive_and_data_and_a_snapshot_begins_a_run() {
         let answer = ask(&server, &format!(r#"{{"do": "snapshot", "to": "{snapshot}"}}"#));
         assert_eq!(answer["did"], "snapshot", "{answer}");
         server.client("nbdcopy", &[&server.uri(), &path("copy")]);
-        let ended = server.end("TERM");
-        assert_eq!(ended.code, Some(0), "{}", ended.said);
-        let result = ended.result.expect("a result");
+        let result = server.finish();
         let erased = |result: &Value| result["wear"]["erase_count"]["mean"].as_f64().expect("a number");
         let before = last.as_ref().map(erased);
         let own = result["ftl"]["block_erases"].as_f64().expect("a number") / 256.0;
@@ -150,7 +142,6 @@ fn an_image_keeps_drive_and_data_and_a_snapshot_begins_a_run() {
         last = Some(result);
     }
     let experiment = path("drive.toml");
-    fs::write(&experiment, DRIVE).expect("there is room");
     let state = format!("run.state={snapshot}");
     let sets = [&*state, "ftl.mapping=kast", "ftl.kast.log_blocks=6", "workload.synthetic.requests=1000"];
     let mut arguments = vec!["run", &*experiment];
@@ -159,23 +150,19 @@ fn an_image_keeps_drive_and_data_and_a_snapshot_begins_a_run() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     // Another drive, and something else than an image.
     let unix = path("s");
-    let refused = |arguments: &[&str]| {
-        let output = flashloom(&[&["serve", &*experiment, "--unix", &*unix], arguments].concat());
-        assert_eq!(output.status.code(), Some(2));
-        String::from_utf8_lossy(&output.stderr).into_owned()
+    let refused = |arguments: &[&str], words: &str| {
+        refused(&[&["serve", &*experiment, "--unix", &*unix], arguments].concat(), words);
     };
-    assert!(refused(&["--image", &image]).contains("`ftl.mapping` = \"page\""));
-    assert!(refused(&["--image", &snapshot]).contains("no image"));
+    refused(&["--image", &image], "`ftl.mapping` = \"page\"");
+    refused(&["--image", &snapshot], "no image");
     // Damage that only reading all of it tells, and a machine that has no room for the next one.
-    let mut damaged = fs::read(&image).expect("it is there");
+    let mut damaged = kept.read("image");
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
-    fs::write(path("damaged"), &damaged).expect("there is room");
+    kept.write("damaged", &damaged);
     let sets = ["--set", "ftl.mapping=kast", "--set", "ftl.kast.log_blocks=6", "--image", &path("damaged")];
-    let output = flashloom(&[&["serve", &*experiment, "--unix", &*unix], &sets[..]].concat());
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(2) && said.contains("error: the image is damaged"), "{said}");
-    assert!(fs::read(path("damaged")).expect("it is there") == damaged, "what is refused stays as it is");
+    refused(&sets, "error: the image is damaged");
+    assert!(kept.read("damaged") == damaged, "what is refused stays as it is");
 }
 
 /// Clients that stay do not keep alive what nobody can end any more.
@@ -190,39 +177,27 @@ fn a_program_that_is_killed_takes_its_nbdkit_along() {
     fs::rename(socket, &name).expect("it is there");
     UnixStream::connect(&name).expect("it listens under this name, too");
     drop(server);
-    let ended = (0..300).any(|_| {
-        std::thread::sleep(Duration::from_millis(100));
-        UnixStream::connect(&name).is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
-    });
-    assert!(ended, "nbdkit still listens");
+    let is_gone =
+        || UnixStream::connect(&name).is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused);
+    assert!(comes(3_000, is_gone), "nbdkit still listens");
     drop(stream);
 }
 
 #[test]
 #[ignore = "needs nbdkit: make live"]
 fn a_signal_while_the_drive_ages_leaves_nothing_behind() {
-    let folder = tempfile::tempdir().expect("there is room");
-    let path = |name: &str| folder.path().join(name);
+    let place = Place::new();
+    let path = |name: &str| place.path(name);
     fs::create_dir(path("tmp")).expect("there is room");
-    fs::write(
-        path("drive.toml"),
-        DRIVE.replace(
-            "\"fill\"",
-            "\"steady\"\nsteady_window = 10\nsteady_tolerance = 0.0001\nsteady_windows = 100000\n",
-        ),
-    )
-    .expect("there is room");
+    let never = "\"steady\"\nsteady_window = 10\nsteady_tolerance = 0.0001\nsteady_windows = 100000\n";
+    place.write("drive.toml", DRIVE.replace("\"fill\"", never));
     let mut command = Command::new("env");
     command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_flashloom"), "serve", "drive.toml", "--unix", "socket"]);
-    command.env("FLASHLOOM_CACHE", "").env("TMPDIR", path("tmp")).current_dir(folder.path()).stderr(Stdio::null());
+    command.env("FLASHLOOM_CACHE", "").env("TMPDIR", path("tmp")).current_dir(path("")).stderr(Stdio::null());
     let mut child = command.spawn().expect("the program can be started");
-    let files = |name: &str| fs::read_dir(path(name)).expect("a folder").count();
-    let begins = (0..600).any(|_| {
-        std::thread::sleep(Duration::from_millis(10));
-        files("tmp") > 0
-    });
+    let begins = comes(600, || !names(&path("tmp")).is_empty());
     assert!(begins && !path("socket").exists(), "it ages, and has a folder for the drive");
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
-    assert!(killed.success() && !child.wait().expect("it ends").success());
-    assert_eq!((files("tmp"), files(".")), (0, 2), "nothing but the experiment and the folder");
+    send("INT", child.id());
+    assert!(!child.wait().expect("it ends").success());
+    assert_eq!((names(&path("tmp")), names(&path(""))), (vec![], vec!["drive.toml".into(), "tmp".into()]));
 }

@@ -5,8 +5,7 @@
 //! requests at a time as there are threads. The next service reads the numbers back.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::thread;
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::control::ask;
 use crate::nbd::Nbd;
-use crate::service::{Ended, Service, has_ended};
+use crate::service::{Ended, Service, has_ended, names, number, send};
 
 /// Blocks for numbers, which lie before what fio writes.
 const BLOCKS: usize = 64;
@@ -115,7 +114,7 @@ impl Kept {
             }
             Ending::Signal(signal) => server.end(signal),
             Ending::KillOfNbdkit => {
-                server.client("kill", &["-KILL", &nbdkit.to_string()]);
+                send("KILL", nbdkit);
                 server.wait()
             }
         };
@@ -140,24 +139,22 @@ fn check_end(ending: Ending, ended: &Ended, what: &str) {
         Ending::KillOfNbdkit => {
             assert!(*code == Some(1) && said.contains("nbdkit has ended without a result"), "{what}: {said}");
         }
-        _ => assert!(*code == Some(0) && result.is_some(), "{what}: {code:?}, {said}"),
+        _ => assert!(*code == Some(0) && result.is_object(), "{what}: {code:?}, {said}"),
     }
 }
 
 /// Has fio write at random behind the numbers, until it is killed or its server ends.
 fn busy(server: &Service) -> Child {
-    let job = "--thread --name=w --ioengine=nbd --rw=randwrite --bs=4k --iodepth=64 --offset=1m --size=40m \
-        --buffer_pattern=0x55 --time_based --runtime=600";
-    let mut command = Command::new("fio");
-    command.args(job.split_whitespace()).arg(format!("--uri={}", server.uri()));
-    command.current_dir(server.folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().expect("fio")
+    server.fio(
+        "--thread --name=w --ioengine=nbd --rw=randwrite --bs=4k --iodepth=64 --offset=1m --size=40m \
+         --buffer_pattern=0x55 --time_based --runtime=600",
+    )
 }
 
 /// Whether both clients have come to write.
 fn is_busy(server: &Service) -> bool {
-    let status = ask(server, r#"{"do": "status"}"#)["status"].take();
-    let of = |name: &str| status["requests"][name].as_u64().expect("a number");
+    let status = server.status();
+    let of = |name: &str| number(&status["requests"][name]);
     of("writes") > 400 && of("fua_writes") > 8
 }
 
@@ -178,18 +175,13 @@ fn write_numbers(mut client: Nbd, mut durable: [u64; BLOCKS], mut last: u64) -> 
 /// Ends services in these ways, one after another, on one drive. Returns how many numbers were written.
 fn end_all<'a>(mapping: &'static [&'static str], ways: impl Iterator<Item = (Ending, &'a [&'a str])>) -> u64 {
     let mut kept = Kept::new(mapping);
-    assert_eq!(kept.serve(&[]).end("TERM").code, Some(0));
+    kept.serve(&[]).finish();
     ways.for_each(|(ending, setting)| kept.end(ending, setting));
     let server = kept.serve(&[]);
     kept.check(&server, "the last one");
-    assert_eq!(server.end("TERM").code, Some(0));
-    assert_eq!(files(kept.folder.path()), ["image"]);
+    server.finish();
+    assert_eq!(names(kept.folder.path()), ["image"]);
     kept.last
-}
-
-fn files(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).expect("a folder").flatten();
-    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
 #[test]

@@ -1,49 +1,44 @@
 //! What happens to a service from outside: another one for its image, files that go, clients that flood its log.
 
 use std::fs;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use crate::nbd::Nbd;
-use crate::service::{DRIVE, Service, child_of, flashloom, has_ended};
+use crate::service::{Place, Service, child_of, comes, has_ended, names, refused, send};
 
 /// One of two servers has the image from the first moment, and the other is refused, whichever comes first.
 #[test]
 #[ignore = "needs nbdkit: make live"]
 fn two_servers_of_one_image_are_refused_before_there_is_one() {
-    let folder = tempfile::tempdir().expect("there is room");
-    let path = |name: &str| folder.path().join(name);
-    fs::write(path("drive.toml"), DRIVE).expect("there is room");
+    let place = Place::new();
+    let path = |name: &str| place.path(name);
     std::os::unix::fs::symlink(".", path("other")).expect("there is room");
     for turn in 0..2 {
         let begin = |(socket, image): (&str, &str)| -> Child {
             let mut command = Command::new(env!("CARGO_BIN_EXE_flashloom"));
-            command.env("FLASHLOOM_CACHE", "").current_dir(folder.path());
+            command.env("FLASHLOOM_CACHE", "").current_dir(path(""));
             command.args(["serve", "drive.toml", "--unix", socket, "--image", image]);
             command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program can be started")
         };
         let mut servers = [("a", "image"), ("b", "other/image")].map(begin);
-        let refused = (0..1_000).find_map(|_| {
-            thread::sleep(Duration::from_millis(10));
-            servers.iter_mut().position(|server| server.try_wait().expect("it is a child").is_some())
+        let mut refused = None;
+        comes(1_000, || {
+            refused = servers.iter_mut().position(|server| server.try_wait().expect("it is a child").is_some());
+            refused.is_some()
         });
         let [a, b] = servers;
         let (refused, served) = if refused.expect("one is refused") == 0 { (a, b) } else { (b, a) };
         let refused = refused.wait_with_output().expect("it has ended");
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(refused.status.code() == Some(2) && said.contains("an image that another server has"), "{said}");
-        let listens = || ["a", "b"].iter().any(|socket| path(socket).exists());
-        assert!((0..2_000).any(|_| {
-            thread::sleep(Duration::from_millis(5));
-            listens()
-        }));
+        assert!(comes(1_000, || ["a", "b"].iter().any(|socket| path(socket).exists())));
         thread::sleep(Duration::from_millis(200));
-        let killed = Command::new("kill").args(["-TERM", &served.id().to_string()]).status().expect("kill");
+        send("TERM", served.id());
         let served = served.wait_with_output().expect("it ends");
         let said = String::from_utf8_lossy(&served.stderr).into_owned();
-        assert!(killed.success() && served.status.code() == Some(0), "turn {turn}: {said}");
+        assert_eq!(served.status.code(), Some(0), "turn {turn}: {said}");
         assert!(fs::metadata(path("image")).expect("it is there").len() > 1_000);
     }
 }
@@ -68,9 +63,8 @@ fn files_that_are_removed_while_a_drive_is_served_are_made_anew() {
             fs::remove_file(hidden.join(name)).expect("it is there");
         }
     }
-    let ended = server.end_with("TERM", |folder| assert_eq!(names(&folder.join("tmp")), [""; 0]));
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
-    assert_eq!(ended.result.expect("a result")["host"]["writes"], 1);
+    let ended = server.end_with("TERM", |folder| assert_eq!(names(&folder.join("tmp")), [""; 0])).sound();
+    assert_eq!(ended.result["host"]["writes"], 1);
     assert!(fs::metadata(&image).expect("it is there").len() > 1_000);
     let log = fs::read_to_string(&log).expect("it is there");
     assert_eq!(log.lines().count(), 3, "a write, and the flush at the end: {log}");
@@ -90,8 +84,8 @@ fn what_killed_servers_leave_is_removed_by_the_next_one() {
     let server = begin();
     let nbdkit = server.nbdkit();
     // Both at once, as a machine without memory does.
-    server.client("kill", &["-STOP", &server.process().to_string()]);
-    server.client("kill", &["-KILL", &nbdkit.to_string()]);
+    send("STOP", server.process());
+    send("KILL", nbdkit);
     assert_eq!(server.end("KILL").code, None);
     assert!((0..1_000).any(|_| has_ended(nbdkit)));
     assert_eq!((names(temporary.path()).len(), names(kept.path()).len()), (1, 2), "and an image to come");
@@ -100,8 +94,7 @@ fn what_killed_servers_leave_is_removed_by_the_next_one() {
     assert!(left.starts_with("flashloom-image 0\n"), "nothing is kept yet: {left}");
     let server = begin();
     assert_eq!(names(temporary.path()).len(), 1, "its own");
-    let ended = server.end("TERM");
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    server.finish();
     assert_eq!((names(temporary.path()), names(kept.path())), (vec![], vec!["image".to_owned()]));
 }
 
@@ -130,56 +123,39 @@ fn the_reason_of_an_end_is_told_however_much_was_said_before() {
 #[test]
 #[ignore = "needs nbdkit: make live"]
 fn a_file_that_has_come_in_the_place_of_an_image_stays() {
-    let kept = tempfile::tempdir().expect("there is room");
-    let image = kept.path().join("image");
-    let server = Service::begin(&["--image", &image.display().to_string()]);
+    let kept = Place::new();
+    let (image, name) = (kept.path("image"), kept.name("image"));
+    let server = Service::begin(&["--image", &name]);
     fs::remove_file(&image).expect("the name is kept by a file");
     fs::write(&image, "precious").expect("there is room");
     let ended = server.end("TERM");
     assert!(ended.code == Some(1) && ended.said.contains("image.1"), "{}", ended.said);
-    assert_eq!(fs::read_to_string(&image).expect("it is there"), "precious");
-    let experiment = kept.path().join("drive.toml").display().to_string();
-    fs::write(&experiment, DRIVE).expect("there is room");
-    let unix = kept.path().join("s").display().to_string();
-    let output = flashloom(&["serve", &experiment, "--unix", &unix, "--image", &image.display().to_string()]);
-    assert_eq!(output.status.code(), Some(2), "it is no image");
-    let other = kept.path().join("image.1").display().to_string();
-    let server = Service::begin(&["--image", &other]);
-    assert_eq!(server.end("TERM").code, Some(0));
+    assert_eq!(kept.read("image"), b"precious");
+    // It is no image.
+    refused(&["serve", &kept.name("drive.toml"), "--unix", &kept.name("s"), "--image", &name], "");
+    Service::begin(&["--image", &kept.name("image.1")]).finish();
 }
 
 /// A machine that loses power leaves the old image or the new one.
 #[test]
 #[ignore = "traces system calls: make test-live"]
 fn long_an_image_is_stored_before_it_takes_its_place_and_so_is_its_name() {
-    let folder = tempfile::tempdir().expect("there is room");
-    let path = |name: &str| folder.path().join(name);
-    fs::write(path("drive.toml"), DRIVE).expect("there is room");
+    let place = Place::new();
+    let path = |name: &str| place.path(name);
     let mut command = Command::new("strace");
     command.args(["-f", "-y", "-o", "trace", "-e", "trace=fsync,rename,renameat,renameat2"]);
     command.args([env!("CARGO_BIN_EXE_flashloom"), "serve", "drive.toml", "--unix", "socket", "--image", "image"]);
-    command.env("FLASHLOOM_CACHE", "").current_dir(folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.env("FLASHLOOM_CACHE", "").current_dir(path("")).stdout(Stdio::null()).stderr(Stdio::null());
     let mut strace = command.spawn().expect("strace");
-    assert!((0..3_000).any(|_| {
-        thread::sleep(Duration::from_millis(10));
-        Nbd::connect(&path("socket")).is_ok()
-    }));
-    let served = child_of(strace.id()).to_string();
-    assert!(Command::new("kill").args(["-TERM", &served]).status().expect("kill").success());
+    assert!(comes(3_000, || Nbd::connect(&path("socket")).is_ok()));
+    send("TERM", child_of(strace.id()));
     assert!(strace.wait().expect("it ends").success());
     let trace = fs::read_to_string(path("trace")).expect("it is text");
-    let own = folder.path().canonicalize().expect("it is there").display().to_string();
+    let own = path("").canonicalize().expect("it is there").display().to_string();
     let calls: Vec<&str> = trace.lines().filter(|line| line.contains(&own)).collect();
     let renamed = calls.iter().rposition(|call| call.contains("rename") && call.contains("/image\"")).expect("it is");
     let partial = calls[renamed].split('"').nth(1).expect("from a name");
     let stored = |call: &str, name: &str| call.contains("fsync(") && call.contains(&format!("<{name}>)"));
     assert!(calls[..renamed].iter().any(|call| stored(call, partial)), "{calls:#?}");
     assert!(calls[renamed..].iter().any(|call| stored(call, &own)), "{calls:#?}");
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).expect("a folder").flatten();
-    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
 }

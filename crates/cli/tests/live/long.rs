@@ -3,8 +3,7 @@
 use flashloom::config::registry::Registry;
 
 use crate::clients::logged;
-use crate::control::ask;
-use crate::service::Service;
+use crate::service::{Service, number};
 
 /// The measure that a drive is trusted by: random writes and trims over 10 GiB, all of it read back and checked.
 #[test]
@@ -16,7 +15,7 @@ fn long_fio_verifies_ten_gibibytes_with_trims() {
     let uri = format!("--uri={}", server.uri());
     let arguments: Vec<&str> = job.split_whitespace().chain([&*uri]).collect();
     server.client("fio", &arguments);
-    assert_eq!(server.end("TERM").code, Some(0));
+    server.finish();
 }
 
 /// An hour on the clock of a slow drive, which a client keeps busy with reads, writes, flushes and trims.
@@ -42,15 +41,15 @@ fn long_an_hour_of_mixed_use_replays_to_the_same_account_under_every_mapping() {
                     let words = job.split_whitespace().chain(turn.split(' '));
                     server.client("fio", &words.chain([&*uri, &*seed]).collect::<Vec<_>>());
                 }
-                let status = ask(server, r#"{"do": "status"}"#)["status"].take();
-                requests = status["commands"].as_u64().expect("a number");
-                if status["model_ns"].as_u64().expect("a number") >= HOUR_NS {
+                let status = server.status();
+                requests = number(&status["commands"]);
+                if number(&status["model_ns"]) >= HOUR_NS {
                     break;
                 }
             }
         });
         let ftl = &served["ftl"];
         println!("{mapping}: {requests} requests, {} copies, write amplification {}", ftl["page_copies"], ftl["waf"]);
-        assert!(ftl["page_copies"].as_u64().expect("a number") > 1_000, "{mapping} had little to collect");
+        assert!(number(&ftl["page_copies"]) > 1_000, "{mapping} had little to collect");
     }
 }

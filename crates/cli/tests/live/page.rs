@@ -1,14 +1,12 @@
 //! The page of a served drive, as programs ask for it. `crates/export/tests/browser` opens it in a browser.
 
-use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::service::{DRIVE, Service, flashloom};
+use crate::service::{Place, Service, number, refused};
 
 /// An address that is free.
 pub fn address() -> SocketAddr {
@@ -42,14 +40,12 @@ fn page_shows_a_drive_while_fio_writes() {
         Service::begin(&["--web", &address.to_string(), "--set", "ftl.mapping=fast", "--set", "ftl.fast.log_blocks=8"]);
     assert!(server.before.contains(&format!("shown at http://{address}/; Ctrl-C ends it")), "{}", server.before);
     assert!(ask(address, "/", "").contains("<title>Flashloom: a live drive</title>"));
-    let uri = format!("--uri={}", server.uri());
     let job = "--thread --name=w --ioengine=nbd --rw=randwrite --bs=4k --iodepth=16 --size=40m --loops=4 --minimal";
-    let mut fio = Command::new("fio");
-    let mut fio = fio.args(job.split(' ')).arg(&uri).stdout(Stdio::null()).spawn().expect("fio");
+    let mut fio = server.fio(job);
     let (mut samples, mut seen) = (Vec::new(), Vec::new());
     while fio.try_wait().expect("it is a child").is_none() {
         let mut live = live(address, samples.len());
-        seen.push(live["status"]["requests"]["writes"].as_u64().expect("a number"));
+        seen.push(number(&live["status"]["requests"]["writes"]));
         samples.append(live["samples"].as_array_mut().expect("a list"));
         // Another site's page, and a client that stalls, at each look.
         assert!(ask(address, "/live.json", "Sec-Fetch-Site: cross-site\r\n").starts_with("HTTP/1.1 403 "));
@@ -61,15 +57,13 @@ fn page_shows_a_drive_while_fio_writes() {
     std::thread::sleep(Duration::from_secs(1));
     let mut last = live(address, samples.len());
     samples.append(last["samples"].as_array_mut().expect("a list"));
-    let total = |name: &str| samples.iter().map(|sample| sample[name].as_u64().expect("a number")).sum::<u64>();
+    let total = |name: &str| samples.iter().map(|sample| number(&sample[name])).sum::<u64>();
     assert_eq!(total("write_bytes"), 160 << 20);
     assert!(last["busy"]["jobs"].as_array().expect("a list").iter().any(|job| job["origin"] == "merge"));
-    assert_eq!(total("erases"), last["status"]["block_erases"].as_u64().expect("a number"));
-    let ended = server.end("TERM");
-    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert_eq!(total("erases"), number(&last["status"]["block_erases"]));
+    let result = server.finish();
     assert!(TcpStream::connect(address).is_err(), "the page ends with the drive");
-    let result = ended.result.expect("a result");
-    assert!(result["ftl"]["block_erases"].as_u64().expect("a number") >= total("erases"));
+    assert!(number(&result["ftl"]["block_erases"]) >= total("erases"));
 }
 
 /// One client that waits for each of its requests, so that nothing but the drive decides what happens.
@@ -77,7 +71,6 @@ fn page_shows_a_drive_while_fio_writes() {
 #[ignore = "needs nbdkit: make live"]
 fn page_changes_nothing_in_log_and_result() {
     let served = |web: Option<SocketAddr>| {
-        let kept = tempfile::tempdir().expect("there is room");
         let address = web.map(|address| address.to_string());
         let page = address.iter().flat_map(|address| ["--web", address]);
         let arguments = ["--log", "log.csv", "--control", "control"].into_iter().chain(page).collect::<Vec<_>>();
@@ -88,9 +81,8 @@ fn page_changes_nothing_in_log_and_result() {
         if let Some(address) = web {
             assert!(!live(address, 0)["samples"].as_array().expect("a list").is_empty());
         }
-        let log = server.path("log.csv");
-        let (ended, log) = server.end_keeping("TERM", &log, &kept.path().join("log.csv"));
-        (ended.result.expect("a result"), log)
+        let (ended, log) = server.finish_with("log.csv");
+        (ended.result, log)
     };
     let (plain, shown) = (served(None), served(Some(address())));
     assert!(plain.1 == shown.1, "another log");
@@ -100,9 +92,7 @@ fn page_changes_nothing_in_log_and_result() {
 #[test]
 #[ignore = "needs nbdkit: make live"]
 fn page_is_shown_to_this_machine_alone_or_not_at_all() {
-    let folder = tempfile::tempdir().expect("there is room");
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    fs::write(path("drive.toml"), DRIVE).expect("there is room");
+    let place = Place::new();
     let taken = TcpListener::bind(("127.0.0.1", 0)).expect("there are ports");
     let taken = taken.local_addr().map(|address| (address.to_string(), taken)).expect("it is bound");
     for (web, expected) in [
@@ -114,9 +104,7 @@ fn page_is_shown_to_this_machine_alone_or_not_at_all() {
         ("localhost", "localhost is 127.0.0.1:PORT"),
         ("example.org:8080", "expected an address and a port"),
     ] {
-        let output = flashloom(&["serve", &path("drive.toml"), "--unix", &path("socket"), "--web", web]);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(2) && said.contains(expected), "{web}: {said}");
-        assert!(!folder.path().join("socket").exists());
+        refused(&["serve", &place.name("drive.toml"), "--unix", &place.name("socket"), "--web", web], expected);
+        assert!(!place.path("socket").exists());
     }
 }

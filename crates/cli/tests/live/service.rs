@@ -10,6 +10,8 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::control::ask;
+
 /// A drive of 48 MiB that has collections to do soon.
 pub const DRIVE: &str = "
 [workload]
@@ -44,7 +46,8 @@ pub struct Service {
 /// How a server has ended.
 pub struct Ended {
     pub code: Option<i32>,
-    pub result: Option<Value>,
+    /// Null without one.
+    pub result: Value,
     pub said: String,
     /// Names of the files in its folder.
     pub left: Vec<String>,
@@ -80,6 +83,68 @@ pub fn has_ended(number: u32) -> bool {
 pub fn flashloom(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_flashloom"));
     command.env("FLASHLOOM_CACHE", "").args(arguments).output().expect("the program can be started")
+}
+
+/// Asserts that the program refuses its input for a reason with these words.
+pub fn refused(arguments: &[&str], words: &str) {
+    let output = flashloom(arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && said.contains(words), "{arguments:?}: {said}");
+}
+
+/// The number that a value is.
+pub fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+/// Waits until something is so, and looks this often, a hundredth of a second apart; false if it is not by then.
+pub fn comes(looks: u32, mut is_so: impl FnMut() -> bool) -> bool {
+    (0..looks).any(|_| {
+        thread::sleep(Duration::from_millis(10));
+        is_so()
+    })
+}
+
+/// Sends a signal to a process.
+pub fn send(signal: &str, process: u32) {
+    let sent = Command::new("kill").args([&format!("-{signal}"), &process.to_string()]).status();
+    assert!(sent.expect("there is kill").success(), "{signal} to {process}");
+}
+
+/// Names of the files in a folder.
+pub fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a folder").flatten();
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// A folder with the experiment of [`DRIVE`].
+pub struct Place(pub TempDir);
+
+impl Place {
+    pub fn new() -> Self {
+        let place = Self(tempfile::tempdir().expect("there is room"));
+        place.write("drive.toml", DRIVE);
+        place
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// [`Self::path`] as an argument.
+    pub fn name(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.path(name), content).expect("there is room");
+    }
+
+    pub fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
 }
 
 impl Service {
@@ -166,6 +231,23 @@ impl Service {
         self.stop(signal)
     }
 
+    /// Asks the server to end, which it does without an error. Returns its result.
+    pub fn finish(self) -> Value {
+        self.end("TERM").sound().result
+    }
+
+    /// Starts fio on this drive, with a job in words.
+    pub fn fio(&self, job: &str) -> Child {
+        let mut command = Command::new("fio");
+        command.args(job.split_whitespace()).arg(format!("--uri={}", self.uri()));
+        command.current_dir(self.folder.path()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("fio")
+    }
+
+    /// What the drive does and has done.
+    pub fn status(&self) -> Value {
+        ask(self, r#"{"do": "status"}"#)["status"].take()
+    }
+
     /// [`Self::end`], with a look at the server's folder before that goes.
     pub fn end_with(mut self, signal: &str, look: impl FnOnce(&Path)) -> Ended {
         let ended = self.stop(signal);
@@ -179,33 +261,36 @@ impl Service {
     }
 
     fn stop(&mut self, signal: &str) -> Ended {
-        self.client("kill", &[&format!("-{signal}"), &self.child.id().to_string()]);
+        send(signal, self.child.id());
         self.see_end()
     }
 
     fn see_end(&mut self) -> Ended {
-        let mut looks = (0..SERVER_HUNG).map(|_| {
-            thread::sleep(Duration::from_millis(10));
-            self.child.try_wait().expect("it is a child")
+        let mut status = None;
+        comes(SERVER_HUNG, || {
+            status = self.child.try_wait().expect("it is a child");
+            status.is_some()
         });
-        let status = looks.find_map(|status| status).expect("it ends");
+        let status = status.expect("it ends");
         let said = self.said.take().expect("it was not taken").join().expect("text");
         let json = fs::read(self.path("result.json")).ok();
-        let result = json.map(|json| serde_json::from_slice(&json).expect("JSON"));
-        let left = fs::read_dir(self.folder.path()).expect("a folder");
-        let mut left: Vec<String> =
-            left.map(|entry| entry.expect("a file").file_name().to_string_lossy().into_owned()).collect();
-        left.sort();
-        Ended { code: status.code(), result, said, left }
+        let result = json.map_or(Value::Null, |json| serde_json::from_slice(&json).expect("JSON"));
+        Ended { code: status.code(), result, said, left: names(self.folder.path()) }
+    }
+
+    /// [`Self::end`] without an error, and the text of a file of the server's folder.
+    pub fn finish_with(mut self, file: &str) -> (Ended, String) {
+        let ended = self.stop("TERM").sound();
+        let text = fs::read_to_string(self.path(file)).expect("it was written");
+        (ended, text)
     }
 }
 
-impl Service {
-    /// [`Self::end`], with a file of the server's folder copied elsewhere, and its text.
-    pub fn end_keeping(mut self, signal: &str, file: &Path, copy: &Path) -> (Ended, String) {
-        let ended = self.stop(signal);
-        fs::copy(file, copy).expect("it was written");
-        (ended, fs::read_to_string(file).expect("it is text"))
+impl Ended {
+    /// Asserts that the server has ended without an error.
+    pub fn sound(self) -> Self {
+        assert!(self.code == Some(0) && self.result.is_object(), "{:?}: {}", self.code, self.said);
+        self
     }
 }
 

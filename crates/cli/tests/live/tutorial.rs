@@ -11,6 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::page::{address, live};
+use crate::service::number;
 
 /// The lines of the page that begin with this word, in order.
 fn commands(word: &str) -> Vec<String> {
@@ -52,7 +53,7 @@ impl Lesson {
 
     /// Runs a command of the page for at most this time.
     fn run(&self, command: &str, seconds: u32) -> Happened {
-        let before = live(self.address, usize::MAX)["first"].as_u64().expect("a number");
+        let before = number(&live(self.address, usize::MAX)["first"]);
         let shorter = command.replace("--runtime=60", &format!("--runtime={seconds}"));
         let mut shell = Command::new("sh");
         let status = shell.args(["-c", &shorter]).current_dir(self.folder.path()).stdout(Stdio::null()).status();
@@ -78,12 +79,12 @@ impl Happened {
 
     /// Pages programmed for an origin, and jobs of it.
     fn of(&self, origin: usize) -> [f64; 2] {
-        ["programs", "jobs"].map(|name| self.sum(|sample| sample[name][origin].as_u64().expect("a number")))
+        ["programs", "jobs"].map(|name| self.sum(|sample| number(&sample[name][origin])))
     }
 
     fn amplification(&self) -> f64 {
         let programs = (0..6).map(|origin| self.of(origin)[0]).sum::<f64>();
-        programs / self.sum(|sample| sample["host_pages"].as_u64().expect("a number"))
+        programs / self.sum(|sample| number(&sample["host_pages"]))
     }
 }
 
@@ -110,7 +111,7 @@ fn tutorial_watches_collection_happen() {
     let slowest = reads.max_by_key(|read| read["latency_ns"].as_u64()).expect("there were reads");
     let of = |cause: &str| slowest["parts_ns"][cause].as_u64().unwrap_or(0);
     let waited = ["erase", "collection", "host_program"].map(of).iter().sum::<u64>();
-    let latency_ns = slowest["latency_ns"].as_u64().expect("a number");
+    let latency_ns = number(&slowest["latency_ns"]);
     assert!(latency_ns > 1_000_000 && waited > latency_ns / 2, "{slowest}");
     lesson.run(trim, 0);
     let spared = lesson.run(half, 8).amplification();

@@ -9,19 +9,20 @@
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
 use flashloom_device::{Cause, LastOperation, Parts, Sample, Served};
-use flashloom_nand::{ByOrigin, Geometry, Origin};
+use flashloom_nand::{Geometry, Origin};
 use flashloom_units::{Latency, Ns, visible_json};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::locked;
 use crate::picture::{Job, Shown, Window};
 use crate::session::Session;
-use crate::status::{Looked, Status};
+use crate::status::{Looked, status};
 
 /// Time between two looks.
 pub(super) const PERIOD: Duration = Duration::from_millis(250);
@@ -133,7 +134,7 @@ impl Watch {
             "origins": Origin::ALL.map(Origin::name),
             "busy": busy,
             "wear": Wear::of(&looked.outcome.erase_counts, &looked.outcome.erased_before),
-            "status": Status::of(session, looked),
+            "status": status(session, looked),
         });
         let text = head.to_string();
         // Without its braces: samples follow.
@@ -142,62 +143,37 @@ impl Watch {
     }
 
     fn lock(&self) -> MutexGuard<'_, Book> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 }
 
 /// What has happened between two looks.
-#[derive(Serialize)]
-struct SampleJson {
-    from_ns: Ns,
-    to_ns: Ns,
-    read_bytes: u64,
-    write_bytes: u64,
-    read_ns: Option<Percentiles>,
-    write_ns: Option<Percentiles>,
-    /// Pages stored for the host, and pages programmed by origin: the quotient is the write amplification.
-    host_pages: u64,
-    programs: ByOrigin,
-    erases: u64,
-    free_blocks: u64,
-    jobs: ByOrigin,
-    slowest: Vec<Value>,
-}
-
-#[derive(Serialize)]
-struct Percentiles {
-    count: u64,
-    p50: Ns,
-    p99: Ns,
-}
-
-impl Percentiles {
-    fn of(latency: &Latency) -> Option<Self> {
-        let [p50, p99] = [50.0, 99.0].map(|percent| latency.percentile(percent));
-        (latency.count() > 0).then(|| Self { count: latency.count(), p50, p99 })
-    }
-}
-
 fn sample_json(before: &Before, now: &Sample, window: &Window, geometry: &Geometry) -> String {
     let old = &before.sample;
     let mut programs = now.programs;
     programs.iter_mut().zip(old.programs).for_each(|(programs, before)| *programs -= before);
-    let sample = SampleJson {
-        from_ns: old.time_ns,
-        to_ns: now.time_ns,
-        read_bytes: now.read_bytes - old.read_bytes,
-        write_bytes: now.write_bytes - old.write_bytes,
-        read_ns: Percentiles::of(&window.reads),
-        write_ns: Percentiles::of(&window.writes),
-        // Padding is known later than the pages that it fills.
-        host_pages: now.host_page_writes.saturating_sub(old.host_page_writes),
-        programs,
-        erases: now.erases - old.erases,
-        free_blocks: now.free_blocks,
-        jobs: window.jobs,
-        slowest: window.slowest.iter().flatten().map(|served| served_json(served, geometry)).collect(),
+    let percentiles = |latency: &Latency| {
+        let [p50, p99] = [50.0, 99.0].map(|percent| latency.percentile(percent));
+        (latency.count() > 0).then(|| json!({"count": latency.count(), "p50": p50, "p99": p99}))
     };
-    serde_json::to_string(&sample).expect("it has text keys and finite numbers")
+    let slowest = window.slowest.iter().flatten().map(|served| served_json(served, geometry));
+    let sample = json!({
+        "from_ns": old.time_ns,
+        "to_ns": now.time_ns,
+        "read_bytes": now.read_bytes - old.read_bytes,
+        "write_bytes": now.write_bytes - old.write_bytes,
+        "read_ns": percentiles(&window.reads),
+        "write_ns": percentiles(&window.writes),
+        // Pages stored for the host, and pages programmed by origin: the quotient is the write amplification. Padding
+        // is known later than the pages that it fills.
+        "host_pages": now.host_page_writes.saturating_sub(old.host_page_writes),
+        "programs": programs,
+        "erases": now.erases - old.erases,
+        "free_blocks": now.free_blocks,
+        "jobs": window.jobs,
+        "slowest": slowest.collect::<Vec<Value>>(),
+    });
+    sample.to_string()
 }
 
 /// Times by cause, without those that are zero.
@@ -214,7 +190,7 @@ fn served_json(served: &Served, geometry: &Geometry) -> Value {
         json!({"is_program": is_program, "origin": origin.name(), "die": die, "block": block.0, "page": page})
     });
     json!({
-        "op": format!("{:?}", served.request.op).to_lowercase(),
+        "op": served.request.op.name(),
         "lba": served.request.lba,
         "sectors": served.request.sectors,
         "arrival_ns": served.request.arrival_ns,

@@ -7,7 +7,7 @@
 
 use flashloom::ftl::Lane;
 use flashloom::ftl::allocation::{AllocationSetup, PagePlace};
-use flashloom::prelude::{Allocation, Component, Figure, PageWrite, PlaneId, Policy, PolicySpec};
+use flashloom::prelude::{Allocation, PageWrite, PlaneId, Policy, PolicySpec};
 use flashloom::units::Value;
 use pyo3::prelude::*;
 
@@ -21,14 +21,18 @@ pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Alloca
     Policy::<dyn Allocation>::new(spec, move |values: Vec<Value>, setup: &AllocationSetup<'_>| {
         let AllocationSetup { space, geometry, superpage, .. } = *setup;
         let planes = geometry.total_planes();
-        let facts = |py: Python<'_>| {
-            let fields = (geometry_of(py, &geometry)?, superpage, space.logical_pages);
-            Ok(Some(make(py, "AllocationSetup", fields)?.unbind()))
-        };
-        let wrap = |py: Python<'_>, _: &Site, instance: Instance| {
+        let wrap = |py: Python<'_>, instance: Instance| {
             Ok(ScriptedAllocation { place: instance.method(py, "place")?, instance, planes, next: 0 })
         };
-        Ok(Box::new(site.begin(&values, facts, wrap)?))
+        let begun = site.begin(
+            &values,
+            |py| {
+                let fields = (geometry_of(py, &geometry)?, superpage, space.logical_pages);
+                make(py, "AllocationSetup", fields).map(Some)
+            },
+            wrap,
+        );
+        Ok(Box::new(begun?))
     })
 }
 
@@ -51,21 +55,12 @@ impl ScriptedAllocation {
     }
 }
 
-impl Component for ScriptedAllocation {
-    fn figures(&self) -> Vec<Figure> {
-        self.instance.figures()
-    }
-}
+figures_of_instance!(ScriptedAllocation);
 
 impl Allocation for ScriptedAllocation {
     fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<PagePlace>) {
-        let answer = if self.instance.has_failed() {
-            None
-        } else {
-            let lpns: Vec<u32> = writes.iter().map(|write| write.lpn.0).collect();
-            let read = |answer: &Bound<'_, PyAny>| self.answered(answer, writes.len());
-            Python::attach(|py| self.instance.call(py, &self.place, (lpns, copies), read))
-        };
+        let lpns: Vec<u32> = writes.iter().map(|write| write.lpn.0).collect();
+        let answer = self.instance.ask(&self.place, (lpns, copies), |answer| self.answered(answer, writes.len()));
         let (first, count) = (self.next, self.planes);
         let planes = answer.unwrap_or_else(|| {
             let planes = (0..writes.len() as u32).map(|at| first.wrapping_add(at) % count).collect();

@@ -2,17 +2,19 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use flashloom::prelude::{
     FIXED_HOMES, IO_PRIORITIES, PAGE_MAPPING, SINGLE_CHIP, TASK_IDS, TRANSLATION_PAGES, WRITE_BUFFER,
 };
 use flashloom::units::{Capability, Choice, Kind, Param, PolicySpec, Refusal, Statistic, Unit, Value, nearest};
+use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyString, PyType};
 
 use super::answer::{self, Wrong};
 use super::instance::{Instance, Method, Raised};
+use crate::locked;
 
 /// The names of capabilities in Python.
 const CAPABILITIES: [(&str, Capability); 7] = [
@@ -27,8 +29,10 @@ const CAPABILITIES: [(&str, Capability); 7] = [
 
 /// A policy's class.
 pub(super) struct Class {
-    spec: &'static PolicySpec,
-    slot: String,
+    /// The policy's specification.
+    pub(super) spec: &'static PolicySpec,
+    /// The policy's slot, as `flashloom.policy` calls it.
+    pub(super) slot: String,
     class: Py<PyType>,
     /// Names of the attributes that hold the parameters, in the order of the specification.
     params: Vec<String>,
@@ -88,16 +92,6 @@ impl Class {
         self.flags.iter().any(|flag| flag == name)
     }
 
-    /// The policy's specification.
-    pub(super) fn spec(&self) -> &'static PolicySpec {
-        self.spec
-    }
-
-    /// The policy's slot, as `flashloom.policy` calls it.
-    pub(super) fn slot(&self) -> &str {
-        &self.slot
-    }
-
     fn instance(&self, py: Python<'_>, values: &[Value], raised: &Raised) -> PyResult<Instance> {
         let keywords = PyDict::new(py);
         for (name, value) in self.params.iter().zip(values) {
@@ -128,8 +122,8 @@ impl Site {
     pub(super) fn begin<T>(
         &self,
         values: &[Value],
-        setup: impl FnOnce(Python<'_>) -> PyResult<Option<Py<PyAny>>>,
-        wrap: impl FnOnce(Python<'_>, &Site, Instance) -> PyResult<T>,
+        setup: impl for<'py> FnOnce(Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>>,
+        wrap: impl FnOnce(Python<'_>, Instance) -> PyResult<T>,
     ) -> Result<T, Refusal> {
         Python::attach(|py| {
             let make = || {
@@ -137,23 +131,16 @@ impl Site {
                 if let (Some(setup), false) = (setup(py)?, self.raised.is_set()) {
                     instance.tell(py, &instance.method(py, "begin")?, (setup,));
                 }
-                wrap(py, self, instance)
+                wrap(py, instance)
             };
-            let made = make();
-            if let Err(error) = made {
+            let fail = |error| {
                 Instance::new(self.class.spec, py.None(), self.raised.clone()).fail(py, "__init__", error);
-                return Err(self.refusal());
-            }
-            match made {
-                Ok(made) if !self.raised.is_set() => Ok(made),
-                _ => Err(self.refusal()),
-            }
+            };
+            let made = make().map_err(fail).ok().filter(|_| !self.raised.is_set());
+            // It stands for the exception, where only a refusal can be returned.
+            let found = || format!("policy `{}`, which raised an exception", self.class.spec.name);
+            made.ok_or_else(|| Refusal::new(found(), "one that raises none"))
         })
-    }
-
-    /// Stands for the exception where only a refusal can be returned.
-    fn refusal(&self) -> Refusal {
-        Refusal::new(format!("policy `{}`, which raised an exception", self.class.spec.name), "one that raises none")
     }
 
     /// A method that the class has a version of its own of; none if it is the slot's, which does nothing.
@@ -164,11 +151,7 @@ impl Site {
 }
 
 /// Makes an object of `flashloom.policy` from its fields, in order.
-pub(super) fn make<'py>(
-    py: Python<'py>,
-    class: &str,
-    fields: impl pyo3::call::PyCallArgs<'py>,
-) -> PyResult<Bound<'py, PyAny>> {
+pub(super) fn make<'py>(py: Python<'py>, class: &str, fields: impl PyCallArgs<'py>) -> PyResult<Bound<'py, PyAny>> {
     py.import("flashloom.policy")?.getattr(class)?.call1(fields)
 }
 
@@ -199,7 +182,7 @@ impl Description<'_, '_> {
         let (needs, offers) = (self.capabilities("needs")?, self.capabilities("offers")?);
         let written: Vec<String> = texts.into_iter().collect::<PyResult<_>>()?;
         let whole = format!("{}{written:?}{params:?}{statistics:?}{needs:?}{offers:?}", self.name);
-        let mut leaked = LEAKED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut leaked = locked(&LEAKED);
         if let Some(spec) = leaked.get(&whole) {
             return Ok(spec);
         }

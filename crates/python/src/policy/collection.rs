@@ -6,7 +6,7 @@
 //! ```
 
 use flashloom::ftl::collection::CollectionSetup;
-use flashloom::prelude::{BlockId, Collection, Component, Figure, Geometry, PlaneId, Policy, PolicySpec};
+use flashloom::prelude::{BlockId, Collection, Geometry, PlaneId, Policy, PolicySpec};
 use flashloom::units::Value;
 use pyo3::prelude::*;
 
@@ -19,10 +19,12 @@ pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Collec
     Policy::<dyn Collection>::new(spec, move |values: Vec<Value>, setup: &CollectionSetup<'_>| {
         let geometry = *setup.geometry;
         let seed = setup.prng.branch(spec.name).bits();
-        let facts =
-            |py: Python<'_>| Ok(Some(make(py, "CollectionSetup", (geometry_of(py, &geometry)?, seed))?.unbind()));
-        let wrap = |py: Python<'_>, site: &Site, instance| ScriptedCollection::new(py, site, instance, geometry);
-        Ok(Box::new(site.begin(&values, facts, wrap)?))
+        let begun = site.begin(
+            &values,
+            |py| make(py, "CollectionSetup", (geometry_of(py, &geometry)?, seed)).map(Some),
+            |py, instance| ScriptedCollection::new(py, &site, instance, geometry),
+        );
+        Ok(Box::new(begun?))
     })
 }
 
@@ -93,43 +95,30 @@ impl ScriptedCollection {
     }
 }
 
-impl Component for ScriptedCollection {
-    fn figures(&self) -> Vec<Figure> {
-        self.instance.figures()
-    }
-}
+figures_of_instance!(ScriptedCollection);
 
 impl Collection for ScriptedCollection {
     fn written(&mut self, pages: u32) {
-        if let Some(method) = self.written.as_ref().filter(|_| !self.instance.has_failed()) {
-            Python::attach(|py| self.instance.tell(py, method, (pages,)));
+        if let Some(method) = &self.written {
+            self.instance.notify(method, (pages,));
         }
     }
 
     fn closed(&mut self, block: BlockId, valid: u32) {
         self.set(block, Some(valid));
-        if !self.instance.has_failed() {
-            Python::attach(|py| self.instance.tell(py, &self.closed, (block.0, valid)));
-        }
+        self.instance.notify(&self.closed, (block.0, valid));
     }
 
     fn invalidated(&mut self, block: BlockId, valid: u32) {
         self.set(block, Some(valid));
-        if !self.instance.has_failed() {
-            Python::attach(|py| self.instance.tell(py, &self.invalidated, (block.0, valid)));
-        }
+        self.instance.notify(&self.invalidated, (block.0, valid));
     }
 
     fn victim(&mut self, plane: PlaneId) -> Option<BlockId> {
         if self.with_invalid[plane.at()] == 0 {
             return None;
         }
-        let answer = if self.instance.has_failed() {
-            None
-        } else {
-            let read = |answer: &Bound<'_, PyAny>| self.answered(answer, plane);
-            Python::attach(|py| self.instance.call(py, &self.victim, (plane.0,), read))
-        };
+        let answer = self.instance.ask(&self.victim, (plane.0,), |answer| self.answered(answer, plane));
         let victim = answer.or_else(|| self.fewest_valid(plane))?;
         self.set(victim, None);
         Some(victim)
@@ -137,8 +126,6 @@ impl Collection for ScriptedCollection {
 
     fn withdraw(&mut self, block: BlockId) {
         self.set(block, None);
-        if !self.instance.has_failed() {
-            Python::attach(|py| self.instance.tell(py, &self.withdraw, (block.0,)));
-        }
+        self.instance.notify(&self.withdraw, (block.0,));
     }
 }

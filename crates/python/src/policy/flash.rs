@@ -3,13 +3,14 @@
 //! The array cannot be lent to Python, so what it holds is mirrored: the programmed pages of each block, and the page
 //! that holds each logical page. A command that the array could not carry out raises an exception where it is given.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use flashloom::prelude::{BlockId, Geometry, Lpn, Nand, Ppn};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use super::answer::{self, Wrong};
+use crate::locked;
 
 /// A command of a mapping.
 #[derive(Clone, Copy)]
@@ -95,7 +96,7 @@ impl Flash {
 
     /// Nothing is called, and no object made, while it is locked.
     fn lock(&self) -> MutexGuard<'_, Array> {
-        self.array.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.array)
     }
 
     /// Opens the array for a call that is to write a number of pages. Returns the call's number.
@@ -123,13 +124,7 @@ impl Flash {
 
     /// Forgets a logical page. Returns true if a page held it.
     pub(super) fn forget(&self, lpn: Lpn) -> bool {
-        let mut array = self.lock();
-        let ppn = std::mem::replace(&mut array.ppns[lpn.at()], Ppn::NONE);
-        if ppn.is_some() {
-            array.lpns[ppn.at()] = Lpn::NONE;
-            array.valid[self.geometry.block_of(ppn).at()] -= 1;
-        }
-        ppn.is_some()
+        self.hold(&mut self.lock(), lpn, Ppn::NONE).is_some()
     }
 
     /// Number of erased blocks that are not bad.
@@ -137,16 +132,18 @@ impl Flash {
         self.lock().free_blocks
     }
 
-    /// Makes a page the holder of a logical page.
-    fn bind(&self, array: &mut Array, lpn: Lpn, ppn: Ppn) -> Option<Ppn> {
+    /// Makes a page, or none, the holder of a logical page. Returns the page that was.
+    fn hold(&self, array: &mut Array, lpn: Lpn, ppn: Ppn) -> Option<Ppn> {
         let old = std::mem::replace(&mut array.ppns[lpn.at()], ppn);
         if old.is_some() {
             array.lpns[old.at()] = Lpn::NONE;
             array.valid[self.geometry.block_of(old).at()] -= 1;
         }
-        array.lpns[ppn.at()] = lpn;
-        array.valid[self.geometry.block_of(ppn).at()] += 1;
-        old.is_some().then_some(old)
+        if ppn.is_some() {
+            array.lpns[ppn.at()] = lpn;
+            array.valid[self.geometry.block_of(ppn).at()] += 1;
+        }
+        Some(old).filter(|old| old.is_some())
     }
 }
 
@@ -160,8 +157,15 @@ impl Flash {
         Err(PyRuntimeError::new_err("the array is open only during the call that was given it"))
     }
 
-    fn wrong(&self, py: Python<'_>, method: &str, found: String, expected: &str) -> PyErr {
-        answer::error(py, self.policy, method, Wrong::new(found, expected))
+    /// Gives a command to the open array. What is wrong with it is told once the array is not locked any more.
+    fn give<T>(
+        &self,
+        py: Python<'_>,
+        method: &str,
+        command: impl FnOnce(&mut Array) -> Result<T, Wrong>,
+    ) -> PyResult<T> {
+        let given = command(&mut *self.opened()?);
+        given.map_err(|wrong| answer::error(py, self.policy, method, wrong))
     }
 
     fn number(&self, method: &str, value: &Bound<'_, PyAny>, bound: usize, expected: &str) -> PyResult<u32> {
@@ -176,21 +180,17 @@ impl Flash {
     }
 
     /// The next page of a block, which is programmed from now on.
-    fn next_page(&self, array: &mut Array, block: BlockId) -> Result<u32, String> {
-        if array.is_bad[block.at()] {
-            return Err(format!("block {}, which is bad", block.0));
-        }
+    fn next_page(&self, array: &mut Array, block: BlockId) -> Result<u32, Wrong> {
         let page = array.programmed[block.at()];
-        if page == self.geometry.pages {
-            return Err(format!("block {}, which is full", block.0));
+        if array.is_bad[block.at()] || page == self.geometry.pages {
+            let why = if array.is_bad[block.at()] { "bad" } else { "full" };
+            return Err(Wrong::new(format!("block {}, which is {why}", block.0), "a block that has an erased page"));
         }
         array.free_blocks -= u64::from(page == 0);
         array.programmed[block.at()] = page + 1;
         Ok(page)
     }
 }
-
-const ROOM: &str = "a block that has an erased page";
 
 #[pymethods]
 impl Flash {
@@ -201,23 +201,17 @@ impl Flash {
 
     fn program(&self, py: Python<'_>, block: &Bound<'_, PyAny>, write: PyRef<'_, View>) -> PyResult<u32> {
         let block = self.block("program", block)?;
-        let mut array = self.opened()?;
-        let is_unwritten = write.call == array.call && array.unwritten.get(write.at) == Some(&true);
-        let page = if is_unwritten { self.next_page(&mut array, block) } else { Ok(0) };
-        if let (true, Ok(page)) = (is_unwritten, &page) {
-            let ppn = self.geometry.page(block, *page);
-            array.unwritten[write.at] = false;
-            let old = self.bind(&mut array, Lpn(write.lpn), ppn);
-            array.commands.push(Command::Program { write: write.at, block, page: *page, old });
-            return Ok(ppn.0);
-        }
-        drop(array);
-        Err(match page {
-            Err(found) => self.wrong(py, "program", found, ROOM),
-            Ok(_) => {
+        self.give(py, "program", |array| {
+            if write.call != array.call || array.unwritten.get(write.at) != Some(&true) {
                 let found = format!("page {}, which this call does not write, or has written", write.lpn);
-                self.wrong(py, "program", found, "each page of this call once")
+                return Err(Wrong::new(found, "each page of this call once"));
             }
+            let page = self.next_page(array, block)?;
+            let ppn = self.geometry.page(block, page);
+            array.unwritten[write.at] = false;
+            let old = self.hold(array, Lpn(write.lpn), ppn);
+            array.commands.push(Command::Program { write: write.at, block, page, old });
+            Ok(ppn.0)
         })
     }
 
@@ -225,52 +219,41 @@ impl Flash {
         const EXPECTED: &str = "a physical page with the valid copy of a logical page";
         let from = Ppn(self.number("copy", ppn, self.geometry.total_pages() as usize, EXPECTED)?);
         let block = self.block("copy", block)?;
-        let mut array = self.opened()?;
-        let lpn = array.lpns[from.at()];
-        if lpn.is_none() {
-            drop(array);
-            return Err(self.wrong(py, "copy", format!("page {}, which is invalid or erased", from.0), EXPECTED));
-        }
-        match self.next_page(&mut array, block) {
-            Ok(page) => {
-                let ppn = self.geometry.page(block, page);
-                self.bind(&mut array, lpn, ppn);
-                array.commands.push(Command::Copy { from, block, page });
-                Ok(ppn.0)
+        self.give(py, "copy", |array| {
+            let lpn = array.lpns[from.at()];
+            if lpn.is_none() {
+                return Err(Wrong::new(format!("page {}, which is invalid or erased", from.0), EXPECTED));
             }
-            Err(found) => {
-                drop(array);
-                Err(self.wrong(py, "copy", found, ROOM))
-            }
-        }
+            let page = self.next_page(array, block)?;
+            let ppn = self.geometry.page(block, page);
+            self.hold(array, lpn, ppn);
+            array.commands.push(Command::Copy { from, block, page });
+            Ok(ppn.0)
+        })
     }
 
     fn pad(&self, py: Python<'_>, block: &Bound<'_, PyAny>) -> PyResult<u32> {
         let block = self.block("pad", block)?;
-        let mut array = self.opened()?;
-        let page = self.next_page(&mut array, block);
-        if let Ok(page) = page {
+        self.give(py, "pad", |array| {
+            let page = self.next_page(array, block)?;
             array.commands.push(Command::Pad { block, page });
-        }
-        drop(array);
-        let page = page.map_err(|found| self.wrong(py, "pad", found, ROOM))?;
-        Ok(self.geometry.page(block, page).0)
+            Ok(self.geometry.page(block, page).0)
+        })
     }
 
     fn erase(&self, py: Python<'_>, block: &Bound<'_, PyAny>) -> PyResult<()> {
         let block = self.block("erase", block)?;
-        let mut array = self.opened()?;
-        let (is_bad, valid) = (array.is_bad[block.at()], array.valid[block.at()]);
-        if is_bad || valid > 0 {
-            drop(array);
-            let why = if is_bad { "bad".to_owned() } else { format!("there with {valid} valid pages") };
-            let found = format!("block {}, which is {why}", block.0);
-            return Err(self.wrong(py, "erase", found, "a block without valid pages"));
-        }
-        array.free_blocks += u64::from(array.programmed[block.at()] > 0);
-        array.programmed[block.at()] = 0;
-        array.commands.push(Command::Erase { block });
-        Ok(())
+        self.give(py, "erase", |array| {
+            let (is_bad, valid) = (array.is_bad[block.at()], array.valid[block.at()]);
+            if is_bad || valid > 0 {
+                let why = if is_bad { "bad".to_owned() } else { format!("there with {valid} valid pages") };
+                return Err(Wrong::new(format!("block {}, which is {why}", block.0), "a block without valid pages"));
+            }
+            array.free_blocks += u64::from(array.programmed[block.at()] > 0);
+            array.programmed[block.at()] = 0;
+            array.commands.push(Command::Erase { block });
+            Ok(())
+        })
     }
 
     fn valid_pages(&self, block: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {

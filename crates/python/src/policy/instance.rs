@@ -1,7 +1,7 @@
 //! An instance of a policy's class in one run: its methods, and what becomes of an exception.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use flashloom::units::{Figure, PolicySpec, Unit};
 use pyo3::call::PyCallArgs;
@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
 use super::answer::{self, Wrong};
+use crate::locked;
 
 /// The first exception that a policy of a run raised, shared with whoever drives the run and is to stop it.
 #[derive(Clone, Default)]
@@ -45,14 +46,14 @@ impl Raised {
 
     /// Takes the exception, for whoever raises it; the next run begins anew.
     pub(crate) fn take(&self) -> Option<PyErr> {
-        let error = self.0.error.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let error = locked(&self.0.error).take();
         self.0.is_set.store(false, Ordering::Relaxed);
         error
     }
 
     /// Keeps an exception, unless there is one.
     fn set(&self, error: PyErr) {
-        let mut kept = self.0.error.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = locked(&self.0.error);
         if kept.is_none() {
             *kept = Some(error);
         }
@@ -119,7 +120,25 @@ impl Instance {
         None
     }
 
-    /// Calls a method that only listens, if the class has it.
+    /// [`Self::call`] for the simulation, which takes the interpreter's lock only if the run has not failed.
+    pub(super) fn ask<T>(
+        &self,
+        method: &Method,
+        args: impl for<'py> PyCallArgs<'py>,
+        read: impl FnOnce(&Bound<'_, PyAny>) -> Result<T, Wrong>,
+    ) -> Option<T> {
+        if self.has_failed() {
+            return None;
+        }
+        Python::attach(|py| self.call(py, method, args, read))
+    }
+
+    /// [`Self::ask`] a method that only listens.
+    pub(super) fn notify(&self, method: &Method, args: impl for<'py> PyCallArgs<'py>) {
+        self.ask(method, args, answer::nothing);
+    }
+
+    /// Calls a method that only listens.
     pub(super) fn tell<'py>(&self, py: Python<'py>, method: &Method, args: impl PyCallArgs<'py>) {
         self.call(py, method, args, answer::nothing);
     }

@@ -7,10 +7,11 @@
 
 use flashloom::ftl::mapping::{Context, Site as Stack};
 use flashloom::prelude::{
-    BlockId, Component, Data, Erase, Figure, FtlReport, Lpn, Mapping, MappingExtras, Nand, Origin, PageCopy, PageWrite,
-    Policy, PolicySpec, Ppn, Program, Read, Refusal, Violation,
+    BlockId, Data, Erase, FtlReport, Lpn, Mapping, MappingExtras, Nand, Origin, PageCopy, PageWrite, Policy,
+    PolicySpec, Ppn, Program, Read, Refusal,
 };
 use flashloom::units::Value;
+use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::types::PyFrozenSet;
 
@@ -24,15 +25,17 @@ use super::instance::{Instance, Method};
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Mapping> {
     let policy = Policy::<dyn Mapping>::new(spec, move |values: Vec<Value>, context: &Context<'_>| {
         let (nand, logical_pages) = (context.nand, context.space.logical_pages);
-        let facts = |py: Python<'_>| {
-            let blocks = (0..nand.geometry().total_blocks() as u32).map(BlockId);
-            let bad = PyFrozenSet::new(py, blocks.filter(|&block| nand.is_bad(block)).map(|block| block.0))?;
-            let fields = (geometry_of(py, nand.geometry())?, logical_pages, bad);
-            Ok(Some(make(py, "MappingSetup", fields)?.unbind()))
-        };
         let flash = Flash::new(spec.name, nand, logical_pages);
-        let wrap = |py: Python<'_>, site: &Site, instance| ScriptedMapping::new(py, site, instance, flash);
-        Ok(Box::new(site.begin(&values, facts, wrap)?))
+        let begun = site.begin(
+            &values,
+            |py| {
+                let blocks = (0..nand.geometry().total_blocks() as u32).map(BlockId);
+                let bad = PyFrozenSet::new(py, blocks.filter(|&block| nand.is_bad(block)).map(|block| block.0))?;
+                make(py, "MappingSetup", (geometry_of(py, nand.geometry())?, logical_pages, bad)).map(Some)
+            },
+            |py, instance| ScriptedMapping::new(py, &site, instance, flash),
+        );
+        Ok(Box::new(begun?))
     });
     policy.with_profile(move |(), Stack { space, .. }| {
         if space.nand.program_failures == 0.0 && space.nand.erase_failures == 0.0 {
@@ -91,6 +94,21 @@ impl ScriptedMapping {
         })
     }
 
+    /// Calls a method that writes no page of the host. Returns its answer and commands; none if the run has failed.
+    fn commands_in<T>(
+        &self,
+        method: &Method,
+        args: impl for<'py> PyCallArgs<'py>,
+        read: impl FnOnce(&Bound<'_, PyAny>) -> Result<T, Wrong>,
+    ) -> Option<(T, Vec<Command>)> {
+        Python::attach(|py| {
+            self.flash.get().open(0);
+            let answer = self.instance.call(py, method, args, read);
+            let (commands, _) = self.flash.get().close();
+            answer.map(|answer| (answer, commands))
+        })
+    }
+
     /// Carries out the commands of a call.
     fn carry_out(&mut self, nand: &mut Nand, commands: &[Command], writes: &[PageWrite]) {
         let report = &mut self.report;
@@ -124,7 +142,7 @@ impl ScriptedMapping {
             ppn if ppn == u64::from(holder.0) => Ok(()),
             _ => Err(Wrong::value(answer, &expected)),
         };
-        Python::attach(|py| self.instance.call(py, &self.lookup, (lpn.0,), read));
+        self.instance.ask(&self.lookup, (lpn.0,), read);
         holder
     }
 }
@@ -132,13 +150,7 @@ impl ScriptedMapping {
 impl MappingExtras for ScriptedMapping {
     fn idle(&mut self, nand: &mut Nand) -> bool {
         let Some(method) = self.idle.as_ref().filter(|_| !self.instance.has_failed()) else { return false };
-        let done = Python::attach(|py| {
-            self.flash.get().open(0);
-            let answer = self.instance.call(py, method, (&self.flash,), answer::flag);
-            let (commands, _) = self.flash.get().close();
-            answer.map(|is_more| (is_more, commands))
-        });
-        let Some((is_more, commands)) = done else { return false };
+        let Some((is_more, commands)) = self.commands_in(method, (&self.flash,), answer::flag) else { return false };
         self.carry_out(nand, &commands, &[]);
         is_more
     }
@@ -148,15 +160,7 @@ impl MappingExtras for ScriptedMapping {
     }
 }
 
-impl Component for ScriptedMapping {
-    fn figures(&self) -> Vec<Figure> {
-        self.instance.figures()
-    }
-
-    fn check(&self) -> Result<(), Violation> {
-        Ok(())
-    }
-}
+figures_of_instance!(ScriptedMapping);
 
 impl Mapping for ScriptedMapping {
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
@@ -186,13 +190,9 @@ impl Mapping for ScriptedMapping {
             return;
         }
         self.report.trimmed_pages += u64::from(self.flash.get().forget(lpn));
-        let commands = Python::attach(|py| {
-            self.flash.get().open(0);
-            let answer = self.instance.call(py, &self.trim, (&self.flash, lpn.0), answer::nothing);
-            let (commands, _) = self.flash.get().close();
-            answer.map(|()| commands)
-        });
-        self.carry_out(nand, &commands.unwrap_or_default(), &[]);
+        if let Some(((), commands)) = self.commands_in(&self.trim, (&self.flash, lpn.0), answer::nothing) {
+            self.carry_out(nand, &commands, &[]);
+        }
     }
 
     fn report(&self) -> FtlReport {

@@ -12,6 +12,17 @@
 //! for collection), so no answer reaches the stack that it could stumble over. What a method is given is a copy, or a
 //! view that is closed when the call ends.
 
+/// Has the figures of a policy be those of its instance.
+macro_rules! figures_of_instance {
+    ($policy:ident) => {
+        impl flashloom::prelude::Component for $policy {
+            fn figures(&self) -> Vec<flashloom::prelude::Figure> {
+                self.instance.figures()
+            }
+        }
+    };
+}
+
 mod allocation;
 mod answer;
 mod class;
@@ -56,9 +67,9 @@ pub(crate) fn catalog(policies: &[Bound<'_, PyAny>]) -> PyResult<Policies> {
     let (mut registry, raised) = (of_this_build(Registry::builtin()), Raised::by(policies.len()));
     for policy in policies {
         let class = Class::of(policy)?;
-        let (py, name, spec) = (policy.py(), class.spec().name, class.spec());
+        let (py, spec) = (policy.py(), class.spec);
         let site = Site { class: Arc::new(class), raised: raised.clone() };
-        let added = match site.class.slot() {
+        let added = match &*site.class.slot {
             "scheduler" => registry.schedulers.add(scheduler::policy(spec, site)),
             "order" => registry.orders.add(order::policy(spec, site)),
             "rate" => registry.rates.add(rate::policy(spec, site)),
@@ -70,7 +81,7 @@ pub(crate) fn catalog(policies: &[Bound<'_, PyAny>]) -> PyResult<Policies> {
             "mapping" => registry.mappings.add(mapping::policy(spec, site)),
             slot => unreachable!("`flashloom.policy` has no slot {slot}"),
         };
-        added.map_err(|refusal| refused(py, name, &refusal))?;
+        added.map_err(|refusal| refused(py, spec.name, &refusal))?;
     }
     match registry.catalog() {
         Ok(catalog) => Ok(Policies { catalog, raised }),

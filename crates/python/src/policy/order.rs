@@ -8,9 +8,8 @@
 use std::collections::BTreeMap;
 
 use flashloom::buffer::order::OrderSetup;
-use flashloom::prelude::{Component, Figure, Lpn, Order, Policy, PolicySpec, SlotId};
-use flashloom::units::Lists;
-use flashloom::units::Value;
+use flashloom::prelude::{Lpn, Order, Policy, PolicySpec, SlotId};
+use flashloom::units::{Lists, Value};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
@@ -22,9 +21,8 @@ use super::instance::{Instance, Method};
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Order> {
     Policy::<dyn Order>::new(spec, move |values: Vec<Value>, setup| {
         let OrderSetup { pages, pages_per_block, .. } = *setup;
-        let facts = |py: Python<'_>| Ok(Some(make(py, "OrderSetup", (pages, pages_per_block))?.unbind()));
-        let wrap = |py: Python<'_>, site: &Site, instance| ScriptedOrder::new(py, site, instance, setup);
-        Ok(Box::new(site.begin(&values, facts, wrap)?))
+        let wrap = |py: Python<'_>, instance| ScriptedOrder::new(py, &site, instance, setup);
+        Ok(Box::new(site.begin(&values, |py| make(py, "OrderSetup", (pages, pages_per_block)).map(Some), wrap)?))
     })
 }
 
@@ -136,29 +134,19 @@ impl ScriptedOrder {
             },
         })
     }
-
-    fn tell(&self, method: &Method, lpn: Lpn) {
-        if !self.instance.has_failed() {
-            Python::attach(|py| self.instance.tell(py, method, (lpn.0,)));
-        }
-    }
 }
 
-impl Component for ScriptedOrder {
-    fn figures(&self) -> Vec<Figure> {
-        self.instance.figures()
-    }
-}
+figures_of_instance!(ScriptedOrder);
 
 impl Order for ScriptedOrder {
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {
         self.pages.enter(slot, lpn, false);
-        self.tell(&self.inserted, lpn);
+        self.instance.notify(&self.inserted, (lpn.0,));
     }
 
     fn touched(&mut self, slot: SlotId, lpn: Lpn) {
         self.pages.refresh(slot);
-        self.tell(&self.touched, lpn);
+        self.instance.notify(&self.touched, (lpn.0,));
     }
 
     fn read(&mut self, slot: SlotId, lpn: Lpn) {
@@ -166,25 +154,20 @@ impl Order for ScriptedOrder {
             self.pages.refresh(slot);
         }
         if let Some(method) = &self.read {
-            self.tell(method, lpn);
+            self.instance.notify(method, (lpn.0,));
         }
     }
 
     fn removed(&mut self, slot: SlotId, lpn: Lpn) {
         self.pages.leave(slot);
-        self.tell(&self.removed, lpn);
+        self.instance.notify(&self.removed, (lpn.0,));
     }
 
     fn victim(&mut self, pages: &mut Vec<SlotId>) {
         if self.pages.counts[DIRTY] == 0 {
             return;
         }
-        let answer = if self.instance.has_failed() {
-            None
-        } else {
-            let read = |answer: &Bound<'_, PyAny>| self.pages.victim(answer, self.padded_block);
-            Python::attach(|py| self.instance.call(py, &self.victim, (), read))
-        };
+        let answer = self.instance.ask(&self.victim, (), |answer| self.pages.victim(answer, self.padded_block));
         let victim = answer.unwrap_or_else(|| self.pages.lists.front(DIRTY).into_iter().collect());
         victim.iter().for_each(|&slot| self.pages.leave(slot));
         pages.extend(victim);
@@ -201,7 +184,7 @@ impl Order for ScriptedOrder {
     fn filled(&mut self, slot: SlotId, lpn: Lpn) {
         self.pages.enter(slot, lpn, true);
         if let Some(method) = &self.filled {
-            self.tell(method, lpn);
+            self.instance.notify(method, (lpn.0,));
         }
     }
 
@@ -213,15 +196,13 @@ impl Order for ScriptedOrder {
             return Some(oldest);
         };
         let room = self.clean_room();
-        let answer = Python::attach(|py| {
-            self.instance.call(py, method, (), |answer| {
-                if answer.is_none() && room == 0 {
-                    return Ok(None);
-                }
-                let expected =
-                    if room > 0 { format!("{EXPECTED}, because `clean_room` is {room}") } else { EXPECTED.into() };
-                self.pages.answered(answer, true, &expected).map(Some)
-            })
+        let answer = self.instance.ask(method, (), |answer| {
+            if answer.is_none() && room == 0 {
+                return Ok(None);
+            }
+            let expected =
+                if room > 0 { format!("{EXPECTED}, because `clean_room` is {room}") } else { EXPECTED.into() };
+            self.pages.answered(answer, true, &expected).map(Some)
         });
         let victim = answer.unwrap_or(Some(oldest))?;
         self.pages.leave(victim);
@@ -230,11 +211,8 @@ impl Order for ScriptedOrder {
 
     fn clean_room(&self) -> u32 {
         let clean = self.pages.counts[CLEAN];
-        let Some(method) = self.clean_room.as_ref().filter(|_| clean > 0 && !self.instance.has_failed()) else {
-            return clean;
-        };
-        let expected = format!("a number from 0 to {clean}, the clean pages");
-        let read = |answer: &Bound<'_, PyAny>| answer::below_u32(answer, clean + 1, &expected);
-        Python::attach(|py| self.instance.call(py, method, (), read)).unwrap_or(clean)
+        let Some(method) = self.clean_room.as_ref().filter(|_| clean > 0) else { return clean };
+        let expected = || format!("a number from 0 to {clean}, the clean pages");
+        self.instance.ask(method, (), |answer| answer::below_u32(answer, clean + 1, &expected())).unwrap_or(clean)
     }
 }

@@ -7,7 +7,7 @@
 
 use flashloom::ftl::placement::PlacementSetup;
 use flashloom::nand::Lbn;
-use flashloom::prelude::{Component, Figure, Placement, Policy, PolicySpec};
+use flashloom::prelude::{Placement, Policy, PolicySpec};
 use flashloom::units::Value;
 use pyo3::prelude::*;
 
@@ -19,12 +19,11 @@ use super::instance::{Instance, Method};
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Placement> {
     Policy::<dyn Placement>::new(spec, move |values: Vec<Value>, setup| {
         let PlacementSetup { chips } = *setup;
-        let facts = |py: Python<'_>| Ok(Some(make(py, "PlacementSetup", (chips,))?.unbind()));
-        let wrap = |py: Python<'_>, site: &Site, instance: Instance| {
-            let moves = site.class.flag("moves");
+        let moves = site.class.flag("moves");
+        let wrap = |py: Python<'_>, instance: Instance| {
             Ok(ScriptedPlacement { place: instance.method(py, "place")?, moves, instance, chips })
         };
-        Ok(Box::new(site.begin(&values, facts, wrap)?))
+        Ok(Box::new(site.begin(&values, |py| make(py, "PlacementSetup", (chips,)).map(Some), wrap)?))
     })
 }
 
@@ -35,21 +34,15 @@ struct ScriptedPlacement {
     chips: u32,
 }
 
-impl Component for ScriptedPlacement {
-    fn figures(&self) -> Vec<Figure> {
-        self.instance.figures()
-    }
-}
+figures_of_instance!(ScriptedPlacement);
 
 impl Placement for ScriptedPlacement {
     fn place(&mut self, lbn: Lbn, home: Option<u32>) -> u32 {
-        let by_itself = home.unwrap_or(lbn.0 % self.chips);
-        if self.instance.has_failed() {
-            return by_itself;
-        }
-        let expected = format!("a chip from 0 to {}", self.chips - 1);
-        let read = |answer: &Bound<'_, PyAny>| answer::below_u32(answer, self.chips, &expected);
-        Python::attach(|py| self.instance.call(py, &self.place, (lbn.0, home), read)).unwrap_or(by_itself)
+        let read = |answer: &Bound<'_, PyAny>| {
+            answer::below_u32(answer, self.chips, &format!("a chip from 0 to {}", self.chips - 1))
+        };
+        let by_itself = || home.unwrap_or(lbn.0 % self.chips);
+        self.instance.ask(&self.place, (lbn.0, home), read).unwrap_or_else(by_itself)
     }
 
     fn moves(&self) -> bool {

@@ -3,13 +3,15 @@
 //! The block layer's pool cannot be lent to Python, so the queue is a mirror of it: an entry follows each call that may
 //! have changed its request. It is open during a call only; requests are copies.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use flashloom::prelude::*;
 use flashloom::units::Lists;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList};
+
+use crate::locked;
 
 /// A request in the block layer, as it is at the time of a call.
 #[pyclass(frozen, module = "flashloom.policy", name = "QueuedRequest")]
@@ -95,6 +97,12 @@ struct Mirror {
     is_open: bool,
 }
 
+impl Mirror {
+    fn holds(&self, id: RequestId) -> bool {
+        id.at() < self.copies.len() && self.arrived.contains(id)
+    }
+}
+
 const WAITING: usize = 0;
 
 /// For the simulation.
@@ -107,7 +115,7 @@ impl Queue {
 
     /// Nothing is called, and no object made, while it is locked.
     fn lock(&self) -> MutexGuard<'_, Mirror> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 
     /// Adds a request at the end, with its copy.
@@ -121,27 +129,24 @@ impl Queue {
     /// Replaces the copy of a request that has changed, if it waits.
     pub(super) fn refresh(&self, id: RequestId, copy: Py<QueuedRequest>) {
         let mut mirror = self.lock();
-        if mirror.arrived.contains(id) {
+        if mirror.holds(id) {
             mirror.copies[id.at()] = Some(copy);
         }
     }
 
-    /// Removes a request that leaves. Returns false if it does not wait.
-    pub(super) fn remove(&self, id: RequestId) -> bool {
+    /// Removes a request that leaves, if it waits.
+    pub(super) fn remove(&self, id: RequestId) {
         let mut mirror = self.lock();
-        let waits = id.at() < mirror.copies.len() && mirror.arrived.contains(id);
-        if waits {
+        if mirror.holds(id) {
             mirror.arrived.remove(id);
             mirror.copies[id.at()] = None;
             mirror.count -= 1;
         }
-        waits
     }
 
     /// True if a request waits.
     pub(super) fn holds(&self, id: RequestId) -> bool {
-        let mirror = self.lock();
-        id.at() < mirror.copies.len() && mirror.arrived.contains(id)
+        self.lock().holds(id)
     }
 
     /// The request that has waited longest.
@@ -176,8 +181,7 @@ impl Queue {
 
     fn __contains__(&self, id: &Bound<'_, PyAny>) -> PyResult<bool> {
         let mirror = self.opened()?;
-        let id: Option<u32> = id.extract().ok();
-        Ok(id.is_some_and(|id| (id as usize) < mirror.copies.len() && mirror.arrived.contains(RequestId(id))))
+        Ok(id.extract().is_ok_and(|id| mirror.holds(RequestId(id))))
     }
 
     fn __getitem__(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<Py<QueuedRequest>> {

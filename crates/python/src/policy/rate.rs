@@ -6,7 +6,7 @@
 //! ```
 
 use flashloom::buffer::rate::Occupancy;
-use flashloom::prelude::{Component, Figure, Policy, PolicySpec, Rate};
+use flashloom::prelude::{Policy, PolicySpec, Rate};
 use flashloom::units::Value;
 use pyo3::prelude::*;
 
@@ -17,12 +17,12 @@ use super::instance::{Instance, Method};
 /// The entry of a class in the slot of eviction batch sizes.
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Rate> {
     Policy::<dyn Rate>::new(spec, move |values: Vec<Value>, setup| {
-        let facts = |py: Python<'_>| Ok(Some(make(py, "RateSetup", (setup.dies, setup.superpage))?.unbind()));
-        let wrap = |py: Python<'_>, site: &Site, instance: Instance| {
-            let waits_for_all = site.class.flag("waits_for_all");
+        let waits_for_all = site.class.flag("waits_for_all");
+        let wrap = |py: Python<'_>, instance: Instance| {
             Ok(ScriptedRate { victims: instance.method(py, "victims")?, waits_for_all, instance })
         };
-        Ok(Box::new(site.begin(&values, facts, wrap)?))
+        let (dies, superpage) = (setup.dies, setup.superpage);
+        Ok(Box::new(site.begin(&values, |py| make(py, "RateSetup", (dies, superpage)).map(Some), wrap)?))
     })
 }
 
@@ -52,19 +52,11 @@ impl View {
     }
 }
 
-impl Component for ScriptedRate {
-    fn figures(&self) -> Vec<Figure> {
-        self.instance.figures()
-    }
-}
+figures_of_instance!(ScriptedRate);
 
 impl Rate for ScriptedRate {
     fn victims(&mut self, occupancy: &Occupancy) -> u32 {
         let Occupancy { pages, occupied, evicting, leaving, waiting } = *occupancy;
-        let by_itself = u32::from(waiting > evicting);
-        if self.instance.has_failed() {
-            return by_itself;
-        }
         let must_evict = waiting > 0 && evicting == 0 && occupied > 0;
         let read = |answer: &Bound<'_, PyAny>| {
             let victims = answer::below_u32(answer, u32::MAX, "a number of victims, at least 0")?;
@@ -75,7 +67,7 @@ impl Rate for ScriptedRate {
             Ok(victims)
         };
         let view = View { pages, occupied, evicting, leaving, waiting };
-        Python::attach(|py| self.instance.call(py, &self.victims, (view,), read)).unwrap_or(by_itself)
+        self.instance.ask(&self.victims, (view,), read).unwrap_or(u32::from(waiting > evicting))
     }
 
     fn waits_for_all(&self) -> bool {

@@ -6,7 +6,7 @@
 //! ```
 
 use flashloom::nand::reliability::{PageCondition, Reading, Reliability, ReliabilitySetup};
-use flashloom::prelude::{Component, Figure, Ns, Policy, PolicySpec};
+use flashloom::prelude::{Ns, Policy, PolicySpec};
 use flashloom::units::Value;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -20,14 +20,14 @@ use super::instance::{Instance, Method};
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Reliability> {
     Policy::<dyn Reliability>::new(spec, move |values: Vec<Value>, setup: &ReliabilitySetup<'_>| {
         let (geometry, seed) = (*setup.geometry, setup.prng.branch(spec.name).bits());
-        let facts =
-            |py: Python<'_>| Ok(Some(make(py, "ReliabilitySetup", (geometry_of(py, &geometry)?, seed))?.unbind()));
-        let wrap = |py: Python<'_>, _: &Site, instance: Instance| {
+        let wrap = |py: Python<'_>, instance: Instance| {
             let unreadable = py.import("flashloom.policy")?.getattr("Unreadable")?;
             let unreadable = unreadable.cast_into::<PyType>().map_err(PyErr::from)?.unbind();
             Ok(ScriptedReliability { read: instance.method(py, "read")?, unreadable, instance })
         };
-        Ok(Box::new(site.begin(&values, facts, wrap)?))
+        let begun =
+            site.begin(&values, |py| make(py, "ReliabilitySetup", (geometry_of(py, &geometry)?, seed)).map(Some), wrap);
+        Ok(Box::new(begun?))
     })
 }
 
@@ -68,20 +68,12 @@ impl ScriptedReliability {
     }
 }
 
-impl Component for ScriptedReliability {
-    fn figures(&self) -> Vec<Figure> {
-        self.instance.figures()
-    }
-}
+figures_of_instance!(ScriptedReliability);
 
 impl Reliability for ScriptedReliability {
     fn read(&mut self, page: &PageCondition) -> Reading {
         let PageCondition { ppn, block, page, erases, age_ns, reads, .. } = *page;
-        if self.instance.has_failed() {
-            return Reading::AT_ONCE;
-        }
         let view = View { ppn: ppn.0, block: block.0, page, erases, age_ns, reads };
-        let read = |answer: &Bound<'_, PyAny>| self.reading(answer);
-        Python::attach(|py| self.instance.call(py, &self.read, (view,), read)).unwrap_or(Reading::AT_ONCE)
+        self.instance.ask(&self.read, (view,), |answer| self.reading(answer)).unwrap_or(Reading::AT_ONCE)
     }
 }

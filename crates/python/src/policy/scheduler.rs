@@ -5,8 +5,8 @@
 //! by itself    first in, first out, and no merges but at the back
 //! ```
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use flashloom::prelude::*;
 use pyo3::prelude::*;
@@ -16,14 +16,18 @@ use super::answer::{self, Wrong};
 use super::class::{Site, make};
 use super::instance::{Instance, Method};
 use super::queue::{Queue, QueuedRequest, copy_of};
+use crate::locked;
 
 /// The entry of a class in the slot of schedulers.
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Scheduler> {
     Policy::<dyn Scheduler>::new(spec, move |values: Vec<Value>, setup| {
         let SchedulerSetup { capacity_sectors, requests, .. } = *setup;
-        let facts = |py: Python<'_>| Ok(Some(make(py, "SchedulerSetup", (capacity_sectors, requests))?.unbind()));
-        let wrap = |py: Python<'_>, site: &Site, instance| ScriptedScheduler::new(py, site, instance, requests);
-        Ok(Box::new(site.begin(&values, facts, wrap)?))
+        let begun = site.begin(
+            &values,
+            |py| make(py, "SchedulerSetup", (capacity_sectors, requests)).map(Some),
+            |py, instance| ScriptedScheduler::new(py, &site, instance, requests),
+        );
+        Ok(Box::new(begun?))
     })
 }
 
@@ -81,22 +85,21 @@ impl ScriptedScheduler {
 
     /// Follows a join, which took place after the call that told of it.
     fn follow(&self, py: Python<'_>, requests: &Requests) {
-        let joined = self.joined.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let joined = locked(&self.joined).take();
         if let Some(id) = joined {
             self.refresh(py, requests, id);
         }
     }
 
     fn refresh(&self, py: Python<'_>, requests: &Requests, id: RequestId) {
-        match Py::new(py, copy_of(requests, id)) {
-            Ok(copy) => self.queue.get().refresh(id, copy),
-            Err(error) => self.instance.fail(py, "queue", error),
+        if let Some(copy) = self.object(py, copy_of(requests, id)) {
+            self.queue.get().refresh(id, copy);
         }
     }
 
-    /// A copy of a request, for a call.
-    fn copy(&self, py: Python<'_>, requests: &Requests, id: RequestId) -> Option<Py<QueuedRequest>> {
-        Py::new(py, copy_of(requests, id)).map_err(|error| self.instance.fail(py, "queue", error)).ok()
+    /// A copy of a request as an object.
+    fn object(&self, py: Python<'_>, copy: QueuedRequest) -> Option<Py<QueuedRequest>> {
+        Py::new(py, copy).map_err(|error| self.instance.fail(py, "queue", error)).ok()
     }
 
     /// Makes a call with an open queue.
@@ -156,17 +159,13 @@ impl ScriptedScheduler {
     }
 }
 
-impl Component for ScriptedScheduler {
-    fn figures(&self) -> Vec<Figure> {
-        self.instance.figures()
-    }
-}
+figures_of_instance!(ScriptedScheduler);
 
 impl Scheduler for ScriptedScheduler {
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
         Python::attach(|py| {
             self.follow(py, requests);
-            let Some(copy) = self.copy(py, requests, id) else { return Ns::MAX };
+            let Some(copy) = self.object(py, copy_of(requests, id)) else { return Ns::MAX };
             self.queue.get().push(id, copy.clone_ref(py));
             let Some(insert) = &self.insert else { return Ns::MAX };
             let deadline = self.instance.call(py, insert, (now, copy), |answer| {
@@ -174,11 +173,10 @@ impl Scheduler for ScriptedScheduler {
                 if answer.is_none() { Ok(Ns::MAX) } else { answer::below(answer, Ns::MAX, expected) }
             });
             let deadline = deadline.unwrap_or(Ns::MAX);
-            if deadline != Ns::MAX {
-                match Py::new(py, copy_of(requests, id).with_deadline(deadline)) {
-                    Ok(copy) => self.queue.get().refresh(id, copy),
-                    Err(error) => self.instance.fail(py, "queue", error),
-                }
+            if deadline != Ns::MAX
+                && let Some(copy) = self.object(py, copy_of(requests, id).with_deadline(deadline))
+            {
+                self.queue.get().refresh(id, copy);
             }
             deadline
         })
@@ -241,7 +239,7 @@ impl Scheduler for ScriptedScheduler {
             }
         });
         self.queue.get().remove(gone);
-        *self.joined.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+        *locked(&self.joined) = Some(kept);
     }
 
     fn dispatch(&mut self, now: Ns, requests: &Requests) -> Choice {
@@ -273,7 +271,7 @@ impl Scheduler for ScriptedScheduler {
         let Some(method) = self.completed.as_ref().filter(|_| !self.instance.has_failed()) else { return };
         Python::attach(|py| {
             self.follow(py, requests);
-            if let Some(copy) = self.copy(py, requests, id) {
+            if let Some(copy) = self.object(py, copy_of(requests, id)) {
                 self.instance.tell(py, method, (now, copy));
             }
         });

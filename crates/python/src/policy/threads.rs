@@ -2,7 +2,7 @@
 //! itself: one that came back to an interpreter that is gone would take the process with it.
 
 use std::cell::OnceCell;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use std::{io, thread};
 
@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use super::Raised;
+use crate::locked;
 
 /// How often the end of Python looks whether all threads have ended.
 const LOOK: Duration = Duration::from_millis(50);
@@ -25,10 +26,6 @@ struct Known {
     runs: Vec<Weak<dyn Ends>>,
 }
 
-fn known() -> MutexGuard<'static, Known> {
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// A run that can be ended early.
 pub(crate) trait Ends: Send + Sync {
     /// Tells it to end.
@@ -38,7 +35,7 @@ pub(crate) trait Ends: Send + Sync {
 /// Has a run ended when Python ends, if it has policies.
 pub(crate) fn end_with_python(raised: &Raised, run: Weak<dyn Ends>) {
     if raised.has_policies() {
-        let runs = &mut known().runs;
+        let runs = &mut locked(&KNOWN).runs;
         runs.retain(|run| run.strong_count() > 0);
         runs.push(run);
     }
@@ -49,7 +46,7 @@ pub(crate) struct Here<'a>(&'a Raised, Option<u64>);
 
 impl<'a> Here<'a> {
     fn new(raised: &'a Raised, number: Option<u64>) -> Self {
-        known().threads.push((raised.clone(), number));
+        locked(&KNOWN).threads.push((raised.clone(), number));
         Self(raised, number)
     }
 
@@ -68,7 +65,7 @@ fn number(py: Python<'_>) -> Option<u64> {
 
 impl Drop for Here<'_> {
     fn drop(&mut self) {
-        let mut known = known();
+        let mut known = locked(&KNOWN);
         let is_this = |(raised, number): &(Raised, Option<u64>)| raised.is(self.0) && *number == self.1;
         let place = known.threads.iter().position(is_this);
         let gone = place.map(|place| known.threads.swap_remove(place));
@@ -102,7 +99,7 @@ pub(crate) fn interrupt(py: Python<'_>, of: Option<&Raised>) -> PyResult<()> {
     let raise = module.getattr("pythonapi")?.getattr("PyThreadState_SetAsyncExc")?;
     let exception = module.call_method1("py_object", (py.get_type::<PyKeyboardInterrupt>(),))?;
     let is_of = |raised: &Raised| of.is_none_or(|of| raised.is(of));
-    let threads = py.detach(|| known().threads.clone());
+    let threads = py.detach(|| locked(&KNOWN).threads.clone());
     for number in threads.into_iter().filter_map(|(raised, number)| number.filter(|_| is_of(&raised))) {
         raise.call1((module.call_method1("c_ulong", (number,))?, &exception))?;
     }
@@ -112,11 +109,11 @@ pub(crate) fn interrupt(py: Python<'_>, of: Option<&Raised>) -> PyResult<()> {
 /// Ends every run that has policies, and waits for its threads: Python is about to end.
 #[pyfunction]
 pub(crate) fn end_runs(py: Python<'_>) -> PyResult<()> {
-    let runs: Vec<_> = known().runs.drain(..).filter_map(|run| run.upgrade()).collect();
+    let runs: Vec<_> = locked(&KNOWN).runs.drain(..).filter_map(|run| run.upgrade()).collect();
     py.detach(|| runs.iter().for_each(|run| run.end()));
     loop {
         let has_ended = py.detach(|| {
-            let waited = LEFT.wait_timeout_while(known(), LOOK, |known| !known.threads.is_empty());
+            let waited = LEFT.wait_timeout_while(locked(&KNOWN), LOOK, |known| !known.threads.is_empty());
             waited.unwrap_or_else(PoisonError::into_inner).0.threads.is_empty()
         });
         if has_ended {

@@ -20,7 +20,7 @@ use super::instance::{Instance, Method};
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Workload> {
     let (has_task_ids, has_times) = (site.class.flag("has_task_ids"), site.class.flag("has_times"));
     let policy = Policy::<dyn Workload>::new(spec, move |values: Vec<Value>, context: &Context| {
-        let wrap = |py: Python<'_>, _: &Site, instance: Instance| {
+        let wrap = |py: Python<'_>, instance: Instance| {
             let class = py.import("flashloom.policy")?.getattr("Request")?.cast_into::<PyType>()?.unbind();
             let requests = instance.method(py, "requests")?;
             Ok(ScriptedWorkload { requests, class, instance, context: context.clone(), has_task_ids, has_times })
@@ -96,13 +96,8 @@ impl Requests<'_> {
         };
         let flag = |name: &str| answer::flag(&field(name)?);
         let op = field("op")?.extract::<String>().unwrap_or_default();
-        let op = match op.as_str() {
-            "read" => Op::Read,
-            "write" => Op::Write,
-            "discard" => Op::Discard,
-            "flush" => Op::Flush,
-            _ => return Err(Wrong::remark(request, "`op`", "one of read, write, discard, flush")),
-        };
+        let op = Op::ALL.into_iter().find(|known| known.name() == op);
+        let op = op.ok_or_else(|| Wrong::remark(request, "`op`", "one of read, write, discard, flush"))?;
         let lba = number("lba", FAR, "a sector below 2^55")?;
         let sectors = number("sectors", 1 << 31, "a number of sectors below 2^31")? as u32;
         let arrival_ns = number("arrival_ns", Request::LAST_ARRIVAL_NS + 1, "a time of at most 2^62 ns")?;

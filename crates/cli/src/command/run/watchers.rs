@@ -14,7 +14,7 @@ use flashloom::units::{Problem, Problems, Refusal};
 use crate::arguments::RunArguments;
 #[cfg(not(feature = "export"))]
 use crate::command::absent;
-use crate::output::{OutputFile, Stop, all};
+use crate::output::{OutputFile, Stop, all, failed};
 
 /// The observers that were asked for.
 pub struct Watchers {
@@ -119,7 +119,7 @@ impl Written {
     fn commit(self) -> Result<(), Stop> {
         let Self { name, observer } = self;
         let file = observer.finish();
-        file.map_err(|error| Stop::Failed(format!("error: {name} cannot be written: {error}")))?.finish()
+        file.map_err(|error| failed(format_args!("{name} cannot be written: {error}")))?.finish()
     }
 }
 

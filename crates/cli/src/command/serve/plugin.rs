@@ -10,8 +10,7 @@ use flashloom::config::{Catalog, Experiment};
 use flashloom::units::{Problem, Problems};
 use flashloom_live::Build;
 
-use super::failed;
-use crate::output::{Stop, say};
+use crate::output::{Stop, failed, say};
 
 /// Refuses a plugin of other sources than this program's, and an experiment that names a policy which the plugin does
 /// not have; `load` reads it with the policies of a catalog. Without a plugin, or nbdkit to ask it, it is held against
