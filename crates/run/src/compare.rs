@@ -149,9 +149,8 @@ impl Prepared<'_> {
         progress: &dyn Progress,
         shares: &Shares,
     ) -> Result<Option<Arc<AgedDrive>>, Failure> {
-        let variant = &self.experiment.variants[index];
-        let drive = shares.drive(index, &variant.config, verify, self.cache.as_ref(), progress);
-        drive.map_err(|failure| self.told_apart(variant, failure))
+        let drive = shares.drive(index, self.preparation(index, verify, progress));
+        drive.map_err(|failure| self.told_apart(index, failure))
     }
 
     /// Runs a variant, on the given aged drive if there is one.
