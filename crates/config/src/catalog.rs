@@ -174,7 +174,7 @@ impl Registry {
     /// # Errors
     /// A policy with the name of a key of its section, or of another policy there.
     pub fn catalog(self) -> Result<Arc<Catalog>, Refusal> {
-        let slots = self.slots().to_vec();
+        let slots = self.slots();
         let of_slot = |slot: &'static SlotSpec| {
             let found = slots.iter().find(|(known, _)| known.key == slot.key);
             &found.unwrap_or_else(|| panic!("the registry has the slot of {}", slot.key)).1
@@ -256,17 +256,14 @@ impl Catalog {
         let (table, key) = path.rsplit_once('.')?;
         let named = self.tables.iter().enumerate().filter(|(_, candidate)| candidate.path() == table);
         let param = |of: &Table| of.params().iter().position(|param| param.name == key);
-        let (table, param) = named.filter_map(|(table, of)| Some((table, param(of)?))).next()?;
-        Some(self.key(table, param))
+        named.filter_map(|(table, of)| Some(self.key(table, param(of)?))).next()
     }
 
     /// Every key, in the order of the tables.
     pub fn keys(&self) -> impl Iterator<Item = KeyId> {
-        let of_table = |(table, described): (usize, &Table)| {
-            let of = *described;
-            (0..of.params().len()).map(move |param| KeyId { table, param, of })
-        };
-        self.tables.iter().enumerate().flat_map(of_table)
+        let of_table =
+            move |table: usize| (0..self.tables[table].params().len()).map(move |param| self.key(table, param));
+        (0..self.tables.len()).flat_map(of_table)
     }
 
     /// Finds the table of a section by name.
@@ -296,9 +293,8 @@ impl Catalog {
 
     /// A refusal of a name, which without other advice says where a key of that name is.
     fn or_key(&self, name: &str, refusal: Refusal) -> Refusal {
-        let key =
-            || nearest(name, self.keys().map(|key| key.param().name)).and_then(|name| self.belongs_elsewhere(name));
-        Refusal { help: refusal.help.or_else(key), ..refusal }
+        let nearest = || nearest(name, self.keys().map(|key| key.param().name));
+        Refusal { help: refusal.help.or_else(|| self.belongs_elsewhere(nearest()?)), ..refusal }
     }
 
     /// Finds a name in a table.
@@ -324,10 +320,9 @@ impl Catalog {
     pub fn unknown_member(&self, table: usize, name: &str) -> Refusal {
         let described = self.tables[table];
         let path = described.path();
-        let expected = if described.params().is_empty() {
-            format!("nothing: `{path}` has no parameters")
-        } else {
-            format!("a key of [{path}]")
+        let expected = match described.params() {
+            [] => format!("nothing: `{path}` has no parameters"),
+            _ => format!("a key of [{path}]"),
         };
         let policies = self.policies_of(table).map(|(_, policy)| policy);
         let valid = described.params().iter().map(|param| param.name).chain(policies);
@@ -390,11 +385,10 @@ impl Catalog {
     }
 
     fn example(&self, table: usize) -> String {
-        let described = self.tables[table];
-        described.params().first().map_or_else(
-            || format!("none: `{}` has no parameters", described.path()),
-            |param| format!("`{}.{}`", described.path(), param.name),
-        )
+        let (path, params) = (self.tables[table].path(), self.tables[table].params());
+        params
+            .first()
+            .map_or_else(|| format!("none: `{path}` has no parameters"), |param| format!("`{path}.{}`", param.name))
     }
 }
 

@@ -118,7 +118,7 @@ impl<'a> Prepared<'a> {
     /// The errors of [`Self::new`].
     pub fn or_unfit(experiment: &'a Experiment) -> Result<Self, (Problems, usize)> {
         let all_wrong = |problems| (problems, 0);
-        check_expectations(experiment).map_err(all_wrong)?;
+        experiment.check_expectations().map_err(all_wrong)?;
         let read = workloads::read_each(experiment);
         let unfit = workloads::unfit(&read).into_iter().map(|index| index / experiment.repetitions());
         let unfit = unfit.collect::<BTreeSet<usize>>().len();
@@ -131,7 +131,7 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// The errors of [`Self::new`].
     pub fn owned(experiment: Experiment) -> Result<Prepared<'static>, Problems> {
-        check_expectations(&experiment)?;
+        experiment.check_expectations()?;
         let workloads = workloads::all(workloads::read_each(&experiment))?;
         Prepared::of_workloads(Cow::Owned(experiment), workloads)
     }
@@ -192,7 +192,7 @@ impl<'a> Prepared<'a> {
         }
         experiment.variants = variants;
         let experiment: &'a Experiment = experiment;
-        check_expectations(experiment)?;
+        experiment.check_expectations()?;
         Self::of_workloads(Cow::Borrowed(experiment), workloads::all(fit)?)
     }
 
@@ -465,11 +465,6 @@ fn throttle_what_is_known(experiment: &mut Cow<'_, Experiment>, workloads: &[Box
     for index in guesses {
         experiment.to_mut().variants[index].config.host.wbt = Throttling::Off;
     }
-}
-
-/// Checks the expectations against the runs that there will be.
-fn check_expectations(experiment: &Experiment) -> Result<(), Problems> {
-    Problems(experiment.problems_of_expectations()).or(())
 }
 
 /// Inputs of a run.

@@ -100,7 +100,7 @@ fn read<T>(mut from: Reader<'_>, load: impl FnOnce(&mut Reader<'_>) -> Result<T,
     let loaded = load(&mut from)?;
     match from.bytes.len() - from.at {
         0 => Ok(loaded),
-        left => Err(from.error("the end of the state".to_owned(), format!("{left} more bytes"))),
+        left => Err(from.error("the end of the state", format!("{left} more bytes"))),
     }
 }
 
@@ -149,7 +149,7 @@ impl Writer {
     pub fn value<T: Serialize + ?Sized>(&mut self, value: &T) {
         match postcard::to_extend(value, std::mem::take(&mut self.bytes)) {
             Ok(bytes) => self.bytes = bytes,
-            Err(error) => self.refuse("a value that can be written", &error.to_string()),
+            Err(error) => self.refuse("a value that can be written", error.to_string()),
         }
     }
 
@@ -182,15 +182,13 @@ impl Writer {
     pub fn policy(&mut self, field: &str, policy: Option<&dyn State>) {
         match policy {
             Some(policy) => policy.save(self),
-            None => {
-                self.refuse("a policy whose state can be saved", &format!("a policy that offers none in `{field}`"))
-            }
+            None => self.refuse("a policy whose state can be saved", format!("a policy that offers none in `{field}`")),
         }
     }
 
-    fn refuse(&mut self, expected: &str, found: &str) {
+    fn refuse(&mut self, expected: &str, found: String) {
         let (field, at) = (String::new(), self.bytes.len());
-        self.error.get_or_insert(StateError { field, at, expected: expected.to_owned(), found: found.to_owned() });
+        self.error.get_or_insert(StateError { field, at, expected: expected.to_owned(), found });
     }
 }
 
@@ -210,7 +208,7 @@ impl Reader<'_> {
                 Ok(value)
             }
             Err(postcard::Error::DeserializeUnexpectedEnd) => Err(self.ends(1)),
-            Err(_) => Err(self.error("a value".to_owned(), "bytes that encode none".to_owned())),
+            Err(_) => Err(self.error("a value", "bytes that encode none")),
         }
     }
 
@@ -278,7 +276,7 @@ impl Reader<'_> {
         let mut all = bytes.chunks_exact(T::BYTES).enumerate();
         if !are_words && let Some((index, bytes)) = all.find(|(_, bytes)| T::get(bytes).is_none()) {
             self.at += index * T::BYTES;
-            return Err(self.error("a word".to_owned(), format!("{bytes:?}")));
+            return Err(self.error("a word", format!("{bytes:?}")));
         }
         self.at += length;
         Ok(())
@@ -311,26 +309,24 @@ impl Reader<'_> {
 
     /// Reads the state of a policy. `None`, a policy that cannot be loaded, is an error.
     pub fn policy(&mut self, policy: Option<&mut dyn State>) -> Result<(), StateError> {
-        let none = || ("a policy whose state can be loaded".to_owned(), "a policy that offers none".to_owned());
-        let Some(policy) = policy else {
-            let (expected, found) = none();
-            return Err(self.error(expected, found));
-        };
-        policy.load(self)
+        match policy {
+            Some(policy) => policy.load(self),
+            None => Err(self.error("a policy whose state can be loaded", "a policy that offers none")),
+        }
     }
 
     /// Reads a length, which must be that of the array that was built from the configuration.
     pub fn length(&mut self, built: usize) -> Result<(), StateError> {
         let saved: usize = self.value()?;
-        if saved != built {
-            return Err(self.error(format!("{built} entries, as the configuration has it"), format!("{saved}")));
+        if saved == built {
+            return Ok(());
         }
-        Ok(())
+        Err(self.error(format!("{built} entries, as the configuration has it"), saved.to_string()))
     }
 
     /// Makes an error at the present position.
-    pub fn error(&self, expected: String, found: String) -> StateError {
-        StateError { field: String::new(), at: self.at, expected, found }
+    pub fn error(&self, expected: impl Into<String>, found: impl Into<String>) -> StateError {
+        StateError { field: String::new(), at: self.at, expected: expected.into(), found: found.into() }
     }
 
     fn error_at(&self, at: usize, expected: String, found: String) -> StateError {
@@ -429,7 +425,7 @@ impl<T: State> State for Option<T> {
         let is_saved: bool = from.value()?;
         if is_saved != self.is_some() {
             let say = |there| if there { "a part that is switched on" } else { "nothing: the part is switched off" };
-            return Err(from.error(say(self.is_some()).to_owned(), say(is_saved).to_owned()));
+            return Err(from.error(say(self.is_some()), say(is_saved)));
         }
         self.iter_mut().try_for_each(|part| part.load(from))
     }
