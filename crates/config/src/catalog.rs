@@ -431,16 +431,6 @@ mod tests {
     }
 
     #[test]
-    fn no_policy_is_named_as_a_key_of_its_section() {
-        for table in &Catalog::builtin().tables {
-            let Some((policy, _)) = table.policy else { continue };
-            let section = &SECTIONS[table.section];
-            assert!(section.params().iter().all(|param| param.name != policy.name), "{}", table.path());
-            assert!(policy.params.iter().all(|param| !matches!(param.kind, Kind::Policy(_))), "{}", table.path());
-        }
-    }
-
-    #[test]
     fn policies_share_a_name_where_one_of_them_at_most_has_parameters() {
         let catalog = Catalog::builtin();
         let named = |slot: &str| catalog.find(&format!("ftl.{slot}")).map(|key| catalog.names(key.param()));

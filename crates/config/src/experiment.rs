@@ -332,15 +332,10 @@ impl Experiment {
         Some(Fingerprint::of(&source.name, source.text.as_bytes()))
     }
 
-    /// Builds the workload of a run, before its input is read.
+    /// Builds the workload of one of several runs, which share the job files that they read, before its input is read.
     ///
     /// # Errors
     /// Reason why it cannot be built.
-    pub fn workload(&self, config: &Config) -> Result<Box<dyn Workload>, Refusal> {
-        self.workload_sharing(config, &JobFiles::default())
-    }
-
-    /// [`Self::workload`] of one of several runs, which share the job files that they read.
     pub fn workload_sharing(&self, config: &Config, job_files: &JobFiles) -> Result<Box<dyn Workload>, Refusal> {
         let context = Context { job_files: job_files.clone(), ..config.workload_context(&self.sources) };
         config.chosen_workload().build(&context)

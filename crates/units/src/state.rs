@@ -635,18 +635,16 @@ mod tests {
             change(&mut whole);
             load_state(&mut whole, &bytes).unwrap_err().to_string()
         };
-        assert_eq!(
-            refused(|whole| whole.pairs.push((0, 0))),
-            "the state of `pairs`, byte 6: expected 3 entries, as the configuration has it, found 2"
-        );
-        assert_eq!(
-            refused(|whole| whole.parts[1].words = vec![0]),
-            "the state of `parts.words`, byte 34: expected 1 entries, as the configuration has it, found 2"
-        );
-        assert_eq!(
-            refused(|whole| whole.part = None),
-            "the state of `part`, byte 47: expected nothing: the part is switched off, found a part that is switched on"
-        );
+        let length = |built, at| format!("byte {at}: expected {built} entries, as the configuration has it, found 2");
+        let switched = "byte 47: expected nothing: the part is switched off, found a part that is switched on";
+        let cases: [(fn(&mut Whole), &str, String); 3] = [
+            (|whole| whole.pairs.push((0, 0)), "pairs", length(3, 6)),
+            (|whole| whole.parts[1].words = vec![0], "parts.words", length(1, 34)),
+            (|whole| whole.part = None, "part", switched.to_owned()),
+        ];
+        for (change, field, found) in cases {
+            assert_eq!(refused(change), format!("the state of `{field}`, {found}"));
+        }
     }
 
     #[test]
@@ -684,15 +682,13 @@ mod tests {
         assert_eq!(load_state(&mut loaded, &saved(2, &[7, 7], &[8, NO_INDEX, 0])), Ok(()));
         assert_eq!((loaded.turn, &loaded.free[..], &loaded.map[..]), (2, &[7, 7][..], &[8, NO_INDEX, 0][..]));
         let mut refused = |bytes: Vec<u8>| load_state(&mut loaded, &bytes).unwrap_err().to_string();
-        assert_eq!(refused(saved(3, &[], &[0; 3])), "the state of `turn`, byte 0: expected a number below 3, found 3");
-        assert_eq!(
-            refused(saved(0, &[1, 2, 3], &[0; 3])),
-            "the state of `free`, byte 1: expected at most 2 entries, found 3"
-        );
-        assert_eq!(
-            refused(saved(0, &[], &[0, 9, 0])),
-            "the state of `map`, byte 7: expected identifiers below 9, or none, found 9 in entry 1"
-        );
+        for (bytes, found) in [
+            (saved(3, &[], &[0; 3]), "`turn`, byte 0: expected a number below 3, found 3"),
+            (saved(0, &[1, 2, 3], &[0; 3]), "`free`, byte 1: expected at most 2 entries, found 3"),
+            (saved(0, &[], &[0, 9, 0]), "`map`, byte 7: expected identifiers below 9, or none, found 9 in entry 1"),
+        ] {
+            assert_eq!(refused(bytes), format!("the state of {found}"));
+        }
         let mut endless = saved(0, &[], &[0; 3]);
         endless.splice(1..2, [255, 255, 255, 255, 255, 255, 255, 255, 255, 1]);
         assert!(refused(endless).contains("expected at most 2 entries, found 18446744073709551615"));
