@@ -9,7 +9,8 @@ const REPLAYS: [&str; 4] = ["run.timing=counting", "buffer.capacity=0B", "device
 /// The runs of two timed schedulers, whose requests are issued, and those of the drive that replays them, without time or
 /// buffer.
 fn study() -> [Prepared<'static>; 2] {
-    let (load, varies) = (["workload.requests=3000", "workload.queue_depth=64"], ["host.scheduler=noop,pardispatcher"]);
+    let load = ["workload.requests=3000", "workload.queue_depth=64", "workload.synthetic.read_share=0"];
+    let varies = ["host.scheduler=noop,pardispatcher"];
     [&[][..], &REPLAYS].map(|sets| prepared(varied(CLOSED, &[&load[..], sets].concat(), &varies)))
 }
 

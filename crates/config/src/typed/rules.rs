@@ -371,11 +371,11 @@ fn schedulers_fit_the_device(config: &Config) -> Option<Refusal> {
 }
 
 /// Refuses a value that needs time where nothing takes time, if it is set.
-fn without_time(config: &Config, is_set: bool, key: &str, value: &str, [why, or]: [&str; 2]) -> Option<Refusal> {
+fn without_time(config: &Config, is_set: bool, key: &str, value: &str, [why, otherwise]: [&str; 2]) -> Option<Refusal> {
     (is_set && config.run.timing != Timing::Timed).then(|| {
         let found = format!("`{key}`{value} with `run.timing` = \"counting\", where nothing takes time");
         let refusal = Refusal::new(found, format!("`run.timing` = \"timed\": {why}"));
-        refusal.at([key, "run.timing"]).help(format!("set run.timing to \"timed\", or {or}"))
+        refusal.at([key, "run.timing"]).help(format!("set run.timing to \"timed\", or {otherwise}"))
     })
 }
 
@@ -385,8 +385,8 @@ fn an_anatomy_needs_time(config: &Config) -> Option<Refusal> {
 }
 
 fn a_series_needs_time(config: &Config) -> Option<Refusal> {
-    let or = "leave run.series out; `run --timeline` has lines by pages written";
-    without_time(config, config.run.series_ns.is_some(), "run.series", "", ["a series is over time", or])
+    let otherwise = "leave run.series out; `run --timeline` has lines by pages written";
+    without_time(config, config.run.series_ns.is_some(), "run.series", "", ["a series is over time", otherwise])
 }
 
 fn slap_needs_time(config: &Config) -> Vec<Refusal> {

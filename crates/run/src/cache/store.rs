@@ -128,9 +128,11 @@ impl Store {
     /// The reason why the folder is not used.
     pub fn check(&self) -> io::Result<()> {
         match files::check_own(&self.folder) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            checked => checked.map(|()| drop(self.remove_leftovers())),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            checked => checked?,
         }
+        self.remove_leftovers();
+        Ok(())
     }
 
     /// Creates the folder, and checks that a file can be written to it.
