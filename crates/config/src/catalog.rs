@@ -33,6 +33,10 @@ pub struct Section {
 }
 
 impl Section {
+    const fn new(name: &'static str, help: &'static str, params: fn() -> &'static [Param]) -> Self {
+        Self { name, help, params }
+    }
+
     /// Keys of the section.
     pub fn params(&self) -> &'static [Param] {
         (self.params)()
@@ -49,28 +53,16 @@ impl Section {
 
 /// Every section, along the path of a request.
 pub static SECTIONS: [Section; 6] = [
-    Section {
-        name: "workload",
-        help: "The origin of the requests, and the times at which they arrive.",
-        params: WorkloadParams::params,
-    },
-    Section { name: "host", help: "The host's block layer and its I/O scheduler.", params: HostParams::params },
-    Section {
-        name: "device",
-        help: "The drive: its geometry, spare space, timing, link and failures.",
-        params: DeviceParams::params,
-    },
-    Section { name: "buffer", help: "The controller's write buffer.", params: BufferParams::params },
-    Section {
-        name: "ftl",
-        help: "The flash translation layer: mapping, allocation, garbage collection, wear.",
-        params: FtlParams::params,
-    },
-    Section {
-        name: "run",
-        help: "The simulation itself, and the state of the drive at its start.",
-        params: RunParams::params,
-    },
+    Section::new("workload", "The origin of the requests, and the times at which they arrive.", WorkloadParams::params),
+    Section::new("host", "The host's block layer and its I/O scheduler.", HostParams::params),
+    Section::new("device", "The drive: its geometry, spare space, timing, link and failures.", DeviceParams::params),
+    Section::new("buffer", "The controller's write buffer.", BufferParams::params),
+    Section::new(
+        "ftl",
+        "The flash translation layer: mapping, allocation, garbage collection, wear.",
+        FtlParams::params,
+    ),
+    Section::new("run", "The simulation itself, and the state of the drive at its start.", RunParams::params),
 ];
 
 /// The section that lists the values of a comparison; its keys are those of all the others.

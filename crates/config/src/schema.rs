@@ -67,10 +67,10 @@ fn config(catalog: &Catalog) -> Json {
         }
         sections.insert(section.name.to_owned(), object(section.help, properties));
     }
-    let varied = "Keys that a comparison varies, such as \"host.scheduler\", each with the list of its values; those that \
-                  vary together are a table of the list `together`.";
-    let fitted = "Keys that a fit looks for, such as \"device.read_time\", each with the two ends of its range or, of a \
-                  key that is no quantity, with the list of its values.";
+    let varied = "Keys that a comparison varies, such as \"host.scheduler\", each with the list of its values; those \
+                  that vary together are a table of the list `together`.";
+    let fitted = "Keys that a fit looks for, such as \"device.read_time\", each with the two ends of its range or, of \
+                  a key that is no quantity, with the list of its values.";
     for (name, description) in [(VARY, varied), (FIT, fitted)] {
         sections.insert(name.to_owned(), json!({ "description": description, "type": "object" }));
     }

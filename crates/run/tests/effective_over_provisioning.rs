@@ -1,7 +1,10 @@
 //! Write amplification against the mean-field limit of greedy collection, at the effective over-provisioning that a
 //! result states: for planes of 64, 256 and 1,024 blocks, and with more blocks set aside.
 
-use crate::support;
+use std::path::PathBuf;
+
+use flashloom_config::{Catalog, Experiment, Source};
+use flashloom_run::{Prepared, Quiet};
 use flashloom_verify::closed_forms::greedy_mean_field;
 
 const PAGES: u32 = 128;
@@ -21,7 +24,12 @@ fn steady(blocks: u32, sets: &[&str]) -> (f64, f64) {
          [run]\nprecondition = \"steady\"\ntiming = \"counting\"\n",
         8 * blocks * PAGES
     );
-    let result = support::run(&text, sets, false);
+    let source = Source { name: "test".to_owned(), text, folder: PathBuf::new() };
+    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+    let experiment = Experiment::from_source(&Catalog::builtin(), source, &sets, None)
+        .unwrap_or_else(|problems| panic!("{problems}"));
+    let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
+    let result = prepared.run_variant(0, false, &Quiet).unwrap_or_else(|failure| panic!("{failure}"));
     let effective = result.ftl.effective_over_provisioning.expect("a page mapping has spare blocks to collect with");
     (result.ftl.waf.expect("pages were written"), effective)
 }

@@ -6,8 +6,8 @@ use flashloom_workload::Op;
 
 const REPLAYS: [&str; 4] = ["run.timing=counting", "buffer.capacity=0B", "device.page_size=4KiB", "device.blocks=160"];
 
-/// The runs of two timed schedulers, whose requests are issued, and those of the drive that replays them, without time or
-/// buffer.
+/// The runs of two timed schedulers, whose requests are issued, and those of the drive that replays them, without time
+/// or buffer.
 fn study() -> [Prepared<'static>; 2] {
     let load = ["workload.requests=3000", "workload.queue_depth=64", "workload.synthetic.read_share=0"];
     let varies = ["host.scheduler=noop,pardispatcher"];

@@ -94,8 +94,8 @@ impl Config {
         Json::Object(root)
     }
 
-    /// The effective configuration as a file that reads back to equal values. Defaults stand in comments where they have
-    /// no effect, so that the file is not warned of what nobody wrote.
+    /// The effective configuration as a file that reads back to equal values. Defaults stand in comments where they
+    /// have no effect, so that the file is not warned of what nobody wrote.
     pub(crate) fn to_toml_with(&self, has_effect: impl Fn(KeyId) -> bool) -> String {
         let mut text = String::new();
         for index in self.tables() {

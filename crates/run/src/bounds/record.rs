@@ -42,8 +42,8 @@ pub(super) struct Queue {
     /// True if the scheduler ever left a request waiting while the drive had room, until time passed or a request
     /// arrived. Meaningless for a run with merged requests.
     pub(super) was_held_back: bool,
-    /// Product of the requests that waited at each dispatch: orders in which the requests could have been dispatched, if
-    /// each dispatch had as many to choose from as in this run; exact if all were queued at once.
+    /// Product of the requests that waited at each dispatch: orders in which the requests could have been dispatched,
+    /// if each dispatch had as many to choose from as in this run; exact if all were queued at once.
     pub(super) orders: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Shared by tests: experiments and runs of a text, a drive with enough pages for its ageing to be cached, a small drive
-//! that is kept busy, and results without their cost.
+//! Shared by tests: experiments and runs of a text, a drive with enough pages for its ageing to be cached, a small
+//! drive that is kept busy, and results without their cost.
 
 use std::fmt::Display;
 use std::path::PathBuf;
