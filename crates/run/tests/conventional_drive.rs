@@ -6,7 +6,8 @@ use std::fmt::Write;
 use crate::support::with_timeline;
 use flashloom_run::Finished;
 
-/// Runs a fio job on the drive, with these keys of `[device]`; returns too what it wrote in each window of the timeline.
+/// Runs a fio job on the drive, with these keys of `[device]`; returns too what was written in each window of its
+/// timeline.
 fn run(device: &str, job: &str) -> (Finished, Vec<[f64; 1]>) {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let path = folder.path().join("job.fio");
