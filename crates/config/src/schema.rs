@@ -106,18 +106,16 @@ fn object(description: &str, properties: Map<String, Json>) -> Json {
 
 /// Schema of a key. A schema cannot express the range of a quantity with a unit; the description states it.
 fn property(catalog: &Catalog, param: &Param) -> Json {
+    let quantity = || json!({ "type": "string", "pattern": "^[ ]*[0-9]" });
     let mut schema = match param.kind {
         Kind::Count { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
         Kind::CountOr { min, max, or } => json!({ "anyOf": [
             { "type": "integer", "minimum": min, "maximum": max },
             { "enum": [or.name] },
         ]}),
-        Kind::SizeOr { or, .. } => json!({ "anyOf": [
-            { "type": "string", "pattern": "^[ ]*[0-9]" },
-            { "enum": [or.name] },
-        ]}),
+        Kind::SizeOr { or, .. } => json!({ "anyOf": [quantity(), { "enum": [or.name] }] }),
         Kind::Size { .. } | Kind::Time { .. } | Kind::Rate { .. } | Kind::Energy { .. } | Kind::Power { .. } => {
-            json!({ "type": "string", "pattern": "^[ ]*[0-9]" })
+            quantity()
         }
         Kind::Ratio { min, max } => json!({ "anyOf": [
             { "type": "number", "minimum": min, "maximum": max },

@@ -6,35 +6,25 @@ use serde_json::{Map, Value as Json};
 use super::Config;
 use crate::catalog::{KeyId, SECTIONS};
 
-/// Keys of each section that a configuration is written without while they have their defaults: they came after results
-/// had been published with the hash of theirs, and drives saved with it.
-const LEFT_OUT: [(&str, &[&str]); 3] = [
-    (
-        "device",
-        &[
-            "reliability",
-            "read_cache",
-            "readahead_pages",
-            "readahead_streams",
-            "over_provisioning_counts",
-            "unpartitioned",
-        ],
-    ),
-    (
-        "ftl",
-        &[
-            "gc_low_watermark",
-            "gc_high_watermark",
-            "gc_watermark_pace",
-            "slc_cache",
-            "slc_static_share",
-            "slc_dynamic_share",
-            "slc_when_full",
-            "slc_fold_threshold",
-            "slc_flush_delay",
-        ],
-    ),
-    ("workload", &["submit_time"]),
+/// Keys of sections that a configuration is written without while they have their defaults: they came after results had
+/// been published with the hash of theirs, and drives saved with it.
+const LEFT_OUT: [(&str, &str); 16] = [
+    ("device", "reliability"),
+    ("device", "read_cache"),
+    ("device", "readahead_pages"),
+    ("device", "readahead_streams"),
+    ("device", "over_provisioning_counts"),
+    ("device", "unpartitioned"),
+    ("ftl", "gc_low_watermark"),
+    ("ftl", "gc_high_watermark"),
+    ("ftl", "gc_watermark_pace"),
+    ("ftl", "slc_cache"),
+    ("ftl", "slc_static_share"),
+    ("ftl", "slc_dynamic_share"),
+    ("ftl", "slc_when_full"),
+    ("ftl", "slc_fold_threshold"),
+    ("ftl", "slc_flush_delay"),
+    ("workload", "submit_time"),
 ];
 
 /// True if a key is written out with this value.
@@ -45,8 +35,8 @@ fn is_written_out(key: KeyId, value: &Value) -> bool {
 /// The value of a key that a configuration was written without; `None` if it would be written out.
 fn left_out(key: KeyId) -> Option<&'static Value> {
     let (section, param) = (SECTIONS[key.section()].name, key.param());
-    let of_section = LEFT_OUT.iter().find(|(of, _)| *of == section && !key.is_of_policy());
-    of_section.filter(|(_, names)| names.contains(&param.name)).map(|_| &param.default)
+    let is_one = !key.is_of_policy() && LEFT_OUT.contains(&(section, param.name));
+    is_one.then_some(&param.default)
 }
 
 impl Config {
