@@ -49,16 +49,23 @@ impl Settings {
     /// Overwrites the values of keys; the last assignment of a key wins. The preset stays as it is.
     pub fn assign(&mut self, assignments: &[Assignment]) {
         for Assignment { key, value, origin } in assignments {
-            let table = Arc::make_mut(&mut self.tables[key.table]);
-            table.values[key.param] = value.clone();
-            table.origins[key.param] = Some(origin.clone());
+            self.put(*key, value.clone());
+            Arc::make_mut(&mut self.tables[key.table]).origins[key.param] = Some(origin.clone());
         }
+    }
+
+    fn put(&mut self, key: KeyId, value: Value) {
+        Arc::make_mut(&mut self.tables[key.table]).values[key.param] = value;
+    }
+
+    /// A key that is known to exist.
+    fn key(&self, path: &str) -> KeyId {
+        self.catalog.find(path).unwrap_or_else(|| panic!("`{path}` is a key of the tables"))
     }
 
     /// Sets a key that is known to exist to a value of its kind.
     pub fn set(&mut self, path: &str, value: Value) {
-        let key = self.catalog.find(path).unwrap_or_else(|| panic!("`{path}` is a key of the tables"));
-        Arc::make_mut(&mut self.tables[key.table]).values[key.param] = value;
+        self.put(self.key(path), value);
     }
 
     /// Applies the figures of the preset to keys that were not written. Keys may be written afterwards, too. Those of a
@@ -66,24 +73,23 @@ impl Settings {
     pub fn apply_preset(&mut self, of_file: &[Assignment]) {
         for Assignment { key, value, .. } in of_file {
             if self.origin(*key).is_none() {
-                Arc::make_mut(&mut self.tables[key.table]).values[key.param] = value.clone();
+                self.put(*key, value.clone());
             }
         }
         self.of_preset = Arc::new(of_file.iter().map(|figure| (figure.key, figure.origin.clone())).collect());
         let Value::Name(name) = *self.value(PRESET) else { return };
         for (section, (key, value, _)) in preset(name).into_iter().flat_map(Preset::all) {
-            let id = self.catalog.find(&format!("{section}.{key}"));
-            let id = id.expect("the tests of the catalog hold every figure of a preset to be a key");
-            if self.origin(id).is_none() {
-                Arc::make_mut(&mut self.tables[id.table]).values[id.param] = value.clone();
+            // The tests of the catalog hold every figure of a preset to be a key.
+            let key = self.key(&format!("{section}.{key}"));
+            if self.origin(key).is_none() {
+                self.put(key, value.clone());
             }
         }
     }
 
     /// The value of a key that is known to exist.
     pub fn value(&self, path: &str) -> &Value {
-        let key = self.catalog.find(path).unwrap_or_else(|| panic!("`{path}` is a key of the tables"));
-        &self.tables[key.table].values[key.param]
+        self.value_of(self.key(path))
     }
 
     /// True if a key was given a value, rather than left at its default.
@@ -129,7 +135,7 @@ impl Settings {
 
     /// The typed parameters of a section.
     pub fn typed<P: ParamSet>(&self, section: &str) -> P {
-        let table = self.catalog.tables.iter().position(|table| table.policy.is_none() && table.path() == section);
+        let table = self.catalog.section_table(section);
         P::from_values(self.values(table.expect("every typed section is in the table of sections")))
     }
 
@@ -161,10 +167,6 @@ impl Settings {
 
     /// Resolves a path that was written in a configuration, relative to its source's folder.
     pub fn located(&self, key: &str, path: &str, sources: &Sources) -> PathBuf {
-        let id = self.catalog.find(key).unwrap_or_else(|| panic!("`{key}` is a key of the tables"));
-        match self.origin(id) {
-            Some(origin) => sources.get(origin.source).folder.join(path),
-            None => PathBuf::from(path),
-        }
+        self.origin(self.key(key)).map_or(PathBuf::new(), |origin| sources.get(origin.source).folder.clone()).join(path)
     }
 }

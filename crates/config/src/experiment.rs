@@ -112,10 +112,7 @@ fn text_limit() -> u64 {
 /// The problem, which points into the option.
 pub fn check_set(catalog: &Catalog, text: &str) -> Result<(KeyId, Value), Problems> {
     let mut report = Report::default();
-    match read_set(catalog, &mut report, text) {
-        Some(set) => Ok((set.key, set.value)),
-        None => Err(Problems(report.into_problems())),
-    }
+    read_set(catalog, &mut report, text).map(|set| (set.key, set.value)).ok_or_else(|| report.into_problems())
 }
 
 impl Experiment {
@@ -176,7 +173,7 @@ impl Experiment {
             return Err(Problem::file(&name, found, expected).into());
         }
         if !sweep::check_size(&mut report, &document.assignments, &axes, seeds) {
-            return Err(Problems(report.into_problems()));
+            return Err(report.into_problems());
         }
         let variants = sweep::cross_product(catalog, &document, &axes, &presets);
         let (mut variants, unfit) = sweep::fitting(variants, skip_unfit, &mut report);
@@ -184,16 +181,15 @@ impl Experiment {
             variants = sweep::with_seeds(catalog, variants, &mut axes, seeds, &mut report);
         }
         if !report.is_clean() {
-            return Err(Problems(report.into_problems()));
+            return Err(report.into_problems());
         }
-        let keys = |axes: &[Axis]| axes.iter().map(|axis| axis.key).collect();
         let reads = |field: &str| ["end_of_life", "host.failed"].iter().any(|section| field.starts_with(section));
         let expects_end_of_life =
             document.expectations.iter().any(|expected| expected.formula.fields().iter().any(|field| reads(field)));
         let expectations = if sweep.is_some() { document.expectations } else { Vec::new() };
         Ok(Self {
             name,
-            axes: keys(&axes),
+            axes: axes.iter().map(|axis| axis.key).collect(),
             variants,
             unfit,
             seeds,
@@ -216,7 +212,7 @@ impl Experiment {
         let written = options.iter().filter_map(|text| read_ends(catalog, &mut report, text)).collect();
         let ranges = sweep::choose_axes(&mut report, self.ranges.clone(), written, &[]);
         self.sources = report.sources.clone();
-        if report.is_clean() { Ok(ranges) } else { Err(Problems(report.into_problems())) }
+        report.or(ranges)
     }
 
     /// The experiment with one run alone.
@@ -249,8 +245,7 @@ impl Experiment {
     /// Every problem of the options, or of the resulting configuration.
     pub fn replaced(&self, variant: &Variant, sets: &[String]) -> Result<Variant, Problems> {
         let catalog = variant.config.catalog();
-        let mut report = Report::default();
-        report.sources = self.sources.clone();
+        let mut report = Report::on(self.sources.clone());
         let sets: Vec<_> = sets.iter().filter_map(|text| read_set(catalog, &mut report, text)).collect();
         for set in sets.iter().filter(|set| set.key.path() == "device.preset") {
             report.refuse(&set.origin, Refusal::new("another preset in place of that of the run", "any other key"));
@@ -259,10 +254,7 @@ impl Experiment {
         settings.assign(&sets);
         let config = Config::new(settings);
         rules::check(&config, &mut report);
-        if !report.is_clean() {
-            return Err(Problems(report.into_problems()));
-        }
-        Ok(Variant { vary: variant.vary.clone(), config })
+        report.or(Variant { vary: variant.vary.clone(), config })
     }
 
     /// Turns a refusal into a problem that points at its keys in a run's configuration.
@@ -270,10 +262,13 @@ impl Experiment {
         self.sources.problem(&config.settings.pointer(&refusal.keys), refusal)
     }
 
-    /// Problems of the expectations with these runs: options may have left out some that a formula names.
-    pub fn problems_of_expectations(&self) -> Vec<Problem> {
+    /// Checks the expectations with these runs: options may have left out some that a formula names.
+    ///
+    /// # Errors
+    /// Every problem of a formula.
+    pub fn check_expectations(&self) -> Result<(), Problems> {
         if self.expectations.is_empty() {
-            return Vec::new();
+            return Ok(());
         }
         let has_anatomy = self.variants.iter().all(|variant| variant.config.run.anatomy);
         let runs = self.runs_of_first_seed();
@@ -286,14 +281,14 @@ impl Experiment {
             let help = format!("fewer of them; {TEXT_LIMIT_VARIABLE} (bytes, {FORMULAS} for each) raises the limit");
             let refusal = Refusal::new(found, format!("at most {most}")).help(help);
             report.refuse(&self.expectations[0].origin, refusal);
-            return report.into_problems();
+            return report.or(());
         }
         for expected in &self.expectations {
             if let Some(refusal) = misfit(expected, has_anatomy, &runs) {
                 report.refuse(&expected.origin, refusal);
             }
         }
-        report.into_problems()
+        report.or(())
     }
 
     /// Number of consecutive runs with different seeds for each combination.
@@ -337,15 +332,10 @@ impl Experiment {
         Some(Fingerprint::of(&source.name, source.text.as_bytes()))
     }
 
-    /// Builds the workload of a run, before its input is read.
+    /// Builds the workload of one of several runs, which share the job files that they read, before its input is read.
     ///
     /// # Errors
     /// Reason why it cannot be built.
-    pub fn workload(&self, config: &Config) -> Result<Box<dyn Workload>, Refusal> {
-        self.workload_sharing(config, &JobFiles::default())
-    }
-
-    /// [`Self::workload`] of one of several runs, which share the job files that they read.
     pub fn workload_sharing(&self, config: &Config, job_files: &JobFiles) -> Result<Box<dyn Workload>, Refusal> {
         let context = Context { job_files: job_files.clone(), ..config.workload_context(&self.sources) };
         config.chosen_workload().build(&context)

@@ -26,6 +26,6 @@ pub use catalog::{
     Catalog, EXPECT, EndOfLife, FIT, KeyId, Precondition, Rest, RunParams, SECTIONS, Section, Table, Timing, VARY,
 };
 pub use experiment::{Experiment, Need, Reason, Sweep, Unfit, Unused, Variant, check_set, needs, path_of};
-pub use raw::{Axis, Bounds, EXPECT_KEYS, Expectation, Origin, Source};
+pub use raw::{Axis, Bounds, EXPECT_KEYS, Expectation, OfThisExperiment, Origin, Source};
 pub use statistics::{no_number, numbers, object_of, statistics};
 pub use typed::{Config, Found, example, json_value, toml_value};

@@ -11,7 +11,7 @@ mod value;
 
 pub use document::Axis;
 pub(super) use document::{Assignment, Document, MOST_RUNS, read as read_document};
-pub use expectation::{Bounds, Expectation, KEYS as EXPECT_KEYS};
+pub use expectation::{Bounds, Expectation, KEYS as EXPECT_KEYS, OfThisExperiment};
 pub(super) use option::{read_ends, read_set, read_vary};
 pub use source::{Origin, Source};
 pub(super) use source::{Report, Sources};

@@ -18,81 +18,62 @@ use flashloom_workload::workload::{self, Workload};
 /// Revision of a program that does not state its own.
 pub const UNKNOWN_REVISION: &str = "unknown";
 
-/// The policies of every slot, along the path of a request.
-#[derive(Clone, Debug)]
-pub struct Registry {
+/// Declares the registry from its slots: the policies of each, and the built-in ones.
+macro_rules! registry {
+    ($($(#[doc = $doc:literal])+ $slot:ident: $role:ty = $builtin:expr;)+) => {
+        /// The policies of every slot, along the path of a request.
+        #[derive(Clone, Debug)]
+        pub struct Registry {
+            $($(#[doc = $doc])+ pub $slot: Slot<$role>,)+
+            /// What the program writes.
+            pub outputs: Vec<Output>,
+            /// Git revision of the program, for the provenance of results; a program sets its own.
+            pub revision: &'static str,
+        }
+
+        impl Registry {
+            /// The built-in policies.
+            pub fn builtin() -> Self {
+                Self { $($slot: $builtin,)+ outputs: OUTPUTS.to_vec(), revision: UNKNOWN_REVISION }
+            }
+
+            /// Every slot with the specifications of its policies, along the path of a request.
+            pub fn slots(&self) -> Vec<(&'static SlotSpec, Vec<&'static PolicySpec>)> {
+                vec![$((self.$slot.spec, self.$slot.specs().collect()),)+]
+            }
+
+            /// These policies without those that `has` is false of.
+            #[must_use]
+            pub fn only(mut self, has: impl Fn(&SlotSpec, &PolicySpec) -> bool) -> Self {
+                $(self.$slot.retain(&has);)+
+                self
+            }
+        }
+    };
+}
+
+registry! {
     /// Workloads: the origin of requests.
-    pub workloads: Slot<dyn Workload>,
+    workloads: dyn Workload = workload::builtin();
     /// I/O schedulers of the host.
-    pub schedulers: Slot<dyn Scheduler>,
+    schedulers: dyn Scheduler = scheduler::builtin();
     /// Replacement policies of the write buffer: the page or block to evict next.
-    pub orders: Slot<dyn Order>,
+    orders: dyn Order = order::builtin();
     /// Eviction batch sizes of the write buffer: the number of victims at a time.
-    pub rates: Slot<dyn Rate>,
+    rates: dyn Rate = rate::builtin();
     /// Placements: the chip to which an evicted logical block goes.
-    pub placements: Slot<dyn Placement>,
+    placements: dyn Placement = placement::builtin();
     /// Mappings of logical to physical pages.
-    pub mappings: Slot<dyn Mapping>,
+    mappings: dyn Mapping = mapping::builtin();
     /// Allocations: the plane to which a page is written.
-    pub allocations: Slot<dyn Allocation>,
+    allocations: dyn Allocation = allocation::builtin();
     /// Garbage collection policies: the block to collect.
-    pub collections: Slot<dyn Collection>,
+    collections: dyn Collection = collection::builtin();
     /// Policies of read reliability: how often a read is repeated, and whether it fails.
-    pub reliabilities: Slot<dyn Reliability>,
-    /// What the program writes.
-    pub outputs: Vec<Output>,
-    /// Git revision of the program, for the provenance of results; a program sets its own.
-    pub revision: &'static str,
+    reliabilities: dyn Reliability = reliability::builtin();
 }
 
 impl Registry {
-    /// The built-in policies.
-    pub fn builtin() -> Self {
-        Self {
-            workloads: workload::builtin(),
-            schedulers: scheduler::builtin(),
-            orders: order::builtin(),
-            rates: rate::builtin(),
-            placements: placement::builtin(),
-            mappings: mapping::builtin(),
-            allocations: allocation::builtin(),
-            collections: collection::builtin(),
-            reliabilities: reliability::builtin(),
-            outputs: OUTPUTS.to_vec(),
-            revision: UNKNOWN_REVISION,
-        }
-    }
-
-    /// Every slot with the specifications of its policies, along the path of a request.
-    pub fn slots(&self) -> [(&'static SlotSpec, Vec<&'static PolicySpec>); 9] {
-        [
-            (self.workloads.spec, self.workloads.specs().collect()),
-            (self.schedulers.spec, self.schedulers.specs().collect()),
-            (self.orders.spec, self.orders.specs().collect()),
-            (self.rates.spec, self.rates.specs().collect()),
-            (self.placements.spec, self.placements.specs().collect()),
-            (self.mappings.spec, self.mappings.specs().collect()),
-            (self.allocations.spec, self.allocations.specs().collect()),
-            (self.collections.spec, self.collections.specs().collect()),
-            (self.reliabilities.spec, self.reliabilities.specs().collect()),
-        ]
-    }
-
-    /// These policies without those that `has` is false of.
-    #[must_use]
-    pub fn only(mut self, has: impl Fn(&SlotSpec, &PolicySpec) -> bool) -> Self {
-        self.workloads.retain(&has);
-        self.schedulers.retain(&has);
-        self.orders.retain(&has);
-        self.rates.retain(&has);
-        self.placements.retain(&has);
-        self.mappings.retain(&has);
-        self.allocations.retain(&has);
-        self.collections.retain(&has);
-        self.reliabilities.retain(&has);
-        self
-    }
-
     /// Names of the policies that offer a capability.
     pub fn offering(&self, capability: Capability) -> Vec<&'static str> {
         let specs = self.slots().into_iter().flat_map(|(_, specs)| specs);

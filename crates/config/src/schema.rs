@@ -67,22 +67,13 @@ fn config(catalog: &Catalog) -> Json {
         }
         sections.insert(section.name.to_owned(), object(section.help, properties));
     }
-    sections.insert(
-        VARY.to_owned(),
-        json!({
-            "description": "Keys that a comparison varies, such as \"host.scheduler\", each with the list of its \
-                            values; those that vary together are a table of the list `together`.",
-            "type": "object"
-        }),
-    );
-    sections.insert(
-        FIT.to_owned(),
-        json!({
-            "description": "Keys that a fit looks for, such as \"device.read_time\", each with the two ends of its \
-                            range or, of a key that is no quantity, with the list of its values.",
-            "type": "object"
-        }),
-    );
+    let varied = "Keys that a comparison varies, such as \"host.scheduler\", each with the list of its values; those \
+                  that vary together are a table of the list `together`.";
+    let fitted = "Keys that a fit looks for, such as \"device.read_time\", each with the two ends of its range or, of \
+                  a key that is no quantity, with the list of its values.";
+    for (name, description) in [(VARY, varied), (FIT, fitted)] {
+        sections.insert(name.to_owned(), json!({ "description": description, "type": "object" }));
+    }
     sections.insert(EXPECT.to_owned(), expectations());
     let mut root = object("A Flashloom experiment.", sections);
     root["$schema"] = DIALECT.into();
@@ -115,18 +106,16 @@ fn object(description: &str, properties: Map<String, Json>) -> Json {
 
 /// Schema of a key. A schema cannot express the range of a quantity with a unit; the description states it.
 fn property(catalog: &Catalog, param: &Param) -> Json {
+    let quantity = || json!({ "type": "string", "pattern": "^[ ]*[0-9]" });
     let mut schema = match param.kind {
         Kind::Count { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
         Kind::CountOr { min, max, or } => json!({ "anyOf": [
             { "type": "integer", "minimum": min, "maximum": max },
             { "enum": [or.name] },
         ]}),
-        Kind::SizeOr { or, .. } => json!({ "anyOf": [
-            { "type": "string", "pattern": "^[ ]*[0-9]" },
-            { "enum": [or.name] },
-        ]}),
+        Kind::SizeOr { or, .. } => json!({ "anyOf": [quantity(), { "enum": [or.name] }] }),
         Kind::Size { .. } | Kind::Time { .. } | Kind::Rate { .. } | Kind::Energy { .. } | Kind::Power { .. } => {
-            json!({ "type": "string", "pattern": "^[ ]*[0-9]" })
+            quantity()
         }
         Kind::Ratio { min, max } => json!({ "anyOf": [
             { "type": "number", "minimum": min, "maximum": max },

@@ -11,7 +11,7 @@ use flashloom_buffer::BufferParams;
 use flashloom_device::{DeviceParams, DriveSetup, preset};
 use flashloom_ftl::{FtlParams, FtlSetup, PAGE_MAPPING, SlcCacheKind, Superblock};
 use flashloom_host::{HostParams, Scheduler, SyncWrites, WriteCache};
-use flashloom_units::{Capability, Chosen, PolicySpec, Prng, Role, Slot, Value};
+use flashloom_units::{Capability, Chosen, FieldType, PolicySpec, Prng, Role, Slot, Value};
 use flashloom_workload::workload::{Context, JobFiles, Profile, Site, Workload};
 use flashloom_workload::{Replay, WorkloadParams};
 
@@ -144,12 +144,8 @@ impl Config {
     /// Blocks a plane of the built-in preset that the drive starts from; `None` if that comes from a file.
     pub fn blocks_of_preset(&self) -> Option<u32> {
         let Value::Name(name) = *self.settings.value(PRESET) else { return None };
-        let figures = preset(name)?.figures;
-        let blocks = figures.iter().find(|(key, ..)| *key == "blocks");
-        blocks.and_then(|(_, value, _)| match value {
-            Value::Count(blocks) => u32::try_from(*blocks).ok(),
-            _ => None,
-        })
+        let (_, blocks, _) = preset(name)?.figures.iter().find(|(key, ..)| *key == "blocks")?;
+        Some(u32::from_value(blocks))
     }
 
     /// True if the TBW of a data sheet is that of this drive: written with it, or of a preset with all of its blocks.
@@ -235,26 +231,5 @@ impl Config {
     /// True if the chosen mapping offers a capability.
     pub fn mapping_offers(&self, capability: Capability) -> bool {
         self.policy("ftl.mapping").0.offers.contains(&capability)
-    }
-
-    /// Values of every effective key, with defaults filled in: those of the sections and of the chosen policies.
-    pub fn values(&self) -> impl Iterator<Item = (KeyId, &Value)> {
-        effective::flat(&self.settings)
-    }
-
-    /// The value of a key that a configuration was written without; `None` if it would be written out.
-    pub fn left_out(&self, path: &str) -> Option<&'static Value> {
-        self.catalog().find(path).and_then(effective::left_out)
-    }
-
-    /// The effective configuration, every default filled in, as JSON.
-    pub fn to_json(&self) -> serde_json::Value {
-        effective::to_json(&self.settings)
-    }
-
-    /// The effective configuration as a file that reads back to the same values; defaults are comments unless they have
-    /// an effect.
-    pub(super) fn to_toml_with(&self, has_effect: impl Fn(KeyId) -> bool) -> String {
-        effective::to_toml(&self.settings, has_effect)
     }
 }

@@ -13,6 +13,7 @@ mod explained;
 mod figures;
 mod machine_paths;
 mod rooms;
+mod support;
 mod walk;
 mod which_scheduler;
 mod which_stack;

@@ -10,9 +10,7 @@ use flashloom::config::schema;
 use flashloom::device::Cause;
 use flashloom::explain;
 
-fn project() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use crate::support::{project, read};
 
 fn hold(path: &str, text: &str) {
     let file = project().join(path);
@@ -48,7 +46,7 @@ fn the_reference_and_the_page_of_every_policy_are_current() {
 #[test]
 fn the_summary_of_the_site_lists_every_policy() {
     let path = "docs/SUMMARY.md";
-    let summary = fs::read_to_string(project().join(path)).expect("it is checked in");
+    let summary = read(path);
     let (before, rest) = summary.split_once("# Policies\n\n").expect("it has that part");
     let (_, after) = rest.split_once("\n# ").expect("another part follows");
     hold(path, &format!("{before}# Policies\n\n{}\n# {after}", explain::summary(&crate::catalog())));
@@ -56,7 +54,7 @@ fn the_summary_of_the_site_lists_every_policy() {
 
 #[test]
 fn the_page_on_the_anatomy_explains_every_cause_in_order() {
-    let page = fs::read_to_string(project().join("docs/anatomy.md")).expect("the page is checked in");
+    let page = read("docs/anatomy.md");
     let name = |line: &str| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned());
     let explained: Vec<String> = page.lines().filter_map(name).collect();
     assert_eq!(explained, Cause::ALL.map(Cause::name));

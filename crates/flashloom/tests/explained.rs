@@ -63,21 +63,25 @@ fn every_name_that_goes_in_or_comes_out_is_explained() {
     assert!(missing.is_empty(), "nothing explains {missing:#?}");
 }
 
+/// Asserts that the pages on a name have a text, however their lines are broken.
+fn says(name: &str, part: &str) {
+    let pages = explain::explain(&crate::catalog(), name).unwrap_or_else(|problem| panic!("{problem}"));
+    let text: String = pages.iter().map(explain::Page::to_text).collect();
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(part), "{name}: {part} is not in\n{text}");
+}
+
 #[test]
 fn a_name_may_be_written_as_tables_show_it() {
-    let catalog = crate::catalog();
     for (written, part) in [
         ("WAF", "Write amplification"),
-        ("p99.9", "99.9 %"),
         ("p99.9", "99.9 %"),
         ("Longest Merge", "otherwise idle chip"),
         ("MULTI-HASH", "hot"),
         ("steady", "until write amplification is stable"),
         ("timeline", "free_blocks"),
     ] {
-        let pages = explain::explain(&catalog, written).unwrap_or_else(|problem| panic!("{problem}"));
-        let text: String = pages.iter().map(explain::Page::to_text).collect();
-        assert!(text.contains(part), "{written}: {part} is not in\n{text}");
+        says(written, part);
     }
 }
 
@@ -89,9 +93,6 @@ fn a_key_says_what_follows_from_it_where_that_surprises() {
         ("precondition", "before the drive ever collects"),
         ("over_provisioning", "is 7 %"),
     ] {
-        let pages = explain::explain(&crate::catalog(), name).unwrap_or_else(|problem| panic!("{problem}"));
-        let text: String = pages.iter().map(explain::Page::to_text).collect();
-        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words(&text).contains(part), "{name}: {part} is not in\n{text}");
+        says(name, part);
     }
 }

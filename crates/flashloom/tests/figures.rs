@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 use flashloom::device::{Preset, preset};
 use sha2::{Digest, Sha256};
 
+use crate::support::{project, read};
+
 const START: &str = "<!-- figures: ";
 /// Facts of a source.
 const FACTS: &str = "of the sources that the text names";
@@ -25,10 +27,6 @@ const FACTS: &str = "of the sources that the text names";
 const GOLDEN: &str = "crates/run/tests";
 /// Cells that begin with a number make a table one of figures.
 const CELLS: usize = 3;
-
-fn project() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 /// The pages of docs/ that people write, and the README.
 fn pages() -> Vec<PathBuf> {
@@ -86,11 +84,8 @@ fn values(preset: &Preset) -> String {
 fn add(hash: &mut Sha256, path: &Path) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());
     if path.is_dir() {
-        let mut inside: Vec<PathBuf> = fs::read_dir(path)
-            .map_err(failed)?
-            .map(|entry| entry.map(|entry| entry.path()))
-            .collect::<Result<_, _>>()
-            .map_err(failed)?;
+        let entries = fs::read_dir(path).map_err(failed)?.map(|entry| entry.map(|entry| entry.path()));
+        let mut inside = entries.collect::<Result<Vec<_>, _>>().map_err(failed)?;
         inside.sort();
         return inside.iter().try_for_each(|path| add(hash, path));
     }
@@ -152,13 +147,9 @@ fn faults(text: &str, targets: &str) -> Vec<(usize, String)> {
     faults
 }
 
-fn targets() -> String {
-    fs::read_to_string(project().join("Makefile")).expect("the project has a Makefile")
-}
-
 #[test]
 fn tables_say_how_they_are_made_and_are_of_the_inputs_that_are_here() {
-    let (targets, mut all) = (targets(), Vec::new());
+    let (targets, mut all) = (read("Makefile"), Vec::new());
     for page in pages() {
         let text = fs::read_to_string(&page).expect("the page can be read");
         let name = page.file_name().expect("it is a file").to_string_lossy().into_owned();

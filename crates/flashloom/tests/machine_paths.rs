@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 
+use crate::support::project;
+
 /// Beginnings of paths that only one machine has, and folders that tracebacks lead through. The first kind counts where
 /// a path begins: `docs/home/page` is none.
 const ROOTS: [&str; 13] = [
@@ -32,10 +34,6 @@ const WITHIN: [&str; 4] = ["site-packages/", "dist-packages/", ".cargo/registry/
 /// Extensions of code, and folders that are made by tools.
 const CODE: [&str; 6] = ["rs", "py", "pyi", "sh", "c", "h"];
 const MADE: [&str; 3] = ["target", "node_modules", "__pycache__"];
-
-fn project() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 /// All files below a folder but code and what is hidden or made by tools. Links lead to files that are seen anyway.
 fn files(folder: &Path) -> Vec<PathBuf> {

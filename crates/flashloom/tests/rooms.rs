@@ -6,7 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+
+use crate::support::{files, project, read as text_of};
 
 /// The crates by floors, from the ground up.
 const FLOORS: &[&[&str]] = &[
@@ -49,22 +50,9 @@ const KNOWN: &[(&str, &str)] = &[
 /// Crates without any circle, even of a module with its parts.
 const WITHOUT: &[&str] = &["ftl"];
 
-fn crates() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.expect("it can be listed").path());
-    let mut found: Vec<PathBuf> =
-        entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect();
-    found.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
-    found.sort();
-    found
-}
-
 /// Code without comments, strings' lines and tests at its end.
-fn code(path: &Path) -> String {
-    let text = fs::read_to_string(path).expect("a source can be read");
+fn code(path: &str) -> String {
+    let text = text_of(path);
     let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
     code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
@@ -72,9 +60,9 @@ fn code(path: &Path) -> String {
 /// A module: names on the way to it from the root of its crate.
 type Module = Vec<String>;
 
-fn module_of(root: &Path, file: &Path) -> Module {
-    let inside = file.strip_prefix(root).expect("it is in the folder").with_extension("");
-    let mut names: Module = inside.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+fn module_of(root: &str, file: &str) -> Module {
+    let inside = file.strip_prefix(root).and_then(|path| path.strip_suffix(".rs")).expect("it is in the folder");
+    let mut names: Module = inside.trim_start_matches('/').split('/').map(str::to_owned).collect();
     if matches!(names.last().map(String::as_str), Some("lib" | "main" | "mod")) {
         names.pop();
     }
@@ -218,8 +206,9 @@ fn home(path: &[String], sources: &BTreeMap<Module, Source>, depth: usize) -> Op
 }
 
 /// The files that each file of a crate knows.
-fn arrows(root: &Path) -> BTreeMap<Module, BTreeSet<Module>> {
-    let files: Vec<(Module, String)> = sources(root).iter().map(|file| (module_of(root, file), code(file))).collect();
+fn arrows(root: &str) -> BTreeMap<Module, BTreeSet<Module>> {
+    let files = files(root, ".rs");
+    let files: Vec<(Module, String)> = files.iter().map(|file| (module_of(root, file), code(file))).collect();
     let modules: BTreeSet<Module> = files.iter().map(|(module, _)| module.clone()).collect();
     arrows_of(&files.iter().map(|(module, code)| (module.clone(), read(module, code, &modules))).collect())
 }
@@ -264,7 +253,7 @@ fn files_know_each_other_in_no_circle_but_that_of_a_module_with_its_parts() {
         let is_whole = |circle: &BTreeSet<Module>| {
             circle.iter().any(|head| !head.is_empty() && circle.iter().all(|part| part.starts_with(head)))
         };
-        let circles = circles(&arrows(&crates().join(room).join("src")));
+        let circles = circles(&arrows(&format!("crates/{room}/src")));
         let circles = circles.iter().filter(|circle| WITHOUT.contains(room) || !is_whole(circle));
         found.extend(circles.map(|circle| in_words(room, circle)));
     }
@@ -275,8 +264,8 @@ fn files_know_each_other_in_no_circle_but_that_of_a_module_with_its_parts() {
 
 #[test]
 fn a_crate_knows_only_those_on_the_floors_below() {
-    let folders =
-        fs::read_dir(crates()).expect("it can be listed").map(|entry| entry.expect("it can be listed").path());
+    let folders = fs::read_dir(project().join("crates")).expect("it can be listed");
+    let folders = folders.map(|entry| entry.expect("it can be listed").path());
     let mut rooms: Vec<String> = folders
         .filter(|folder| folder.join("src/lib.rs").is_file())
         .map(|folder| folder.file_name().expect("it has a name").to_string_lossy().into_owned())
@@ -287,7 +276,7 @@ fn a_crate_knows_only_those_on_the_floors_below() {
     assert_eq!(rooms, known, "every crate stands on a floor");
     for (floor, rooms) in FLOORS.iter().enumerate() {
         for room in rooms.iter() {
-            let manifest = fs::read_to_string(crates().join(room).join("Cargo.toml")).expect("a crate has one");
+            let manifest = text_of(&format!("crates/{room}/Cargo.toml"));
             let needed = manifest.split("[dependencies]").nth(1).unwrap_or_default();
             let needed = needed.split("\n[").next().unwrap_or_default();
             for (other, upper) in
@@ -296,7 +285,7 @@ fn a_crate_knows_only_those_on_the_floors_below() {
                 let is_needed = needed.lines().any(|line| line.starts_with(&format!("flashloom-{other}.")));
                 assert!(!is_needed || upper < floor, "{room} knows {other}");
             }
-            let lib = fs::read_to_string(crates().join(room).join("src/lib.rs")).expect("it was found");
+            let lib = text_of(&format!("crates/{room}/src/lib.rs"));
             assert!(lib.starts_with("//! "), "the first line of {room} says what it is");
         }
     }

@@ -17,8 +17,8 @@
 //! checked by `documents.rs`.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+
+use crate::support::{files, project, read};
 
 /// A source file with the names that it defines.
 #[derive(Default)]
@@ -33,31 +33,14 @@ struct SourceFile {
     defined: Vec<String>,
 }
 
-fn project() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 /// All files below `src` of all crates and examples.
 fn sources() -> Vec<SourceFile> {
-    fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(folder).expect("a folder of the project can be read") {
-            let path = entry.expect("an entry of it, too").path();
-            if path.is_dir() {
-                collect(&path, files);
-            } else if path.extension().is_some_and(|ending| ending == "rs") {
-                files.push(path);
-            }
-        }
-    }
-    let mut files = Vec::new();
-    ["crates", "examples"].iter().for_each(|folder| collect(&project().join(folder), &mut files));
-    files.sort();
-    let files = files.into_iter().map(|path| {
-        let text = fs::read_to_string(&path).expect("a source file is text");
-        let path = path.strip_prefix(project()).expect("it is below the root").to_string_lossy().replace('\\', "/");
-        (path, text)
-    });
-    files.filter(|(path, _)| path.contains("/src/")).map(|(path, text)| parse(path, &text)).collect()
+    let paths = ["crates", "examples"].into_iter().flat_map(|folder| files(folder, ".rs"));
+    let of_file = |path: String| {
+        let text = read(&path);
+        parse(path, &text)
+    };
+    paths.filter(|path| path.contains("/src/")).map(of_file).collect()
 }
 
 fn is_word(c: char) -> bool {
@@ -226,8 +209,7 @@ fn unknown(sources: &[SourceFile], text: &str) -> (Vec<String>, usize) {
 
 #[test]
 fn what_the_walk_names_exists() {
-    let text = fs::read_to_string(project().join("docs/walk.md")).expect("the walk is checked in");
-    let (unknown, names) = unknown(&sources(), &text);
+    let (unknown, names) = unknown(&sources(), &read("docs/walk.md"));
     assert!(unknown.is_empty(), "docs/walk.md names what is not there: {unknown:?}");
     assert!(names > 100, "the walk names files and functions, not only {names}");
 }
@@ -244,17 +226,9 @@ fn a_name_that_does_not_exist_is_found() {
     ] {
         assert_eq!(unknown(&sources, known).0, Vec::<String>::new());
     }
-    for missing in [
-        "crates/device/src/drove.rs",
-        "rive.rs",
-        "nothing/*.rs",
-        "crates/nothing",
-        "Drove",
-        "Drive::acept",
-        "Drove::accept",
-        "Decision::Never",
-        "array_ended",
-    ] {
+    let paths = ["crates/device/src/drove.rs", "rive.rs", "nothing/*.rs", "crates/nothing"];
+    let names = ["Drove", "Drive::acept", "Drove::accept", "Decision::Never", "array_ended"];
+    for missing in paths.into_iter().chain(names) {
         assert_eq!(unknown(&sources, &format!("`{missing}`")).0, [missing]);
     }
     let apart = "1. `timed/ends.rs`: `array_ended`\n2. `array_ended`, and `no_such_function` in `timed/ends.rs`";
@@ -264,19 +238,13 @@ fn a_name_that_does_not_exist_is_found() {
 
 #[test]
 fn a_type_that_several_files_define_is_that_of_the_file_beside_it() {
-    let file = |path: &str, text: &str| parse(path.to_owned(), text);
     let sources = [
-        file(
-            "crates/a/src/one.rs",
-            "pub struct State {\n    x: u32,\n}\n\nimpl Rule for State {\n    fn one() {}\n}\n",
-        ),
-        file(
-            "crates/a/src/two.rs",
-            "struct State(u32);\n\nimpl<T: Fn(u8)> a::State<T> {\n    pub(crate) fn two() {}\n}\n",
-        ),
-        file("crates/a/src/three.rs", "// fn four() {}\nenum Kind {\n    Full,\n    Part { of: u32 },\n}\n"),
-        file("crates/a/src/four.rs", "fn six() {}\n\n#[cfg(test)]\nmod tests {\n    fn five() {}\n}\n"),
+        ("one", "pub struct State {\n    x: u32,\n}\n\nimpl Rule for State {\n    fn one() {}\n}\n"),
+        ("two", "struct State(u32);\n\nimpl<T: Fn(u8)> a::State<T> {\n    pub(crate) fn two() {}\n}\n"),
+        ("three", "// fn four() {}\nenum Kind {\n    Full,\n    Part { of: u32 },\n}\n"),
+        ("four", "fn six() {}\n\n#[cfg(test)]\nmod tests {\n    fn five() {}\n}\n"),
     ];
+    let sources = sources.map(|(name, text)| parse(format!("crates/a/src/{name}.rs"), text));
     let names = |text: &str| unknown(&sources, text).0;
     assert_eq!(names("`State::one` in `one.rs`, `State::two` in `two.rs`, `Kind::Full`, `Kind::Part`"), [""; 0]);
     assert_eq!(names("`State::one` in `two.rs`"), ["State::one"]);

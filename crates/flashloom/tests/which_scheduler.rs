@@ -2,23 +2,12 @@
 //! first table counts what the others have.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
 
-use flashloom::config::{Catalog, Experiment, Source};
-
-fn read(path: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
+use crate::support::{experiment, read};
 
 /// Blocks of a preset.
 fn blocks(preset: &str) -> u64 {
-    let text = format!("[device]\npreset = \"{preset}\"\n");
-    let source = Source { name: preset.to_owned(), text, folder: PathBuf::new() };
-    let experiment = Experiment::from_source(&Catalog::builtin(), source, &[], None);
-    let config = experiment.unwrap_or_else(|problems| panic!("{problems}")).variants[0].config.to_json();
-    config["device"]["blocks"].as_u64().expect("a number")
+    experiment(preset, &[]).variants[0].config.device.nand.blocks.into()
 }
 
 #[test]

@@ -2,23 +2,14 @@
 //! that the program gives each drive; and those of its tables and gains, from the reports in docs/reproduction/results.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
 
-use flashloom::config::{Catalog, Experiment, Source};
 use flashloom::figures::estimate::Estimate;
 use serde_json::Value;
 
+use crate::support::{experiment, read};
+
 /// Bytes of a page or block number.
 const NUMBER: u64 = 4;
-
-fn project() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn read(path: &str) -> String {
-    fs::read_to_string(project().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
 
 fn document() -> String {
     read("docs/which-stack.md")
@@ -36,13 +27,6 @@ fn log_blocks() -> u64 {
     given.dedup();
     assert_eq!(given.len(), 1, "{given:?}");
     given[0].parse().expect("it is a number")
-}
-
-fn experiment(preset: &str, sets: &[&str]) -> Experiment {
-    let text = format!("[device]\npreset = \"{preset}\"\n");
-    let source = Source { name: preset.to_owned(), text, folder: PathBuf::new() };
-    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
-    Experiment::from_source(&Catalog::builtin(), source, &sets, None).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 /// Memory of DFTL's cache on a drive, in KiB.
@@ -164,6 +148,9 @@ fn workload(named: &str) -> &'static str {
     known.unwrap_or_else(|| panic!("no workload is named {named}")).1
 }
 
+/// A workload, and two stacks.
+type Pair<'a> = (&'a str, &'a str, &'a str);
+
 /// Requests a second of every stack with every workload, a figure each seed.
 struct Stacks(BTreeMap<String, Vec<f64>>);
 
@@ -190,9 +177,15 @@ impl Stacks {
     }
 
     /// What one stack serves more than another, in percent, by pairs of the same seed.
-    fn gain(&self, workload: &str, one: &str, other: &str) -> Estimate {
+    fn gain(&self, (workload, one, other): Pair<'_>) -> Estimate {
         let pairs = self.of(workload, one).iter().zip(self.of(workload, other));
         Estimate::of(&pairs.map(|(one, other)| 100.0 * (one / other - 1.0)).collect::<Vec<_>>())
+    }
+
+    /// [`Self::gain`] as the document states it.
+    fn stated(&self, pair: Pair<'_>) -> Shown {
+        let Estimate { mean, half_width } = self.gain(pair);
+        (mean, half_width)
     }
 }
 
@@ -224,14 +217,14 @@ fn the_table_of_log_blocks_is_that_of_the_report_and_says_what_to_take() {
         let mean = |stack: &str| stacks.mean(workload, stack);
         let by_mean = |one: &&(&str, &str, u32), other: &&(&str, &str, u32)| mean(one.0).total_cmp(&mean(other.0));
         let (best, ..) = COLUMNS.iter().max_by(by_mean).expect("there are some");
-        let will_do = |stack: &str| mean(stack) >= 0.99 * mean(best) || stacks.gain(workload, stack, best).holds(0.0);
+        let will_do = |stack: &str| mean(stack) >= 0.99 * mean(best) || stacks.gain((workload, stack, best)).holds(0.0);
         let taken = COLUMNS.iter().filter(|(stack, ..)| will_do(stack)).min_by_key(|(.., parts)| parts);
         assert_eq!(taken.map(|(_, name, _)| *name), Some(&*row[5]), "{workload}");
     }
 }
 
 /// Gains of one stack over another that the text states, with the workload.
-const GAINS: [(&str, &str, &str); 19] = [
+const GAINS: [Pair<'_>; 19] = [
     ("webserver", "pd-page", "page"),
     ("keks", "pd-page", "page"),
     ("linux-desktop", "pd-page", "page"),
@@ -256,14 +249,10 @@ const GAINS: [(&str, &str, &str); 19] = [
 #[test]
 fn the_text_states_gains_that_the_report_has() {
     let stacks = Stacks::read();
-    let gain = |(workload, one, other): (&str, &str, &str)| {
-        let Estimate { mean, half_width } = stacks.gain(workload, one, other);
-        shown((mean, half_width), 1)
-    };
-    let lacking = lacking_of(&document(), GAINS.map(gain));
+    let lacking = lacking_of(&document(), GAINS.map(|pair| shown(stacks.stated(pair), 1)));
     assert!(lacking.is_empty(), "docs/which-stack.md lacks: {lacking:?}");
     for (_, workload) in WORKLOADS {
-        let gain = stacks.gain(workload, "bast", "room");
+        let gain = stacks.gain((workload, "bast", "room"));
         assert!(gain.high() < 0.0, "{workload}: BAST beside KAST, {gain:?}");
     }
 }
@@ -325,12 +314,9 @@ fn the_table_of_the_allocation_is_that_of_the_reports() {
         "figures-5-6-proxy-mean",
         "figures-5-6-concat-mean",
     ];
-    let of_stacks = [("windows-pc", "slap"), ("windows-pc", "cave-slap"), ("varmail", "slap")];
-    let gain = |(workload, stack): (&str, &str)| {
-        let Estimate { mean, half_width } = stacks.gain(workload, stack, "page");
-        (mean, half_width)
-    };
-    let expected: Vec<Shown> = of_slap.map(|id| effect(&report, id)).into_iter().chain(of_stacks.map(gain)).collect();
+    let of_stacks = [("windows-pc", "slap", "page"), ("windows-pc", "cave-slap", "page"), ("varmail", "slap", "page")];
+    let gains = of_stacks.map(|pair| stacks.stated(pair));
+    let expected: Vec<Shown> = of_slap.map(|id| effect(&report, id)).into_iter().chain(gains).collect();
     let rows = table(&document(), "Allocation");
     assert_eq!(rows.len(), expected.len());
     for (row, figure) in rows.iter().zip(expected) {

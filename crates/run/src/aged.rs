@@ -24,15 +24,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use flashloom_device::{Drive, Engine, Filled, Preconditioned};
 use flashloom_files::open_input;
 use flashloom_ftl::PAGE_MAPPING;
-use flashloom_units::{Capability, Problem, Refusal, StateError, Value, violation};
+use flashloom_units::{Capability, Problem, Problems, Refusal, StateError, Value, violation};
 use lz4_flex::frame::{FrameDecoder, FrameEncoder};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 
-use super::engines::{check_aged, expected_pages, precondition};
+use super::engines::{Build, Preparation, check_aged, expected_pages, precondition};
 use super::spent::{Keys, Spent, flash_keys};
-use super::{Cache, Failure, Progress};
+use super::{Cache, Failure};
 use flashloom_config::registry::Registry;
 use flashloom_config::{Config, Experiment, Precondition, Variant, json_value};
 
@@ -235,13 +235,8 @@ impl AgedDrive {
     ///
     /// # Errors
     /// A policy that cannot be built, or a drive that never became steady.
-    pub(super) fn age(
-        config: &Config,
-        verify: bool,
-        cache: Option<&Cache>,
-        progress: &dyn Progress,
-    ) -> Result<Self, Failure> {
-        Self::age_to_share(config, verify, cache, 0, true, progress)
+    pub(super) fn age(with: Preparation<'_>) -> Result<Self, Failure> {
+        Self::age_to_share(with, 0, true)
     }
 
     /// [`Self::age`] for a number of runs that may hand its flash on. It keeps the whole state, unless one runs at a
@@ -249,38 +244,17 @@ impl AgedDrive {
     ///
     /// # Errors
     /// The errors of [`Self::age`].
-    pub(super) fn age_to_share(
-        config: &Config,
-        verify: bool,
-        cache: Option<&Cache>,
-        runs: usize,
-        is_whole: bool,
-        progress: &dyn Progress,
-    ) -> Result<Self, Failure> {
+    pub(super) fn age_to_share(with: Preparation<'_>, runs: usize, is_whole: bool) -> Result<Self, Failure> {
+        let Preparation { config, verify, .. } = with;
         let is_whole = is_whole || verify || runs == 0;
-        let place = cache.and_then(|cache| Some((cache, cache.place(config, verify)?)));
-        let build = |drive| Ok(Engine::bare(drive, 1, 0));
-        if let Some((cache, path)) = &place {
-            // Loaded once here, because the runs that share it cannot age it anew.
-            if let Some((drive, engine)) = taken(config, verify, cache, path, &build)? {
-                progress.ageing_ended(0, expected_pages(config));
-                return drive.sharing(config, engine, runs, is_whole);
-            }
-        }
-        let mut engine = build(Drive::new(&config.drive_setup(verify))?)?;
-        if let Some((cache, _)) = &place {
-            cache.tell_of_ageing(config);
-        }
-        let aged = precondition(config, &mut engine, progress)?.expect(IS_AGED);
-        let place = place.filter(|_| is_worth_keeping(config, &engine));
-        let drive = if is_whole || place.is_some() {
-            Self::of_engine(config, verify, &engine, aged)?
-        } else {
-            Self::saved(config, verify, (Vec::new(), aged), false)
+        // Loaded once here, because the runs that share it cannot age it anew.
+        let Brought { engine, aged, drive } = bring(with, &|drive| Ok(Engine::bare(drive, 1, 0)))?;
+        let aged = aged.expect(IS_AGED);
+        let drive = match drive {
+            Some(drive) => drive,
+            None if is_whole => Self::of_engine(config, verify, &engine, aged)?,
+            None => Self::saved(config, verify, (Vec::new(), aged), false),
         };
-        if let Some((cache, path)) = place {
-            cache.keep(&path, &drive);
-        }
         drive.sharing(config, engine, runs, is_whole)
     }
 
@@ -332,19 +306,12 @@ impl AgedDrive {
     ///
     /// # Errors
     /// An engine that cannot be built, or a state that does not fit.
-    pub(super) fn engine(
-        &self,
-        config: &Config,
-        verify: bool,
-        cache: Option<&Cache>,
-        build: &dyn Fn(Drive) -> Result<Engine, Failure>,
-        progress: &dyn Progress,
-    ) -> Result<Engine, Failure> {
+    pub(super) fn engine(&self, with: Preparation<'_>, build: Build<'_>) -> Result<Engine, Failure> {
         if !self.is_whole {
             // Whoever had its flash has failed, and left none.
-            return bring(config, verify, cache, build, progress);
+            return Ok(bring(with, build)?.engine);
         }
-        let mut engine = build(Drive::new(&config.drive_setup(verify))?)?;
+        let mut engine = build(with.drive()?)?;
         self.load(&mut engine).map_err(unfit)?;
         Ok(engine)
     }
@@ -353,21 +320,14 @@ impl AgedDrive {
     ///
     /// # Errors
     /// The errors of [`Self::engine`].
-    pub(super) fn engine_to_leave(
-        &self,
-        config: &Config,
-        verify: bool,
-        cache: Option<&Cache>,
-        build: &dyn Fn(Drive) -> Result<Engine, Failure>,
-        progress: &dyn Progress,
-    ) -> Result<Engine, Failure> {
-        let keys = if verify { None } else { flash_keys(config) };
+    pub(super) fn engine_to_leave(&self, with: Preparation<'_>, build: Build<'_>) -> Result<Engine, Failure> {
+        let keys = if with.verify { None } else { flash_keys(with.config) };
         if let Some(flash) = self.spent.take(keys.as_ref()) {
-            let mut engine = build(Drive::over(&config.drive_setup(verify), flash)?)?;
+            let mut engine = build(Drive::over(&with.config.drive_setup(with.verify), flash)?)?;
             engine.roll_back(&self.state, self.aged).map_err(unfit)?;
             return Ok(engine);
         }
-        let mut engine = self.engine(config, verify, cache, build, progress)?;
+        let mut engine = self.engine(with, build)?;
         if keys.is_some() && self.spent.is_expecting() {
             engine.keep_for_rollback().map_err(Failure::Check)?;
         }
@@ -425,10 +385,8 @@ impl AgedDrive {
         let named = |refusal: Refusal| Refusal { found: format!("{path}: {}", refusal.found), ..refusal };
         let file = open_input(Path::new(path)).map_err(|reason| named(unread(reason.to_string())))?;
         let opened = Opened::open(file).map_err(named)?;
-        match misfit(&opened.header.origin, config, path) {
-            Some(refusal) => Err(refusal),
-            None => opened.state(config).map_err(named),
-        }
+        check_fit(&opened.header.origin, config, path)?;
+        opened.state(config).map_err(named)
     }
 
     /// Reads the drive of a configuration from bytes of the file at `path`. They may come from anybody.
@@ -437,10 +395,8 @@ impl AgedDrive {
     /// They hold no drive, or another one.
     pub fn of_bytes(bytes: &[u8], config: &Config, path: &str) -> Result<Self, Refusal> {
         let opened = Opened::open(Cursor::new(bytes))?;
-        match misfit(&opened.header.origin, config, path) {
-            Some(refusal) => Err(refusal),
-            None => opened.state(config),
-        }
+        check_fit(&opened.header.origin, config, path)?;
+        opened.state(config)
     }
 
     /// Most bytes that [`Self::to_file`] returns for a drive of this configuration.
@@ -549,8 +505,8 @@ fn state_limit_bytes(config: &Config, verified: bool) -> u64 {
     FIXED_BYTES.saturating_add(config.device.geometry().total_pages().saturating_mul(per_page))
 }
 
-/// Refusal that names a key of the configuration that differs from the one a drive was aged with.
-fn misfit(origin: &Origin, config: &Config, path: &str) -> Option<Refusal> {
+/// Refuses a configuration with another key than the one that a drive was aged with, by its name.
+fn check_fit(origin: &Origin, config: &Config, path: &str) -> Result<(), Refusal> {
     let wanted = Origin::of(config, origin.verified);
     // A file says nothing of newer keys that have their defaults.
     let default = |key: &str| config.left_out(key).map(|value| json_value(value).unwrap_or(Json::Null));
@@ -564,43 +520,48 @@ fn misfit(origin: &Origin, config: &Config, path: &str) -> Option<Refusal> {
     let differs = |key: &&String| wanted.settings.get(*key) != origin.settings.get(*key);
     // A policy decides which keys there are, so that the one of the policy says more than those.
     let is_of_both = |key: &&String| wanted.settings.contains_key(*key) && origin.settings.contains_key(*key);
-    let key = keys().filter(differs).find(is_of_both).or_else(|| keys().find(differs))?;
+    let Some(key) = keys().filter(differs).find(is_of_both).or_else(|| keys().find(differs)) else { return Ok(()) };
     let (found, aged) = (shown(&wanted, key), shown(origin, key));
     let expected = format!("{aged}, as the drive in {path} was aged with");
     let refusal = Refusal::new(format!("`{key}` = {found}"), expected).at([key.as_str(), "run.state"]);
     let is_known = [&wanted, origin].iter().all(|of| value(of, key).is_some());
     let help = if is_known { format!("set {key} to that, or leave run.state out") } else { OTHER_KEYS.to_owned() };
-    Some(refusal.help(help))
+    Err(refusal.help(help))
+}
+
+/// A new engine in the state after ageing.
+pub(super) struct Brought {
+    pub(super) engine: Engine,
+    /// How its drive was aged; `None` if it is new.
+    aged: Option<Preconditioned>,
+    /// The drive that the cache has.
+    drive: Option<AgedDrive>,
 }
 
 /// A new engine in the state after ageing: its drive is from the cache, or it is aged and then stored in the cache.
 ///
 /// # Errors
 /// An engine that cannot be built, or a drive that never became steady.
-pub(super) fn bring(
-    config: &Config,
-    verify: bool,
-    cache: Option<&Cache>,
-    build: &dyn Fn(Drive) -> Result<Engine, Failure>,
-    progress: &dyn Progress,
-) -> Result<Engine, Failure> {
-    let new = || build(Drive::new(&config.drive_setup(verify))?);
-    let Some((cache, path)) = cache.and_then(|cache| Some((cache, cache.place(config, verify)?))) else {
-        let mut engine = new()?;
-        precondition(config, &mut engine, progress)?;
-        return Ok(engine);
+pub(super) fn bring(with: Preparation<'_>, build: Build<'_>) -> Result<Brought, Failure> {
+    let Preparation { config, verify, .. } = with;
+    let place = with.aged.cache.and_then(|cache| Some((cache, cache.place(config, verify)?)));
+    if let Some((cache, path)) = &place
+        && let Some((drive, engine)) = taken(with, cache, path, build)?
+    {
+        with.progress.ageing_ended(0, expected_pages(config));
+        return Ok(Brought { engine, aged: Some(drive.aged), drive: Some(drive) });
+    }
+    let mut engine = build(with.drive()?)?;
+    if let Some((cache, _)) = &place {
+        cache.tell_of_ageing(config);
+    }
+    let aged = precondition(with, &mut engine)?;
+    let Some((cache, path)) = place.filter(|_| is_worth_keeping(config, &engine)) else {
+        return Ok(Brought { engine, aged, drive: None });
     };
-    if let Some((_, engine)) = taken(config, verify, cache, &path, build)? {
-        progress.ageing_ended(0, expected_pages(config));
-        return Ok(engine);
-    }
-    let mut engine = new()?;
-    cache.tell_of_ageing(config);
-    let aged = precondition(config, &mut engine, progress)?.expect(IS_AGED);
-    if is_worth_keeping(config, &engine) {
-        cache.keep(&path, &AgedDrive::of_engine(config, verify, &engine, aged)?);
-    }
-    Ok(engine)
+    let drive = AgedDrive::of_engine(config, verify, &engine, aged.expect(IS_AGED))?;
+    cache.keep(&path, &drive);
+    Ok(Brought { engine, aged, drive: Some(drive) })
 }
 
 /// Whether ageing the drive of an engine took longer than reading it from a file: overwrites, or a fill page by page.
@@ -611,14 +572,13 @@ fn is_worth_keeping(config: &Config, engine: &Engine) -> bool {
 /// The drive that the cache has for a configuration, and an engine that it was loaded into. One that cannot be loaded
 /// is removed from the cache, with the engine that part of it was loaded into.
 fn taken(
-    config: &Config,
-    verify: bool,
+    with: Preparation<'_>,
     cache: &Cache,
     path: &Path,
-    build: &dyn Fn(Drive) -> Result<Engine, Failure>,
+    build: Build<'_>,
 ) -> Result<Option<(AgedDrive, Engine)>, Failure> {
-    let Some(drive) = cache.take(path, config, verify) else { return Ok(None) };
-    let mut engine = build(Drive::new(&config.drive_setup(verify))?)?;
+    let Some(drive) = cache.take(path, with.config, with.verify) else { return Ok(None) };
+    let mut engine = build(with.drive()?)?;
     match drive.load(&mut engine) {
         Ok(()) => {
             cache.tell_of_use(path);
@@ -641,17 +601,14 @@ pub(super) fn hash_of(header: &[u8], state: &[u8]) -> String {
 /// # Errors
 /// The obstacle, with the key that causes it.
 pub(super) fn check_saving(experiment: &Experiment, config: &Config) -> Result<(), Problem> {
-    if config.run.state.is_some() {
-        let refusal =
-            Refusal::new("a drive that a file holds already, to be saved", "a drive that the run ages itself");
-        return Err(experiment.problem(config, refusal.at(["run.state"])));
-    }
-    if config.run.precondition == Precondition::None {
-        let refusal =
-            Refusal::new("a drive that is not aged, to be saved", "`precondition` = \"fill\" or \"steady\" in [run]");
-        return Err(experiment.problem(config, refusal.at(["run.precondition"])));
-    }
-    check_policies(experiment, config)
+    let (key, found, expected) = if config.run.state.is_some() {
+        ("run.state", "a drive that a file holds already", "a drive that the run ages itself")
+    } else if config.run.precondition == Precondition::None {
+        ("run.precondition", "a drive that is not aged", "`precondition` = \"fill\" or \"steady\" in [run]")
+    } else {
+        return check_policies(experiment, config);
+    };
+    Err(experiment.problem(config, Refusal::new(format!("{found}, to be saved"), expected).at([key])))
 }
 
 /// Refuses a policy of the drive whose state cannot be saved.
@@ -673,46 +630,33 @@ pub(super) fn unsaved_policy(config: &Config) -> Option<&'static str> {
 ///
 /// # Errors
 /// Files that hold no drive, or not the one that the configuration describes.
-pub(super) fn read_all(experiment: &Experiment) -> Result<Vec<Option<Arc<AgedDrive>>>, Vec<Problem>> {
+pub(super) fn read_all(experiment: &Experiment) -> Result<Vec<Option<Arc<AgedDrive>>>, Problems> {
     let mut files: BTreeMap<String, Result<Arc<AgedDrive>, Refusal>> = BTreeMap::new();
-    let (mut drives, mut problems) = (Vec::new(), Vec::new());
-    for Variant { config, .. } in &experiment.variants {
-        let Some(path) = config.run.state.as_deref() else {
-            drives.push(None);
-            continue;
-        };
+    let mut read = |config: &Config, path: &str| {
         let path = experiment.located(config, "run.state", path).to_string_lossy().into_owned();
-        let read = || AgedDrive::read(&path, config).map(Arc::new);
-        let problem = match files.entry(path.clone()).or_insert_with(read) {
-            Ok(drive) => match misfit(&drive.origin, config, &path) {
-                None => {
-                    // A single run hands nothing on.
-                    drive.spent.expect(usize::from(experiment.variants.len() > 1));
-                    drives.push(Some(Arc::clone(drive)));
-                    continue;
-                }
-                Some(refusal) => experiment.problem(config, refusal),
-            },
-            Err(refusal) => experiment.problem(config, refusal.clone()),
-        };
-        if !problems.contains(&problem) {
-            problems.push(problem);
+        let drive =
+            files.entry(path.clone()).or_insert_with(|| AgedDrive::read(&path, config).map(Arc::new)).clone()?;
+        check_fit(&drive.origin, config, &path)?;
+        // A single run hands nothing on.
+        drive.spent.expect(usize::from(experiment.variants.len() > 1));
+        Ok(drive)
+    };
+    let (mut drives, mut problems) = (Vec::new(), Problems::default());
+    for Variant { config, .. } in &experiment.variants {
+        match config.run.state.as_deref().map(|path| read(config, path)).transpose() {
+            Ok(drive) => drives.push(drive),
+            Err(refusal) => problems.add(experiment.problem(config, refusal)),
         }
     }
-    if problems.is_empty() { Ok(drives) } else { Err(problems) }
+    problems.or(drives)
 }
 
 /// The aged drive of a configuration, to be saved to a file.
 ///
 /// # Errors
 /// The errors of ageing it.
-pub(super) fn to_be_saved(
-    config: &Config,
-    verify: bool,
-    cache: Option<&Cache>,
-    progress: &dyn Progress,
-) -> Result<AgedDrive, Failure> {
-    let mut drive = AgedDrive::age(config, verify, cache, progress)?;
+pub(super) fn to_be_saved(with: Preparation<'_>) -> Result<AgedDrive, Failure> {
+    let mut drive = AgedDrive::age(with)?;
     drive.hash = Some(hash_of(drive.header().as_bytes(), &drive.state));
     Ok(drive)
 }

@@ -23,14 +23,9 @@ type Bound<T> = Result<T, String>;
 ///
 /// # Errors
 /// A figure of the run beats its bound: one of the two is wrong.
-pub(super) fn of(
-    config: &Config,
-    input: Input<'_>,
-    verify: bool,
-    record: Record,
-    result: &RunResult,
-) -> Result<BoundsResult, Failure> {
-    let scheduler = orders::scheduler(config, input, verify, &record, result)?;
+pub(super) fn of(input: Input<'_>, record: Record, result: &RunResult) -> Result<BoundsResult, Failure> {
+    let config = input.with.config;
+    let scheduler = orders::scheduler(input, &record, result)?;
     let record = match result.end_of_life {
         Some(_) => Err("the drive's life ended".to_owned()),
         None => record.complete(config.run.drain),
@@ -52,7 +47,7 @@ pub(super) fn of(
 fn buffer(record: &Record, result: &RunResult) -> Bound<BufferBound> {
     let Some(run) = &result.buffer else { return Err("the drive has no write buffer".to_owned()) };
     let capacity = run.occupancy.capacity_pages as u32;
-    let Best { page_writes, write_hits, evicted_pages } = belady::best(record.accesses(), capacity);
+    let Best { page_writes, write_hits, evicted_pages } = belady::best(&record.accesses, capacity);
     if page_writes == 0 {
         return Err("no page was written".to_owned());
     }
@@ -68,14 +63,14 @@ fn ftl(config: &Config, record: &Record, result: &RunResult) -> FtlBound {
     let geometry = config.device.geometry();
     let bad = config.device.nand.bad_blocks_a_plane() * geometry.total_planes();
     let array = Array { blocks: geometry.total_blocks() as u32 - bad, block_pages: geometry.pages };
-    let fewest = clairvoyant::least_erases(geometry.pages, record.erased_pages(), record.page_writes());
+    let fewest = clairvoyant::least_erases(geometry.pages, record.erased_pages, record.page_writes());
     // As in the write amplification of a result, padding is the buffer's work.
-    let written = record.page_writes() - record.padding();
+    let written = record.page_writes() - record.padding;
     let waf = |copies: u64| (written > 0).then(|| (record.page_writes() + copies) as f64 / written as f64);
     FtlBound {
         fewest_block_erases: fewest,
         erases_over_fewest: (fewest > 0).then(|| result.ftl.block_erases as f64 / fewest as f64),
-        clairvoyant_waf: clairvoyant::copies(array, record.valid().iter().copied(), record.changes()).and_then(waf),
+        clairvoyant_waf: clairvoyant::copies(array, record.valid.iter().copied(), &record.changes).and_then(waf),
     }
 }
 

@@ -149,13 +149,8 @@ impl Cache {
 
     /// True if the folder may be used. If not, that is reported once.
     fn is_usable(&self) -> bool {
-        *self.is_usable.get_or_init(|| {
-            let checked = self.store.check();
-            if let Err(error) = &checked {
-                (self.tell)(&Notice::NotUsed(self.store.folder(), error.to_string()));
-            }
-            checked.is_ok()
-        })
+        let told = |error: io::Error| (self.tell)(&Notice::NotUsed(self.store.folder(), error.to_string()));
+        *self.is_usable.get_or_init(|| self.store.check().map_err(told).is_ok())
     }
 
     /// Reads the drive of a configuration from a file, if it holds that. A file that does not is removed.
@@ -163,22 +158,15 @@ impl Cache {
         if !self.is_usable() {
             return None;
         }
-        let file = match open_own(path) {
-            Ok(file) => file,
+        let drive = match open_own(path) {
+            Ok(file) => {
+                store::touch(&file);
+                AgedDrive::of_cache(file, config, verify)
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-            Err(error) => {
-                self.refuse(path, error.to_string());
-                return None;
-            }
+            Err(error) => Err(error.to_string()),
         };
-        store::touch(&file);
-        match AgedDrive::of_cache(file, config, verify) {
-            Ok(drive) => Some(drive),
-            Err(why) => {
-                self.refuse(path, why);
-                None
-            }
-        }
+        drive.map_err(|why| self.refuse(path, why)).ok()
     }
 
     /// Reports that a drive was taken from a file, and loaded.
@@ -199,13 +187,8 @@ impl Cache {
         if config.run.precondition == Precondition::Fill {
             return;
         }
-        let is_kept = self.is_usable() && {
-            let usable = self.store.check_writable();
-            if let Err(error) = &usable {
-                self.tell_of_loss(self.store.folder(), error.to_string());
-            }
-            usable.is_ok()
-        };
+        let told = |error: io::Error| self.tell_of_loss(self.store.folder(), error.to_string());
+        let is_kept = self.is_usable() && self.store.check_writable().map_err(told).is_ok();
         let pages = config.device.geometry().total_pages();
         (self.tell)(&Notice::Ageing { pages, is_kept, quick: quick(config, pages) });
     }

@@ -13,7 +13,7 @@ use super::engines::expected_pages;
 use super::queue::{Queue, Work};
 use super::shares::{Handing, Shares};
 use super::{Failure, Prepared, Progress, hints};
-use flashloom_config::{Expectation, Unfit};
+use flashloom_config::{Expectation, OfThisExperiment, Unfit};
 use flashloom_figures::estimate::{Estimate, Paired};
 use flashloom_figures::formula::{Run, Runs};
 use flashloom_figures::result::{
@@ -21,39 +21,27 @@ use flashloom_figures::result::{
     RepeatedResult, RunResult,
 };
 
-/// Store of the results of runs: it keeps new ones, and returns those kept before. Called from several threads at once.
+/// Store of the results of runs: it keeps new ones, and returns those kept before; by default it keeps nothing. Called
+/// from several threads at once.
 pub trait Keeper: Sync {
     /// Returns the kept result of a variant, by its index in the experiment.
-    fn kept(&self, index: usize) -> Option<RunResult>;
+    fn kept(&self, _index: usize) -> Option<RunResult> {
+        None
+    }
 
     /// Keeps the result of a variant that has run.
     ///
     /// # Errors
     /// Reason why it could not be kept.
-    fn keep(&self, index: usize, run: &ComparedRun) -> Result<(), String>;
-}
-
-/// A [`Keeper`] that keeps nothing: every variant runs.
-pub struct KeepNothing;
-
-impl Keeper for KeepNothing {
-    fn kept(&self, _index: usize) -> Option<RunResult> {
-        None
-    }
-
     fn keep(&self, _index: usize, _run: &ComparedRun) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// Runs of one repetition.
-struct Repetition(Vec<Run>);
+/// A [`Keeper`] that keeps nothing: every variant runs.
+pub struct KeepNothing;
 
-impl Runs for Repetition {
-    fn runs(&self, experiment: &str) -> Option<&[Run]> {
-        experiment.is_empty().then_some(&self.0)
-    }
-}
+impl Keeper for KeepNothing {}
 
 impl Prepared<'_> {
     /// Runs every variant, in as many threads as the caller's pool has. The results are in the order of the variants,
@@ -149,9 +137,8 @@ impl Prepared<'_> {
         progress: &dyn Progress,
         shares: &Shares,
     ) -> Result<Option<Arc<AgedDrive>>, Failure> {
-        let variant = &self.experiment.variants[index];
-        let drive = shares.drive(index, &variant.config, verify, self.cache.as_ref(), progress);
-        drive.map_err(|failure| self.told_apart(variant, failure))
+        let drive = shares.drive(index, self.preparation(index, verify, progress));
+        drive.map_err(|failure| self.told_apart(index, failure))
     }
 
     /// Runs a variant, on the given aged drive if there is one.
@@ -176,10 +163,11 @@ impl Prepared<'_> {
         let seeds = self.experiment.seeds.is_some();
         let of_seed = |seed: usize| {
             let runs = runs.iter().skip(seed).step_by(repetitions).map(Run::from);
-            Repetition(runs.map(|run| if seeds { Run { vary: without_seed(&run.vary), ..run } } else { run }).collect())
+            runs.map(|run| if seeds { Run { vary: without_seed(&run.vary), ..run } } else { run }).collect()
         };
-        let of_seeds: Vec<Repetition> = (0..repetitions).map(of_seed).collect();
-        let of_seeds: Vec<&dyn Runs> = of_seeds.iter().map(|repetition| repetition as &dyn Runs).collect();
+        let of_seeds: Vec<Vec<Run>> = (0..repetitions).map(of_seed).collect();
+        let of_seeds: Vec<_> = of_seeds.iter().map(|runs| OfThisExperiment(runs)).collect();
+        let of_seeds: Vec<&dyn Runs> = of_seeds.iter().map(|runs| runs as &dyn Runs).collect();
         let result = |expected: &Expectation| {
             let values = expected.formula.repeated(&of_seeds, "");
             let values = values.expect("the formula was held against these runs before");

@@ -8,13 +8,38 @@ use flashloom_units::{Chosen, GIB, Ns, OrName, Prng, violation};
 use super::aged::{AgedDrive, bring};
 use super::hints;
 use super::measure::Measured;
-use super::{Cache, Failure, Progress};
+use super::{Cache, Failure, Progress, Quiet};
 use flashloom_config::{Config, Precondition, Timing};
 use flashloom_figures::result::RunResult;
 
+/// What the engine of a run is prepared with.
+#[derive(Clone, Copy)]
+pub(super) struct Preparation<'a> {
+    pub(super) config: &'a Config,
+    /// Whether every command and sector is checked.
+    pub(super) verify: bool,
+    pub(super) aged: Aged<'a>,
+    pub(super) progress: &'a dyn Progress,
+}
+
+impl<'a> Preparation<'a> {
+    /// An unverified engine, whose drive is aged without a word.
+    pub(super) fn quiet(config: &'a Config) -> Self {
+        Self { config, verify: false, aged: Aged::default(), progress: &Quiet }
+    }
+
+    /// A new drive.
+    pub(super) fn drive(&self) -> Result<Drive, Failure> {
+        Ok(Drive::new(&self.config.drive_setup(self.verify))?)
+    }
+}
+
+/// Puts a drive under its host.
+pub(super) type Build<'a> = &'a dyn Fn(Drive) -> Result<Engine, Failure>;
+
 /// Sources of a run's aged drive; the run ages it itself if neither has it.
 #[derive(Clone, Copy, Default)]
-pub struct Aged<'a> {
+pub(super) struct Aged<'a> {
     /// The drive, if it was aged before.
     pub(super) drive: Option<&'a AgedDrive>,
     /// The cache that may hold one like it, and stores new ones.
@@ -28,14 +53,9 @@ pub struct Aged<'a> {
 ///
 /// # Errors
 /// A policy that cannot be built, or a drive that never became steady.
-pub(super) fn engine(
-    config: &Config,
-    verify: bool,
-    aged: Aged<'_>,
-    progress: &dyn Progress,
-) -> Result<Engine, Failure> {
-    let build = |drive| with_scheduler(config, &config.host, built(config, &config.scheduler())?, drive);
-    started(config, &build, verify, aged, progress)
+pub(super) fn engine(with: Preparation<'_>) -> Result<Engine, Failure> {
+    let config = with.config;
+    started(with, &|drive| with_scheduler(config, &config.host, built(config, &config.scheduler())?, drive))
 }
 
 /// The timed engine of a configuration whose state is to be restored: its drive is new.
@@ -43,7 +63,7 @@ pub(super) fn engine(
 /// # Errors
 /// A policy that cannot be built.
 pub(super) fn unaged(config: &Config) -> Result<Engine, Failure> {
-    let drive = Drive::new(&config.drive_setup(false))?;
+    let drive = Preparation::quiet(config).drive()?;
     let mut engine = with_scheduler(config, &config.host, built(config, &config.scheduler())?, drive)?;
     start_timing(config, false, &mut engine);
     Ok(engine)
@@ -54,12 +74,10 @@ pub(super) fn unaged(config: &Config) -> Result<Engine, Failure> {
 /// # Errors
 /// The errors of [`engine`].
 pub(super) fn unmerged(
-    config: &Config,
+    with: Preparation<'_>,
     scheduler: &dyn Fn() -> Result<Box<dyn Scheduler>, Failure>,
-    verify: bool,
-    aged: Aged<'_>,
-    progress: &dyn Progress,
 ) -> Result<Engine, Failure> {
+    let config = with.config;
     let host = HostParams {
         merging: false,
         max_request_bytes: OrName::Number(GIB),
@@ -69,21 +87,16 @@ pub(super) fn unmerged(
         hardware_queues: 1,
         ..config.host.clone()
     };
-    started(config, &|drive| with_scheduler(config, &host, scheduler()?, drive), verify, aged, progress)
+    started(with, &|drive| with_scheduler(config, &host, scheduler()?, drive))
 }
 
 /// The drive of a configuration alone, in the state of [`engine`]: no block layer, `host.queue_depth` commands at once.
 ///
 /// # Errors
 /// The errors of [`engine`].
-pub(super) fn bare_engine(
-    config: &Config,
-    verify: bool,
-    aged: Aged<'_>,
-    progress: &dyn Progress,
-) -> Result<Engine, Failure> {
-    let build = |drive| Ok(Engine::bare(drive, config.host.queue_depth, config.ftl.idle_delay_ns));
-    started(config, &build, verify, aged, progress)
+pub(super) fn bare_engine(with: Preparation<'_>) -> Result<Engine, Failure> {
+    let config = with.config;
+    started(with, &|drive| Ok(Engine::bare(drive, config.host.queue_depth, config.ftl.idle_delay_ns)))
 }
 
 /// The engine under a block layer that only queues: requests reach the drive unmerged and in their order, and wait
@@ -91,9 +104,14 @@ pub(super) fn bare_engine(
 ///
 /// # Errors
 /// A policy that cannot be built, or a drive that never became steady.
-pub fn unscheduled(config: &Config, verify: bool, aged: Aged<'_>, progress: &dyn Progress) -> Result<Engine, Failure> {
+pub fn unscheduled(config: &Config) -> Result<Engine, Failure> {
+    queueing(Preparation::quiet(config))
+}
+
+/// [`unscheduled`] with what a run is prepared with.
+pub(super) fn queueing(with: Preparation<'_>) -> Result<Engine, Failure> {
     let noop = scheduler::builtin().choose("noop", &[])?;
-    unmerged(config, &|| built(config, &noop), verify, aged, progress)
+    unmerged(with, &|| built(with.config, &noop))
 }
 
 fn built(config: &Config, scheduler: &Chosen<dyn Scheduler>) -> Result<Box<dyn Scheduler>, Failure> {
@@ -112,25 +130,19 @@ fn with_scheduler(
 
 /// Builds an engine and brings it into the state before the workload: by ageing it, or by loading an aged drive. A
 /// verified run checks latencies by cause too.
-fn started(
-    config: &Config,
-    build: &dyn Fn(Drive) -> Result<Engine, Failure>,
-    verify: bool,
-    aged: Aged<'_>,
-    progress: &dyn Progress,
-) -> Result<Engine, Failure> {
+fn started(with: Preparation<'_>, build: Build<'_>) -> Result<Engine, Failure> {
     let build = |drive| {
         let mut engine = build(drive)?;
-        engine.interrupted_by(progress.interrupt());
+        engine.interrupted_by(with.progress.interrupt());
         Ok(engine)
     };
-    let mut engine = match aged.drive {
-        Some(drive) if aged.is_left => drive.engine_to_leave(config, verify, aged.cache, &build, progress)?,
-        Some(drive) => drive.engine(config, verify, aged.cache, &build, progress)?,
-        None => bring(config, verify, aged.cache, &build, progress)?,
+    let mut engine = match with.aged.drive {
+        Some(drive) if with.aged.is_left => drive.engine_to_leave(with, &build)?,
+        Some(drive) => drive.engine(with, &build)?,
+        None => bring(with, &build)?.engine,
     };
-    if config.run.timing == Timing::Timed {
-        start_timing(config, verify, &mut engine);
+    if with.config.run.timing == Timing::Timed {
+        start_timing(with.config, with.verify, &mut engine);
     }
     Ok(engine)
 }
@@ -146,11 +158,8 @@ fn start_timing(config: &Config, verify: bool, engine: &mut Engine) {
 ///
 /// # Errors
 /// A drive that never became steady.
-pub(super) fn precondition(
-    config: &Config,
-    engine: &mut Engine,
-    progress: &dyn Progress,
-) -> Result<Option<Preconditioned>, Failure> {
+pub(super) fn precondition(with: Preparation<'_>, engine: &mut Engine) -> Result<Option<Preconditioned>, Failure> {
+    let Preparation { config, progress, .. } = with;
     let Some(ageing) = ageing(config) else { return Ok(None) };
     let mut told = 0;
     let mut tell = |pages: u64| {
@@ -165,8 +174,7 @@ pub(super) fn precondition(
     }
     tell(aged.pages);
     progress.ageing_ended(aged.pages, expected_pages(config));
-    let aged = Some(aged);
-    if let Some(aged) = aged.filter(|aged| !aged.stable && !aged.is_worn_out) {
+    if !aged.stable && !aged.is_worn_out {
         return Err(Failure::Check(violation!(
             "write amplification was not steady after {} pages, on a drive of {} which are all to be used first (it \
              was {:.3} in the last window): raise run.steady_windows or run.steady_tolerance, or run.steady_window",
@@ -175,7 +183,7 @@ pub(super) fn precondition(
             aged.waf.unwrap_or_default()
         )));
     }
-    Ok(aged)
+    Ok(Some(aged))
 }
 
 /// Approximate number of pages that ageing writes; 0 if the drive is to be new. A steady state takes every page of the
@@ -200,19 +208,17 @@ pub(super) fn check_aged(config: &Config, aged: &Preconditioned) -> Result<(), S
             _ if is_worn_out => !stable && waf.is_none(),
             None => stable && waf.is_none() && pages == fill_pages,
             Some(Overwrite { window, max_windows, .. }) => {
-                let window = window_pages(fill_pages, window);
-                let (windows, rest) =
-                    (pages.saturating_sub(fill_pages) / window, pages.saturating_sub(fill_pages) % window);
-                stable
-                    && waf.is_some_and(f64::is_finite)
-                    && rest == 0
-                    && (3..=u64::from(max_windows)).contains(&windows)
+                let (window, overwritten) = (window_pages(fill_pages, window), pages.saturating_sub(fill_pages));
+                let windows = overwritten / window;
+                let are_whole = overwritten.is_multiple_of(window) && (3..=u64::from(max_windows)).contains(&windows);
+                stable && waf.is_some_and(f64::is_finite) && are_whole
             }
         });
+    if is_one {
+        return Ok(());
+    }
     let shown = waf.map_or("none".to_owned(), |waf| waf.to_string());
-    let found =
-        || format!("{pages} pages, a write amplification of {shown}, steady: {stable}, worn out: {is_worn_out}");
-    if is_one { Ok(()) } else { Err(found()) }
+    Err(format!("{pages} pages, a write amplification of {shown}, steady: {stable}, worn out: {is_worn_out}"))
 }
 
 /// Pages of a window of overwrites.
@@ -231,11 +237,8 @@ fn ageing(config: &Config) -> Option<Ageing> {
     };
     let fill_pages = (config.device.logical_pages() as f64 * run.fill).floor() as u64;
     let fill_streams = run.fill_streams;
-    match run.precondition {
-        Precondition::None => None,
-        Precondition::Fill => Some(Ageing { fill_pages, fill_streams, overwrite: None }),
-        Precondition::Steady => Some(Ageing { fill_pages, fill_streams, overwrite: Some(overwrite) }),
-    }
+    let overwrite = (run.precondition == Precondition::Steady).then_some(overwrite);
+    (run.precondition != Precondition::None).then_some(Ageing { fill_pages, fill_streams, overwrite })
 }
 
 /// Result of an engine of that configuration that was driven by hand and is idle: equal to that of a run of the same

@@ -25,49 +25,48 @@ fn options(written: &[(String, String)]) -> Value {
 }
 
 fn job(report: &FioReport) -> Value {
-    let mut object = Map::new();
-    object.insert("jobname".to_owned(), json!(&*report.name));
-    object.insert("groupid".to_owned(), json!(report.group));
-    object.insert("error".to_owned(), json!(0));
-    object.insert("eta".to_owned(), json!(0));
-    object.insert("elapsed".to_owned(), json!(report.elapsed_ns.div_ceil(S)));
-    object.insert("job options".to_owned(), options(&report.options));
-    for (name, of) in ["read", "write", "trim"].iter().zip(&report.directions) {
-        object.insert((*name).to_owned(), direction(of, report));
-    }
-    object.insert("sync".to_owned(), sync(report));
-    let elapsed_ms = report.elapsed_ns / MS;
-    object.insert("job_runtime".to_owned(), json!(elapsed_ms));
-    // A simulated host has neither processors nor memory to speak of.
-    object.insert("usr_cpu".to_owned(), json!(0.0));
-    object.insert("sys_cpu".to_owned(), json!(0.0));
-    for name in ["ctx", "majf", "minf"] {
-        object.insert(name.to_owned(), json!(0));
-    }
-    object.insert("iodepth_level".to_owned(), depth_levels(report));
-    for name in ["iodepth_submit", "iodepth_complete"] {
-        object.insert(name.to_owned(), one_at_a_time(report));
-    }
+    let [read, write, trim] = report.directions.each_ref().map(|of| direction(of, report));
     let latencies = Latencies::of(report);
-    object.insert("latency_ns".to_owned(), latencies.shares(1, &[2, 4, 10, 20, 50, 100, 250, 500, 750, 1_000], 0));
-    let wider = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1_000];
-    object.insert("latency_us".to_owned(), latencies.shares(1_000, &wider, 1_000));
-    let mut slow = latencies.shares(MS, &[2, 4, 10, 20, 50, 100, 250, 500, 750, 1_000, 2_000], MS);
+    let ends = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1_000, 2_000];
+    let mut slow = latencies.shares(MS, &ends, MS);
     slow[">=2000"] = json!(latencies.share(2_000 * MS, Ns::MAX));
-    object.insert("latency_ms".to_owned(), slow);
-    object.insert("latency_depth".to_owned(), json!(report.depth));
-    object.insert("latency_target".to_owned(), json!(0));
-    object.insert("latency_percentile".to_owned(), json!(100.0));
-    object.insert("latency_window".to_owned(), json!(0));
-    Value::Object(object)
+    // Requests are submitted and reaped singly, which fio counts in the class of up to four.
+    let one_at_a_time = percentages(BATCHES, [0, report.depths.iter().sum(), 0, 0, 0, 0, 0]);
+    // A simulated host has neither processors nor memory to speak of.
+    json!({
+        "jobname": &*report.name,
+        "groupid": report.group,
+        "error": 0,
+        "eta": 0,
+        "elapsed": report.elapsed_ns.div_ceil(S),
+        "job options": options(&report.options),
+        "read": read,
+        "write": write,
+        "trim": trim,
+        "sync": sync(report),
+        "job_runtime": report.elapsed_ns / MS,
+        "usr_cpu": 0.0,
+        "sys_cpu": 0.0,
+        "ctx": 0,
+        "majf": 0,
+        "minf": 0,
+        "iodepth_level": percentages(DEPTHS, report.depths),
+        "iodepth_submit": one_at_a_time,
+        "iodepth_complete": one_at_a_time,
+        "latency_ns": latencies.shares(1, &ends[..10], 0),
+        "latency_us": latencies.shares(1_000, &ends[..10], 1_000),
+        "latency_ms": slow,
+        "latency_depth": report.depth,
+        "latency_target": 0,
+        "latency_percentile": 100.0,
+        "latency_window": 0,
+    })
 }
 
 fn direction(of: &FioDirection, report: &FioReport) -> Value {
-    let (elapsed_ns, percentiles) = (report.elapsed_ns, &*report.percentiles);
-    let latency = of.latency.get();
-    let latency = latency.as_deref();
-    let count = of.latency.count();
-    let elapsed_ns = if count == 0 { 0 } else { elapsed_ns };
+    let (latency, percentiles) = (of.latency.get(), &*report.percentiles);
+    let (latency, count) = (latency.as_deref(), of.latency.count());
+    let elapsed_ns = if count == 0 { 0 } else { report.elapsed_ns };
     let per_second = |number: u64| if elapsed_ns == 0 { 0.0 } else { number as f64 * S as f64 / elapsed_ns as f64 };
     let bytes_per_s = per_second(of.bytes) as u64;
     let mut object = json!({
@@ -155,16 +154,6 @@ fn percentages(names: [&str; 7], counts: [u64; 7]) -> Value {
     let share = |count: u64| if all == 0 { 0.0 } else { count as f64 * 100.0 / all as f64 };
     let named = names.iter().zip(counts);
     Value::Object(named.map(|(name, count)| ((*name).to_owned(), json!(share(count)))).collect())
-}
-
-fn depth_levels(report: &FioReport) -> Value {
-    percentages(DEPTHS, report.depths)
-}
-
-/// Requests are submitted and reaped singly, which fio counts in the class of up to four.
-fn one_at_a_time(report: &FioReport) -> Value {
-    let issued = report.depths.iter().sum();
-    percentages(BATCHES, [0, issued, 0, 0, 0, 0, 0])
 }
 
 /// Latencies of all directions of a job together.

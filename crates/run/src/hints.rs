@@ -148,13 +148,10 @@ impl Run<'_> {
         let rounds = self.config.workload_profile().rounds?;
         let host = self.host();
         let covered = (host.requests - host.flushes) as f64 * rounds.step_bytes as f64;
-        let (key, footprint) = match rounds.footprint {
-            Footprint::Bytes(bytes) => (rounds.key, bytes as f64),
-            Footprint::Share(share) => (rounds.key, capacity as f64 * share),
+        let footprint = match rounds.footprint {
+            Footprint::Bytes(bytes) => bytes as f64,
+            Footprint::Share(share) => capacity as f64 * share,
         };
-        if host.writes == 0 {
-            return None;
-        }
         let passes = covered / footprint;
         let text = format!(
             "The sequential workload went {} times over its footprint of {}, so that all but the first pass overwrites \
@@ -162,7 +159,7 @@ impl Run<'_> {
             factor(passes),
             size(footprint)
         );
-        if passes > 1.0 { hint("wrapped", key, text) } else { None }
+        if host.writes > 0 && passes > 1.0 { hint("wrapped", rounds.key, text) } else { None }
     }
 
     /// Mean utilisation of the dies; `None` if no time passed.
@@ -182,22 +179,18 @@ impl Run<'_> {
         let nand = &self.result.nand;
         let (die, channel) = (nand.busiest_die.as_ref()?, nand.busiest_channel.as_ref()?);
         let (dies, channels) = (self.dies_busy()?, nand.channel_utilization?);
-        let text = |what: &str, most: f64, mean: f64| {
-            format!(
-                "{what} was busy for {} of the time, and all of them for {} on average: it was the limit, because the \
-                 addresses of the workload fall on few of them.",
-                percent(most),
-                percent(mean)
-            )
-        };
-        if die.utilization >= LIMIT && dies < IDLE {
-            return hint("die", "ftl.allocation", text(&format!("Die {}", die.die), die.utilization, dies));
-        }
-        if channel.utilization >= LIMIT && channels < IDLE {
-            let what = format!("Channel {}", channel.channel);
-            return hint("channel", "ftl.allocation", text(&what, channel.utilization, channels));
-        }
-        None
+        let parts = [
+            ("die", format!("Die {}", die.die), die.utilization, dies),
+            ("channel", format!("Channel {}", channel.channel), channel.utilization, channels),
+        ];
+        let (about, what, most, mean) = parts.into_iter().find(|(_, _, most, mean)| *most >= LIMIT && *mean < IDLE)?;
+        let text = format!(
+            "{what} was busy for {} of the time, and all of them for {} on average: it was the limit, because the \
+             addresses of the workload fall on few of them.",
+            percent(most),
+            percent(mean)
+        );
+        hint(about, "ftl.allocation", text)
     }
 
     /// Hint if no write has reached flash.

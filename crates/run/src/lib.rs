@@ -38,7 +38,7 @@ use flashloom_workload::{Event, Request, SkippedLines, WORKLOADS};
 
 use crate::series::Series;
 use bounds::Record;
-use engines::{bare_engine, engine};
+use engines::{Aged, Preparation, bare_engine, engine, queueing};
 use flashloom_config::{Config, EndOfLife, Experiment, Timing, Unfit, Variant};
 use flashloom_figures::result::{InputResult, RunResult};
 use measure::{Measured, Stopwatch};
@@ -48,8 +48,7 @@ use workloads::{Flaw, Issued};
 pub use aged::AgedDrive;
 pub use cache::{Cache, Cleared, DEFAULT_LIMIT_BYTES, Entry, EntryKind, LIMIT_VARIABLE, Notice, Store};
 pub use compare::{KeepNothing, Keeper};
-pub use engines::{Aged, unscheduled};
-pub use engines::{result, result_so_far};
+pub use engines::{result, result_so_far, unscheduled};
 pub use failure::Failure;
 pub use hints::{Percentile, doubt_of_pairs, few_samples, length_key};
 pub use progress::{Progress, Quiet};
@@ -119,7 +118,7 @@ impl<'a> Prepared<'a> {
     /// The errors of [`Self::new`].
     pub fn or_unfit(experiment: &'a Experiment) -> Result<Self, (Problems, usize)> {
         let all_wrong = |problems| (problems, 0);
-        check_expectations(experiment).map_err(all_wrong)?;
+        experiment.check_expectations().map_err(all_wrong)?;
         let read = workloads::read_each(experiment);
         let unfit = workloads::unfit(&read).into_iter().map(|index| index / experiment.repetitions());
         let unfit = unfit.collect::<BTreeSet<usize>>().len();
@@ -132,7 +131,7 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// The errors of [`Self::new`].
     pub fn owned(experiment: Experiment) -> Result<Prepared<'static>, Problems> {
-        check_expectations(&experiment)?;
+        experiment.check_expectations()?;
         let workloads = workloads::all(workloads::read_each(&experiment))?;
         Prepared::of_workloads(Cow::Owned(experiment), workloads)
     }
@@ -140,7 +139,7 @@ impl<'a> Prepared<'a> {
     fn of_workloads(mut experiment: Cow<'a, Experiment>, workloads: Vec<Box<dyn Workload>>) -> Result<Self, Problems> {
         throttle_what_is_known(&mut experiment, &workloads);
         replicates::check(&experiment, &workloads)?;
-        let drives = aged::read_all(&experiment).map_err(Problems)?;
+        let drives = aged::read_all(&experiment)?;
         let inputs = provenance::inputs(&experiment, &workloads)?;
         Ok(Self { experiment, workloads, drives, inputs, cache: None, has_bounds: false })
     }
@@ -161,11 +160,6 @@ impl<'a> Prepared<'a> {
     /// True if comparisons compute bounds.
     pub fn has_bounds(&self) -> bool {
         self.has_bounds
-    }
-
-    /// Where the aged drive of a variant comes from.
-    fn aged(&self, index: usize) -> Aged<'_> {
-        Aged { drive: self.drives[index].as_deref(), cache: self.cache.as_ref(), is_left: false }
     }
 
     /// [`Self::new`] that leaves out combinations which do not fit the inputs of their workloads (a policy that needs
@@ -198,7 +192,7 @@ impl<'a> Prepared<'a> {
         }
         experiment.variants = variants;
         let experiment: &'a Experiment = experiment;
-        check_expectations(experiment)?;
+        experiment.check_expectations()?;
         Self::of_workloads(Cow::Borrowed(experiment), workloads::all(fit)?)
     }
 
@@ -230,10 +224,18 @@ impl<'a> Prepared<'a> {
         self.workloads[index].expected_requests()
     }
 
-    fn input(&self, index: usize) -> (&Variant, Input<'_>) {
-        let (aged, files) = (self.aged(index), &self.inputs[index][..]);
-        let input = Input { workload: &*self.workloads[index], is_issued: false, aged, files };
-        (&self.experiment.variants[index], input)
+    fn preparation<'s>(&'s self, index: usize, verify: bool, progress: &'s dyn Progress) -> Preparation<'s> {
+        let aged = Aged { drive: self.drives[index].as_deref(), cache: self.cache.as_ref(), is_left: false };
+        Preparation { config: &self.experiment.variants[index].config, verify, aged, progress }
+    }
+
+    fn input<'s>(&'s self, index: usize, verify: bool, progress: &'s dyn Progress) -> Input<'s> {
+        let (with, workload) = (self.preparation(index, verify, progress), &*self.workloads[index]);
+        Input { with, workload, is_issued: false, files: &self.inputs[index] }
+    }
+
+    fn run_input(&self, input: Input<'_>, watched: Watched<'_, '_>) -> Result<Finished, Failure> {
+        run_one(input, watched).map_err(|failure| self.pointed(input.with.config, failure))
     }
 
     /// Ages the drive of the first variant, to be saved in a file; the run uses it too.
@@ -241,11 +243,9 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// A drive that is not aged, or a policy whose state cannot be saved; a drive that never became steady.
     pub fn age(&mut self, verify: bool, progress: &dyn Progress) -> Result<Arc<AgedDrive>, Failure> {
-        let config = &self.experiment.variants[0].config;
-        aged::check_saving(&self.experiment, config).map_err(Failure::Input)?;
-        let drive = aged::to_be_saved(config, verify, self.cache.as_ref(), progress)
-            .map_err(|failure| self.pointed(config, failure))?;
-        let drive = Arc::new(drive);
+        let with = self.preparation(0, verify, progress);
+        aged::check_saving(&self.experiment, with.config).map_err(Failure::Input)?;
+        let drive = Arc::new(aged::to_be_saved(with).map_err(|failure| self.pointed(with.config, failure))?);
         self.drives[0] = Some(Arc::clone(&drive));
         Ok(drive)
     }
@@ -256,8 +256,8 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// A policy that cannot be built, or a drive that never became steady.
     pub fn engine(&self, index: usize, verify: bool) -> Result<Engine, Failure> {
-        let config = &self.experiment.variants[index].config;
-        engine(config, verify, self.aged(index), &Quiet).map_err(|failure| self.pointed(config, failure))
+        let with = self.preparation(index, verify, &Quiet);
+        engine(with).map_err(|failure| self.pointed(with.config, failure))
     }
 
     /// The drive of a variant alone, in the state of [`Self::engine`]: no block layer, `host.queue_depth` commands at
@@ -266,8 +266,8 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// The errors of [`Self::engine`].
     pub fn bare_engine(&self, index: usize, verify: bool) -> Result<Engine, Failure> {
-        let config = &self.experiment.variants[index].config;
-        bare_engine(config, verify, self.aged(index), &Quiet).map_err(|failure| self.pointed(config, failure))
+        let with = self.preparation(index, verify, &Quiet);
+        bare_engine(with).map_err(|failure| self.pointed(with.config, failure))
     }
 
     /// Input files of a variant, the experiment first.
@@ -307,7 +307,7 @@ impl<'a> Prepared<'a> {
         progress: &dyn Progress,
         observers: &mut [&mut dyn Observer],
     ) -> Result<Finished, Failure> {
-        self.run_watched(0, verify, Watched { progress, observers, queued: None })
+        self.run_input(self.input(0, verify, progress), Watched { observers, queued: None })
     }
 
     /// Runs one variant, by its index, with the whole distributions of its latencies.
@@ -315,7 +315,7 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// A check that failed.
     pub fn run_whole(&self, index: usize, progress: &dyn Progress) -> Result<Finished, Failure> {
-        self.run_watched(index, false, Watched::by_nobody(progress))
+        self.run_input(self.input(index, false, progress), Watched::default())
     }
 
     /// Runs the workload of one variant, by its index, on a drive with other values of keys that have nothing to do
@@ -333,11 +333,10 @@ impl<'a> Prepared<'a> {
         progress: &dyn Progress,
         observers: &mut [&mut dyn Observer],
     ) -> Result<Finished, Failure> {
-        let (_, input) = self.input(index);
+        let input = Input { is_issued, ..self.input(index, false, progress) };
         let drive = drive.filter(|drive| drive.is_of(config));
-        let input = Input { aged: Aged { drive: drive.or(input.aged.drive), ..input.aged }, is_issued, ..input };
-        let finished = run_one(config, input, false, Watched { progress, observers, queued: None });
-        finished.map_err(|failure| self.pointed(config, failure))
+        let input = Input { with: Preparation { config, ..input.with }, ..input }.over(drive);
+        self.run_input(input, Watched { observers, queued: None })
     }
 
     /// The aged drive of a variant, for [`Self::run_as`]; `None` if its runs age their own, because it cannot be saved
@@ -346,12 +345,12 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// A drive that never became steady.
     pub fn aged_drive(&self, index: usize, progress: &dyn Progress) -> Result<Option<Arc<AgedDrive>>, Failure> {
-        let config = &self.experiment.variants[index].config;
-        if config.run.state.is_some() || aged::check_saving(&self.experiment, config).is_err() {
+        let with = self.preparation(index, false, progress);
+        if aged::check_saving(&self.experiment, with.config).is_err() {
             return Ok(None);
         }
-        let drive = AgedDrive::age(config, false, self.cache.as_ref(), progress);
-        drive.map(|drive| Some(Arc::new(drive))).map_err(|failure| self.pointed(config, failure))
+        let drive = AgedDrive::age(with);
+        drive.map(|drive| Some(Arc::new(drive))).map_err(|failure| self.pointed(with.config, failure))
     }
 
     /// [`Self::run`] of requests that a scheduler has issued before: they go to the drive past merging and scheduler.
@@ -363,10 +362,8 @@ impl<'a> Prepared<'a> {
         progress: &dyn Progress,
         observers: &mut [&mut dyn Observer],
     ) -> Result<Finished, Failure> {
-        let (variant, input) = self.input(0);
-        let input = Input { is_issued: true, ..input };
-        let finished = run_one(&variant.config, input, false, Watched { progress, observers, queued: None });
-        finished.map_err(|failure| self.pointed(&variant.config, failure))
+        let input = Input { is_issued: true, ..self.input(0, false, progress) };
+        self.run_input(input, Watched { observers, queued: None })
     }
 
     /// Runs the first variant, and passes each of its requests to a callback at an event: as the workload queues it,
@@ -381,15 +378,11 @@ impl<'a> Prepared<'a> {
         show: &mut dyn FnMut(&Request),
     ) -> Result<Finished, Failure> {
         match event {
-            Event::Queue => self.run_watched(0, false, Watched { progress, observers: &mut [], queued: Some(show) }),
+            Event::Queue => {
+                self.run_input(self.input(0, false, progress), Watched { observers: &mut [], queued: Some(show) })
+            }
             Event::Issue => self.run(false, progress, &mut [&mut Issues(show)]),
         }
-    }
-
-    fn run_watched(&self, index: usize, verify: bool, watched: Watched<'_, '_>) -> Result<Finished, Failure> {
-        let (variant, input) = self.input(index);
-        let finished = run_one(&variant.config, input, verify, watched);
-        finished.map_err(|failure| self.pointed(&variant.config, failure))
     }
 
     /// Points a failure to build a policy at the key that chose it.
@@ -413,20 +406,20 @@ impl<'a> Prepared<'a> {
         progress: &dyn Progress,
         drive: Option<&AgedDrive>,
     ) -> Result<RunResult, Failure> {
-        let (variant, input) = self.input(index);
+        let mut input = self.input(index, verify, progress).over(drive);
         // Bounds run the drive again, while they are worked out.
-        let aged = Aged { drive: drive.or(input.aged.drive), is_left: !self.has_bounds, ..input.aged };
-        let input = Input { aged, ..input };
+        input.with.aged.is_left = !self.has_bounds;
         let result = if self.has_bounds {
-            bounded(&variant.config, input, verify, progress)
+            bounded(input)
         } else {
-            run_one(&variant.config, input, verify, Watched::by_nobody(progress)).map(|finished| finished.result)
+            run_one(input, Watched::default()).map(|finished| finished.result)
         };
-        result.map_err(|failure| self.told_apart(variant, failure))
+        result.map_err(|failure| self.told_apart(index, failure))
     }
 
     /// Adds the variant's varied values to a failure, if there are several runs.
-    fn told_apart(&self, variant: &Variant, failure: Failure) -> Failure {
+    fn told_apart(&self, index: usize, failure: Failure) -> Failure {
+        let variant = &self.experiment.variants[index];
         match self.pointed(&variant.config, failure) {
             Failure::Check(message) if !variant.vary.is_empty() => {
                 Failure::Check(violation!("{message} (with {})", variant.label()))
@@ -442,7 +435,8 @@ impl<'a> Prepared<'a> {
     pub fn issued_by(&self, index: usize, progress: &dyn Progress) -> Result<Vec<Request>, Failure> {
         let mut issued = Vec::new();
         let mut issues = Issues(|request: &Request| issued.push(*request));
-        self.run_watched(index, false, Watched { progress, observers: &mut [&mut issues], queued: None })?;
+        let watched = Watched { observers: &mut [&mut issues], queued: None };
+        self.run_input(self.input(index, false, progress), watched)?;
         Ok(issued)
     }
 
@@ -452,12 +446,10 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// A check that failed.
     pub fn replay(&self, index: usize, issued: &[Request], progress: &dyn Progress) -> Result<RunResult, Failure> {
-        let variant = &self.experiment.variants[index];
-        let workload = &Issued { requests: issued, queue_depth: variant.config.workload.queue_depth };
-        let (aged, files) = (self.aged(index), &self.inputs[index][..]);
-        let input = Input { workload, is_issued: true, aged, files };
-        let finished = run_one(&variant.config, input, false, Watched::by_nobody(progress));
-        finished.map(|finished| finished.result).map_err(|failure| self.pointed(&variant.config, failure))
+        let input = self.input(index, false, progress);
+        let workload = &Issued { requests: issued, queue_depth: input.with.config.workload.queue_depth };
+        let finished = self.run_input(Input { workload, is_issued: true, ..input }, Watched::default())?;
+        Ok(finished.result)
     }
 }
 
@@ -475,35 +467,37 @@ fn throttle_what_is_known(experiment: &mut Cow<'_, Experiment>, workloads: &[Box
     }
 }
 
-/// Checks the expectations against the runs that there will be.
-fn check_expectations(experiment: &Experiment) -> Result<(), Problems> {
-    let problems = experiment.problems_of_expectations();
-    if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
-}
-
-/// Inputs of a run, beside its configuration.
+/// Inputs of a run.
 #[derive(Clone, Copy)]
 struct Input<'a> {
+    with: Preparation<'a>,
     workload: &'a (dyn Workload + 'a),
     /// True if the requests are those that another run issued: they go to the drive past the scheduler.
     is_issued: bool,
-    /// Origin of its aged drive.
-    aged: Aged<'a>,
     /// Input files.
     files: &'a [InputResult],
 }
 
+impl<'a> Input<'a> {
+    /// The run on an aged drive, if there is one.
+    fn over(mut self, drive: Option<&'a AgedDrive>) -> Self {
+        self.with.aged.drive = drive.or(self.with.aged.drive);
+        self
+    }
+}
+
 /// Executes one run: age the drive, replay the workload, check the accounts.
-fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_, '_>) -> Result<Finished, Failure> {
+fn run_one(input: Input<'_>, watched: Watched<'_, '_>) -> Result<Finished, Failure> {
     let stopwatch = Stopwatch::start();
-    if let Some(refusal) = input.aged.drive.and_then(|drive| drive.unlike(verify)) {
+    let Preparation { config, verify, aged, .. } = input.with;
+    if let Some(refusal) = aged.drive.and_then(|drive| drive.unlike(verify)) {
         return Err(Failure::Refused(refusal));
     }
-    let mut simulation = simulation(config, input, verify, watched.progress)?;
-    let finished = simulate(config, input, stopwatch, watched, &mut simulation);
+    let mut simulation = simulation(input)?;
+    let finished = simulate(input, stopwatch, watched, &mut simulation);
     // What does not pass a check may not be what it says that it was.
-    if let Some(drive) = input.aged.drive
-        && input.aged.is_left
+    if let Some(drive) = aged.drive
+        && aged.is_left
         && !matches!(finished, Err(Failure::Check(_)))
     {
         drive.leave(config, verify, simulation.into_engine());
@@ -513,16 +507,15 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_,
 
 /// Replays the workload on a drive in the state before it, and checks the accounts.
 fn simulate(
-    config: &Config,
     input: Input<'_>,
     stopwatch: Stopwatch,
     watched: Watched<'_, '_>,
     simulation: &mut Simulation,
 ) -> Result<Finished, Failure> {
-    let progress = watched.progress;
+    let Preparation { config, progress, aged, .. } = input.with;
     let mut running = started(input.workload)?;
     let mut series = config.run.series_ns.map(Series::new);
-    let end_ns = watched.run(simulation, &mut *running, config.run.timeline_interval_ns, series.as_mut())?;
+    let end_ns = watched.run(simulation, &mut *running, config.run.timeline_interval_ns, series.as_mut(), progress)?;
     simulation.check().map_err(Failure::Check)?;
     let outcome = simulation.outcome();
     let expected = running.issued().unwrap_or_else(|| input.workload.expected_requests());
@@ -533,9 +526,8 @@ fn simulate(
     }
     progress.run_ended();
     let info = input.workload.scanned();
-    let mut result =
-        Measured { config, outcome: &outcome, info, state_sha256: input.aged.drive.and_then(AgedDrive::hash), end_ns }
-            .result();
+    let state_sha256 = aged.drive.and_then(AgedDrive::hash);
+    let mut result = Measured { config, outcome: &outcome, info, state_sha256, end_ns }.result();
     result.series = series.map(|series| Box::new(series.result(&config.device.geometry(), &outcome)));
     result.run = Some(stopwatch.cost(outcome.host.total_completed(), outcome.filled));
     result.provenance = Some(provenance::provenance(config, input.files, &result));
@@ -549,11 +541,11 @@ fn simulate(
 }
 
 /// One run with its bounds.
-fn bounded(config: &Config, input: Input<'_>, verify: bool, progress: &dyn Progress) -> Result<RunResult, Failure> {
+fn bounded(input: Input<'_>) -> Result<RunResult, Failure> {
+    let config = input.with.config;
     let mut record = Record::new(config.device.logical_pages() as u32, config.host.device_depth());
-    let watched = Watched { progress, observers: &mut [&mut record], queued: None };
-    let mut result = run_one(config, input, verify, watched)?.result;
-    result.bounds = Some(bounds::of(config, input, verify, record, &result)?);
+    let mut result = run_one(input, Watched { observers: &mut [&mut record], queued: None })?.result;
+    result.bounds = Some(bounds::of(input, record, &result)?);
     Ok(result)
 }
 
@@ -566,11 +558,12 @@ fn started(workload: &dyn Workload) -> Result<Box<dyn Running + '_>, Failure> {
 }
 
 /// Builds the simulation of a run: engine and drive in the state before the workload.
-fn simulation(config: &Config, input: Input<'_>, verify: bool, progress: &dyn Progress) -> Result<Simulation, Failure> {
+fn simulation(input: Input<'_>) -> Result<Simulation, Failure> {
+    let config = input.with.config;
     if input.is_issued {
-        return Ok(simulation_of(config, unscheduled(config, verify, input.aged, progress)?, false));
+        return Ok(simulation_of(config, queueing(input.with)?, false));
     }
-    Ok(simulation_of(config, engine(config, verify, input.aged, progress)?, config.run.drain))
+    Ok(simulation_of(config, engine(input.with)?, config.run.drain))
 }
 
 /// Builds the simulation of a run on a given engine.

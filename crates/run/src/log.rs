@@ -2,15 +2,14 @@
 //! as well.
 
 mod column;
-mod csv;
 
 use std::io::{self, Write};
 
 use flashloom_device::{Interest, Observer, Served};
 use flashloom_units::choice;
+use flashloom_workload::LOG_COLUMNS;
 
 pub use column::{Content, Row, content, row};
-use csv::CsvRows;
 
 choice! {
     /// File format of a log.
@@ -32,13 +31,17 @@ impl LogFormat {
 /// Observer that writes a line of CSV for every request that has ended. The first error stops the log, not the run;
 /// [`Self::finish`] returns it.
 pub struct Log<W: Write + Send> {
-    rows: Result<CsvRows<W>, io::Error>,
+    output: W,
+    contents: [Content; LOG_COLUMNS.len()],
+    line: Vec<u8>,
+    error: Option<io::Error>,
 }
 
 impl<W: Write + Send> Log<W> {
     /// Starts a log on an output.
-    pub fn new(output: W) -> Self {
-        Self { rows: CsvRows::new(output) }
+    pub fn new(mut output: W) -> Self {
+        let error = writeln!(output, "{}", LOG_COLUMNS.join(",")).err();
+        Self { output, contents: LOG_COLUMNS.map(content), line: Vec::new(), error }
     }
 
     /// Returns the output.
@@ -46,7 +49,7 @@ impl<W: Write + Send> Log<W> {
     /// # Errors
     /// The first error of the output.
     pub fn finish(self) -> io::Result<W> {
-        self.rows.map(CsvRows::finish)
+        self.error.map_or(Ok(self.output), Err)
     }
 }
 
@@ -56,10 +59,21 @@ impl<W: Write + Send> Observer for Log<W> {
     }
 
     fn served(&mut self, served: &Served) {
-        let Ok(rows) = &mut self.rows else { return };
-        if let Err(error) = rows.add(&row(served)) {
-            self.rows = Err(error);
+        if self.error.is_some() {
+            return;
         }
+        self.line.clear();
+        for (&number, content) in row(served).iter().zip(&self.contents) {
+            match content {
+                Content::Word(words) => self.line.extend_from_slice(words[number as usize].as_bytes()),
+                Content::Wide | Content::Small | Content::Flag => {
+                    self.line.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+                }
+            }
+            self.line.push(b',');
+        }
+        *self.line.last_mut().expect("a row has cells") = b'\n';
+        self.error = self.output.write_all(&self.line).err();
     }
 }
 
@@ -152,27 +166,11 @@ mod tests {
         }
     }
 
-    /// A writer that accepts a number of bytes and then fails.
-    struct Full(usize);
-
-    impl Write for Full {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            if bytes.len() > self.0 {
-                return Err(io::Error::from(io::ErrorKind::StorageFull));
-            }
-            self.0 -= bytes.len();
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
     #[test]
     fn the_first_error_of_the_output_is_told_at_the_end() {
         for room in [0, 400] {
-            let mut log = Log::new(Full(room));
+            let mut output = vec![0; room];
+            let mut log = Log::new(&mut output[..]);
             some().iter().for_each(|request| log.served(request));
             assert!(log.finish().is_err(), "{room} bytes");
         }

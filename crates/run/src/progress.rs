@@ -2,16 +2,16 @@
 
 use flashloom_units::Interrupt;
 
-/// Progress of runs, reported from several threads at once.
+/// Progress of runs, reported from several threads at once. What is not overridden is ignored.
 pub trait Progress: Sync {
     /// Reports requests newly handed to the host.
-    fn requests(&self, count: u64);
+    fn requests(&self, _count: u64) {}
     /// Reports pages newly written to age a drive.
-    fn ageing(&self, pages: u64);
+    fn ageing(&self, _pages: u64) {}
     /// Reports the end of ageing a drive: the pages that it took, and those expected.
-    fn ageing_ended(&self, pages: u64, expected: u64);
+    fn ageing_ended(&self, _pages: u64, _expected: u64) {}
     /// Reports the end of a run.
-    fn run_ended(&self);
+    fn run_ended(&self) {}
 
     /// The flag that ends the runs early, with [`Failure::Interrupted`](crate::Failure). Ageing and runs ask for it
     /// every few microseconds; what reads inputs does not.
@@ -23,9 +23,4 @@ pub trait Progress: Sync {
 /// A [`Progress`] that ignores everything.
 pub struct Quiet;
 
-impl Progress for Quiet {
-    fn requests(&self, _count: u64) {}
-    fn ageing(&self, _pages: u64) {}
-    fn ageing_ended(&self, _pages: u64, _expected: u64) {}
-    fn run_ended(&self) {}
-}
+impl Progress for Quiet {}

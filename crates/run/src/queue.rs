@@ -74,10 +74,14 @@ impl Waiting {
         (Reverse(pages), Reverse(run.drive_pages), run.index)
     }
 
+    /// Number of drives that are begun.
+    fn begun(&self) -> usize {
+        self.drives.iter().filter(|drive| drive.stage != Stage::New && drive.left > 0).count()
+    }
+
     /// Position of the run to start next.
     fn next(&self, threads: usize) -> Option<usize> {
-        let is_begun = |drive: &&SharedDrive| drive.stage != Stage::New && drive.left > 0;
-        let has_room = self.drives.iter().filter(is_begun).count() < threads;
+        let has_room = self.begun() < threads;
         let may_start = |run: &Work| match self.stage(run) {
             None | Some(Stage::Aged) => true,
             Some(Stage::New) => has_room,
@@ -137,14 +141,14 @@ mod tests {
 
     /// Runs by the pages that age their drives, their requests, the pages of their drives, and the shared drive.
     fn queue(of: &[(u64, u64, u64, Option<usize>)], threads: usize) -> Queue {
-        let work = |(index, &(ageing_pages, requests, drive_pages, drive)): (usize, &_)| Work {
+        let work = (0..).zip(of).map(|(index, &(ageing_pages, requests, drive_pages, drive))| Work {
             index,
             ageing_pages,
             requests,
             drive_pages,
             drive,
-        };
-        Queue::new(of.iter().enumerate().map(work).collect(), threads)
+        });
+        Queue::new(work.collect(), threads)
     }
 
     /// Indices of the runs in the order in which they start, one after another.
@@ -225,8 +229,7 @@ mod tests {
                         Doing::Nothing
                     }
                 };
-                let is_begun = |drive: &&SharedDrive| drive.stage != Stage::New && drive.left > 0;
-                let begun = queue.waiting().drives.iter().filter(is_begun).count();
+                let begun = queue.waiting().begun();
                 assert!(begun <= threads, "{begun} drives of {threads} threads");
             }
         }

@@ -2,7 +2,7 @@
 //! would state a certainty that one run does not have.
 
 use flashloom_ftl::{RANDOM_CHOICES, TRANSLATION_PAGES};
-use flashloom_units::{Problem, Problems, Refusal};
+use flashloom_units::{Problems, Refusal};
 use flashloom_workload::workload::Workload;
 
 use super::workloads;
@@ -30,19 +30,16 @@ pub fn check_seeds(experiment: &Experiment) -> Result<(), Problems> {
 /// A problem for each reason why those of a combination cannot.
 pub fn check(experiment: &Experiment, workloads: &[Box<dyn Workload>]) -> Result<(), Problems> {
     let Some(seeds) = experiment.seeds else { return Ok(()) };
-    let mut problems: Vec<Problem> = Vec::new();
+    let mut problems = Problems::default();
     for (variant, workload) in experiment.variants.iter().zip(workloads).step_by(experiment.repetitions()) {
         let config = &variant.config;
         let Some(refusal) = undrawn(config, &**workload).filter(|_| !draws_beside_the_workload(config)) else {
             continue;
         };
         let found = format!("{seeds} seeds, and nothing is drawn: {}", refusal.found);
-        let problem = experiment.problem(config, Refusal { found, ..refusal });
-        if !problems.contains(&problem) {
-            problems.push(problem);
-        }
+        problems.add(experiment.problem(config, Refusal { found, ..refusal }));
     }
-    if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
+    problems.or(())
 }
 
 /// Reason why the seed changes nothing about the requests that could change a figure.

@@ -8,8 +8,8 @@ use flashloom_units::{Problem, Problems, Refusal, violation};
 use flashloom_workload::Request;
 
 use super::aged::{AgedDrive, check_policies, check_saving, read_all, to_be_saved};
-use super::engines::{Aged, engine, unaged};
-use super::{Cache, Failure, Progress, Quiet};
+use super::engines::{Aged, Preparation, engine, unaged};
+use super::{Cache, Failure, Progress};
 use flashloom_config::{Config, Experiment, Timing};
 
 /// Settings of every drive that is served, whatever its experiment says: the clients have block layers of their own,
@@ -26,7 +26,7 @@ pub fn check_served(experiment: &Experiment) -> Result<(), Problems> {
         let refusal = Refusal::new("a drive without time, to be served", "`timing` = \"timed\" in [run]");
         return Err(experiment.problem(config, refusal.at(["run.timing"])).into());
     }
-    read_all(experiment).map(drop).map_err(Problems)
+    read_all(experiment).map(drop)
 }
 
 /// The aged drive that is to be served; `None` if it is not aged, a file of the experiment has it, or a policy of it
@@ -43,7 +43,9 @@ pub fn aged_to_serve(
     if check_saving(experiment, config).is_err() {
         return Ok(None);
     }
-    to_be_saved(config, false, cache, progress).map(Some).map_err(|failure| pointed(experiment, config, failure))
+    let aged = Aged { cache, ..Aged::default() };
+    let drive = to_be_saved(Preparation { config, verify: false, aged, progress });
+    drive.map(Some).map_err(|failure| pointed(experiment, config, failure))
 }
 
 /// The engine of a drive that is to be served, aged as the experiment says, or read from the file of an aged drive.
@@ -55,9 +57,7 @@ pub fn served_engine(experiment: &Experiment, aged: Option<&Path>) -> Result<Eng
     let read = |path: &Path| AgedDrive::read(&path.to_string_lossy(), config);
     let own = aged.map(read).transpose().map_err(|refusal| Failure::Input(experiment.problem(config, refusal)))?;
     let named = read_all(experiment).map_err(|problems| Failure::Input(first(problems)))?;
-    let drive = own.as_ref().or(named[0].as_deref());
-    engine(config, false, Aged { drive, ..Aged::default() }, &Quiet)
-        .map_err(|failure| pointed(experiment, config, failure))
+    engine_over(experiment, own.as_ref().or(named[0].as_deref()))
 }
 
 /// The engine of a drive that was served before and switched off.
@@ -65,9 +65,13 @@ pub fn served_engine(experiment: &Experiment, aged: Option<&Path>) -> Result<Eng
 /// # Errors
 /// A policy that cannot be built, or a drive whose parts do not agree.
 pub fn served_again(experiment: &Experiment, drive: &AgedDrive) -> Result<Engine, Failure> {
-    let config = &experiment.variants[0].config;
-    engine(config, false, Aged { drive: Some(drive), ..Aged::default() }, &Quiet)
-        .map_err(|failure| pointed(experiment, config, failure))
+    engine_over(experiment, Some(drive))
+}
+
+fn engine_over(experiment: &Experiment, drive: Option<&AgedDrive>) -> Result<Engine, Failure> {
+    let with = Preparation::quiet(&experiment.variants[0].config);
+    let aged = Aged { drive, ..with.aged };
+    engine(Preparation { aged, ..with }).map_err(|failure| pointed(experiment, with.config, failure))
 }
 
 /// Refuses a drive with a policy whose state cannot be saved.
@@ -107,7 +111,7 @@ pub fn switched_off_copy(config: &Config, snapshot: &[u8]) -> Result<AgedDrive, 
     AgedDrive::switched_off(config, &mut copy).map_err(check)
 }
 
-fn first(problems: Vec<Problem>) -> Problem {
+fn first(Problems(problems): Problems) -> Problem {
     problems.into_iter().next().expect("what cannot be read has a problem")
 }
 

@@ -3,9 +3,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::Failure;
 use super::aged::{AgedDrive, AgedDrives, check_saving};
+use super::engines::Preparation;
 use super::spent::{Keys, flash_keys};
-use super::{Cache, Failure, Progress};
 use flashloom_config::{Config, Experiment};
 
 /// The drives that the runs of a comparison share.
@@ -83,14 +84,7 @@ impl Shares {
     ///
     /// # Errors
     /// The errors of ageing it.
-    pub fn drive(
-        &self,
-        index: usize,
-        config: &Config,
-        verify: bool,
-        cache: Option<&Cache>,
-        progress: &dyn Progress,
-    ) -> Result<Option<Arc<AgedDrive>>, Failure> {
+    pub fn drive(&self, index: usize, with: Preparation<'_>) -> Result<Option<Arc<AgedDrive>>, Failure> {
         // Whoever comes meanwhile waits here for the drive that it would otherwise age itself.
         let Some(mut share) = self.share(index) else { return Ok(None) };
         share.left -= 1;
@@ -99,7 +93,7 @@ impl Shares {
         }
         let runs = if self.handing == Handing::Never { 0 } else { share.left + 1 };
         let is_whole = !share.is_one_by_one;
-        let aged = || AgedDrive::age_to_share(config, verify, cache, runs, is_whole, progress).map(Arc::new);
+        let aged = || AgedDrive::age_to_share(with, runs, is_whole).map(Arc::new);
         let drive = share.drive.get_or_insert_with(aged).clone();
         if share.left == 0 {
             share.drive = None;

@@ -7,23 +7,18 @@ use flashloom_workload::{Arrivals, Request};
 use super::{Failure, Progress};
 use crate::series::Series;
 
-/// Observers of a run.
+/// Observers of a run; by default none.
+#[derive(Default)]
 pub struct Watched<'a, 'b> {
-    /// Receives the number of requests that have arrived, a few thousand at a time.
-    pub progress: &'a dyn Progress,
     /// Receive the events of the stack.
     pub observers: &'a mut [&'b mut dyn Observer],
     /// Called with every request as it arrives, before it may have to wait in front of the block layer.
     pub queued: Option<&'a mut dyn FnMut(&Request)>,
 }
 
-impl<'a> Watched<'a, '_> {
-    /// A run that only reports progress.
-    pub fn by_nobody(progress: &'a dyn Progress) -> Self {
-        Self { progress, observers: &mut [], queued: None }
-    }
-
-    /// Runs a workload to its end, and returns the time of the end; `series` is one more observer.
+impl Watched<'_, '_> {
+    /// Runs a workload to its end, and returns the time of the end; `series` is one more observer. `progress` receives
+    /// the number of requests that have arrived, a few thousand at a time.
     ///
     /// # Errors
     /// A problem in the workload's input, or an interruption.
@@ -33,9 +28,10 @@ impl<'a> Watched<'a, '_> {
         arrivals: &mut dyn Arrivals,
         interval_ns: Ns,
         series: Option<&mut Series>,
+        progress: &dyn Progress,
     ) -> Result<Ns, Failure> {
-        let interrupt = self.progress.interrupt();
-        let mut shown = Shown { arrivals, progress: self.progress, queued: self.queued, untold: 0 };
+        let interrupt = progress.interrupt();
+        let mut shown = Shown { arrivals, progress, queued: self.queued, untold: 0 };
         let observers = self.observers.iter_mut().map(|each| &mut **each as &mut dyn Observer);
         let mut observers: Vec<_> = observers.chain(series.map(|each| each as &mut dyn Observer)).collect();
         let end_ns = simulation.run(&mut shown, interval_ns, &mut observers).map_err(Failure::Input)?;

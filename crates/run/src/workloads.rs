@@ -70,23 +70,14 @@ pub fn unfit(read: &[Result<Box<dyn Workload>, Flaw>]) -> Vec<usize> {
 /// # Errors
 /// Every problem of their inputs, or between inputs and configuration.
 pub fn all(read: Vec<Result<Box<dyn Workload>, Flaw>>) -> Result<Vec<Box<dyn Workload>>, Problems> {
-    let (mut problems, mut workloads) = (Vec::new(), Vec::with_capacity(read.len()));
+    let (mut problems, mut workloads) = (Problems::default(), Vec::with_capacity(read.len()));
     for read in read {
         match read {
             Ok(workload) => workloads.push(workload),
-            Err(flaw) => add(&mut problems, flaw.problems),
+            Err(flaw) => flaw.problems.into_iter().for_each(|problem| problems.add(problem)),
         }
     }
-    if problems.is_empty() { Ok(workloads) } else { Err(Problems(problems)) }
-}
-
-/// Adds each problem that is not there yet.
-fn add(problems: &mut Vec<Problem>, found: impl IntoIterator<Item = Problem>) {
-    for problem in found {
-        if !problems.contains(&problem) {
-            problems.push(problem);
-        }
-    }
+    problems.or(workloads)
 }
 
 /// Summary of each recording, by its path and reading options.

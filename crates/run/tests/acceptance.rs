@@ -6,9 +6,9 @@
 
 use std::path::PathBuf;
 
-use flashloom_config::{Catalog, Experiment, Source};
+use crate::support::{prepared, varied_in};
 use flashloom_figures::result::{Comparison, FigureResult, RunResult};
-use flashloom_run::{Prepared, Quiet};
+use flashloom_run::Quiet;
 
 /// A recording and a drive. The drives are presets with fewer blocks, so that garbage collection and merges happen;
 /// addresses beyond their end wrap.
@@ -33,10 +33,7 @@ fn accept((file, drive): Recording, text: &str) {
     let folder = PathBuf::from(std::env::var("FLASHLOOM_TRACES").expect("FLASHLOOM_TRACES names the folder"));
     let workload = format!("workload.kind = \"trace\"\nworkload.path = \"{file}\"\nworkload.device = \"all\"\n");
     let text = format!("{workload}workload.addresses = \"wrap\"\n{drive}{text}");
-    let source = Source { name: file.to_owned(), text, folder };
-    let experiment = Experiment::from_source(&Catalog::builtin(), source, &[], Some(&[]))
-        .unwrap_or_else(|problems| panic!("{problems}"));
-    let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}")).with_bounds(true);
+    let prepared = prepared(varied_in(folder, &text, &[], &[])).with_bounds(true);
     let compare = || prepared.compare(true, &Quiet).unwrap_or_else(|failure| panic!("{file}: {failure}"));
     let (once, again) = (timeless(compare()), timeless(compare()));
     for (one, other) in once.runs.iter().zip(&again.runs) {

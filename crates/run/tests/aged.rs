@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::support::{lasting, steady};
+use crate::support::{lasting, prepared, steady};
 use flashloom_config::Catalog;
 use flashloom_config::registry::Registry;
 use flashloom_figures::result::RunResult;
@@ -40,8 +40,7 @@ fn the_runs_that_hand_their_flash_on_give_what_each_gives_by_itself() {
 /// Every run of a comparison gives what it gives by itself, one at a time and two.
 fn gives_the_same(sets: &[&str], varies: &[&str]) {
     for (verify, threads) in [(false, 1), (false, 2), (true, 2)] {
-        let experiment = steady(&Catalog::builtin(), sets, varies);
-        let prepared = Prepared::new(&experiment).expect("it is sound");
+        let prepared = prepared(steady(&Catalog::builtin(), sets, varies));
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("there are threads");
         let together = pool.install(|| prepared.compare(verify, &Quiet)).expect("it runs");
         for (index, run) in together.runs.into_iter().enumerate() {
@@ -54,8 +53,7 @@ fn gives_the_same(sets: &[&str], varies: &[&str]) {
 #[test]
 fn a_drive_that_never_becomes_steady_is_said_of_the_first_run_that_needs_it() {
     let sets = ["run.steady_windows=3", "run.steady_tolerance=0.0001"];
-    let experiment = steady(&Catalog::builtin(), &sets, &["host.scheduler=noop,cfq"]);
-    let prepared = Prepared::new(&experiment).expect("it is sound");
+    let prepared = prepared(steady(&Catalog::builtin(), &sets, &["host.scheduler=noop,cfq"]));
     let alone = prepared.run_variant(0, false, &Quiet).expect_err("it is not steady").to_string();
     let together = prepared.compare(false, &Quiet).expect_err("it is not steady").to_string();
     assert!(alone.contains("was not steady") && alone.ends_with("(with host.scheduler=noop)"), "{alone}");
@@ -111,10 +109,9 @@ fn pages_written(spec: &'static PolicySpec) -> (u64, u64, u64) {
     });
     registry.collections.add(counting).expect("the name is free");
     let catalog = registry.catalog().expect("the tables are in order");
-    let sets = ["ftl.gc=counting"];
     let varies = ["host.scheduler=noop,deadline,cfq,fios", "buffer.order=page-lru,clc"];
-    let eight = steady(&catalog, &sets, &varies);
-    let comparison = Prepared::new(&eight).expect("it is sound").compare(false, &Quiet).expect("it runs");
+    let eight = steady(&catalog, &["ftl.gc=counting"], &varies);
+    let comparison = prepared(eight).compare(false, &Quiet).expect("it runs");
     let all = written.swap(0, Ordering::Relaxed);
     let aged = comparison.runs[0].result.precondition.as_ref().expect("it is aged").page_writes;
     (all, aged, comparison.runs.iter().map(|run| run.result.ftl.host_page_writes).sum())
@@ -145,8 +142,7 @@ fn a_policy_says_truly_whether_its_state_can_be_saved() {
             }
             let sets = [format!("ftl.mapping={}", mapping.name), format!("ftl.placement={}", placement.name)];
             let experiment = steady(&Catalog::builtin(), &[&sets[0], &sets[1], "run.precondition=fill"], &[]);
-            let mut prepared = Prepared::new(&experiment).expect("it is sound");
-            prepared.age(false, &Quiet).unwrap_or_else(|failure| panic!("{sets:?}: {failure}"));
+            prepared(experiment).age(false, &Quiet).unwrap_or_else(|failure| panic!("{sets:?}: {failure}"));
         }
     }
 }
@@ -155,15 +151,12 @@ fn a_policy_says_truly_whether_its_state_can_be_saved() {
 fn a_drive_from_a_file_gives_what_a_fresh_one_gives() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("drive.state");
-    let one = steady(&Catalog::builtin(), &[], &[]);
-    let fresh = Prepared::new(&one).expect("it is sound").run_variant(0, true, &Quiet).expect("it runs");
-    let mut saving = Prepared::new(&one).expect("it is sound");
-    fs::write(&path, saving.age(true, &Quiet).expect("it ages").to_file().expect("there is memory"))
-        .expect("there is room");
+    let of = |sets: &[&str]| prepared(steady(&Catalog::builtin(), sets, &[]));
+    let fresh = of(&[]).run_variant(0, true, &Quiet).expect("it runs");
+    let mut saving = of(&[]);
+    fs::write(&path, file_of(&mut saving, true)).expect("there is room");
     let saved = saving.run_variant(0, true, &Quiet).expect("it runs");
-    let state = format!("run.state={}", path.display());
-    let other = steady(&Catalog::builtin(), &[&state], &[]);
-    let mut loaded = Prepared::new(&other).expect("it is sound").run_variant(0, true, &Quiet).expect("it runs");
+    let mut loaded = of(&[&format!("run.state={}", path.display())]).run_variant(0, true, &Quiet).expect("it runs");
     let hash = |result: &RunResult| result.precondition.as_ref().and_then(|aged| aged.state_sha256.clone());
     assert!(hash(&fresh).is_none() && hash(&saved).is_some_and(|hash| hash.len() == 64));
     assert_eq!(hash(&loaded), hash(&saved));
@@ -179,6 +172,11 @@ fn a_drive_from_a_file_gives_what_a_fresh_one_gives() {
     assert!(named.is_some());
     assert_eq!(unnamed(saved), unnamed(fresh.clone()));
     assert_eq!(unnamed(loaded), unnamed(fresh));
+}
+
+/// The file of the drive that a run ages.
+fn file_of(prepared: &mut Prepared<'_>, verify: bool) -> Vec<u8> {
+    prepared.age(verify, &Quiet).expect("it ages").to_file().expect("there is memory")
 }
 
 /// Message of a run refused for a state file of that content.
@@ -197,9 +195,8 @@ fn refused(content: &[u8], sets: &[&str]) -> String {
 
 #[test]
 fn a_file_that_does_not_fit_is_refused_by_name() {
-    let one = steady(&Catalog::builtin(), &[], &[]);
-    let mut prepared = Prepared::new(&one).expect("it is sound");
-    let file = prepared.age(false, &Quiet).expect("it ages").to_file().expect("there is memory");
+    let saved = |sets: &[&str], verify| file_of(&mut prepared(steady(&Catalog::builtin(), sets, &[])), verify);
+    let file = saved(&[], false);
     let expect = |found: String, parts: &[&str]| {
         assert!(parts.iter().all(|part| found.contains(part)), "{found}");
     };
@@ -211,15 +208,11 @@ fn a_file_that_does_not_fit_is_refused_by_name() {
     let watermarks = ["ftl.gc_low_watermark=0.1", "ftl.gc_high_watermark=0.2"];
     let advice = "set ftl.gc_low_watermark to that";
     expect(refused(&file, &watermarks), &["`ftl.gc_low_watermark` = 0.1", "0.0, as the drive in", advice]);
-    let other = steady(&Catalog::builtin(), &watermarks, &[]);
-    let mut other = Prepared::new(&other).expect("it is sound");
-    let other = other.age(false, &Quiet).expect("it ages").to_file().expect("there is memory");
-    expect(refused(&other, &[]), &["`ftl.gc_low_watermark` = 0.0", "0.1, as the drive in", advice]);
+    let other = refused(&saved(&watermarks, false), &[]);
+    expect(other, &["`ftl.gc_low_watermark` = 0.0", "0.1, as the drive in", advice]);
     expect(refused(b"", &[]), &["no saved drive"]);
-    expect(
-        refused(b"flashloom-state 4\n{}\n", &[]),
-        &["a state of format 4", "this program reads `flashloom-state 6`"],
-    );
+    let format = refused(b"flashloom-state 4\n{}\n", &[]);
+    expect(format, &["a state of format 4", "this program reads `flashloom-state 6`"]);
     expect(refused(&file[..file.len() - 9], &[]), &["the state is damaged"]);
     let header = file.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(1).expect("two lines").0;
     expect(refused(&file[..header / 2], &[]), &["damaged"]);
@@ -229,14 +222,12 @@ fn a_file_that_does_not_fit_is_refused_by_name() {
     let last = damaged.len() - 20;
     damaged[last] ^= 1;
     expect(refused(&damaged, &[]), &["damaged"]);
-    let mut verified = Prepared::new(&one).expect("it is sound");
-    let verified = verified.age(true, &Quiet).expect("it ages").to_file().expect("there is memory");
-    expect(refused(&verified, &[]), &["aged with --verify", "run it with --verify"]);
+    expect(refused(&saved(&[], true), &[]), &["aged with --verify", "run it with --verify"]);
 }
 
 #[test]
 fn only_what_is_aged_and_has_a_state_is_saved() {
-    let new = steady(&Catalog::builtin(), &["run.precondition=none"], &[]);
-    let failure = Prepared::new(&new).expect("it is sound").age(false, &Quiet).expect_err("it is not aged").to_string();
+    let mut new = prepared(steady(&Catalog::builtin(), &["run.precondition=none"], &[]));
+    let failure = new.age(false, &Quiet).expect_err("it is not aged").to_string();
     assert!(failure.contains("a drive that is not aged"), "{failure}");
 }

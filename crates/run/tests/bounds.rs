@@ -2,7 +2,7 @@
 //!
 //! A run whose figures beat its bounds fails its checks, so that every run here is a test of them.
 
-use flashloom_config::{Catalog, Experiment, Source};
+use crate::support::{Sound, prepared, varied};
 use flashloom_figures::result::{BoundsResult, ComparedRun};
 use flashloom_run::{Prepared, Quiet};
 
@@ -23,12 +23,8 @@ precondition = "fill"
 "#;
 
 fn compare(text: &str, sets: &[&str], varies: &[&str]) -> Vec<ComparedRun> {
-    let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
-    let source = Source::text("bounds.toml", &format!("{text}{DRIVE}"));
-    let experiment = Experiment::from_source(&Catalog::builtin(), source, &owned(sets), Some(&owned(varies)))
-        .unwrap_or_else(|problems| panic!("{problems}"));
-    let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}")).with_bounds(true);
-    prepared.compare(true, &Quiet).unwrap_or_else(|failure| panic!("{failure}")).runs
+    let experiment = varied(&format!("{text}{DRIVE}"), sets, varies);
+    prepared(experiment).with_bounds(true).compare(true, &Quiet).sound().runs
 }
 
 fn bounds(run: &ComparedRun) -> &BoundsResult {
@@ -193,9 +189,7 @@ fn what_has_no_bound_says_why() {
 
 #[test]
 fn a_run_is_the_same_with_bounds() {
-    let (text, vary) = (format!("{BUFFERED}{DRIVE}"), ["run.seed=1".to_owned()]);
-    let experiment = Experiment::from_source(&Catalog::builtin(), Source::text("a.toml", &text), &[], Some(&vary));
-    let experiment = experiment.expect("it is sound");
+    let experiment = varied(&format!("{BUFFERED}{DRIVE}"), &[], &["run.seed=1"]);
     let run = |has_bounds| {
         let prepared = Prepared::new(&experiment).expect("nothing is read").with_bounds(has_bounds);
         let mut result = prepared.compare(false, &Quiet).expect("it runs").runs.remove(0).result;

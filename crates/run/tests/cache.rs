@@ -6,8 +6,8 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use crate::support::{lasting, steady};
-use flashloom_config::{Catalog, Experiment};
+use crate::support::{Sound, lasting, prepared, steady};
+use flashloom_config::Catalog;
 use flashloom_run::{Cache, Prepared, Quiet};
 use lz4_flex::frame::{FrameDecoder, FrameEncoder};
 use sha2::{Digest, Sha256};
@@ -15,8 +15,8 @@ use sha2::{Digest, Sha256};
 /// More than the file of one such drive, and less than two of them.
 const ONE_FILE: u64 = 2_500_000;
 
-fn experiment(sets: &[&str], varies: &[&str]) -> Experiment {
-    steady(&Catalog::builtin(), sets, varies)
+fn steady_of(sets: &[&str], varies: &[&str]) -> Prepared<'static> {
+    prepared(steady(&Catalog::builtin(), sets, varies))
 }
 
 /// The notices so far, one word each.
@@ -38,16 +38,13 @@ fn cache(folder: &Path, limit_bytes: u64) -> (Cache, Said) {
 /// A result without its cost, as JSON, and the notices of the run.
 fn run(folder: &Path, limit_bytes: u64, sets: &[&str], verify: bool) -> (String, Vec<String>) {
     let (cache, said) = cache(folder, limit_bytes);
-    let experiment = experiment(sets, &[]);
-    let prepared = Prepared::new(&experiment).expect("it is sound").with_cache(Some(cache));
-    let result = prepared.run_variant(0, verify, &Quiet).unwrap_or_else(|failure| panic!("{failure}"));
+    let result = steady_of(sets, &[]).with_cache(Some(cache)).run_variant(0, verify, &Quiet).sound();
     let said = said.lock().expect("nobody panics").clone();
     (lasting(result), said)
 }
 
 fn fresh(sets: &[&str], verify: bool) -> String {
-    let experiment = experiment(sets, &[]);
-    lasting(Prepared::new(&experiment).expect("it is sound").run_variant(0, verify, &Quiet).expect("it runs"))
+    lasting(steady_of(sets, &[]).run_variant(0, verify, &Quiet).expect("it runs"))
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -68,11 +65,8 @@ fn a_drive_from_the_cache_gives_what_a_fresh_one_gives() {
             assert_eq!(heard, [said], "{sets:?}, verified: {verify}");
         }
         // What ageing does not depend on may differ.
-        let other = [
-            sets,
-            &["host.scheduler=deadline", "buffer.capacity=0B", "device.link_rate=1GB/s", "device.read_time=9us"],
-        ]
-        .concat();
+        let later = ["host.scheduler=deadline", "buffer.capacity=0B", "device.link_rate=1GB/s", "device.read_time=9us"];
+        let other = [sets, &later].concat();
         assert_eq!(run(folder.path(), u64::MAX, &other, verify), (fresh(&other, verify), vec!["the".to_owned()]));
     }
     assert_eq!(files(folder.path()).len(), 3);
@@ -81,9 +75,8 @@ fn a_drive_from_the_cache_gives_what_a_fresh_one_gives() {
 #[test]
 fn a_comparison_takes_and_keeps_each_drive_once() {
     let folder = tempfile::tempdir().expect("there is room");
-    let experiment = experiment(&[], &["ftl.gc=greedy,fifo", "host.scheduler=noop,cfq"]);
     let compare = |cache: Option<Cache>| {
-        let prepared = Prepared::new(&experiment).expect("it is sound").with_cache(cache);
+        let prepared = steady_of(&[], &["ftl.gc=greedy,fifo", "host.scheduler=noop,cfq"]).with_cache(cache);
         let comparison = prepared.compare(false, &Quiet).expect("it runs");
         comparison.runs.into_iter().map(|run| lasting(*run.result)).collect::<Vec<_>>()
     };
@@ -104,12 +97,17 @@ fn a_file_that_is_damaged_is_ignored_and_replaced() {
     let mut flipped = whole.clone();
     flipped[whole.len() / 2] ^= 1;
     for damaged in [&whole[..whole.len() / 2], &flipped, b"", b"flashloom-state 0\n"] {
-        fs::write(&path, damaged).expect("there is room");
-        let (result, said) = run(folder.path(), u64::MAX, &[], false);
-        assert_eq!((result, said), (expected.clone(), vec!["unusable".to_owned(), "ageing".to_owned()]));
-        assert_eq!(fs::read(&path).expect("it was replaced"), whole);
+        is_replaced(&path, damaged, &whole, &expected);
     }
     assert_eq!(files(folder.path()), [path]);
+}
+
+/// A damaged file is made anew as it was, and the run gives the same.
+fn is_replaced(path: &Path, damaged: &[u8], whole: &[u8], expected: &str) {
+    fs::write(path, damaged).expect("there is room");
+    let (result, said) = run(path.parent().expect("it is in a folder"), u64::MAX, &[], false);
+    assert_eq!((&result[..], &said[..]), (expected, &["unusable".to_owned(), "ageing".to_owned()][..]));
+    assert!(fs::read(path).expect("it was replaced") == whole);
 }
 
 /// The file of a drive with its state changed, and its hash as it has to be.
@@ -136,17 +134,12 @@ fn a_drive_that_cannot_be_loaded_costs_time_and_no_run_though_its_hash_is_right(
     let long = forged(&whole, |state| state.extend([0; 9]));
     let bomb = forged(&whole, |state| *state = vec![0; 300 << 20]);
     assert!(bomb.len() < 2 << 20);
-    for damaged in [short, long, bomb] {
-        fs::write(&path, &damaged).expect("there is room");
-        let (result, said) = run(folder.path(), u64::MAX, &[], false);
-        assert_eq!((result, said), (expected.clone(), vec!["unusable".to_owned(), "ageing".to_owned()]));
-        assert_eq!(fs::read(&path).expect("it was replaced"), whole);
+    for damaged in [&short, &long, &bomb] {
+        is_replaced(&path, damaged, &whole, &expected);
     }
-    let short = forged(&whole, |state| state.truncate(state.len() / 2));
     fs::write(&path, short).expect("there is room");
-    let experiment = experiment(&[], &["host.scheduler=noop,cfq"]);
     let (cache, said) = cache(folder.path(), u64::MAX);
-    let prepared = Prepared::new(&experiment).expect("it is sound").with_cache(Some(cache));
+    let prepared = steady_of(&[], &["host.scheduler=noop,cfq"]).with_cache(Some(cache));
     prepared.compare(false, &Quiet).expect("runs that share a drive age it anew");
     assert_eq!(*said.lock().expect("nobody panics"), ["unusable", "ageing"]);
 }
@@ -198,9 +191,8 @@ fn a_folder_that_cannot_be_written_costs_nothing_but_time() {
     fs::write(&file, "").expect("there is room");
     let (result, said) = run(&file.join("drives"), u64::MAX, &[], false);
     assert_eq!((result, said), (fresh(&[], false), vec!["the".to_owned(), "ageing".to_owned()]));
-    let experiment = experiment(&[], &["ftl.gc=greedy,fifo", "host.scheduler=noop,cfq"]);
     let (cache, heard) = cache(&file.join("drives"), u64::MAX);
-    let prepared = Prepared::new(&experiment).expect("it is sound").with_cache(Some(cache));
+    let prepared = steady_of(&[], &["ftl.gc=greedy,fifo", "host.scheduler=noop,cfq"]).with_cache(Some(cache));
     prepared.compare(false, &Quiet).expect("it runs");
     assert_eq!(*heard.lock().expect("nobody panics"), ["the", "ageing", "ageing"], "two drives, and it is said once");
 }

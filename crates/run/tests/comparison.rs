@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flashloom_buffer::rate::{Occupancy, Rate};
 use flashloom_config::registry::Registry;
-use flashloom_config::{Catalog, Experiment, Source};
+use flashloom_config::{Experiment, Source};
 use flashloom_run::{Failure, Prepared, Progress, Quiet};
 use flashloom_units::{Component, Interrupt, Policy, PolicySpec};
 use rayon::ThreadPoolBuilder;
+
+use crate::support::{Sound, owned, prepared, varied};
 
 const EXPERIMENT: &str = r#"
 workload.synthetic = { requests = 500 }
@@ -20,47 +22,43 @@ host.queue_depth = ["1..3"]
 run.seed = [1, 2]
 "#;
 
-/// Sums of the reported progress.
+/// Sums of the reported progress: requests, pages of ageing, those told at its end, those expected of it, drives and
+/// runs.
 #[derive(Default)]
-struct Told {
-    requests: AtomicU64,
-    pages: AtomicU64,
-    aged: AtomicU64,
-    expected: AtomicU64,
-    drives: AtomicU64,
-    runs: AtomicU64,
+struct Told([AtomicU64; 6]);
+
+impl Told {
+    fn add(&self, sums: [u64; 6]) {
+        for (sum, more) in self.0.iter().zip(sums) {
+            sum.fetch_add(more, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Progress for Told {
     fn requests(&self, count: u64) {
-        self.requests.fetch_add(count, Ordering::Relaxed);
+        self.add([count, 0, 0, 0, 0, 0]);
     }
 
     fn ageing(&self, pages: u64) {
-        self.pages.fetch_add(pages, Ordering::Relaxed);
+        self.add([0, pages, 0, 0, 0, 0]);
     }
 
     fn ageing_ended(&self, pages: u64, expected: u64) {
-        self.aged.fetch_add(pages, Ordering::Relaxed);
-        self.expected.fetch_add(expected, Ordering::Relaxed);
-        self.drives.fetch_add(1, Ordering::Relaxed);
+        self.add([0, 0, pages, expected, 1, 0]);
     }
 
     fn run_ended(&self) {
-        self.runs.fetch_add(1, Ordering::Relaxed);
+        self.add([0, 0, 0, 0, 0, 1]);
     }
 }
 
 #[test]
 fn every_request_and_every_page_that_ages_a_drive_is_told() {
-    let source = Source::text("progress.toml", EXPERIMENT);
-    let experiment = Experiment::from_source(&Catalog::builtin(), source, &[], Some(&[])).expect("it is sound");
-    let prepared = Prepared::new(&experiment).expect("nothing is read");
+    let prepared = prepared(varied(EXPERIMENT, &[], &[]));
     let told = Told::default();
     let comparison = prepared.compare(false, &told).expect("it runs");
-    let [requests, pages, aged, expected, drives, runs] =
-        [&told.requests, &told.pages, &told.aged, &told.expected, &told.drives, &told.runs]
-            .map(|count| count.load(Ordering::Relaxed));
+    let [requests, pages, aged, expected, drives, runs] = told.0.map(AtomicU64::into_inner);
     assert_eq!((requests, runs, drives), (6 * 500, 6, 2));
     let written = |run: usize| comparison.runs[run].result.precondition.as_ref().map_or(0, |aged| aged.page_writes);
     assert_eq!((pages, aged), (written(0) + written(1), written(0) + written(1)));
@@ -101,22 +99,12 @@ impl Progress for Impatient {
 
 #[test]
 fn an_interrupted_run_ends_early_without_a_result() {
-    let source = Source::text("interrupted.toml", EXPERIMENT);
-    let long = ["workload.synthetic.requests=20000".to_owned()];
-    let experiment = Experiment::from_source(&Catalog::builtin(), source, &long, Some(&[])).expect("it is sound");
-    let prepared = Prepared::new(&experiment).expect("nothing is read");
+    let prepared = prepared(varied(EXPERIMENT, &["workload.synthetic.requests=20000"], &[]));
     for at_ageing in [true, false] {
         let impatient = || Impatient { interrupt: Interrupt::default(), at_ageing };
         assert!(matches!(prepared.run(false, &impatient(), &mut []), Err(Failure::Interrupted)));
         assert!(matches!(prepared.compare(false, &impatient()), Err(Failure::Interrupted)));
     }
-}
-
-/// The experiment with the policies of a registry.
-fn experiment(catalog: &Arc<Catalog>, varies: &[&str]) -> Experiment {
-    let varies: Vec<String> = varies.iter().map(|&text| text.to_owned()).collect();
-    let source = Source::text("threads.toml", EXPERIMENT);
-    Experiment::from_source(catalog, source, &[], Some(&varies)).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 /// The results of a comparison in a pool of threads, without their cost.
@@ -131,8 +119,7 @@ fn results(prepared: &Prepared<'_>, threads: usize) -> String {
 fn the_number_of_threads_changes_no_byte_of_a_result() {
     // Drives that are shared and drives of a run's own, long runs and short ones in another order than they start in.
     let varies = ["run.precondition=none,fill,steady", "workload.synthetic.requests=100,900"];
-    let experiment = experiment(&Catalog::builtin(), &varies);
-    let prepared = Prepared::new(&experiment).expect("nothing is read");
+    let prepared = prepared(varied(EXPERIMENT, &[], &varies));
     let alone = results(&prepared, 1);
     for threads in [2, 3, 8] {
         assert_eq!(results(&prepared, threads), alone, "{threads} threads");
@@ -176,9 +163,9 @@ fn a_comparison_has_one_drive_a_thread() {
     });
     registry.rates.add(counted).expect("the name is free");
     let catalog = registry.catalog().expect("the tables are in order");
-    let varies = ["buffer.rate=counted", "run.seed=1,2", "host.queue_depth=1..4"];
-    let experiment = experiment(&catalog, &varies);
-    let prepared = Prepared::new(&experiment).expect("nothing is read");
+    let varies = owned(&["buffer.rate=counted", "run.seed=1,2", "host.queue_depth=1..4"]);
+    let experiment = Experiment::from_source(&catalog, Source::text("threads.toml", EXPERIMENT), &[], Some(&varies));
+    let prepared = prepared(experiment.sound());
     for threads in [1, 2, 3, 8] {
         drives.most.store(0, Ordering::Relaxed);
         results(&prepared, threads);

@@ -8,14 +8,14 @@ use flashloom_config::{Catalog, Experiment, KeyId, Source, Sweep, Variant, toml_
 use flashloom_units::{Kind, Param, Problems, Value};
 use proptest::prelude::*;
 
+use crate::support::{Sound, owned};
+
 fn load(text: &str, sets: &[String], varies: Option<&[String]>) -> Result<Experiment, Problems> {
-    let source = Source { name: "a.toml".to_owned(), text: text.to_owned(), folder: PathBuf::new() };
-    Experiment::from_source(&Catalog::builtin(), source, sets, varies)
+    Experiment::from_source(&Catalog::builtin(), Source::text("a.toml", text), sets, varies)
 }
 
 fn effective(text: &str, sets: &[String]) -> String {
-    let experiment = load(text, sets, None).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
-    experiment.variants[0].config.to_toml()
+    load(text, sets, None).sound().variants[0].config.to_toml()
 }
 
 /// A value within the range of a parameter, drawn from ordinary ones: the whole range would make drives that no rule
@@ -25,13 +25,9 @@ fn value_of(param: &'static Param) -> BoxedStrategy<Value> {
     match param.kind {
         Kind::Count { min, max } => (min..=max.min(min + 1_000)).prop_map(Value::Count).boxed(),
         Kind::Size { min, max } => (min..=max.min(min + (1 << 20))).prop_map(Value::Size).boxed(),
-        Kind::SizeOr { min, max, or } => {
-            prop_oneof![(min..=max).prop_map(Value::Size), Just(Value::Name(or.name))].boxed()
-        }
+        Kind::SizeOr { min, max, .. } => prop_oneof![(min..=max).prop_map(Value::Size), names(param.names())].boxed(),
+        Kind::CountOr { min, max, .. } => prop_oneof![(min..=max).prop_map(Value::Count), names(param.names())].boxed(),
         Kind::Time { min, max } => (min..=max).prop_map(Value::Time).boxed(),
-        Kind::CountOr { min, max, or } => {
-            prop_oneof![(min..=max).prop_map(Value::Count), Just(Value::Name(or.name))].boxed()
-        }
         Kind::Rate { min, max } => (min..=max).prop_map(Value::Rate).boxed(),
         Kind::Energy { min, max } => (min..=max).prop_map(Value::Energy).boxed(),
         Kind::Power { min, max } => (min..=max).prop_map(Value::Power).boxed(),
@@ -68,35 +64,12 @@ fn nearly() -> impl Strategy<Value = String> {
     let words: Vec<String> = Catalog::builtin()
         .keys()
         .flat_map(|key| [key.param().name.to_owned(), key.path(), format!("[{}]\n", key.path())])
+        .chain(["=", " = ", "\n", "\"", "'", "{", "}", "[", "]", ",", ".", "#"].map(str::to_owned))
         .chain(
-            [
-                "[vary]\n",
-                "[[expect]]\n",
-                "claim",
-                "formula",
-                "at_least",
-                "\"max(host.iops)\"",
-                "[host]\n",
-                "[[host]]\n",
-                "=",
-                " = ",
-                "\n",
-                "\"",
-                "'",
-                "{",
-                "}",
-                "[",
-                "]",
-                ",",
-                ".",
-                "#",
-            ]
-            .map(str::to_owned),
+            ["[vary]\n", "[[expect]]\n", "claim", "formula", "at_least", "[host]\n", "[[host]]\n"].map(str::to_owned),
         )
-        .chain(
-            ["75", "-1", "1e999", "\"4KiB\"", "true", "nan", "1979-05-27", "99999999999999999999", "\u{e9}"]
-                .map(str::to_owned),
-        )
+        .chain(["\"max(host.iops)\"", "75", "-1", "1e999", "\"4KiB\"", "true", "nan", "\u{e9}"].map(str::to_owned))
+        .chain(["1979-05-27", "99999999999999999999"].map(str::to_owned))
         .collect();
     proptest::collection::vec(proptest::sample::select(words), 0..24).prop_map(|words| words.concat())
 }
@@ -176,18 +149,10 @@ fn a_preset_gives_the_defaults_that_other_keys_of_its_section_override() {
 #[test]
 fn the_cross_product_varies_the_first_key_slowest_and_options_come_after_the_file() {
     let text = "[vary]\n\"host.scheduler\" = [\"noop\", \"deadline\"]\nhost.queue_depth = [1, 2]\n";
-    let labels = |varies: &[&str], sets: &[&str]| -> Vec<String> {
-        let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
-        let experiment = load(text, &owned(sets), Some(&owned(varies))).unwrap_or_else(|problems| panic!("{problems}"));
-        experiment.variants.iter().map(|variant| variant.label()).collect()
-    };
-    let both = [
-        "noop, host.queue_depth=1",
-        "noop, host.queue_depth=2",
-        "deadline, host.queue_depth=1",
-        "deadline, host.queue_depth=2",
-    ];
-    assert_eq!(labels(&[], &[]), both.map(|rest| format!("host.scheduler={rest}")));
+    let labels = |varies: &[&str], sets: &[&str]| combinations(text, varies, sets).sound();
+    let both = [("noop", 1), ("noop", 2), ("deadline", 1), ("deadline", 2)];
+    let label = |(scheduler, depth)| format!("host.scheduler={scheduler}, host.queue_depth={depth}");
+    assert_eq!(labels(&[], &[]), both.map(label));
     let overridden = labels(&["host.scheduler=cfq"], &[]);
     assert_eq!(overridden, ["host.queue_depth=1, host.scheduler=cfq", "host.queue_depth=2, host.scheduler=cfq"]);
     assert_eq!(labels(&[], &["host.queue_depth=9"]), ["host.scheduler=noop", "host.scheduler=deadline"]);
@@ -195,18 +160,14 @@ fn the_cross_product_varies_the_first_key_slowest_and_options_come_after_the_fil
 
 #[test]
 fn relative_paths_start_from_the_folder_of_the_file_or_from_the_working_directory_of_the_option() {
-    let source = Source {
-        name: "there/a.toml".to_owned(),
-        text: "[workload]\nkind = \"trace\"\npath = \"t.csv\"\n".to_owned(),
-        folder: PathBuf::from("there"),
+    let text = "[workload]\nkind = \"trace\"\npath = \"t.csv\"\n";
+    let source = Source { folder: PathBuf::from("there"), ..Source::text("there/a.toml", text) };
+    let located = |sets: &[&str], path: &str| {
+        let experiment = Experiment::from_source(&Catalog::builtin(), source.clone(), &owned(sets), None).sound();
+        experiment.located(&experiment.variants[0].config, "workload.path", path)
     };
-    let experiment =
-        |sets: &[String]| Experiment::from_source(&Catalog::builtin(), source.clone(), sets, None).unwrap();
-    let located =
-        |experiment: &Experiment, path: &str| experiment.located(&experiment.variants[0].config, "workload.path", path);
-    assert_eq!(located(&experiment(&[]), "t.csv"), PathBuf::from("there/t.csv"));
-    let set = experiment(&["workload.path=u.csv".to_owned()]);
-    assert_eq!(located(&set, "u.csv"), PathBuf::from("u.csv"));
+    assert_eq!(located(&[], "t.csv"), PathBuf::from("there/t.csv"));
+    assert_eq!(located(&["workload.path=u.csv"], "u.csv"), PathBuf::from("u.csv"));
 }
 
 /// Every `.toml` file in a folder, however deep, that describes an experiment.
@@ -243,21 +204,20 @@ fn no_key_of_a_checked_in_experiment_is_without_effect() {
     assert!(notes.is_empty(), "{}", notes.join("\n"));
 }
 
-/// Keys that vary together: their combinations, or the first problem of an experiment with these options.
-fn together(text: &str, varies: &[&str], sets: &[&str]) -> Result<Vec<String>, String> {
-    let owned = |options: &[&str]| options.iter().map(|&option| option.to_owned()).collect::<Vec<_>>();
+/// The combinations of an experiment with these options, or its first problem.
+fn combinations(text: &str, varies: &[&str], sets: &[&str]) -> Result<Vec<String>, String> {
     load(text, &owned(sets), Some(&owned(varies)))
         .map(|experiment| experiment.variants.iter().map(Variant::label).collect())
         .map_err(|problems| problems.to_string().lines().next().unwrap_or_default().to_owned())
 }
 
 #[test]
-fn keys_of_one_option_or_table_vary_together() {
+fn keys_of_one_option_or_table_vary_combinations() {
     let pairs = ["ftl.gc=greedy, device.rated_cycles=3000", "ftl.gc=fifo, device.rated_cycles=1000"];
-    assert_eq!(together("", &["ftl.gc=greedy,fifo; device.rated_cycles=3000,1000"], &[]).unwrap(), pairs);
+    assert_eq!(combinations("", &["ftl.gc=greedy,fifo; device.rated_cycles=3000,1000"], &[]).unwrap(), pairs);
     let table = "[[vary.together]]\n\"ftl.gc\" = [\"greedy\", \"fifo\"]\ndevice.rated_cycles = [3000, 1000]\n";
-    assert_eq!(together(table, &[], &[]).unwrap(), pairs);
-    let beside = together(table, &["host.queue_depth=1..3"], &[]).unwrap();
+    assert_eq!(combinations(table, &[], &[]).unwrap(), pairs);
+    let beside = combinations(table, &["host.queue_depth=1..3"], &[]).unwrap();
     assert_eq!((beside.len(), &beside[1][..]), (6, "ftl.gc=greedy, device.rated_cycles=3000, host.queue_depth=2"));
 }
 
@@ -265,25 +225,21 @@ fn keys_of_one_option_or_table_vary_together() {
 fn what_cannot_vary_together_is_refused() {
     let table = "[[vary.together]]\n\"ftl.gc\" = [\"greedy\", \"fifo\"]\ndevice.rated_cycles = [3000, 1000]\n";
     let of_both = "error: `ftl.gc`, which varies together with `device.rated_cycles` in the file";
-    let refused = |text: &str, varies: &[&str], sets: &[&str]| together(text, varies, sets).unwrap_err();
+    let refused = |text: &str, varies: &[&str], sets: &[&str]| combinations(text, varies, sets).unwrap_err();
     assert_eq!(refused(table, &["ftl.gc=greedy,cost-benefit"], &[]), of_both);
     assert_eq!(refused(table, &["host.queue_depth=1,2"], &["ftl.gc=fifo"]), of_both);
     let both = ["ftl.gc=fifo", "device.rated_cycles=5"];
-    assert_eq!(together(table, &["host.queue_depth=1,2"], &both).unwrap().len(), 2, "both are set");
+    assert_eq!(combinations(table, &["host.queue_depth=1,2"], &both).unwrap().len(), 2, "both are set");
+    let three = "ftl.gc=greedy,fifo; device.rated_cycles=1,2,3";
     for (option, found) in [
-        (
-            "ftl.gc=greedy,fifo; device.rated_cycles=1,2,3",
-            "3 values of `device.rated_cycles` with 2 values of `ftl.gc`",
-        ),
+        (three, "3 values of `device.rated_cycles` with 2 values of `ftl.gc`"),
         ("ftl.gc=greedy,greedy; device.rated_cycles=1,1", "`greedy` is listed twice with the same"),
         ("ftl.gc=greedy,fifo;", "`` has no `=`"),
         ("workload.path=a;b.csv", "`b.csv` has no `=`"),
     ] {
         assert_eq!(refused("", &[option], &[]), format!("error: {found}"), "{option}");
     }
-    assert_eq!(
-        refused("[[vary.together]]\n\"ftl.gc\" = [\"fifo\"]\n", &[], &[]),
-        "error: fewer than two keys that vary together"
-    );
+    let alone = "[[vary.together]]\n\"ftl.gc\" = [\"fifo\"]\n";
+    assert_eq!(refused(alone, &[], &[]), "error: fewer than two keys that vary together");
     assert_eq!(refused("[vary]\ntogether = 3\n", &[], &[]), "error: a value for `vary.together`");
 }

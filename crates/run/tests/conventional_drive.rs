@@ -3,12 +3,12 @@
 
 use std::fmt::Write;
 
-use flashloom_config::{Catalog, Experiment, Source};
-use flashloom_run::timeline::Timeline;
-use flashloom_run::{Finished, Prepared, Quiet};
+use crate::support::with_timeline;
+use flashloom_run::Finished;
 
-/// Runs a fio job on the drive, with these keys of `[device]`; returns the windows of the timeline too.
-fn run(device: &str, job: &str) -> (Finished, String) {
+/// Runs a fio job on the drive, with these keys of `[device]`; returns too what was written in each window of its
+/// timeline.
+fn run(device: &str, job: &str) -> (Finished, Vec<[f64; 1]>) {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let path = folder.path().join("job.fio");
     std::fs::write(&path, job).expect("a file of the test can be written");
@@ -17,12 +17,7 @@ fn run(device: &str, job: &str) -> (Finished, String) {
          run = {{ precondition = \"fill\", timeline_interval = \"625ms\" }}\n\
          workload = {{ kind = \"fio\", path = {path:?} }}\n"
     );
-    let experiment = Experiment::from_source(&Catalog::builtin(), Source::text("drive.toml", &text), &[], None);
-    let experiment = experiment.unwrap_or_else(|problems| panic!("{problems}"));
-    let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
-    let mut timeline = Timeline::new(Vec::new(), true);
-    let finished = prepared.run(false, &Quiet, &mut [&mut timeline]).unwrap_or_else(|failure| panic!("{failure}"));
-    (finished, String::from_utf8(timeline.finish().expect("memory has room")).expect("it is text"))
+    with_timeline(&text, ["write_bytes"])
 }
 
 /// Mean of reads of 4 KiB beside a sequential writer of 128 KiB, and the rate of the writer in MiB/s.
@@ -71,11 +66,7 @@ fn four_writers(more: &str) -> (f64, f64, Vec<f64>) {
     );
     // Of fewer blocks those that are kept free or open are a larger share: the spare space is that of the preset.
     let (_, timeline) = run("blocks = 64, over_provisioning = 0.2", &job);
-    let mut lines = timeline.lines().map(|line| line.split(',').collect::<Vec<_>>());
-    let column = lines.next().and_then(|head| head.iter().position(|&name| name == "write_bytes"));
-    let column = column.expect("it is a column");
-    let rate = |line: Vec<&str>| line[column].parse::<f64>().expect("a number") / 625e3;
-    let all: Vec<f64> = lines.map(rate).collect();
+    let all: Vec<f64> = timeline.into_iter().map(|[bytes]| bytes / 625e3).collect();
     let windows = all[all.len() / 3..all.len() - 1].to_vec();
     let mean = windows.iter().sum::<f64>() / windows.len() as f64;
     let squares: f64 = windows.iter().map(|rate| (rate - mean).powi(2)).sum();

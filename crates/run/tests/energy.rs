@@ -1,7 +1,7 @@
 //! The energy of a result is what the array did, counted again from its events, times what the keys say that it takes;
 //! it changes nothing else, and is known whole or not at all.
 
-use crate::support::try_busy;
+use crate::support::{Sound, try_busy};
 use flashloom_device::{Event, Interest, Observer};
 use flashloom_figures::result::{EnergyResult, RunResult};
 use flashloom_nand::{Command, Event as NandEvent, OperationKind};
@@ -55,7 +55,7 @@ fn run(sets: &[&str]) -> (RunResult, Recount) {
     let mut recount = Recount::default();
     // Half a page, so that some programs read first.
     let sets = [&["workload.synthetic.request_size=4KiB"], sets].concat();
-    let result = try_busy(&sets, &mut [&mut recount]).unwrap_or_else(|message| panic!("{message}"));
+    let result = try_busy(&sets, &mut [&mut recount]).sound();
     (result, recount)
 }
 

@@ -2,55 +2,24 @@
 
 use std::collections::VecDeque;
 
-use flashloom_config::{Catalog, Experiment, Source};
+use crate::support::{CLOSED, prepared, single};
 use flashloom_device::{Completion, Engine, Status, Submitted};
-use flashloom_run::{self, Prepared, Quiet};
+use flashloom_run::Quiet;
 use flashloom_workload::{Event, Op, Request};
 
 const OUTSTANDING: u64 = 16;
 
-/// Requests of every kind, on a drive that collects garbage, under a scheduler that merges.
-const CLOSED: &str = "
-[workload]
-kind = \"synthetic\"
-requests = 6000
-replay = \"closed\"
-queue_depth = 16
-
-[workload.synthetic]
-footprint = \"60%\"
-read_share = 0.4
-
-[device]
-channels = 2
-ways = 1
-dies = 1
-planes = 1
-blocks = 80
-pages = 32
-page_size = \"8KiB\"
-over_provisioning = 0.25
-
-[buffer]
-capacity = \"512KiB\"
-";
-
-fn experiment(sets: &[&str]) -> Experiment {
-    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
-    Experiment::from_source(&Catalog::builtin(), Source::text("closed.toml", CLOSED), &sets, None).expect("it is sound")
-}
-
-/// Keeps the maximum number of requests outstanding, until all have completed and the drive is idle.
-fn drive(engine: &mut Engine, mut requests: VecDeque<Request>) -> Vec<Completion> {
+/// Submits requests as long as fewer than `most` are outstanding and the engine accepts them, until all have completed
+/// and the drive is idle.
+fn drive(engine: &mut Engine, mut requests: VecDeque<Request>, most: u64, mut cookie: u32) -> Vec<Completion> {
     let mut completions = Vec::new();
-    let mut cookie = 0;
     loop {
         let now = engine.now_ns();
-        while engine.outstanding() < OUTSTANDING
-            && let Some(request) = requests.pop_front()
+        while engine.outstanding() < most
+            && let Some(request) = requests.front().map(|request| request.arriving_at(now))
+            && engine.submit(now, &request, cookie).expect("sound") == Submitted::Accepted
         {
-            let request = request.arriving_at(now);
-            assert_eq!(engine.submit(now, &request, cookie), Ok(Submitted::Accepted));
+            requests.pop_front();
             cookie += 1;
         }
         match engine.next_event_ns() {
@@ -65,16 +34,15 @@ fn drive(engine: &mut Engine, mut requests: VecDeque<Request>) -> Vec<Completion
 
 /// A run by its workload and the same requests by hand: both results as JSON, without cost and origin.
 fn both_ways(sets: &[&str], verify: bool) -> [String; 2] {
-    let experiment = experiment(sets);
-    let prepared = Prepared::new(&experiment).expect("sound");
+    let prepared = prepared(single(CLOSED, sets));
     let mut requests = VecDeque::new();
     let mut keep = |request: &Request| requests.push_back(*request);
     prepared.requests(Event::Queue, &Quiet, &mut keep).expect("it runs");
     let mut by_itself = prepared.run(verify, &Quiet, &mut []).expect("it runs").result;
     (by_itself.run, by_itself.provenance) = (None, None);
-    let config = &experiment.variants[0].config;
+    let config = &prepared.experiment().variants[0].config;
     let mut engine = prepared.engine(0, verify).expect("it ages");
-    drive(&mut engine, requests);
+    drive(&mut engine, requests, OUTSTANDING, 0);
     let by_hand = flashloom_run::result(config, &engine).expect("everything adds up");
     [by_itself, by_hand].map(|result| serde_json::to_string_pretty(&result).expect("numbers and names"))
 }
@@ -105,36 +73,16 @@ fn an_engine_driven_by_hand_gives_the_result_of_a_run_beyond_the_end_of_life_too
 
 #[test]
 fn a_drive_alone_takes_as_many_commands_as_it_holds() {
-    let experiment = experiment(&["host.queue_depth=4"]);
-    let mut engine = Prepared::new(&experiment).expect("sound").bare_engine(0, true).expect("it ages");
+    let mut engine = prepared(single(CLOSED, &["host.queue_depth=4"])).bare_engine(0, true).expect("it ages");
     let request = |lba| Request::new(Op::Write, lba, 16).with_flags(Request::FUA);
     let answers = (0..5).map(|cookie| engine.submit(0, &request(16 * u64::from(cookie)), cookie).expect("sound"));
     let answers: Vec<Submitted> = answers.collect();
     assert_eq!(answers[..4], [Submitted::Accepted; 4]);
     assert_eq!(answers[4], Submitted::Full);
     let requests = (0..400).map(|at| request(16 * (at * 37 % 800))).collect();
-    let completions = drive_bare(&mut engine, requests);
+    let completions = drive(&mut engine, requests, u64::MAX, 100);
     assert_eq!(completions.len(), 404);
     assert!(completions.iter().all(|completion| completion.status == Status::DONE));
     assert!(completions.is_sorted_by_key(|completion| completion.time_ns));
     engine.check().expect("everything adds up");
-}
-
-/// Submits requests whenever the drive accepts one.
-fn drive_bare(engine: &mut Engine, mut requests: VecDeque<Request>) -> Vec<Completion> {
-    let mut completions = Vec::new();
-    let mut cookie = 100;
-    while !requests.is_empty() || !engine.is_idle() {
-        let now = engine.now_ns();
-        while let Some(request) = requests.front()
-            && engine.submit(now, request, cookie).expect("sound") == Submitted::Accepted
-        {
-            requests.pop_front();
-            cookie += 1;
-        }
-        let next_ns = engine.next_event_ns().expect("it is at them");
-        engine.advance_to(next_ns).expect("in order");
-        completions.extend(engine.completions());
-    }
-    completions
 }

@@ -8,8 +8,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
 
-use flashloom_config::{Catalog, Experiment, Source};
-use flashloom_run::{Prepared, Quiet};
+use crate::support::{Sound, prepared, varied_in};
+use flashloom_run::Quiet;
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
@@ -37,11 +37,8 @@ const MAPPINGS: &str = "run.precondition = \"fill\"\nbuffer.capacity = \"1MiB\"\
 
 /// The figures of every variant of an experiment on a recording, one line each.
 fn counts(recording: &str, experiment: &str, paths: &[&str]) -> String {
-    let source = Source { name: recording.to_owned(), text: configuration(recording, experiment), folder: folder() };
-    let experiment = Experiment::from_source(&Catalog::builtin(), source, &[], Some(&[]))
-        .unwrap_or_else(|problems| panic!("{problems}"));
-    let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
-    let comparison = prepared.compare(true, &Quiet).unwrap_or_else(|failure| panic!("{failure}"));
+    let experiment = varied_in(folder(), &configuration(recording, experiment), &[], &[]);
+    let comparison = prepared(experiment).compare(true, &Quiet).sound();
     let mut lines = String::new();
     for run in comparison.runs {
         let result = serde_json::to_value(&run.result).expect("a result is JSON");

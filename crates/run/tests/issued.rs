@@ -1,45 +1,22 @@
 //! Requests that one run's scheduler issued, replayed on another drive: how ParDispatcher's authors counted erases.
 
-use flashloom_config::{Catalog, Experiment, Source};
+use crate::support::{CLOSED, prepared, varied};
 use flashloom_run::{Prepared, Quiet};
 use flashloom_workload::Op;
 
-/// Two timed schedulers (0 and 1), and the drive that replays the requests that they issue, without time or buffer (2).
-const STUDY: &str = "
-[workload]
-kind = \"synthetic\"
-requests = 3000
-replay = \"closed\"
-queue_depth = 64
+const REPLAYS: [&str; 4] = ["run.timing=counting", "buffer.capacity=0B", "device.page_size=4KiB", "device.blocks=160"];
 
-[workload.synthetic]
-footprint = \"60%\"
-
-[device]
-channels = 2
-ways = 1
-dies = 1
-planes = 1
-blocks = 80
-pages = 32
-page_size = \"8KiB\"
-over_provisioning = 0.25
-
-[vary]
-\"host.scheduler\" = [\"noop\", \"pardispatcher\"]
-";
-const REPLAYS: [&str; 3] = ["run.timing=counting", "buffer.capacity=0B", "device.page_size=4KiB"];
-
-fn experiment(sets: &[&str]) -> Experiment {
-    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
-    Experiment::from_source(&Catalog::builtin(), Source::text("study.toml", STUDY), &sets, Some(&[]))
-        .expect("it is sound")
+/// The runs of two timed schedulers, whose requests are issued, and those of the drive that replays them, without time
+/// or buffer.
+fn study() -> [Prepared<'static>; 2] {
+    let load = ["workload.requests=3000", "workload.queue_depth=64", "workload.synthetic.read_share=0"];
+    let varies = ["host.scheduler=noop,pardispatcher"];
+    [&[][..], &REPLAYS].map(|sets| prepared(varied(CLOSED, &[&load[..], sets].concat(), &varies)))
 }
 
 #[test]
 fn a_replay_writes_what_the_other_runs_scheduler_issued_and_in_that_order() {
-    let (issuing, replaying) = (experiment(&[]), experiment(&[&REPLAYS[..], &["device.blocks=160"]].concat()));
-    let (issuing, replaying) = (Prepared::new(&issuing).expect("sound"), Prepared::new(&replaying).expect("sound"));
+    let [issuing, replaying] = study();
     let mut sequences = Vec::new();
     for scheduler in 0..2 {
         let issued = issuing.issued_by(scheduler, &Quiet).expect("it runs");
@@ -59,8 +36,7 @@ fn a_replay_writes_what_the_other_runs_scheduler_issued_and_in_that_order() {
 
 #[test]
 fn the_same_requests_replayed_twice_erase_the_same() {
-    let (issuing, replaying) = (experiment(&[]), experiment(&[&REPLAYS[..], &["device.blocks=160"]].concat()));
-    let (issuing, replaying) = (Prepared::new(&issuing).expect("sound"), Prepared::new(&replaying).expect("sound"));
+    let [issuing, replaying] = study();
     let issued = issuing.issued_by(1, &Quiet).expect("it runs");
     let erases = |run: usize| replaying.replay(run, &issued, &Quiet).expect("it replays").ftl.block_erases;
     assert!(erases(0) > 0);

@@ -4,11 +4,8 @@
 //! The loads leave the dies idle most of the time: a saturated drive's write buffer is full, and absorbs more rewrites
 //! than one that is kept at its threshold, as in counting mode.
 
-use std::path::PathBuf;
-
-use flashloom_config::{Catalog, Experiment, Source};
+use crate::support;
 use flashloom_figures::result::RunResult;
-use flashloom_run::{Prepared, Quiet};
 use flashloom_units::Prng;
 
 /// Largest share by which a lifetime may exceed the counted one.
@@ -20,11 +17,7 @@ const PASSES: f64 = 15.0;
 fn run(sets: &[String]) -> RunResult {
     let text = "workload.kind = \"synthetic\"\nbuffer.capacity = \"1MiB\"\n\
                 [run]\nprecondition = \"steady\"\nsteady_window = 2\n";
-    let source = Source { name: "test".to_owned(), text: text.to_owned(), folder: PathBuf::new() };
-    let experiment = Experiment::from_source(&Catalog::builtin(), source, sets, None)
-        .unwrap_or_else(|problems| panic!("{sets:?}: {problems}"));
-    let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{sets:?}: {problems}"));
-    prepared.run_variant(0, false, &Quiet).unwrap_or_else(|failure| panic!("{sets:?}: {failure}"))
+    support::run(text, &sets.iter().map(String::as_str).collect::<Vec<_>>(), false)
 }
 
 fn pick<T: Copy>(prng: &mut Prng, of: &[T]) -> T {

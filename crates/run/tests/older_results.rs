@@ -5,9 +5,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use flashloom_config::{Catalog, Experiment, Source};
+use crate::support::{Sound, prepared, varied_in};
 use flashloom_figures::result::{Comparison, KeptRun, NOT_FOUND_OUT, RunResult, of_today, parse};
-use flashloom_run::{Prepared, Quiet};
+use flashloom_run::Quiet;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -30,12 +30,7 @@ fn old<T: DeserializeOwned + Serialize>(name: &str, schema: &str) -> Value {
 /// The runs of the drive with these keys set, and others varied.
 fn runs(set: &[&str], vary: &[&str]) -> Value {
     let text = fs::read_to_string(file("drive.toml")).expect("the drive is there");
-    let source = Source { name: "drive.toml".to_owned(), text, folder: file("") };
-    let [set, vary] = [set, vary].map(|texts| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>());
-    let experiment = Experiment::from_source(&Catalog::builtin(), source, &set, Some(&vary))
-        .unwrap_or_else(|problems| panic!("{problems}"));
-    let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
-    let comparison = prepared.compare(false, &Quiet).unwrap_or_else(|failure| panic!("{failure}"));
+    let comparison = prepared(varied_in(file(""), &text, set, vary)).compare(false, &Quiet).sound();
     serde_json::to_value(comparison.runs).expect("results are JSON")
 }
 

@@ -1,8 +1,7 @@
 //! Maximum wait of a write while the drive collects garbage: with deadlines at most eight block erases, for any mapping
 //! and any size of the map (four on the drive of small blocks); with shares, that is without looking ahead, longer.
 
-use flashloom_config::{Catalog, Experiment, Source};
-use flashloom_run::{Prepared, Quiet};
+use crate::support;
 use flashloom_units::{MS, Ns};
 
 const ERASE: Ns = 8 * MS;
@@ -41,13 +40,8 @@ const LARGE_MAP: [&str; 4] =
     ["device.page_size=4KiB", "workload.synthetic.request_size=4KiB", "device.blocks=512", "device.pages=48"];
 
 fn longest_write(pace: &str, seed: u64, sets: &[&str]) -> Ns {
-    let more = [format!("ftl.gc_pace={pace}"), format!("run.seed={seed}")];
-    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).chain(more).collect();
-    let source = Source::text("pace.toml", EXPERIMENT);
-    let experiment =
-        Experiment::from_source(&Catalog::builtin(), source, &sets, None).unwrap_or_else(|error| panic!("{error}"));
-    let prepared = Prepared::new(&experiment).unwrap_or_else(|error| panic!("{error}"));
-    let result = prepared.run_variant(0, false, &Quiet).unwrap_or_else(|error| panic!("{error}"));
+    let [pace, seed] = [format!("ftl.gc_pace={pace}"), format!("run.seed={seed}")];
+    let result = support::run(EXPERIMENT, &[sets, &[&pace[..], &seed[..]]].concat(), false);
     let writes = result.host.latency_ns.and_then(|latency| latency.write);
     writes.expect("writes completed").max
 }

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::support::owned;
 use flashloom_config::{Catalog, Experiment, Source, example};
 use flashloom_run::{Prepared, Quiet};
 use flashloom_units::{PolicySpec, SlotSpec};
@@ -26,9 +27,8 @@ fn fault(catalog: &Arc<Catalog>, slot: &SlotSpec, policy: &PolicySpec) -> Result
     let text = example(catalog, policy.example).map_err(|fault| format!("{fault:?}"))?;
     let text = text.replace("path = \"", &format!("path = \"{}/", folder.display()));
     let load = |sets: &[&str]| {
-        let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
-        Experiment::from_source(catalog, Source::text("example.toml", &text), &sets, None)
-            .map_err(|problems| problems.to_string())
+        let source = Source::text("example.toml", &text);
+        Experiment::from_source(catalog, source, &owned(sets), None).map_err(|problems| problems.to_string())
     };
     let whole = load(&[])?;
     if whole.variants[0].config.policy(slot.key).0.name != policy.name {
@@ -40,7 +40,7 @@ fn fault(catalog: &Arc<Catalog>, slot: &SlotSpec, policy: &PolicySpec) -> Result
     let (kind, _) = whole.variants[0].config.policy("workload.kind");
     let few = FEW.iter().filter(|(name, _)| *name == kind.name).map(|(_, set)| *set);
     let short = load(&[NEW].into_iter().chain(few).collect::<Vec<_>>())?;
-    let prepared = Prepared::new(&short).map_err(|problems| problems.to_string())?;
+    let prepared = Prepared::owned(short).map_err(|problems| problems.to_string())?;
     prepared.run(true, &Quiet, &mut []).map(drop).map_err(|failure| failure.to_string())
 }
 

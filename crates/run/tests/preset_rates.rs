@@ -1,8 +1,7 @@
 //! Every preset, held to the rates that its sources publish and to what it says that it reaches of them.
 
-use flashloom_config::{Catalog, Experiment, Source};
-use flashloom_device::{Load, PRESETS, PerSecond, Preset, PublishedRate, preset};
-use flashloom_run::{Prepared, Quiet};
+use crate::support;
+use flashloom_device::{Load, PRESETS, PerSecond, PublishedRate, preset};
 
 /// Blocks of a plane, so that drives of terabytes are soon filled.
 const BLOCKS: u64 = 160;
@@ -11,8 +10,8 @@ const BLOCKS: u64 = 160;
 /// by its size, and what the last two reach are the cells of their fits.
 const WITHOUT: [&str; 4] = ["mlc-16g", "kingston-mlc-60g", "vu-conventional-1tb", "crucial-250gb-sata"];
 
-/// What a preset reaches of a rate, in per cent of the published one, with some keys set.
-fn reached(name: &str, published: &PublishedRate, sets: &[&str]) -> f64 {
+/// What a preset reaches of a rate, in per cent of the published one.
+fn reached(name: &str, published: &PublishedRate) -> f64 {
     let Load { writes, random, bytes, depth, uncached } = published.load;
     let pattern = if random { "random" } else { "sequential" };
     let share = if writes { 0 } else { 1 };
@@ -24,20 +23,13 @@ fn reached(name: &str, published: &PublishedRate, sets: &[&str]) -> f64 {
          workload = {{ replay = \"closed\", queue_depth = {depth}, synthetic = {{ pattern = \"{pattern}\", \
          request_size = \"{bytes}B\", read_share = {share}, requests = REQUESTS }} }}\n"
     );
-    let without_cache = uncached.then_some("ftl.slc_cache=none");
-    let sets: Vec<String> = sets.iter().copied().chain(without_cache).map(str::to_owned).collect();
-    let experiment = |requests: u64| {
-        let source = Source::text("rate.toml", &text.replace("REQUESTS", &requests.to_string()));
-        let experiment = Experiment::from_source(&Catalog::builtin(), source, &sets, None);
-        experiment.unwrap_or_else(|problems| panic!("{name}, {}: {problems}", published.load))
-    };
+    let sets: &[&str] = if uncached { &["ftl.slc_cache=none"] } else { &[] };
+    let of = |requests: u64| text.replace("REQUESTS", &requests.to_string());
     // Writes are those of an empty drive: none is collected yet, and an SLC cache has room.
-    let config = experiment(1).variants[0].config.clone();
+    let config = support::single(&of(1), sets).variants[0].config.clone();
     let (capacity, buffered) = (config.device.capacity_sectors() * 512, config.buffer.capacity_bytes);
     let requests = (capacity / 4 / bytes).min(if random { 50_000 } else { 800 });
-    let experiment = experiment(requests);
-    let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
-    let result = prepared.run(false, &Quiet, &mut []).unwrap_or_else(|failure| panic!("{failure}")).result;
+    let result = support::run(&of(requests), sets, false);
     let seconds = result.host.duration_ns.expect("the run is timed") as f64 / 1e9;
     // At the last completion the write buffer is full of what is not yet written.
     let done = requests as f64 - if writes { buffered as f64 / bytes as f64 } else { 0.0 };
@@ -48,17 +40,13 @@ fn reached(name: &str, published: &PublishedRate, sets: &[&str]) -> f64 {
     100.0 * (found / expected - 1.0)
 }
 
-fn all() -> impl Iterator<Item = &'static Preset> {
-    PRESETS.iter().map(|choice| preset(choice.name).expect("every name is that of a preset"))
-}
-
 #[test]
 fn presets_reach_what_their_sources_publish_or_say_by_how_much_not() {
     let mut problems = Vec::new();
-    for preset in all() {
+    for preset in PRESETS.iter().map(|choice| preset(choice.name).expect("every name is that of a preset")) {
         assert_eq!(preset.rates.is_empty(), WITHOUT.contains(&preset.name), "{}", preset.name);
         for published in preset.rates {
-            let (found, said) = (reached(preset.name, published, &[]), f64::from(published.percent));
+            let (found, said) = (reached(preset.name, published), f64::from(published.percent));
             let is_reached = found.abs() < 3.0;
             if (found - said).abs() > 0.1 || published.why.is_empty() != is_reached {
                 problems.push(format!("{}, {}: {found:+.1} %, said {said:+.1} %", preset.name, published.load));
@@ -78,11 +66,7 @@ fn dies_reach_their_published_throughput_in_steady_state_by_superblocks() {
              over_provisioning_counts = \"effective\" }}\nworkload = {{ replay = \"closed\", \
              queue_depth = 32, synthetic = {{ request_size = \"16KiB\", read_share = 0, requests = 30000 }} }}\n"
         );
-        let source = Source::text("steady.toml", &text);
-        let experiment = Experiment::from_source(&Catalog::builtin(), source, &[], None);
-        let experiment = experiment.unwrap_or_else(|problems| panic!("{name}: {problems}"));
-        let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
-        let result = prepared.run(false, &Quiet, &mut []).unwrap_or_else(|failure| panic!("{failure}")).result;
+        let result = support::run(&text, &[], false);
         let seconds = result.host.duration_ns.expect("the run is timed") as f64 / 1e9;
         result.ftl.waf_bytes.expect("it wrote") * result.host.write_bytes as f64 / seconds
     };
@@ -91,8 +75,6 @@ fn dies_reach_their_published_throughput_in_steady_state_by_superblocks() {
         let published = rates.iter().rfind(|rate| rate.load.random).expect("a rate at random is published").rate;
         let PerSecond::Bytes(published) = published else { panic!("dies have rates in bytes") };
         let [none, die] = ["none", "die"].map(|superblock| programmed(name, superblock) / published);
-        println!("{name}: {none:.2} of the published throughput, {die:.2} with superblocks");
-
         assert!(die > 0.65 && none < 0.25, "{name}: {none:.2} of the published throughput, {die:.2} with superblocks");
     }
 }

@@ -19,6 +19,8 @@ use flashloom_figures::result::RunResult;
 use flashloom_run::{Prepared, Quiet};
 use flashloom_units::{Prng, Problems};
 
+use crate::support::{Sound, owned, prepared};
+
 /// Seeds of one comparison.
 const SEEDS: usize = 5;
 
@@ -65,8 +67,7 @@ impl Recording {
     }
 
     fn load(&self, sets: &[&str], varies: &[&str], seeds: Option<usize>) -> Result<Experiment, Problems> {
-        let sets: Vec<String> = self.sets.iter().cloned().chain(sets.iter().map(|&set| set.to_owned())).collect();
-        let varies: Vec<String> = varies.iter().map(|&vary| vary.to_owned()).collect();
+        let (sets, varies) = ([&self.sets[..], &owned(sets)].concat(), owned(varies));
         let seeds = seeds.map(|seeds| NonZeroU32::new(seeds as u32).expect("there are seeds"));
         let sweep = Sweep { sets: &sets, varies: &varies, skip_unfit: false, seeds };
         Experiment::comparison_from_source(&Catalog::builtin(), Source::text("replicates.toml", DRIVE), &sweep)
@@ -74,9 +75,7 @@ impl Recording {
 
     /// Results of all runs; the seed varies fastest.
     fn runs(&self, sets: &[&str], varies: &[&str], seeds: Option<usize>) -> Vec<RunResult> {
-        let experiment = self.load(sets, varies, seeds).unwrap_or_else(|problems| panic!("{problems}"));
-        let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
-        let comparison = prepared.compare(false, &Quiet).unwrap_or_else(|failure| panic!("{failure}"));
+        let comparison = prepared(self.load(sets, varies, seeds).sound()).compare(false, &Quiet).sound();
         comparison.runs.into_iter().map(|run| *run.result).collect()
     }
 
@@ -87,11 +86,8 @@ impl Recording {
 
     /// Problem of a comparison that is refused.
     fn refused(&self, sets: &[&str]) -> String {
-        let experiment = match self.load(sets, &[], Some(SEEDS)) {
-            Ok(experiment) => experiment,
-            Err(problems) => return problems.to_string(),
-        };
-        Prepared::new(&experiment).err().expect("nothing is drawn").to_string()
+        let refused = self.load(sets, &[], Some(SEEDS)).and_then(Prepared::owned);
+        refused.err().expect("nothing is drawn").to_string()
     }
 }
 

@@ -1,9 +1,8 @@
 //! A drive aged until steady has as many free blocks as after its last overwrite: fewer than with idle time. These
 //! tests show who makes up for that: the rest before the workload, or the workload.
 
-use flashloom_config::{Catalog, Experiment, Source};
+use crate::support::run;
 use flashloom_figures::result::RunResult;
-use flashloom_run::{Prepared, Quiet};
 
 const PLANES: u64 = 4;
 const PAGES: u64 = 64;
@@ -27,17 +26,9 @@ over_provisioning = 0.2
 precondition = \"steady\"
 ";
 
-fn run(sets: &[&str]) -> RunResult {
-    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
-    let experiment = Experiment::from_source(&Catalog::builtin(), Source::text("light.toml", LIGHT), &sets, None);
-    let experiment = experiment.unwrap_or_else(|problems| panic!("{problems}"));
-    let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
-    prepared.run_variant(0, true, &Quiet).unwrap_or_else(|failure| panic!("{failure}"))
-}
-
 #[test]
 fn idle_time_collects_in_proportion_to_what_was_written_and_not_what_ageing_left() {
-    let [rested, unrested] = [run(&[]), run(&["run.rest=never"])];
+    let [rested, unrested] = [&[][..], &["run.rest=never"]].map(|sets| run(LIGHT, sets, true));
     let collections = |name: &str| rested.ftl.gc.as_ref().expect("it collects").whole(name);
     assert!(collections("foreground_collections") == Some(0) && collections("background_collections") > Some(0));
     let waf = rested.precondition.as_ref().and_then(|aged| aged.waf).expect("it is steady");
@@ -55,10 +46,7 @@ fn idle_time_collects_in_proportion_to_what_was_written_and_not_what_ageing_left
 fn a_workload_that_gives_no_idle_time_finds_the_drive_as_the_last_overwrite_left_it() {
     let with = |rest: &str| {
         let text = LIGHT.replace("interarrival = \"8ms\"\n", "");
-        let sets = [format!("run.rest={rest}")];
-        let source = Source::text("heavy.toml", &text);
-        let experiment = Experiment::from_source(&Catalog::builtin(), source, &sets, None).expect("it is sound");
-        Prepared::new(&experiment).expect("it is sound").run_variant(0, false, &Quiet).expect("it runs").ftl
+        run(&text, &[&format!("run.rest={rest}")], false).ftl
     };
     assert_eq!(with("open"), with("never"));
     assert!(with("always").page_copies < with("never").page_copies, "free blocks that it has not paid for");

@@ -1,11 +1,7 @@
 //! The series of a result (`run.series`) adds up to its totals, is bounded, and changes nothing else.
 
-use crate::support::try_busy;
+use crate::support::{busy as run, try_busy};
 use flashloom_figures::result::{HistogramResult, RunResult, SeriesResult};
-
-fn run(sets: &[&str]) -> RunResult {
-    try_busy(sets, &mut []).unwrap_or_else(|message| panic!("{message}"))
-}
 
 fn series(result: &RunResult) -> &SeriesResult {
     result.series.as_ref().expect("the run was asked for a series")

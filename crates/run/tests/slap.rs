@@ -3,9 +3,8 @@
 
 use std::fmt::Write as _;
 
-use flashloom_config::{Catalog, Experiment, Source};
+use crate::support;
 use flashloom_figures::result::RunResult;
-use flashloom_run::{Prepared, Quiet};
 use flashloom_units::Prng;
 
 /// Section 3 of the paper: a page is read in 150 us, and takes 50 us on the link. One stream is read at a time.
@@ -41,11 +40,7 @@ slap.stream_threshold = 12
 const LONG: &str = "workload.synthetic.requests=40000";
 
 fn run(text: &str, sets: &[&str]) -> RunResult {
-    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
-    let experiment = Experiment::from_source(&Catalog::builtin(), Source::text("slap.toml", text), &sets, None);
-    let experiment = experiment.unwrap_or_else(|problems| panic!("{problems}"));
-    let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
-    prepared.run_variant(0, true, &Quiet).unwrap_or_else(|failure| panic!("{failure}"))
+    support::run(text, sets, true)
 }
 
 fn read_mean_ns(result: &RunResult) -> f64 {
@@ -166,14 +161,18 @@ slap.window = "100us"
 precondition = "fill"
 "#;
 
-#[test]
-fn pages_that_are_written_at_the_same_time_die_together_in_streams_by_window() {
+/// Runs over the recording, each with one key set.
+fn grouped(at_once: bool, sets: [&str; 2]) -> [RunResult; 2] {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("groups.csv");
-    std::fs::write(&path, recording(true)).expect("there is room");
+    std::fs::write(&path, recording(at_once)).expect("there is room");
     let path = format!("workload.path={}", path.display());
-    let of = |search: &str| run(GROUPED, &[&path, &format!("ftl.slap.search={search}")]);
-    let [window, buffer] = ["window", "buffer"].map(of);
+    sets.map(|set| run(GROUPED, &[&path, set]))
+}
+
+#[test]
+fn pages_that_are_written_at_the_same_time_die_together_in_streams_by_window() {
+    let [window, buffer] = grouped(true, ["ftl.slap.search=window", "ftl.slap.search=buffer"]);
     let (found, written) = (stream_pages(&window), window.ftl.host_page_writes);
     assert!(found * 10 > written * 9, "{found} of {written} pages are in streams");
     assert!(stream_pages(&buffer) * 20 < buffer.ftl.host_page_writes, "their addresses have nothing in common");
@@ -183,12 +182,7 @@ fn pages_that_are_written_at_the_same_time_die_together_in_streams_by_window() {
 
 #[test]
 fn pages_that_are_written_apart_are_no_streams_by_window() {
-    let folder = tempfile::tempdir().expect("there is room");
-    let path = folder.path().join("apart.csv");
-    std::fs::write(&path, recording(false)).expect("there is room");
-    let path = format!("workload.path={}", path.display());
-    let window = run(GROUPED, &[&path, "ftl.slap.search=window"]);
-    let without = run(GROUPED, &[&path, "ftl.slap.stream_threshold=1"]);
+    let [window, without] = grouped(false, ["ftl.slap.search=window", "ftl.slap.stream_threshold=1"]);
     assert_eq!(stream_pages(&window), 0);
     // One of the two looks for pages to gather, and finds none.
     let [one, other] = [&window, &without].map(|result| {

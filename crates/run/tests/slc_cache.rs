@@ -1,24 +1,15 @@
 //! An SLC cache from the outside: its part of a result, its bounds, its refusals.
 
-use flashloom_config::{Catalog, Experiment, Source};
-use flashloom_figures::result::{ComparedRun, RunResult};
+use flashloom_figures::result::ComparedRun;
+use flashloom_run::Quiet;
 use flashloom_run::timeline::Timeline;
-use flashloom_run::{Prepared, Quiet};
 
-use crate::support::try_busy;
+use crate::support::{Sound, busy as run, prepared, try_busy, varied};
 
 const CACHE: [&str; 3] = ["ftl.slc_cache=static", "device.slc_read_time=20us", "device.slc_program_time=100us"];
 
 fn with_cache<'a>(sets: &[&'a str]) -> Vec<&'a str> {
     [&CACHE[..], sets].concat()
-}
-
-fn run(sets: &[&str]) -> RunResult {
-    try_busy(sets, &mut []).unwrap_or_else(|message| panic!("{message}"))
-}
-
-fn refusal(sets: &[&str]) -> String {
-    try_busy(sets, &mut []).expect_err("it is refused")
 }
 
 /// A drive of 1,000 logical pages that has to collect.
@@ -29,12 +20,7 @@ buffer.capacity = "256KiB"
 "#;
 
 fn compare(sets: &[&str], varies: &[&str]) -> Vec<ComparedRun> {
-    let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
-    let source = Source::text("slc.toml", DRIVE);
-    let experiment = Experiment::from_source(&Catalog::builtin(), source, &owned(sets), Some(&owned(varies)))
-        .unwrap_or_else(|problems| panic!("{problems}"));
-    let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}")).with_bounds(true);
-    prepared.compare(true, &Quiet).unwrap_or_else(|failure| panic!("{failure}")).runs
+    prepared(varied(DRIVE, sets, varies)).with_bounds(true).compare(true, &Quiet).sound().runs
 }
 
 /// A run whose figures beat a bound fails; erases of blocks that held fewer pages than others do not.
@@ -88,7 +74,7 @@ fn write_amplification_has_the_folds_and_their_erases_are_counted_apart() {
 fn only_the_timeline_of_a_drive_with_a_cache_has_a_column_for_folds() {
     let lines = |sets: &[&str]| {
         let mut timeline = Timeline::new(Vec::new(), !sets.is_empty());
-        let result = try_busy(sets, &mut [&mut timeline]).unwrap_or_else(|message| panic!("{message}"));
+        let result = try_busy(sets, &mut [&mut timeline]).sound();
         let text = String::from_utf8(timeline.finish().expect("memory has room")).expect("it is text");
         let table: Vec<Vec<String>> = text.lines().map(|line| line.split(',').map(str::to_owned).collect()).collect();
         (table, result)
@@ -121,13 +107,13 @@ fn what_does_not_go_with_a_cache_is_refused_with_both_keys() {
         (&["ftl.slc_when_full=beneath"], &["beside"]),
     ];
     for (sets, parts) in cases {
-        let message = refusal(&with_cache(sets));
+        let message = try_busy(&with_cache(sets), &mut []).expect_err("it is refused");
         for part in parts {
             assert!(message.contains(part), "{sets:?}: {part} is not in: {message}");
         }
     }
     for (given, missing) in [(1, "device.slc_read_time"), (2, "device.slc_program_time")] {
-        let message = refusal(&CACHE[..given]);
+        let message = try_busy(&CACHE[..given], &mut []).expect_err("it is refused");
         assert!(message.contains(missing), "{message}");
     }
 }

@@ -1,10 +1,9 @@
 //! Fills of the drives with SLC caches that presets have, on a sixteenth of their blocks: where their rate falls, to
 //! what, and the figures that their presets were not given.
 
-use flashloom_config::{Catalog, Experiment, Source};
+use crate::support::{Sound, prepared, single, with_timeline};
 use flashloom_device::preset;
-use flashloom_run::timeline::Timeline;
-use flashloom_run::{Prepared, Quiet};
+use flashloom_run::Quiet;
 
 /// A sixteenth of the blocks of a plane.
 const BLOCKS: u64 = 86;
@@ -22,33 +21,19 @@ impl Fill {
              workload = {{ replay = \"closed\", queue_depth = 32, synthetic = {{ pattern = \"sequential\", \
              request_size = \"1MiB\", requests = REQUESTS }} }}\n"
         );
-        let experiment = |requests: u64| {
-            let source = Source::text("fill.toml", &text.replace("REQUESTS", &requests.to_string()));
-            let experiment = Experiment::from_source(&Catalog::builtin(), source, &[], None);
-            experiment.unwrap_or_else(|problems| panic!("{problems}"))
-        };
-        let capacity = experiment(1).variants[0].config.device.capacity_sectors() * 512;
-        let experiment = experiment(capacity >> 20);
-        let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
-        let mut timeline = Timeline::new(Vec::new(), true);
-        let finished = prepared.run(false, &Quiet, &mut [&mut timeline]);
-        let result = finished.unwrap_or_else(|failure| panic!("{failure}")).result;
-        let text = String::from_utf8(timeline.finish().expect("memory has room")).expect("it is text");
-        let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
-        let head = lines.next().expect("it has a head");
-        let at = |name: &str| head.iter().position(|&column| column == name).expect("it is a column");
-        let (time, bytes) = (at("time_ns"), at("write_bytes"));
-        let number = |text: &str| text.parse::<f64>().expect("a number");
+        let of = |requests: u64| text.replace("REQUESTS", &requests.to_string());
+        let capacity = single(&of(1), &[]).variants[0].config.device.capacity_sectors() * 512;
+        let (finished, lines) = with_timeline(&of(capacity >> 20), ["time_ns", "write_bytes"]);
         let hundredth = (capacity >> 20 << 20) as f64 / 100.0;
         let (mut ends, mut written, mut before) = (vec![0.0], 0.0, 0.0);
-        for line in lines {
-            let (now, more) = (number(line[time]), number(line[bytes]));
+        for [now, more] in lines {
             while written + more >= ends.len() as f64 * hundredth && ends.len() <= 100 {
                 ends.push(before + (now - before) * (ends.len() as f64 * hundredth - written) / more);
             }
             (before, written) = (now, written + more);
         }
-        let mean = result.host.write_bytes as f64 / result.host.duration_ns.expect("it is timed") as f64 * 1e3;
+        let host = &finished.result.host;
+        let mean = host.write_bytes as f64 / host.duration_ns.expect("it is timed") as f64 * 1e3;
         Self { hundredths: ends.windows(2).map(|pair| hundredth / (pair[1] - pair[0]) * 1e3).collect(), mean }
     }
 
@@ -90,11 +75,7 @@ fn the_nm790_has_its_full_rate_again_after_a_pause() {
             "device = {{ preset = \"lexar-nm790-2tb\", blocks = {BLOCKS} }}\nrun.precondition = \"none\"\n\
              workload = {{ kind = \"fio\", path = {path:?} }}\n"
         );
-        let source = Source::text("pause.toml", &text);
-        let experiment = Experiment::from_source(&Catalog::builtin(), source, &[], None);
-        let experiment = experiment.unwrap_or_else(|problems| panic!("{problems}"));
-        let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
-        let finished = prepared.run(false, &Quiet, &mut []).unwrap_or_else(|failure| panic!("{failure}"));
+        let finished = prepared(single(&text, &[])).run(false, &Quiet, &mut []).sound();
         let jobs = finished.fio_json.expect("the workload is a fio job file");
         jobs["jobs"][1]["write"]["bw_bytes"].as_f64().expect("it wrote") / 1e6
     };
@@ -123,10 +104,8 @@ fn the_described_drives_write_as_fast_as_their_planes_program() {
     is_near(qlc.rate(0, 22), 3_500.0, 0.02, "the cache");
     let folding = qlc.rate(28, 98);
     assert!(folding < 16.0 * 40.0 / 1.25, "{folding} MB/s: every page is programmed twice, and read");
-    for name in ["nvme-tlc-1t", "nvme-qlc-2t"] {
-        assert_eq!(preset(name).map(|preset| preset.kind()), Some("described"));
-    }
-    for name in ["lexar-nm790-2tb", "team-group-mp44s-1tb"] {
-        assert_eq!(preset(name).map(|preset| preset.kind()), Some("fitted"));
+    let kinds = [("nvme-tlc-1t", "described"), ("nvme-qlc-2t", "described")];
+    for (name, kind) in kinds.into_iter().chain([("lexar-nm790-2tb", "fitted"), ("team-group-mp44s-1tb", "fitted")]) {
+        assert_eq!(preset(name).map(|preset| preset.kind()), Some(kind), "{name}");
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use crate::support::owned;
 use flashloom_config::registry::Registry;
 use flashloom_config::{Catalog, Experiment, Source, numbers};
 use flashloom_host::scheduler;
@@ -181,24 +182,15 @@ fn catalog(seen: &Seen) -> Arc<Catalog> {
     registry.catalog().expect("the registry is in order")
 }
 
-const DRIVE: &str = "
-[device]
-channels = 2
-ways = 1
-dies = 1
-planes = 1
-blocks = 40
-pages = 32
-over_provisioning = 0.25
-";
+const DRIVE: &str =
+    "[device]\nchannels = 2\nways = 1\ndies = 1\nplanes = 1\nblocks = 40\npages = 32\nover_provisioning = 0.25\n";
 
 fn load(text: &str, varies: &[&str]) -> Result<Experiment, Problems> {
     load_with(&catalog(&Seen::default()), text, varies)
 }
 
 fn load_with(catalog: &Arc<Catalog>, text: &str, varies: &[&str]) -> Result<Experiment, Problems> {
-    let source = Source { name: "a.toml".to_owned(), text: format!("{text}{DRIVE}"), folder: PathBuf::new() };
-    let varies: Vec<String> = varies.iter().map(|&vary| vary.to_owned()).collect();
+    let (source, varies) = (Source::text("a.toml", &format!("{text}{DRIVE}")), owned(varies));
     Experiment::from_source(catalog, source, &[], (!varies.is_empty()).then_some(&varies[..]))
 }
 
@@ -248,12 +240,9 @@ fn what_it_refuses_points_at_its_keys() {
 
 #[test]
 fn everything_wrong_with_a_workload_is_said_in_one_pass() {
-    let problems = load(
-        "[workload]\npath = \"a.csv\"\nfirst_sector = 63\nreplay = \"dependent\"\n[workload.synthetic]\n\
-         footprint_size = \"1TiB\"\n",
-        &[],
-    );
-    let places: Vec<_> = problems.expect_err("four faults").0.iter().map(Problem::location).collect();
+    let text = "[workload]\npath = \"a.csv\"\nfirst_sector = 63\nreplay = \"dependent\"\n[workload.synthetic]\n\
+                footprint_size = \"1TiB\"\n";
+    let places: Vec<_> = load(text, &[]).expect_err("four faults").0.iter().map(Problem::location).collect();
     assert_eq!(places, ["a.toml:2:8", "a.toml:3:16", "a.toml:4:10", "a.toml:6:18"]);
     let text = "workload.kind = \"fio\"\ndevice.page_size = \"3KiB\"\n";
     let broken_drive = Experiment::from_source(&Catalog::builtin(), Source::text("a.toml", text), &[], None);

@@ -1,25 +1,19 @@
 //! Write amplification in a result, on a filled drive with blocks of 64 pages.
 
-use std::path::PathBuf;
-
-use flashloom_config::{Catalog, Experiment, Source};
-use flashloom_run::{Prepared, Quiet};
+use crate::support::run;
 use serde_json::Value;
+
+/// Random writes, all of the run in counting mode.
+const WRITES: &str = "[workload.synthetic]\nread_share = 0.0\n\
+    [device]\nchannels = 2\nways = 1\nplanes = 1\nblocks = 64\npages = 64\npage_size = \"4KiB\"\n\
+    [run]\ntiming = \"counting\"\n";
 
 /// Result of random page writes through a buffer of blocks, with or without padding.
 fn result(padding: bool) -> Value {
-    let text = format!(
-        "[workload.synthetic]\nrequests = 2_000\nread_share = 0.0\nrequest_size = \"4KiB\"\n\
-         [device]\nchannels = 2\nways = 1\nplanes = 1\nblocks = 64\npages = 64\npage_size = \"4KiB\"\n\
-         [buffer]\ncapacity = \"1MiB\"\norder = \"block-lru\"\nblock-lru.padding = {padding}\n\
-         [run]\nprecondition = \"fill\"\ntiming = \"counting\"\n"
-    );
-    let source = Source { name: "test".to_owned(), text, folder: PathBuf::new() };
-    let experiment =
-        Experiment::from_source(&Catalog::builtin(), source, &[], None).unwrap_or_else(|problems| panic!("{problems}"));
-    let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
-    let mut comparison = prepared.compare(true, &Quiet).unwrap_or_else(|failure| panic!("{failure}"));
-    serde_json::to_value(comparison.runs.remove(0).result).expect("a result is JSON")
+    let few = ["workload.synthetic.requests=2000", "workload.synthetic.request_size=4KiB", "run.precondition=fill"];
+    let padding = format!("buffer.block-lru.padding={padding}");
+    let buffer = ["buffer.capacity=1MiB", "buffer.order=block-lru", &padding];
+    serde_json::to_value(run(WRITES, &[few, buffer].concat(), true)).expect("a result is JSON")
 }
 
 #[test]
@@ -38,16 +32,9 @@ fn pages_that_pad_a_block_amplify_what_the_host_wrote() {
 #[test]
 fn bytes_tell_what_pages_do_not() {
     let of = |size: &str| {
-        let text = format!(
-            "[workload.synthetic]\nrequests = 20_000\nread_share = 0.0\nrequest_size = \"{size}\"\n\
-             [device]\nchannels = 2\nways = 1\nplanes = 1\nblocks = 64\npages = 64\npage_size = \"4KiB\"\n\
-             [buffer]\ncapacity = \"0B\"\n[run]\nprecondition = \"steady\"\ntiming = \"counting\"\n"
-        );
-        let source = Source { name: "test".to_owned(), text, folder: PathBuf::new() };
-        let experiment = Experiment::from_source(&Catalog::builtin(), source, &[], None)
-            .unwrap_or_else(|problems| panic!("{problems}"));
-        let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
-        let result = prepared.run_variant(0, false, &Quiet).unwrap_or_else(|failure| panic!("{failure}"));
+        let size = format!("workload.synthetic.request_size={size}");
+        let many = ["workload.synthetic.requests=20000", &size, "buffer.capacity=0B", "run.precondition=steady"];
+        let result = run(WRITES, &many, false);
         let programmed = result.nand.programs.total as f64 * 4_096.0;
         let (pages, bytes) = (result.ftl.waf.expect("pages"), result.ftl.waf_bytes.expect("bytes"));
         assert_eq!(bytes, programmed / result.host.write_bytes as f64);

@@ -38,7 +38,7 @@ impl<I: Id> State for Lists<I> {
         if from.rolls_back() {
             return Ok(());
         }
-        self.check().map_err(|found| from.error("lists of members".to_owned(), found))
+        self.check().map_err(|found| from.error("lists of members", found))
     }
 }
 

@@ -221,9 +221,9 @@ impl Param {
             Kind::Power { min, max } => range("a power", format_power(min), format_power(max)),
             Kind::Ratio { min, max } => range("a number", min.to_string(), max.to_string()),
             Kind::Flag => "true or false".to_owned(),
-            Kind::Choice(choices) => one_of(choices.iter().map(|choice| choice.name)),
-            Kind::ChoiceOrFile(choices) => {
-                one_of(choices.iter().map(|choice| choice.name)) + ", or the path of a TOML file, such as ./mine.toml"
+            Kind::Choice(_) => one_of(self.names().into_iter()),
+            Kind::ChoiceOrFile(_) => {
+                one_of(self.names().into_iter()) + ", or the path of a TOML file, such as ./mine.toml"
             }
             Kind::Policy(slot) => format!("one of `flashloom list {}`", slot.name),
             Kind::Text => "a text".to_owned(),
@@ -250,12 +250,9 @@ impl Param {
             | (Kind::Energy { min, max }, Value::Energy(value))
             | (Kind::Power { min, max }, Value::Power(value)) => (min..=max).contains(&value),
             (Kind::Ratio { min, max }, Value::Ratio(value)) => (min..=max).contains(&value),
-            (
-                Kind::Choice(_) | Kind::ChoiceOrFile(_) | Kind::CountOr { .. } | Kind::SizeOr { .. },
-                Value::Name(name),
-            ) => self.names().contains(name),
             (Kind::ChoiceOrFile(_), Value::Text(path)) => is_path(path),
             (Kind::Policy(_), Value::Name(_)) | (Kind::Flag, Value::Flag(_)) | (Kind::Text, Value::Text(_)) => true,
+            (_, Value::Name(name)) => self.names().contains(name),
             _ => false,
         }
     }
@@ -321,23 +318,41 @@ pub trait FieldType: Sized {
     fn from_value(value: &Value) -> Self;
 }
 
-impl FieldType for u64 {
-    fn from_value(value: &Value) -> Self {
-        match value {
-            Value::Count(value)
-            | Value::Size(value)
-            | Value::Time(value)
-            | Value::Rate(value)
-            | Value::Energy(value)
-            | Value::Power(value) => *value,
-            other => unreachable!("a number was declared, not {other:?}"),
+/// Implements [`FieldType`]: the values of a parameter with a field of that type, and what they are.
+macro_rules! field_types {
+    ($($type:ty: $value:pat => $field:expr, $what:literal;)+) => {$(
+        impl FieldType for $type {
+            fn from_value(value: &Value) -> Self {
+                match value {
+                    $value => $field,
+                    other => unreachable!(concat!($what, " was declared, not {:?}"), other),
+                }
+            }
         }
-    }
+    )+};
+}
+
+field_types! {
+    u64: Value::Count(number) | Value::Size(number) | Value::Time(number) | Value::Rate(number) | Value::Energy(number)
+        | Value::Power(number) => *number, "a number";
+    f64: Value::Ratio(ratio) => *ratio, "a ratio";
+    bool: Value::Flag(flag) => *flag, "a flag";
+    &'static str: Value::Name(name) => name, "a name";
 }
 
 impl FieldType for u32 {
     fn from_value(value: &Value) -> Self {
         u32::try_from(u64::from_value(value)).expect("the declared range of a 32-bit parameter fits in 32 bits")
+    }
+}
+
+impl FieldType for String {
+    fn from_value(value: &Value) -> Self {
+        match value {
+            Value::Name(name) => (*name).to_owned(),
+            Value::Text(text) => text.clone().into_owned(),
+            other => unreachable!("a text was declared, not {other:?}"),
+        }
     }
 }
 
@@ -363,43 +378,6 @@ impl<T> OrName<T> {
 impl<T: FieldType> FieldType for OrName<T> {
     fn from_value(value: &Value) -> Self {
         if let Value::Name(_) = value { Self::Name } else { Self::Number(T::from_value(value)) }
-    }
-}
-
-impl FieldType for f64 {
-    fn from_value(value: &Value) -> Self {
-        match value {
-            Value::Ratio(value) => *value,
-            other => unreachable!("a ratio was declared, not {other:?}"),
-        }
-    }
-}
-
-impl FieldType for bool {
-    fn from_value(value: &Value) -> Self {
-        match value {
-            Value::Flag(value) => *value,
-            other => unreachable!("a flag was declared, not {other:?}"),
-        }
-    }
-}
-
-impl FieldType for &'static str {
-    fn from_value(value: &Value) -> Self {
-        match value {
-            Value::Name(name) => name,
-            other => unreachable!("a name was declared, not {other:?}"),
-        }
-    }
-}
-
-impl FieldType for String {
-    fn from_value(value: &Value) -> Self {
-        match value {
-            Value::Name(name) => (*name).to_owned(),
-            Value::Text(text) => text.clone().into_owned(),
-            other => unreachable!("a text was declared, not {other:?}"),
-        }
     }
 }
 

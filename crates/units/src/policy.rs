@@ -91,9 +91,9 @@ impl PolicySpec {
     pub fn values(&self, set: &[(&str, Value)]) -> Result<Vec<Value>, Refusal> {
         for (name, value) in set {
             let Some(param) = self.params.iter().find(|param| param.name == *name) else {
-                let refusal =
-                    Refusal::new(format!("no parameter of {} is named `{name}`", self.name), "one that it has");
-                return Err(refusal.suggesting(name, self.params.iter().map(|param| param.name)));
+                let found = format!("no parameter of {} is named `{name}`", self.name);
+                let names = self.params.iter().map(|param| param.name);
+                return Err(Refusal::new(found, "one that it has").suggesting(name, names));
             };
             if !param.accepts(value) {
                 let found = format!("`{}` as `{name}` of {}", value.show(), self.name);
@@ -125,11 +125,9 @@ impl PolicySpec {
             };
             return Some(format!("`{}` of `{}` {fault}", param.name, self.name));
         }
-        if let Some(figure) = slot.statistics_of(self).find(|figure| figure.name == Statistic::POLICY) {
-            return Some(format!(
-                "the statistic `{}` of `{}` has the name of what is beside it",
-                figure.name, self.name
-            ));
+        if slot.statistics_of(self).any(|figure| figure.name == Statistic::POLICY) {
+            let (figure, policy) = (Statistic::POLICY, self.name);
+            return Some(format!("the statistic `{figure}` of `{policy}` has the name of what is beside it"));
         }
         let twice = |(index, figure): (usize, &Statistic)| {
             let again = slot.statistics_of(self).take(index).any(|other| other.name == figure.name);

@@ -74,9 +74,7 @@ impl State for Prng {
         self.seed = from.value()?;
         let words: [u64; 4] = from.value()?;
         if words == [0; 4] {
-            return Err(
-                from.error("four words of xoshiro256++".to_owned(), "zeroes, which no draw leads to".to_owned())
-            );
+            return Err(from.error("four words of xoshiro256++", "zeroes, which no draw leads to"));
         }
         let mut seed = [0; 32];
         seed.chunks_exact_mut(8).zip(words).for_each(|(bytes, word)| bytes.copy_from_slice(&word.to_le_bytes()));

@@ -159,7 +159,7 @@ impl From<Refusal> for Problem {
 }
 
 /// All errors in one input, found in one pass.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 
 impl Problems {
@@ -173,6 +173,21 @@ impl Problems {
             first.push(Problem::file(last.file.clone(), found, ""));
         }
         Self(first)
+    }
+
+    /// Adds a problem, unless it is there already.
+    pub fn add(&mut self, problem: Problem) {
+        if !self.0.contains(&problem) {
+            self.0.push(problem);
+        }
+    }
+
+    /// Returns the value, if there are no problems.
+    ///
+    /// # Errors
+    /// The problems.
+    pub fn or<T>(self, value: T) -> Result<T, Self> {
+        if self.0.is_empty() { Ok(value) } else { Err(self) }
     }
 }
 

@@ -100,7 +100,7 @@ fn read<T>(mut from: Reader<'_>, load: impl FnOnce(&mut Reader<'_>) -> Result<T,
     let loaded = load(&mut from)?;
     match from.bytes.len() - from.at {
         0 => Ok(loaded),
-        left => Err(from.error("the end of the state".to_owned(), format!("{left} more bytes"))),
+        left => Err(from.error("the end of the state", format!("{left} more bytes"))),
     }
 }
 
@@ -149,7 +149,7 @@ impl Writer {
     pub fn value<T: Serialize + ?Sized>(&mut self, value: &T) {
         match postcard::to_extend(value, std::mem::take(&mut self.bytes)) {
             Ok(bytes) => self.bytes = bytes,
-            Err(error) => self.refuse("a value that can be written", &error.to_string()),
+            Err(error) => self.refuse("a value that can be written", error.to_string()),
         }
     }
 
@@ -182,15 +182,13 @@ impl Writer {
     pub fn policy(&mut self, field: &str, policy: Option<&dyn State>) {
         match policy {
             Some(policy) => policy.save(self),
-            None => {
-                self.refuse("a policy whose state can be saved", &format!("a policy that offers none in `{field}`"))
-            }
+            None => self.refuse("a policy whose state can be saved", format!("a policy that offers none in `{field}`")),
         }
     }
 
-    fn refuse(&mut self, expected: &str, found: &str) {
+    fn refuse(&mut self, expected: &str, found: String) {
         let (field, at) = (String::new(), self.bytes.len());
-        self.error.get_or_insert(StateError { field, at, expected: expected.to_owned(), found: found.to_owned() });
+        self.error.get_or_insert(StateError { field, at, expected: expected.to_owned(), found });
     }
 }
 
@@ -210,7 +208,7 @@ impl Reader<'_> {
                 Ok(value)
             }
             Err(postcard::Error::DeserializeUnexpectedEnd) => Err(self.ends(1)),
-            Err(_) => Err(self.error("a value".to_owned(), "bytes that encode none".to_owned())),
+            Err(_) => Err(self.error("a value", "bytes that encode none")),
         }
     }
 
@@ -278,7 +276,7 @@ impl Reader<'_> {
         let mut all = bytes.chunks_exact(T::BYTES).enumerate();
         if !are_words && let Some((index, bytes)) = all.find(|(_, bytes)| T::get(bytes).is_none()) {
             self.at += index * T::BYTES;
-            return Err(self.error("a word".to_owned(), format!("{bytes:?}")));
+            return Err(self.error("a word", format!("{bytes:?}")));
         }
         self.at += length;
         Ok(())
@@ -311,26 +309,24 @@ impl Reader<'_> {
 
     /// Reads the state of a policy. `None`, a policy that cannot be loaded, is an error.
     pub fn policy(&mut self, policy: Option<&mut dyn State>) -> Result<(), StateError> {
-        let none = || ("a policy whose state can be loaded".to_owned(), "a policy that offers none".to_owned());
-        let Some(policy) = policy else {
-            let (expected, found) = none();
-            return Err(self.error(expected, found));
-        };
-        policy.load(self)
+        match policy {
+            Some(policy) => policy.load(self),
+            None => Err(self.error("a policy whose state can be loaded", "a policy that offers none")),
+        }
     }
 
     /// Reads a length, which must be that of the array that was built from the configuration.
     pub fn length(&mut self, built: usize) -> Result<(), StateError> {
         let saved: usize = self.value()?;
-        if saved != built {
-            return Err(self.error(format!("{built} entries, as the configuration has it"), format!("{saved}")));
+        if saved == built {
+            return Ok(());
         }
-        Ok(())
+        Err(self.error(format!("{built} entries, as the configuration has it"), saved.to_string()))
     }
 
     /// Makes an error at the present position.
-    pub fn error(&self, expected: String, found: String) -> StateError {
-        StateError { field: String::new(), at: self.at, expected, found }
+    pub fn error(&self, expected: impl Into<String>, found: impl Into<String>) -> StateError {
+        StateError { field: String::new(), at: self.at, expected: expected.into(), found: found.into() }
     }
 
     fn error_at(&self, at: usize, expected: String, found: String) -> StateError {
@@ -429,7 +425,7 @@ impl<T: State> State for Option<T> {
         let is_saved: bool = from.value()?;
         if is_saved != self.is_some() {
             let say = |there| if there { "a part that is switched on" } else { "nothing: the part is switched off" };
-            return Err(from.error(say(self.is_some()).to_owned(), say(is_saved).to_owned()));
+            return Err(from.error(say(self.is_some()), say(is_saved)));
         }
         self.iter_mut().try_for_each(|part| part.load(from))
     }
@@ -639,18 +635,16 @@ mod tests {
             change(&mut whole);
             load_state(&mut whole, &bytes).unwrap_err().to_string()
         };
-        assert_eq!(
-            refused(|whole| whole.pairs.push((0, 0))),
-            "the state of `pairs`, byte 6: expected 3 entries, as the configuration has it, found 2"
-        );
-        assert_eq!(
-            refused(|whole| whole.parts[1].words = vec![0]),
-            "the state of `parts.words`, byte 34: expected 1 entries, as the configuration has it, found 2"
-        );
-        assert_eq!(
-            refused(|whole| whole.part = None),
-            "the state of `part`, byte 47: expected nothing: the part is switched off, found a part that is switched on"
-        );
+        let length = |built, at| format!("byte {at}: expected {built} entries, as the configuration has it, found 2");
+        let switched = "byte 47: expected nothing: the part is switched off, found a part that is switched on";
+        let cases: [(fn(&mut Whole), &str, String); 3] = [
+            (|whole| whole.pairs.push((0, 0)), "pairs", length(3, 6)),
+            (|whole| whole.parts[1].words = vec![0], "parts.words", length(1, 34)),
+            (|whole| whole.part = None, "part", switched.to_owned()),
+        ];
+        for (change, field, found) in cases {
+            assert_eq!(refused(change), format!("the state of `{field}`, {found}"));
+        }
     }
 
     #[test]
@@ -688,15 +682,13 @@ mod tests {
         assert_eq!(load_state(&mut loaded, &saved(2, &[7, 7], &[8, NO_INDEX, 0])), Ok(()));
         assert_eq!((loaded.turn, &loaded.free[..], &loaded.map[..]), (2, &[7, 7][..], &[8, NO_INDEX, 0][..]));
         let mut refused = |bytes: Vec<u8>| load_state(&mut loaded, &bytes).unwrap_err().to_string();
-        assert_eq!(refused(saved(3, &[], &[0; 3])), "the state of `turn`, byte 0: expected a number below 3, found 3");
-        assert_eq!(
-            refused(saved(0, &[1, 2, 3], &[0; 3])),
-            "the state of `free`, byte 1: expected at most 2 entries, found 3"
-        );
-        assert_eq!(
-            refused(saved(0, &[], &[0, 9, 0])),
-            "the state of `map`, byte 7: expected identifiers below 9, or none, found 9 in entry 1"
-        );
+        for (bytes, found) in [
+            (saved(3, &[], &[0; 3]), "`turn`, byte 0: expected a number below 3, found 3"),
+            (saved(0, &[1, 2, 3], &[0; 3]), "`free`, byte 1: expected at most 2 entries, found 3"),
+            (saved(0, &[], &[0, 9, 0]), "`map`, byte 7: expected identifiers below 9, or none, found 9 in entry 1"),
+        ] {
+            assert_eq!(refused(bytes), format!("the state of {found}"));
+        }
         let mut endless = saved(0, &[], &[0; 3]);
         endless.splice(1..2, [255, 255, 255, 255, 255, 255, 255, 255, 255, 1]);
         assert!(refused(endless).contains("expected at most 2 entries, found 18446744073709551615"));

@@ -73,17 +73,16 @@ impl PresetFile {
         let source = report.sources.add(text);
         let document = read_document(catalog, report, source);
         for one in &document.assignments {
-            let section = SECTIONS[one.key.section()].name;
-            if one.key.path() == PRESET {
-                let refusal = Refusal::new("a preset in the file of a preset", "the keys of a drive");
-                report.distrust(&one.origin, refusal, Some(one.key.section()));
-            } else if !OF_DRIVES.contains(&section) {
-                let refusal = Refusal::new(
-                    format!("`{}` in the file of a drive", one.key.path()),
-                    "keys of [device], [buffer], [ftl] and [host]",
-                );
-                report.distrust(&one.origin, refusal, Some(one.key.section()));
-            }
+            let (path, section) = (one.key.path(), one.key.section());
+            let refusal = if path == PRESET {
+                Refusal::new("a preset in the file of a preset", "the keys of a drive")
+            } else if !OF_DRIVES.contains(&SECTIONS[section].name) {
+                let found = format!("`{path}` in the file of a drive");
+                Refusal::new(found, "keys of [device], [buffer], [ftl] and [host]")
+            } else {
+                continue;
+            };
+            report.distrust(&one.origin, refusal, Some(section));
         }
         let others = [&document.axes, &document.fit].into_iter().flatten().map(|axis| &axis.origin);
         let others = others.chain(document.expectations.iter().map(|expected| &expected.origin));

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use flashloom_files::TEXT_LIMIT_VARIABLE;
-use flashloom_units::{Problem, Refusal, Value};
+use flashloom_units::{Problem, Problems, Refusal, Value};
 
 use super::preset_file::PresetFiles;
 use super::{Variant, text_limit};
@@ -134,9 +134,9 @@ pub(super) fn fitting(variants: Vec<Variant>, skip_unfit: bool, report: &mut Rep
     for variant in variants {
         let mut alone = Report::on(report.sources.clone());
         rules::check(&variant.config, &mut alone);
-        match alone.into_problems() {
-            problems if problems.is_empty() => fit.push(variant),
-            problems => unfit.push(Unfit { variant, problems }),
+        match alone.or(()) {
+            Ok(()) => fit.push(variant),
+            Err(Problems(problems)) => unfit.push(Unfit { variant, problems }),
         }
     }
     if fit.is_empty() {
@@ -159,7 +159,7 @@ pub(super) fn with_seeds(
     if axes.iter().any(|axis| axis.key == key) {
         let refusal = Refusal::new(format!("`{SEED}` is varied, and {seeds} seeds are asked for"), "one of the two");
         let help = format!("a comparison of seeds with one another is `--vary {SEED}=1..{seeds}`, without --seeds");
-        report.distrust(&origin, Refusal { help: Some(help), ..refusal }, Some(key.section()));
+        report.distrust(&origin, refusal.help(help), Some(key.section()));
         return variants;
     }
     let last = |variant: &Variant| variant.config.run.seed.checked_add(u64::from(seeds.get() - 1));

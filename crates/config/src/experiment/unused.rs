@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use flashloom_ftl::{PAGE_MAPPING, is_of_page_mappings};
-use flashloom_units::{Must, PolicySpec, Refusal, Used, Value};
+use flashloom_units::{Must, Refusal, Used, Value};
 
 use super::Experiment;
 use crate::catalog::{Catalog, KeyId};
@@ -66,6 +66,16 @@ impl Need {
         self.must == Must::NotBe && !self.is_of_absence
     }
 
+    /// The condition as a clause about its key, which `with` names where it must have a value.
+    fn clause(&self, key: &str, with: &str) -> String {
+        match (self.is_of_absence, self.must) {
+            (true, Must::NotBe) => format!("where {key} is given"),
+            (true, _) => format!("where {key} is not given"),
+            (false, Must::NotBe) => format!("unless {key} is {}", self.values()),
+            (false, _) => format!("{with} {}", self.values()),
+        }
+    }
+
     /// The values as a configuration writes them: `"a" or "b"`.
     fn values(&self) -> String {
         let quoted: Vec<String> = self.values.iter().map(|value| quoted(value)).collect();
@@ -76,13 +86,8 @@ impl Need {
 impl fmt::Display for Need {
     /// Formats the condition as a clause: "with `ftl.mapping` = "dftl"".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let key = &self.key;
-        match (self.is_of_absence, self.must) {
-            (true, Must::NotBe) => write!(f, "where `{key}` is given"),
-            (true, _) => write!(f, "where `{key}` is not given"),
-            (false, Must::NotBe) => write!(f, "unless `{key}` is {}", self.values()),
-            (false, _) => write!(f, "with `{key}` = {}", self.values()),
-        }
+        let key = format!("`{}`", self.key);
+        f.write_str(&self.clause(&key, &format!("with {key} =")))
     }
 }
 
@@ -91,16 +96,11 @@ fn quoted(value: &str) -> String {
     if is_bare { value.to_owned() } else { format!("\"{value}\"") }
 }
 
-/// Condition that the policy of a table is chosen; empty for the table of a section.
-fn needs_of_policy(catalog: &Catalog, table: usize) -> Vec<Need> {
-    let table = catalog.tables[table];
-    let need = |(policy, param): (&'static PolicySpec, usize)| Need {
-        key: catalog.section_key(table.section, param).path(),
-        values: vec![policy.name],
-        must: Must::Be,
-        is_of_absence: false,
-    };
-    table.policy.map(need).into_iter().collect()
+/// Condition that the policy of a table is chosen; none for the table of a section.
+fn need_of_policy(catalog: &Catalog, table: usize) -> Option<Need> {
+    let (policy, param) = catalog.tables[table].policy?;
+    let key = catalog.section_key(catalog.tables[table].section, param).path();
+    Some(Need { key, values: vec![policy.name], must: Must::Be, is_of_absence: false })
 }
 
 /// Path of the key that a parameter of a table depends on.
@@ -110,13 +110,13 @@ pub fn path_of(table: &str, used: Used) -> String {
 
 /// All conditions of a key, the outermost first; empty if it always has an effect.
 pub fn needs(catalog: &Catalog, key: KeyId) -> Vec<Need> {
-    let table = catalog.tables[key.table];
-    let of_policy = needs_of_policy(catalog, key.table);
+    let table = catalog.tables[key.table].path();
+    let of_policy = need_of_policy(catalog, key.table);
     let of_mapping = is_of_page_mappings(&key.path()).then(|| {
         let values = catalog.registry().offering(PAGE_MAPPING);
         Need { key: "ftl.mapping".to_owned(), values, must: Must::Be, is_of_absence: false }
     });
-    let of_param = key.param().used.map(|used| Need::of(catalog, path_of(&table.path(), used), used));
+    let of_param = key.param().used.map(|used| Need::of(catalog, path_of(&table, used), used));
     let mut all: Vec<Need> = Vec::new();
     for need in of_policy.into_iter().chain(of_mapping).chain(of_param) {
         let outer = catalog.find(&need.key).map(|key| needs(catalog, key)).unwrap_or_default();
@@ -194,12 +194,10 @@ impl Unused {
 
 /// Formats a condition after a clause that names the key already.
 fn only(need: &Need) -> String {
-    match (need.is_of_absence, need.must) {
-        (true, Must::NotBe) => "where that is given".to_owned(),
-        (true, _) => "where that is not given".to_owned(),
-        (false, Must::NotBe) if need.values.len() == 1 => "with any other value".to_owned(),
-        (false, Must::NotBe) => format!("unless that is {}", need.values()),
-        (false, _) => format!("with {}", need.values()),
+    if need.excludes() && need.values.len() == 1 {
+        "with any other value".to_owned()
+    } else {
+        need.clause("that", "with")
     }
 }
 
@@ -223,11 +221,15 @@ fn shown(config: &Config, (need, key): &Keyed) -> Option<String> {
     Some(value.show())
 }
 
+/// Conditions, each with its key.
+fn keyed(catalog: &Catalog, needs: impl IntoIterator<Item = Need>) -> impl Iterator<Item = Keyed> {
+    needs.into_iter().filter_map(|need| catalog.find(&need.key).map(|key| (need, key)))
+}
+
 /// True if a key has an effect in a run: all its conditions are met.
 fn has_effect(config: &Config, key: KeyId) -> bool {
     let catalog = config.catalog();
-    let mut keyed = needs(catalog, key).into_iter().filter_map(|need| catalog.find(&need.key).map(|key| (need, key)));
-    keyed.all(|keyed| shown(config, &keyed).is_none_or(|found| keyed.0.is_met(&found)))
+    keyed(catalog, needs(catalog, key)).all(|of| shown(config, &of).is_none_or(|found| of.0.is_met(&found)))
 }
 
 impl Config {
@@ -292,20 +294,18 @@ impl Experiment {
             reasons.sort();
             found.entry(reasons).or_default().push((origin, path));
         }
-        let place = |origin: &Origin| (origin.source, origin.span.start);
-        let mut unused: Vec<((usize, usize), Unused)> = Vec::new();
-        for (reasons, mut keys) in found {
-            keys.sort_by_key(|(origin, _)| place(origin));
-            let first = &keys[0].0;
-            let location = self.sources.problem(first, Refusal::new("", "")).location();
-            let at = place(first);
-            let keys = keys.into_iter().map(|(_, path)| path).collect();
+        let place = |(origin, _): &(Origin, String)| (origin.source, origin.span.start);
+        let mut found: Vec<_> = found.into_iter().collect();
+        found.iter_mut().for_each(|(_, keys)| keys.sort_by_key(place));
+        found.sort_by_key(|(_, keys)| place(&keys[0]));
+        let unused = |(reasons, keys): (Vec<Reason>, Vec<(Origin, String)>)| {
+            let location = self.sources.problem(&keys[0].0, Refusal::new("", "")).location();
             let mut in_rows: Vec<usize> = reasons.iter().flat_map(|reason| reason.rows.iter().copied()).collect();
             in_rows.sort_unstable();
-            unused.push((at, Unused { location, keys, rows: unless_all(in_rows), reasons }));
-        }
-        unused.sort_by_key(|(at, _)| *at);
-        unused.into_iter().map(|(_, unused)| unused).collect()
+            let keys = keys.into_iter().map(|(_, path)| path).collect();
+            Unused { location, keys, rows: unless_all(in_rows), reasons }
+        };
+        found.into_iter().map(unused).collect()
     }
 
     /// Written keys with conditions, and empty tables of policies. A condition may be met by keys that a single run
@@ -313,23 +313,18 @@ impl Experiment {
     fn written(&self, config: &Config) -> Vec<Written> {
         let (catalog, settings) = (config.catalog(), &config.settings);
         let keyed = |needs: Vec<Need>| -> Vec<Keyed> {
-            let keyed = needs.into_iter().filter_map(|need| catalog.find(&need.key).map(|key| (need, key)));
-            keyed.filter(|(_, key)| self.left_out.iter().all(|axis| axis.key != *key)).collect()
+            let is_chosen = |(_, key): &Keyed| self.left_out.iter().all(|axis| axis.key != *key);
+            keyed(catalog, needs).filter(is_chosen).collect()
         };
         let of_key = |key: KeyId| {
-            let origin = settings.origin(key)?.clone();
-            Some(Written {
-                path: key.path(),
-                origin,
-                needs: keyed(needs(catalog, key)),
-                varies: self.axes.contains(&key),
-            })
+            let (origin, needs) = (settings.origin(key)?.clone(), keyed(needs(catalog, key)));
+            Some(Written { path: key.path(), origin, needs, varies: self.axes.contains(&key) })
         };
         let of_table = |index: usize| {
             let table = &catalog.tables[index];
             let has_keys = (0..table.params().len()).any(|param| settings.origin(catalog.key(index, param)).is_some());
             let origin = settings.header(index).filter(|_| !has_keys)?.clone();
-            let needs = keyed(needs_of_policy(catalog, index));
+            let needs = keyed(need_of_policy(catalog, index).into_iter().collect());
             Some(Written { path: format!("[{}]", table.path()), origin, needs, varies: false })
         };
         catalog.keys().filter_map(of_key).chain((0..catalog.tables.len()).filter_map(of_table)).collect()

@@ -172,11 +172,8 @@ fn syntax_refusal(text: &str, span: &Range<usize>, message: &str) -> Refusal {
     let word = text.get(span.clone()).unwrap_or_default();
     let is_value = text.get(..span.start).is_some_and(|before| before.trim_end_matches([' ', '\t']).ends_with('='));
     if is_value && word.starts_with(|first: char| first.is_ascii_alphabetic()) {
-        let help = Some(format!("a text needs quotes: `\"{word}\"`"));
-        return Refusal {
-            help,
-            ..Refusal::new(format!("`{word}` is not a value"), "a number, true, false, or a text")
-        };
+        let refusal = Refusal::new(format!("`{word}` is not a value"), "a number, true, false, or a text");
+        return refusal.help(format!("a text needs quotes: `\"{word}\"`"));
     }
     let otherwise = if message == "duplicate key" { "each key once in a table" } else { "" };
     let (found, expected) = message.split_once(", expected ").unwrap_or((message, otherwise));
@@ -348,22 +345,15 @@ impl Reader<'_> {
         let known = if of == FIT { &self.document.fit } else { &self.document.axes };
         if known.iter().any(|axis| axis.key == key) {
             let path = key.path();
-            let is_alone = self.group.is_none();
-            let found = || match is_alone {
-                true => format!("`{path}` is listed twice in [{of}], as \"{path}\" and without quotes"),
-                false => format!("`{path}` is listed twice in [{of}]"),
-            };
-            return self.distrust(name, Some(key.section()), || Refusal::new(found(), "all its values in one list"));
+            let how = if self.group.is_none() { format!(", as \"{path}\" and without quotes") } else { String::new() };
+            let found = format!("`{path}` is listed twice in [{of}]{how}");
+            return self.distrust(name, Some(key.section()), || Refusal::new(found, "all its values in one list"));
         }
         let mut axis = Axis { key, origin: self.origin(name), values: Vec::new(), group: self.group };
         for value in values {
-            let range = match value.get_ref() {
-                DeValue::String(text) => range::expand(self.catalog, key.param(), text),
-                _ => None,
-            };
-            let values =
-                range.unwrap_or_else(|| check(self.catalog, key.param(), value.get_ref()).map(|value| vec![value]));
-            match values {
+            let (catalog, param) = (self.catalog, key.param());
+            let range = value.get_ref().as_str().and_then(|text| range::expand(catalog, param, text));
+            match range.unwrap_or_else(|| Ok(vec![check(catalog, param, value.get_ref())?])) {
                 Ok(values) => axis.extend(values, &self.origin(value)),
                 Err(refusal) => self.distrust(value, Some(key.section()), || refusal),
             }

@@ -69,6 +69,7 @@ pub struct Expectation {
 }
 
 /// Runs of this experiment, the only ones that an expectation can be about.
+#[derive(Debug)]
 pub struct OfThisExperiment<'a>(pub &'a [Run]);
 
 impl Runs for OfThisExperiment<'_> {

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use flashloom_units::Refusal;
+use flashloom_units::{Refusal, Value};
 
 use super::document::{Assignment, Axis};
 use super::range;
@@ -13,17 +13,14 @@ use crate::catalog::{Catalog, KeyId};
 
 /// Reads a `--set` option.
 pub fn read_set(catalog: &Catalog, report: &mut Report, text: &str) -> Option<Assignment> {
-    let source = report.sources.add(Source::text("--set", text));
-    let (key, value_span) = read_key(catalog, report, source, text)?;
-    let origin = Origin { source, span: trimmed(text, value_span) };
+    let mut option = Reader::of("--set", catalog, report, text);
+    let (key, value_span) = option.key(0..text.len())?;
+    let origin = option.origin(value_span);
     match check_option(catalog, key.param(), &text[origin.span.clone()]) {
         Ok(value) => Some(Assignment { key, value, origin }),
         Err(refusal) => {
-            let refusal = match several(catalog, key, text, origin.span.clone()) {
-                Some(help) => refusal.help(help),
-                None => refusal,
-            };
-            report.distrust(&origin, refusal, Some(key.section()));
+            let help = several(catalog, key, text, origin.span.clone()).or(refusal.help);
+            report.distrust(&origin, Refusal { help, ..refusal }, Some(key.section()));
             None
         }
     }
@@ -44,116 +41,106 @@ fn several(catalog: &Catalog, key: KeyId, text: &str, value: Range<usize>) -> Op
 /// Reads a `--vary` option: a key and its values, or several, `KEY=A,B; OTHER=C,D`, that vary together. `number` is its
 /// number among the options.
 pub fn read_vary(catalog: &Catalog, report: &mut Report, text: &str, number: usize) -> Vec<Axis> {
-    let source = report.sources.add(Source::text("--vary", text));
+    let problems = report.found();
     let parts = split(text, 0..text.len(), ';');
     // Groups of a file have numbers from 0 on.
     let group = (parts.len() > 1).then_some(usize::MAX - number);
-    let problems = report.found();
-    let mut axes: Vec<Axis> = Vec::new();
-    for part in parts {
-        axes.extend(read_axis(catalog, report, source, text, part, group));
-    }
+    let mut option = Reader::of("--vary", catalog, report, text);
+    let axes: Vec<Axis> = parts.into_iter().filter_map(|part| option.axis(part, group)).collect();
+    let whole = Origin { source: option.source, span: 0..text.len() };
     // What was refused would be missing.
     if group.is_some() && report.found() == problems {
-        Axis::check_group(&axes, report, &Origin { source, span: 0..text.len() });
+        Axis::check_group(&axes, report, &whole);
     }
     axes
 }
 
-/// Reads a key and its values from a part of a `--vary` option.
-fn read_axis(
-    catalog: &Catalog,
-    report: &mut Report,
-    source: usize,
-    text: &str,
-    part: Range<usize>,
-    group: Option<usize>,
-) -> Option<Axis> {
-    let part = trimmed(text, part);
-    let (key, value_span) = read_key_of(catalog, report, source, text, part.clone())?;
-    let list = Origin { source, span: value_span.clone() };
-    let origin = Origin { source, span: part.start..value_span.start - 1 };
-    let mut axis = Axis { key, origin, values: Vec::new(), group };
-    for span in split(text, value_span, ',') {
-        let origin = Origin { source, span: trimmed(text, span) };
-        let written = &text[origin.span.clone()];
-        let values = range::expand(catalog, key.param(), written)
-            .unwrap_or_else(|| check_option(catalog, key.param(), written).map(|value| vec![value]));
-        match values {
-            Ok(values) => axis.extend(values, &origin),
-            Err(refusal) => report.distrust(&origin, refusal, Some(key.section())),
-        }
-        if axis.is_too_long() {
-            break;
-        }
-    }
-    axis.check(report, &list);
-    Some(axis)
-}
-
 /// Reads a `--vary` option of a fit: the ends of the range of a quantity, `KEY=FROM..TO`, or the values of another key.
 pub fn read_ends(catalog: &Catalog, report: &mut Report, text: &str) -> Option<Axis> {
-    let axis = read_key_axis(catalog, report, text)?;
+    let mut option = Reader::of("--vary", catalog, report, text);
+    let (key, span) = option.key(0..text.len())?;
+    let (source, start) = (option.source, span.start);
+    let mut axis = Axis { key, origin: Origin { source, span: 0..start - 1 }, values: Vec::new(), group: None };
     if !axis.is_range() {
-        let source = axis.origin.source;
-        return read_axis(catalog, report, source, text, 0..text.len(), None);
+        return option.axis(0..text.len(), None);
     }
-    let source = axis.origin.source;
-    let list = Origin { source, span: axis.origin.span.end + 1..text.len() };
-    let written = &text[list.span.clone()];
+    let written = &text[span.clone()];
     let Some(dots) = written.find("..") else {
         let refusal = Refusal::new(format!("`{}` is not a range", written.trim()), "FROM..TO, such as `20us..80us`");
-        report.distrust(&list, refusal, Some(axis.key.section()));
+        report.distrust(&Origin { source, span }, refusal, Some(key.section()));
         return None;
     };
-    let mut axis = axis;
-    for span in [list.span.start..list.span.start + dots, list.span.start + dots + 2..list.span.end] {
-        let origin = Origin { source, span: trimmed(text, span) };
-        match check_option(catalog, axis.key.param(), &text[origin.span.clone()]) {
-            Ok(value) => axis.extend(vec![value], &origin),
-            Err(refusal) => report.distrust(&origin, refusal, Some(axis.key.section())),
-        }
+    for end in [start..start + dots, start + dots + 2..span.end] {
+        option.extend(&mut axis, end, |written| Ok(vec![check_option(catalog, key.param(), written)?]));
     }
-    axis.check_ends(report, &list);
+    axis.check_ends(report, &Origin { source, span });
     Some(axis)
 }
 
-/// An axis without values, of the key of an option.
-fn read_key_axis(catalog: &Catalog, report: &mut Report, text: &str) -> Option<Axis> {
-    let source = report.sources.add(Source::text("--vary", text));
-    let (key, value_span) = read_key(catalog, report, source, text)?;
-    Some(Axis { key, origin: Origin { source, span: 0..value_span.start - 1 }, values: Vec::new(), group: None })
-}
-
-/// Reads the key, and returns it with the span of its value.
-fn read_key(catalog: &Catalog, report: &mut Report, source: usize, text: &str) -> Option<(KeyId, Range<usize>)> {
-    read_key_of(catalog, report, source, text, 0..text.len())
-}
-
-/// [`read_key`] of a part of the option.
-fn read_key_of(
-    catalog: &Catalog,
-    report: &mut Report,
+/// An option while it is read: its text is a source of its own.
+struct Reader<'a> {
+    catalog: &'a Catalog,
+    report: &'a mut Report,
     source: usize,
-    text: &str,
-    part: Range<usize>,
-) -> Option<(KeyId, Range<usize>)> {
-    let written = &text[part.clone()];
-    let Some(equals) = written.find('=') else {
-        let refusal =
-            Refusal::new(format!("`{written}` has no `=`"), "a key and its value, such as `host.scheduler=noop`");
-        let is_whole = part.len() == text.len();
-        let refusal = if is_whole { refusal } else { refusal.help("a value that has a `;` stands in quotes") };
-        report.distrust(&Origin { source, span: part }, refusal, None);
-        return None;
-    };
-    match catalog.resolve(&written[..equals]) {
-        Ok(key) => Some((key, part.start + equals + 1..part.end)),
-        Err((span, refusal)) => {
-            let span = part.start + span.start..part.start + span.end;
-            report.distrust(&Origin { source, span }, refusal, None);
-            None
+    text: &'a str,
+}
+
+impl<'a> Reader<'a> {
+    fn of(name: &str, catalog: &'a Catalog, report: &'a mut Report, text: &'a str) -> Self {
+        let source = report.sources.add(Source::text(name, text));
+        Self { catalog, report, source, text }
+    }
+
+    /// The place of a span, without the blanks around it.
+    fn origin(&self, span: Range<usize>) -> Origin {
+        Origin { source: self.source, span: trimmed(self.text, span) }
+    }
+
+    /// Adds the values that are written in a span.
+    fn extend(&mut self, axis: &mut Axis, span: Range<usize>, read: impl Fn(&str) -> Result<Vec<Value>, Refusal>) {
+        let origin = self.origin(span);
+        match read(&self.text[origin.span.clone()]) {
+            Ok(values) => axis.extend(values, &origin),
+            Err(refusal) => self.report.distrust(&origin, refusal, Some(axis.key.section())),
         }
+    }
+
+    /// Reads a key and its values from a part of a `--vary` option.
+    fn axis(&mut self, part: Range<usize>, group: Option<usize>) -> Option<Axis> {
+        let (catalog, source, part) = (self.catalog, self.source, trimmed(self.text, part));
+        let (key, list) = self.key(part.clone())?;
+        let origin = Origin { source, span: part.start..list.start - 1 };
+        let mut axis = Axis { key, origin, values: Vec::new(), group };
+        for span in split(self.text, list.clone(), ',') {
+            self.extend(&mut axis, span, |written| {
+                range::expand(catalog, key.param(), written)
+                    .unwrap_or_else(|| Ok(vec![check_option(catalog, key.param(), written)?]))
+            });
+            if axis.is_too_long() {
+                break;
+            }
+        }
+        axis.check(self.report, &Origin { source, span: list });
+        Some(axis)
+    }
+
+    /// Reads the key from a part of the option, and returns it with the span of its value.
+    fn key(&mut self, part: Range<usize>) -> Option<(KeyId, Range<usize>)> {
+        let written = &self.text[part.clone()];
+        let (span, refusal) = match written.find('=') {
+            Some(equals) => match self.catalog.resolve(&written[..equals]) {
+                Ok(key) => return Some((key, part.start + equals + 1..part.end)),
+                Err((span, refusal)) => (part.start + span.start..part.start + span.end, refusal),
+            },
+            None => {
+                let found = format!("`{written}` has no `=`");
+                let refusal = Refusal::new(found, "a key and its value, such as `host.scheduler=noop`");
+                let is_whole = part.len() == self.text.len();
+                (part, if is_whole { refusal } else { refusal.help("a value that has a `;` stands in quotes") })
+            }
+        };
+        self.report.distrust(&Origin { source: self.source, span }, refusal, None);
+        None
     }
 }
 

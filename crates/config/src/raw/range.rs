@@ -58,14 +58,12 @@ fn values(catalog: &Catalog, param: &Param, text: &str) -> Result<Vec<Value>, Re
     let steps = (to - from) / step;
     let last = from + steps * step;
     if last != to {
-        let help = Some(format!("write {from}..{last}..{step}, or {from}..{to}"));
-        return Err(Refusal { help, ..refusal(format!("`{text}` does not meet its end: its last value is {last}")) });
+        let found = format!("`{text}` does not meet its end: its last value is {last}");
+        return Err(refusal(found).help(format!("write {from}..{last}..{step}, or {from}..{to}")));
     }
     if steps >= MOST {
-        return Err(Refusal::new(
-            format!("`{text}` stands for {} values", u128::from(steps) + 1),
-            format!("at most {MOST}"),
-        ));
+        let found = format!("`{text}` stands for {} values", u128::from(steps) + 1);
+        return Err(Refusal::new(found, format!("at most {MOST}")));
     }
     if let Some(end) = [from, to].into_iter().find(|&end| !param.accepts(&Value::Count(end))) {
         return Err(Refusal::new(format!("`{end}` is out of range"), catalog.expected(param)));

@@ -158,11 +158,19 @@ impl Report {
 
     /// All problems: those of the file and of the options in the order in which they were given, each from top to
     /// bottom. Beyond a hundred there is only their number.
-    pub fn into_problems(mut self) -> Vec<Problem> {
+    pub fn into_problems(mut self) -> Problems {
         let more = self.count - self.problems.len();
         self.problems.sort_by_key(|(source, position, _)| (*source, *position));
         let problems: Vec<Problem> = self.problems.into_iter().map(|(_, _, problem)| problem).collect();
-        Problems::counting(problems, more).0
+        Problems::counting(problems, more)
+    }
+
+    /// Returns the value, if no problem was found.
+    ///
+    /// # Errors
+    /// All problems.
+    pub fn or<T>(self, value: T) -> Result<T, Problems> {
+        self.into_problems().or(value)
     }
 
     /// True if no problem was found.

@@ -16,36 +16,30 @@ const LONGEST_LITERAL: usize = 1_000;
 
 /// Checks a value of a configuration file.
 pub fn check(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<Value, Refusal> {
-    let value = match param.kind {
-        Kind::Count { .. } => Value::Count(whole_number(catalog, param, written)?),
-        Kind::CountOr { .. } if matches!(written, DeValue::String(_)) => Value::Name(name(catalog, param, written)?),
-        Kind::SizeOr { .. } if is_word(written) => Value::Name(name(catalog, param, written)?),
-        Kind::CountOr { .. } => Value::Count(whole_number(catalog, param, written)?),
-        Kind::Size { .. } | Kind::SizeOr { .. } => Value::Size(quantity(catalog, param, written, parse_size)?),
-        Kind::Time { .. } => Value::Time(quantity(catalog, param, written, parse_time)?),
-        Kind::Rate { .. } => Value::Rate(quantity(catalog, param, written, parse_rate)?),
-        Kind::Energy { .. } => Value::Energy(quantity(catalog, param, written, parse_energy)?),
-        Kind::Power { .. } => Value::Power(quantity(catalog, param, written, parse_power)?),
-        Kind::Ratio { .. } => Value::Ratio(ratio(catalog, param, written)?),
-        Kind::Flag => match written {
-            DeValue::Boolean(flag) => Value::Flag(*flag),
-            other => return Err(mismatch(catalog, param, other)),
-        },
-        Kind::Choice(_) | Kind::Policy(_) => Value::Name(name(catalog, param, written)?),
-        Kind::ChoiceOrFile(_) => match written {
-            DeValue::String(text) if is_path(text) => Value::Text(Cow::Owned(text.clone().into_owned())),
-            _ => Value::Name(name(catalog, param, written)?),
-        },
-        Kind::Text => match written {
-            DeValue::String(text) => Value::Text(Cow::Owned(text.clone().into_owned())),
-            other => return Err(mismatch(catalog, param, other)),
-        },
+    let key = Key { catalog, param };
+    let value = match (param.kind, written) {
+        (Kind::CountOr { .. }, DeValue::String(_)) => Value::Name(key.name(written)?),
+        (Kind::SizeOr { .. }, DeValue::String(text)) if is_word(text) => Value::Name(key.name(written)?),
+        (Kind::Count { .. } | Kind::CountOr { .. }, _) => Value::Count(key.whole_number(written)?),
+        (Kind::Size { .. } | Kind::SizeOr { .. }, _) => Value::Size(parse_size(&key.quantity(written)?)?),
+        (Kind::Time { .. }, _) => Value::Time(parse_time(&key.quantity(written)?)?),
+        (Kind::Rate { .. }, _) => Value::Rate(parse_rate(&key.quantity(written)?)?),
+        (Kind::Energy { .. }, _) => Value::Energy(parse_energy(&key.quantity(written)?)?),
+        (Kind::Power { .. }, _) => Value::Power(parse_power(&key.quantity(written)?)?),
+        (Kind::Ratio { .. }, _) => Value::Ratio(key.ratio(written)?),
+        (Kind::Flag, DeValue::Boolean(flag)) => Value::Flag(*flag),
+        (Kind::Text, DeValue::String(text)) => Value::Text(Cow::Owned(text.clone().into_owned())),
+        (Kind::ChoiceOrFile(_), DeValue::String(text)) if is_path(text) => {
+            Value::Text(Cow::Owned(text.clone().into_owned()))
+        }
+        (Kind::Choice(_) | Kind::ChoiceOrFile(_) | Kind::Policy(_), _) => Value::Name(key.name(written)?),
+        (Kind::Flag | Kind::Text, other) => return Err(key.mismatch(other)),
     };
     if param.accepts(&value) {
         return Ok(value);
     }
     let help = in_per_cent(param, written, &value);
-    Err(Refusal { help, ..Refusal::new(format!("`{}` is out of range", shown(written)), catalog.expected(param)) })
+    Err(Refusal { help, ..key.refusal(format!("`{}` is out of range", shown(written))) })
 }
 
 /// Help for a ratio that is too large: the value in per cent, if that may have been meant; else the maximum.
@@ -72,69 +66,96 @@ pub fn check_option(catalog: &Catalog, param: &Param, written: &str) -> Result<V
 }
 
 /// True for a text that does not begin as a number does.
-fn is_word(written: &DeValue<'_>) -> bool {
-    matches!(written, DeValue::String(text) if text.trim_start().starts_with(|c: char| c.is_ascii_alphabetic()))
+fn is_word(text: &str) -> bool {
+    text.trim_start().starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
-fn whole_number(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<u64, Refusal> {
-    match written {
-        DeValue::Integer(number) => match i128::from_str_radix(number.as_str(), number.radix()) {
-            Ok(value) if value < 0 => Err(Refusal::new(format!("`{value}` is negative"), catalog.expected(param))),
-            Ok(value) => u64::try_from(value).map_err(|_| overflow(catalog, param, written)),
-            Err(_) => Err(overflow(catalog, param, written)),
-        },
-        DeValue::Float(_) => {
-            Err(Refusal::new(format!("`{}` is not a whole number", shown(written)), catalog.expected(param)))
-        }
-        other => Err(mismatch(catalog, param, other)),
+/// The key that a value is written for.
+struct Key<'a> {
+    catalog: &'a Catalog,
+    param: &'a Param,
+}
+
+impl Key<'_> {
+    fn refusal(&self, found: String) -> Refusal {
+        Refusal::new(found, self.catalog.expected(self.param))
     }
-}
 
-fn overflow(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Refusal {
-    Refusal::new(format!("`{}` does not fit in 64 bits", shown(written)), catalog.expected(param))
-}
-
-fn quantity(
-    catalog: &Catalog,
-    param: &Param,
-    written: &DeValue<'_>,
-    parse: fn(&str) -> Result<u64, Refusal>,
-) -> Result<u64, Refusal> {
-    let text = match written {
-        DeValue::String(text) => text.clone(),
-        DeValue::Integer(_) | DeValue::Float(_) => Cow::Owned(shown(written)),
-        other => return Err(mismatch(catalog, param, other)),
-    };
-    parse(&text)
-}
-
-fn ratio(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<f64, Refusal> {
-    let text = match written {
-        DeValue::String(text) => text.clone(),
-        DeValue::Integer(_) | DeValue::Float(_) => Cow::Owned(shown(written)),
-        other => return Err(mismatch(catalog, param, other)),
-    };
-    parse_ratio(&text).map_err(|refusal| match param.kind {
-        // What may be more than the whole is no share; its help says what it is.
-        Kind::Ratio { max, .. } if max > 1.0 => {
-            let help = Some(param.help.trim_end_matches('.').to_owned());
-            Refusal { expected: catalog.expected(param), help, ..refusal }
+    fn whole_number(&self, written: &DeValue<'_>) -> Result<u64, Refusal> {
+        match written {
+            DeValue::Integer(number) => match i128::from_str_radix(number.as_str(), number.radix()) {
+                Ok(value) if value < 0 => Err(self.refusal(format!("`{value}` is negative"))),
+                value => value
+                    .ok()
+                    .and_then(|value| u64::try_from(value).ok())
+                    .ok_or_else(|| self.refusal(format!("`{}` does not fit in 64 bits", shown(written)))),
+            },
+            DeValue::Float(_) => Err(self.refusal(format!("`{}` is not a whole number", shown(written)))),
+            other => Err(self.mismatch(other)),
         }
-        _ => refusal,
-    })
-}
+    }
 
-fn name(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<&'static str, Refusal> {
-    let DeValue::String(text) = written else { return Err(mismatch(catalog, param, written)) };
-    let names = catalog.names(param);
-    names.iter().copied().find(|name| name == text).ok_or_else(|| {
-        let refusal = Refusal::new(format!("unknown {} `{text}`", param.name), catalog.expected(param));
-        match (elsewhere(text, &names), missing(text)) {
-            (Some(name), _) => refusal.help(format!("did you mean `{name}`?")),
-            (None, Some(help)) => refusal.help(help),
-            (None, None) => refusal.suggesting(text, names),
+    /// The text of a quantity; that of a number says that it has no unit.
+    fn quantity(&self, written: &DeValue<'_>) -> Result<String, Refusal> {
+        match written {
+            DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_) => Ok(shown(written)),
+            other => Err(self.mismatch(other)),
         }
-    })
+    }
+
+    fn ratio(&self, written: &DeValue<'_>) -> Result<f64, Refusal> {
+        parse_ratio(&self.quantity(written)?).map_err(|refusal| match self.param.kind {
+            // What may be more than the whole is no share; its help says what it is.
+            Kind::Ratio { max, .. } if max > 1.0 => {
+                self.refusal(refusal.found).help(self.param.help.trim_end_matches('.'))
+            }
+            _ => refusal,
+        })
+    }
+
+    fn name(&self, written: &DeValue<'_>) -> Result<&'static str, Refusal> {
+        let DeValue::String(text) = written else { return Err(self.mismatch(written)) };
+        let names = self.catalog.names(self.param);
+        names.iter().copied().find(|name| name == text).ok_or_else(|| {
+            let refusal = self.refusal(format!("unknown {} `{text}`", self.param.name));
+            match (elsewhere(text, &names), missing(text)) {
+                (Some(name), _) => refusal.help(format!("did you mean `{name}`?")),
+                (None, Some(help)) => refusal.help(help),
+                (None, None) => refusal.suggesting(text, names),
+            }
+        })
+    }
+
+    /// Refuses a value of another type than the key's.
+    fn mismatch(&self, written: &DeValue<'_>) -> Refusal {
+        let is_number = matches!(written, DeValue::Integer(_) | DeValue::Float(_));
+        let found = match written {
+            DeValue::String(text) => format!("the text \"{text}\""),
+            DeValue::Integer(_) | DeValue::Float(_) => format!("the number `{}`", shown(written)),
+            DeValue::Boolean(flag) => format!("the flag `{flag}`"),
+            DeValue::Datetime(_) => "a date or time of day".to_owned(),
+            DeValue::Array(_) => "a list".to_owned(),
+            DeValue::Table(_) => "a table".to_owned(),
+        };
+        let as_text = || DeValue::String(Cow::Owned(shown(written)));
+        let refusal = self.refusal(format!("{found} as `{}`", self.param.name));
+        match written {
+            DeValue::String(text) if self.is_literal(text) => refusal.help("write it without quotes"),
+            _ if is_number && (matches!(self.param.kind, Kind::Text) || self.name(&as_text()).is_ok()) => {
+                refusal.help("write it in quotes")
+            }
+            _ => refusal,
+        }
+    }
+
+    /// True if a quoted value would be valid without its quotes.
+    fn is_literal(&self, text: &str) -> bool {
+        text.len() <= LONGEST_LITERAL
+            && DeValue::parse(text).is_ok_and(|value| {
+                !matches!(value.get_ref(), DeValue::String(_))
+                    && check(self.catalog, self.param, value.get_ref()).is_ok()
+            })
+    }
 }
 
 /// Names of other programs and of papers, each with ours.
@@ -161,33 +182,6 @@ fn elsewhere<'a>(text: &str, names: &[&'a str]) -> Option<&'a str> {
     // A recording is of a kind, whatever its format.
     let ours = ours.or_else(|| FORMATS.iter().any(|spec| spec.format.name() == plain).then_some("trace"));
     names.iter().copied().find(|name| *name == plain || ours == Some(name))
-}
-
-/// Refuses a value of another type than the parameter's.
-fn mismatch(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Refusal {
-    let found = match written {
-        DeValue::String(text) => format!("the text \"{text}\""),
-        DeValue::Integer(_) | DeValue::Float(_) => format!("the number `{}`", shown(written)),
-        DeValue::Boolean(flag) => format!("the flag `{flag}`"),
-        DeValue::Datetime(_) => "a date or time of day".to_owned(),
-        DeValue::Array(_) => "a list".to_owned(),
-        DeValue::Table(_) => "a table".to_owned(),
-    };
-    let is_short = |text: &str| text.len() <= LONGEST_LITERAL;
-    let unquoted = matches!(written, DeValue::String(text) if is_short(text) && check_literal(catalog, param, text));
-    let is_number = matches!(written, DeValue::Integer(_) | DeValue::Float(_));
-    let as_text = || DeValue::String(Cow::Owned(shown(written)));
-    let quoted = is_number && (matches!(param.kind, Kind::Text) || name(catalog, param, &as_text()).is_ok());
-    let help = if unquoted { Some("write it without quotes") } else { quoted.then_some("write it in quotes") };
-    let help = help.map(str::to_owned);
-    Refusal { help, ..Refusal::new(format!("{found} as `{}`", param.name), catalog.expected(param)) }
-}
-
-/// True if a quoted value would be valid without its quotes.
-fn check_literal(catalog: &Catalog, param: &Param, text: &str) -> bool {
-    DeValue::parse(text).is_ok_and(|value| {
-        !matches!(value.get_ref(), DeValue::String(_)) && check(catalog, param, value.get_ref()).is_ok()
-    })
 }
 
 /// Formats a written value for a message.

@@ -3,38 +3,28 @@
 use flashloom_units::Value;
 use serde_json::{Map, Value as Json};
 
+use super::Config;
 use crate::catalog::{KeyId, SECTIONS};
-use crate::checked::Settings;
 
-/// Keys of each section that a configuration is written without while they have their defaults: they came after results
-/// had been published with the hash of theirs, and drives saved with it.
-const LEFT_OUT: [(&str, &[&str]); 3] = [
-    (
-        "device",
-        &[
-            "reliability",
-            "read_cache",
-            "readahead_pages",
-            "readahead_streams",
-            "over_provisioning_counts",
-            "unpartitioned",
-        ],
-    ),
-    (
-        "ftl",
-        &[
-            "gc_low_watermark",
-            "gc_high_watermark",
-            "gc_watermark_pace",
-            "slc_cache",
-            "slc_static_share",
-            "slc_dynamic_share",
-            "slc_when_full",
-            "slc_fold_threshold",
-            "slc_flush_delay",
-        ],
-    ),
-    ("workload", &["submit_time"]),
+/// Keys of sections that a configuration is written without while they have their defaults: they came after results had
+/// been published with the hash of theirs, and drives saved with it.
+const LEFT_OUT: [(&str, &str); 16] = [
+    ("device", "reliability"),
+    ("device", "read_cache"),
+    ("device", "readahead_pages"),
+    ("device", "readahead_streams"),
+    ("device", "over_provisioning_counts"),
+    ("device", "unpartitioned"),
+    ("ftl", "gc_low_watermark"),
+    ("ftl", "gc_high_watermark"),
+    ("ftl", "gc_watermark_pace"),
+    ("ftl", "slc_cache"),
+    ("ftl", "slc_static_share"),
+    ("ftl", "slc_dynamic_share"),
+    ("ftl", "slc_when_full"),
+    ("ftl", "slc_fold_threshold"),
+    ("ftl", "slc_flush_delay"),
+    ("workload", "submit_time"),
 ];
 
 /// True if a key is written out with this value.
@@ -43,71 +33,73 @@ fn is_written_out(key: KeyId, value: &Value) -> bool {
 }
 
 /// The value of a key that a configuration was written without; `None` if it would be written out.
-pub fn left_out(key: KeyId) -> Option<&'static Value> {
+fn left_out(key: KeyId) -> Option<&'static Value> {
     let (section, param) = (SECTIONS[key.section()].name, key.param());
-    let of_section = LEFT_OUT.iter().find(|(of, _)| *of == section && !key.is_of_policy());
-    of_section.filter(|(_, names)| names.contains(&param.name)).map(|_| &param.default)
+    let is_one = !key.is_of_policy() && LEFT_OUT.contains(&(section, param.name));
+    is_one.then_some(&param.default)
 }
 
-/// Tables in effect, in order: every section, and the chosen policies that have parameters.
-fn tables(settings: &Settings) -> Vec<usize> {
-    let chosen: Vec<usize> = settings.chosen().map(|(_, _, table)| table).collect();
-    let counts = |&index: &usize| {
-        let table = &settings.catalog().tables[index];
-        table.policy.is_none() || (chosen.contains(&index) && !table.params().is_empty())
-    };
-    (0..settings.catalog().tables.len()).filter(counts).collect()
-}
+impl Config {
+    /// Tables in effect, in order: every section, and the chosen policies that have parameters.
+    fn tables(&self) -> Vec<usize> {
+        let chosen: Vec<usize> = self.settings.chosen().map(|(_, _, table)| table).collect();
+        let counts = |&index: &usize| {
+            let table = &self.catalog().tables[index];
+            table.policy.is_none() || (chosen.contains(&index) && !table.params().is_empty())
+        };
+        (0..self.catalog().tables.len()).filter(counts).collect()
+    }
 
-/// Values of every effective key, by path.
-pub fn flat(settings: &Settings) -> impl Iterator<Item = (KeyId, &Value)> {
-    let of_table =
-        move |index| (0..).map(move |param| settings.catalog().key(index, param)).zip(settings.values(index));
-    tables(settings).into_iter().flat_map(of_table).filter(|(key, value)| is_written_out(*key, value))
-}
+    /// Keys of a table, with their values.
+    fn keys_of(&self, table: usize) -> impl Iterator<Item = (KeyId, &Value)> {
+        (0..).map(move |param| self.catalog().key(table, param)).zip(self.settings.values(table))
+    }
 
-/// The configuration as an object of sections; the table of a chosen policy is an object within its section.
-pub fn to_json(settings: &Settings) -> Json {
-    let mut root = Map::new();
-    for index in tables(settings) {
-        let table = &settings.catalog().tables[index];
-        let mut object = Map::new();
-        for (param, value) in (0..).zip(settings.values(index)) {
-            let key = settings.catalog().key(index, param);
-            if let Some(value) = json_value(value).filter(|_| is_written_out(key, value)) {
-                object.insert(key.param().name.to_owned(), value);
+    /// Values of every effective key, with defaults filled in: those of the sections and of the chosen policies.
+    pub fn values(&self) -> impl Iterator<Item = (KeyId, &Value)> {
+        let keys = self.tables().into_iter().flat_map(move |table| self.keys_of(table));
+        keys.filter(|(key, value)| is_written_out(*key, value))
+    }
+
+    /// The value of a key that a configuration was written without; `None` if it would be written out.
+    pub fn left_out(&self, path: &str) -> Option<&'static Value> {
+        self.catalog().find(path).and_then(left_out)
+    }
+
+    /// The effective configuration, every default filled in, as JSON: an object of sections; the table of a chosen
+    /// policy is an object within its section.
+    pub fn to_json(&self) -> Json {
+        let mut root = Map::new();
+        for index in self.tables() {
+            let table = &self.catalog().tables[index];
+            let written = self.keys_of(index).filter(|(key, value)| is_written_out(*key, value));
+            let named = written.filter_map(|(key, value)| Some((key.param().name.to_owned(), json_value(value)?)));
+            let object = Json::Object(named.collect());
+            let section = root.entry(SECTIONS[table.section].name).or_insert_with(|| Json::Object(Map::new()));
+            match table.policy {
+                None => *section = object,
+                Some((policy, _)) => section[policy.name] = object,
             }
         }
-        let section = root.entry(SECTIONS[table.section].name);
-        match table.policy {
-            None => drop(section.or_insert(Json::Object(object))),
-            Some((policy, _)) => {
-                if let Some(section) = section.or_insert_with(|| Json::Object(Map::new())).as_object_mut() {
-                    section.insert(policy.name.to_owned(), Json::Object(object));
+        Json::Object(root)
+    }
+
+    /// The effective configuration as a file that reads back to equal values. Defaults stand in comments where they
+    /// have no effect, so that the file is not warned of what nobody wrote.
+    pub(crate) fn to_toml_with(&self, has_effect: impl Fn(KeyId) -> bool) -> String {
+        let mut text = String::new();
+        for index in self.tables() {
+            let separator = if text.is_empty() { "" } else { "\n" };
+            text.push_str(&format!("{separator}[{}]\n", self.catalog().tables[index].path()));
+            for (key, value) in self.keys_of(index) {
+                if let Some(value) = toml_value(value) {
+                    let comment = if self.settings.origin(key).is_some() || has_effect(key) { "" } else { "# " };
+                    text.push_str(&format!("{comment}{} = {value}\n", key.param().name));
                 }
             }
         }
+        text
     }
-    Json::Object(root)
-}
-
-/// The configuration as a file that reads back to equal values. Defaults stand in comments where they have no effect,
-/// so that the file is not warned of what nobody wrote.
-pub fn to_toml(settings: &Settings, has_effect: impl Fn(KeyId) -> bool) -> String {
-    let mut text = String::new();
-    for index in tables(settings) {
-        let table = &settings.catalog().tables[index];
-        let separator = if text.is_empty() { "" } else { "\n" };
-        text.push_str(&format!("{separator}[{}]\n", table.path()));
-        for (number, (param, value)) in table.params().iter().zip(settings.values(index)).enumerate() {
-            if let Some(value) = toml_value(value) {
-                let key = settings.catalog().key(index, number);
-                let comment = if settings.origin(key).is_some() || has_effect(key) { "" } else { "# " };
-                text.push_str(&format!("{comment}{} = {value}\n", param.name));
-            }
-        }
-    }
-    text
 }
 
 /// Formats a value as JSON; quantities keep their units.

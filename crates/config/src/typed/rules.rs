@@ -24,11 +24,12 @@ enum Check {
 }
 
 impl Check {
-    fn of(&self, config: &Config, sources: &Sources) -> Vec<Refusal> {
+    /// The refusals; without sources none that asks for them.
+    fn of(&self, config: &Config, sources: Option<&Sources>) -> Vec<Refusal> {
         match self {
             Check::One(broken) => broken(config).into_iter().collect(),
             Check::Each(broken) => broken(config),
-            Check::Located(broken) => broken(config, sources),
+            Check::Located(broken) => sources.map_or(Vec::new(), |sources| broken(config, sources)),
         }
     }
 }
@@ -52,7 +53,7 @@ const RULES: &[Rule] = &[
     Rule { sections: &["buffer", "device"], broken: Check::Each(the_buffer_fits_the_device) },
     Rule { sections: &["buffer", "device", "ftl"], broken: Check::One(the_buffer_holds_a_stream) },
     Rule { sections: &["host", "buffer", "ftl"], broken: Check::Each(policies_have_what_they_need) },
-    Rule { sections: &["workload"], broken: Check::Each(the_workload_follows_its_section) },
+    Rule { sections: &["workload"], broken: Check::Each(|config| misfits(config, None)) },
     Rule { sections: &["workload", "device"], broken: Check::Located(the_workload_fits_the_device) },
     Rule { sections: &["host", "device"], broken: Check::One(schedulers_fit_the_device) },
     Rule { sections: &["host"], broken: Check::One(the_hardware_queues_fit_the_host) },
@@ -70,7 +71,7 @@ pub fn check(config: &Config, report: &mut Report) {
     for (rules, is_shape) in [(SHAPE, true), (RULES, false)] {
         for rule in rules {
             let applies = report.trusts(rule.sections) && (is_shape || shapely || !rule.sections.contains(&"device"));
-            let broken = if applies { rule.broken.of(config, &report.sources) } else { Vec::new() };
+            let broken = if applies { rule.broken.of(config, Some(&report.sources)) } else { Vec::new() };
             shapely &= !is_shape || broken.is_empty();
             for refusal in broken {
                 report.refuse(&config.settings.pointer(&refusal.keys), refusal);
@@ -81,12 +82,7 @@ pub fn check(config: &Config, report: &mut Report) {
 
 /// True if a configuration breaks no rule but, perhaps, one about files.
 pub(super) fn is_sound(config: &Config) -> bool {
-    let is_kept = |rule: &Rule| match &rule.broken {
-        Check::One(broken) => broken(config).is_none(),
-        Check::Each(broken) => broken(config).is_empty(),
-        Check::Located(_) => true,
-    };
-    SHAPE.iter().all(is_kept) && RULES.iter().all(is_kept)
+    SHAPE.iter().chain(RULES).all(|rule| rule.broken.of(config, None).is_empty())
 }
 
 /// True if the drive has a shape that its size can be worked out from.
@@ -299,10 +295,6 @@ fn way_out(config: &Config, need: Capability, key: &str) -> String {
     format!("{instead}, or change {key}")
 }
 
-fn the_workload_follows_its_section(config: &Config) -> Vec<Refusal> {
-    misfits(config, None)
-}
-
 /// Refuses keys that the chosen workload cannot follow. The check of the section alone finds some of them too; a report
 /// shows each problem once.
 fn the_workload_fits_the_device(config: &Config, sources: &Sources) -> Vec<Refusal> {
@@ -378,36 +370,32 @@ fn schedulers_fit_the_device(config: &Config) -> Option<Refusal> {
     Some(refusal.or_at("host.scheduler"))
 }
 
+/// Refuses a value that needs time where nothing takes time, if it is set.
+fn without_time(config: &Config, is_set: bool, key: &str, value: &str, [why, otherwise]: [&str; 2]) -> Option<Refusal> {
+    (is_set && config.run.timing != Timing::Timed).then(|| {
+        let found = format!("`{key}`{value} with `run.timing` = \"counting\", where nothing takes time");
+        let refusal = Refusal::new(found, format!("`run.timing` = \"timed\": {why}"));
+        refusal.at([key, "run.timing"]).help(format!("set run.timing to \"timed\", or {otherwise}"))
+    })
+}
+
 fn an_anatomy_needs_time(config: &Config) -> Option<Refusal> {
-    if !config.run.anatomy || config.run.timing == Timing::Timed {
-        return None;
-    }
-    let found = "`run.anatomy` = true with `run.timing` = \"counting\", where nothing takes time";
-    let help = "set run.timing to \"timed\", or leave run.anatomy out";
-    let refusal = Refusal::new(found, "`run.timing` = \"timed\": an anatomy says where time went");
-    Some(refusal.at(["run.anatomy", "run.timing"]).help(help))
+    let told = ["an anatomy says where time went", "leave run.anatomy out"];
+    without_time(config, config.run.anatomy, "run.anatomy", " = true", told)
 }
 
 fn a_series_needs_time(config: &Config) -> Option<Refusal> {
-    if config.run.series_ns.is_none() || config.run.timing == Timing::Timed {
-        return None;
-    }
-    let found = "`run.series` with `run.timing` = \"counting\", where nothing takes time";
-    let help = "set run.timing to \"timed\", or leave run.series out; `run --timeline` has lines by pages written";
-    let refusal = Refusal::new(found, "`run.timing` = \"timed\": a series is over time");
-    Some(refusal.at(["run.series", "run.timing"]).help(help))
+    let otherwise = "leave run.series out; `run --timeline` has lines by pages written";
+    without_time(config, config.run.series_ns.is_some(), "run.series", "", ["a series is over time", otherwise])
 }
 
-/// Refuses values of SLAP that follow what takes time where nothing does.
 fn slap_needs_time(config: &Config) -> Vec<Refusal> {
     let timed = [(SUBSTREAMS, "auto", "it follows what reads take"), (SEARCH, "window", "pages are written within it")];
-    let broken = |(key, value, why): &(&str, &'static str, &str)| {
-        let found = format!("`{key}` = \"{value}\" with `run.timing` = \"counting\", where nothing takes time");
-        let refusal = Refusal::new(found, format!("`run.timing` = \"timed\": {why}"));
-        refusal.at([*key, "run.timing"]).help(format!("set run.timing to \"timed\", or change {key}"))
+    let broken = |(key, value, why): (&str, &'static str, &str)| {
+        let (is_set, written) = (slap_has(config, key, value), format!(" = \"{value}\""));
+        without_time(config, is_set, key, &written, [why, &format!("change {key}")])
     };
-    let is_timed = config.run.timing == Timing::Timed;
-    timed.iter().filter(|(key, value, _)| !is_timed && slap_has(config, key, value)).map(broken).collect()
+    timed.into_iter().filter_map(broken).collect()
 }
 
 /// Refuses streams by time without a buffer, which would hold the pages that were written at the same time.

@@ -1,7 +1,6 @@
 //! Tests of aged drives in files.
 
 use super::*;
-use crate::Quiet;
 use flashloom_config::{Catalog, Source};
 
 /// Every key that is meant to have no effect on ageing, with another value than its default.
@@ -25,7 +24,7 @@ fn config(sets: &[&str]) -> Config {
 }
 
 fn aged(config: &Config) -> AgedDrive {
-    AgedDrive::age(config, false, None, &Quiet).expect("it becomes steady")
+    AgedDrive::age(Preparation::quiet(config)).expect("it becomes steady")
 }
 
 #[test]
@@ -89,11 +88,11 @@ fn a_drive_of_log_blocks_is_aged_alike_but_for_what_merges_cost() {
 #[test]
 fn a_drive_whose_flash_is_lost_is_aged_anew() {
     let config = config(&[]);
-    let whole = AgedDrive::age(&config, false, None, &Quiet).expect("it becomes steady");
-    let drive = AgedDrive::age_to_share(&config, false, None, 4, false, &Quiet).expect("it becomes steady");
+    let whole = AgedDrive::age(Preparation::quiet(&config)).expect("it becomes steady");
+    let drive = AgedDrive::age_to_share(Preparation::quiet(&config), 4, false).expect("it becomes steady");
     assert!(!drive.is_whole && 10 * drive.state.len() < 9 * whole.state.len());
     let build = |drive| Ok(Engine::bare(drive, 1, 0));
-    let engine = |of: &AgedDrive| of.engine_to_leave(&config, false, None, &build, &Quiet).expect("there is a drive");
+    let engine = |of: &AgedDrive| of.engine_to_leave(Preparation::quiet(&config), &build).expect("there is a drive");
     // The first takes what ageing has left, the second nothing, the third what the first has left.
     let first = engine(&drive);
     let second = engine(&drive);
@@ -139,7 +138,8 @@ fn the_limit_of_a_state_is_several_times_what_any_drive_needs() {
         let config = config(&[&format!("ftl.mapping={mapping}")]);
         let pages = config.device.geometry().total_pages();
         for (verified, per_page) in [(false, PAGE_BYTES), (true, VERIFIED_PAGE_BYTES)] {
-            let drive = AgedDrive::age(&config, verified, None, &Quiet).expect("it becomes steady");
+            let with = Preparation { verify: verified, ..Preparation::quiet(&config) };
+            let drive = AgedDrive::age(with).expect("it becomes steady");
             let needed = drive.state.len() as u64 / pages;
             assert!(4 * needed < per_page, "{mapping}, verified: {verified}: {needed} B a page");
         }

@@ -5,8 +5,8 @@ use flashloom_host::Orders;
 use flashloom_units::Ns;
 use flashloom_workload::Op;
 
-use super::super::aged;
-use super::super::engines::{Aged, unmerged};
+use super::super::aged::{to_be_saved, unsaved_policy};
+use super::super::engines::{Aged, Preparation, unmerged};
 use super::super::{Failure, Input, Quiet, simulation_of, started};
 use super::{Bound, Record};
 use flashloom_config::{Config, Precondition, Timing};
@@ -23,28 +23,28 @@ const MOST_PAGES: u64 = 100_000_000_000;
 /// # Errors
 /// The errors of running it.
 pub(super) fn scheduler(
-    config: &Config,
     input: Input<'_>,
-    verify: bool,
     record: &Record,
     result: &RunResult,
 ) -> Result<Bound<SchedulerBound>, Failure> {
-    if let Some(why) = unsuited(config, input, record, result) {
+    let with = Preparation { progress: &Quiet, ..input.with };
+    let config = with.config;
+    if let Some(why) = unsuited(input, record, result) {
         return Ok(Err(why));
     }
     let Some(run) = figures(result) else { return Ok(Err("no request took time".to_owned())) };
     // Drives are aged once, not for each order.
     let own = match config.run.precondition {
         Precondition::None => None,
-        _ if input.aged.drive.is_some() => None,
-        _ => Some(aged::to_be_saved(config, verify, input.aged.cache, &Quiet)?),
+        _ if with.aged.drive.is_some() => None,
+        _ => Some(to_be_saved(with)?),
     };
-    let aged = Aged { drive: input.aged.drive.or(own.as_ref()), ..input.aged };
+    let aged = Aged { drive: with.aged.drive.or(own.as_ref()), ..with.aged };
     let (orders, mut count) = (Orders::default(), 0);
     let mut best: Option<(u64, f64)> = None;
     loop {
-        let engine = unmerged(config, &|| Ok(orders.scheduler()), verify, aged, &Quiet)?;
-        let outcome = outcome(config, input, engine)?;
+        let engine = unmerged(Preparation { aged, ..with }, &|| Ok(orders.scheduler()))?;
+        let outcome = outcome(input, engine)?;
         if outcome.end_of_life.is_some() {
             return Ok(Err("the drive's life ends in another order".to_owned()));
         }
@@ -74,9 +74,10 @@ pub(super) fn scheduler(
 }
 
 /// Reason why a run has no bound of its scheduler.
-fn unsuited(config: &Config, input: Input<'_>, record: &Record, result: &RunResult) -> Option<String> {
+fn unsuited(input: Input<'_>, record: &Record, result: &RunResult) -> Option<String> {
+    let Preparation { config, aged, .. } = input.with;
     let requests = result.host.requests.max(input.workload.expected_requests());
-    let is_aged_anew = config.run.precondition != Precondition::None && input.aged.drive.is_none();
+    let is_aged_anew = config.run.precondition != Precondition::None && aged.drive.is_none();
     let merged = result.host.scheduler.as_ref().and_then(|scheduler| scheduler.whole("merged")).unwrap_or(0);
     if config.run.timing == Timing::Counting {
         Some("in counting mode nothing takes time".to_owned())
@@ -86,12 +87,12 @@ fn unsuited(config: &Config, input: Input<'_>, record: &Record, result: &RunResu
         Some(format!("every order is tried of at most {MOST_REQUESTS} requests"))
     } else if merged > 0 {
         Some("requests were merged, and orders are those of requests as they are".to_owned())
-    } else if record.was_held_back() {
+    } else if record.queue.was_held_back {
         Some("the scheduler held requests back, and every order has the drive take what it has room for".to_owned())
-    } else if is_aged_anew && let Some(policy) = aged::unsaved_policy(config) {
+    } else if is_aged_anew && let Some(policy) = unsaved_policy(config) {
         Some(format!("the state of `{policy}` cannot be saved, and the drive would be aged for every order"))
     } else {
-        too_long(record.orders(), config)
+        too_long(record.queue.orders, config)
     }
 }
 
@@ -117,7 +118,8 @@ fn is_other_workload(outcome: &Outcome, result: &RunResult) -> bool {
 
 /// Runs the workload on an engine. The accounts are not checked, because that takes longer than a few requests; those
 /// of the run that is bounded were.
-fn outcome(config: &Config, input: Input<'_>, engine: Engine) -> Result<Outcome, Failure> {
+fn outcome(input: Input<'_>, engine: Engine) -> Result<Outcome, Failure> {
+    let config = input.with.config;
     let mut simulation = simulation_of(config, engine, config.run.drain);
     let mut running = started(input.workload)?;
     simulation.run(&mut *running, Ns::MAX, &mut []).map_err(Failure::Input)?;

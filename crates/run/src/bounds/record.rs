@@ -15,31 +15,36 @@ const MOST: usize = 1 << 25;
 pub struct Record {
     /// Logical pages of the drive.
     pages: u32,
-    accesses: Vec<Access>,
-    changes: Vec<Change>,
+    /// Accesses to the write buffer.
+    pub(super) accesses: Vec<Access>,
+    /// Changes of pages in the FTL: writes and discards.
+    pub(super) changes: Vec<Change>,
     /// Pages that flash holds as the run begins.
-    valid: Vec<u32>,
+    pub(super) valid: Vec<u32>,
     /// Pages that were erased then.
-    erased_pages: u64,
-    padding: u64,
+    pub(super) erased_pages: u64,
+    /// Number of written pages that only pad an evicted block.
+    pub(super) padding: u64,
     /// The last dispatched command, and a mark for each of the drive's commands that begins with a flush.
     dispatched: Option<Dispatched>,
     flushes: Vec<bool>,
-    queue: Queue,
+    pub(super) queue: Queue,
 }
 
 /// Requests in front of the drive and in it.
-struct Queue {
+pub(super) struct Queue {
     depth: u64,
     waiting: u64,
     in_drive: u64,
     now: Ns,
     /// True from a completion or a dispatch on, until the next request arrives: the scheduler has been asked since.
     was_asked: bool,
-    /// True once a request was left waiting while the drive had room.
-    was_held_back: bool,
-    /// Product of the requests that waited at each dispatch.
-    orders: u64,
+    /// True if the scheduler ever left a request waiting while the drive had room, until time passed or a request
+    /// arrived. Meaningless for a run with merged requests.
+    pub(super) was_held_back: bool,
+    /// Product of the requests that waited at each dispatch: orders in which the requests could have been dispatched,
+    /// if each dispatch had as many to choose from as in this run; exact if all were queued at once.
+    pub(super) orders: u64,
 }
 
 impl Queue {
@@ -110,46 +115,9 @@ impl Record {
         Ok(self)
     }
 
-    /// Accesses to the write buffer.
-    pub fn accesses(&self) -> &[Access] {
-        &self.accesses
-    }
-
-    /// Changes of pages in the FTL: writes and discards.
-    pub fn changes(&self) -> &[Change] {
-        &self.changes
-    }
-
-    /// Pages that flash held when the run began.
-    pub fn valid(&self) -> &[u32] {
-        &self.valid
-    }
-
-    /// Number of pages that were erased when the run began.
-    pub fn erased_pages(&self) -> u64 {
-        self.erased_pages
-    }
-
     /// Number of pages written to the FTL.
     pub fn page_writes(&self) -> u64 {
         self.changes.iter().filter(|change| matches!(change, Change::Write { .. })).count() as u64
-    }
-
-    /// Number of written pages that only pad an evicted block.
-    pub fn padding(&self) -> u64 {
-        self.padding
-    }
-
-    /// True if the scheduler ever left a request waiting while the drive had room, until time passed or a request
-    /// arrived. Meaningless for a run with merged requests.
-    pub fn was_held_back(&self) -> bool {
-        self.queue.was_held_back
-    }
-
-    /// Orders in which the requests could have been dispatched, if each dispatch had as many to choose from as in this
-    /// run; exact if all were queued at once.
-    pub fn orders(&self) -> u64 {
-        self.queue.orders
     }
 
     fn access(&mut self, access: Access) {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use flashloom_files as files;
-use flashloom_units::{Problem, Refusal, parse_size};
+use flashloom_units::{Problem, choice, parse_size};
 
 /// Default limit of the total size of a folder's entries, in bytes: about 35 drives of 512 GiB.
 pub const DEFAULT_LIMIT_BYTES: u64 = 8 << 30;
@@ -30,24 +30,17 @@ const INPUTS: &str = "inputs";
 /// Length of the hash in a name.
 const DIGITS: usize = 64;
 
-/// Kind of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum EntryKind {
-    /// A drive that was aged.
-    Drive,
-    /// A file that was downloaded.
-    Input,
+choice! {
+    /// Kind of an entry, by its name in lists.
+    pub enum EntryKind {
+        /// A drive that was aged.
+        Drive = "drive",
+        /// A file that was downloaded.
+        Input = "input",
+    }
 }
 
 impl EntryKind {
-    /// The name in lists.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Drive => "drive",
-            Self::Input => "input",
-        }
-    }
-
     /// True for a file name that an entry of this kind has.
     fn owns(self, name: &str) -> bool {
         let Some((digits, ending)) = name.split_at_checked(DIGITS) else { return false };
@@ -115,8 +108,7 @@ impl Store {
         let Some(text) = env::var_os(LIMIT_VARIABLE).filter(|text| !text.is_empty()) else {
             return Ok(DEFAULT_LIMIT_BYTES);
         };
-        let text = text.to_string_lossy();
-        parse_size(&text).map_err(|refusal: Refusal| refusal.in_file(LIMIT_VARIABLE))
+        parse_size(&text.to_string_lossy()).map_err(|refusal| refusal.in_file(LIMIT_VARIABLE))
     }
 
     /// The folder.
@@ -136,13 +128,11 @@ impl Store {
     /// The reason why the folder is not used.
     pub fn check(&self) -> io::Result<()> {
         match files::check_own(&self.folder) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
-            Ok(()) => {
-                self.remove_leftovers();
-                Ok(())
-            }
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            checked => checked?,
         }
+        self.remove_leftovers();
+        Ok(())
     }
 
     /// Creates the folder, and checks that a file can be written to it.

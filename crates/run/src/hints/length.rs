@@ -34,11 +34,8 @@ impl Run<'_> {
                 (key, Some(room)) if lengthens(&key) => (key.clone(), self.pays(room, &key)),
                 _ => self.longer_or_smaller(),
             };
-            return hint(
-                "never-collected",
-                &key,
-                format!("{found}: the workload is too short for this drive; {advice}."),
-            );
+            let text = format!("{found}: the workload is too short for this drive; {advice}.");
+            return hint("never-collected", &key, text);
         }
         let text = format!(
             "{found}: after `run.precondition` = \"{precondition}\" it still had free blocks, which \"steady\" uses up."

@@ -53,12 +53,10 @@ impl Run<'_> {
         } else {
             "a longer run, or a smaller drive, pays for more".to_owned()
         };
-        match self.counts() {
-            true => {
-                format!("{longer}, and `--set run.timing=counting` counts the same many times faster, without a rest")
-            }
-            false => longer,
+        if !self.counts() {
+            return longer;
         }
+        format!("{longer}, and `--set run.timing=counting` counts the same many times faster, without a rest")
     }
 
     /// Whether a timed run can be counted instead, but for its series and anatomy.

@@ -2,7 +2,7 @@
 
 use flashloom_config::{Config, Timing};
 use flashloom_device::Simulation;
-use flashloom_run::{Aged, Failure, Progress, Quiet, unscheduled};
+use flashloom_run::{Failure, Progress, unscheduled};
 use flashloom_units::{Ns, Prng, Problem, SECTOR_BYTES, Violation};
 use flashloom_workload::{Arrivals, Op, Request};
 
@@ -22,7 +22,7 @@ impl<'a> ModelledDrive<'a> {
     pub fn new(config: &Config, seed: u64, request_bytes: u64, progress: &'a dyn Progress) -> Result<Self, Failure> {
         let mut config = config.clone();
         (config.run.seed, config.run.timing) = (seed, Timing::Timed);
-        let simulation = Simulation::new(unscheduled(&config, false, Aged::default(), &Quiet)?);
+        let simulation = Simulation::new(unscheduled(&config)?);
         let request_sectors = (request_bytes / SECTOR_BYTES) as u32;
         Ok(Self { config, simulation, request_sectors, prng: Prng::new(seed).branch("probe"), progress })
     }
@@ -40,7 +40,7 @@ impl Target for ModelledDrive<'_> {
 
     fn renew(&mut self) -> Result<(), Failure> {
         self.simulation.check().map_err(Failure::Check)?;
-        self.simulation = Simulation::new(unscheduled(&self.config, false, Aged::default(), &Quiet)?);
+        self.simulation = Simulation::new(unscheduled(&self.config)?);
         Ok(())
     }
 
