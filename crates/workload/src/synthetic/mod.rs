@@ -153,10 +153,8 @@ pub(crate) static SPEC: PolicySpec = PolicySpec {
               workload.synthetic.request_size=16KiB",
     instead: "Its requests know nothing of files or of each other: for those of an application use a recording \
               (`trace`) or `filebench`. To run the same load on a real drive, use `fio`.",
-    needs: &[],
-    offers: &[],
     params: SyntheticParams::PARAMS,
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 /// The slots of the footprint, and how one is drawn.
@@ -291,11 +289,6 @@ impl Synthetic {
             times: prng.branch("times"),
             tasks: prng.branch("tasks"),
         })
-    }
-
-    /// True if the requests carry task ids.
-    pub fn has_task_ids(&self) -> bool {
-        self.params.tasks > 0
     }
 
     /// Draws the first sector and the sectors of the next request; only writes append to a log.
