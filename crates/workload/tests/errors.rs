@@ -164,13 +164,9 @@ fn a_binary_recording_that_breaks_off_or_is_bad_names_record_and_byte() {
 }
 
 #[test]
-fn a_vscsi_recording_of_version_2_gives_the_response_time() {
+fn latencies_are_kept_up_to_what_32_bits_hold() {
     let request = first(vscsi_2(0x28, 8192, 64, 1_000, 250));
     assert_eq!((request.lba, request.sectors, request.recorded_latency_ns), (64, 16, 250_000));
-}
-
-#[test]
-fn latencies_are_kept_up_to_what_32_bits_hold() {
     let latency = |text: &str| first(text).recorded_latency_ns;
     assert_eq!(latency("128166391024154329,prxy,0,Write,1105182720,1024,1514\n"), 151_400);
     assert_eq!(latency("128166391024154329,prxy,0,Write,1105182720,1024,99999999999\n"), u32::MAX);

@@ -346,12 +346,13 @@ fn single_requests_have_a_priority_with_the_engines_that_give_it() {
         let found = priorities(&format!("size=8m\nioengine=libaio\n{options}"));
         found.iter().filter(|one| one.class() == class).count() as f64 / found.len() as f64
     };
-    let near = |share: f64, expected: f64| (share - expected).abs() < 0.05;
-    assert!(near(of_class("rw=randread\ncmdprio_percentage=30", PriorityClass::RealTime), 0.3));
-    let written = "rw=randrw\ncmdprio_percentage=0,100\ncmdprio_class=3";
-    assert!(near(of_class(written, PriorityClass::Idle), 0.5), "of reads and writes, the writes");
-    let split = "rw=randread\nbssplit=4k/50:8k/50\ncmdprio_bssplit=8k/40/3/1";
-    assert!(near(of_class(split, PriorityClass::Idle), 0.2));
+    for (options, class, share) in [
+        ("rw=randread\ncmdprio_percentage=30", PriorityClass::RealTime, 0.3),
+        ("rw=randrw\ncmdprio_percentage=0,100\ncmdprio_class=3", PriorityClass::Idle, 0.5),
+        ("rw=randread\nbssplit=4k/50:8k/50\ncmdprio_bssplit=8k/40/3/1", PriorityClass::Idle, 0.2),
+    ] {
+        assert!((of_class(options, class) - share).abs() < 0.05, "{options}");
+    }
     assert_eq!(of_class("rw=randread\ncmdprio_class=1", PriorityClass::RealTime), 0.0, "no share is given");
     let refused = |options: &str| refusal(&format!("[a]\nsize=1m\n{options}\n"));
     assert!(refused("ioengine=psync\ncmdprio_percentage=3").contains("`ioengine` = libaio or io_uring"));

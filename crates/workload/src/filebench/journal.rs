@@ -21,6 +21,7 @@ pub const DEPTH: u32 = 128;
 /// State of the journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
+    /// Nothing is being written.
     #[default]
     Idle,
     /// Logged blocks are being written to their places.
@@ -30,9 +31,8 @@ enum Phase {
     /// Writing the journal's superblock, which records the new start of the log.
     Superblock,
     /// Writing a transaction to the log, block by block.
-    Log {
-        next: u32,
-    },
+    Log { next: u32 },
+    /// Writing the block that ends a transaction.
     CommitBlock,
 }
 

@@ -340,10 +340,7 @@ impl Arrivals for Filebench {
                 next => return Ok(next.map(|&Reverse((at, _, _))| at)),
             }
         }
-        match self.failed.take() {
-            Some(problem) => Err(problem),
-            None => Ok((!self.out.is_empty()).then_some(now)),
-        }
+        self.failed.take().map_or(Ok((!self.out.is_empty()).then_some(now)), Err)
     }
 
     fn take(&mut self, _now: Ns) -> (Request, u32) {

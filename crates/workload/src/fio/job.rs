@@ -518,12 +518,8 @@ impl FioJob {
             self.refuse(findings, &["cmdprio_bssplit"], found, "one of them, as fio takes them");
         }
         if reader.rate_bytes.iter().any(|rate| *rate > 0) && reader.rate_requests.iter().any(|rate| *rate > 0) {
-            self.refuse(
-                findings,
-                &["rate_iops"],
-                "`rate` and `rate_iops`, which exclude each other",
-                "one of them, as in fio",
-            );
+            let found = "`rate` and `rate_iops`, which exclude each other";
+            self.refuse(findings, &["rate_iops"], found, "one of them, as in fio");
         }
         let files = if reader.filenames.is_empty() { u64::from(self.own_files) } else { reader.used };
         if reader.open_files > 0 && reader.open_files < files {
@@ -555,12 +551,8 @@ impl FioJob {
             self.refuse(findings, &["rw"], "runs of discards and writes in turn", "`randtrimwrite` without a number");
         }
         if self.iolog.is_none() && self.mix == Mix::TrimWrite && self.files_of_clone() > 1 {
-            self.refuse(
-                findings,
-                &["filename", "nrfiles"],
-                "discards and writes in turn over several files",
-                "one file",
-            );
+            let found = "discards and writes in turn over several files";
+            self.refuse(findings, &["filename", "nrfiles"], found, "one file");
         }
     }
 

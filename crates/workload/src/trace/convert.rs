@@ -212,10 +212,8 @@ impl TraceWriter {
     /// # Errors
     /// A problem that names what it could not hold.
     pub fn check(&self) -> Result<(), Problem> {
-        match unsupported(self.to, self.discards, self.flushes, self.seen) {
-            Some(found) => Err(cannot_hold("the workload", found, self.to)),
-            None => Ok(()),
-        }
+        let found = unsupported(self.to, self.discards, self.flushes, self.seen);
+        found.map_or(Ok(()), |found| Err(cannot_hold("the workload", found, self.to)))
     }
 
     /// Moves the file to its place; `from` names the origin of the requests in the report.

@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use flashloom_units::{Ns, Problem, Refusal, S, SECTOR_BYTES, nearest};
+use flashloom_units::{Ns, Problem, Refusal, S, SECTOR_BYTES};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -145,11 +145,8 @@ impl Chosen {
         let names: Vec<String> = self.left_out.iter().map(|&number| reader.device_name(number)).collect();
         let shown = listed(names.iter().map(|name| format!("`{name}`")), SHOWN);
         let expected = format!("a device that has such: {shown}");
-        let problem = Problem::file(file, format!("holds no request of device `{}`", self.name), expected);
-        match nearest(&self.name, names.iter().map(String::as_str)) {
-            Some(near) => problem.with_help(format!("did you mean `{near}`?")),
-            None => problem,
-        }
+        let refusal = Refusal::new(format!("holds no request of device `{}`", self.name), expected);
+        refusal.suggesting(&self.name, names.iter().map(String::as_str)).in_file(file)
     }
 
     /// True if the recording has other devices.

@@ -397,12 +397,10 @@ impl Trace {
         let skipped = self.skipped();
         let problem = Problem::file(&input.name, "holds no request", "a trace of at least one request");
         match skipped.first.first() {
-            Some(first) => problem.with_help(format!(
-                "{} bad lines were skipped, the first at {}: {}",
-                skipped.count,
-                first.location(),
-                first.refusal.found
-            )),
+            Some(first) => {
+                let (count, at, found) = (skipped.count, first.location(), &first.refusal.found);
+                problem.with_help(format!("{count} bad lines were skipped, the first at {at}: {found}"))
+            }
             None => problem,
         }
     }

@@ -215,7 +215,8 @@ impl Pairing {
         }
         if may_be_reissued {
             earlier.fate = Fate::Reissued;
-            self.note_reissue(key, now_ns);
+            make_room(&mut self.reissued, REMEMBERED, |issued_ns| is_recent(*issued_ns));
+            self.reissued.insert(key, now_ns);
             return false;
         }
         earlier.fate = Fate::Over;
@@ -287,11 +288,6 @@ impl Pairing {
         self.pairs.paired += 1;
         let latency_ns = completed.arrival_ns - issued.record.request.arrival_ns;
         issued.record = issued.record.with_latency(latency_ns);
-    }
-
-    fn note_reissue(&mut self, key: Key, now_ns: Ns) {
-        make_room(&mut self.reissued, REMEMBERED, |issued_ns| now_ns - issued_ns <= TIMEOUT_NS);
-        self.reissued.insert(key, now_ns);
     }
 
     /// True for a second completion after a write or discard that counted as issued again: there were two requests.

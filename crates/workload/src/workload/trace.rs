@@ -168,10 +168,8 @@ impl Workload for Recorded {
         if self.expected_requests() > 2 {
             return None;
         }
-        let refusal = Refusal::new(
-            "a recording of one or two requests, which can hardly begin elsewhere",
-            "at least three requests",
-        );
+        let found = "a recording of one or two requests, which can hardly begin elsewhere";
+        let refusal = Refusal::new(found, "at least three requests");
         Some(refusal.at(["workload.path"]).help("leave --seeds out: one run says all that this recording can"))
     }
 

@@ -144,10 +144,8 @@ impl Entry {
             _ => Op::Read,
         };
         if !u64::from(self.bytes).is_multiple_of(SECTOR_BYTES) {
-            return Err((
-                format!("the length is {}", self.bytes),
-                "whole sectors of 512 bytes: the length is in bytes",
-            ));
+            let found = format!("the length is {}", self.bytes);
+            return Err((found, "whole sectors of 512 bytes: the length is in bytes"));
         }
         let sectors = self.bytes / SECTOR_BYTES as u32;
         if op != Op::Flush && self.sector > MAX_SECTOR - u64::from(sectors) {

@@ -263,10 +263,8 @@ mod tests {
             assert_eq!(found.iter().map(|record| record.0 / US - 100).collect::<Vec<_>>(), times);
         }
         let other = of("", "").replace("512 512\nfio version 3", "512 512\nfio version 2");
-        assert_eq!(
-            records(&other).unwrap_err().expected,
-            "the version of the header above, with which fio reads the whole file"
-        );
+        let expected = "the version of the header above, with which fio reads the whole file";
+        assert_eq!(records(&other).unwrap_err().expected, expected);
     }
 
     #[test]

@@ -12,7 +12,7 @@
 
 use flashloom_units::{KIB, Problem, Refusal, S, SECTOR_BYTES};
 
-use super::{Format, SAMPLE_BYTES};
+use super::{Format, SAMPLE_BYTES, lines};
 use crate::trace::field::{BlankFields, locate};
 use crate::trace::input::Chunks;
 use crate::trace::text::place;
@@ -44,10 +44,9 @@ struct Sample<'a> {
 
 impl<'a> Sample<'a> {
     fn of(bytes: &'a [u8]) -> Self {
-        let cut = memchr::memrchr(b'\n', bytes).filter(|_| bytes.len() == SAMPLE_BYTES).unwrap_or(bytes.len());
         let mut sample = Self::default();
-        for (index, line) in bytes[..cut].split(|&byte| byte == b'\n').enumerate() {
-            sample.add(index as u64 + 1, line.trim_ascii_end());
+        for (number, line) in (1..).zip(lines(bytes)) {
+            sample.add(number, line);
         }
         sample
     }

@@ -133,25 +133,18 @@ fn priority(fields: &mut CommaFields) -> Result<Priority, FieldError> {
     })
 }
 
-/// What other programs write for an operation, and what it is here.
-const OTHER_OPS: [(&str, &str); 7] = [
-    ("read", "R"),
-    ("write", "W"),
-    ("discard", "D"),
-    ("trim", "D"),
-    ("unmap", "D"),
-    ("deallocate", "D"),
-    ("flush", "F"),
-];
+/// Operations, and what other programs write for them.
+const OTHER_OPS: [(&str, &str); 4] =
+    [("R", "read"), ("W", "write"), ("D", "discard trim unmap deallocate"), ("F", "flush")];
 
 /// The operation that a word means that is none.
 fn nearest_op(word: &str) -> Option<&'static str> {
     // A letter is close to every other one: it is one of these, or none.
     if word.len() <= 1 {
-        return ["R", "W", "D", "F"].into_iter().find(|op| op.eq_ignore_ascii_case(word));
+        return OTHER_OPS.iter().map(|(op, _)| *op).find(|op| op.eq_ignore_ascii_case(word));
     }
-    let found = nearest(word, OTHER_OPS.map(|(other, _)| other))?;
-    OTHER_OPS.into_iter().find(|(other, _)| *other == found).map(|(_, op)| op)
+    let found = nearest(word, OTHER_OPS.iter().flat_map(|(_, others)| others.split(' ')))?;
+    OTHER_OPS.iter().find(|(_, others)| others.contains(found)).map(|(op, _)| *op)
 }
 
 impl LineParser for Flashloom {
@@ -282,10 +275,8 @@ mod tests {
         let record = parse(&LOG_COLUMNS.join(","), &values.collect::<Vec<_>>().join(",")).unwrap();
         let request = record.request;
         assert_eq!((request.arrival_ns, request.lba, request.sectors, request.task), (5, 8, 16, 77));
-        assert_eq!(
-            (request.flags & !Priority::MASK, request.recorded_latency_ns),
-            (Request::SYNC | Request::FUA, u32::MAX)
-        );
+        let flags = request.flags & !Priority::MASK;
+        assert_eq!((flags, request.recorded_latency_ns), (Request::SYNC | Request::FUA, u32::MAX));
         assert_eq!(request.priority(), Priority::new(PriorityClass::RealTime, 3));
         assert!(record.has_capped_latency());
     }

@@ -150,6 +150,12 @@ pub static FORMATS: &[FormatSpec] = &[
 pub(crate) const SAMPLE_BYTES: usize = 64 << 10;
 const SAMPLE_LINES: usize = 64;
 
+/// The lines of a sample, without one that is cut off at its end.
+fn lines(sample: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let cut = memchr::memrchr(b'\n', sample).filter(|_| sample.len() == SAMPLE_BYTES).unwrap_or(sample.len());
+    sample[..cut].split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end)
+}
+
 /// True if a line that a format reads is evidence for it.
 fn is_evidence(format: Format, line: &[u8]) -> bool {
     // DiskSim prints fractions; whole numbers could be another format's nanoseconds.
@@ -169,13 +175,11 @@ pub(crate) fn detect(chunks: &mut Chunks) -> Result<Option<Format>, Problem> {
     if flashloom::has_header(sample) {
         return Ok(Some(Format::Flashloom));
     }
-    let cut = memchr::memrchr(b'\n', sample).filter(|_| sample.len() == SAMPLE_BYTES).unwrap_or(sample.len());
     let score = |spec: &FormatSpec| match spec.reader {
         Reader::Text(parser) => {
             let mut parser = parser(Event::Queue, Units::default());
-            let lines = sample[..cut].split(|&byte| byte == b'\n').map(|line| line.trim_ascii_end());
             let mut fits = |line: &[u8]| parser.parse(line).is_ok() && is_evidence(spec.format, line);
-            lines.filter(|line| !line.is_empty()).take(SAMPLE_LINES).filter(|line| fits(line)).count()
+            lines(sample).filter(|line| !line.is_empty()).take(SAMPLE_LINES).filter(|line| fits(line)).count()
         }
         Reader::Blktrace | Reader::Vscsi => 0,
     };
