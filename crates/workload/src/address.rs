@@ -19,29 +19,18 @@ choice! {
     }
 }
 
-/// A source whose addresses count from a given sector of the recording.
-pub struct Rebased<S> {
+/// A source whose requests are given other addresses. Flushes have none.
+struct Moved<S, F> {
     source: S,
-    first_sector: u64,
+    /// Returns the first sector of a request, or a problem with its address.
+    first_sector: F,
 }
 
-/// Makes `first_sector` of the recording sector 0, as if a partition that began there were a drive of its own. A
-/// request that begins before it is an error. Flushes have no address.
-pub fn rebase<S: Source>(source: S, first_sector: u64) -> Rebased<S> {
-    Rebased { source, first_sector }
-}
-
-impl<S: Source> Source for Rebased<S> {
+impl<S: Source, F: Fn(&S, &Request) -> Result<u64, Problem>> Source for Moved<S, F> {
     fn next_request(&mut self) -> Result<Option<Request>, Problem> {
         let Some(mut request) = self.source.next_request()? else { return Ok(None) };
         if request.op != Op::Flush {
-            let Some(lba) = request.lba.checked_sub(self.first_sector) else {
-                let found = format!("sector {}, before `workload.first_sector` = {}", request.lba, self.first_sector);
-                let expected = format!("a request from sector {} on", self.first_sector);
-                let problem = self.source.address_problem(found, expected);
-                return Err(problem.with_help("lower workload.first_sector: the recording begins before it"));
-            };
-            request.lba = lba;
+            request.lba = (self.first_sector)(&self.source, &request)?;
         }
         Ok(Some(request))
     }
@@ -49,6 +38,20 @@ impl<S: Source> Source for Rebased<S> {
     fn address_problem(&self, found: String, expected: String) -> Problem {
         self.source.address_problem(found, expected)
     }
+}
+
+/// Makes `first_sector` of the recording sector 0, as if a partition that began there were a drive of its own. A
+/// request that begins before it is an error. Flushes have no address.
+pub fn rebase<S: Source>(source: S, first_sector: u64) -> impl Source + use<S> {
+    let before = move |source: &S, request: &Request| {
+        let found = format!("sector {}, before `workload.first_sector` = {first_sector}", request.lba);
+        let problem = source.address_problem(found, format!("a request from sector {first_sector} on"));
+        problem.with_help("lower workload.first_sector: the recording begins before it")
+    };
+    let place = move |source: &S, request: &Request| {
+        request.lba.checked_sub(first_sector).ok_or_else(|| before(source, request))
+    };
+    Moved { source, first_sector: place }
 }
 
 /// Places requests on a device of `capacity` sectors; `span` is the sector after the last one that the workload
@@ -82,12 +85,6 @@ impl Placement {
     }
 }
 
-/// A source whose requests all lie within the device.
-pub struct Fitted<S> {
-    source: S,
-    placement: Placement,
-}
-
 /// Maps the addresses of `source` onto a device of `capacity` sectors.
 ///
 /// `wrap` takes the first sector modulo the capacity; a request that would then cross the end is moved back so that it
@@ -95,42 +92,24 @@ pub struct Fitted<S> {
 /// the workload touches; it works in steps of 4 KiB and keeps the offset within the step, so an aligned request stays
 /// aligned; requests keep their length, so on a smaller device neighbours overlap. Flushes have no address. A request
 /// larger than the device is an error in every mode.
-pub fn fit<S: Source>(source: S, capacity: u64, addresses: Addresses, span: u64) -> Fitted<S> {
-    Fitted { source, placement: Placement { capacity, span, addresses } }
+pub fn fit<S: Source>(source: S, capacity: u64, addresses: Addresses, span: u64) -> impl Source + use<S> {
+    let placement = Placement { capacity, span, addresses };
+    let place =
+        move |source: &S, request: &Request| placement.place(request).ok_or_else(|| too_far(source, request, capacity));
+    Moved { source, first_sector: place }
 }
 
-impl<S: Source> Fitted<S> {
-    fn too_far(&self, request: &Request) -> Problem {
-        let sectors = self.placement.capacity;
-        let capacity = format_size(sectors.saturating_mul(SECTOR_BYTES));
-        let found = format!(
-            "sectors {} to {} do not fit on the device of {capacity} ({sectors} sectors)",
-            request.lba,
-            request.end() - 1,
-        );
-        let expected = format!("a request that ends by sector {sectors}");
-        let problem = self.source.address_problem(found, expected);
-        if u64::from(request.sectors) > sectors {
-            return problem.with_help("choose a larger device: the request is larger than this one");
-        }
-        problem.with_help(
-            "choose a larger device, less device.unpartitioned, or workload.addresses = \"wrap\" or \"scale\"",
-        )
+/// The problem of a request that does not lie within a device of so many sectors.
+fn too_far(source: &impl Source, request: &Request, sectors: u64) -> Problem {
+    let capacity = format_size(sectors.saturating_mul(SECTOR_BYTES));
+    let (first, last) = (request.lba, request.end() - 1);
+    let found = format!("sectors {first} to {last} do not fit on the device of {capacity} ({sectors} sectors)");
+    let problem = source.address_problem(found, format!("a request that ends by sector {sectors}"));
+    if u64::from(request.sectors) > sectors {
+        return problem.with_help("choose a larger device: the request is larger than this one");
     }
-}
-
-impl<S: Source> Source for Fitted<S> {
-    fn next_request(&mut self) -> Result<Option<Request>, Problem> {
-        let Some(mut request) = self.source.next_request()? else { return Ok(None) };
-        if request.op != Op::Flush {
-            request.lba = self.placement.place(&request).ok_or_else(|| self.too_far(&request))?;
-        }
-        Ok(Some(request))
-    }
-
-    fn address_problem(&self, found: String, expected: String) -> Problem {
-        self.source.address_problem(found, expected)
-    }
+    problem
+        .with_help("choose a larger device, less device.unpartitioned, or workload.addresses = \"wrap\" or \"scale\"")
 }
 
 #[cfg(test)]
@@ -138,25 +117,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    struct One(Option<Request>);
-
-    impl Source for One {
-        fn next_request(&mut self) -> Result<Option<Request>, Problem> {
-            Ok(self.0.take())
-        }
-    }
-
     fn fitted(lba: u64, sectors: u32, capacity: u64, addresses: Addresses, span: u64) -> Result<u64, Problem> {
-        let request = Request::new(Op::Read, lba, sectors);
-        Ok(fit(One(Some(request)), capacity, addresses, span).next_request()?.expect("one request").lba)
+        let requests = [Request::new(Op::Read, lba, sectors)];
+        Ok(fit(&requests[..], capacity, addresses, span).next_request()?.expect("one request").lba)
     }
 
     #[test]
     fn addresses_count_from_the_first_sector_and_none_lies_before_it() {
         let one = |lba, op| {
-            let request = Request::new(op, lba, 8);
-            let mut source = rebase(One(Some(request)), 63);
-            source.next_request().map(|request| request.expect("one request").lba)
+            let requests = [Request::new(op, lba, 8)];
+            rebase(&requests[..], 63).next_request().map(|request| request.expect("one request").lba)
         };
         assert_eq!((one(63, Op::Read), one(71, Op::Discard), one(0, Op::Flush)), (Ok(0), Ok(8), Ok(0)));
         assert_eq!(one(62, Op::Write).unwrap_err().refusal.found, "sector 62, before `workload.first_sector` = 63");
@@ -171,16 +141,16 @@ mod tests {
     }
 
     #[test]
-    fn wrap_is_modulo_and_moves_a_request_that_crosses_the_end() {
-        assert_eq!(fitted(208, 8, 100, Addresses::Wrap, 0), Ok(8));
-        assert_eq!(fitted(198, 8, 100, Addresses::Wrap, 0), Ok(92));
-    }
-
-    #[test]
-    fn scale_spreads_over_the_device_and_keeps_the_offset_in_the_step() {
-        assert_eq!(fitted(80, 8, 1600, Addresses::Scale, 160), Ok(800));
-        assert_eq!(fitted(83, 8, 1600, Addresses::Scale, 160), Ok(803));
-        assert_eq!(fitted(800, 8, 160, Addresses::Scale, 1600), Ok(80));
+    fn wrap_is_modulo_and_scale_spreads_over_the_device() {
+        for (lba, capacity, addresses, span, placed, why) in [
+            (208, 100, Addresses::Wrap, 0, 8, "modulo"),
+            (198, 100, Addresses::Wrap, 0, 92, "moved back from the end"),
+            (80, 1600, Addresses::Scale, 160, 800, "spread"),
+            (83, 1600, Addresses::Scale, 160, 803, "with its offset in the step"),
+            (800, 160, Addresses::Scale, 1600, 80, "drawn together"),
+        ] {
+            assert_eq!(fitted(lba, 8, capacity, addresses, span), Ok(placed), "{lba}: {why}");
+        }
     }
 
     #[test]

@@ -255,23 +255,14 @@ mod tests {
     use super::*;
     use crate::Op;
 
-    struct List(VecDeque<Request>);
-
-    impl Source for List {
-        fn next_request(&mut self) -> Result<Option<Request>, Problem> {
-            Ok(self.0.pop_front())
-        }
-    }
-
     fn request(arrival_ns: Ns, task: u32, recorded_latency_ns: u32) -> Request {
         Request::new(Op::Read, 0, 8).arriving_at(arrival_ns).of_task(task).with_recorded_latency(recorded_latency_ns)
     }
 
     #[test]
     fn a_dependent_task_thinks_after_its_completion_as_long_as_in_the_recording() {
-        let mut list =
-            List([request(0, 1, 40), request(50, 2, 0), request(100, 1, 0), request(300, 1, 0)].into_iter().collect());
-        let mut arrivals = Replayed::new(&mut list, Pace::Dependent(1.0));
+        let list = [request(0, 1, 40), request(50, 2, 0), request(100, 1, 0), request(300, 1, 0)];
+        let mut arrivals = Replayed::new(&list[..], Pace::Dependent(1.0));
         assert_eq!(arrivals.next_ns(0), Ok(Some(0)));
         let (_, first) = arrivals.take(0);
         assert_eq!(arrivals.next_ns(0), Ok(Some(50)), "the other task does not wait");
@@ -290,8 +281,8 @@ mod tests {
 
     #[test]
     fn a_faster_dependent_replay_thinks_less_and_waits_all_the_same() {
-        let mut list = List([request(0, 1, 0), request(100, 1, 0)].into_iter().collect());
-        let mut arrivals = Replayed::new(&mut list, Pace::Dependent(4.0));
+        let list = [request(0, 1, 0), request(100, 1, 0)];
+        let mut arrivals = Replayed::new(&list[..], Pace::Dependent(4.0));
         assert_eq!(arrivals.next_ns(0), Ok(Some(0)));
         let (_, task) = arrivals.take(0);
         assert_eq!(arrivals.next_ns(0), Ok(None));
@@ -301,8 +292,8 @@ mod tests {
 
     #[test]
     fn a_closed_loop_issues_as_many_as_its_depth_and_then_one_for_each_completion() {
-        let mut list = List((0..3).map(|at| request(at * 1_000, 0, 0)).collect());
-        let mut arrivals = Replayed::new(&mut list, Pace::Closed(2));
+        let list: Vec<_> = (0..3).map(|at| request(at * 1_000, 0, 0)).collect();
+        let mut arrivals = Replayed::new(&list[..], Pace::Closed(2));
         for _ in 0..2 {
             assert_eq!(arrivals.next_ns(7), Ok(Some(7)));
             assert_eq!(arrivals.take(7).0.arrival_ns, 7);
@@ -314,8 +305,8 @@ mod tests {
 
     #[test]
     fn a_closed_loop_submits_one_request_after_another() {
-        let mut list = List((0..4).map(|at| request(at * 1_000, 0, 0)).collect());
-        let mut arrivals = Replayed::new(&mut list, Pace::Closed(2)).with_submission(10);
+        let list: Vec<_> = (0..4).map(|at| request(at * 1_000, 0, 0)).collect();
+        let mut arrivals = Replayed::new(&list[..], Pace::Closed(2)).with_submission(10);
         for arrival in [10, 20] {
             assert_eq!(arrivals.next_ns(arrival - 10), Ok(Some(arrival)));
             assert_eq!(arrivals.next_ns(arrival - 3), Ok(Some(arrival)), "it is under way");
@@ -333,8 +324,8 @@ mod tests {
     #[test]
     fn a_depth_that_wavers_is_off_by_one_for_a_sixteenth_of_the_requests_and_right_on_average() {
         for depth in [1, 2, 16] {
-            let mut list = List((0..100_000).map(|at| request(at, 0, 0)).collect());
-            let mut arrivals = Replayed::new(&mut list, Pace::Closed(depth)).with_wavering_depth(Prng::new(1));
+            let list: Vec<_> = (0..100_000).map(|at| request(at, 0, 0)).collect();
+            let mut arrivals = Replayed::new(&list[..], Pace::Closed(depth)).with_wavering_depth(Prng::new(1));
             let (mut outstanding, mut depths) = (0i64, [0u64; 3]);
             while !arrivals.is_over() {
                 while arrivals.next_ns(0) == Ok(Some(0)) {
@@ -354,8 +345,8 @@ mod tests {
 
     #[test]
     fn an_open_loop_follows_the_recording_at_its_speed() {
-        let mut list = List((0..2).map(|at| request(at * 1_000, 0, 0)).collect());
-        let mut arrivals = Replayed::new(&mut list, Pace::Timestamps(2.0));
+        let list: Vec<_> = (0..2).map(|at| request(at * 1_000, 0, 0)).collect();
+        let mut arrivals = Replayed::new(&list[..], Pace::Timestamps(2.0));
         assert_eq!(arrivals.next_ns(0), Ok(Some(0)));
         arrivals.take(0);
         assert_eq!(arrivals.next_ns(0), Ok(Some(500)));

@@ -17,13 +17,14 @@ mod filebench;
 mod fio;
 mod params;
 mod request;
+mod slots;
 mod source;
 mod synthesized;
 mod synthetic;
 mod trace;
 pub mod workload;
 
-pub use address::{Addresses, Fitted, Rebased, fit, rebase};
+pub use address::{Addresses, fit, rebase};
 pub use arrivals::{Arrivals, Pace, Replayed};
 pub use filebench::{BACKGROUND_DEPTH, Filebench, FilebenchParams, FilebenchReport, FlowReport, Personality};
 pub use fio::{FioDirection, FioDrive, FioJobFile, FioJobs, FioPercentiles, FioRange, FioReport, FioSamples, Samples};

@@ -304,12 +304,4 @@ mod tests {
         assert_eq!((named(b"none"), named(b"be/8")), (Some((PriorityClass::None, 0)), None));
         assert_eq!(Priority::new(PriorityClass::None, 3).index(), 0);
     }
-
-    #[test]
-    fn a_request_has_what_it_was_made_with_and_nothing_else() {
-        let request = Request::new(Op::Read, 64, 8).arriving_at(5).of_task(3).on_queue(2).with_handle(9);
-        assert_eq!((request.arrival_ns, request.lba, request.sectors, request.task), (5, 64, 8, 3));
-        assert_eq!((request.queue, request.handle, request.flags, request.recorded_latency_ns), (2, 9, 0, 0));
-        assert_eq!(Request::flush().end(), 0);
-    }
 }

@@ -21,7 +21,7 @@ mod trace;
 
 use std::sync::Arc;
 
-use flashloom_units::{Chosen, Figure, Prng, Problem, Problems, Refusal, Role, Slot};
+use flashloom_units::{Chosen, Figure, Parameters, Policy, PolicySpec, Prng, Problem, Problems, Refusal, Role, Slot};
 
 use crate::{
     Arrivals, Character, FilebenchReport, FioReport, Limited, Pace, Replay, Replayed, Source, TraceInfo, TraceOptions,
@@ -240,13 +240,6 @@ pub struct Site<'a> {
     pub context: Option<&'a Context>,
 }
 
-impl Site<'_> {
-    /// The first of these keys of `[workload]` that was set to a value other than its default.
-    fn asked<'k>(&self, names: &[&'k str]) -> Option<&'k str> {
-        names.iter().copied().find(|name| (self.is_asked)(&format!("workload.{name}")))
-    }
-}
-
 /// Statement of a workload about a configuration, before it is built.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
@@ -312,6 +305,28 @@ pub fn misfits(workload: &Chosen<dyn Workload>, site: &Site<'_>) -> Vec<Refusal>
 pub fn builtin() -> Slot<dyn Workload> {
     let kinds = [trace::policy(), synthetic::policy(), fio::policy(), filebench::policy(), synthesized::policy()];
     Slot::new(&WORKLOADS, kinds)
+}
+
+/// A workload that is made from parameters of its own alone.
+struct Generated<P> {
+    params: P,
+    context: Context,
+}
+
+impl<P: Parameters + 'static> Generated<P>
+where
+    Self: Workload,
+{
+    fn policy(spec: &'static PolicySpec) -> Policy<dyn Workload> {
+        Policy::<dyn Workload>::new(spec, |params: P, context| Ok(Box::new(Self { params, context: context.clone() })))
+    }
+}
+
+/// Refuses the first of these keys of `[workload]`, separated by blanks, that was set: they are for other kinds.
+fn of_others(spec: &PolicySpec, site: &Site<'_>, names: &str, expected: String) -> Option<Refusal> {
+    let name = names.split(' ').find(|name| (site.is_asked)(&format!("workload.{name}")))?;
+    let found = format!("`{name}` with `kind` = \"{}\"", spec.name);
+    Some(Refusal::new(found, expected).at([format!("workload.{name}")]))
 }
 
 /// Refuses a workload that needs a file, without its path.

@@ -8,3 +8,4 @@ mod fio;
 mod recordings;
 mod reference;
 mod round_trips;
+mod support;

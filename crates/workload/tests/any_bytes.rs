@@ -7,6 +7,8 @@ use flashloom_units::ProblemPlace;
 use flashloom_workload::{Event, FORMATS, Op, Request, Source, TraceOptions, read_trace};
 use proptest::prelude::*;
 
+use crate::support;
+
 /// Asserts the invariants of every request, whatever its source.
 fn check(request: &Request) {
     assert_eq!(request.sectors == 0, request.op == Op::Flush, "{request:?}");
@@ -53,39 +55,12 @@ fn nearly_lines() -> impl Strategy<Value = Vec<u8>> {
         any::<u64>().prop_map(|number| number.to_string()),
         (0u32..99).prop_map(|number| number.to_string()),
         "[0-9]{1,12}\\.[0-9]{0,12}",
-        prop::sample::select(vec![
-            "R",
-            "W",
-            "D",
-            "F",
-            "Q",
-            "FWFS",
-            "FN",
-            "+",
-            "[x]",
-            "(00",
-            "8,16",
-            "Read",
-            "Write",
-            "read",
-            "sync",
-            "wait",
-            "-1",
-            "",
-            "x",
-            "ä",
-            "1e9",
-            "99999999999999999999",
-            "fio version 2 iolog",
-            "fio version 3 iolog",
-            "CPU0",
-            "timestamp_ns",
-            "op",
-            "lba",
-            "sectors",
-            "task",
-            "device",
-        ])
+        prop::sample::select(
+            "R|W|D|F|Q|FWFS|FN|+|[x]|(00|8,16|Read|Write|read|sync|wait|-1||x|ä|1e9|99999999999999999999|\
+             fio version 2 iolog|fio version 3 iolog|CPU0|timestamp_ns|op|lba|sectors|task|device"
+                .split('|')
+                .collect::<Vec<_>>(),
+        )
         .prop_map(str::to_owned),
     ];
     let line = (prop::collection::vec(word, 0..12), prop::sample::select(vec![",", " ", "\t", "  "]));
@@ -163,14 +138,8 @@ proptest! {
     fn damaged_compression(
         text in changed_examples(), gzip: bool, place: prop::sample::Index, byte: u8, cut in 0usize..20,
     ) {
-        let mut bytes = if gzip {
-            let mut encoder = flate2::read::GzEncoder::new(&text[..], flate2::Compression::fast());
-            let mut bytes = Vec::new();
-            std::io::Read::read_to_end(&mut encoder, &mut bytes).expect("memory can be compressed");
-            bytes
-        } else {
-            zstd::encode_all(&text[..], 1).expect("memory can be compressed")
-        };
+        let zstd = || zstd::encode_all(&text[..], 1).expect("memory can be compressed");
+        let mut bytes = if gzip { support::gzip(&text) } else { zstd() };
         let place = place.index(bytes.len());
         bytes[place] = byte;
         bytes.truncate(bytes.len().saturating_sub(cut));

@@ -4,9 +4,20 @@ use std::sync::Arc;
 
 use flashloom_units::{Problem, ProblemPlace};
 use flashloom_workload::{
-    Addresses, Event, Footprint, Format, OutFormat, Source, TraceOptions, convert_trace, fit, open_trace, read_trace,
-    scan_trace,
+    Addresses, Event, Footprint, Format, OutFormat, Request, Source, Trace, TraceOptions, Unconverted, convert_trace,
+    fit, open_trace, read_trace, scan_trace,
 };
+
+use crate::support::{Folder, blktrace, requests, vscsi, vscsi_2};
+
+fn open(bytes: impl AsRef<[u8]>, options: &TraceOptions) -> Trace {
+    read_trace("t", bytes.as_ref().into(), options).unwrap_or_else(|problem| panic!("{problem}"))
+}
+
+/// The first request of a recording.
+fn first(bytes: impl AsRef<[u8]>) -> Request {
+    requests(&mut open(bytes, &TraceOptions::default()))[0]
+}
 
 fn read(bytes: impl AsRef<[u8]>, options: &TraceOptions) -> Result<u64, Problem> {
     let mut trace = read_trace("t", bytes.as_ref().into(), options)?;
@@ -21,36 +32,31 @@ fn problem(bytes: impl AsRef<[u8]>) -> Problem {
     read(bytes, &TraceOptions::default()).expect_err("the recording is bad")
 }
 
-/// Location, what was found, and what was expected.
-fn said(bytes: impl AsRef<[u8]>) -> (String, String, String) {
+/// Location, and what was found.
+fn said(bytes: impl AsRef<[u8]>) -> [String; 2] {
     let problem = problem(bytes);
-    (problem.location(), problem.refusal.found, problem.refusal.expected)
+    [problem.location(), problem.refusal.found]
 }
 
-fn expect(bytes: &str, location: &str, found: &str, expected: &str) {
-    assert_eq!(said(bytes), (location.to_owned(), found.to_owned(), expected.to_owned()));
+fn skipping() -> TraceOptions {
+    TraceOptions { skip_bad_lines: true, ..TraceOptions::default() }
 }
 
 #[test]
 fn a_bad_field_is_pointed_at_by_line_and_column() {
-    let good = "0 0 8 8 1\n1 0 16 8 0\n";
-    expect(
-        &format!("{good}garbage\n2 0 8 8 1\n"),
-        "t:3:1",
-        "`garbage` is not a number",
-        "the arrival time in nanoseconds",
-    );
-    expect(&format!("{good}2 0 8x 8 1\n"), "t:3:5", "`8x` is not a number", "the first sector");
-    expect(&format!("{good}2 0 8 -8 1\n"), "t:3:7", "`-8` is negative", "the number of sectors");
-    expect(&format!("{good}2 0 8 0 1\n"), "t:3:7", "a request of length `0` transfers nothing", "at least one sector");
-    expect(
-        &format!("{good}2 0 99999999999999999999 8 1\n"),
-        "t:3:5",
-        "`99999999999999999999` is too large",
-        "the first sector",
-    );
-    expect(&format!("{good}2 0 8 8\n"), "t:3:8", "the line ends too early", "1 for a read or 0 for a write");
-    expect(&format!("{good}2 0 8 8 1 7\n"), "t:3:11", "`7` is more than the line should hold", "the end of the line");
+    for (line, location, found, expected) in [
+        ("garbage\n2 0 8 8 1", "t:3:1", "`garbage` is not a number", "the arrival time in nanoseconds"),
+        ("2 0 8x 8 1", "t:3:5", "`8x` is not a number", "the first sector"),
+        ("2 0 8 -8 1", "t:3:7", "`-8` is negative", "the number of sectors"),
+        ("2 0 8 0 1", "t:3:7", "a request of length `0` transfers nothing", "at least one sector"),
+        ("2 0 99999999999999999999 8 1", "t:3:5", "`99999999999999999999` is too large", "the first sector"),
+        ("2 0 8 8", "t:3:8", "the line ends too early", "1 for a read or 0 for a write"),
+        ("2 0 8 8 1 7", "t:3:11", "`7` is more than the line should hold", "the end of the line"),
+    ] {
+        let problem = problem(format!("0 0 8 8 1\n1 0 16 8 0\n{line}\n"));
+        let said = [problem.location(), problem.refusal.found, problem.refusal.expected];
+        assert_eq!(said, [location, found, expected], "{line}");
+    }
 }
 
 #[test]
@@ -67,9 +73,8 @@ fn time_that_goes_back_is_pointed_at_and_sorting_is_offered() {
     assert_eq!((problem.location().as_str(), problem.refusal.found.as_str()), ("t:3:1", "the time goes back by 2 ns"));
     assert!(problem.refusal.help.as_ref().unwrap().contains("--sort"));
     let options = TraceOptions { sort: true, ..TraceOptions::default() };
-    let mut trace = read_trace("t", text.as_bytes().into(), &options).unwrap();
-    let requests: Vec<_> = std::iter::from_fn(|| trace.next_request().unwrap()).collect();
-    let seen: Vec<_> = requests.iter().map(|request| (request.arrival_ns, request.lba)).collect();
+    let sorted = requests(&mut open(text, &options));
+    let seen: Vec<_> = sorted.iter().map(|request| (request.arrival_ns, request.lba)).collect();
     assert_eq!(seen, [(0, 8), (2, 24), (4, 16)]);
 }
 
@@ -77,20 +82,17 @@ fn time_that_goes_back_is_pointed_at_and_sorting_is_offered() {
 fn requests_of_the_same_time_keep_their_order_when_sorted() {
     let options = TraceOptions { format: Some(Format::Ssdsim), sort: true, ..TraceOptions::default() };
     let text: String = (0..100).map(|line| format!("{} 0 {line} 8 1\n", 9 - line % 10)).collect();
-    let mut trace = read_trace("t", text.as_bytes().into(), &options).unwrap();
-    let requests: Vec<_> = std::iter::from_fn(|| trace.next_request().unwrap()).collect();
-    assert!(requests.windows(2).all(|w| (w[0].arrival_ns, w[0].lba) < (w[1].arrival_ns, w[1].lba)));
+    let sorted = requests(&mut open(text, &options));
+    assert!(sorted.windows(2).all(|w| (w[0].arrival_ns, w[0].lba) < (w[1].arrival_ns, w[1].lba)));
 }
 
 #[test]
 fn skipped_lines_are_counted_and_the_first_are_kept() {
-    let options = TraceOptions { skip_bad_lines: true, ..TraceOptions::default() };
-    let text = format!("0 0 8 8 1\n{}1 0 8 8 1\n", "bad\n".repeat(20));
-    let mut trace = read_trace("t", text.as_bytes().into(), &options).unwrap();
-    let requests = std::iter::from_fn(|| trace.next_request().unwrap()).count();
-    assert_eq!((requests, trace.skipped().count, trace.skipped().first.len()), (2, 20, 8));
+    let mut trace = open(format!("0 0 8 8 1\n{}1 0 8 8 1\n", "bad\n".repeat(20)), &skipping());
+    let read_lines = requests(&mut trace).len();
+    assert_eq!((read_lines, trace.skipped().count, trace.skipped().first.len()), (2, 20, 8));
     assert_eq!(trace.skipped().first[7].location(), "t:9:1");
-    let options = TraceOptions { format: Some(Format::Ssdsim), ..options };
+    let options = TraceOptions { format: Some(Format::Ssdsim), ..skipping() };
     let problem = read("bad\nworse\n", &options).unwrap_err();
     assert_eq!(problem.refusal.found, "holds no request");
     assert!(problem.refusal.help.unwrap().starts_with("2 bad lines were skipped, the first at t:1:1"));
@@ -106,26 +108,13 @@ fn an_empty_recording_is_an_error_whatever_its_emptiness() {
 }
 
 #[test]
-fn empty_lines_are_no_requests() {
-    assert_eq!(read("0 0 8 8 1\n\n1 0 8 8 1\n\n", &TraceOptions::default()), Ok(2));
-}
-
-#[test]
 fn a_recording_of_another_format_than_named_fails_on_its_first_line_and_says_which_it_looks_like() {
-    let options = TraceOptions { format: Some(Format::Msr), ..TraceOptions::default() };
-    let problem = read("0 0 8 8 1\n1 0 8 8 1\n", &options).unwrap_err();
-    assert_eq!(problem.location(), "t:1:1");
-    assert_eq!(problem.refusal.help.as_deref(), Some("the content looks like the format `ssdsim`"));
-    for format in [Format::Vscsi, Format::Blktrace] {
+    let first = "t: record 1, byte 0";
+    for (format, location) in [(Format::Msr, "t:1:1"), (Format::Vscsi, first), (Format::Blktrace, first)] {
         let options = TraceOptions { format: Some(format), ..TraceOptions::default() };
         let problem = read("0 0 8 8 1\n1 0 8 8 1\n".repeat(20), &options).unwrap_err();
-        assert_eq!(problem.location(), "t: record 1, byte 0");
-        assert_eq!(
-            problem.refusal.help.as_deref(),
-            Some("the content looks like the format `ssdsim`"),
-            "{}",
-            format.name()
-        );
+        let help = Some("the content looks like the format `ssdsim`");
+        assert_eq!((&*problem.location(), problem.refusal.help.as_deref()), (location, help), "{}", format.name());
     }
 }
 
@@ -140,10 +129,7 @@ fn content_of_no_known_format_lists_those_that_are() {
 fn a_line_that_does_not_end_is_refused_and_not_shown_whole() {
     let text = format!("0 0 8 8 1\n1 0 {}\n", "8".repeat(1 << 20));
     let problem = problem(&text);
-    assert_eq!(
-        (problem.location().as_str(), problem.refusal.found.as_str()),
-        ("t:2:1", "a line of more than 8192 bytes")
-    );
+    assert_eq!((&*problem.location(), &*problem.refusal.found), ("t:2:1", "a line of more than 8192 bytes"));
     assert!(problem.to_string().len() < 1_000);
 }
 
@@ -152,8 +138,7 @@ fn an_address_beyond_the_device_names_line_and_column_of_the_request() {
     let text = "timestamp_ns,op,lba,sectors\n0,R,0,8\n1,W,  96,8\n";
     for sort in [false, true] {
         let options = TraceOptions { sort, ..TraceOptions::default() };
-        let trace = read_trace("t", text.as_bytes().into(), &options).unwrap();
-        let mut source = fit(trace, 100, Addresses::Error, 104);
+        let mut source = fit(open(text, &options), 100, Addresses::Error, 104);
         assert!(source.next_request().is_ok());
         let problem = source.next_request().unwrap_err();
         assert_eq!(problem.location(), "t:3:7");
@@ -161,63 +146,28 @@ fn an_address_beyond_the_device_names_line_and_column_of_the_request() {
     }
 }
 
-/// A vscsi record of version 1.
-fn vscsi(command: u16, length: u32, block: u64, time_us: u64) -> Vec<u8> {
-    let mut record = Vec::new();
-    for word in [1u32, length, 1] {
-        record.extend(word.to_le_bytes());
-    }
-    record.extend(command.to_le_bytes());
-    record.extend(0x0100u16.to_le_bytes());
-    record.extend(block.to_le_bytes());
-    record.extend(time_us.to_le_bytes());
-    record
-}
-
 #[test]
 fn a_binary_recording_that_breaks_off_or_is_bad_names_record_and_byte() {
     let good = [vscsi(0x2a, 4096, 8, 10), vscsi(0x28, 512, 9, 20)].concat();
     assert_eq!(read(&good, &TraceOptions::default()), Ok(2));
-    let cut = [&good[..], &good[..20]].concat();
-    let problem = problem(&cut);
-    assert_eq!(problem.location(), "t: record 3, byte 64");
-    assert_eq!(problem.refusal.found, "the file ends after 20 bytes of a record");
     for (bad, found) in [
+        (good[..20].to_vec(), "the file ends after 20 bytes of a record"),
         (vscsi(0x12, 36, 0, 30), "SCSI command 0x12"),
         (vscsi(0x2a, 0, 0, 30), "the length is zero"),
         (vscsi(0x2a, 512, u64::MAX, 30), "the block is 18446744073709551615"),
         (vscsi(0x2a, 512, 0, u64::MAX), "the time is 18446744073709551615 us"),
         (vscsi(0x2a, 512, 0, 5), "the time goes back by 15000 ns"),
     ] {
-        let problem = self::problem([&good[..], &bad].concat());
-        assert_eq!((problem.location().as_str(), problem.refusal.found.as_str()), ("t: record 3, byte 64", found));
+        assert_eq!(said([&good[..], &bad].concat()), ["t: record 3, byte 64", found]);
     }
-    let skipping = TraceOptions { skip_bad_lines: true, ..TraceOptions::default() };
-    assert_eq!(read(&cut, &skipping), Ok(2));
-}
-
-#[test]
-fn a_vscsi_recording_of_version_2_gives_the_response_time() {
-    let mut record = Vec::new();
-    record.extend(0x28u16.to_le_bytes());
-    record.extend(0x0200u16.to_le_bytes());
-    for word in [1u32, 8192, 1] {
-        record.extend(word.to_le_bytes());
-    }
-    for wide in [64u64, 1_000, 250] {
-        record.extend(wide.to_le_bytes());
-    }
-    let mut trace = read_trace("t", record.into(), &TraceOptions::default()).unwrap();
-    let request = trace.next_request().unwrap().unwrap();
-    assert_eq!((request.lba, request.sectors, request.recorded_latency_ns), (64, 16, 250_000));
+    assert_eq!(read([&good[..], &good[..20]].concat(), &skipping()), Ok(2));
 }
 
 #[test]
 fn latencies_are_kept_up_to_what_32_bits_hold() {
-    let latency = |text: &str| {
-        let mut trace = read_trace("t", text.as_bytes().into(), &TraceOptions::default()).unwrap();
-        trace.next_request().unwrap().unwrap().recorded_latency_ns
-    };
+    let request = first(vscsi_2(0x28, 8192, 64, 1_000, 250));
+    assert_eq!((request.lba, request.sectors, request.recorded_latency_ns), (64, 16, 250_000));
+    let latency = |text: &str| first(text).recorded_latency_ns;
     assert_eq!(latency("128166391024154329,prxy,0,Write,1105182720,1024,1514\n"), 151_400);
     assert_eq!(latency("128166391024154329,prxy,0,Write,1105182720,1024,99999999999\n"), u32::MAX);
     assert_eq!(latency("0\t0.016375\t0.00038147\t0\tWrite\t3271215\t8\r\n"), 381_470);
@@ -227,77 +177,66 @@ fn latencies_are_kept_up_to_what_32_bits_hold() {
 #[test]
 fn a_systor_request_without_a_type_is_an_error_that_can_be_skipped() {
     let text = "Timestamp,Response,IOType,LUN,Offset,Size\n1.0,0.1,R,0,0,512\n2.0,,,0,0,512\n3.0,,W,0,0,512\n";
-    let (location, found, _) = said(text);
-    assert_eq!((location.as_str(), found.as_str()), ("t:3:6", "the field is empty"));
-    assert_eq!(read(text, &TraceOptions { skip_bad_lines: true, ..TraceOptions::default() }), Ok(2));
+    assert_eq!(said(text), ["t:3:6", "the field is empty"]);
+    assert_eq!(read(text, &skipping()), Ok(2));
 }
 
 #[test]
 fn a_missing_file_and_a_directory_are_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let name = |file: &str| folder.path().join(file).to_str().unwrap().to_owned();
+    let folder = Folder::new();
     let found = |path: &str| open_trace(path, &TraceOptions::default()).err().expect("no trace is there").refusal.found;
-    assert_eq!(found(&name("none.csv")), "does not exist");
-    assert_eq!(found(&name("")), "is a directory");
+    assert_eq!(found(&folder.path("none.csv")), "does not exist");
+    assert_eq!(found(&folder.path("")), "is a directory");
 }
 
 #[test]
 fn blktrace_files_are_found_by_prefix_and_a_cpu_that_is_there_twice_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let name = |file: &str| folder.path().join(file).to_str().unwrap().to_owned();
-    let record = |time: u64| {
-        let mut bytes = 0x6561_7407u32.to_le_bytes().to_vec();
-        bytes.extend([1, 0, 0, 0]);
-        for wide in [time, 8] {
-            bytes.extend(wide.to_le_bytes());
-        }
-        for word in [4096u32, 1, 42, 0, 0, 0] {
-            bytes.extend(word.to_le_bytes());
-        }
-        bytes
-    };
-    std::fs::write(name("a.blktrace.0"), b"").unwrap();
-    std::fs::write(name("a.blktrace.1"), record(5)).unwrap();
-    std::fs::write(name("a.blktrace.10.zst"), zstd::encode_all(&record(3)[..], 1).unwrap()).unwrap();
-    let scan = |file: &str| scan_trace(&name(file), &TraceOptions::default(), Footprint::Count);
+    let folder = Folder::new();
+    let record = |time: u64| blktrace(time, 8, 4096, 1, 0, &[]);
+    folder.write("a.blktrace.0", b"");
+    folder.write("a.blktrace.1", record(5));
+    folder.write("a.blktrace.10.zst", zstd::encode_all(&record(3)[..], 1).unwrap());
+    let scan = |file: &str| scan_trace(&folder.path(file), &TraceOptions::default(), Footprint::Count);
     for path in ["a", "a.blktrace", "a.blktrace.0", "a.blktrace.10.zst"] {
         let info = scan(path).unwrap_or_else(|problem| panic!("{path}: {problem}"));
         assert_eq!((info.requests, info.duration_ns, info.event), (2, 2, Some("queue")));
     }
-    std::fs::write(name("a.blktrace.1.zst"), b"").unwrap();
+    folder.write("a.blktrace.1.zst", b"");
     assert!(scan("a.blktrace").unwrap_err().refusal.found.starts_with("CPU 1 is there twice"));
 }
 
 #[test]
 fn an_output_that_cannot_hold_the_requests_is_refused_and_leaves_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let name = |file: &str| folder.path().join(file).to_str().unwrap().to_owned();
+    let folder = Folder::new();
     let text = "timestamp_ns,op,lba,sectors,task,sync\n0,R,0,8,0,0\n5,D,8,8,0,0\n6,F,0,0,0,1\n1500,W,8,8,7,1\n";
-    std::fs::write(name("in.csv"), text).unwrap();
+    let input = folder.write("in.csv", text);
     let options = TraceOptions::default();
-    let convert = |to, drop| convert_trace(&name("in.csv"), &options, &name("out"), to, drop);
-    let problem = convert(OutFormat::Ssdsim, false).unwrap_err().into_problem();
+    let convert = |to, drop| convert_trace(&input, &options, &folder.path("out"), to, drop);
+    let files = || std::fs::read_dir(folder.path("")).unwrap().count();
+    let Err(Unconverted::Refused(problem)) = convert(OutFormat::Ssdsim, false) else { panic!("it is written") };
     assert_eq!(problem.refusal.found, "holds 1 discards, 1 flushes, task ids, sync marks");
     assert!(problem.refusal.help.unwrap().contains("--drop-unsupported"));
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing beside the input");
+    assert_eq!(files(), 1, "nothing beside the input");
     let report = convert(OutFormat::Ssdsim, true).unwrap();
     assert_eq!((report.requests, report.dropped_requests, report.stripped_requests), (2, 2, 1));
-    assert_eq!(std::fs::read_to_string(name("out")).unwrap(), "0 0 0 8 1\n1500 0 8 8 0\n");
+    assert_eq!(folder.read("out"), "0 0 0 8 1\n1500 0 8 8 0\n");
     let report = convert(OutFormat::Fio, true).unwrap();
     assert_eq!((report.requests, report.stripped_requests, report.rounded_times), (4, 2, 3));
-    std::fs::write(name("in.csv"), format!("{text}9999,W,x,8,7,1\n")).unwrap();
+    folder.write("in.csv", format!("{text}9999,W,x,8,7,1\n"));
     assert!(convert(OutFormat::Flashloom, false).is_err());
-    assert!(std::fs::read_to_string(name("out")).unwrap().starts_with("fio"), "a failure leaves the old output alone");
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "no temporary file is left");
+    assert!(folder.read("out").starts_with("fio"), "a failure leaves the old output alone");
+    assert_eq!(files(), 2, "no temporary file is left");
 }
 
 #[test]
 fn events_that_are_not_there_are_missed_with_either_choice() {
     let text = "8,0 1 1 0.5 7 Q WS 8 + 16 [a]\n8,0 1 2 0.6 7 Q R 8 + 16 [a]\n";
     assert_eq!(read(text, &TraceOptions::default()), Ok(2));
-    let options = TraceOptions { event: Event::Issue, ..TraceOptions::default() };
-    let found = read(text, &options).unwrap_err().refusal.found;
-    assert_eq!(found, "holds queued requests (Q), and none that was issued (D)");
+    for (event, completions) in [(Event::Issue, false), (Event::Queue, true)] {
+        let options = TraceOptions { event, completions, ..TraceOptions::default() };
+        let found = read(text, &options).unwrap_err().refusal.found;
+        assert_eq!(found, "holds queued requests (Q), and none that was issued (D)");
+    }
 }
 
 #[test]

@@ -3,9 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use flashloom_units::{Ns, Prng, Problems};
+use flashloom_units::{Ns, Prng, Problem, Problems};
 use flashloom_workload::{Addresses, Arrivals, FioDrive, FioJobFile, FioJobs, Op, Priority, PriorityClass, Request};
 use proptest::prelude::*;
+
+use crate::support::Folder;
 
 const CAPACITY: u64 = 64 << 20;
 const SERVICE_NS: Ns = 10_000;
@@ -14,20 +16,27 @@ fn drive() -> FioDrive {
     FioDrive::of_bytes(CAPACITY)
 }
 
+/// A job file that fits on the drive.
+fn checked(job: &str) -> Result<FioJobFile, Problems> {
+    let file = FioJobFile::parse("job.fio", job.as_bytes())?;
+    file.check(&drive()).map(|()| file)
+}
+
 fn start(job: &str) -> FioJobs {
-    let started = FioJobFile::parse("job.fio", job.as_bytes()).and_then(|file| {
-        file.check(&drive())?;
-        file.start(&drive(), &Prng::new(1))
-    });
+    let started = checked(job).and_then(|file| file.start(&drive(), &Prng::new(1)));
     started.unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 /// Runs the jobs, or their first `limit` requests; every request takes the same time.
 fn run(jobs: &mut FioJobs, limit: usize) -> Vec<Request> {
+    try_run(jobs, limit).expect("there is no input to go wrong")
+}
+
+fn try_run(jobs: &mut FioJobs, limit: usize) -> Result<Vec<Request>, Problem> {
     let (mut now, mut requests) = (0, Vec::new());
     let mut completions = BinaryHeap::new();
     while requests.len() < limit {
-        let arrival = jobs.next_ns(now).expect("there is no input to go wrong").map(|at| at.max(now));
+        let arrival = jobs.next_ns(now)?.map(|at| at.max(now));
         let completion = completions.peek().map(|&Reverse((at, _))| at);
         match (arrival, completion) {
             (None, None) => {
@@ -48,7 +57,7 @@ fn run(jobs: &mut FioJobs, limit: usize) -> Vec<Request> {
             }
         }
     }
-    requests
+    Ok(requests)
 }
 
 fn issue(job: &str) -> Vec<Request> {
@@ -63,19 +72,35 @@ fn sectors(requests: &[Request]) -> Vec<u64> {
     requests.iter().map(|request| request.lba).collect()
 }
 
-#[test]
-fn a_synchronous_job_waits_for_each_request() {
-    let requests = issue("[a]\nrw=write\nsize=16k\niodepth=8");
-    assert_eq!(times(&requests), [0, 10, 20, 30]);
-    assert_eq!(sectors(&requests), [0, 8, 16, 24]);
-    assert!(requests.iter().all(|request| request.op == Op::Write && request.has(Request::SYNC)));
+/// The blocks of 4 KiB that the requests of a job begin at.
+fn blocks(job: &str) -> Vec<u64> {
+    issue(job).iter().map(|request| request.lba / 8).collect()
 }
 
 #[test]
-fn an_asynchronous_job_keeps_its_depth_outstanding() {
-    assert_eq!(times(&issue("[a]\nrw=read\nsize=20k\nioengine=libaio\niodepth=2")), [0, 0, 10, 10, 20]);
-    let loops = times(&issue("[a]\nrw=read\nsize=12k\nloops=2\nioengine=libaio\niodepth=2"));
-    assert_eq!(loops, [0, 0, 10, 20, 20, 30], "a loop waits for the requests of the one before, as in fio");
+fn requests_are_issued_at_the_times_that_depth_think_time_and_rate_allow() {
+    for (options, expected, why) in [
+        ("rw=write\nsize=16k\niodepth=8", &[0, 10, 20, 30][..], "a synchronous job waits for each request"),
+        ("rw=read\nsize=20k\nioengine=libaio\niodepth=2", &[0, 0, 10, 10, 20], "an asynchronous one keeps its depth"),
+        (
+            "rw=read\nsize=12k\nloops=2\nioengine=libaio\niodepth=2",
+            &[0, 0, 10, 20, 20, 30],
+            "a loop waits for the requests of the one before, as in fio",
+        ),
+        (
+            "rw=read\nsize=16k\nthinktime=7\nthinktime_blocks=2\nioengine=libaio\niodepth=4",
+            &[0, 0, 17, 17],
+            "think time begins when everything has completed",
+        ),
+        ("rw=read\nsize=1m\nrate_iops=10000\nruntime=350us", &[0, 100, 200, 300], "until the runtime is over"),
+        ("rw=read\nsize=12k\nrate=40960000", &[0, 100, 200], "4 KiB in 100 us"),
+        ("rw=read\nsize=8k\ntime_based\nruntime=55us", &[0, 10, 20, 30, 40, 50], "from the beginning again and again"),
+    ] {
+        assert_eq!(times(&issue(&format!("[a]\n{options}"))), expected, "{options}: {why}");
+    }
+    let writes = issue("[a]\nrw=write\nsize=16k");
+    assert_eq!(sectors(&writes), [0, 8, 16, 24]);
+    assert!(writes.iter().all(|request| request.op == Op::Write && request.has(Request::SYNC)));
 }
 
 #[test]
@@ -93,36 +118,8 @@ fn offsets_in_a_device_are_those_of_the_device_and_grow_by_clone() {
 }
 
 #[test]
-fn think_time_begins_when_everything_has_completed() {
-    let requests = issue("[a]\nrw=read\nsize=16k\nthinktime=7\nthinktime_blocks=2\nioengine=libaio\niodepth=4");
-    assert_eq!(times(&requests), [0, 0, 17, 17]);
-}
-
-#[test]
-fn a_rate_spaces_requests_and_the_runtime_ends_them() {
-    assert_eq!(times(&issue("[a]\nrw=read\nsize=1m\nrate_iops=10000\nruntime=350us")), [0, 100, 200, 300]);
-    assert_eq!(times(&issue("[a]\nrw=read\nsize=12k\nrate=40960000")), [0, 100, 200]);
-    assert_eq!(issue("[a]\nrw=read\nsize=8k\ntime_based\nruntime=55us").len(), 6, "from the beginning again and again");
-}
-
-#[test]
 fn a_job_that_goes_on_beyond_simulated_time_is_a_problem_and_one_that_ends_by_time_is_none() {
-    let late = |job: &str| {
-        let mut jobs = start(job);
-        let mut now = 0;
-        loop {
-            match jobs.next_ns(now) {
-                Ok(Some(at)) => {
-                    now = now.max(at);
-                    let (_, cookie) = jobs.take(now);
-                    now += SERVICE_NS;
-                    jobs.completed(now, cookie);
-                }
-                Ok(None) => return None,
-                Err(problem) => return Some(problem.to_string()),
-            }
-        }
-    };
+    let late = |job: &str| try_run(&mut start(job), 100_000).err().map(|problem| problem.to_string());
     // 36 years each.
     for job in ["rw=read\nsize=32k\nthinktime=13343d", "rw=write\nsize=64m\nbs=16m\nrate=1\nloops=80"] {
         let problem = late(&format!("[long]\n{job}\n")).expect("it goes on for more than 146 years");
@@ -142,15 +139,12 @@ fn the_last_option_above_a_job_or_in_it_counts_and_their_number_is_limited() {
     sizes.sort_unstable();
     assert_eq!(sizes, [2, 2, 2, 2, 4, 4, 8]);
     let many = "[global]\n".to_owned() + &"bs=4k\n".repeat(64 * 4_096) + "[a]\nsize=4k\nrw=read\n";
-    let refused = FioJobFile::parse("job.fio", many.as_bytes()).map(|_| ()).expect_err("one job has many options");
-    assert!(refused.to_string().contains("one option more"), "{refused}");
+    assert!(refusal(&many).contains("one option more"));
 }
 
 #[test]
 fn a_flush_is_waited_for_and_comes_after_so_many_writes() {
-    let ops: Vec<Op> =
-        issue("[a]\nrw=write\nsize=16k\nfsync=2\nend_fsync=1").iter().map(|request| request.op).collect();
-    assert_eq!(ops, [Op::Write, Op::Write, Op::Flush, Op::Write, Op::Write, Op::Flush]);
+    assert_eq!(in_short("[a]\nrw=write\nsize=16k\nfsync=2\nend_fsync=1"), "w0 w1 F w2 w3 F");
 }
 
 /// Requests in short: operation and block of 4 KiB, or F for a flush.
@@ -270,10 +264,7 @@ fn a_random_job_does_every_block_once_a_loop_and_repeats_its_loops() {
 
 #[test]
 fn requests_in_a_row_come_before_the_first_random_position_as_in_fio() {
-    let blocks = |options: &str| {
-        let all = issue(&format!("[a]\nbs=4k\nrw=randread:4\nsize=64k\n{options}\n"));
-        all.iter().map(|request| request.lba / 8).collect::<Vec<_>>()
-    };
+    let blocks = |options: &str| blocks(&format!("[a]\nbs=4k\nrw=randread:4\nsize=64k\n{options}\n"));
     let rows = blocks("norandommap");
     assert_eq!((rows.len(), &rows[..3]), (16, &[0, 1, 2][..]));
     let same = blocks("rw_sequencer=identical");
@@ -282,10 +273,7 @@ fn requests_in_a_row_come_before_the_first_random_position_as_in_fio() {
 
 #[test]
 fn another_alignment_turns_the_random_map_off_and_its_blocks_are_whole() {
-    let blocks = |options: &str| {
-        let all = issue(&format!("[a]\nbs=4k\nrw=randread\n{options}\n"));
-        all.iter().map(|request| request.lba / 8).collect::<Vec<_>>()
-    };
+    let blocks = |options: &str| blocks(&format!("[a]\nbs=4k\nrw=randread\n{options}\n"));
     let aligned = blocks("size=64k\nba=8k");
     let distinct: std::collections::BTreeSet<_> = aligned.iter().collect();
     assert!(aligned.len() == 16 && distinct.len() < 9 && aligned.iter().all(|at| at % 2 == 0), "{aligned:?}");
@@ -311,20 +299,15 @@ fn sizes_of_a_range_have_the_shares_of_fio() {
 
 #[test]
 fn an_iolog_is_replayed_at_its_times_or_as_fast_as_it_goes() {
-    let folder = tempfile::tempdir().expect("a temporary folder can be made");
-    let log =
-        "fio version 3 iolog\n0 f add\n0 f open\n5 f read 4096 4096\n45 f write 8192 4096\n45 f sync 0 0\n65 f close\n";
-    std::fs::write(folder.path().join("v3.log"), log).expect("a file of the test can be written");
-    let log = "fio version 2 iolog\nf add\nf open\nf read 4096 4096\nf wait 40 0\nf trim 8192 4096\nf close\n";
-    std::fs::write(folder.path().join("v2.log"), log).expect("a file of the test can be written");
-    let replay = |options: &str| {
-        let path = folder.path().join("job.fio");
-        std::fs::write(&path, format!("[a]\n{options}\n")).expect("a file of the test can be written");
-        let file = FioJobFile::read(&path.to_string_lossy()).unwrap_or_else(|problems| panic!("{problems}"));
-        file.check(&drive()).unwrap_or_else(|problems| panic!("{problems}"));
-        let requests = run(&mut file.start(&drive(), &Prng::new(1)).expect("it was checked"), 100);
-        requests.iter().map(|request| (request.arrival_ns / 1_000, request.op, request.lba)).collect::<Vec<_>>()
-    };
+    let logs = [
+        (
+            "v3.log",
+            "fio version 3 iolog\n0 f add\n0 f open\n5 f read 4096 4096\n45 f write 8192 4096\n45 f sync 0 0\n65 f close\n",
+        ),
+        ("v2.log", "fio version 2 iolog\nf add\nf open\nf read 4096 4096\nf wait 40 0\nf trim 8192 4096\nf close\n"),
+    ];
+    let replay =
+        |options: &str| replay(&logs, &format!("[a]\n{options}\n"), None).unwrap_or_else(|said| panic!("{said}"));
     let recorded = [(0, Op::Read, 8), (40, Op::Write, 16), (50, Op::Flush, 0)];
     assert_eq!(replay("read_iolog=v3.log"), recorded);
     assert_eq!(replay("read_iolog=v3.log\nreplay_time_scale=50")[1], (80, Op::Write, 16));
@@ -363,12 +346,13 @@ fn single_requests_have_a_priority_with_the_engines_that_give_it() {
         let found = priorities(&format!("size=8m\nioengine=libaio\n{options}"));
         found.iter().filter(|one| one.class() == class).count() as f64 / found.len() as f64
     };
-    let near = |share: f64, expected: f64| (share - expected).abs() < 0.05;
-    assert!(near(of_class("rw=randread\ncmdprio_percentage=30", PriorityClass::RealTime), 0.3));
-    let written = "rw=randrw\ncmdprio_percentage=0,100\ncmdprio_class=3";
-    assert!(near(of_class(written, PriorityClass::Idle), 0.5), "of reads and writes, the writes");
-    let split = "rw=randread\nbssplit=4k/50:8k/50\ncmdprio_bssplit=8k/40/3/1";
-    assert!(near(of_class(split, PriorityClass::Idle), 0.2));
+    for (options, class, share) in [
+        ("rw=randread\ncmdprio_percentage=30", PriorityClass::RealTime, 0.3),
+        ("rw=randrw\ncmdprio_percentage=0,100\ncmdprio_class=3", PriorityClass::Idle, 0.5),
+        ("rw=randread\nbssplit=4k/50:8k/50\ncmdprio_bssplit=8k/40/3/1", PriorityClass::Idle, 0.2),
+    ] {
+        assert!((of_class(options, class) - share).abs() < 0.05, "{options}");
+    }
     assert_eq!(of_class("rw=randread\ncmdprio_class=1", PriorityClass::RealTime), 0.0, "no share is given");
     let refused = |options: &str| refusal(&format!("[a]\nsize=1m\n{options}\n"));
     assert!(refused("ioengine=psync\ncmdprio_percentage=3").contains("`ioengine` = libaio or io_uring"));
@@ -415,15 +399,13 @@ const OPTIONS: &str = "
 
 /// The error that a job file gives, on a drive of [`CAPACITY`] bytes.
 fn refusal(job: &str) -> String {
-    let checked = FioJobFile::parse("job.fio", job.as_bytes()).and_then(|file| file.check(&drive()));
-    checked.expect_err("it is refused").to_string()
+    checked(job).map(|_| ()).expect_err("it is refused").to_string()
 }
 
 #[test]
 fn every_option_of_fio_is_known_and_those_of_other_versions_are_told_apart() {
     for name in OPTIONS.split_whitespace() {
-        let job = format!("[j]\nfilename=/dev/x\nsize=64k\n{name}=1\n");
-        let checked = FioJobFile::parse("job.fio", job.as_bytes()).and_then(|file| file.check(&drive()));
+        let checked = checked(&format!("[j]\nfilename=/dev/x\nsize=64k\n{name}=1\n"));
         let said = checked.err().map(|problems| problems.to_string()).unwrap_or_default();
         assert!(!said.contains("unknown option") && !said.contains("an option that came with"), "{said}");
     }
@@ -439,10 +421,9 @@ fn every_option_of_fio_is_known_and_those_of_other_versions_are_told_apart() {
 
 #[test]
 fn a_recording_that_is_given_as_a_job_is_named_in_one_error() {
-    let folder = tempfile::tempdir().expect("a temporary folder can be made");
-    let path = folder.path().join("disk.csv");
-    std::fs::write(&path, "0,R,126703644672,4096,1577808000000626\n".repeat(300)).expect("it can be written");
-    let problems = FioJobFile::read(&path.to_string_lossy()).expect_err("it is no job file");
+    let folder = Folder::new();
+    let path = folder.write("disk.csv", "0,R,126703644672,4096,1577808000000626\n".repeat(300));
+    let problems = FioJobFile::read(&path).expect_err("it is no job file");
     let [problem] = &problems.0[..] else { panic!("{problems}") };
     assert_eq!(problem.refusal.found, "this is a recording of the format `alibaba`");
     assert!(problem.refusal.help.as_ref().is_some_and(|help| help.contains("\"trace\"")), "{problem}");
@@ -599,12 +580,9 @@ fn a_job_of_several_devices_runs_on_all_of_them_and_a_size_may_be_a_share() {
 
 /// Replays iologs in a folder by a job, with the device that was chosen: microseconds, operation and sector.
 fn replay(logs: &[(&str, &str)], job: &str, device: Option<&str>) -> Result<Vec<(Ns, Op, u64)>, String> {
-    let folder = tempfile::tempdir().expect("a temporary folder can be made");
-    for (name, text) in logs.iter().chain(&[("job.fio", job)]) {
-        std::fs::write(folder.path().join(name), text).expect("a file of the test can be written");
-    }
-    let path = folder.path().join("job.fio");
-    let started = FioJobFile::read(&path.to_string_lossy()).and_then(|file| {
+    let folder = Folder::new();
+    logs.iter().for_each(|(name, text)| drop(folder.write(name, text)));
+    let started = FioJobFile::read(&folder.write("job.fio", job)).and_then(|file| {
         let file = device.map_or_else(|| Ok(file.clone()), |device| file.on_device(device))?;
         file.check(&drive())?;
         file.start(&drive(), &Prng::new(1))

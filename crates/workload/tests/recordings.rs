@@ -191,5 +191,5 @@ fn requests_that_a_busy_host_gives_back_have_their_true_latency() {
     assert_eq!(pairs(&data.join("requeues.blktrace"), false), expected);
     assert_eq!(pairs(&data.join("requeues.blkparse.txt.zst"), false), expected);
     let issued = info(&data, "requeues.blktrace", Event::Issue, false);
-    assert_eq!((issued.requests, issued.pairs), (requests, Some(expected.0)));
+    assert_eq!((issued.requests, issued.pairs, issued.has_latencies), (requests, Some(expected.0), true));
 }

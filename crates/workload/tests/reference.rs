@@ -4,12 +4,13 @@
 //! The recordings are longer than the reader's buffer and the blocks of decompression, so that lines lie across their
 //! ends. Some lines are empty, some end in CR LF, the last may lack its end.
 
-use std::io::Write;
 use std::sync::Arc;
 
 use flashloom_units::{Prng, Problem};
 use flashloom_workload::{Format, Op, Request, Source, TraceOptions, read_trace};
 use proptest::prelude::*;
+
+use crate::support::gzip;
 
 /// Requests up to the first problem.
 type Read = (Vec<Request>, Option<Problem>);
@@ -109,12 +110,6 @@ fn reference(format: Format, text: &str) -> (Vec<Request>, Option<String>) {
         requests.push(Request::new(op, lba, sectors).arriving_at(arrival_ns).of_task(task).with_flags(flags));
     }
     (requests, None)
-}
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
 }
 
 proptest! {

@@ -2,28 +2,12 @@
 
 use std::path::Path;
 
-use flashloom_workload::{Op, OutFormat, Priority, Request, Source, TraceOptions, convert_trace, open_trace};
+use flashloom_workload::{Op, OutFormat, Priority, Request, TraceOptions, convert_trace, open_trace};
 use proptest::prelude::*;
 
-struct Folder(tempfile::TempDir);
+use crate::support::{self, Folder};
 
 impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("a temporary folder"))
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.path().join(name).to_str().expect("a name in UTF-8").to_owned()
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.path(name), text).expect("a file can be written");
-    }
-
-    fn read(&self, name: &str) -> String {
-        String::from_utf8(std::fs::read(self.path(name)).expect("the file is there")).expect("text")
-    }
-
     fn convert(&self, from: &str, to: &str, format: OutFormat) {
         let report = convert_trace(&self.path(from), &TraceOptions::default(), &self.path(to), format, false);
         report.unwrap_or_else(|problem| panic!("{from} to {to}: {problem:?}"));
@@ -35,8 +19,7 @@ impl Folder {
 }
 
 fn requests(path: &str) -> Vec<Request> {
-    let mut trace = open_trace(path, &TraceOptions::default()).unwrap_or_else(|problem| panic!("{problem}"));
-    std::iter::from_fn(|| trace.next_request().unwrap_or_else(|problem| panic!("{problem}"))).collect()
+    support::requests(&mut open_trace(path, &TraceOptions::default()).unwrap_or_else(|problem| panic!("{problem}")))
 }
 
 /// Lines of Flashloom's own format with every column, in time order.

@@ -14,11 +14,10 @@ const CHUNK: usize = 1_024;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Residence {
+    /// As the device has it.
     Clean,
     /// `fresh`: the block was allocated to the file after the file's last write-back.
-    Dirty {
-        fresh: bool,
-    },
+    Dirty { fresh: bool },
     /// In no list: held by a transaction, or about to be put into a list.
     Held,
 }

@@ -8,10 +8,27 @@ use flashloom_units::Prng;
 
 use super::Personality;
 
-/// Queues of the files that may be picked, the next one first.
+/// Files that may be picked, the next one first.
+pub struct Rotation(VecDeque<u32>);
+
+impl Rotation {
+    /// Takes a file out.
+    pub fn take(&mut self) -> u32 {
+        self.0.pop_front().expect("the set was made large enough for its threads")
+    }
+
+    /// Puts a file back, behind all others.
+    pub fn put(&mut self, file: u32) {
+        self.0.push_back(file);
+    }
+}
+
+/// The files that no thread has open.
 pub struct FileSet {
-    idle: VecDeque<u32>,
-    missing: VecDeque<u32>,
+    /// Those that exist.
+    pub idle: Rotation,
+    /// Those that do not.
+    pub missing: Rotation,
 }
 
 impl FileSet {
@@ -22,7 +39,7 @@ impl FileSet {
         for at in (1..idle.len()).rev() {
             idle.swap(at, prng.below(at as u64 + 1) as usize);
         }
-        Self { idle: idle.into(), missing: (existing..files).collect() }
+        Self { idle: Rotation(idle.into()), missing: Rotation((existing..files).collect()) }
     }
 
     /// Smallest number of files with which a thread always finds one to open, create or delete: each thread may hold
@@ -31,26 +48,6 @@ impl FileSet {
         let spare = 2.0 * (f64::from(threads) + 1.0);
         let share = if preallocated < 1.0 { preallocated.min(1.0 - preallocated) } else { 1.0 };
         if personality == Personality::Oltp { 1 } else { (spare / share).ceil() as u32 }
-    }
-
-    /// Takes an existing file that no thread has open.
-    pub fn take_idle(&mut self) -> u32 {
-        self.idle.pop_front().expect("the set was made large enough for its threads")
-    }
-
-    /// Takes a file that does not exist.
-    pub fn take_missing(&mut self) -> u32 {
-        self.missing.pop_front().expect("the set was made large enough for its threads")
-    }
-
-    /// Returns a file to the set when it is closed.
-    pub fn put_idle(&mut self, file: u32) {
-        self.idle.push_back(file);
-    }
-
-    /// Returns a file to the set when it has been deleted.
-    pub fn put_missing(&mut self, file: u32) {
-        self.missing.push_back(file);
     }
 }
 
@@ -64,8 +61,8 @@ mod tests {
         let round = |set: &mut FileSet| -> Vec<u32> {
             (0..50)
                 .map(|_| {
-                    let file = set.take_idle();
-                    set.put_idle(file);
+                    let file = set.idle.take();
+                    set.idle.put(file);
                     file
                 })
                 .collect()
@@ -76,6 +73,6 @@ mod tests {
         sorted.sort_unstable();
         assert_eq!(sorted, (0..50).collect::<Vec<_>>());
         assert_ne!(first, sorted);
-        assert_eq!(set.take_missing(), 50);
+        assert_eq!(set.missing.take(), 50);
     }
 }

@@ -9,11 +9,10 @@ use std::collections::VecDeque;
 use flashloom_units::{Ns, Prng};
 
 use super::cache::{Cache, METADATA};
-use super::gamma::Gamma;
 use super::journal::Journal;
 use super::layout::{Disk, Extent};
 use super::personality::Figures;
-use super::{BLOCK_BYTES, Io};
+use super::{BLOCK_BYTES, Io, gamma};
 use crate::Request;
 
 /// Blocks of the longest request: the pages of one Linux bio.
@@ -84,10 +83,10 @@ impl FileSystem {
             extents.drain(1..).for_each(|extent| fs.disk.release(extent));
             fs.directories.push(extents[0]);
         }
-        let (gamma, mut sizes) = (Gamma::new(figures.shape, figures.file_bytes as f64), prng.branch("file sizes"));
+        let mut sizes = prng.branch("file sizes");
         let existing = (f64::from(figures.files) * figures.preallocated).round() as u32;
         for file in 0..figures.files {
-            let planned_bytes = (gamma.draw(&mut sizes) as u64).max(1);
+            let planned_bytes = (gamma::draw(figures.shape, figures.file_bytes as f64, &mut sizes) as u64).max(1);
             fs.files.push(File { planned_bytes, ..File::default() });
             if file < existing {
                 fs.grow(file, planned_bytes)?;
@@ -264,7 +263,7 @@ impl FileSystem {
                     io.blocks += 1;
                     io.allocated |= fresh;
                 }
-                _ => out.push_back(Io { allocated: fresh, ..Io::write(block, 1, flags) }),
+                _ => out.push_back(Io { allocated: fresh, ..Io::write(block, flags) }),
             }
         }
         self.pages = pages;
@@ -321,7 +320,7 @@ impl FileSystem {
     fn read_metadata(&mut self, block: u32, out: &mut VecDeque<Io>) {
         if !self.cache.touch(block) {
             self.cache.insert(block, METADATA);
-            out.push_back(Io::read(block, 1));
+            out.push_back(Io::read(block));
         }
     }
 
@@ -336,7 +335,7 @@ impl FileSystem {
             self.cache.insert(block, file + 1);
             match &mut run {
                 Some(io) if io.block + io.blocks == block && io.blocks < LONGEST_BLOCKS => io.blocks += 1,
-                _ => out.extend(run.replace(Io::read(block, 1))),
+                _ => out.extend(run.replace(Io::read(block))),
             }
         }
         out.extend(run);

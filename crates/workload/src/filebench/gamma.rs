@@ -5,35 +5,21 @@
 
 use flashloom_units::Prng;
 
-/// A gamma distribution with a given mean.
-#[derive(Clone, Copy, Debug)]
-pub struct Gamma {
-    shape: f64,
-    mean: f64,
-}
-
-impl Gamma {
-    /// The distribution of that shape and mean. Shape 0 always draws the mean, as in Filebench.
-    pub fn new(shape: f64, mean: f64) -> Self {
-        Self { shape, mean }
+/// Draws from the gamma distribution of that shape and mean. Shape 0 always draws the mean, as in Filebench.
+pub fn draw(shape: f64, mean: f64, prng: &mut Prng) -> f64 {
+    if shape == 0.0 {
+        return mean;
     }
-
-    /// Draws one value.
-    pub fn draw(self, prng: &mut Prng) -> f64 {
-        if self.shape == 0.0 {
-            return self.mean;
-        }
-        // A shape below one is drawn at one more and scaled down by a power of a uniform number.
-        let boost = if self.shape < 1.0 { libm::pow(1.0 - prng.unit(), 1.0 / self.shape) } else { 1.0 };
-        let d = if self.shape < 1.0 { self.shape + 1.0 } else { self.shape } - 1.0 / 3.0;
-        let c = 1.0 / libm::sqrt(9.0 * d);
-        loop {
-            let x = normal(prng);
-            let v = (1.0 + c * x) * (1.0 + c * x) * (1.0 + c * x);
-            let u = 1.0 - prng.unit();
-            if v > 0.0 && libm::log(u) < 0.5 * x * x + d - d * v + d * libm::log(v) {
-                return boost * d * v * self.mean / self.shape;
-            }
+    // A shape below one is drawn at one more and scaled down by a power of a uniform number.
+    let boost = if shape < 1.0 { libm::pow(1.0 - prng.unit(), 1.0 / shape) } else { 1.0 };
+    let d = if shape < 1.0 { shape + 1.0 } else { shape } - 1.0 / 3.0;
+    let c = 1.0 / libm::sqrt(9.0 * d);
+    loop {
+        let x = normal(prng);
+        let v = (1.0 + c * x) * (1.0 + c * x) * (1.0 + c * x);
+        let u = 1.0 - prng.unit();
+        if v > 0.0 && libm::log(u) < 0.5 * x * x + d - d * v + d * libm::log(v) {
+            return boost * d * v * mean / shape;
         }
     }
 }
@@ -53,8 +39,8 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
         fn mean_and_variance_are_those_of_the_distribution_within_five_sigma(shape in 0.3f64..8.0, seed: u64) {
-            let (gamma, mut prng, count) = (Gamma::new(shape, 3.0), Prng::new(seed), 100_000);
-            let values: Vec<f64> = (0..count).map(|_| gamma.draw(&mut prng)).collect();
+            let (mut prng, count) = (Prng::new(seed), 100_000);
+            let values: Vec<f64> = (0..count).map(|_| draw(shape, 3.0, &mut prng)).collect();
             let mean = values.iter().sum::<f64>() / f64::from(count);
             let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / f64::from(count);
             let expected = 9.0 / shape;
@@ -67,6 +53,6 @@ mod tests {
 
     #[test]
     fn a_shape_of_zero_is_the_mean_itself() {
-        assert_eq!(Gamma::new(0.0, 4096.0).draw(&mut Prng::new(1)), 4096.0);
+        assert_eq!(draw(0.0, 4096.0, &mut Prng::new(1)), 4096.0);
     }
 }

@@ -8,7 +8,7 @@
 //! A block that changes again before its transaction commits costs nothing; one commit serves all threads that wait for
 //! it. The caller writes the blocks of a checkpoint, because they are dirty pages like any other.
 
-use crate::{Op, Request};
+use crate::Request;
 
 use super::Io;
 use super::layout::Extent;
@@ -19,8 +19,10 @@ const DESCRIBED: u32 = 254;
 pub const DEPTH: u32 = 128;
 
 /// State of the journal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
+    /// Nothing is being written.
+    #[default]
     Idle,
     /// Logged blocks are being written to their places.
     Checkpoint,
@@ -29,13 +31,13 @@ enum Phase {
     /// Writing the journal's superblock, which records the new start of the log.
     Superblock,
     /// Writing a transaction to the log, block by block.
-    Log {
-        next: u32,
-    },
+    Log { next: u32 },
+    /// Writing the block that ends a transaction.
     CommitBlock,
 }
 
 /// The journal of a file system.
+#[derive(Default)]
 pub struct Journal {
     log: Extent,
     /// Log block to be written next, and number of free log blocks, without the superblock.
@@ -50,29 +52,10 @@ pub struct Journal {
     in_flight: u32,
 }
 
-/// Action that the caller has to take after [`Journal::completed`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// No action.
-    None,
-    /// A transaction has been committed: release its blocks and wake the threads that wait for it.
-    Committed(u32),
-}
-
 impl Journal {
     /// A journal with an empty log.
     pub fn new(log: Extent) -> Self {
-        Self {
-            log,
-            head: 0,
-            free: log.blocks - 1,
-            phase: Phase::Idle,
-            running: 1,
-            blocks: Vec::new(),
-            committing: Vec::new(),
-            wanted: None,
-            in_flight: 0,
-        }
+        Self { log, free: log.blocks - 1, running: 1, ..Self::default() }
     }
 
     /// The running transaction: the one that takes in changes.
@@ -174,14 +157,16 @@ impl Journal {
         Some(self.append(Request::SYNC | Request::PREFLUSH | Request::FUA))
     }
 
-    /// Counts the completion of a request of the journal or its checkpoint.
-    pub fn completed(&mut self, out: &mut Vec<Io>) -> Event {
+    /// Counts the completion of a request of the journal or its checkpoint. Returns the request that follows it at
+    /// once, and a transaction that has been committed by it: the caller releases its blocks and wakes the threads
+    /// that wait for it.
+    pub fn completed(&mut self) -> (Option<Io>, Option<u32>) {
         self.in_flight -= 1;
         match self.phase {
             Phase::CheckpointFlush => {
                 self.phase = Phase::Superblock;
                 self.in_flight += 1;
-                out.push(Io::write(self.log.start, 1, Request::SYNC | Request::FUA));
+                return (Some(Io::write(self.log.start, Request::SYNC | Request::FUA)), None);
             }
             Phase::Superblock => {
                 self.free = self.log.blocks - 1;
@@ -189,11 +174,11 @@ impl Journal {
             }
             Phase::CommitBlock => {
                 self.phase = Phase::Idle;
-                return Event::Committed(self.running - 1);
+                return (None, Some(self.running - 1));
             }
             Phase::Idle | Phase::Checkpoint | Phase::Log { .. } => {}
         }
-        Event::None
+        (None, None)
     }
 
     /// Writes the next block of the log, which wraps around to the block after the superblock.
@@ -202,7 +187,7 @@ impl Journal {
         self.head = (self.head + 1) % (self.log.blocks - 1);
         self.free -= 1;
         self.in_flight += 1;
-        Io::write(block, 1, flags)
+        Io::write(block, flags)
     }
 }
 
@@ -211,15 +196,10 @@ fn log_blocks(blocks: u32) -> u32 {
     blocks + blocks.div_ceil(DESCRIBED) + 1
 }
 
-impl Io {
-    fn flush() -> Self {
-        Self { op: Op::Flush, block: 0, blocks: 0, flags: Request::SYNC, allocated: false }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Op;
 
     fn journal() -> Journal {
         Journal::new(Extent { start: 100, blocks: 17 })
@@ -235,15 +215,14 @@ mod tests {
         let written: Vec<u32> = std::iter::from_fn(|| journal.next(true)).map(|io| io.block).collect();
         assert_eq!(written, [101, 102, 103]);
         assert!(!journal.is_committed(1));
-        let mut out = Vec::new();
         for _ in 0..2 {
-            journal.completed(&mut out);
+            journal.completed();
             assert_eq!(journal.next(true), None, "the commit block waits for all the others");
         }
-        journal.completed(&mut out);
+        journal.completed();
         let commit = journal.next(true).expect("all are there");
         assert_eq!((commit.block, commit.flags), (104, Request::SYNC | Request::PREFLUSH | Request::FUA));
-        assert_eq!(journal.completed(&mut out), Event::Committed(1));
+        assert_eq!(journal.completed(), (None, Some(1)));
         assert_eq!(journal.take_committed(), [7, 8]);
         assert!(journal.is_committed(1) && !journal.is_committed(2));
     }
@@ -264,16 +243,15 @@ mod tests {
     #[test]
     fn a_full_log_is_checkpointed_before_the_next_commit() {
         let mut journal = journal();
-        let mut out = Vec::new();
         for transaction in 1..=5 {
             journal.join(7);
             journal.want(transaction);
             assert!(!journal.begin_checkpoint());
             while journal.next(true).is_some() {}
-            journal.completed(&mut out);
-            journal.completed(&mut out);
+            journal.completed();
+            journal.completed();
             assert!(journal.next(true).is_some());
-            journal.completed(&mut out);
+            journal.completed();
             let blocks = journal.take_committed();
             journal.give_back(blocks);
         }
@@ -282,11 +260,10 @@ mod tests {
         assert!(journal.begin_checkpoint(), "16 blocks hold five commits of three");
         journal.checkpoint_write();
         assert_eq!(journal.next(true), None);
-        journal.completed(&mut out);
+        journal.completed();
         assert_eq!(journal.next(true).map(|io| io.op), Some(Op::Flush));
-        journal.completed(&mut out);
-        assert_eq!(out.pop(), Some(Io::write(100, 1, Request::SYNC | Request::FUA)));
-        journal.completed(&mut out);
+        assert_eq!(journal.completed(), (Some(Io::write(100, Request::SYNC | Request::FUA)), None));
+        journal.completed();
         assert_eq!(journal.next(true).map(|io| io.block), Some(116), "the log goes on where it was");
     }
 }

@@ -40,7 +40,7 @@ const CHUNK_BLOCKS: u32 = 512;
 const PATIENCE_BLOCKS: u32 = 4 * GROUP_BLOCKS;
 
 /// A run of consecutive blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// First block.
     pub start: u32,
@@ -82,10 +82,10 @@ impl Disk {
             blocks,
             used: vec![0; blocks.div_ceil(64) as usize],
             free: blocks,
-            journal: Extent { start: 0, blocks: 0 },
+            journal: Extent::default(),
             spread: None,
             cursors: vec![0],
-            chunk: Extent { start: 0, blocks: 0 },
+            chunk: Extent::default(),
         };
         disk.occupy(Extent { start: 0, blocks: HEAD_BLOCKS });
         for flex in (0..blocks.div_ceil(GROUP_BLOCKS)).step_by(FLEX_GROUPS as usize) {
@@ -313,6 +313,13 @@ mod tests {
         Disk::new(blocks, Layout::Packed, 1)
     }
 
+    /// The extents that an inode gets.
+    fn get(disk: &mut Disk, inode: u32, blocks: u32) -> Vec<Extent> {
+        let mut out = Vec::new();
+        assert!(disk.allocate(inode, blocks, None, &mut out));
+        out
+    }
+
     #[test]
     fn tables_and_journal_lie_where_ext4_puts_them() {
         let disk = packed(64 * GROUP_BLOCKS);
@@ -325,12 +332,7 @@ mod tests {
     #[test]
     fn small_files_share_a_chunk_and_large_ones_lie_elsewhere() {
         let mut disk = packed(16 * GROUP_BLOCKS);
-        let mut get = |blocks| {
-            let mut out = Vec::new();
-            assert!(disk.allocate(0, blocks, None, &mut out));
-            out
-        };
-        let (small, large, next) = (get(4), get(100), get(4));
+        let [small, large, next] = [4, 100, 4].map(|blocks| get(&mut disk, 0, blocks));
         assert_eq!(next[0].start, small[0].end());
         assert_eq!(large, [Extent { start: small[0].start + CHUNK_BLOCKS, blocks: 100 }]);
     }
@@ -338,28 +340,19 @@ mod tests {
     #[test]
     fn spread_files_begin_in_the_group_of_their_inode_one_after_another() {
         let mut disk = Disk::new(16 * GROUP_BLOCKS, Layout::Spread, 32);
-        let mut get = |inode, blocks| {
-            let mut out = Vec::new();
-            assert!(disk.allocate(inode, blocks, None, &mut out));
-            out[0]
-        };
         // Two inodes a group; groups 1 to 15 hold nothing but their blocks.
-        let (first, second, far) = (get(2, 4), get(3, 100), get(31, 4));
+        let [first, second, far] = [(2, 4), (3, 100), (31, 4)].map(|(inode, blocks)| get(&mut disk, inode, blocks)[0]);
         assert_eq!((first.start, second.start, far.start), (GROUP_BLOCKS, first.end(), 15 * GROUP_BLOCKS));
         disk.release(first);
-        let mut out = Vec::new();
-        assert!(disk.allocate(3, 4, None, &mut out));
-        assert_eq!(out, [first], "what is freed is used again by its group");
+        assert_eq!(get(&mut disk, 3, 4), [first], "what is freed is used again by its group");
     }
 
     #[test]
     fn what_is_freed_is_used_again_before_the_space_beyond() {
         let mut disk = packed(16 * GROUP_BLOCKS);
-        let (mut first, mut second, mut third) = (Vec::new(), Vec::new(), Vec::new());
-        assert!(disk.allocate(0, 100, None, &mut first) && disk.allocate(0, 100, None, &mut second));
-        disk.release(first[0]);
-        assert!(disk.allocate(0, 90, None, &mut third));
-        assert_eq!(third[0].start, first[0].start);
+        let [first, _] = [(); 2].map(|()| get(&mut disk, 0, 100)[0]);
+        disk.release(first);
+        assert_eq!(get(&mut disk, 0, 90)[0].start, first.start);
     }
 
     proptest! {

@@ -21,10 +21,11 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use flashloom_units::{NO_INDEX, Ns, Prng, Problem, Refusal, SECTOR_BYTES, format_size};
 
+use crate::slots::Slots;
 use crate::{Arrivals, Op, Request};
 use file_set::FileSet;
 use file_system::FileSystem;
-use journal::{DEPTH, Event};
+use journal::DEPTH;
 use layout::Disk;
 pub use params::FilebenchParams;
 pub(crate) use params::SPEC;
@@ -51,12 +52,16 @@ struct Io {
 }
 
 impl Io {
-    fn read(block: u32, blocks: u32) -> Self {
-        Self { op: Op::Read, block, blocks, flags: Request::SYNC, allocated: false }
+    fn read(block: u32) -> Self {
+        Self { op: Op::Read, ..Self::write(block, Request::SYNC) }
     }
 
-    fn write(block: u32, blocks: u32, flags: u8) -> Self {
-        Self { op: Op::Write, block, blocks, flags, allocated: false }
+    fn write(block: u32, flags: u8) -> Self {
+        Self { op: Op::Write, block, blocks: 1, flags, allocated: false }
+    }
+
+    fn flush() -> Self {
+        Self { op: Op::Flush, blocks: 0, ..Self::write(0, Request::SYNC) }
     }
 }
 
@@ -96,18 +101,18 @@ pub struct Filebench {
     alarms: BinaryHeap<Reverse<(Ns, u64, Alarm)>>,
     alarms_set: u64,
     out: VecDeque<(Request, u32)>,
-    outstanding: Vec<Outstanding>,
-    free_cookies: Vec<u32>,
+    outstanding: Slots<Outstanding>,
     flusher: Flusher,
     checkpoint: VecDeque<Io>,
-    journal_requests: Vec<Io>,
     /// Threads that wait until there are fewer dirty pages and the journal has room.
     throttled: Vec<u32>,
     /// Time at which each processor becomes idle; `None` if every thread has a processor of its own.
     processors: Option<BinaryHeap<Reverse<Ns>>>,
     draws: Prng,
-    report: FilebenchReport,
-    issued: u64,
+    /// Operations and latencies of the threads so far.
+    pub(crate) report: FilebenchReport,
+    /// Number of requests issued so far.
+    pub(crate) issued: u64,
     most_requests: u64,
     ended: bool,
     failed: Option<Problem>,
@@ -171,11 +176,9 @@ impl Filebench {
             alarms: BinaryHeap::new(),
             alarms_set: 0,
             out: VecDeque::new(),
-            outstanding: Vec::new(),
-            free_cookies: Vec::new(),
+            outstanding: Slots::default(),
             flusher,
             checkpoint: VecDeque::new(),
-            journal_requests: Vec::new(),
             throttled: Vec::new(),
             processors: params.processors.map(|processors| (0..processors).map(|_| Reverse(0)).collect()),
             draws: prng.branch("flow operations"),
@@ -191,16 +194,6 @@ impl Filebench {
         filebench.set_alarm(params.flush_ns, Alarm::Flusher);
         filebench.set_alarm(params.commit_ns, Alarm::Commit);
         Ok(filebench)
-    }
-
-    /// Operations and latencies of the threads so far.
-    pub fn report(&self) -> &FilebenchReport {
-        &self.report
-    }
-
-    /// Number of requests issued so far.
-    pub fn issued(&self) -> u64 {
-        self.issued
     }
 
     fn set_alarm(&mut self, at: Ns, alarm: Alarm) {
@@ -256,16 +249,7 @@ impl Filebench {
 
     fn issue(&mut self, now: Ns, io: Io, issuer: Issuer, file: u32) {
         let outstanding = Outstanding { issuer, file: if io.allocated { file } else { NO_INDEX }, block: io.block };
-        let cookie = match self.free_cookies.pop() {
-            Some(cookie) => {
-                self.outstanding[cookie as usize] = outstanding;
-                cookie
-            }
-            None => {
-                self.outstanding.push(outstanding);
-                self.outstanding.len() as u32 - 1
-            }
-        };
+        let cookie = self.outstanding.put(outstanding);
         let threads = self.threads.len() as u32;
         let task = match issuer {
             Issuer::Thread(thread) => 1 + thread,
@@ -330,11 +314,11 @@ impl Filebench {
     }
 
     fn journal_completed(&mut self, now: Ns) {
-        let mut requests = std::mem::take(&mut self.journal_requests);
-        let event = self.fs.journal.completed(&mut requests);
-        requests.drain(..).for_each(|io| self.issue(now, io, Issuer::Journal, NO_INDEX));
-        self.journal_requests = requests;
-        if let Event::Committed(transaction) = event {
+        let (next, committed) = self.fs.journal.completed();
+        if let Some(io) = next {
+            self.issue(now, io, Issuer::Journal, NO_INDEX);
+        }
+        if let Some(transaction) = committed {
             self.fs.committed(transaction, now);
             for thread in 0..self.threads.len() as u32 {
                 if self.threads[thread as usize].waits_for_commit(transaction) {
@@ -356,10 +340,7 @@ impl Arrivals for Filebench {
                 next => return Ok(next.map(|&Reverse((at, _, _))| at)),
             }
         }
-        match self.failed.take() {
-            Some(problem) => Err(problem),
-            None => Ok((!self.out.is_empty()).then_some(now)),
-        }
+        self.failed.take().map_or(Ok((!self.out.is_empty()).then_some(now)), Err)
     }
 
     fn take(&mut self, _now: Ns) -> (Request, u32) {
@@ -368,8 +349,7 @@ impl Arrivals for Filebench {
     }
 
     fn completed(&mut self, now: Ns, cookie: u32) {
-        let Outstanding { issuer, file, block } = self.outstanding[cookie as usize];
-        self.free_cookies.push(cookie);
+        let Outstanding { issuer, file, block } = self.outstanding.take(cookie);
         if self.is_time_up(now) {
             return;
         }

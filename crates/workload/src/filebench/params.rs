@@ -98,10 +98,8 @@ pub(crate) static SPEC: PolicySpec = PolicySpec {
     example: "workload.kind=filebench workload.filebench.personality=varmail workload.filebench.runtime=5s",
     instead: "It models four servers: for another application record its requests and use `trace`. To vary a single \
               property of the requests, use `synthetic`.",
-    needs: &[],
-    offers: &[],
     params: FilebenchParams::PARAMS,
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 impl FilebenchParams {

@@ -60,88 +60,48 @@ pub struct Flow {
     pub action: Action,
 }
 
-const fn flow(name: &'static str, action: Action) -> Flow {
-    Flow { name, action }
+/// A program: each flow operation by its name, and what it does.
+macro_rules! program {
+    ($($name:literal: $action:ident,)*) => { &[$(Flow { name: $name, action: Action::$action }),*] };
 }
 
-use Action::{
-    Append, AppendLog, Await, Close, Create, Delete, Fsync, Open, Post, ReadRandom, ReadWhole, Stat, WriteLog,
-    WriteRandom, WriteWhole,
+/// Operations of a fileserver thread.
+pub const FILESERVER: &[Flow] = program! {
+    "createfile1": Create, "wrtfile1": WriteWhole, "closefile1": Close,
+    "openfile1": Open, "appendfilerand1": Append, "closefile2": Close,
+    "openfile2": Open, "readfile1": ReadWhole, "closefile3": Close,
+    "deletefile1": Delete, "statfile1": Stat,
 };
 
-/// Operations of a fileserver thread.
-pub const FILESERVER: &[Flow] = &[
-    flow("createfile1", Create),
-    flow("wrtfile1", WriteWhole),
-    flow("closefile1", Close),
-    flow("openfile1", Open),
-    flow("appendfilerand1", Append),
-    flow("closefile2", Close),
-    flow("openfile2", Open),
-    flow("readfile1", ReadWhole),
-    flow("closefile3", Close),
-    flow("deletefile1", Delete),
-    flow("statfile1", Stat),
-];
-
 /// Operations of a webserver thread.
-pub const WEBSERVER: &[Flow] = &[
-    flow("openfile1", Open),
-    flow("readfile1", ReadWhole),
-    flow("closefile1", Close),
-    flow("openfile2", Open),
-    flow("readfile2", ReadWhole),
-    flow("closefile2", Close),
-    flow("openfile3", Open),
-    flow("readfile3", ReadWhole),
-    flow("closefile3", Close),
-    flow("openfile4", Open),
-    flow("readfile4", ReadWhole),
-    flow("closefile4", Close),
-    flow("openfile5", Open),
-    flow("readfile5", ReadWhole),
-    flow("closefile5", Close),
-    flow("openfile6", Open),
-    flow("readfile6", ReadWhole),
-    flow("closefile6", Close),
-    flow("openfile7", Open),
-    flow("readfile7", ReadWhole),
-    flow("closefile7", Close),
-    flow("openfile8", Open),
-    flow("readfile8", ReadWhole),
-    flow("closefile8", Close),
-    flow("openfile9", Open),
-    flow("readfile9", ReadWhole),
-    flow("closefile9", Close),
-    flow("openfile10", Open),
-    flow("readfile10", ReadWhole),
-    flow("closefile10", Close),
-    flow("appendlog", AppendLog),
-];
+pub const WEBSERVER: &[Flow] = program! {
+    "openfile1": Open, "readfile1": ReadWhole, "closefile1": Close,
+    "openfile2": Open, "readfile2": ReadWhole, "closefile2": Close,
+    "openfile3": Open, "readfile3": ReadWhole, "closefile3": Close,
+    "openfile4": Open, "readfile4": ReadWhole, "closefile4": Close,
+    "openfile5": Open, "readfile5": ReadWhole, "closefile5": Close,
+    "openfile6": Open, "readfile6": ReadWhole, "closefile6": Close,
+    "openfile7": Open, "readfile7": ReadWhole, "closefile7": Close,
+    "openfile8": Open, "readfile8": ReadWhole, "closefile8": Close,
+    "openfile9": Open, "readfile9": ReadWhole, "closefile9": Close,
+    "openfile10": Open, "readfile10": ReadWhole, "closefile10": Close,
+    "appendlog": AppendLog,
+};
 
 /// Operations of a mail server thread.
-pub const VARMAIL: &[Flow] = &[
-    flow("deletefile1", Delete),
-    flow("createfile2", Create),
-    flow("appendfilerand2", Append),
-    flow("fsyncfile2", Fsync),
-    flow("closefile2", Close),
-    flow("openfile3", Open),
-    flow("readfile3", ReadWhole),
-    flow("appendfilerand3", Append),
-    flow("fsyncfile3", Fsync),
-    flow("closefile3", Close),
-    flow("openfile4", Open),
-    flow("readfile4", ReadWhole),
-    flow("closefile4", Close),
-];
+pub const VARMAIL: &[Flow] = program! {
+    "deletefile1": Delete,
+    "createfile2": Create, "appendfilerand2": Append, "fsyncfile2": Fsync, "closefile2": Close,
+    "openfile3": Open, "readfile3": ReadWhole, "appendfilerand3": Append, "fsyncfile3": Fsync, "closefile3": Close,
+    "openfile4": Open, "readfile4": ReadWhole, "closefile4": Close,
+};
 
 /// Operations of a reader of the database.
-pub const SHADOW: &[Flow] = &[flow("shadowread", ReadRandom), flow("shadow-post", Post)];
+pub const SHADOW: &[Flow] = program! { "shadowread": ReadRandom, "shadow-post": Post, };
 /// Operations of one of a database writer's asynchronous writes.
-pub const DATABASE_WRITER: &[Flow] = &[flow("dbwrite-a", WriteRandom), flow("dbwr-aiowait", Await)];
+pub const DATABASE_WRITER: &[Flow] = program! { "dbwrite-a": WriteRandom, "dbwr-aiowait": Await, };
 /// Operations of the writer of the database's log.
-pub const LOG_WRITER: &[Flow] = &[flow("lg-write", WriteLog), flow("lg-aiowait", Await)];
+pub const LOG_WRITER: &[Flow] = program! { "lg-write": WriteLog, "lg-aiowait": Await, };
 
 /// Asynchronous writes of a database writer between two waits.
 pub const WRITES_A_ROUND: u32 = 100;

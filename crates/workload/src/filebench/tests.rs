@@ -72,7 +72,7 @@ fn an_fsync_ends_after_its_data_and_the_commit_block() {
     let last = kinds.last().expect("there are requests");
     assert_eq!(*last, (Op::Write, 3, commit), "the journal is the second task after the threads");
     assert!(kinds[data + 1..kinds.len() - 1].iter().all(|&(op, task, flags)| (op, task, flags) == (Op::Write, 3, 1)));
-    let fsync = filebench.report().flows.iter().find(|flow| flow.name == "fsyncfile2").expect("it is reported");
+    let fsync = filebench.report.flows.iter().find(|flow| flow.name == "fsyncfile2").expect("it is reported");
     let after_data = (kinds.len() - data) as u64;
     assert_eq!((fsync.latency.count(), fsync.latency.max()), (1, after_data * 100 * US));
 }
@@ -81,7 +81,7 @@ fn an_fsync_ends_after_its_data_and_the_commit_block() {
 fn every_flow_operation_is_counted_by_its_name() {
     let mut filebench = filebench(&FilebenchParams { operations: Some(2_200), ..params(Personality::Fileserver) });
     run(&mut filebench, 20 * US);
-    let report = filebench.report();
+    let report = filebench.report;
     assert_eq!(report.operations, 2_200);
     assert_eq!(report.flows.iter().map(|flow| flow.latency.count()).sum::<u64>(), 2_200);
     assert_eq!(report.flows.len(), 11);
@@ -132,7 +132,7 @@ fn operations_a_second_are_at_most_processors_over_processor_time() {
     let operations = |params: &FilebenchParams| {
         let mut filebench = filebench(params);
         run(&mut filebench, 1);
-        let report = filebench.report();
+        let report = filebench.report;
         assert!(report.cpu_ns <= report.duration_ns * u64::from(params.processors.unwrap_or(50)) + 50 * 100 * US);
         (report.operations as f64, report.duration_ns as f64 / 1e9)
     };

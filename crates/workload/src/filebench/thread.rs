@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use flashloom_units::{NO_INDEX, Ns};
 
+use super::file_system::Full;
 use super::personality::{
     Action, DATABASE_WRITER, Figures, Flow, LOG_WRITE_BYTES, LOG_WRITER, Personality, WRITES_A_ROUND,
 };
 use super::{Filebench, FilebenchParams, Io, Issuer, TRANSACTIONS_A_LOG_WRITE, TRANSACTIONS_A_ROUND, refuse};
-use crate::{Op, Request};
 
 /// Continuation of a thread once its requests have completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +128,7 @@ impl Filebench {
         let is_committed = self.fs.journal.is_committed(transaction);
         let thread = &mut self.threads[id as usize];
         if is_committed {
-            thread.requests.push_back(Io { op: Op::Flush, ..Io::write(0, 0, Request::SYNC) });
+            thread.requests.push_back(Io::flush());
             thread.then = Then::End;
         } else {
             thread.then = Then::Commit { transaction };
@@ -192,35 +192,28 @@ impl Filebench {
         }
     }
 
-    fn perform(
-        &mut self,
-        id: u32,
-        action: Action,
-        held: u32,
-        now: Ns,
-        out: &mut VecDeque<Io>,
-    ) -> Result<(), super::file_system::Full> {
+    fn perform(&mut self, id: u32, action: Action, held: u32, now: Ns, out: &mut VecDeque<Io>) -> Result<(), Full> {
         match action {
             Action::Create => {
-                let file = self.set.take_missing();
+                let file = self.set.missing.take();
                 self.fs.create(file, out);
                 self.threads[id as usize].file = file;
             }
             Action::Open => {
-                let file = self.set.take_idle();
+                let file = self.set.idle.take();
                 self.fs.look_up(file, out);
                 self.threads[id as usize].file = file;
             }
-            Action::Close => self.set.put_idle(held),
+            Action::Close => self.set.idle.put(held),
             Action::Delete => {
-                let file = self.set.take_idle();
+                let file = self.set.idle.take();
                 self.fs.delete(file, out);
-                self.set.put_missing(file);
+                self.set.missing.put(file);
             }
             Action::Stat => {
-                let file = self.set.take_idle();
+                let file = self.set.idle.take();
                 self.fs.look_up(file, out);
-                self.set.put_idle(file);
+                self.set.idle.put(file);
             }
             Action::WriteWhole => self.fs.write(held, 0, self.fs.planned_bytes(held), now, out)?,
             Action::ReadWhole => self.fs.read(held, 0, self.fs.bytes(held), self.figures.io_bytes, out),
@@ -251,7 +244,7 @@ impl Filebench {
         (self.draws.below((size / bytes).max(1)) * bytes, bytes)
     }
 
-    fn append(&mut self, file: u32, now: Ns, out: &mut VecDeque<Io>) -> Result<(), super::file_system::Full> {
+    fn append(&mut self, file: u32, now: Ns, out: &mut VecDeque<Io>) -> Result<(), Full> {
         let bytes = 1 + self.draws.below(self.params.append_bytes);
         self.fs.write(file, self.fs.bytes(file), bytes, now, out)
     }

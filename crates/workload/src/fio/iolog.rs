@@ -13,11 +13,11 @@ use std::sync::Arc;
 
 use flashloom_units::{Ns, Problem, ProblemPlace, Refusal, SECTOR_BYTES, US};
 
-use super::as_recording;
 use super::job::FioJob;
-use super::job_file::{Findings, Section};
+use super::job_file::Findings;
 use super::jobs::scaled_ns;
 use super::layout::Devices;
+use super::{FioDrive, as_recording};
 use crate::trace::input::Input;
 use crate::trace::record::Record;
 use crate::trace::{sort_limit, too_many_in_memory};
@@ -113,17 +113,10 @@ impl Recordings {
 
     /// Adds what is wrong with recordings to `findings`: once at the first job that names one, or at the job whose
     /// speed does not suit it.
-    pub fn check(
-        &self,
-        sections: &[Section],
-        jobs: &[FioJob],
-        devices: &Devices,
-        (capacity_bytes, addresses): (u64, Addresses),
-        findings: &mut Findings,
-    ) {
+    pub fn check(&self, jobs: &[FioJob], devices: &Devices, drive: &FioDrive, findings: &mut Findings) {
         let mut told = vec![false; self.recordings.len()];
         let mut kept = 0;
-        for ((job, section), of_job) in jobs.iter().zip(sections).zip(&self.of_jobs) {
+        for (job, of_job) in jobs.iter().zip(&self.of_jobs) {
             let Some(iolog) = &job.iolog else { continue };
             for &number in of_job {
                 let recording = &self.recordings[number];
@@ -133,7 +126,7 @@ impl Recordings {
                         Devices::Only(device) if iolog.redirect.is_none() => Some(&**device),
                         _ => None,
                     };
-                    tell((recording, only), (capacity_bytes, addresses), &mut kept, section, findings);
+                    tell((recording, only), drive, &mut kept, job, findings);
                 }
                 let ends_ns = match (&recording.scan, iolog.time_scale) {
                     (Err(_), _) | (_, None) => 0,
@@ -142,10 +135,9 @@ impl Recordings {
                     (Ok(scan), Some(_)) => scan.start_ns.saturating_add(scan.duration_ns),
                 };
                 if ends_ns > Request::LAST_ARRIVAL_NS {
-                    findings.refuse(section.place(&["replay_time_scale"]), || {
-                        let found = format!("the iolog {} would take more than 146 years", recording.path);
-                        Refusal::new(found, "a speed at which its last request arrives before")
-                    });
+                    let found = format!("the iolog {} would take more than 146 years", recording.path);
+                    let expected = "a speed at which its last request arrives before";
+                    job.refuse(findings, &["replay_time_scale"], found, expected);
                 }
             }
         }
@@ -205,12 +197,12 @@ type Starts = Arc<[(u32, u64)]>;
 /// that are kept in memory.
 fn tell(
     (recording, only): (&Recording, Option<&str>),
-    (capacity_bytes, addresses): (u64, Addresses),
+    &FioDrive { capacity_bytes, addresses, .. }: &FioDrive,
     kept: &mut u64,
-    section: &Section,
+    job: &FioJob,
     findings: &mut Findings,
 ) {
-    let (at, path) = (section.place(&["read_iolog"]), &recording.path);
+    let (at, path) = (job.place(&["read_iolog"]), &recording.path);
     match &recording.scan {
         Ok(scan) => {
             let replayed = scan.files.iter().filter(|(_, name, _)| only.is_none_or(|only| only == name));
@@ -269,7 +261,7 @@ fn scan(path: &str) -> Result<Scan, Problem> {
     let first_ns = first_time(path)?;
     let mut trace = open_trace(path, &options())?;
     let mut scan =
-        Scan { requests: 0, largest_bytes: 0, duration_ns: 0, start_ns: trace.start_ns(), first_ns, files: Vec::new() };
+        Scan { requests: 0, largest_bytes: 0, duration_ns: 0, start_ns: trace.start_ns, first_ns, files: Vec::new() };
     let mut ends: BTreeMap<u32, (usize, u64)> = BTreeMap::new();
     while let Some(record) = trace.next_record()? {
         scan.requests += 1;

@@ -1,5 +1,6 @@
 //! A checked job: the meaning of the options of a section.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use flashloom_units::{Ns, Refusal, S, US};
@@ -103,6 +104,7 @@ pub(super) struct Iolog {
 #[derive(Clone, Debug)]
 pub(super) struct FioJob {
     pub name: Arc<str>,
+    pub section: Arc<Section>,
     pub mix: Mix,
     pub random: bool,
     /// Requests issued at consecutive positions before a new random position is drawn.
@@ -248,6 +250,7 @@ impl FioJob {
         let sizes = Sizes::Range { min: 4_096, max: 4_096 };
         Self {
             name: Arc::default(),
+            section: Arc::default(),
             mix: Mix::Only(READ),
             random: false,
             run_length: 1,
@@ -294,32 +297,47 @@ impl FioJob {
         }
     }
 
+    /// Where a problem of the job is told: at the first of the named options that it has, or at its name.
+    pub fn place(&self, names: &[&str]) -> Range<usize> {
+        self.section.place(names)
+    }
+
+    /// Adds a problem of the job, told at the first of the named options that it has.
+    pub fn refuse(
+        &self,
+        findings: &mut Findings,
+        names: &[&str],
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) {
+        findings.refuse(self.place(names), || Refusal::new(found, expected));
+    }
+
     /// Reads sections; every problem is added to `findings`. An option of `[global]` is read once, for all jobs below.
-    pub fn read_all(sections: &[Section], findings: &mut Findings) -> Vec<Self> {
+    pub fn read_all(sections: Vec<Section>, findings: &mut Findings) -> Vec<Self> {
         let (mut jobs, mut clones, mut files) = (Vec::with_capacity(sections.len()), 0, 0);
-        let (mut above, mut reader, mut read) = (Self::new(), Reader::default(), 0);
+        let (mut above, mut reader, mut read) = (Self::new(), Reader::new(), 0);
         for section in sections {
             above.read(&mut reader, &section.globals()[read..], findings);
             read = section.globals().len();
             let (mut job, mut reader) = (above.clone(), reader.clone());
             job.name = section.name.as_str().into();
             job.read(&mut reader, &section.entries, findings);
-            let written = section.entries.iter();
-            job.written = written.map(|entry| (entry.spec.name.to_owned(), entry.value.clone())).collect();
-            job.check_options(&reader, section, findings);
+            job.written = section.entries.iter().map(Entry::written).collect();
+            job.section = Arc::new(section);
+            job.check_options(&reader, findings);
             job.complete(reader);
-            job.check(section, findings);
+            job.check(findings);
             clones += job.clones;
             if clones > MAX_JOBS {
-                let at = section.place(&["numjobs"]);
-                findings.refuse(at, || Refusal::new(format!("{clones} jobs so far"), at_most()));
+                job.refuse(findings, &["numjobs"], format!("{clones} jobs so far"), at_most());
                 break;
             }
             files += u64::from(job.clones) * job.files_of_clone();
             if files > MOST_FILES {
+                let found = format!("{files} files of all clones so far");
                 let expected = format!("at most {MOST_FILES}: fewer clones, or fewer files for each");
-                let refusal = || Refusal::new(format!("{files} files of all clones so far"), expected);
-                findings.refuse(section.place(&["nrfiles", "filename", "numjobs"]), refusal);
+                job.refuse(findings, &["nrfiles", "filename", "numjobs"], found, expected);
                 break;
             }
             jobs.push(job);
@@ -399,45 +417,35 @@ impl FioJob {
             "clat_percentiles" => Arc::make_mut(&mut self.percentiles).of_completion = flag(value)?,
             "lat_percentiles" => Arc::make_mut(&mut self.percentiles).of_all = flag(value)?,
             "sync" => self.durable = one_of(value, &["0", "none", "1", "sync", "dsync"])? > 1,
-            _ => self.set_flag(reader, name, value)?,
+            "time_based" => self.time_based = flag(value)?,
+            "norandommap" => self.without_map = flag(value)?,
+            "randrepeat" => self.repeats = flag(value)?,
+            "end_fsync" => self.flush_at_end = flag(value)?,
+            "replay_no_stall" => reader.no_stall = flag(value)?,
+            "stonewall" => self.stonewall = flag(value)?,
+            "new_group" => self.new_group = flag(value)?,
+            "group_reporting" => self.reports_as_group = flag(value)?,
+            _ => {}
         }
-        Ok(())
-    }
-
-    fn set_flag(&mut self, reader: &mut Reader, name: &str, value: &str) -> Result<(), Expected> {
-        let target = match name {
-            "time_based" => &mut self.time_based,
-            "norandommap" => &mut self.without_map,
-            "randrepeat" => &mut self.repeats,
-            "end_fsync" => &mut self.flush_at_end,
-            "replay_no_stall" => &mut reader.no_stall,
-            "stonewall" => &mut self.stonewall,
-            "new_group" => &mut self.new_group,
-            "group_reporting" => &mut self.reports_as_group,
-            _ => return Ok(()),
-        };
-        *target = flag(value)?;
         Ok(())
     }
 
     fn set_rw(&mut self, value: &str) -> Result<(), Expected> {
         let (kind, modifier) = value.split_once(':').unwrap_or((value, ""));
-        (self.mix, self.random) = match kind {
-            "read" => (Mix::Only(READ), false),
-            "write" => (Mix::Only(WRITE), false),
-            "trim" => (Mix::Only(TRIM), false),
-            "rw" | "readwrite" => (Mix::ReadWrite, false),
-            "trimwrite" => (Mix::TrimWrite, false),
-            "randread" => (Mix::Only(READ), true),
-            "randwrite" => (Mix::Only(WRITE), true),
-            "randtrim" => (Mix::Only(TRIM), true),
-            "randrw" => (Mix::ReadWrite, true),
-            "randtrimwrite" => (Mix::TrimWrite, true),
+        let sequential = kind.strip_prefix("rand");
+        let mix = match sequential.unwrap_or(kind) {
+            "read" => Mix::Only(READ),
+            "write" => Mix::Only(WRITE),
+            "trim" => Mix::Only(TRIM),
+            "rw" => Mix::ReadWrite,
+            "readwrite" if sequential.is_none() => Mix::ReadWrite,
+            "trimwrite" => Mix::TrimWrite,
             _ => {
                 let names = "read, write, trim, rw, randread, randwrite, randtrim, randrw, trimwrite, randtrimwrite";
                 return Err(format!("one of {names}"));
             }
         };
+        (self.mix, self.random) = (mix, sequential.is_some());
         (self.run_length, self.skip) = (1, 0);
         if modifier.is_empty() {
             return Ok(());
@@ -479,8 +487,8 @@ impl FioJob {
         };
         self.files = reader.filenames.into_iter().take(reader.used as usize).map(in_folder).collect();
         for (at, rate) in self.rate.iter_mut().enumerate() {
-            let bytes = positive(reader.rate_bytes[at], Rate::Bytes);
-            *rate = bytes.or(positive(reader.rate_requests[at], Rate::Requests));
+            let (bytes, requests) = (reader.rate_bytes[at], reader.rate_requests[at]);
+            *rate = (bytes > 0).then_some(Rate::Bytes(bytes)).or((requests > 0).then_some(Rate::Requests(requests)));
         }
         self.priority = process_priority(reader.class, reader.level);
         self.commands = reader.command.priorities();
@@ -497,67 +505,60 @@ impl FioJob {
     }
 
     /// Refuses combinations of options that fio refuses, or that the job could not follow.
-    fn check_options(&self, reader: &Reader, section: &Section, findings: &mut Findings) {
+    fn check_options(&self, reader: &Reader, findings: &mut Findings) {
         const OF_COMMANDS: &[&str] = &["cmdprio_percentage", "cmdprio_bssplit", "cmdprio_class", "cmdprio"];
-        if let Some(name) = OF_COMMANDS.iter().find(|name| section.entry(name).is_some())
+        if let Some(name) = OF_COMMANDS.iter().find(|name| self.section.entry(name).is_some())
             && !COMMAND_ENGINES.contains(&&*reader.engine)
         {
-            let found = || format!("`{name}` with the engine `{}`, which does not have it", reader.engine);
-            let refusal = || Refusal::new(found(), format!("`ioengine` = {}", COMMAND_ENGINES.join(" or ")));
-            findings.refuse(section.place(&[name]), refusal);
+            let found = format!("`{name}` with the engine `{}`, which does not have it", reader.engine);
+            self.refuse(findings, &[name], found, format!("`ioengine` = {}", COMMAND_ENGINES.join(" or ")));
         }
         if reader.command.is_ambiguous() {
             let found = "`cmdprio_percentage` and `cmdprio_bssplit`, which exclude each other";
-            let refusal = || Refusal::new(found, "one of them, as fio takes them");
-            findings.refuse(section.place(&["cmdprio_bssplit"]), refusal);
+            self.refuse(findings, &["cmdprio_bssplit"], found, "one of them, as fio takes them");
         }
         if reader.rate_bytes.iter().any(|rate| *rate > 0) && reader.rate_requests.iter().any(|rate| *rate > 0) {
-            let refusal = || Refusal::new("`rate` and `rate_iops`, which exclude each other", "one of them, as in fio");
-            findings.refuse(section.place(&["rate_iops"]), refusal);
+            let found = "`rate` and `rate_iops`, which exclude each other";
+            self.refuse(findings, &["rate_iops"], found, "one of them, as in fio");
         }
         let files = if reader.filenames.is_empty() { u64::from(self.own_files) } else { reader.used };
         if reader.open_files > 0 && reader.open_files < files {
-            let found = || format!("`openfiles` = {} of {files} files, which others wait for", reader.open_files);
-            let refusal = || Refusal::new(found(), "all files open, without `openfiles`");
-            findings.refuse(section.place(&["openfiles"]), refusal);
+            let found = format!("`openfiles` = {} of {files} files, which others wait for", reader.open_files);
+            self.refuse(findings, &["openfiles"], found, "all files open, without `openfiles`");
         }
         if !reader.filenames.is_empty() && reader.directories.len() > 1 {
             let found = "`filename` in several folders, which clones take in turn";
-            let refusal = || Refusal::new(found, "one `directory`, or a job for each");
-            findings.refuse(section.place(&["directory"]), refusal);
+            self.refuse(findings, &["directory"], found, "one `directory`, or a job for each");
         }
     }
 
     /// Refuses combinations of options that make no sense.
-    fn check(&self, section: &Section, findings: &mut Findings) {
+    fn check(&self, findings: &mut Findings) {
         if self.time_based && self.runtime_ns.is_none() {
-            let span = section.place(&["time_based"]);
-            findings.refuse(span, || Refusal::new("`time_based` without a time", "`runtime` in this job too"));
+            self.refuse(findings, &["time_based"], "`time_based` without a time", "`runtime` in this job too");
         }
         let anywhere = self.files.iter().any(|name| is_device(name)) || self.iolog.is_some();
         // A size that could not be read has been reported.
-        let is_reported = || self.size.is_none() && section.entry("size").is_some_and(|entry| entry.value != "100%");
+        let is_written = || self.section.entry("size").is_some_and(|entry| entry.value != "100%");
+        let is_reported = || self.size.is_none() && is_written();
         if !anywhere && !matches!(self.size, Some(Amount::Bytes(_))) && !is_reported() {
             let found = format!("the job `{}` does not say how large its file is", self.name);
             let expected = "`size` in bytes, or a `filename` that is a device, such as /dev/nvme0n1";
-            let span = section.place(&["size"]);
-            findings.refuse(span, || Refusal::new(found, expected));
+            self.refuse(findings, &["size"], found, expected);
         }
-        self.check_blocks(section, findings);
+        self.check_blocks(findings);
         if self.iolog.is_none() && self.mix == Mix::TrimWrite && self.run_length > 1 {
-            let span = section.place(&["rw"]);
-            let found = "runs of discards and writes in turn";
-            findings.refuse(span, || Refusal::new(found, "`randtrimwrite` without a number"));
+            self.refuse(findings, &["rw"], "runs of discards and writes in turn", "`randtrimwrite` without a number");
         }
         if self.iolog.is_none() && self.mix == Mix::TrimWrite && self.files_of_clone() > 1 {
             let found = "discards and writes in turn over several files";
-            findings.refuse(section.place(&["filename", "nrfiles"]), || Refusal::new(found, "one file"));
+            self.refuse(findings, &["filename", "nrfiles"], found, "one file");
         }
     }
 
     /// Refuses random positions that fio counts in other blocks than those of the requests: it ends such a job where
     /// the first position lies beyond the file, and the rest is never accessed.
-    fn check_blocks(&self, section: &Section, findings: &mut Findings) {
+    fn check_blocks(&self, findings: &mut Findings) {
         let of_requests = |least: u64| (0..DIRECTIONS).all(|at| !self.has(at) || self.align[at] == least);
         let counted = if self.has_map() {
             self.least_bytes()
@@ -569,7 +570,7 @@ impl FioJob {
         if !self.random || self.iolog.is_some() || of_requests(counted) {
             return;
         }
-        findings.refuse(section.place(&["ba", "bs", "bsrange", "bssplit"]), || {
+        findings.refuse(self.place(&["ba", "bs", "bsrange", "bssplit"]), || {
             let found = format!("random positions in blocks of {counted} bytes, and requests in others");
             let expected = if self.has_map() {
                 "one smallest size for all directions, or `norandommap`"
@@ -611,7 +612,7 @@ pub(super) fn is_device(name: &str) -> bool {
 }
 
 /// Options that take effect only in combination with others.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Reader {
     is_async: bool,
     depth: u32,
@@ -632,26 +633,9 @@ struct Reader {
     command: CommandPriority,
 }
 
-impl Default for Reader {
-    fn default() -> Self {
-        Self {
-            is_async: false,
-            depth: 1,
-            engine: "psync".to_owned(),
-            filenames: Vec::new(),
-            used: 0,
-            open_files: 0,
-            rate_bytes: [0; DIRECTIONS],
-            rate_requests: [0; DIRECTIONS],
-            directories: Vec::new(),
-            iologs: Vec::new(),
-            redirect: None,
-            no_stall: false,
-            time_scale: 100,
-            class: None,
-            level: None,
-            command: CommandPriority::default(),
-        }
+impl Reader {
+    fn new() -> Self {
+        Self { depth: 1, engine: "psync".to_owned(), time_scale: 100, ..Self::default() }
     }
 }
 
@@ -666,10 +650,6 @@ fn process_priority(class: Option<PriorityClass>, level: Option<u8>) -> Priority
 
 fn one_of(value: &str, names: &[&str]) -> Result<usize, Expected> {
     names.iter().position(|name| *name == value).ok_or_else(|| format!("one of {}", names.join(", ")))
-}
-
-fn positive(rate: u64, make: fn(u64) -> Rate) -> Option<Rate> {
-    (rate > 0).then(|| make(rate))
 }
 
 fn amount(value: &str, least: u64) -> Result<Amount, Expected> {

@@ -23,8 +23,15 @@ pub(super) struct Entry {
     pub span: Range<usize>,
 }
 
+impl Entry {
+    /// Name and value, as a report has them.
+    pub fn written(&self) -> (String, String) {
+        (self.spec.name.to_owned(), self.value.clone())
+    }
+}
+
 /// A section that begins a job; the options of the `[global]` sections above it come first.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Section {
     pub name: String,
     pub span: Range<usize>,
@@ -166,6 +173,7 @@ pub(super) fn sections(text: &Text, findings: &mut Findings) -> Vec<Section> {
         if content.is_empty() {
             continue;
         }
+        let span = at..at + content.len();
         if content.len() > LONGEST_LINE {
             let found = || format!("a line of {} bytes", content.len());
             findings.refuse(at..at + 1, || Refusal::new(found(), format!("at most {LONGEST_LINE}, as fio reads")));
@@ -175,36 +183,23 @@ pub(super) fn sections(text: &Text, findings: &mut Findings) -> Vec<Section> {
             place = header(at, content, findings);
             if let OptionPlace::Job(name) = &place {
                 if jobs.len() == MAX_JOBS as usize {
-                    let span = at..at + content.len();
                     findings.refuse(span, || Refusal::new("one job more than fio runs", at_most()));
                     break;
                 }
-                let section = Section {
-                    name: name.clone(),
-                    span: at..at + content.len(),
-                    entries: Vec::new(),
-                    globals: Arc::default(),
-                    inherited: globals.len(),
-                };
-                jobs.push(section);
+                jobs.push(Section { name: name.clone(), span, inherited: globals.len(), ..Section::default() });
             }
             continue;
         }
         let Some(entry) = entry(at, content, findings) else { continue };
         options += 1;
         if options > MOST_OPTIONS {
-            findings.refuse(at..at + content.len(), || {
-                Refusal::new(
-                    "one option more than a file may have",
-                    format!("at most {MOST_OPTIONS} options in a file"),
-                )
-            });
+            let expected = format!("at most {MOST_OPTIONS} options in a file");
+            findings.refuse(span, || Refusal::new("one option more than a file may have", expected));
             break;
         }
         match &place {
             OptionPlace::Nowhere => {
-                let refusal = || Refusal::new("an option outside of a section", "`[job name]` above");
-                findings.refuse(at..at + content.len(), refusal);
+                findings.refuse(span, || Refusal::new("an option outside of a section", "`[job name]` above"));
             }
             OptionPlace::Global => globals.push(entry),
             OptionPlace::Job(_) => jobs.last_mut().expect("a job's section was begun").entries.push(entry),

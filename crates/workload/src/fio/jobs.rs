@@ -10,13 +10,14 @@ use std::collections::BinaryHeap;
 
 use flashloom_units::{NO_INDEX, Ns, Prng, Problem, S, SECTOR_BYTES};
 
-use super::iolog::{KeptInMemory, Recorded, Recordings, Replay};
+use super::iolog::{KeptInMemory, Recorded, Replay};
 use super::job::{FioJob, Mix, Rate};
-use super::layout::{Devices, Layout};
+use super::layout::Layout;
 use super::report::{self, FioReport};
 use super::requests::{Requests, Step};
-use super::{READ, TRIM, WRITE};
+use super::{FioJobFile, READ, WRITE};
 use crate::address::Placement;
+use crate::slots::Slots;
 use crate::{Arrivals, Op, Priority, Request};
 
 /// Origin of a clone's requests.
@@ -67,15 +68,16 @@ struct OnItsWay {
 pub struct FioJobs {
     /// Name of the job file, for problems.
     file: String,
+    /// Options of its `[global]` sections, for the report.
+    pub(crate) global_options: Vec<(String, String)>,
     jobs: Vec<FioJob>,
     placement: Placement,
     clones: Vec<Clone>,
-    reports: Vec<FioReport>,
+    pub(crate) reports: Vec<FioReport>,
     /// Due time and clone of each ready request, in the order in which they became ready.
     due: BinaryHeap<Reverse<(Ns, u64, u32)>>,
     order: u64,
-    on_their_way: Vec<OnItsWay>,
-    free: Vec<u32>,
+    on_their_way: Slots<OnItsWay>,
     /// Clones that may have become able to issue something.
     touched: Vec<u32>,
     group: u32,
@@ -83,7 +85,8 @@ pub struct FioJobs {
     busy_in_group: u32,
     /// Clones of all groups that may still issue something.
     issuing: u32,
-    issued: u64,
+    /// Requests that have arrived so far, flushes included.
+    pub(crate) issued: u64,
     started: bool,
     /// Start of all jobs.
     genesis_ns: Ns,
@@ -92,23 +95,18 @@ pub struct FioJobs {
 }
 
 impl FioJobs {
-    pub(super) fn new(
-        file: String,
-        jobs: Vec<FioJob>,
-        (recordings, devices): (&Recordings, &Devices),
-        (layout, placement): (&Layout, Placement),
-        seed: &Prng,
-    ) -> Result<Self, Problem> {
+    pub(super) fn new(file: &FioJobFile, layout: &Layout, placement: Placement, seed: &Prng) -> Result<Self, Problem> {
+        let jobs = &file.jobs;
         let mut fio = Self {
-            file,
-            jobs: Vec::new(),
+            file: file.text.name.clone(),
+            global_options: file.global_options(),
+            jobs: jobs.clone(),
             placement,
             clones: Vec::new(),
             reports: Vec::new(),
             due: BinaryHeap::new(),
             order: 0,
-            on_their_way: Vec::new(),
-            free: Vec::new(),
+            on_their_way: Slots::default(),
             touched: Vec::new(),
             group: 0,
             busy_in_group: 0,
@@ -116,9 +114,9 @@ impl FioJobs {
             issued: 0,
             started: false,
             genesis_ns: 0,
-            are_sparse: report::are_sparse(&jobs),
+            are_sparse: report::are_sparse(jobs),
         };
-        let start_of = |name: &str| Some(layout.start_of(name, devices)? / SECTOR_BYTES);
+        let start_of = |name: &str| Some(layout.start_of(name, &file.devices)? / SECTOR_BYTES);
         let mut kept = KeptInMemory::default();
         let (mut group, mut reporting) = (0, 0);
         for (index, (job, regions)) in jobs.iter().zip(&layout.regions).enumerate() {
@@ -127,25 +125,19 @@ impl FioJobs {
             reporting += u32::from(stonewalled || (job.new_group && index > 0));
             for (place, regions) in regions.iter().enumerate() {
                 let clone = job.number_of_clone(place) as usize;
-                let seed = fio.seed_of_next(job, seed);
+                let number = fio.clones.len();
+                let seed = job.seed.map_or_else(|| seed.clone(), Prng::new).branch(&format!("clone {number}"));
                 let origin = match &job.iolog {
-                    Some(_) => Origin::Replayed(recordings.open((index, job), clone, start_of, &mut kept)?),
+                    Some(_) => Origin::Replayed(file.recordings().open((index, job), clone, start_of, &mut kept)?),
                     None => Origin::Made(Box::new(Requests::new(job, regions, seed.clone()))),
                 };
                 fio.add_clone(job, index as u32, origin, (group, reporting), &seed);
             }
         }
         fio.reports.iter_mut().for_each(FioReport::settle_priorities);
-        fio.jobs = jobs;
         fio.issuing = fio.clones.len() as u32;
         fio.due.reserve(fio.clones.len());
         Ok(fio)
-    }
-
-    /// The seed of the clone that is added next.
-    fn seed_of_next(&self, job: &FioJob, seed: &Prng) -> Prng {
-        let number = self.clones.len();
-        job.seed.map_or_else(|| seed.clone(), Prng::new).branch(&format!("clone {number}"))
     }
 
     fn add_clone(&mut self, job: &FioJob, index: u32, origin: Origin, (group, reporting): (u32, u32), seed: &Prng) {
@@ -181,16 +173,6 @@ impl FioJobs {
     /// One report per clone, or one for all clones that report as a group.
     pub fn reports(&self) -> &[FioReport] {
         &self.reports
-    }
-
-    /// [`Self::reports`], of which none are left.
-    pub(crate) fn take_reports(&mut self) -> Vec<FioReport> {
-        std::mem::take(&mut self.reports)
-    }
-
-    /// Requests that have arrived so far, flushes included.
-    pub fn issued(&self) -> u64 {
-        self.issued
     }
 
     /// Starts the clones of the current group.
@@ -265,21 +247,6 @@ impl FioJobs {
         }
         Ok(())
     }
-
-    /// Records a request that arrives, and returns its cookie.
-    fn launch(&mut self, on_its_way: OnItsWay) -> u32 {
-        self.issued += 1;
-        match self.free.pop() {
-            Some(cookie) => {
-                self.on_their_way[cookie as usize] = on_its_way;
-                cookie
-            }
-            None => {
-                self.on_their_way.push(on_its_way);
-                self.on_their_way.len() as u32 - 1
-            }
-        }
-    }
 }
 
 impl Clone {
@@ -323,14 +290,12 @@ impl Clone {
                         earliest.max(self.last_issue_ns.saturating_add(scaled_ns(gap, scale)))
                     }
                 };
-                let direction = match request.op {
-                    Op::Read => READ,
-                    Op::Write => WRITE,
-                    Op::Discard => TRIM,
-                    Op::Flush => return Ok(Some((due, Step::Flush))),
-                };
                 let (at, bytes) = (request.lba * SECTOR_BYTES, u64::from(request.sectors) * SECTOR_BYTES);
-                Ok(Some((due, Step::Io { direction, at, bytes })))
+                let step = match request.op {
+                    Op::Flush => Step::Flush,
+                    op => Step::Io { direction: op as usize, at, bytes },
+                };
+                Ok(Some((due, step)))
             }
         }
     }
@@ -414,7 +379,7 @@ impl Arrivals for FioJobs {
             }
             Step::Drain => unreachable!("a pass that ends has no request"),
             Step::Io { direction, at, bytes } => {
-                request.op = [Op::Read, Op::Write, Op::Discard][direction];
+                request.op = Op::ALL[direction];
                 (request.lba, request.sectors) = (at / SECTOR_BYTES, (bytes / SECTOR_BYTES) as u32);
                 request.lba = self.placement.place(&request).expect("the layout fits on the drive");
                 // Direct writes are waited for.
@@ -435,14 +400,13 @@ impl Arrivals for FioJobs {
             }
         }
         self.touched.push(index);
-        let cookie = self.launch(on_its_way);
-        (request, cookie)
+        self.issued += 1;
+        (request, self.on_their_way.put(on_its_way))
     }
 
     fn completed(&mut self, now: Ns, cookie: u32) {
         debug_assert_ne!(cookie, NO_INDEX, "every request of a job has a cookie");
-        let OnItsWay { clone: index, issued_ns, bytes, direction, priority } = self.on_their_way[cookie as usize];
-        self.free.push(cookie);
+        let OnItsWay { clone: index, issued_ns, bytes, direction, priority } = self.on_their_way.take(cookie);
         self.touched.push(index);
         let clone = &mut self.clones[index as usize];
         clone.outstanding -= 1;

@@ -40,21 +40,17 @@ pub(super) struct Law {
     shift: u64,
 }
 
+/// What a draw needs of a distribution.
 #[derive(Clone, Debug)]
 enum Shape {
+    /// Every block.
     Uniform,
-    Zipf {
-        theta: f64,
-        zeta: f64,
-        alpha: f64,
-        eta: f64,
-    },
-    Pareto {
-        exponent: f64,
-    },
-    Normal {
-        deviation: u64,
-    },
+    /// The constants of the closed form.
+    Zipf { theta: f64, zeta: f64, alpha: f64, eta: f64 },
+    /// log h / log(1 - h).
+    Pareto { exponent: f64 },
+    /// In blocks.
+    Normal { deviation: u64 },
     /// First block, number of blocks and cumulative per cent of each zone.
     Zoned(Vec<(u64, u64, f64)>),
 }

@@ -15,8 +15,9 @@ use flashloom_units::{Refusal, SECTOR_BYTES, format_size};
 
 use super::iolog::Recordings;
 use super::job::{Amount, FioJob, is_device};
-use super::job_file::{Findings, Section};
+use super::job_file::Findings;
 use super::{DIRECTIONS, FioDrive, FioRange};
+use crate::trace::devices;
 use crate::{ALL_DEVICES, Addresses};
 
 /// Alignment of extents, in bytes.
@@ -138,33 +139,25 @@ fn overlaid<'a>(jobs: &'a [FioJob], named: &[Vec<&'a str>]) -> Vec<&'a str> {
 const MOST_NAMES: usize = 16;
 
 fn listed(names: &[&str]) -> String {
-    let shown: Vec<_> = names.iter().take(MOST_NAMES).map(|name| format!("`{name}`")).collect();
-    let more = if names.len() > MOST_NAMES { ", .." } else { "" };
-    format!("{}{more}", shown.join(", "))
+    devices::listed(names.iter().map(|name| format!("`{name}`")), MOST_NAMES)
 }
 
 /// Which jobs run on the drive: those of the device that was chosen.
-pub(super) fn of_device(
-    sections: &[Section],
-    jobs: &[FioJob],
-    recordings: &Recordings,
-    device: &str,
-    findings: &mut Findings,
-) -> Vec<bool> {
+pub(super) fn of_device(jobs: &[FioJob], recordings: &Recordings, device: &str, findings: &mut Findings) -> Vec<bool> {
     let named = named(jobs, recordings);
     let mut seen = BTreeSet::new();
     let all: Vec<&str> = named.iter().flatten().copied().filter(|name| seen.insert(*name)).collect();
     if !seen.contains(device) {
-        let place = sections.first().map_or(0..0, |section| section.place(&["filename", "read_iolog"]));
+        let place = jobs.first().map_or(0..0, |job| job.place(&["filename", "read_iolog"]));
         findings.refuse(place, || {
             let found = format!("no job of the device `{device}` (`workload.device`)");
             let expected = format!("\"{ALL_DEVICES}\" or one that the jobs name: {}", listed(&all));
             Refusal::new(found, expected).suggesting(device, all.iter().copied())
         });
     }
-    for ((job, section), names) in jobs.iter().zip(sections).zip(&named) {
+    for (job, names) in jobs.iter().zip(&named) {
         if job.iolog.is_none() && names.contains(&device) && names.iter().any(|name| *name != device) {
-            findings.refuse(section.place(&["filename"]), || {
+            findings.refuse(job.place(&["filename"]), || {
                 let found = format!("the job `{}` spreads its requests over {}", job.name, listed(names));
                 let help = format!(
                     "the requests to one device depend on those to the others; `workload.device` = \"{ALL_DEVICES}\" \
@@ -179,7 +172,6 @@ pub(super) fn of_device(
 
 /// Lays out the jobs on a drive; what does not fit is added to `findings`.
 pub(super) fn layout(
-    sections: &[Section],
     jobs: &[FioJob],
     (recordings, devices): (&Recordings, &Devices),
     drive: &FioDrive,
@@ -187,31 +179,28 @@ pub(super) fn layout(
 ) -> Layout {
     let named = named(jobs, recordings);
     if *devices == Devices::Unasked {
-        refuse_overlaid(sections, jobs, &named, findings);
+        refuse_overlaid(jobs, &named, findings);
     }
     let sizes = match devices {
-        Devices::Each => device_sizes(sections, jobs, recordings, drive, findings),
+        Devices::Each => device_sizes(jobs, recordings, drive, findings),
         Devices::Unasked | Devices::Only(_) => BTreeMap::new(),
     };
-    let mut spans = Vec::with_capacity(jobs.len());
-    for (job, section) in jobs.iter().zip(sections) {
-        spans.push(regions_of(job, section, (drive, devices), &sizes, findings));
-    }
+    let mut spans: Vec<_> = jobs.iter().map(|job| regions_of(job, (drive, devices), &sizes, findings)).collect();
     grow_files(jobs, &mut spans);
     let mut layout = Layout { regions: spans, ..Layout::default() };
     if findings.is_empty() {
-        place(sections, jobs, recordings, &sizes, drive, &mut layout, findings);
+        place(jobs, recordings, &sizes, drive, &mut layout, findings);
     }
     layout
 }
 
 /// Refuses jobs that would lie over one another, at the first that names another device or file.
-fn refuse_overlaid(sections: &[Section], jobs: &[FioJob], named: &[Vec<&str>], findings: &mut Findings) {
+fn refuse_overlaid(jobs: &[FioJob], named: &[Vec<&str>], findings: &mut Findings) {
     let names = overlaid(jobs, named);
     let Some(first) = names.first() else { return };
     let other = |names: &&Vec<&str>| names.is_empty() || names.iter().any(|name| name != first);
     let Some(at) = named.iter().position(|names| other(&names)) else { return };
-    findings.refuse(sections[at].place(&["filename", "read_iolog", "directory"]), || {
+    findings.refuse(jobs[at].place(&["filename", "read_iolog", "directory"]), || {
         let own = if named.iter().any(Vec::is_empty) { ", and files of jobs that name none" } else { "" };
         let found = format!("the jobs use several devices or files: {}{own}", listed(&names));
         let help = format!("\"{ALL_DEVICES}\" gives each a range of its own on the drive, one after another");
@@ -221,7 +210,6 @@ fn refuse_overlaid(sections: &[Section], jobs: &[FioJob], named: &[Vec<&str>], f
 
 /// Sizes of the devices that have extents of their own: what their jobs use, or an equal part of what is left.
 fn device_sizes<'a>(
-    sections: &[Section],
     jobs: &'a [FioJob],
     recordings: &'a Recordings,
     drive: &FioDrive,
@@ -252,10 +240,8 @@ fn device_sizes<'a>(
     let open = used.values().filter(|bytes| bytes.is_none()).count() as u64;
     let part = drive.capacity_bytes.saturating_sub(taken) / open.max(1) / ALIGNMENT * ALIGNMENT;
     if open > 0 && part == 0 {
-        findings.refuse(sections[0].place(&["size", "filename"]), || {
-            let found = "devices that fill the drive, and others whose jobs have no `size` in bytes";
-            Refusal::new(found, "a larger drive, or `size` in bytes in every job")
-        });
+        let found = "devices that fill the drive, and others whose jobs have no `size` in bytes";
+        jobs[0].refuse(findings, &["size", "filename"], found, "a larger drive, or `size` in bytes in every job");
     }
     used.into_iter().map(|(name, bytes)| (name, bytes.map_or(part, align))).collect()
 }
@@ -279,7 +265,6 @@ fn overhang_in_bytes(job: &FioJob) -> u64 {
 /// The regions of a job's clones in its files, which all begin at zero.
 fn regions_of(
     job: &FioJob,
-    section: &Section,
     (drive, devices): (&FioDrive, &Devices),
     sizes: &BTreeMap<&str, u64>,
     findings: &mut Findings,
@@ -308,15 +293,14 @@ fn regions_of(
     let mut regions = Vec::with_capacity(job.clones as usize);
     for place in 0..job.clones as usize {
         let Some(of_clone) = within(job.number_of_clone(place)) else {
-            findings.refuse(section.place(&["offset", "offset_increment", "size"]), || {
-                let found = format!("the job `{}` begins beyond the end of the device", job.name);
-                Refusal::new(found, format!("an offset below {}", format_size(whole_of(0))))
-            });
+            let found = format!("the job `{}` begins beyond the end of the device", job.name);
+            let expected = format!("an offset below {}", format_size(whole_of(0)));
+            job.refuse(findings, &["offset", "offset_increment", "size"], found, expected);
             break;
         };
         if job.iolog.is_none() && is_bounded {
             for at in (0..files).filter(|&at| has_own_end(at)) {
-                refuse_beyond(job, section, (at, &of_clone[at]), whole_of(at), findings);
+                refuse_beyond(job, (at, &of_clone[at]), whole_of(at), findings);
             }
         }
         regions.push(of_clone);
@@ -325,25 +309,23 @@ fn regions_of(
     let is_too_large = |region: &Region| region.length.min(drive.capacity_bytes) < largest;
     let is_broken = |region: &Region| !region.length.is_multiple_of(SECTOR_BYTES);
     if job.iolog.is_none() && job.skip < 0 && regions.iter().flatten().any(is_broken) {
-        findings.refuse(section.place(&["nrfiles", "filename", "size"]), || {
-            let found = format!("the job `{}` goes backwards through files that end within a sector", job.name);
-            Refusal::new(found, format!("files of a multiple of {SECTOR_BYTES} bytes each"))
-        });
+        let found = format!("the job `{}` goes backwards through files that end within a sector", job.name);
+        let expected = format!("files of a multiple of {SECTOR_BYTES} bytes each");
+        job.refuse(findings, &["nrfiles", "filename", "size"], found, expected);
     }
     if job.iolog.is_none() && regions.iter().flatten().any(is_too_large) {
-        findings.refuse(section.place(&["size", "offset", "offset_increment", "bs"]), || {
-            let found = format!("the job `{}` has less room than its largest request", job.name);
-            Refusal::new(found, format!("room of at least {}", format_size(largest)))
-        });
+        let found = format!("the job `{}` has less room than its largest request", job.name);
+        let expected = format!("room of at least {}", format_size(largest));
+        job.refuse(findings, &["size", "offset", "offset_increment", "bs"], found, expected);
     }
     regions
 }
 
 /// Refuses a region that reaches beyond its device. One of a share of the device never does.
-fn refuse_beyond(job: &FioJob, section: &Section, (at, region): (usize, &Region), whole: u64, findings: &mut Findings) {
+fn refuse_beyond(job: &FioJob, (at, region): (usize, &Region), whole: u64, findings: &mut Findings) {
     let end = region.offset.saturating_add(region.length);
     if end > whole {
-        findings.refuse(section.place(&["size", "offset", "offset_increment"]), || {
+        findings.refuse(job.place(&["size", "offset", "offset_increment"]), || {
             let device = job.files.get(at).map_or("the drive", String::as_str);
             let found = format!("the job `{}` reaches to {} of `{device}`", job.name, format_size(end));
             let refusal = Refusal::new(found, format!("at most the {} that the drive holds there", format_size(whole)));
@@ -427,7 +409,6 @@ impl<'a> Extents<'a> {
 
 /// Moves the regions of files to their extents, and refuses those that do not fit on the drive.
 fn place<'a>(
-    sections: &[Section],
     jobs: &'a [FioJob],
     recordings: &'a Recordings,
     sizes: &BTreeMap<&'a str, u64>,
@@ -448,7 +429,7 @@ fn place<'a>(
             file.length = file.length.max(length);
         }
     }
-    for (number, (job, section)) in jobs.iter().zip(sections).enumerate() {
+    for (number, job) in jobs.iter().enumerate() {
         if job.iolog.is_some() {
             for (name, end) in recordings.files(number, job) {
                 let has_extent = sizes.contains_key(name);
@@ -458,7 +439,7 @@ fn place<'a>(
                 // An iolog beyond the whole drive is refused where iologs are checked.
                 let is_beyond = drive.addresses == Addresses::Error && end > drive.capacity_bytes;
                 if end > MOST_BYTES || (has_extent && is_beyond) {
-                    refuse_files(job, section, end, drive, findings);
+                    refuse_files(job, end, drive, findings);
                 }
             }
             continue;
@@ -477,7 +458,7 @@ fn place<'a>(
         let end = layout.regions[number].iter().flatten().map(end_of).max().unwrap_or(0);
         layout.span = layout.span.max(end);
         if end > MOST_BYTES || (drive.addresses == Addresses::Error && end > drive.capacity_bytes) {
-            refuse_files(job, section, end, drive, findings);
+            refuse_files(job, end, drive, findings);
         }
     }
     let of_devices = extents.shared.iter().filter(|(name, _)| sizes.contains_key(*name));
@@ -488,8 +469,8 @@ fn place<'a>(
     layout.starts = layout.ranges.iter().map(|range| (range.name.clone(), range.start)).collect();
 }
 
-fn refuse_files(job: &FioJob, section: &Section, end: u64, drive: &FioDrive, findings: &mut Findings) {
-    findings.refuse(section.place(&["size", "numjobs", "offset_increment", "offset", "read_iolog"]), || {
+fn refuse_files(job: &FioJob, end: u64, drive: &FioDrive, findings: &mut Findings) {
+    findings.refuse(job.place(&["size", "numjobs", "offset_increment", "offset", "read_iolog"]), || {
         if end > MOST_BYTES {
             let found = format!("files that are too large to be addressed, up to the job `{}`", job.name);
             return Refusal::new(found, format!("at most {} together", format_size(MOST_BYTES)));

@@ -25,13 +25,15 @@ mod value;
 use std::sync::{Arc, OnceLock};
 
 use flashloom_files::{TEXT_LIMIT_BYTES, read_input};
-use flashloom_units::{PolicySpec, Prng, Problem, Problems, Refusal, SECTOR_BYTES, format_size};
+use flashloom_units::{PolicySpec, Prng, Problem, Problems, SECTOR_BYTES, format_size};
 
 use crate::address::Placement;
-use crate::{Addresses, TraceOptions, open_trace};
+use crate::trace::devices::listed;
+use crate::workload::Remark;
+use crate::{Addresses, Op, TraceOptions, open_trace};
 use iolog::Recordings;
 use job::{Amount, FioJob};
-use job_file::{Findings, Section, Text};
+use job_file::{Entry, Findings, Text};
 use layout::{Devices, Layout};
 use options::Use;
 
@@ -41,11 +43,11 @@ pub use report::{FioDirection, FioPercentiles, FioReport, FioSamples, Samples};
 /// Devices in a remark at most.
 const MOST_LISTED: usize = 8;
 
-/// Number of directions: reads, writes and discards, as fio numbers them.
+/// Number of directions: reads, writes and discards, which fio numbers as [`Op`] does.
 const DIRECTIONS: usize = 3;
-const READ: usize = 0;
-const WRITE: usize = 1;
-const TRIM: usize = 2;
+const READ: usize = Op::Read as usize;
+const WRITE: usize = Op::Write as usize;
+const TRIM: usize = Op::Discard as usize;
 
 /// Entry of the table of workloads.
 pub(crate) static SPEC: PolicySpec = PolicySpec {
@@ -58,10 +60,7 @@ pub(crate) static SPEC: PolicySpec = PolicySpec {
     example: "workload.kind=fio workload.path=experiments/fio-randrw.fio",
     instead: "No file system and no page cache lie in between: for the requests below them, use `filebench` or a \
               recording (`trace`).",
-    needs: &[],
-    offers: &[],
-    params: &[],
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 /// The drive that jobs run on.
@@ -97,7 +96,6 @@ pub struct FioRange {
 #[derive(Clone, Debug)]
 pub struct FioJobFile {
     text: Text,
-    sections: Vec<Section>,
     jobs: Vec<FioJob>,
     devices: Devices,
     /// The recordings that the jobs replay, once they have been read.
@@ -136,9 +134,9 @@ impl FioJobFile {
         let text = job_file::text_of(name, bytes)?;
         let mut findings = Findings::of(&text);
         let sections = job_file::sections(&text, &mut findings);
-        let jobs = FioJob::read_all(&sections, &mut findings);
-        let (sections, jobs) = findings.unless_any((sections, jobs))?;
-        Ok(Self { text, sections, jobs, devices: Devices::Unasked, recordings: Arc::default() })
+        let jobs = FioJob::read_all(sections, &mut findings);
+        let jobs = findings.unless_any(jobs)?;
+        Ok(Self { text, jobs, devices: Devices::Unasked, recordings: Arc::default() })
     }
 
     /// The same file for jobs of several devices: those of one, by its name, or with "all" each device in a range of
@@ -151,15 +149,11 @@ impl FioJobFile {
             return Ok(Self { devices: Devices::Each, ..self.clone() });
         }
         let mut findings = Findings::of(&self.text);
-        let run = layout::of_device(&self.sections, &self.jobs, self.recordings(), device, &mut findings);
+        let run = layout::of_device(&self.jobs, self.recordings(), device, &mut findings);
         let run = findings.unless_any(run)?;
-        let mut of_device =
-            Self { devices: Devices::Only(device.to_owned()), recordings: Arc::default(), ..self.clone() };
-        let mut of_section = run.iter();
-        of_device.sections.retain(|_| *of_section.next().expect("a section is a job"));
-        let mut of_job = run.iter();
-        of_device.jobs.retain(|_| *of_job.next().expect("there is one for each"));
-        Ok(of_device)
+        let jobs = self.jobs.iter().zip(run).filter(|(_, runs)| *runs).map(|(job, _)| job.clone()).collect();
+        let devices = Devices::Only(device.to_owned());
+        Ok(Self { text: self.text.clone(), jobs, devices, recordings: Arc::default() })
     }
 
     fn recordings(&self) -> &Recordings {
@@ -173,23 +167,19 @@ impl FioJobFile {
     pub fn check(&self, drive: &FioDrive) -> Result<(), Problems> {
         let mut findings = Findings::of(&self.text);
         let placed = self.layout(drive, &mut findings);
-        requests::check_maps(&self.sections, &self.jobs, &placed.regions, &mut findings);
-        report::check_options(&self.sections, &self.jobs, &mut findings);
-        report::check_percentiles(&self.sections, &self.jobs, &mut findings);
-        let limit = (drive.capacity_bytes, drive.addresses);
-        self.recordings().check(&self.sections, &self.jobs, &self.devices, limit, &mut findings);
-        for (job, section) in self.jobs.iter().zip(&self.sections) {
-            if job.iolog.is_none() && !drive.is_timed && job.time_based {
-                let expected = "`run.timing` = \"timed\", or a job that ends with its size";
-                let refusal = || Refusal::new("a job by time, in a run that takes none", expected);
-                findings.refuse(section.place(&["time_based"]), refusal);
-            }
+        requests::check_maps(&self.jobs, &placed.regions, &mut findings);
+        report::check_options(&self.jobs, &mut findings);
+        report::check_percentiles(&self.jobs, &mut findings);
+        self.recordings().check(&self.jobs, &self.devices, drive, &mut findings);
+        for job in self.jobs.iter().filter(|job| job.iolog.is_none() && !drive.is_timed && job.time_based) {
+            let expected = "`run.timing` = \"timed\", or a job that ends with its size";
+            job.refuse(&mut findings, &["time_based"], "a job by time, in a run that takes none", expected);
         }
         findings.unless_any(())
     }
 
     fn layout(&self, drive: &FioDrive, findings: &mut Findings) -> Layout {
-        layout::layout(&self.sections, &self.jobs, (self.recordings(), &self.devices), drive, findings)
+        layout::layout(&self.jobs, (self.recordings(), &self.devices), drive, findings)
     }
 
     /// Starts the jobs on a drive that [`Self::check`] found large enough.
@@ -205,13 +195,11 @@ impl FioJobFile {
             span: placed.span.div_ceil(SECTOR_BYTES),
             addresses: drive.addresses,
         };
-        let origin = (self.recordings(), &self.devices);
-        FioJobs::new(self.text.name.clone(), self.jobs.clone(), origin, (&placed, placement), seed)
-            .map_err(Problems::from)
+        Ok(FioJobs::new(self, &placed, placement, seed)?)
     }
 
-    /// What a user of these jobs should know: a subject, the key to change, and a sentence.
-    pub fn remarks(&self, drive: &FioDrive) -> Vec<(&'static str, &'static str, String)> {
+    /// What a user of these jobs should know.
+    pub fn remarks(&self, drive: &FioDrive) -> Vec<Remark> {
         let mut findings = Findings::of(&self.text);
         let placed = self.layout(drive, &mut findings);
         let (span, capacity) = (placed.span, drive.capacity_bytes);
@@ -222,22 +210,21 @@ impl FioJobFile {
                 format_size(span),
                 format_size(capacity)
             );
-            ("wrapped", "workload.addresses", text)
+            Remark { about: "wrapped", key: "workload.addresses", text }
         });
         let ranges = (!placed.ranges.is_empty()).then(|| {
             let range = |range: &FioRange| {
                 format!("`{}` {} from {}", range.name, format_size(range.bytes), format_size(range.start))
             };
-            let listed = placed.ranges.iter().take(MOST_LISTED).map(range).collect::<Vec<_>>().join(", ");
-            let more = if placed.ranges.len() > MOST_LISTED { ", .." } else { "" };
-            let text = format!("The devices of the jobs lie one after another on the drive: {listed}{more}.");
-            ("devices", "workload.device", text)
+            let listed = listed(placed.ranges.iter().map(range), MOST_LISTED);
+            let text = format!("The devices of the jobs lie one after another on the drive: {listed}.");
+            Remark { about: "devices", key: "workload.device", text }
         });
         wrapped.into_iter().chain(ranges).chain(self.same_order()).chain(self.unheeded()).collect()
     }
 
     /// The remark on jobs whose passes write in the same random order.
-    fn same_order(&self) -> Option<(&'static str, &'static str, String)> {
+    fn same_order(&self) -> Option<Remark> {
         let job = self.jobs.iter().find(|job| job.repeats_its_order())?;
         let text = format!(
             "The job `{}` writes its blocks in the same random order in each of its passes (`loops`, `io_size`, \
@@ -245,29 +232,29 @@ impl FioJobFile {
              sequential writes. `randrepeat=0` draws another order for each.",
             job.name
         );
-        Some(("same-order", "workload.path", text))
+        Some(Remark { about: "same-order", key: "workload.path", text })
     }
 
     /// The remark on options that have no effect here.
-    fn unheeded(&self) -> Option<(&'static str, &'static str, String)> {
-        let mut found: Vec<(&str, &str)> = Vec::new();
-        for entry in self.sections.iter().flat_map(|section| section.globals().iter().chain(&section.entries)) {
-            let Use::Unheeded(instead) = entry.spec.usage else { continue };
-            if entry.value != "0" && found.iter().all(|(name, _)| *name != entry.spec.name) {
-                found.push((entry.spec.name, instead));
-            }
-        }
+    fn unheeded(&self) -> Option<Remark> {
         let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
-        for (name, instead) in found {
+        let sections = self.jobs.iter().map(|job| &job.section);
+        for entry in sections.flat_map(|section| section.globals().iter().chain(&section.entries)) {
+            let Use::Unheeded(instead) = entry.spec.usage else { continue };
+            if entry.value == "0" {
+                continue;
+            }
+            let name = format!("`{}`", entry.spec.name);
             match reasons.iter_mut().find(|(known, _)| *known == instead) {
-                Some((_, names)) => names.push(format!("`{name}`")),
-                None => reasons.push((instead, vec![format!("`{name}`")])),
+                Some((_, names)) if names.contains(&name) => {}
+                Some((_, names)) => names.push(name),
+                None => reasons.push((instead, vec![name])),
             }
         }
         let one = |(instead, names): &(&str, Vec<String>)| format!("{}: {instead}", names.join(", "));
         let listed = reasons.iter().map(one).collect::<Vec<_>>().join("; ");
         let text = format!("Options of the jobs without effect here: {listed}.");
-        (!reasons.is_empty()).then_some(("without-effect", "workload.path", text))
+        (!reasons.is_empty()).then_some(Remark { about: "without-effect", key: "workload.path", text })
     }
 
     /// True if requests of the jobs have priorities.
@@ -276,9 +263,8 @@ impl FioJobFile {
     }
 
     /// The `[global]` options that apply to the first job, as written.
-    pub fn global_options(&self) -> Vec<(String, String)> {
-        let Some(first) = self.sections.first() else { return Vec::new() };
-        first.globals().iter().map(|entry| (entry.spec.name.to_owned(), entry.value.clone())).collect()
+    fn global_options(&self) -> Vec<(String, String)> {
+        self.jobs.iter().take(1).flat_map(|job| job.section.globals()).map(Entry::written).collect()
     }
 
     /// The iolog that the only job replays; `None` if there are more jobs, or it replays none.

@@ -1,5 +1,8 @@
 //! Every option of fio 3.33, and its treatment in a simulation; and the names that other versions and engines have.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 /// Treatment of an option.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Use {
@@ -20,8 +23,6 @@ pub(super) enum Use {
 pub(super) struct OptionSpec {
     /// Name, as `fio --cmdhelp` lists it.
     pub name: &'static str,
-    /// Alternative names.
-    pub aliases: &'static [&'static str],
     /// Treatment of the option.
     pub usage: Use,
 }
@@ -42,301 +43,119 @@ const NO_COMMAND: &str = "no command is started";
 const CGROUPS: &str = "there are no cgroups; `prio` and `prioclass` reach the scheduler";
 const OFF: &[&str] = &["0"];
 
-const fn supported(name: &'static str, aliases: &'static [&'static str]) -> OptionSpec {
-    OptionSpec { name, aliases, usage: Use::Supported }
-}
-
-const fn unheeded(name: &'static str, instead: &'static str) -> OptionSpec {
-    OptionSpec { name, aliases: &[], usage: Use::Unheeded(instead) }
-}
-
-const fn irrelevant(name: &'static str) -> OptionSpec {
-    OptionSpec { name, aliases: &[], usage: Use::Irrelevant }
-}
-
-const fn only(name: &'static str, values: &'static [&'static str], why: &'static str) -> OptionSpec {
-    OptionSpec { name, aliases: &[], usage: Use::Only(values, why) }
-}
-
-const fn refused(name: &'static str, why: &'static str) -> OptionSpec {
-    OptionSpec { name, aliases: &[], usage: Use::Refused(why) }
-}
-
-impl OptionSpec {
-    /// The same option with these alternative names.
-    const fn or(self, aliases: &'static [&'static str]) -> Self {
-        Self { aliases, ..self }
-    }
-}
-
-/// Options that shape the requests or the report, then those without effect, then those that would change the requests.
-pub(super) static OPTIONS: &[OptionSpec] = &[
-    supported("rw", &["readwrite"]),
-    supported("rwmixread", &[]),
-    supported("rwmixwrite", &[]),
-    supported("rw_sequencer", &[]),
-    supported("bs", &["blocksize"]),
-    supported("ba", &["blockalign"]),
-    supported("bsrange", &["blocksize_range"]),
-    supported("bssplit", &[]),
-    supported("size", &[]),
-    supported("io_size", &["io_limit"]),
-    supported("offset", &["fileoffset"]),
-    supported("offset_increment", &[]),
-    supported("offset_align", &[]),
-    supported("filename", &[]),
-    supported("directory", &[]),
-    supported("ioengine", &[]),
-    supported("iodepth", &[]),
-    supported("numjobs", &[]),
-    supported("loops", &[]),
-    supported("runtime", &["timeout"]),
-    supported("time_based", &[]),
-    supported("number_ios", &[]),
-    supported("startdelay", &["start_delay"]),
-    supported("thinktime", &[]),
-    supported("thinktime_blocks", &[]),
-    supported("rate", &[]),
-    supported("rate_iops", &[]),
-    supported("random_distribution", &[]),
-    supported("percentage_random", &[]),
-    supported("norandommap", &[]),
-    supported("randrepeat", &[]),
-    supported("randseed", &[]),
-    supported("fsync", &[]),
-    supported("fdatasync", &[]),
-    supported("end_fsync", &[]),
-    supported("sync", &[]),
-    supported("read_iolog", &[]),
-    supported("replay_no_stall", &[]),
-    supported("replay_time_scale", &[]),
-    supported("stonewall", &["wait_for_previous"]),
-    supported("new_group", &[]),
-    supported("group_reporting", &[]),
-    supported("nrfiles", &["nr_files"]),
-    supported("openfiles", &[]),
-    supported("file_service_type", &[]),
-    supported("replay_redirect", &[]),
-    supported("prio", &[]),
-    supported("prioclass", &[]),
-    supported("cmdprio_percentage", &[]),
-    supported("cmdprio_class", &[]),
-    supported("cmdprio", &[]),
-    supported("cmdprio_bssplit", &[]),
-    supported("percentile_list", &[]),
-    supported("clat_percentiles", &[]),
-    supported("lat_percentiles", &[]),
-    unheeded("slat_percentiles", "a submission takes no time, so that there is nothing to report"),
-    unheeded("write_bw_log", NO_LOG),
-    unheeded("write_lat_log", NO_LOG),
-    unheeded("write_iops_log", NO_LOG),
-    unheeded("write_hist_log", NO_LOG),
-    unheeded("write_iolog", "`flashloom generate` writes an iolog"),
-    unheeded("ioscheduler", "`host.scheduler` chooses the scheduler"),
-    unheeded("write_hint", "lifetimes of data are not told to the drive"),
-    unheeded("exec_prerun", NO_COMMAND),
-    unheeded("exec_postrun", NO_COMMAND),
-    unheeded("cgroup", CGROUPS),
-    unheeded("cgroup_weight", CGROUPS),
-    unheeded("block_error_percentiles", "blocks that fail are in the result of the run"),
-    irrelevant("description"),
-    irrelevant("name"),
-    irrelevant("lockfile"),
-    irrelevant("unique_filename"),
-    irrelevant("random_generator"),
-    irrelevant("allrandrepeat"),
-    irrelevant("direct"),
-    irrelevant("buffered"),
-    irrelevant("fallocate"),
-    irrelevant("fadvise_hint"),
-    irrelevant("overwrite"),
-    irrelevant("clocksource"),
-    irrelevant("mem").or(&["iomem"]),
-    irrelevant("iomem_align").or(&["mem_align"]),
-    irrelevant("do_verify"),
-    irrelevant("verify_interval"),
-    irrelevant("verify_offset"),
-    irrelevant("verify_pattern"),
-    irrelevant("verify_fatal"),
-    irrelevant("verify_dump"),
-    irrelevant("verify_async"),
-    irrelevant("verify_state_save"),
-    irrelevant("read_iolog_chunked"),
-    irrelevant("lockmem"),
-    irrelevant("nice"),
-    irrelevant("thinktime_spin"),
-    irrelevant("thinktime_blocks_type"),
-    irrelevant("rate_cycle").or(&["ratecycle"]),
-    irrelevant("invalidate"),
-    irrelevant("create_serialize"),
-    irrelevant("create_fsync"),
-    irrelevant("create_on_open"),
-    irrelevant("allow_file_create"),
-    irrelevant("allow_mounted_write"),
-    irrelevant("cpumask"),
-    irrelevant("cpus_allowed"),
-    irrelevant("cpus_allowed_policy"),
-    irrelevant("numa_cpu_nodes"),
-    irrelevant("numa_mem_policy"),
-    irrelevant("unlink"),
-    irrelevant("unlink_each_loop"),
-    irrelevant("exitall_on_error"),
-    irrelevant("ignore_error"),
-    irrelevant("continue_on_error"),
-    irrelevant("error_dump"),
-    irrelevant("thread"),
-    irrelevant("per_job_logs"),
-    irrelevant("bwavgtime"),
-    irrelevant("iopsavgtime"),
-    irrelevant("log_entries"),
-    irrelevant("log_avg_msec"),
-    irrelevant("log_hist_msec"),
-    irrelevant("log_hist_coarseness"),
-    irrelevant("log_max_value"),
-    irrelevant("log_offset"),
-    irrelevant("log_prio"),
-    irrelevant("log_compression"),
-    irrelevant("log_compression_cpus"),
-    irrelevant("log_store_compressed"),
-    irrelevant("log_unix_epoch"),
-    irrelevant("log_alternate_epoch"),
-    irrelevant("log_alternate_epoch_clock_id"),
-    irrelevant("stats"),
-    irrelevant("zero_buffers"),
-    irrelevant("refill_buffers"),
-    irrelevant("scramble_buffers"),
-    irrelevant("buffer_pattern"),
-    irrelevant("buffer_compress_percentage"),
-    irrelevant("buffer_compress_chunk"),
-    irrelevant("dedupe_percentage"),
-    irrelevant("dedupe_mode"),
-    irrelevant("dedupe_working_set_percentage"),
-    irrelevant("dedupe_global"),
-    irrelevant("significant_figures"),
-    irrelevant("disk_util"),
-    irrelevant("gtod_reduce"),
-    irrelevant("disable_lat"),
-    irrelevant("disable_clat"),
-    irrelevant("disable_slat"),
-    irrelevant("disable_bw_measurement").or(&["disable_bw"]),
-    irrelevant("gtod_cpu"),
-    irrelevant("cgroup_nodelete"),
-    irrelevant("uid"),
-    irrelevant("gid"),
-    irrelevant("unit_base"),
-    irrelevant("hugepage-size"),
-    irrelevant("latency_percentile"),
-    irrelevant("latency_run"),
-    irrelevant("ignore_zone_limits"),
-    irrelevant("flow_id"),
-    irrelevant("flow_sleep"),
-    irrelevant("userspace_reap"),
-    irrelevant("hipri"),
-    irrelevant("sqthread_poll"),
-    irrelevant("registerfiles"),
-    irrelevant("fixedbufs"),
-    irrelevant("nowait"),
-    irrelevant("hipri_percentage"),
-    irrelevant("nonvectored"),
-    irrelevant("uncached"),
-    irrelevant("force_async"),
-    irrelevant("sqthread_poll_cpu"),
-    irrelevant("thp"),
-    irrelevant("no_completion_thread"),
-    irrelevant("softrandommap"),
-    irrelevant("gpu_dev_id"),
-    irrelevant("verify_async_cpus"),
-    irrelevant("verifysort"),
-    irrelevant("verifysort_nr"),
-    irrelevant("flow_watermark"),
+/// Options that shape the requests or the report, then those without effect, then those that would change the requests:
+/// a treatment, and the names of the options that have it. An alternative name follows a slash.
+const OPTIONS: &[(Use, &str)] = &[
+    (
+        Use::Supported,
+        "rw/readwrite rwmixread rwmixwrite rw_sequencer bs/blocksize ba/blockalign bsrange/blocksize_range bssplit \
+         size io_size/io_limit offset/fileoffset offset_increment offset_align filename directory ioengine iodepth \
+         numjobs loops runtime/timeout time_based number_ios startdelay/start_delay thinktime thinktime_blocks rate \
+         rate_iops random_distribution percentage_random norandommap randrepeat randseed fsync fdatasync end_fsync \
+         sync read_iolog replay_no_stall replay_time_scale stonewall/wait_for_previous new_group group_reporting \
+         nrfiles/nr_files openfiles file_service_type replay_redirect prio prioclass cmdprio_percentage cmdprio_class \
+         cmdprio cmdprio_bssplit percentile_list clat_percentiles lat_percentiles",
+    ),
+    (Use::Unheeded("a submission takes no time, so that there is nothing to report"), "slat_percentiles"),
+    (Use::Unheeded(NO_LOG), "write_bw_log write_lat_log write_iops_log write_hist_log"),
+    (Use::Unheeded("`flashloom generate` writes an iolog"), "write_iolog"),
+    (Use::Unheeded("`host.scheduler` chooses the scheduler"), "ioscheduler"),
+    (Use::Unheeded("lifetimes of data are not told to the drive"), "write_hint"),
+    (Use::Unheeded(NO_COMMAND), "exec_prerun exec_postrun"),
+    (Use::Unheeded(CGROUPS), "cgroup cgroup_weight"),
+    (Use::Unheeded("blocks that fail are in the result of the run"), "block_error_percentiles"),
+    (
+        Use::Irrelevant,
+        "description name lockfile unique_filename random_generator allrandrepeat direct buffered fallocate \
+         fadvise_hint overwrite clocksource mem/iomem iomem_align/mem_align do_verify verify_interval verify_offset \
+         verify_pattern verify_fatal verify_dump verify_async verify_state_save read_iolog_chunked lockmem nice \
+         thinktime_spin thinktime_blocks_type rate_cycle/ratecycle invalidate create_serialize create_fsync \
+         create_on_open allow_file_create allow_mounted_write cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes \
+         numa_mem_policy unlink unlink_each_loop exitall_on_error ignore_error continue_on_error error_dump thread \
+         per_job_logs bwavgtime iopsavgtime log_entries log_avg_msec log_hist_msec log_hist_coarseness log_max_value \
+         log_offset log_prio log_compression log_compression_cpus log_store_compressed log_unix_epoch \
+         log_alternate_epoch log_alternate_epoch_clock_id stats zero_buffers refill_buffers scramble_buffers \
+         buffer_pattern buffer_compress_percentage buffer_compress_chunk dedupe_percentage dedupe_mode \
+         dedupe_working_set_percentage dedupe_global significant_figures disk_util gtod_reduce disable_lat \
+         disable_clat disable_slat disable_bw_measurement/disable_bw gtod_cpu cgroup_nodelete uid gid unit_base \
+         hugepage-size latency_percentile latency_run ignore_zone_limits flow_id flow_sleep userspace_reap hipri \
+         sqthread_poll registerfiles fixedbufs nowait hipri_percentage nonvectored uncached force_async \
+         sqthread_poll_cpu thp no_completion_thread softrandommap gpu_dev_id verify_async_cpus verifysort \
+         verifysort_nr flow_watermark",
+    ),
     // Options of profiles, which fio takes in any job and follows with their profile alone.
-    irrelevant("threads"),
-    irrelevant("numruns"),
-    irrelevant("block"),
-    irrelevant("dir"),
-    irrelevant("load"),
-    irrelevant("prep"),
-    irrelevant("device-names"),
-    irrelevant("test-duration"),
-    irrelevant("threads-per-queue"),
-    irrelevant("read-req-num-512-blocks"),
-    irrelevant("large-block-op-kbytes"),
-    only("cmd_type", &["nvme"], "the engine io_uring_cmd is not simulated"),
-    only("bs_is_seq_rand", OFF, "sizes are those of reads, writes and trims"),
-    only("kb_base", &["1024"], "units are those that fio has by default: k is 1024 and ki is 1000"),
-    only("bs_unaligned", OFF, "a device is addressed in sectors of 512 bytes").or(&["blocksize_unaligned"]),
-    only("iodepth_batch", &["1"], BATCH).or(&["iodepth_batch_submit"]),
-    only("iodepth_batch_complete_min", &["1"], BATCH).or(&["iodepth_batch_complete"]),
-    only("iodepth_batch_complete_max", &["1"], BATCH),
-    only("serialize_overlap", OFF, "overlapping requests are not held back"),
-    only("io_submit_mode", &["inline"], BATCH),
-    only("filename_format", &["$jobname.$jobnum.$filenum"], NAMES),
-    only("fill_device", OFF, "a job without `size` writes all of a device once").or(&["fill_fs"]),
-    only("file_append", OFF, APPEND),
-    only("verify_only", OFF, VERIFY),
-    only("ramp_time", OFF, "statistics begin with the first request; age the drive with run.precondition"),
-    only("verify", &["0"], VERIFY),
-    only("verify_backlog", OFF, VERIFY),
-    only("verify_state_load", OFF, VERIFY),
-    only("trim_percentage", OFF, "discards come from rw=trim, randtrim, trimwrite and randtrimwrite"),
-    only("zonemode", &["none"], ZONES),
-    only("atomic", OFF, PAGE_CACHE),
-    only("pre_read", OFF, PAGE_CACHE),
-    only("create_only", OFF, "a job that only creates files has no requests"),
-    only("fsync_on_close", OFF, "`end_fsync` does the same"),
-    only("exitall", OFF, MIXING),
-    only("rate_process", &["linear"], "paced requests are evenly spaced"),
-    only("rate_ignore_thinktime", OFF, "think time counts against a rate"),
-    only("unified_rw_reporting", &["0", "none"], "directions are reported apart"),
-    only("latency_target", OFF, STEADY),
-    only("max_latency", OFF, STEADY),
-    only("thinktime_iotime", OFF, "think time follows a number of requests"),
-    only("write_barrier", OFF, "`sync=1` or `fsync` makes writes durable"),
-    refused("sync_file_range", PAGE_CACHE),
-    refused("wait_for", MIXING),
-    refused("opendir", FOLDER),
-    refused("filesize", "`size` and `offset` say what part of the device a job uses"),
-    refused("iodepth_low", BATCH),
-    refused("verify_backlog_batch", VERIFY),
-    refused("experimental_verify", VERIFY),
-    refused("trim_verify_zero", VERIFY),
-    refused("trim_backlog", VERIFY),
-    refused("trim_backlog_batch", VERIFY),
-    refused("replay_scale", SCALE),
-    refused("replay_align", "addresses of an iolog are taken as they are"),
-    refused("replay_skip", "every request of an iolog is replayed"),
-    refused("merge_blktrace_file", "recordings are not merged"),
-    refused("merge_blktrace_scalars", "recordings are not merged"),
-    refused("merge_blktrace_iters", "recordings are not merged"),
-    refused("zonesize", ZONES),
-    refused("zonecapacity", ZONES),
-    refused("zonerange", ZONES),
-    refused("zoneskip", ZONES),
-    refused("read_beyond_wp", ZONES),
-    refused("max_open_zones", ZONES),
-    refused("job_max_open_zones", ZONES),
-    refused("zone_reset_threshold", ZONES),
-    refused("zone_reset_frequency", ZONES),
-    refused("exit_what", MIXING),
-    refused("rate_min", STEADY).or(&["ratemin"]),
-    refused("rate_iops_min", STEADY),
-    refused("latency_window", STEADY),
-    refused("profile", "a profile replaces the whole job file"),
-    refused("flow", MIXING),
-    refused("steadystate", STEADY).or(&["ss"]),
-    refused("steadystate_duration", STEADY).or(&["ss_dur"]),
-    refused("steadystate_ramp_time", STEADY).or(&["ss_ramp"]),
+    (
+        Use::Irrelevant,
+        "threads numruns block dir load prep device-names test-duration threads-per-queue read-req-num-512-blocks \
+         large-block-op-kbytes",
+    ),
+    (Use::Only(&["nvme"], "the engine io_uring_cmd is not simulated"), "cmd_type"),
+    (Use::Only(OFF, "sizes are those of reads, writes and trims"), "bs_is_seq_rand"),
+    (Use::Only(&["1024"], "units are those that fio has by default: k is 1024 and ki is 1000"), "kb_base"),
+    (Use::Only(OFF, "a device is addressed in sectors of 512 bytes"), "bs_unaligned/blocksize_unaligned"),
+    (
+        Use::Only(&["1"], BATCH),
+        "iodepth_batch/iodepth_batch_submit iodepth_batch_complete_min/iodepth_batch_complete \
+         iodepth_batch_complete_max",
+    ),
+    (Use::Only(OFF, "overlapping requests are not held back"), "serialize_overlap"),
+    (Use::Only(&["inline"], BATCH), "io_submit_mode"),
+    (Use::Only(&["$jobname.$jobnum.$filenum"], NAMES), "filename_format"),
+    (Use::Only(OFF, "a job without `size` writes all of a device once"), "fill_device/fill_fs"),
+    (Use::Only(OFF, APPEND), "file_append"),
+    (Use::Only(OFF, VERIFY), "verify_only"),
+    (Use::Only(OFF, "statistics begin with the first request; age the drive with run.precondition"), "ramp_time"),
+    (Use::Only(&["0"], VERIFY), "verify"),
+    (Use::Only(OFF, VERIFY), "verify_backlog verify_state_load"),
+    (Use::Only(OFF, "discards come from rw=trim, randtrim, trimwrite and randtrimwrite"), "trim_percentage"),
+    (Use::Only(&["none"], ZONES), "zonemode"),
+    (Use::Only(OFF, PAGE_CACHE), "atomic pre_read"),
+    (Use::Only(OFF, "a job that only creates files has no requests"), "create_only"),
+    (Use::Only(OFF, "`end_fsync` does the same"), "fsync_on_close"),
+    (Use::Only(OFF, MIXING), "exitall"),
+    (Use::Only(&["linear"], "paced requests are evenly spaced"), "rate_process"),
+    (Use::Only(OFF, "think time counts against a rate"), "rate_ignore_thinktime"),
+    (Use::Only(&["0", "none"], "directions are reported apart"), "unified_rw_reporting"),
+    (Use::Only(OFF, STEADY), "latency_target max_latency"),
+    (Use::Only(OFF, "think time follows a number of requests"), "thinktime_iotime"),
+    (Use::Only(OFF, "`sync=1` or `fsync` makes writes durable"), "write_barrier"),
+    (Use::Refused(PAGE_CACHE), "sync_file_range"),
+    (Use::Refused(MIXING), "wait_for"),
+    (Use::Refused(FOLDER), "opendir"),
+    (Use::Refused("`size` and `offset` say what part of the device a job uses"), "filesize"),
+    (Use::Refused(BATCH), "iodepth_low"),
+    (Use::Refused(VERIFY), "verify_backlog_batch experimental_verify trim_verify_zero trim_backlog trim_backlog_batch"),
+    (Use::Refused(SCALE), "replay_scale"),
+    (Use::Refused("addresses of an iolog are taken as they are"), "replay_align"),
+    (Use::Refused("every request of an iolog is replayed"), "replay_skip"),
+    (Use::Refused("recordings are not merged"), "merge_blktrace_file merge_blktrace_scalars merge_blktrace_iters"),
+    (
+        Use::Refused(ZONES),
+        "zonesize zonecapacity zonerange zoneskip read_beyond_wp max_open_zones job_max_open_zones \
+         zone_reset_threshold zone_reset_frequency",
+    ),
+    (Use::Refused(MIXING), "exit_what"),
+    (Use::Refused(STEADY), "rate_min/ratemin rate_iops_min latency_window"),
+    (Use::Refused("a profile replaces the whole job file"), "profile"),
+    (Use::Refused(MIXING), "flow"),
+    (Use::Refused(STEADY), "steadystate/ss steadystate_duration/ss_dur steadystate_ramp_time/ss_ramp"),
 ];
 
 /// Finds the option of that name.
 pub(super) fn find(name: &str) -> Option<&'static OptionSpec> {
-    let is = |option: &&OptionSpec| option.name == name || option.aliases.contains(&name);
-    OPTIONS.iter().find(is)
+    static BY_NAME: LazyLock<BTreeMap<&str, OptionSpec>> = LazyLock::new(|| {
+        let spec = |option: &'static str, usage| {
+            let name = option.split('/').next().unwrap_or_default();
+            option.split('/').map(move |alias| (alias, OptionSpec { name, usage }))
+        };
+        OPTIONS.iter().flat_map(|(usage, row)| row.split(' ').flat_map(move |option| spec(option, *usage))).collect()
+    });
+    BY_NAME.get(name)
 }
 
-/// The names of all options, aliases among them.
+/// The names of all options, alternative ones among them.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    OPTIONS.iter().flat_map(|option| option.aliases.iter().copied().chain([option.name]))
+    OPTIONS.iter().flat_map(|(_, row)| row.split(' ')).flat_map(|option| option.rsplit('/'))
 }
 
 #[cfg(test)]

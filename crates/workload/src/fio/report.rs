@@ -9,7 +9,7 @@ use flashloom_units::{Latency, Ns, Refusal, S, SparseLatency};
 
 use super::DIRECTIONS;
 use super::job::FioJob;
-use super::job_file::{Findings, Section};
+use super::job_file::Findings;
 use super::value::{Expected, real};
 use crate::Priority;
 
@@ -53,7 +53,7 @@ impl FioPercentiles {
 }
 
 /// Report of a clone of a job, or of all clones that report as a group.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct FioReport {
     /// Name of the job.
     pub name: Arc<str>,
@@ -163,35 +163,33 @@ const OPTION_BYTES: u64 = 128;
 const OPTIONS: u64 = 16;
 
 /// Refuses jobs of one group of which some report the percentiles of the whole latency and others do not, as fio does.
-pub(super) fn check_percentiles(sections: &[Section], jobs: &[FioJob], findings: &mut Findings) {
-    for (section, pair) in sections.iter().skip(1).zip(jobs.windows(2)) {
+pub(super) fn check_percentiles(jobs: &[FioJob], findings: &mut Findings) {
+    for pair in jobs.windows(2) {
         let (before, job) = (&pair[0], &pair[1]);
         let is_of_group = !job.stonewall && !job.new_group;
         if is_of_group && job.percentiles.of_all != before.percentiles.of_all {
-            findings.refuse(section.place(&["lat_percentiles"]), || {
-                let found = format!("`lat_percentiles` of the job `{}` is not that of the job before it", job.name);
-                Refusal::new(found, "the same in all jobs of a group (`stonewall`, `new_group`), as in fio")
-            });
+            let found = format!("`lat_percentiles` of the job `{}` is not that of the job before it", job.name);
+            let expected = "the same in all jobs of a group (`stonewall`, `new_group`), as in fio";
+            job.refuse(findings, &["lat_percentiles"], found, expected);
         }
     }
 }
 
 /// Refuses jobs whose options, which fio writes again for each clone, take more than the limit with those before them.
-pub(super) fn check_options(sections: &[Section], jobs: &[FioJob], findings: &mut Findings) {
+pub(super) fn check_options(jobs: &[FioJob], findings: &mut Findings) {
     let limit = limit_of(TEXT_LIMIT_VARIABLE, TEXT_LIMIT_BYTES).unwrap_or(TEXT_LIMIT_BYTES).saturating_mul(OPTIONS);
     let mut bytes = 0u64;
-    for (job, section) in jobs.iter().zip(sections) {
+    for job in jobs {
         // Of an option that is written twice the last value is reported.
         let options: BTreeMap<&str, &str> = job.written.iter().map(|(name, value)| (&**name, &**value)).collect();
         let of_clone = options.iter().map(|(name, value)| (name.len() + value.len()) as u64 + OPTION_BYTES);
         let of_clone = of_clone.sum::<u64>() + job.name.len() as u64;
         bytes = bytes.saturating_add(of_clone.saturating_mul(job.clones.into()));
         if bytes > limit {
-            let found =
-                || format!("options of {bytes} bytes in the reports of all clones, up to the job `{}`", job.name);
-            let raises = || format!("{TEXT_LIMIT_VARIABLE} (bytes, {OPTIONS} of these for each) raises the limit");
-            let refusal = || Refusal::new(found(), format!("at most {limit}: shorter options, or fewer clones"));
-            findings.refuse(section.place(&["numjobs"]), || refusal().help(raises()));
+            let found = format!("options of {bytes} bytes in the reports of all clones, up to the job `{}`", job.name);
+            let raises = format!("{TEXT_LIMIT_VARIABLE} (bytes, {OPTIONS} of these for each) raises the limit");
+            let refusal = Refusal::new(found, format!("at most {limit}: shorter options, or fewer clones"));
+            findings.refuse(job.place(&["numjobs"]), || refusal.help(raises));
             return;
         }
     }
@@ -273,22 +271,10 @@ impl FioDirection {
 
 impl FioReport {
     pub(super) fn new(job: &FioJob, group: u32, is_sparse: bool) -> Self {
-        Self {
-            name: Arc::clone(&job.name),
-            options: Arc::clone(&job.written),
-            percentiles: Arc::clone(&job.percentiles),
-            group,
-            depth: job.depth,
-            is_sparse,
-            elapsed_ns: 0,
-            directions: Default::default(),
-            flushes: Samples::default(),
-            depths: [0; 7],
-            start_ns: Ns::MAX,
-        }
+        Self { name: Arc::clone(&job.name), group, is_sparse, start_ns: Ns::MAX, ..Self::default() }
     }
 
-    /// Adds a job of the group, whose options the report has: as in fio, those of the last.
+    /// Adds a job, of which there is one at least. As in fio, the report has the options of the last.
     pub(super) fn add(&mut self, job: &FioJob) {
         (self.options, self.percentiles) = (Arc::clone(&job.written), Arc::clone(&job.percentiles));
         self.depth = job.depth;

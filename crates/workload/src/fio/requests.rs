@@ -10,10 +10,10 @@
 //! the last.
 
 use flashloom_files::limit_of;
-use flashloom_units::{Prng, Refusal};
+use flashloom_units::Prng;
 
 use super::job::{Amount, FioJob, Mix, Service, Sizes};
-use super::job_file::{Findings, Section};
+use super::job_file::Findings;
 use super::law::{Distribution, Law};
 use super::layout::{Region, Regions};
 use super::random_map::RandomMap;
@@ -42,26 +42,26 @@ fn map_blocks(job: &FioJob, region: Region) -> Option<u64> {
 }
 
 /// Refuses jobs whose random maps take more memory than the limit together with those before them.
-pub(super) fn check_maps(sections: &[Section], jobs: &[FioJob], regions: &[Vec<Regions>], findings: &mut Findings) {
+pub(super) fn check_maps(jobs: &[FioJob], regions: &[Vec<Regions>], findings: &mut Findings) {
     let limit = limit_of(MAPS_LIMIT_VARIABLE, MAPS_LIMIT_BYTES);
     let mut bytes = 0u64;
-    for ((job, section), regions) in jobs.iter().zip(sections).zip(regions) {
+    for (job, regions) in jobs.iter().zip(regions) {
         let blocks = regions.iter().flatten().filter_map(|&region| map_blocks(job, region));
         bytes = blocks.map(RandomMap::bytes).fold(bytes, u64::saturating_add);
         if limit.as_ref().is_ok_and(|limit| bytes <= *limit) {
             continue;
         }
-        findings.refuse(section.place(&["numjobs", "bs", "size"]), || match &limit {
-            Ok(limit) => Refusal::new(
+        let (found, expected) = match &limit {
+            Ok(limit) => (
                 format!("random maps of {bytes} bytes, up to the job `{}`", job.name),
                 format!(
                     "at most {limit}: fewer clones, smaller files, or `norandommap`; {MAPS_LIMIT_VARIABLE} (bytes) \
                      raises the limit"
                 ),
             ),
-            Err(value) => Refusal::new(format!("{MAPS_LIMIT_VARIABLE} is `{value}`"), "a number of bytes"),
-        });
-        return;
+            Err(value) => (format!("{MAPS_LIMIT_VARIABLE} is `{value}`"), "a number of bytes".to_owned()),
+        };
+        return job.refuse(findings, &["numjobs", "bs", "size"], found, expected);
     }
 }
 

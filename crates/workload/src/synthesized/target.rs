@@ -62,10 +62,8 @@ pub(crate) static SPEC: PolicySpec = PolicySpec {
     example: "workload.kind=synthesized workload.synthesized.preset=web-browser",
     instead: "It stands in for recordings that were never published: where there is a recording, use `trace`. To set \
               each property by itself, use `synthetic`.",
-    needs: &[],
-    offers: &[],
     params: SynthesizedParams::PARAMS,
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 /// Characterisation of a stream, as asked for or as measured.

@@ -153,10 +153,8 @@ pub(crate) static SPEC: PolicySpec = PolicySpec {
               workload.synthetic.request_size=16KiB",
     instead: "Its requests know nothing of files or of each other: for those of an application use a recording \
               (`trace`) or `filebench`. To run the same load on a real drive, use `fio`.",
-    needs: &[],
-    offers: &[],
     params: SyntheticParams::PARAMS,
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 /// The slots of the footprint, and how one is drawn.
@@ -293,11 +291,6 @@ impl Synthetic {
         })
     }
 
-    /// True if the requests carry task ids.
-    pub fn has_task_ids(&self) -> bool {
-        self.params.tasks > 0
-    }
-
     /// Draws the first sector and the sectors of the next request; only writes append to a log.
     fn place(&mut self, op: Op) -> (u64, u32) {
         let prng = &mut self.addresses;
@@ -384,8 +377,9 @@ mod tests {
 
     const CAPACITY: u64 = 1 << 20;
 
-    fn make(params: &SyntheticParams) -> Vec<Request> {
-        let mut source = Synthetic::new(params, CAPACITY, &Prng::new(7)).expect("valid parameters");
+    /// The requests with changed parameters.
+    fn make(change: impl FnOnce(&mut SyntheticParams)) -> Vec<Request> {
+        let mut source = Synthetic::new(&params(change), CAPACITY, &Prng::new(7)).expect("valid parameters");
         std::iter::from_fn(|| source.next_request().expect("a generator does not fail")).collect()
     }
 
@@ -401,11 +395,7 @@ mod tests {
 
     #[test]
     fn a_sequential_workload_begins_again_at_the_end_of_the_footprint() {
-        let requests = make(&params(|p| {
-            p.pattern = Pattern::Sequential;
-            p.footprint_size = Some(12 * KIB);
-            p.requests = 5;
-        }));
+        let requests = make(|p| (p.pattern, p.footprint_size, p.requests) = (Pattern::Sequential, Some(12 * KIB), 5));
         assert_eq!(requests.iter().map(|request| request.lba).collect::<Vec<_>>(), [0, 8, 16, 0, 8]);
         assert!(requests.iter().all(|request| request.sectors == 8 && request.op == Op::Write));
     }
@@ -413,9 +403,8 @@ mod tests {
     #[test]
     fn requests_lie_within_the_footprint_and_on_the_alignment() {
         for pattern in [Pattern::Random, Pattern::Zipf, Pattern::HotCold] {
-            let requests = make(&params(|p| {
-                (p.pattern, p.footprint, p.request_size, p.alignment) = (pattern, 0.5, 8 * KIB, Some(KIB));
-            }));
+            let requests =
+                make(|p| (p.pattern, p.footprint, p.request_size, p.alignment) = (pattern, 0.5, 8 * KIB, Some(KIB)));
             assert!(requests.iter().all(|request| request.end() <= CAPACITY / 2 && request.lba % 2 == 0));
             assert!(requests.iter().any(|request| request.lba % 16 != 0), "the alignment is finer than the size");
         }
@@ -423,7 +412,7 @@ mod tests {
 
     #[test]
     fn shares_are_what_was_asked_for_within_five_sigma() {
-        let requests = make(&params(|p| (p.read_share, p.discard_share, p.sync_share) = (0.3, 0.1, 0.5)));
+        let requests = make(|p| (p.read_share, p.discard_share, p.sync_share) = (0.3, 0.1, 0.5));
         let near = |value: f64, wanted: f64, count: f64| {
             let sigma = (wanted * (1.0 - wanted) / count).sqrt();
             assert!((value - wanted).abs() < 5.0 * sigma, "{value}, not {wanted}");
@@ -437,24 +426,23 @@ mod tests {
     #[test]
     fn hot_slots_get_their_share_and_are_scattered_unless_kept_together() {
         for scatter in [false, true] {
-            let requests = make(&params(|p| {
-                (p.pattern, p.scatter, p.hot_share, p.hot_traffic) = (Pattern::HotCold, scatter, 0.1, 0.9);
-            }));
+            let requests =
+                make(|p| (p.pattern, p.scatter, p.hot_share, p.hot_traffic) = (Pattern::HotCold, scatter, 0.1, 0.9));
             let at_start = share(&requests, |request| request.lba < CAPACITY / 10);
             let expected = if scatter { 0.1 } else { 0.9 };
             assert!((at_start - expected).abs() < 0.02, "scatter = {scatter}: {at_start} at the start");
         }
-        let all_hot = make(&params(|p| (p.pattern, p.hot_share, p.hot_traffic) = (Pattern::HotCold, 1.0, 0.0)));
-        let none_hot = make(&params(|p| (p.pattern, p.hot_share, p.hot_traffic) = (Pattern::HotCold, 0.0, 1.0)));
+        let all_hot = make(|p| (p.pattern, p.hot_share, p.hot_traffic) = (Pattern::HotCold, 1.0, 0.0));
+        let none_hot = make(|p| (p.pattern, p.hot_share, p.hot_traffic) = (Pattern::HotCold, 0.0, 1.0));
         assert_eq!((all_hot.len(), none_hot.len()), (20_000, 20_000));
     }
 
     #[test]
     fn a_log_goes_round_in_appends_beside_rewrites_of_the_rest() {
-        let requests = make(&params(|p| {
+        let requests = make(|p| {
             (p.pattern, p.log_size, p.append_size, p.append_share) = (Pattern::Log, 12 * KIB, 4 * KIB, 0.25);
             (p.request_size, p.footprint_size, p.read_share) = (KIB, Some(20 * KIB), 0.2);
-        }));
+        });
         let (log, rest): (Vec<Request>, Vec<Request>) = requests.into_iter().partition(|request| request.lba < 24);
         assert_eq!(log[..4].iter().map(|request| request.lba).collect::<Vec<_>>(), [0, 8, 16, 0]);
         assert!(log.iter().all(|request| request.sectors == 8 && request.op == Op::Write));
@@ -464,26 +452,26 @@ mod tests {
 
     #[test]
     fn extents_are_drawn_within_the_footprint() {
-        let requests = make(&params(|p| {
+        let requests = make(|p| {
             (p.pattern, p.footprint_size) = (Pattern::Extents, Some(100 * KIB));
             p.extents = Some("8KiB:1, 32KiB:1".to_owned());
-        }));
+        });
         assert!(requests.iter().all(|request| [16, 64].contains(&request.sectors) && request.end() <= 200));
         assert!((share(&requests, |request| request.sectors == 16) - 0.8).abs() < 0.02, "as much data of either");
     }
 
     #[test]
     fn a_flush_follows_every_so_many_writes() {
-        let requests = make(&params(|p| (p.flush_every, p.requests) = (3, 9)));
+        let requests = make(|p| (p.flush_every, p.requests) = (3, 9));
         let ops: String = requests.iter().map(|request| if request.op == Op::Flush { 'F' } else { 'W' }).collect();
         assert_eq!(ops, "WWWFWWWFW");
     }
 
     #[test]
     fn arrivals_have_the_mean_that_was_asked_for_and_begin_at_zero() {
-        let constant = make(&params(|p| (p.interarrival_ns, p.arrival) = (Some(500), Arrival::Constant)));
+        let constant = make(|p| (p.interarrival_ns, p.arrival) = (Some(500), Arrival::Constant));
         assert!(constant.iter().enumerate().all(|(index, request)| request.arrival_ns == index as u64 * 500));
-        let poisson = make(&params(|p| p.interarrival_ns = Some(10_000)));
+        let poisson = make(|p| p.interarrival_ns = Some(10_000));
         let mean = poisson.last().unwrap().arrival_ns as f64 / 19_999.0;
         assert_eq!(poisson[0].arrival_ns, 0);
         assert!((mean / 10_000.0 - 1.0).abs() < 5.0 / 20_000f64.sqrt(), "the mean is {mean}");
@@ -492,8 +480,8 @@ mod tests {
 
     #[test]
     fn tasks_are_numbered_from_one_and_do_not_change_the_addresses() {
-        let plain = make(&params(|_| ()));
-        let tasked = make(&params(|p| p.tasks = 3));
+        let plain = make(|_| ());
+        let tasked = make(|p| p.tasks = 3);
         assert!(plain.iter().all(|request| request.task == 0));
         assert!(tasked.iter().all(|request| (1..=3).contains(&request.task)));
         assert!(plain.iter().zip(&tasked).all(|(a, b)| (a.lba, a.op) == (b.lba, b.op)));

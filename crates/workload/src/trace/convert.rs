@@ -3,7 +3,6 @@
 //! The input is read twice: first to its end, so that nothing is written of a recording that is bad or that the output
 //! format cannot hold; then to write it. The output takes its place when it is complete (`flashloom_files`).
 
-use std::fmt;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -16,7 +15,7 @@ use serde::Serialize;
 use super::fingerprint::Fingerprints;
 use super::format::{Clock, fio, flashloom, ssdsim};
 use super::info::scan;
-use super::record::{Columns, Record};
+use super::record::{Column, Columns, Record};
 use super::{Footprint, TraceOptions, open_trace_of};
 use crate::{Op, Request};
 
@@ -51,7 +50,7 @@ impl OutFormat {
 }
 
 /// Summary of a conversion.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ConvertReport {
     /// Number of requests written.
@@ -80,21 +79,6 @@ pub enum Unconverted {
     Refused(Problem),
     /// The output was opened, and then could not be written.
     Unwritten(Problem),
-}
-
-impl Unconverted {
-    /// What is wrong, in either case.
-    pub fn into_problem(self) -> Problem {
-        let (Self::Refused(problem) | Self::Unwritten(problem)) = self;
-        problem
-    }
-}
-
-impl fmt::Display for Unconverted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Refused(problem) | Self::Unwritten(problem)) = self;
-        problem.fmt(f)
-    }
 }
 
 impl From<Problem> for Unconverted {
@@ -154,10 +138,14 @@ fn unsupported(to: OutFormat, discards: u64, flushes: u64, columns: Columns) -> 
             parts.push(format!("{count} {name}"));
         }
     }
-    let Columns { task, sync, flush, fua, ioprio, device: _, latency: _ } = columns;
-    let marks =
-        [(task, "task ids"), (sync, "sync marks"), (flush, "flush marks"), (fua, "FUA marks"), (ioprio, "priorities")];
-    parts.extend(marks.iter().filter(|(there, _)| *there).map(|(_, name)| (*name).to_owned()));
+    let marks = [
+        (Column::Task, "task ids"),
+        (Column::Sync, "sync marks"),
+        (Column::Flush, "flush marks"),
+        (Column::Fua, "FUA marks"),
+        (Column::Ioprio, "priorities"),
+    ];
+    parts.extend(marks.iter().filter(|(column, _)| columns.has(*column)).map(|(_, name)| (*name).to_owned()));
     (!parts.is_empty()).then(|| format!("holds {}", parts.join(", ")))
 }
 
@@ -170,11 +158,7 @@ pub struct TraceWriter {
     seen: Columns,
     discards: u64,
     flushes: u64,
-    requests: u64,
-    dropped: u64,
-    stripped: u64,
-    rounded: u64,
-    capped: u64,
+    report: ConvertReport,
 }
 
 impl TraceWriter {
@@ -185,35 +169,16 @@ impl TraceWriter {
     /// # Errors
     /// A problem if the file cannot be written.
     pub fn create(output: &str, to: OutFormat, has_priorities: bool) -> Result<Self, Problem> {
-        let columns = Columns {
-            task: true,
-            sync: true,
-            flush: true,
-            fua: true,
-            ioprio: has_priorities,
-            device: false,
-            latency: false,
-        };
-        Self::with_columns(output, to, columns)
+        let always = [Column::Task, Column::Sync, Column::Flush, Column::Fua];
+        let columns = always.into_iter().chain(has_priorities.then_some(Column::Ioprio));
+        Self::with_columns(output, to, Columns::of(columns))
     }
 
     fn with_columns(output: &str, to: OutFormat, columns: Columns) -> Result<Self, Problem> {
         let mut sink = Sink::create(output)?;
-        let writer = RecordWriter::new(to, columns);
-        writer.header(&mut sink.buffer);
-        Ok(Self {
-            to,
-            sink,
-            writer,
-            seen: Columns::default(),
-            discards: 0,
-            flushes: 0,
-            requests: 0,
-            dropped: 0,
-            stripped: 0,
-            rounded: 0,
-            capped: 0,
-        })
+        let writer = RecordWriter::begin(to, columns, &mut sink.buffer);
+        let report = ConvertReport { to: to.name(), ..ConvertReport::default() };
+        Ok(Self { to, sink, writer, seen: Columns::default(), discards: 0, flushes: 0, report })
     }
 
     /// Writes a request, without anything that the format cannot hold.
@@ -230,14 +195,14 @@ impl TraceWriter {
         self.discards += u64::from(request.op == Op::Discard);
         self.flushes += u64::from(request.op == Op::Flush);
         if !self.to.holds(request.op) {
-            self.dropped += 1;
+            self.report.dropped_requests += 1;
             return Ok(());
         }
-        self.requests += 1;
+        self.report.requests += 1;
         let marked = request.task != 0 || request.flags != 0;
-        self.stripped += u64::from(marked && self.to != OutFormat::Flashloom);
-        self.rounded += u64::from(self.to == OutFormat::Fio && !request.arrival_ns.is_multiple_of(US));
-        self.capped += u64::from(self.writer.holds_latencies() && record.has_capped_latency());
+        self.report.stripped_requests += u64::from(marked && self.to != OutFormat::Flashloom);
+        self.report.rounded_times += u64::from(self.to == OutFormat::Fio && !request.arrival_ns.is_multiple_of(US));
+        self.report.capped_latencies += u64::from(self.writer.holds_latencies() && record.has_capped_latency());
         self.writer.write(record, &mut self.sink.buffer);
         self.sink.drain(Sink::BUFFER_BYTES)
     }
@@ -247,10 +212,8 @@ impl TraceWriter {
     /// # Errors
     /// A problem that names what it could not hold.
     pub fn check(&self) -> Result<(), Problem> {
-        match unsupported(self.to, self.discards, self.flushes, self.seen) {
-            Some(found) => Err(cannot_hold("the workload", found, self.to)),
-            None => Ok(()),
-        }
+        let found = unsupported(self.to, self.discards, self.flushes, self.seen);
+        found.map_or(Ok(()), |found| Err(cannot_hold("the workload", found, self.to)))
     }
 
     /// Moves the file to its place; `from` names the origin of the requests in the report.
@@ -261,16 +224,7 @@ impl TraceWriter {
         self.writer.finish(&mut self.sink.buffer);
         self.sink.drain(0)?;
         self.sink.commit()?;
-        Ok(ConvertReport {
-            requests: self.requests,
-            from,
-            to: self.to.name(),
-            dropped_requests: self.dropped,
-            stripped_requests: self.stripped,
-            rounded_times: self.rounded,
-            capped_latencies: self.capped,
-            skipped_lines: 0,
-        })
+        Ok(ConvertReport { from, ..self.report })
     }
 }
 
@@ -281,29 +235,25 @@ enum RecordWriter {
 }
 
 impl RecordWriter {
-    fn new(to: OutFormat, columns: Columns) -> Self {
+    /// Writes the header.
+    fn begin(to: OutFormat, columns: Columns, out: &mut Vec<u8>) -> Self {
         match to {
-            OutFormat::Flashloom => Self::Flashloom(columns),
-            OutFormat::Fio => Self::Fio(fio::Writer::default()),
+            OutFormat::Flashloom => {
+                flashloom::write_header(columns, out);
+                Self::Flashloom(columns)
+            }
+            OutFormat::Fio => Self::Fio(fio::Writer::begin(out)),
             OutFormat::Ssdsim => Self::Ssdsim,
         }
     }
 
     fn holds_latencies(&self) -> bool {
-        matches!(self, Self::Flashloom(columns) if columns.latency)
-    }
-
-    fn header(&self, out: &mut Vec<u8>) {
-        match self {
-            Self::Flashloom(columns) => flashloom::write_header(columns, out),
-            Self::Fio(writer) => writer.header(out),
-            Self::Ssdsim => {}
-        }
+        matches!(self, Self::Flashloom(columns) if columns.has(Column::Latency))
     }
 
     fn write(&mut self, record: &Record, out: &mut Vec<u8>) {
         match self {
-            Self::Flashloom(columns) => flashloom::write(record, columns, out),
+            Self::Flashloom(columns) => flashloom::write(record, *columns, out),
             Self::Fio(writer) => writer.write(record, out),
             Self::Ssdsim => ssdsim::write(record, out),
         }

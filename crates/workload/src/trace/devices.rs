@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use flashloom_units::{Ns, Problem, Refusal, S, SECTOR_BYTES, nearest};
+use flashloom_units::{Ns, Problem, Refusal, S, SECTOR_BYTES};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -52,6 +52,12 @@ pub struct DeviceInfo {
     pub number: u32,
 }
 
+/// A list of names, of which the first `most` are shown.
+pub(crate) fn listed(names: impl ExactSizeIterator<Item = String>, most: usize) -> String {
+    let more = if names.len() > most { ", .." } else { "" };
+    names.take(most).collect::<Vec<_>>().join(", ") + more
+}
+
 /// Refusal of a recording with requests of several devices, which would share the addresses of one drive.
 pub(crate) fn overlaid(devices: &[DeviceInfo]) -> Option<Refusal> {
     let mut busy: Vec<_> = devices.iter().filter(|device| device.requests > 0).collect();
@@ -59,9 +65,8 @@ pub(crate) fn overlaid(devices: &[DeviceInfo]) -> Option<Refusal> {
         return None;
     }
     busy.sort_by_key(|device| std::cmp::Reverse(device.requests));
-    let shown: Vec<_> = busy.iter().take(SHOWN).map(|one| format!("`{}` ({})", one.name, one.requests)).collect();
-    let more = if busy.len() > SHOWN { ", .." } else { "" };
-    let found = format!("requests of {} devices: {}{more}", busy.len(), shown.join(", "));
+    let shown = listed(busy.iter().map(|one| format!("`{}` ({})", one.name, one.requests)), SHOWN);
+    let found = format!("requests of {} devices: {shown}", busy.len());
     let expected = format!("`workload.device`, naming one of them, or \"{ALL_DEVICES}\": each in a range of its own");
     let help = format!("`--set workload.device={}` replays the busiest", busy[0].name);
     Some(Refusal::new(found, expected).at(["workload.device", "workload.path"]).help(help))
@@ -138,14 +143,10 @@ impl Chosen {
     /// The problem of a recording without a request of the device.
     pub fn missing(&self, file: &str, reader: &dyn RecordSource) -> Problem {
         let names: Vec<String> = self.left_out.iter().map(|&number| reader.device_name(number)).collect();
-        let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
-        let more = if names.len() > SHOWN { ", .." } else { "" };
-        let expected = format!("a device that has such: {}{more}", shown.join(", "));
-        let problem = Problem::file(file, format!("holds no request of device `{}`", self.name), expected);
-        match nearest(&self.name, names.iter().map(String::as_str)) {
-            Some(near) => problem.with_help(format!("did you mean `{near}`?")),
-            None => problem,
-        }
+        let shown = listed(names.iter().map(|name| format!("`{name}`")), SHOWN);
+        let expected = format!("a device that has such: {shown}");
+        let refusal = Refusal::new(format!("holds no request of device `{}`", self.name), expected);
+        refusal.suggesting(&self.name, names.iter().map(String::as_str)).in_file(file)
     }
 
     /// True if the recording has other devices.

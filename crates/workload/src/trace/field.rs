@@ -10,6 +10,7 @@ use std::ops::Range;
 use flashloom_units::{Ns, SECTOR_BYTES};
 
 use super::digits::{POWERS_OF_TEN, digits};
+use crate::Op;
 
 /// The last sector whose byte address, end included, fits in 64 bits.
 pub(crate) const MAX_SECTOR: u64 = u64::MAX / SECTOR_BYTES;
@@ -202,6 +203,11 @@ impl<'a, const SEPARATOR: u8> Fields<'a, SEPARATOR> {
         self.checked(value, what)
     }
 
+    /// Passes over all further fields.
+    pub fn pass_rest(&mut self) {
+        self.at = self.line.len() + 1;
+    }
+
     /// Refuses further fields.
     #[inline]
     pub fn finish(&mut self) -> Result<(), FieldError> {
@@ -230,10 +236,37 @@ impl<'a, const SEPARATOR: u8> Fields<'a, SEPARATOR> {
         value.map_err(|fault| self.error(fault, what))
     }
 
-    /// Converts the time just read to nanoseconds.
+    /// Reads the next field as a time in whole units.
     #[inline]
-    pub fn scaled(&self, value: u64, unit_ns: Ns) -> Result<Ns, FieldError> {
+    pub fn time(&mut self, unit_ns: Ns, what: &'static str) -> Result<Ns, FieldError> {
+        let value = self.number(what)?;
         value.checked_mul(unit_ns).ok_or_else(|| self.error(Fault::TooLarge, "a time of at most 584 years"))
+    }
+
+    /// Reads the next field as a read or a write, by the word for each.
+    #[inline]
+    pub fn direction(&mut self, read: &[u8], write: &[u8], what: &'static str) -> Result<Op, FieldError> {
+        match self.word(what)? {
+            word if word == read => Ok(Op::Read),
+            word if word == write => Ok(Op::Write),
+            _ => Err(self.error(Fault::Unknown, what)),
+        }
+    }
+
+    /// Reads the next two fields as first sector and sectors.
+    #[inline]
+    pub fn sector_extent(&mut self) -> Result<(u64, u32), FieldError> {
+        let lba = self.number("the first sector")?;
+        let sectors = self.number("the number of sectors")?;
+        Ok((lba, self.sectors(lba, sectors)?))
+    }
+
+    /// Reads the next two fields as offset and length in bytes: first sector and sectors that they touch.
+    #[inline]
+    pub fn byte_extent(&mut self, length: &'static str) -> Result<(u64, u32), FieldError> {
+        let offset = self.number("the offset in bytes")?;
+        let length = self.number(length)?;
+        self.extent(offset, length)
     }
 
     /// Checks and converts the length just read, in sectors, of a request that begins at sector `lba`.
@@ -251,7 +284,7 @@ impl<'a, const SEPARATOR: u8> Fields<'a, SEPARATOR> {
 
     /// First sector and number of sectors that the bytes `offset..offset + length` touch; the length was just read.
     #[inline]
-    pub fn extent(&self, offset: u64, length: u64) -> Result<(u64, u32), FieldError> {
+    fn extent(&self, offset: u64, length: u64) -> Result<(u64, u32), FieldError> {
         if length == 0 {
             return Err(self.error(Fault::ZeroLength, "at least one byte"));
         }

@@ -12,7 +12,7 @@ use super::fingerprint::{Fingerprint, Fingerprints};
 use super::footprint::TouchedPages;
 use super::input::Input;
 use super::pairing::Pairs;
-use super::record::{Columns, Record};
+use super::record::{Column, Columns, Record};
 use super::{LatencySource, SkippedLines, Trace, TraceOptions, scan_latencies};
 use crate::{Op, Request};
 
@@ -27,7 +27,7 @@ pub enum Footprint {
 
 /// Summary of a recording. Figures of a recording of several devices are sums over all of them, each at its own
 /// addresses.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TraceInfo {
     /// Number of requests.
@@ -118,46 +118,33 @@ impl TraceInfo {
         let start = |device: &DeviceInfo| self.ranges.get(&device.number).copied();
         self.devices.iter().filter_map(move |device| Some((device.name.as_str(), start(device)?)))
     }
-}
 
-/// Sums over the requests of a recording.
-#[derive(Default)]
-struct Sums {
-    counts: [u64; 4],
-    fua_writes: u64,
-    preflush_writes: u64,
-    read_sectors: u64,
-    write_sectors: u64,
-    first_sector: Option<u64>,
-    end_sector: u64,
-    duration_ns: Ns,
-    /// Device and sector at which the last read or write ended.
-    last_end: Option<(u32, u64)>,
-    sequential: u64,
-    columns: Columns,
-}
-
-impl Sums {
+    /// Adds a request to the sums.
     fn add(&mut self, record: &Record) {
         let request = &record.request;
-        self.counts[request.op as usize] += 1;
-        self.end_sector = self.end_sector.max(request.end());
+        let bytes = u64::from(request.sectors) * SECTOR_BYTES;
+        self.requests += 1;
+        self.span_bytes = self.span_bytes.max(request.end() * SECTOR_BYTES);
         self.duration_ns = request.arrival_ns;
         self.columns.see(record);
-        if request.op != Op::Flush {
-            self.first_sector = Some(self.first_sector.map_or(request.lba, |first| first.min(request.lba)));
-        }
         match request.op {
-            Op::Read => self.read_sectors += u64::from(request.sectors),
+            Op::Read => {
+                self.reads += 1;
+                self.read_bytes += bytes;
+            }
             Op::Write => {
-                self.write_sectors += u64::from(request.sectors);
+                self.writes += 1;
+                self.write_bytes += bytes;
                 self.fua_writes += u64::from(request.has(Request::FUA));
                 self.preflush_writes += u64::from(request.has(Request::PREFLUSH));
             }
-            Op::Discard | Op::Flush => return,
+            Op::Discard => self.discards += 1,
+            Op::Flush => {
+                self.flushes += 1;
+                return;
+            }
         }
-        self.sequential += u64::from(self.last_end == Some((record.device, request.lba)));
-        self.last_end = Some((record.device, request.end()));
+        self.first_sector = self.first_sector.min(request.lba);
     }
 }
 
@@ -190,51 +177,44 @@ fn scan_with(
     seen: BTreeSet<u32>,
 ) -> Result<TraceInfo, Problem> {
     let mut trace = Trace::open(&Input::file(path).hashed(&prints), options, &seen)?;
-    let mut sums = Sums { columns: trace.columns(), ..Sums::default() };
+    let mut info = TraceInfo {
+        format: trace.format().name(),
+        event: trace.event().map(|event| event.name()),
+        columns: trace.columns(),
+        first_sector: u64::MAX,
+        start_ns: trace.start_ns,
+        seen,
+        ..TraceInfo::default()
+    };
     let counts = footprint == Footprint::Count;
     let (mut tally, mut touched) = (Tally::default(), BTreeMap::<u32, TouchedPages>::new());
+    // Device and sector at which the last read or write ended, and how many begin where the one before them ended.
+    let (mut last_end, mut sequential) = (None, 0u64);
     while let Some(record) = trace.next_record()? {
-        sums.add(&record);
+        let Record { request, device, .. } = &record;
+        info.add(&record);
         tally.add(&record);
-        if counts && matches!(record.request.op, Op::Read | Op::Write) {
-            touched.entry(record.device).or_default().touch(&record.request);
+        if matches!(request.op, Op::Read | Op::Write) {
+            sequential += u64::from(last_end == Some((*device, request.lba)));
+            last_end = Some((*device, request.end()));
+            if counts {
+                touched.entry(*device).or_default().touch(request);
+            }
         }
     }
     // Of a recording without a completion nothing can be paired: that is no fault of the summary.
     let has_events = trace.format().spec().latencies == LatencySource::Events;
     let completions = TraceOptions { completions: true, ..options.clone() };
     let paired = if counts && has_events { scan_latencies(path, &completions, None).ok() } else { None };
-    let pairs = paired.and_then(|scan| scan.pairs);
-    let count = |op: Op| sums.counts[op as usize];
-    let followed = (count(Op::Read) + count(Op::Write)).saturating_sub(1);
-    Ok(TraceInfo {
-        requests: sums.counts.iter().sum(),
-        reads: count(Op::Read),
-        writes: count(Op::Write),
-        discards: count(Op::Discard),
-        flushes: count(Op::Flush),
-        fua_writes: sums.fua_writes,
-        preflush_writes: sums.preflush_writes,
-        read_bytes: sums.read_sectors * SECTOR_BYTES,
-        write_bytes: sums.write_sectors * SECTOR_BYTES,
-        footprint_bytes: counts.then(|| touched.values().map(TouchedPages::bytes).sum()),
-        first_sector: sums.first_sector.unwrap_or(u64::MAX),
-        span_bytes: sums.end_sector * SECTOR_BYTES,
-        duration_ns: sums.duration_ns,
-        sequential_share: if followed == 0 { 0.0 } else { sums.sequential as f64 / followed as f64 },
-        format: trace.format().name(),
-        event: trace.event().map(|event| event.name()),
-        has_task_ids: trace.has_task_ids(),
-        has_latencies: sums.columns.latency || pairs.is_some_and(|pairs| pairs.paired > 0),
-        pairs,
-        devices: trace.devices(&tally),
-        seen_too_late: trace.seen_too_late(),
-        seen,
-        ranges: BTreeMap::new(),
-        skipped_lines: trace.skipped().count,
-        skipped: trace.skipped().clone(),
-        columns: sums.columns,
-        start_ns: trace.start_ns,
-        files: prints.into_list(),
-    })
+    info.pairs = paired.and_then(|scan| scan.pairs);
+    info.footprint_bytes = counts.then(|| touched.values().map(TouchedPages::bytes).sum());
+    info.sequential_share = sequential as f64 / (info.reads + info.writes).saturating_sub(1).max(1) as f64;
+    info.has_task_ids = trace.has_task_ids();
+    info.has_latencies = info.columns.has(Column::Latency) || info.pairs.is_some_and(|pairs| pairs.paired > 0);
+    info.devices = trace.devices(&tally);
+    info.seen_too_late = trace.seen_too_late();
+    info.skipped = trace.skipped().clone();
+    info.skipped_lines = info.skipped.count;
+    info.files = prints.into_list();
+    Ok(info)
 }

@@ -82,7 +82,7 @@ impl Input {
                 }
             }
         };
-        let source = decompressed(raw).map_err(|error| refuse(reason(&error)))?;
+        let source = decompressed(raw).map_err(|error| refuse(no_input(error.into())))?;
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
         let name = self.name.clone();
         let mut chunks =
@@ -98,16 +98,8 @@ fn no_input(reason: NoInput) -> String {
     match reason {
         NoInput::Missing => "does not exist".to_owned(),
         NoInput::Folder => "is a directory".to_owned(),
-        NoInput::Refused(error) => self::reason(&error),
+        NoInput::Refused(error) => format!("cannot be read: {error}"),
         other => other.to_string(),
-    }
-}
-
-fn reason(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "does not exist".to_owned(),
-        io::ErrorKind::IsADirectory => "is a directory".to_owned(),
-        _ => format!("cannot be read: {error}"),
     }
 }
 

@@ -139,9 +139,6 @@ mod tests {
     #[test]
     fn events_are_paired_after_they_are_sorted() {
         let text = "8,0 1 5 0.004 0 C W 0 + 8 [0]\n8,0 1 2 0.002 7 D W 0 + 8 [a]\n";
-        let problem = scan(text, &completions()).unwrap_err();
-        assert!(problem.location().ends_with(":2:9"), "{problem}");
-        assert!(problem.refusal.found.starts_with("the time goes back by 2000000 ns"), "{problem}");
         let sorted = scan(text, &TraceOptions { sort: true, ..completions() }).unwrap();
         assert_eq!((sorted.latencies.count(), sorted.latencies.max()), (1, 2_000_000));
     }

@@ -43,7 +43,7 @@ use devices::{Chosen, Tally, Volumes};
 use format::Reader;
 use input::Input;
 use pairing::{Pairing, Requeues};
-use record::{Columns, Moment, Part, Record, RecordSource};
+use record::{Column, Columns, Moment, Part, Record, RecordSource};
 use units::Units;
 
 choice! {
@@ -56,8 +56,15 @@ choice! {
     }
 }
 
+impl Default for Event {
+    /// That of `workload.event`.
+    fn default() -> Self {
+        Self::Queue
+    }
+}
+
 /// Options for reading a recording.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceOptions {
     /// Format; detected from the content if it is `None`.
     pub format: Option<Format>,
@@ -90,21 +97,6 @@ impl TraceOptions {
     }
 }
 
-impl Default for TraceOptions {
-    fn default() -> Self {
-        Self {
-            format: None,
-            event: Event::Queue,
-            completions: false,
-            sort: false,
-            skip_bad_lines: false,
-            device: None,
-            size_unit: None,
-            time_unit: None,
-        }
-    }
-}
-
 /// A recording that is being read. The first request arrives at time zero. Requests of several devices come in one
 /// stream, with the addresses that each has on its own device, unless [`TraceOptions::device`] chooses one.
 pub struct Trace {
@@ -126,7 +118,7 @@ pub struct Trace {
     /// The first request, until it is taken.
     first: Option<Record>,
     /// Time of the first request on the recording's clock.
-    start_ns: Ns,
+    pub(crate) start_ns: Ns,
     /// Time of the last record that was read, on the recording's clock.
     last_ns: Ns,
     /// Origin of the last record that was read or taken.
@@ -213,17 +205,13 @@ impl Trace {
             first = trace.next_recorded()?;
         }
         let Some(first) = first else {
-            let is_queued = trace.event == Some(Event::Issue)
-                && Self::unread(input, &Self::queued(options), seen)?.next_recorded()?.is_some();
+            let queued = TraceOptions { event: Event::Queue, completions: false, ..options.clone() };
+            let is_queued =
+                trace.event == Some(Event::Issue) && Self::unread(input, &queued, seen)?.next_recorded()?.is_some();
             return Err(if is_queued { not_issued(input) } else { trace.no_requests(input) });
         };
         (trace.first, trace.start_ns) = (Some(first), first.request.arrival_ns);
         Ok(trace)
-    }
-
-    /// Options that read the queued requests.
-    fn queued(options: &TraceOptions) -> TraceOptions {
-        TraceOptions { event: Event::Queue, completions: false, ..options.clone() }
     }
 
     /// A recording of which no request has been taken.
@@ -292,7 +280,7 @@ impl Trace {
 
     /// True if the requests carry task ids.
     pub fn has_task_ids(&self) -> bool {
-        self.columns().task
+        self.columns().has(Column::Task)
     }
 
     /// Optional columns of the requests, beside time, operation and address.
@@ -319,11 +307,6 @@ impl Trace {
     /// Name of a device that a request so far is of, in the recording.
     pub(crate) fn device_name(&self, device: u32) -> String {
         self.reader.device_name(device)
-    }
-
-    /// Time of the first request on the recording's clock.
-    pub(crate) fn start_ns(&self) -> Ns {
-        self.start_ns
     }
 
     /// Counts of requests and completions that were paired so far, if pairs were asked for and the format has them.
@@ -414,12 +397,10 @@ impl Trace {
         let skipped = self.skipped();
         let problem = Problem::file(&input.name, "holds no request", "a trace of at least one request");
         match skipped.first.first() {
-            Some(first) => problem.with_help(format!(
-                "{} bad lines were skipped, the first at {}: {}",
-                skipped.count,
-                first.location(),
-                first.refusal.found
-            )),
+            Some(first) => {
+                let (count, at, found) = (skipped.count, first.location(), &first.refusal.found);
+                problem.with_help(format!("{count} bad lines were skipped, the first at {at}: {found}"))
+            }
             None => problem,
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use flashloom_units::{Ns, Problem, S};
 
-use crate::{Op, PriorityClass, Request};
+use crate::{Op, Request};
 
 /// A device, by its number, and a sector of it.
 pub(crate) type Place = (u32, u64);
@@ -133,16 +133,28 @@ pub struct SkippedLines {
     pub count: u64,
     /// Problems of the first few.
     pub first: Vec<Problem>,
+    /// True if bad lines are left out; an error otherwise.
+    are_left_out: bool,
 }
 
 impl SkippedLines {
     const KEPT: usize = 8;
 
-    pub(crate) fn add(&mut self, problem: Problem) {
+    pub(crate) fn new(are_left_out: bool) -> Self {
+        Self { are_left_out, ..Self::default() }
+    }
+
+    /// Keeps a problem if bad lines are left out, else returns it as an error.
+    #[cold]
+    pub(crate) fn refuse(&mut self, problem: Problem) -> Result<(), Problem> {
+        if !self.are_left_out {
+            return Err(problem);
+        }
         self.count += 1;
         if self.first.len() < Self::KEPT {
             self.first.push(problem);
         }
+        Ok(())
     }
 }
 
@@ -155,7 +167,9 @@ pub(crate) trait RecordSource: Send {
     fn skipped(&self) -> &SkippedLines;
 
     /// Optional columns of the requests, beside time, operation and address.
-    fn columns(&self) -> Columns;
+    fn columns(&self) -> Columns {
+        Columns::default()
+    }
 
     /// Name of a device in the recording, by its number in the records read so far.
     fn device_name(&self, device: u32) -> String {
@@ -166,45 +180,78 @@ pub(crate) trait RecordSource: Send {
     fn problem_at(&self, origin: u64, part: Part, found: String, expected: String) -> Problem;
 }
 
-/// Optional columns of a request, beside time, operation and address: those of Flashloom's own CSV.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Columns {
-    pub task: bool,
-    pub sync: bool,
-    pub flush: bool,
-    pub fua: bool,
-    pub ioprio: bool,
-    pub device: bool,
-    pub latency: bool,
+/// Optional column of a request, beside time, operation and address: those of Flashloom's own CSV, in its order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Column {
+    Task,
+    Sync,
+    Flush,
+    Fua,
+    Ioprio,
+    Device,
+    Latency,
 }
 
-impl Columns {
-    /// Marks the columns that a record uses.
-    pub fn see(&mut self, record: &Record) {
+impl Column {
+    /// All of them, with their names in a header.
+    pub const ALL: [(Self, &'static str); 7] = [
+        (Self::Task, "task"),
+        (Self::Sync, "sync"),
+        (Self::Flush, "flush"),
+        (Self::Fua, "fua"),
+        (Self::Ioprio, "ioprio"),
+        (Self::Device, "device"),
+        (Self::Latency, "latency_ns"),
+    ];
+
+    /// The number that a record has in the column, for a priority its index; zero if the record does without.
+    #[inline]
+    pub fn value(self, record: &Record) -> u64 {
         let request = &record.request;
-        self.task |= request.task != 0;
-        self.sync |= request.has(Request::SYNC);
-        self.flush |= request.has(Request::PREFLUSH);
-        self.fua |= request.has(Request::FUA);
-        self.ioprio |= request.priority().class() != PriorityClass::None;
-        self.device |= record.device != 0;
-        self.latency |= request.recorded_latency_ns != 0;
+        match self {
+            Self::Task => u64::from(request.task),
+            Self::Sync => u64::from(request.has(Request::SYNC)),
+            Self::Flush => u64::from(request.has(Request::PREFLUSH)),
+            Self::Fua => u64::from(request.has(Request::FUA)),
+            Self::Ioprio => request.priority().index() as u64,
+            Self::Device => u64::from(record.device),
+            Self::Latency => u64::from(request.recorded_latency_ns),
+        }
+    }
+}
+
+/// Set of optional columns, a bit for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Columns(u8);
+
+impl Columns {
+    /// The set of these columns.
+    pub fn of(columns: impl IntoIterator<Item = Column>) -> Self {
+        Self(columns.into_iter().fold(0, |bits, column| bits | 1 << column as u8))
+    }
+
+    /// True if a column is among them.
+    #[inline]
+    pub fn has(self, column: Column) -> bool {
+        self.0 >> column as u8 & 1 == 1
+    }
+
+    /// Adds the columns that a record uses.
+    #[inline]
+    pub fn see(&mut self, record: &Record) {
+        for (column, _) in Column::ALL {
+            self.0 |= u8::from(column.value(record) != 0) << column as u8;
+        }
     }
 }
 
 /// Numbers keys in order of appearance: devices of a recording that are known by name or by a sparse number.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Numbering<K> {
     numbers: BTreeMap<K, u32>,
     keys: Vec<K>,
     /// Number of the last key: most lines are of the device of the line before.
     last: u32,
-}
-
-impl<K> Default for Numbering<K> {
-    fn default() -> Self {
-        Self { numbers: BTreeMap::new(), keys: Vec::new(), last: 0 }
-    }
 }
 
 impl<K: Ord + Clone> Numbering<K> {
@@ -237,4 +284,17 @@ impl<K: Ord + Clone> Numbering<K> {
     pub fn key(&self, number: u32) -> Option<&K> {
         self.keys.get(number as usize)
     }
+}
+
+impl Numbering<Box<[u8]>> {
+    /// The key of a number as text; empty if there is none.
+    pub fn text(&self, number: u32) -> String {
+        String::from_utf8_lossy(self.key(number).map_or(&[], |key| key)).into_owned()
+    }
+}
+
+/// Bytes of a binary record from `at` on.
+#[inline]
+pub(crate) fn bytes_at<const N: usize>(record: &[u8], at: usize) -> [u8; N] {
+    record[at..at + N].try_into().expect("the slice has this length")
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use flashloom_units::{Problem, ProblemPlace, Refusal};
 
-use super::field::FieldError;
+use super::field::{FieldError, Fields, locate};
 use super::format::{Format, FormatSpec};
 use super::input::{Chunks, Input};
 use super::record::{Columns, Part, Record, RecordSource, SkippedLines};
@@ -22,11 +22,6 @@ pub(crate) trait LineParser: Send {
     /// Byte range of the time or the address in a line that was parsed.
     fn locate(&self, part: Part, line: &[u8]) -> Range<usize>;
 
-    /// True if a parsed line is evidence for this format when the format is detected from the content.
-    fn is_evidence(&self, _line: &[u8]) -> bool {
-        true
-    }
-
     /// Name of a device in the recording, by its number in the records parsed so far.
     fn device_name(&self, device: u32) -> String {
         device.to_string()
@@ -38,6 +33,38 @@ pub(crate) trait LineParser: Send {
     }
 }
 
+/// A parser without state of its own, for a format whose every line is a request.
+struct Stateless<P, const SEPARATOR: u8> {
+    parse: P,
+    /// Indices of the fields that hold time and address.
+    places: [usize; 2],
+}
+
+impl<P, const SEPARATOR: u8> LineParser for Stateless<P, SEPARATOR>
+where
+    P: Fn(&mut Fields<SEPARATOR>) -> Result<Record, FieldError> + Send,
+{
+    fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
+        let mut fields = Fields::new(line);
+        let record = (self.parse)(&mut fields)?;
+        fields.finish()?;
+        Ok(Some(record))
+    }
+
+    fn locate(&self, part: Part, line: &[u8]) -> Range<usize> {
+        locate::<SEPARATOR>(line, self.places[usize::from(part == Part::Address)])
+    }
+}
+
+/// The parser of a format whose every line is a request, read by `parse`. `places` are the indices of the fields that
+/// hold time and address.
+pub(crate) fn stateless<const SEPARATOR: u8>(
+    parse: impl Fn(&mut Fields<SEPARATOR>) -> Result<Record, FieldError> + Send + 'static,
+    places: [usize; 2],
+) -> Box<dyn LineParser> {
+    Box::new(Stateless { parse, places })
+}
+
 /// Reads a recording line by line.
 pub(crate) struct TextReader {
     input: Input,
@@ -47,7 +74,6 @@ pub(crate) struct TextReader {
     line: u64,
     /// True until a line that is not empty was read: it may be a header.
     is_at_start: bool,
-    skip_bad_lines: bool,
     skipped: SkippedLines,
     /// Another format that the content looks like; named in an error before the first request.
     looks_like: Option<Format>,
@@ -62,9 +88,8 @@ impl TextReader {
         skip_bad_lines: bool,
         looks_like: Option<Format>,
     ) -> Self {
-        let skipped = SkippedLines::default();
-        let input = input.clone();
-        Self { input, chunks, spec, parser, line: 0, is_at_start: true, skip_bad_lines, skipped, looks_like }
+        let (input, skipped) = (input.clone(), SkippedLines::new(skip_bad_lines));
+        Self { input, chunks, spec, parser, line: 0, is_at_start: true, skipped, looks_like }
     }
 
     /// Keeps a problem if bad lines are skipped, else returns it as an error.
@@ -73,11 +98,7 @@ impl TextReader {
         if let Some(format) = self.looks_like {
             problem = problem.with_help(format!("the content looks like the format `{}`", format.name()));
         }
-        if !self.skip_bad_lines {
-            return Err(problem);
-        }
-        self.skipped.add(problem);
-        Ok(())
+        self.skipped.refuse(problem)
     }
 }
 
@@ -134,7 +155,8 @@ impl RecordSource for TextReader {
     }
 }
 
-fn place(number: u64, line: &[u8], span: Range<usize>) -> ProblemPlace {
+/// The place of a part of a line.
+pub(crate) fn place(number: u64, line: &[u8], span: Range<usize>) -> ProblemPlace {
     let chars = |bytes: &[u8]| String::from_utf8_lossy(bytes).chars().count() as u64;
     ProblemPlace::Text {
         line: number,

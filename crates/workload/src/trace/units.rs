@@ -68,12 +68,8 @@ impl Units {
     #[inline]
     pub fn extent(self, fields: &mut BlankFields) -> Result<(u64, u32), FieldError> {
         if self.size == Some(SizeUnit::Bytes) {
-            let offset = fields.number("the offset in bytes")?;
-            let size = fields.number("the size in bytes")?;
-            return fields.extent(offset, size);
+            return fields.byte_extent("the size in bytes");
         }
-        let lba = fields.number("the first sector")?;
-        let sectors = fields.number("the number of sectors")?;
-        Ok((lba, fields.sectors(lba, sectors)?))
+        fields.sector_extent()
     }
 }

@@ -9,18 +9,12 @@ use std::io::{self, Read};
 ///
 /// # Errors
 /// It does not begin as zstd does.
-#[cfg(feature = "zst")]
 pub fn decoder(source: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
-    Ok(Box::new(zstd::Decoder::new(source)?))
-}
-
-/// What a compressed recording holds.
-///
-/// # Errors
-/// It does not begin as zstd does.
-#[cfg(not(feature = "zst"))]
-pub fn decoder(source: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
-    Ok(Box::new(frames::Frames::new(source)?))
+    #[cfg(feature = "zst")]
+    let decoder = zstd::Decoder::new(source)?;
+    #[cfg(not(feature = "zst"))]
+    let decoder = frames::Frames::new(source)?;
+    Ok(Box::new(decoder))
 }
 
 #[cfg(any(test, not(feature = "zst")))]
@@ -60,7 +54,7 @@ mod frames {
             while !self.source.fill_buf()?.is_empty() {
                 let magic = self.take(4)?;
                 if magic[0] >> 4 == 5 && magic[1..] == SKIPPED {
-                    let length = self.take(4)?.iter().rev().fold(0, |length, &byte| length << 8 | u64::from(byte));
+                    let length = number(&self.take(4)?);
                     if io::copy(&mut self.source.by_ref().take(length), &mut io::sink())? < length {
                         return Err(io::ErrorKind::UnexpectedEof.into());
                     }
@@ -82,7 +76,6 @@ mod frames {
             let dictionary = [0, 1, 2, 4][usize::from(flags & 3)];
             let size = [usize::from(is_whole), 2, 4, 8][usize::from(flags >> 6)];
             let rest = self.take(usize::from(!is_whole) + dictionary + size)?;
-            let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte));
             let window_bytes = match is_whole {
                 true => number(&rest[dictionary..]),
                 false => (8 + u64::from(rest[0] & 7)) << (7 + (rest[0] >> 3)),
@@ -132,6 +125,11 @@ mod frames {
                 }
             }
         }
+    }
+
+    /// The number that bytes hold, the lowest first.
+    fn number(bytes: &[u8]) -> u64 {
+        bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
     }
 
     fn damaged(error: &FrameDecoderError) -> io::Error {

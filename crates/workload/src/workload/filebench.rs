@@ -1,36 +1,23 @@
 //! `filebench`: a personality over a modelled file system.
 
-use flashloom_units::{Policy, Problem, Problems, Refusal};
+use flashloom_units::{Policy, Problem, Problems};
 
-use super::{Context, Profile, Report, Running, Site, Workload, unfit};
+use super::{Context, Generated, Profile, Report, Running, Workload, of_others, unfit};
 use crate::filebench::SPEC;
 use crate::{Filebench, FilebenchParams};
 
 pub(super) fn policy() -> Policy<dyn Workload> {
-    let policy = Policy::<dyn Workload>::new(&SPEC, |params: FilebenchParams, context| {
-        Ok(Box::new(Personality { params, context: context.clone() }))
-    });
-    policy.with_profile(|params: FilebenchParams, site| {
+    Generated::<FilebenchParams>::policy(&SPEC).with_profile(|params: FilebenchParams, site| {
+        // A thread's next step depends only on what it waited for.
+        let open_loop = "path replay queue_depth submit_time speed addresses";
+        let misfit = of_others(&SPEC, site, open_loop, format!("the keys of [workload.{}] alone", SPEC.name));
         let size = |context: &Context| Filebench::new(&params, context.capacity_sectors, None, &context.prng).err();
-        let found = [of_others(site), site.context.and_then(size).map(unfit)];
+        let found = [misfit, site.context.and_then(size).map(unfit)];
         Ok(Profile { misfits: found.into_iter().flatten().collect(), ..Profile::default() })
     })
 }
 
-/// Refuses the keys of open-loop replay: a thread's next step depends only on what it waited for.
-fn of_others(site: &Site<'_>) -> Option<Refusal> {
-    let name = site.asked(&["path", "replay", "queue_depth", "submit_time", "speed", "addresses"])?;
-    let found = format!("`{name}` with `kind` = \"{}\"", SPEC.name);
-    let expected = format!("the keys of [workload.{}] alone", SPEC.name);
-    Some(Refusal::new(found, expected).at([format!("workload.{name}")]))
-}
-
-struct Personality {
-    params: FilebenchParams,
-    context: Context,
-}
-
-impl Workload for Personality {
+impl Workload for Generated<FilebenchParams> {
     /// Zero: the number is known only at the end, and [`Running::issued`] counts it.
     fn expected_requests(&self) -> u64 {
         0
@@ -48,10 +35,10 @@ impl Workload for Personality {
 
 impl Running for Filebench {
     fn issued(&self) -> Option<u64> {
-        Some(Filebench::issued(self))
+        Some(self.issued)
     }
 
     fn report(&mut self) -> Result<Report, Problem> {
-        Ok(Report::Filebench(Filebench::report(self).clone()))
+        Ok(Report::Filebench(self.report.clone()))
     }
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use flashloom_units::{Ns, Policy, Problem, Problems, Refusal, SECTOR_BYTES};
+use flashloom_units::{Policy, Problem, Problems, Refusal, SECTOR_BYTES};
 
-use super::{Context, Profile, Remark, Report, Running, Site, Unfit, Workload, pathless};
+use super::{Context, Profile, Remark, Report, Running, Unfit, Workload, of_others, pathless};
 use crate::fio::{SPEC, as_recording};
-use crate::{Arrivals, FioDrive, FioJobFile, FioJobs, Request, TraceInfo};
+use crate::{FioDrive, FioJobFile, FioJobs, TraceInfo};
 
 pub(super) fn policy() -> Policy<dyn Workload> {
     let policy = Policy::<dyn Workload>::new(&SPEC, |(), context| {
@@ -16,35 +16,16 @@ pub(super) fn policy() -> Policy<dyn Workload> {
     });
     policy.with_profile(|(), site| {
         let missing = site.params.path.as_ref().is_none_or(String::is_empty).then(no_path);
-        Ok(Profile {
-            misfits: missing.into_iter().chain(of_others(site)).collect(),
-            reads_path: true,
-            ..Profile::default()
-        })
+        // The job file itself decides on replay and length.
+        let decided = "format event sort skip_bad_lines replay queue_depth submit_time speed requests replicate";
+        let misfit = of_others(&SPEC, site, decided, "the options of the job file alone".to_owned());
+        let misfits = missing.into_iter().chain(misfit).collect();
+        Ok(Profile { misfits, reads_path: true, ..Profile::default() })
     })
 }
 
 fn no_path() -> Refusal {
     pathless(SPEC.name, "job file")
-}
-
-/// Refuses keys of replay and length: the job file itself decides them.
-fn of_others(site: &Site<'_>) -> Option<Refusal> {
-    const OF_OTHERS: &[&str] = &[
-        "format",
-        "event",
-        "sort",
-        "skip_bad_lines",
-        "replay",
-        "queue_depth",
-        "submit_time",
-        "speed",
-        "requests",
-        "replicate",
-    ];
-    let name = site.asked(OF_OTHERS)?;
-    let found = format!("`{name}` with `kind` = \"{}\"", SPEC.name);
-    Some(Refusal::new(found, "the options of the job file alone").at([format!("workload.{name}")]))
 }
 
 /// Job files that runs have read, by their path: runs of one file share it.
@@ -112,8 +93,7 @@ impl Workload for JobFile {
     }
 
     fn remarks(&self) -> Vec<Remark> {
-        let remark = |(about, key, text)| Remark { about, key, text };
-        self.checked().remarks(&self.drive()).into_iter().map(remark).collect()
+        self.checked().remarks(&self.drive())
     }
 
     fn reports_fio(&self) -> bool {
@@ -133,40 +113,17 @@ impl Workload for JobFile {
     }
 
     fn start(&self) -> Result<Box<dyn Running + '_>, Problems> {
-        let file = self.checked();
-        Ok(Box::new(Jobs { file, jobs: file.start(&self.drive(), &self.context.prng)? }))
+        Ok(Box::new(self.checked().start(&self.drive(), &self.context.prng)?))
     }
 }
 
-struct Jobs<'a> {
-    file: &'a FioJobFile,
-    jobs: FioJobs,
-}
-
-impl Arrivals for Jobs<'_> {
-    fn next_ns(&mut self, now: Ns) -> Result<Option<Ns>, Problem> {
-        self.jobs.next_ns(now)
-    }
-
-    fn take(&mut self, now: Ns) -> (Request, u32) {
-        self.jobs.take(now)
-    }
-
-    fn completed(&mut self, now: Ns, cookie: u32) {
-        self.jobs.completed(now, cookie);
-    }
-
-    fn is_over(&self) -> bool {
-        self.jobs.is_over()
-    }
-}
-
-impl Running for Jobs<'_> {
+impl Running for FioJobs {
     fn issued(&self) -> Option<u64> {
-        Some(self.jobs.issued())
+        Some(self.issued)
     }
 
     fn report(&mut self) -> Result<Report, Problem> {
-        Ok(Report::Fio { global_options: self.file.global_options(), jobs: self.jobs.take_reports() })
+        let global_options = std::mem::take(&mut self.global_options);
+        Ok(Report::Fio { global_options, jobs: std::mem::take(&mut self.reports) })
     }
 }

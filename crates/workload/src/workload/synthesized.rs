@@ -2,27 +2,19 @@
 
 use flashloom_units::{Ns, Policy, Problem, Problems};
 
-use super::{Context, Profile, Report, Running, Workload, unfit};
+use super::{Context, Generated, Profile, Report, Running, Workload, unfit};
 use crate::synthesized::SPEC;
 use crate::{Arrivals, Replay, Replayed, Request, Source, Synthesized, SynthesizedParams};
 
 pub(super) fn policy() -> Policy<dyn Workload> {
-    let policy = Policy::<dyn Workload>::new(&SPEC, |params: SynthesizedParams, context| {
-        Ok(Box::new(Fitted { params, context: context.clone() }))
-    });
-    policy.with_profile(|params: SynthesizedParams, site| {
+    Generated::<SynthesizedParams>::policy(&SPEC).with_profile(|params: SynthesizedParams, site| {
         let size = |context: &Context| Synthesized::new(&params, context.capacity_sectors, &context.prng).err();
         let found = site.context.and_then(size).map(unfit);
         Ok(Profile { misfits: found.into_iter().collect(), replay: Some(Replay::Closed), ..Profile::default() })
     })
 }
 
-struct Fitted {
-    params: SynthesizedParams,
-    context: Context,
-}
-
-impl Workload for Fitted {
+impl Workload for Generated<SynthesizedParams> {
     fn expected_requests(&self) -> u64 {
         self.context.limited(self.params.target().requests)
     }
@@ -44,7 +36,7 @@ impl Workload for Fitted {
 }
 
 struct Stream<'a> {
-    workload: &'a Fitted,
+    workload: &'a Generated<SynthesizedParams>,
     replayed: Replayed<Box<dyn Source>>,
 }
 
@@ -68,7 +60,7 @@ impl Arrivals for Stream<'_> {
 
 impl Running for Stream<'_> {
     fn report(&mut self) -> Result<Report, Problem> {
-        let Fitted { params, context } = self.workload;
+        let Generated { params, context } = self.workload;
         let achieved = Synthesized::measure(params, context.capacity_sectors, &context.prng)?;
         Ok(Report::Character { target: params.target(), achieved })
     }

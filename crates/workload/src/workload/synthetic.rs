@@ -2,15 +2,12 @@
 
 use flashloom_units::{Policy, Problems, Refusal};
 
-use super::{Context, Footprint, Profile, Rounds, Running, Site, Workload, trace, unfit};
+use super::{Context, Footprint, Generated, Profile, Rounds, Running, Site, Workload, trace, unfit};
 use crate::synthetic::SPEC;
 use crate::{Pattern, Replay, Synthetic, SyntheticParams};
 
 pub(super) fn policy() -> Policy<dyn Workload> {
-    let policy = Policy::<dyn Workload>::new(&SPEC, |params: SyntheticParams, context| {
-        Ok(Box::new(Generated { params, context: context.clone() }))
-    });
-    policy.with_profile(|params: SyntheticParams, site| {
+    Generated::<SyntheticParams>::policy(&SPEC).with_profile(|params: SyntheticParams, site| {
         let size = |context: &Context| Synthetic::new(&params, context.capacity_sectors, &context.prng).err();
         let found = [of_a_recording(site), missing(&params, site), site.context.and_then(size).map(unfit)];
         let replay = if params.interarrival_ns.is_some() { Replay::Timestamps } else { Replay::Closed };
@@ -60,12 +57,7 @@ fn missing(params: &SyntheticParams, site: &Site<'_>) -> Option<Refusal> {
     Some(Refusal::new(found, expected).at(["workload.replay"]))
 }
 
-struct Generated {
-    params: SyntheticParams,
-    context: Context,
-}
-
-impl Workload for Generated {
+impl Workload for Generated<SyntheticParams> {
     fn expected_requests(&self) -> u64 {
         self.context.limited(self.params.requests)
     }

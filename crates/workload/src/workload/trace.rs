@@ -5,11 +5,12 @@ use std::sync::Arc;
 use flashloom_units::{Policy, PolicySpec, Problem, Problems, Refusal};
 
 use super::{Context, Profile, Remark, Running, Unfit, Workload, pathless};
-use crate::trace::devices::overlaid;
+use crate::trace::devices::{listed, overlaid};
 use crate::trace::open_trace_of;
+use crate::trace::record::Column;
 use crate::{
-    ALL_DEVICES, Addresses, DeviceInfo, Limited, Rebased, Replay, Replicate, Source, TASK_IDS, Trace, TraceInfo,
-    TraceOptions, fit, rebase,
+    ALL_DEVICES, Addresses, DeviceInfo, Limited, Replay, Replicate, Source, TASK_IDS, TraceInfo, TraceOptions, fit,
+    rebase,
 };
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
@@ -22,10 +23,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     example: "workload.kind=trace workload.path=crates/workload/tests/data/varmail.blktrace workload.addresses=wrap",
     instead: "A recording is one load, of one machine: to vary a single property, such as the share of reads, use \
               `synthetic`. `filebench` and `fio` make new requests as earlier ones complete.",
-    needs: &[],
-    offers: &[],
-    params: &[],
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 pub(super) fn policy() -> Policy<dyn Workload> {
@@ -65,7 +63,7 @@ impl Recorded {
     }
 
     /// Opens the recording at its start.
-    fn open(&self) -> Result<Rebased<Trace>, Problem> {
+    fn open(&self) -> Result<impl Source + use<>, Problem> {
         let params = &self.context.params;
         let info = self.info.as_ref().expect("it was read before");
         let trace = open_trace_of(&self.path, &self.context.trace_options(), &info.seen)?;
@@ -129,22 +127,18 @@ impl Workload for Recorded {
         let ranges: Vec<String> =
             info.device_ranges().map(|(name, sector)| format!("`{name}` from sector {sector}")).collect();
         if ranges.len() > 1 {
-            let more = if ranges.len() > SHOWN { ", .." } else { "" };
-            let shown = ranges[..ranges.len().min(SHOWN)].join(", ");
-            let text =
-                format!("The recording's {} devices are replayed one behind the other: {shown}{more}.", ranges.len());
+            let count = ranges.len();
+            let shown = listed(ranges.into_iter(), SHOWN);
+            let text = format!("The recording's {count} devices are replayed one behind the other: {shown}.");
             return vec![Remark { about: "devices", key, text }];
         }
         let below: Vec<&DeviceInfo> = info.devices.iter().filter(|device| device.handed_down > 0).collect();
         let Some(first) = below.first() else { return Vec::new() };
         let requests: u64 = below.iter().map(|device| device.handed_down).sum();
-        let names: Vec<String> = below.iter().take(SHOWN).map(|device| format!("`{}`", device.name)).collect();
-        let more = if below.len() > SHOWN { ", .." } else { "" };
+        let (names, name) = (listed(below.iter().map(|device| format!("`{}`", device.name)), SHOWN), &first.name);
         let text = format!(
-            "{requests} requests of {}{more} are those of a device above, handed down, and count once, as that one's: \
-             `{key}` = \"{name}\" replays them as they reached `{name}`.",
-            names.join(", "),
-            name = first.name
+            "{requests} requests of {names} are those of a device above, handed down, and count once, as that one's: \
+             `{key}` = \"{name}\" replays them as they reached `{name}`."
         );
         vec![Remark { about: "handed-down", key, text }]
     }
@@ -159,11 +153,11 @@ impl Workload for Recorded {
 
     /// Formats with events are those of block layers, which mark them.
     fn tells_sync_writes(&self) -> bool {
-        self.info.as_ref().is_some_and(|info| info.columns.sync || info.event.is_some())
+        self.info.as_ref().is_some_and(|info| info.columns.has(Column::Sync) || info.event.is_some())
     }
 
     fn has_priorities(&self) -> bool {
-        self.info.as_ref().is_some_and(|info| info.columns.ioprio)
+        self.info.as_ref().is_some_and(|info| info.columns.has(Column::Ioprio))
     }
 
     fn undrawn(&self) -> Option<Refusal> {
@@ -174,10 +168,8 @@ impl Workload for Recorded {
         if self.expected_requests() > 2 {
             return None;
         }
-        let refusal = Refusal::new(
-            "a recording of one or two requests, which can hardly begin elsewhere",
-            "at least three requests",
-        );
+        let found = "a recording of one or two requests, which can hardly begin elsewhere";
+        let refusal = Refusal::new(found, "at least three requests");
         Some(refusal.at(["workload.path"]).help("leave --seeds out: one run says all that this recording can"))
     }
 

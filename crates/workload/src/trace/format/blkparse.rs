@@ -18,13 +18,12 @@
 
 use std::ops::Range;
 
-use super::{Clock, Format, FormatSpec, Reader};
-use crate::trace::field::{BlankFields, Fault, FieldError, locate};
-use crate::trace::record::{Columns, Moment, Numbering, Part, Place, Record};
-use crate::trace::text::LineParser;
-use crate::trace::{Event, LatencySource};
-use crate::{Op, Request};
 use flashloom_units::{Ns, S};
+
+use super::{Clock, Event, Format, FormatSpec, LatencySource, LineParser, Reader};
+use crate::trace::field::{BlankFields, Fault, FieldError, locate};
+use crate::trace::record::{Column, Columns, Moment, Numbering, Part, Place, Record};
+use crate::{Op, Request};
 
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Blkparse,
@@ -65,12 +64,8 @@ impl Blkparse {
         Self { action, devices: Numbering::default(), layout: Layout::Default, began: false, in_summary: false }
     }
 
-    fn layout(line: &[u8]) -> Layout {
-        Self::layout_by(BlankFields::new(line).word("").unwrap_or_default())
-    }
-
     /// The layout of a line that begins with the field `first`: only a device has a comma.
-    fn layout_by(first: &[u8]) -> Layout {
+    fn layout(first: &[u8]) -> Layout {
         if first.contains(&b',') { Layout::Default } else { Layout::Short }
     }
 
@@ -185,7 +180,7 @@ impl LineParser for Blkparse {
         }
         let mut fields = BlankFields::new(line);
         let first = fields.word("").unwrap_or_default();
-        self.layout = Self::layout_by(first);
+        self.layout = Self::layout(first);
         let record = match self.layout {
             Layout::Default => self.default_line(first, fields)?,
             Layout::Short => self.short_line(line)?,
@@ -195,7 +190,7 @@ impl LineParser for Blkparse {
     }
 
     fn locate(&self, part: Part, line: &[u8]) -> Range<usize> {
-        let index = match (Self::layout(line), part) {
+        let index = match (Self::layout(&line[locate::<b' '>(line, 0)]), part) {
             (Layout::Default, Part::Time) => 3,
             (Layout::Default, Part::Address) => 7,
             (Layout::Short, Part::Time) => 0,
@@ -205,11 +200,11 @@ impl LineParser for Blkparse {
     }
 
     fn device_name(&self, device: u32) -> String {
-        self.devices.key(device).map_or_else(String::new, |name| String::from_utf8_lossy(name).into_owned())
+        self.devices.text(device)
     }
 
     fn columns(&self) -> Columns {
-        Columns { task: self.layout == Layout::Default, ..Columns::default() }
+        Columns::of((self.layout == Layout::Default).then_some(Column::Task))
     }
 }
 

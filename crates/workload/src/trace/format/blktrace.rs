@@ -20,11 +20,10 @@ use std::path::Path;
 
 use flashloom_units::{Ns, Problem, ProblemPlace, SECTOR_BYTES};
 
-use super::{Clock, Format, FormatSpec, Reader};
+use super::{Clock, Event, Format, FormatSpec, LatencySource, Reader};
 use crate::trace::field::MAX_SECTOR;
 use crate::trace::input::{Chunks, Input};
-use crate::trace::record::{Columns, Moment, Numbering, Part, Record, RecordSource, SkippedLines};
-use crate::trace::{Event, LatencySource};
+use crate::trace::record::{Column, Columns, Moment, Numbering, Part, Record, RecordSource, SkippedLines, bytes_at};
 use crate::{Op, Request};
 
 pub(crate) const SPEC: FormatSpec = FormatSpec {
@@ -145,10 +144,8 @@ impl Entry {
             _ => Op::Read,
         };
         if !u64::from(self.bytes).is_multiple_of(SECTOR_BYTES) {
-            return Err((
-                format!("the length is {}", self.bytes),
-                "whole sectors of 512 bytes: the length is in bytes",
-            ));
+            let found = format!("the length is {}", self.bytes);
+            return Err((found, "whole sectors of 512 bytes: the length is in bytes"));
         }
         let sectors = self.bytes / SECTOR_BYTES as u32;
         if op != Op::Flush && self.sector > MAX_SECTOR - u64::from(sectors) {
@@ -168,6 +165,14 @@ impl Entry {
             None => record,
         }))
     }
+}
+
+/// The bytes of a number in the order of this machine.
+fn ordered<const N: usize>(mut bytes: [u8; N], big_endian: bool) -> [u8; N] {
+    if big_endian != cfg!(target_endian = "big") {
+        bytes.reverse();
+    }
+    bytes
 }
 
 /// One file.
@@ -203,13 +208,10 @@ impl Stream {
             let found = format!("the file ends after {length} of the {HEADER_BYTES} bytes of a record");
             return Err(self.problem(offset, found, "a whole record"));
         };
-        let word = |at: usize| [header[at], header[at + 1], header[at + 2], header[at + 3]];
         let big_endian = *self.big_endian.get_or_insert(header[..3] == [0x65, 0x61, 0x74]);
-        let number = |at: usize| if big_endian { u32::from_be_bytes(word(at)) } else { u32::from_le_bytes(word(at)) };
-        let wide = |at: usize| {
-            let (first, second) = (u64::from(number(at)), u64::from(number(at + 4)));
-            if big_endian { first << 32 | second } else { second << 32 | first }
-        };
+        let number = |at| u32::from_ne_bytes(ordered(bytes_at(&header, at), big_endian));
+        let wide = |at| u64::from_ne_bytes(ordered(bytes_at(&header, at), big_endian));
+        let half = |at| u16::from_ne_bytes(ordered(bytes_at(&header, at), big_endian));
         let magic = number(0);
         if magic & !0xff != MAGIC {
             let found = format!("the record begins with {magic:#010x}");
@@ -219,10 +221,6 @@ impl Stream {
             let found = format!("the record has version {} of blktrace", magic & 0xff);
             return Err(self.problem(offset, found, "version 7"));
         }
-        let half = |at: usize| {
-            let bytes = [header[at], header[at + 1]];
-            if big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
-        };
         let extra = usize::from(half(46));
         let entry = Entry {
             time_ns: wide(8),
@@ -240,9 +238,7 @@ impl Stream {
         self.chunks.advance(HEADER_BYTES + extra);
         Ok(Some(entry))
     }
-}
 
-impl Stream {
     /// Checks that the bytes behind a record's head are there, and reads them as those of a remap: the device above and
     /// its sector.
     fn payload(&mut self, offset: u64, extra: usize) -> Result<Option<(u32, u64)>, Problem> {
@@ -266,7 +262,6 @@ pub(crate) struct BlktraceReader {
     heads: Vec<Record>,
     event: Event,
     devices: Numbering<u32>,
-    skip_bad_lines: bool,
     skipped: SkippedLines,
 }
 
@@ -277,8 +272,8 @@ impl BlktraceReader {
     pub fn new(inputs: &[Input], event: Event, skip_bad_lines: bool) -> Result<Self, Problem> {
         let streams = inputs.iter().map(Stream::open).collect::<Result<Vec<_>, _>>()?;
         let (next, heads) = (BinaryHeap::new(), vec![Record::new(0, Op::Flush, 0, 0); streams.len()]);
-        let (devices, skipped) = (Numbering::default(), SkippedLines::default());
-        let mut reader = Self { streams, next, heads, event, devices, skip_bad_lines, skipped };
+        let (devices, skipped) = (Numbering::default(), SkippedLines::new(skip_bad_lines));
+        let mut reader = Self { streams, next, heads, event, devices, skipped };
         for stream in 0..inputs.len() {
             if let Some(time_ns) = reader.advance(stream)? {
                 reader.next.push(Reverse((time_ns, stream as u32)));
@@ -296,11 +291,7 @@ impl BlktraceReader {
                 Ok(Some(entry)) => entry,
                 Ok(None) => return Ok(None),
                 // What follows a record that breaks off or is none cannot be found, so the stream ends with it.
-                Err(problem) if self.skip_bad_lines => {
-                    self.skipped.add(problem);
-                    return Ok(None);
-                }
-                Err(problem) => return Err(problem),
+                Err(problem) => return self.skipped.refuse(problem).map(|()| None),
             };
             match entry.record(self.event, &mut self.devices) {
                 Ok(Some(mut record)) => {
@@ -310,11 +301,7 @@ impl BlktraceReader {
                 }
                 Ok(None) => {}
                 Err((found, expected)) => {
-                    let problem = stream.problem(offset, found, expected);
-                    if !self.skip_bad_lines {
-                        return Err(problem);
-                    }
-                    self.skipped.add(problem);
+                    self.skipped.refuse(stream.problem(offset, found, expected))?;
                 }
             }
         }
@@ -345,7 +332,7 @@ impl RecordSource for BlktraceReader {
     }
 
     fn columns(&self) -> Columns {
-        Columns { task: true, ..Columns::default() }
+        Columns::of([Column::Task])
     }
 
     fn problem_at(&self, origin: u64, _: Part, found: String, expected: String) -> Problem {

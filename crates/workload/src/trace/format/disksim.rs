@@ -5,15 +5,11 @@
 //! (time-critical, time-limited, ...) and are ignored. Source: DiskSim 4.0 reference manual, "Traces", and
 //! `disksim_iotrace.c`.
 
-use std::ops::Range;
-
-use super::{Clock, Format, FormatSpec, Reader};
+use super::{Clock, Format, FormatSpec, LatencySource, Reader, Units, stateless};
 use crate::Op;
-use crate::trace::LatencySource;
-use crate::trace::field::{BlankFields, FieldError, locate};
-use crate::trace::record::{Part, Record};
-use crate::trace::text::LineParser;
-use crate::trace::units::{TimeUnit, Units};
+use crate::trace::field::{BlankFields, FieldError};
+use crate::trace::record::Record;
+use crate::trace::units::TimeUnit;
 
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Disksim,
@@ -22,34 +18,16 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     latencies: LatencySource::None,
     clock: Clock::Recording,
     header: &[],
-    reader: Reader::Text(|_, units| Box::new(Disksim { units })),
+    reader: Reader::Text(|_, units| stateless(move |fields| parse(fields, units), [0, 2])),
 };
 
 const READ_FLAG: u64 = 1;
 
-struct Disksim {
-    units: Units,
-}
-
-impl LineParser for Disksim {
-    fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
-        let mut fields = BlankFields::new(line);
-        let unit = self.units.time.unwrap_or(TimeUnit::Milliseconds);
-        let time_ns = Units::time(unit, &mut fields)?;
-        let device = fields.small("the device number")?;
-        let (lba, sectors) = self.units.extent(&mut fields)?;
-        let flags = fields.hexadecimal("the flags, hexadecimal")?;
-        fields.finish()?;
-        let op = if flags & READ_FLAG != 0 { Op::Read } else { Op::Write };
-        Ok(Some(Record::new(time_ns, op, lba, sectors).on_device(device)))
-    }
-
-    fn locate(&self, part: Part, line: &[u8]) -> Range<usize> {
-        locate::<b' '>(line, if part == Part::Time { 0 } else { 2 })
-    }
-
-    fn is_evidence(&self, line: &[u8]) -> bool {
-        // DiskSim prints fractions; whole numbers could be another format's nanoseconds.
-        line[locate::<b' '>(line, 0)].contains(&b'.')
-    }
+fn parse(fields: &mut BlankFields, units: Units) -> Result<Record, FieldError> {
+    let time_ns = Units::time(units.time.unwrap_or(TimeUnit::Milliseconds), fields)?;
+    let device = fields.small("the device number")?;
+    let (lba, sectors) = units.extent(fields)?;
+    let flags = fields.hexadecimal("the flags, hexadecimal")?;
+    let op = if flags & READ_FLAG != 0 { Op::Read } else { Op::Write };
+    Ok(Record::new(time_ns, op, lba, sectors).on_device(device))
 }

@@ -16,14 +16,13 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::{Clock, Format, FormatSpec, Reader};
+use flashloom_units::{MS, Ns, SECTOR_BYTES, US};
+
+use super::{Clock, Format, FormatSpec, LatencySource, LineParser, Reader};
 use crate::Op;
-use crate::trace::LatencySource;
 use crate::trace::digits::push_number;
 use crate::trace::field::{BlankFields, Fault, FieldError, locate};
 use crate::trace::record::{Numbering, Part, Record};
-use crate::trace::text::LineParser;
-use flashloom_units::{MS, Ns, SECTOR_BYTES, US};
 
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Fio,
@@ -91,8 +90,8 @@ impl Fio {
     }
 
     fn wait(&mut self, fields: &mut BlankFields) -> Result<(), FieldError> {
-        let wait = fields.number("the time to wait for, in milliseconds from the start")?;
-        self.clock_ns = self.clock_ns.max(fields.scaled(wait, MS)?);
+        let wait_ns = fields.time(MS, "the time to wait for, in milliseconds from the start")?;
+        self.clock_ns = self.clock_ns.max(wait_ns);
         // fio skips a line without it.
         fields.number("a length, which does not matter")?;
         fields.finish()
@@ -113,8 +112,7 @@ impl LineParser for Fio {
         }
         let mut fields = BlankFields::new(line);
         if version == Version::Three {
-            let time = fields.number("the time in microseconds")?;
-            let time_ns = fields.scaled(time, US)?;
+            let time_ns = fields.time(US, "the time in microseconds")?;
             self.moved(time_ns).ok_or_else(|| whole(line, "times of at most 584 years"))?;
         }
         let name = fields.word("the name of a file")?;
@@ -143,9 +141,7 @@ impl LineParser for Fio {
             fields.number("a length, which does not matter")?;
             (0, 0)
         } else {
-            let offset = fields.number("the offset in bytes")?;
-            let length = fields.number("the length in bytes")?;
-            fields.extent(offset, length)?
+            fields.byte_extent("the length in bytes")?
         };
         fields.finish()?;
         let device = self.added(name, named)?;
@@ -153,7 +149,7 @@ impl LineParser for Fio {
     }
 
     fn device_name(&self, device: u32) -> String {
-        self.files.key(device).map_or_else(String::new, |name| String::from_utf8_lossy(name).into_owned())
+        self.files.text(device)
     }
 
     fn locate(&self, part: Part, line: &[u8]) -> Range<usize> {
@@ -176,8 +172,9 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub fn header(&self, out: &mut Vec<u8>) {
+    pub fn begin(out: &mut Vec<u8>) -> Self {
         out.extend_from_slice(b"fio version 3 iolog\n");
+        Self::default()
     }
 
     fn action(&self, device: u32, action: &[u8], out: &mut Vec<u8>) {
@@ -266,10 +263,8 @@ mod tests {
             assert_eq!(found.iter().map(|record| record.0 / US - 100).collect::<Vec<_>>(), times);
         }
         let other = of("", "").replace("512 512\nfio version 3", "512 512\nfio version 2");
-        assert_eq!(
-            records(&other).unwrap_err().expected,
-            "the version of the header above, with which fio reads the whole file"
-        );
+        let expected = "the version of the header above, with which fio reads the whole file";
+        assert_eq!(records(&other).unwrap_err().expected, expected);
     }
 
     #[test]
@@ -277,5 +272,7 @@ mod tests {
         assert_eq!(records("fio version 3 iolog\n0 a wait 5 0").unwrap_err().span, 4..8);
         assert_eq!(records("fio version 1 iolog").unwrap_err().fault, Fault::Unknown);
         assert_eq!(records("fio version 3 iolog\n0 a read 0").unwrap_err().fault, Fault::Missing);
+        let other = records("fio version 3 iolog\n0 a add\n1 a write 0 4096\n2 b write 0 4096").unwrap_err();
+        assert_eq!((other.span, other.fault), (2..3, Fault::Unknown), "`b` was not added");
     }
 }

@@ -10,11 +10,12 @@
 //!         SSDsim: a clock that begins like Unix time in s, ms or us; or more than 2 million requests a second
 //! ```
 
-use flashloom_units::{KIB, Problem, ProblemPlace, Refusal, S, SECTOR_BYTES};
+use flashloom_units::{KIB, Problem, Refusal, S, SECTOR_BYTES};
 
-use super::{Format, SAMPLE_BYTES};
+use super::{Format, SAMPLE_BYTES, lines};
 use crate::trace::field::{BlankFields, locate};
 use crate::trace::input::Chunks;
+use crate::trace::text::place;
 use crate::trace::units::{TimeUnit, Units};
 
 /// Least number of lines for a rate to be judged.
@@ -43,10 +44,9 @@ struct Sample<'a> {
 
 impl<'a> Sample<'a> {
     fn of(bytes: &'a [u8]) -> Self {
-        let cut = memchr::memrchr(b'\n', bytes).filter(|_| bytes.len() == SAMPLE_BYTES).unwrap_or(bytes.len());
         let mut sample = Self::default();
-        for (index, line) in bytes[..cut].split(|&byte| byte == b'\n').enumerate() {
-            sample.add(index as u64 + 1, line.trim_ascii_end());
+        for (number, line) in (1..).zip(lines(bytes)) {
+            sample.add(number, line);
         }
         sample
     }
@@ -139,20 +139,13 @@ pub(crate) fn ambiguous(
     } else {
         return Ok(None);
     };
-    let span = locate::<b' '>(line, column);
-    let source = String::from_utf8_lossy(line).into_owned();
     let name = format.name();
     let found = format!("ambiguous: five columns as those of `{name}`, but {reason}");
     let said = format!("`workload.{key} = \"{example}\"` (`--{}`) says what its columns are", key.replace('_', "-"));
     let help = format!("`workload.format = \"{name}\"` (`--format`) takes the file as it is; {said}");
     Ok(Some(Problem {
         file: file.to_owned(),
-        place: ProblemPlace::Text {
-            line: number,
-            column: span.start as u64 + 1,
-            width: span.len().max(1) as u64,
-            source,
-        },
+        place: place(number, line, locate::<b' '>(line, column)),
         refusal: Refusal::new(found, readings).help(help),
     }))
 }

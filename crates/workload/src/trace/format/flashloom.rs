@@ -16,12 +16,10 @@ use std::ops::Range;
 
 use flashloom_units::nearest;
 
-use super::{Clock, Format, FormatSpec, Reader};
-use crate::trace::LatencySource;
+use super::{Clock, Format, FormatSpec, LatencySource, LineParser, Reader};
 use crate::trace::digits::push_number;
 use crate::trace::field::{CommaFields, Fault, FieldError, locate};
-use crate::trace::record::{Columns, Part, Record};
-use crate::trace::text::LineParser;
+use crate::trace::record::{Column, Columns, Part, Record};
 use crate::{Op, Priority, Request};
 
 pub(crate) const SPEC: FormatSpec = FormatSpec {
@@ -41,95 +39,18 @@ const EXPECTED_OP: &str = "R, W, D or F";
 const EXPECTED_COLUMN: &str =
     "one of the columns task, sync, flush, fua, ioprio, device, latency_ns, or a further one of a log, each once";
 
+/// The array of these words.
+macro_rules! words {
+    ($($word:ident)*) => { [$(stringify!($word)),*] };
+}
+
 /// The columns of the log of a run, in order: a trace with `latency_ns`, then the times at which the request passed
 /// each stage, its status, and one column per cause of latency, which add up to `latency_ns`.
-pub const LOG_COLUMNS: [&str; 31] = [
-    "timestamp_ns",
-    "op",
-    "lba",
-    "sectors",
-    "task",
-    "sync",
-    "flush",
-    "fua",
-    "ioprio",
-    "latency_ns",
-    "admitted_ns",
-    "dispatched_ns",
-    "completed_ns",
-    "status",
-    "nr_requests_ns",
-    "tag_ns",
-    "scheduler_ns",
-    "controller_ns",
-    "link_ns",
-    "flush_ns",
-    "slot_ns",
-    "host_read_ns",
-    "host_program_ns",
-    "collection_ns",
-    "merge_ns",
-    "map_ns",
-    "wear_ns",
-    "erase_ns",
-    "suspension_ns",
-    "channel_ns",
-    "served_ns",
-];
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Column {
-    Task,
-    Sync,
-    Flush,
-    Fua,
-    Ioprio,
-    Device,
-    Latency,
-}
-
-impl Column {
-    const ALL: [(Self, &'static str); 7] = [
-        (Self::Task, "task"),
-        (Self::Sync, "sync"),
-        (Self::Flush, "flush"),
-        (Self::Fua, "fua"),
-        (Self::Ioprio, "ioprio"),
-        (Self::Device, "device"),
-        (Self::Latency, "latency_ns"),
-    ];
-
-    /// True if it is among `columns`.
-    fn is_in(self, columns: &Columns) -> bool {
-        match self {
-            Self::Task => columns.task,
-            Self::Sync => columns.sync,
-            Self::Flush => columns.flush,
-            Self::Fua => columns.fua,
-            Self::Ioprio => columns.ioprio,
-            Self::Device => columns.device,
-            Self::Latency => columns.latency,
-        }
-    }
-
-    /// Writes the value of the column in a record.
-    fn write(self, record: &Record, out: &mut Vec<u8>) {
-        let request = &record.request;
-        let number = match self {
-            Self::Ioprio => {
-                out.extend_from_slice(Priority::NAMES[request.priority().index()].as_bytes());
-                return;
-            }
-            Self::Task => u64::from(request.task),
-            Self::Sync => u64::from(request.has(Request::SYNC)),
-            Self::Flush => u64::from(request.has(Request::PREFLUSH)),
-            Self::Fua => u64::from(request.has(Request::FUA)),
-            Self::Device => u64::from(record.device),
-            Self::Latency => u64::from(request.recorded_latency_ns),
-        };
-        push_number(out, number);
-    }
-}
+pub const LOG_COLUMNS: [&str; 31] = words! {
+    timestamp_ns op lba sectors task sync flush fua ioprio latency_ns admitted_ns dispatched_ns completed_ns status
+    nr_requests_ns tag_ns scheduler_ns controller_ns link_ns flush_ns slot_ns host_read_ns host_program_ns
+    collection_ns merge_ns map_ns wear_ns erase_ns suspension_ns channel_ns served_ns
+};
 
 /// A column that the header names beyond those that every file has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,25 +133,18 @@ fn priority(fields: &mut CommaFields) -> Result<Priority, FieldError> {
     })
 }
 
-/// What other programs write for an operation, and what it is here.
-const OTHER_OPS: [(&str, &str); 7] = [
-    ("read", "R"),
-    ("write", "W"),
-    ("discard", "D"),
-    ("trim", "D"),
-    ("unmap", "D"),
-    ("deallocate", "D"),
-    ("flush", "F"),
-];
+/// Operations, and what other programs write for them.
+const OTHER_OPS: [(&str, &str); 4] =
+    [("R", "read"), ("W", "write"), ("D", "discard trim unmap deallocate"), ("F", "flush")];
 
 /// The operation that a word means that is none.
 fn nearest_op(word: &str) -> Option<&'static str> {
     // A letter is close to every other one: it is one of these, or none.
     if word.len() <= 1 {
-        return ["R", "W", "D", "F"].into_iter().find(|op| op.eq_ignore_ascii_case(word));
+        return OTHER_OPS.iter().map(|(op, _)| *op).find(|op| op.eq_ignore_ascii_case(word));
     }
-    let found = nearest(word, OTHER_OPS.map(|(other, _)| other))?;
-    OTHER_OPS.into_iter().find(|(other, _)| *other == found).map(|(_, op)| op)
+    let found = nearest(word, OTHER_OPS.iter().flat_map(|(_, others)| others.split(' ')))?;
+    OTHER_OPS.iter().find(|(_, others)| others.contains(found)).map(|(op, _)| *op)
 }
 
 impl LineParser for Flashloom {
@@ -286,33 +200,25 @@ impl LineParser for Flashloom {
     }
 
     fn columns(&self) -> Columns {
-        let has = |column| self.header.as_ref().is_some_and(|columns| columns.contains(&Named::Column(column)));
-        Columns {
-            task: has(Column::Task),
-            sync: has(Column::Sync),
-            flush: has(Column::Flush),
-            fua: has(Column::Fua),
-            ioprio: has(Column::Ioprio),
-            device: has(Column::Device),
-            latency: has(Column::Latency),
-        }
+        Columns::of(self.header.iter().flatten().filter_map(|named| match named {
+            Named::Column(column) => Some(*column),
+            Named::OfLog(_) => None,
+        }))
     }
 }
 
 /// Writes the header.
-pub(crate) fn write_header(columns: &Columns, out: &mut Vec<u8>) {
-    out.extend_from_slice(REQUIRED.join(",").as_bytes());
-    for (column, name) in Column::ALL {
-        if column.is_in(columns) {
-            out.push(b',');
-            out.extend_from_slice(name.as_bytes());
-        }
+pub(crate) fn write_header(columns: Columns, out: &mut Vec<u8>) {
+    out.extend_from_slice(HEADER.as_bytes());
+    for (_, name) in Column::ALL.iter().filter(|(column, _)| columns.has(*column)) {
+        out.push(b',');
+        out.extend_from_slice(name.as_bytes());
     }
     out.push(b'\n');
 }
 
 /// Writes a request.
-pub(crate) fn write(record: &Record, columns: &Columns, out: &mut Vec<u8>) {
+pub(crate) fn write(record: &Record, columns: Columns, out: &mut Vec<u8>) {
     let request = &record.request;
     push_number(out, request.arrival_ns);
     out.extend_from_slice(match request.op {
@@ -324,10 +230,11 @@ pub(crate) fn write(record: &Record, columns: &Columns, out: &mut Vec<u8>) {
     push_number(out, request.lba);
     out.push(b',');
     push_number(out, u64::from(request.sectors));
-    for (column, _) in Column::ALL {
-        if column.is_in(columns) {
-            out.push(b',');
-            column.write(record, out);
+    for (column, _) in Column::ALL.into_iter().filter(|(column, _)| columns.has(*column)) {
+        out.push(b',');
+        match (column, column.value(record)) {
+            (Column::Ioprio, index) => out.extend_from_slice(Priority::NAMES[index as usize].as_bytes()),
+            (_, number) => push_number(out, number),
         }
     }
     out.push(b'\n');
@@ -368,10 +275,8 @@ mod tests {
         let record = parse(&LOG_COLUMNS.join(","), &values.collect::<Vec<_>>().join(",")).unwrap();
         let request = record.request;
         assert_eq!((request.arrival_ns, request.lba, request.sectors, request.task), (5, 8, 16, 77));
-        assert_eq!(
-            (request.flags & !Priority::MASK, request.recorded_latency_ns),
-            (Request::SYNC | Request::FUA, u32::MAX)
-        );
+        let flags = request.flags & !Priority::MASK;
+        assert_eq!((flags, request.recorded_latency_ns), (Request::SYNC | Request::FUA, u32::MAX));
         assert_eq!(request.priority(), Priority::new(PriorityClass::RealTime, 3));
         assert!(record.has_capped_latency());
     }

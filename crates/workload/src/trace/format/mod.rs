@@ -18,11 +18,11 @@ pub(crate) mod systor;
 pub(crate) mod tencent;
 pub(crate) mod vscsi;
 
-use flashloom_units::{Problem, ProblemPlace, Refusal, choice, nearest};
+use flashloom_units::{Problem, Refusal, choice, nearest};
 
-use super::field::FieldError;
+use super::field::{FieldError, locate};
 use super::input::Chunks;
-use super::text::LineParser;
+use super::text::{LineParser, place, stateless};
 use super::units::Units;
 use super::{Event, LatencySource};
 
@@ -150,6 +150,18 @@ pub static FORMATS: &[FormatSpec] = &[
 pub(crate) const SAMPLE_BYTES: usize = 64 << 10;
 const SAMPLE_LINES: usize = 64;
 
+/// The lines of a sample, without one that is cut off at its end.
+fn lines(sample: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let cut = memchr::memrchr(b'\n', sample).filter(|_| sample.len() == SAMPLE_BYTES).unwrap_or(sample.len());
+    sample[..cut].split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end)
+}
+
+/// True if a line that a format reads is evidence for it.
+fn is_evidence(format: Format, line: &[u8]) -> bool {
+    // DiskSim prints fractions; whole numbers could be another format's nanoseconds.
+    format != Format::Disksim || line[locate::<b' '>(line, 0)].contains(&b'.')
+}
+
 /// Detects the format of the content: by a binary signature or Flashloom's own header, else the format that parses most
 /// of the first lines.
 pub(crate) fn detect(chunks: &mut Chunks) -> Result<Option<Format>, Problem> {
@@ -163,13 +175,11 @@ pub(crate) fn detect(chunks: &mut Chunks) -> Result<Option<Format>, Problem> {
     if flashloom::has_header(sample) {
         return Ok(Some(Format::Flashloom));
     }
-    let cut = memchr::memrchr(b'\n', sample).filter(|_| sample.len() == SAMPLE_BYTES).unwrap_or(sample.len());
     let score = |spec: &FormatSpec| match spec.reader {
         Reader::Text(parser) => {
             let mut parser = parser(Event::Queue, Units::default());
-            let lines = sample[..cut].split(|&byte| byte == b'\n').map(|line| line.trim_ascii_end());
-            let mut fits = |line: &[u8]| parser.parse(line).is_ok() && parser.is_evidence(line);
-            lines.filter(|line| !line.is_empty()).take(SAMPLE_LINES).filter(|line| fits(line)).count()
+            let mut fits = |line: &[u8]| parser.parse(line).is_ok() && is_evidence(spec.format, line);
+            lines(sample).filter(|line| !line.is_empty()).take(SAMPLE_LINES).filter(|line| fits(line)).count()
         }
         Reader::Blktrace | Reader::Vscsi => 0,
     };
@@ -240,9 +250,8 @@ pub(crate) fn unknown(file: &str, chunks: &mut Chunks) -> Result<Problem, Proble
         field.strip_prefix(b"\"").unwrap_or(field).first().is_some_and(u8::is_ascii_alphabetic)
     };
     let has_names = line.split(|&byte| byte == b',').filter(|field| is_word(field)).count() >= 3;
-    let source = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]).into_owned();
-    let width = source.chars().count().max(1) as u64;
-    let own = nearest(&source, [flashloom::HEADER]);
+    let shown = &line[..line.len().min(SHOWN)];
+    let own = nearest(&String::from_utf8_lossy(shown), [flashloom::HEADER]);
     let help = if let Some(header) = own {
         format!("did you mean `{header}`? It is the header of Flashloom's own CSV")
     } else if let Some((spec, fault)) = closest(line) {
@@ -260,7 +269,7 @@ pub(crate) fn unknown(file: &str, chunks: &mut Chunks) -> Result<Problem, Proble
     };
     Ok(Problem {
         file: file.to_owned(),
-        place: ProblemPlace::Text { line: 1, column: 1, width, source },
+        place: place(1, shown, 0..shown.len()),
         refusal: Refusal::new("this is no trace format that is known", expected).help(help),
     })
 }
@@ -293,8 +302,7 @@ mod tests {
             let mut parser = parser(Event::Queue, Units::default());
             let last = spec.example.lines().map(|line| parser.parse(line.as_bytes())).last().expect("a line");
             assert!(matches!(last, Ok(Some(_))), "{}: {last:?}", spec.name());
-            let mut chunks = Input::memory("example", spec.example.as_bytes().into()).open().unwrap();
-            assert_eq!(detect(&mut chunks).unwrap(), Some(spec.format));
+            assert_eq!(detected(spec.example), Some(spec.format));
         }
     }
 
@@ -311,50 +319,56 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_garbage_line_at_the_start_does_not_hide_the_format() {
-        let text = b"garbage\n0 0 8 8 1\n5 0 16 8 0\n";
-        let mut chunks = Input::memory("t", text[..].into()).open().unwrap();
-        assert_eq!(detect(&mut chunks).unwrap(), Some(Format::Ssdsim));
+    fn detected(text: &str) -> Option<Format> {
+        detect(&mut Input::memory("t", text.as_bytes().into()).open().unwrap()).unwrap()
+    }
+
+    /// The help in the problem of a text of no known format.
+    fn help(text: &str) -> String {
+        let mut chunks = Input::memory("t", text.as_bytes().into()).open().unwrap();
+        unknown("t", &mut chunks).unwrap().refusal.help.unwrap()
     }
 
     #[test]
-    fn a_header_that_is_nearly_our_own_is_told_what_it_should_be() {
-        let help = |text: &str| {
-            let mut chunks = Input::memory("t", text.as_bytes().into()).open().unwrap();
-            unknown("t", &mut chunks).unwrap().refusal.help.unwrap()
-        };
-        assert!(help("timestamp_ms,op,lba,sectors\n0,R,0,8\n").contains("`timestamp_ns,op,lba,sectors`"));
-        assert!(help("time,offset,size\n").contains("`timestamp_ns,op,lba,sectors`"));
+    fn a_garbage_line_at_the_start_does_not_hide_the_format() {
+        assert_eq!(detected("garbage\n0 0 8 8 1\n5 0 16 8 0\n"), Some(Format::Ssdsim));
+    }
+
+    #[test]
+    fn a_header_that_is_none_of_a_format_is_told_our_own() {
+        for header in [
+            "timestamp_ms,op,lba,sectors",
+            "time,offset,size",
+            "time,offset,size,rw",
+            "\"ts\",\"op\",\"lba\",\"len\"",
+            "Timestamp,Type,Offset,Size",
+            "arrival,kind,sector,count",
+        ] {
+            let help = help(&format!("{header}\n1,2,3,4\n"));
+            assert!(help.contains("`timestamp_ns,op,lba,sectors`"), "{header}: {help}");
+        }
         assert!(help("time;offset;size\n").contains("flashloom list formats"));
     }
 
     #[test]
     fn a_line_with_one_fault_is_told_the_format_that_it_is_like() {
-        let help = |text: &str| {
-            let mut chunks = Input::memory("t", text.as_bytes().into()).open().unwrap();
-            unknown("t", &mut chunks).unwrap().refusal.help.unwrap()
-        };
-        let wrong = help("128166391024154329,prxy,0,Wrte,0,4096,500\n");
-        assert_eq!(
-            wrong,
-            "this is most like `msr`, but at column 27 `Wrte` is not known here; expected `Read` or `Write`"
-        );
-        assert!(
-            help("128166391024154329,prxy,0,Write,0,4096\n")
-                .contains("`msr`, but at column 39 the line ends too early")
-        );
-        assert!(help("0 0 8 8 7 x\n").contains("most like `disksim`"));
+        for (line, told) in [
+            (
+                "128166391024154329,prxy,0,Wrte,0,4096,500",
+                "this is most like `msr`, but at column 27 `Wrte` is not known here; expected `Read` or `Write`",
+            ),
+            ("128166391024154329,prxy,0,Write,0,4096", "`msr`, but at column 39 the line ends too early"),
+            ("0 0 8 8 7 x", "most like `disksim`"),
+        ] {
+            let help = help(&format!("{line}\n"));
+            assert!(help.contains(told), "{line}: {help}");
+        }
         assert!(!help("hello, good world\n").contains("most like"));
     }
 
     #[test]
     fn only_times_with_a_fraction_speak_for_disksim() {
-        let format = |text: &str| {
-            let mut chunks = Input::memory("t", text.as_bytes().into()).open().unwrap();
-            detect(&mut chunks).unwrap()
-        };
-        assert_eq!(format("0 0 8 8 1\n1.5 0 8 8 0\n1.7 0 8 8 0\n"), Some(Format::Disksim));
-        assert_eq!(format("0 0 8 8 1\n2 0 8 8 0\n3 0 8 8 2\n"), Some(Format::Ssdsim));
+        assert_eq!(detected("0 0 8 8 1\n1.5 0 8 8 0\n1.7 0 8 8 0\n"), Some(Format::Disksim));
+        assert_eq!(detected("0 0 8 8 1\n2 0 8 8 0\n3 0 8 8 2\n"), Some(Format::Ssdsim));
     }
 }

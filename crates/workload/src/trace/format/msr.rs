@@ -7,12 +7,9 @@
 
 use std::ops::Range;
 
-use super::{Clock, Format, FormatSpec, Reader};
-use crate::Op;
-use crate::trace::LatencySource;
-use crate::trace::field::{CommaFields, Fault, FieldError, locate};
+use super::{Clock, Format, FormatSpec, LatencySource, LineParser, Reader};
+use crate::trace::field::{CommaFields, FieldError, locate};
 use crate::trace::record::{Numbering, Part, Record};
-use crate::trace::text::LineParser;
 
 const FILETIME_NS: u64 = 100;
 
@@ -42,20 +39,13 @@ struct Msr {
 impl LineParser for Msr {
     fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
         let mut fields = CommaFields::new(line);
-        let time = fields.number("the time, in units of 100 ns")?;
-        let time_ns = fields.scaled(time, FILETIME_NS)?;
+        let time_ns = fields.time(FILETIME_NS, "the time, in units of 100 ns")?;
         fields.word("the host name")?;
         let host = fields.span().start;
         fields.small("the disk number")?;
         let disk = &line[host..fields.span().end];
-        let op = match fields.word("`Read` or `Write`")? {
-            b"Read" => Op::Read,
-            b"Write" => Op::Write,
-            _ => return Err(fields.error(Fault::Unknown, "`Read` or `Write`")),
-        };
-        let offset = fields.number("the offset in bytes")?;
-        let size = fields.number("the size in bytes")?;
-        let (lba, sectors) = fields.extent(offset, size)?;
+        let op = fields.direction(b"Read", b"Write", "`Read` or `Write`")?;
+        let (lba, sectors) = fields.byte_extent("the size in bytes")?;
         let response = fields.number("the response time, in units of 100 ns")?;
         fields.finish()?;
         let latency_ns = response.saturating_mul(FILETIME_NS);
@@ -64,8 +54,7 @@ impl LineParser for Msr {
     }
 
     fn device_name(&self, device: u32) -> String {
-        let disk = self.disks.key(device).map_or(&b""[..], |disk| disk);
-        String::from_utf8_lossy(disk).replace(',', "_")
+        self.disks.text(device).replace(',', "_")
     }
 
     fn locate(&self, part: Part, line: &[u8]) -> Range<usize> {

@@ -4,15 +4,12 @@
 //! opcode is `R` or `W` in either case; the time is in seconds from the start of the recording. Blanks around a field
 //! are allowed. Source: SPC Trace File Format Specification 1.0.1 (2002); the UMass repository's traces are of it.
 
-use std::ops::Range;
-
-use super::{Clock, Format, FormatSpec, Reader};
-use crate::Op;
-use crate::trace::LatencySource;
-use crate::trace::field::{CommaFields, Fault, FieldError, locate};
-use crate::trace::record::{Part, Record};
-use crate::trace::text::LineParser;
 use flashloom_units::SECTOR_BYTES;
+
+use super::{Clock, Format, FormatSpec, LatencySource, Reader, stateless};
+use crate::Op;
+use crate::trace::field::{CommaFields, Fault, FieldError};
+use crate::trace::record::Record;
 
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Spc,
@@ -21,28 +18,20 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     latencies: LatencySource::None,
     clock: Clock::Recording,
     header: &[&["asu"], &["lba"], &["size"], &["opcode", "op"], &["timestamp", "time"]],
-    reader: Reader::Text(|_, _| Box::new(Spc)),
+    reader: Reader::Text(|_, _| stateless(parse, [4, 1])),
 };
 
-struct Spc;
-
-impl LineParser for Spc {
-    fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
-        let mut fields = CommaFields::new(line);
-        let device = fields.small("the application storage unit")?;
-        let lba = fields.number("the address in blocks of 512 bytes")?;
-        let size = fields.number("the size in bytes")?;
-        let sectors = fields.sectors(lba, size.div_ceil(SECTOR_BYTES))?;
-        let op = match fields.word("`R` or `W`")? {
-            b"R" | b"r" => Op::Read,
-            b"W" | b"w" => Op::Write,
-            _ => return Err(fields.error(Fault::Unknown, "`R` or `W`")),
-        };
-        let time_ns = fields.decimal(9, "the time in seconds")?;
-        Ok(Some(Record::new(time_ns, op, lba, sectors).on_device(device)))
-    }
-
-    fn locate(&self, part: Part, line: &[u8]) -> Range<usize> {
-        locate::<b','>(line, if part == Part::Time { 4 } else { 1 })
-    }
+fn parse(fields: &mut CommaFields) -> Result<Record, FieldError> {
+    let device = fields.small("the application storage unit")?;
+    let lba = fields.number("the address in blocks of 512 bytes")?;
+    let size = fields.number("the size in bytes")?;
+    let sectors = fields.sectors(lba, size.div_ceil(SECTOR_BYTES))?;
+    let op = match fields.word("`R` or `W`")? {
+        b"R" | b"r" => Op::Read,
+        b"W" | b"w" => Op::Write,
+        _ => return Err(fields.error(Fault::Unknown, "`R` or `W`")),
+    };
+    let time_ns = fields.decimal(9, "the time in seconds")?;
+    fields.pass_rest();
+    Ok(Record::new(time_ns, op, lba, sectors).on_device(device))
 }

@@ -4,16 +4,12 @@
 //! The format holds neither discards nor flushes, neither flags nor tasks. Source: the README of MQSim, "Trace-based
 //! workloads", which took the format over from SSDsim (Hu et al., ICS '11).
 
-use std::ops::Range;
-
-use super::{Clock, Format, FormatSpec, Reader};
+use super::{Clock, Format, FormatSpec, LatencySource, Reader, Units, stateless};
 use crate::Op;
-use crate::trace::LatencySource;
 use crate::trace::digits::push_number;
-use crate::trace::field::{BlankFields, Fault, FieldError, locate};
-use crate::trace::record::{Part, Record};
-use crate::trace::text::LineParser;
-use crate::trace::units::{TimeUnit, Units};
+use crate::trace::field::{BlankFields, FieldError};
+use crate::trace::record::Record;
+use crate::trace::units::TimeUnit;
 
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Ssdsim,
@@ -22,33 +18,16 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     latencies: LatencySource::None,
     clock: Clock::Recording,
     header: &[],
-    reader: Reader::Text(|_, units| Box::new(Ssdsim { units })),
+    reader: Reader::Text(|_, units| stateless(move |fields| parse(fields, units), [0, 2])),
 };
 
-struct Ssdsim {
-    units: Units,
-}
-
-impl LineParser for Ssdsim {
-    #[inline]
-    fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
-        let mut fields = BlankFields::new(line);
-        let unit = self.units.time.unwrap_or(TimeUnit::Nanoseconds);
-        let time_ns = Units::time(unit, &mut fields)?;
-        let device = fields.small("the device number")?;
-        let (lba, sectors) = self.units.extent(&mut fields)?;
-        let op = match fields.word("1 for a read or 0 for a write")? {
-            b"1" => Op::Read,
-            b"0" => Op::Write,
-            _ => return Err(fields.error(Fault::Unknown, "1 for a read or 0 for a write")),
-        };
-        fields.finish()?;
-        Ok(Some(Record::new(time_ns, op, lba, sectors).on_device(device)))
-    }
-
-    fn locate(&self, part: Part, line: &[u8]) -> Range<usize> {
-        locate::<b' '>(line, if part == Part::Time { 0 } else { 2 })
-    }
+#[inline]
+fn parse(fields: &mut BlankFields, units: Units) -> Result<Record, FieldError> {
+    let time_ns = Units::time(units.time.unwrap_or(TimeUnit::Nanoseconds), fields)?;
+    let device = fields.small("the device number")?;
+    let (lba, sectors) = units.extent(fields)?;
+    let op = fields.direction(b"1", b"0", "1 for a read or 0 for a write")?;
+    Ok(Record::new(time_ns, op, lba, sectors).on_device(device))
 }
 
 /// Writes a read or a write.

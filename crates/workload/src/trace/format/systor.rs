@@ -5,14 +5,10 @@
 //! is an error, unless bad lines are skipped. A blank response time is taken as unknown. Source: README of the traces
 //! (SNIA IOTTA 4928); Lee et al., "Understanding storage traffic characteristics", SYSTOR '17.
 
-use std::ops::Range;
-
-use super::{Clock, Format, FormatSpec, Reader};
+use super::{Clock, Format, FormatSpec, LatencySource, Reader, stateless};
 use crate::Op;
-use crate::trace::LatencySource;
-use crate::trace::field::{CommaFields, Fault, FieldError, locate};
-use crate::trace::record::{Part, Record};
-use crate::trace::text::LineParser;
+use crate::trace::field::{CommaFields, Fault, FieldError};
+use crate::trace::record::Record;
 
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Systor,
@@ -21,36 +17,23 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     latencies: LatencySource::Column,
     clock: Clock::World,
     header: &[&["timestamp"], &["response"], &["iotype"], &["lun"], &["offset"], &["size"]],
-    reader: Reader::Text(|_, _| Box::new(Systor)),
+    reader: Reader::Text(|_, _| stateless(parse, [0, 4])),
 };
 
-struct Systor;
-
-impl LineParser for Systor {
-    fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
-        let mut fields = CommaFields::new(line);
-        let time_ns = fields.decimal(9, "the time in seconds")?;
-        let response = fields.word("the response time in seconds")?;
-        let latency_ns = match response {
-            b"" => 0,
-            _ => CommaFields::new(response)
-                .decimal(9, "the response time in seconds")
-                .map_err(|error| fields.error(error.fault, error.expected))?,
-        };
-        let op = match fields.word("`R` or `W`")? {
-            b"R" => Op::Read,
-            b"W" => Op::Write,
-            _ => return Err(fields.error(Fault::Unknown, "`R` or `W` (blank: no response was captured)")),
-        };
-        let device = fields.small("the logical unit number")?;
-        let offset = fields.number("the offset in bytes")?;
-        let size = fields.number("the size in bytes")?;
-        let (lba, sectors) = fields.extent(offset, size)?;
-        fields.finish()?;
-        Ok(Some(Record::new(time_ns, op, lba, sectors).on_device(device).with_latency(latency_ns)))
-    }
-
-    fn locate(&self, part: Part, line: &[u8]) -> Range<usize> {
-        locate::<b','>(line, if part == Part::Time { 0 } else { 4 })
-    }
+fn parse(fields: &mut CommaFields) -> Result<Record, FieldError> {
+    let time_ns = fields.decimal(9, "the time in seconds")?;
+    let latency_ns = match fields.word("the response time in seconds")? {
+        b"" => 0,
+        response => CommaFields::new(response)
+            .decimal(9, "the response time in seconds")
+            .map_err(|error| fields.error(error.fault, error.expected))?,
+    };
+    let op = match fields.word("`R` or `W`")? {
+        b"R" => Op::Read,
+        b"W" => Op::Write,
+        _ => return Err(fields.error(Fault::Unknown, "`R` or `W` (blank: no response was captured)")),
+    };
+    let device = fields.small("the logical unit number")?;
+    let (lba, sectors) = fields.byte_extent("the size in bytes")?;
+    Ok(Record::new(time_ns, op, lba, sectors).on_device(device).with_latency(latency_ns))
 }

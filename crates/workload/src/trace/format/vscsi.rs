@@ -12,12 +12,11 @@
 
 use flashloom_units::{Problem, ProblemPlace, SECTOR_BYTES, US};
 
-use super::{Clock, Format, FormatSpec, Reader};
+use super::{Clock, Format, FormatSpec, LatencySource, Reader};
 use crate::Op;
-use crate::trace::LatencySource;
 use crate::trace::field::MAX_SECTOR;
 use crate::trace::input::{Chunks, Input};
-use crate::trace::record::{Columns, Part, Record, RecordSource, SkippedLines};
+use crate::trace::record::{Part, Record, RecordSource, SkippedLines, bytes_at};
 
 pub(crate) const SPEC: FormatSpec = FormatSpec {
     format: Format::Vscsi,
@@ -61,7 +60,6 @@ pub(crate) struct VscsiReader {
     chunks: Chunks,
     layout: Layout,
     record: u64,
-    skip_bad_lines: bool,
     skipped: SkippedLines,
 }
 
@@ -72,8 +70,8 @@ impl VscsiReader {
             place: ProblemPlace::Record { record: 1, offset: 0 },
             ..Problem::file(&input.name, "the version of the first record is neither 1 nor 2", "a vscsi trace")
         })?;
-        let skipped = SkippedLines::default();
-        Ok(Self { input: input.clone(), chunks, layout, record: 0, skip_bad_lines, skipped })
+        let skipped = SkippedLines::new(skip_bad_lines);
+        Ok(Self { input: input.clone(), chunks, layout, record: 0, skipped })
     }
 
     fn place(&self, record: u64) -> ProblemPlace {
@@ -83,16 +81,8 @@ impl VscsiReader {
     #[cold]
     fn refuse(&mut self, found: String, expected: &str) -> Result<(), Problem> {
         let problem = Problem { place: self.place(self.record), ..Problem::file(&self.input.name, found, expected) };
-        if !self.skip_bad_lines {
-            return Err(problem);
-        }
-        self.skipped.add(problem);
-        Ok(())
+        self.skipped.refuse(problem)
     }
-}
-
-fn field<const N: usize>(record: &[u8], at: usize) -> [u8; N] {
-    record[at..at + N].try_into().expect("the slice has this length")
 }
 
 fn parse(record: &[u8], layout: &Layout) -> Result<Record, (String, &'static str)> {
@@ -100,7 +90,7 @@ fn parse(record: &[u8], layout: &Layout) -> Result<Record, (String, &'static str
         let found = format!("the version is {}", record[layout.version + 1]);
         return Err((found, "the version of the first record"));
     }
-    let command = u16::from_le_bytes(field(record, layout.command));
+    let command = u16::from_le_bytes(bytes_at(record, layout.command));
     let op = match command {
         0x08 | 0x28 | 0xa8 | 0x88 => Op::Read,
         0x0a | 0x2a | 0xaa | 0x8a => Op::Write,
@@ -108,15 +98,15 @@ fn parse(record: &[u8], layout: &Layout) -> Result<Record, (String, &'static str
         0x35 | 0x91 => Op::Flush,
         _ => return Err((format!("SCSI command {command:#04x}"), "a read, write, unmap or cache flush")),
     };
-    let time = u64::from_le_bytes(field(record, layout.time));
+    let time = u64::from_le_bytes(bytes_at(record, layout.time));
     let Some(time_ns) = time.checked_mul(US) else {
         return Err((format!("the time is {time} us"), "a time of at most 584 years"));
     };
-    let response = layout.response.map_or(0, |at| u64::from_le_bytes(field(record, at)));
+    let response = layout.response.map_or(0, |at| u64::from_le_bytes(bytes_at(record, at)));
     let (mut lba, mut sectors) = (0, 0);
     if op != Op::Flush {
-        let length = u32::from_le_bytes(field(record, layout.length));
-        lba = u64::from_le_bytes(field(record, layout.block));
+        let length = u32::from_le_bytes(bytes_at(record, layout.length));
+        lba = u64::from_le_bytes(bytes_at(record, layout.block));
         if op != Op::Discard && !u64::from(length).is_multiple_of(SECTOR_BYTES) {
             return Err((format!("the length is {length}"), "whole sectors of 512 bytes: the length is in bytes"));
         }
@@ -160,10 +150,6 @@ impl RecordSource for VscsiReader {
 
     fn skipped(&self) -> &SkippedLines {
         &self.skipped
-    }
-
-    fn columns(&self) -> Columns {
-        Columns::default()
     }
 
     fn problem_at(&self, origin: u64, _: Part, found: String, expected: String) -> Problem {
