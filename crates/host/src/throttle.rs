@@ -353,7 +353,7 @@ impl Throttle {
         } else {
             WINDOW_NS
         };
-        self.timer = Some(tick + self.ticks.whole(self.window_ns));
+        self.timer = Some(tick + self.ticks.at(self.window_ns));
     }
 
     /// Ends the windows that were over by `now`. What they change is looked at by nothing in between.

@@ -1,163 +1,115 @@
 //! Software and hardware queues: the rules of docs/linux-schedulers.md by hand-made cases, and conservation under
 //! random operations.
 
-use flashloom_host::scheduler::builtin;
-use flashloom_host::{Admission, AsyncLimits, BlockLayer, Decision, HostParams, Linux, RequestId, Throttling};
-use flashloom_units::{MS, Ns, OrName, ParamSet};
+use flashloom_units::{MS, Ns, OrName};
 use flashloom_workload::{Op, Request};
 use proptest::prelude::*;
 
+use crate::lab::Lab;
+use crate::{Admission, Decision, HostParams, Linux};
+
 const BLK_MQ: [&str; 3] = ["none", "mq-deadline", "kyber"];
 
-/// A block layer of a device with hardware queues, and what it holds.
-struct Host {
-    layer: BlockLayer,
-    now: Ns,
-    held: Vec<(u64, RequestId)>,
-}
-
-impl Host {
-    fn new(scheduler: &str, host: &HostParams) -> Self {
-        let chosen = builtin().choose(scheduler, &[]).expect("it is built in");
-        let scheduler = chosen.build(&BlockLayer::setup(host, 1 << 30)).expect("it takes any device");
-        Self { layer: BlockLayer::new(host, scheduler), now: 0, held: Vec::new() }
-    }
-
-    fn submit(&mut self, op: Op, task: u32, lba: u64) -> Admission {
-        let request = Request::new(op, lba, 8).arriving_at(self.now).of_task(task).with_flags(Request::SYNC);
-        self.layer.submit(self.now, &request, 0)
-    }
-
-    /// Queues reads of a task.
-    fn reads(&mut self, task: u32, sectors: impl IntoIterator<Item = u64>) {
-        for lba in sectors {
-            assert_eq!(self.submit(Op::Read, task, lba), Admission::Queued, "{lba}");
-        }
-    }
-
-    /// Sends all that can be sent, and returns the first sectors.
-    fn send(&mut self) -> Vec<u64> {
-        let before = self.held.len();
-        while let Decision::Dispatch(sent) = self.layer.dispatch(self.now) {
-            self.held.push((sent.lba, sent.id));
-            self.layer.check().expect("the block layer adds up");
-        }
-        self.held[before..].iter().map(|(lba, _)| *lba).collect()
-    }
-
-    fn finish(&mut self, lba: u64) {
-        let at = self.held.iter().position(|(held, _)| *held == lba).expect("the device holds it");
-        let (_, id) = self.held.remove(at);
-        self.layer.complete(self.now, id, |_| {});
-        self.layer.check().expect("the block layer adds up");
-    }
-}
-
-fn of_blk_mq() -> HostParams {
-    let (nr_requests, async_limits) = (OrName::Number(128), AsyncLimits::NrRequests);
-    HostParams { linux: Linux::V6_12, nr_requests, async_limits, wbt: Throttling::Off, ..HostParams::defaults() }
-}
-
 fn two_queues(queue_depth: u32) -> HostParams {
-    HostParams { processors: 2, hardware_queues: 2, queue_depth, ..of_blk_mq() }
+    HostParams { processors: 2, hardware_queues: 2, queue_depth, ..Lab::blk_mq_host() }
 }
 
 #[test]
 fn each_hardware_queue_has_its_own_tags_of_scheduler_and_device() {
-    let mut host = Host::new("none", &two_queues(2));
-    host.reads(0, [100, 200]);
-    assert_eq!(host.submit(Op::Read, 2, 300), Admission::Full, "task 2 runs on processor 0");
-    host.reads(1, [400, 500]);
-    assert_eq!(host.submit(Op::Read, 1, 600), Admission::Full);
-    assert_eq!(host.send(), [100, 200, 400, 500]);
-    host.finish(400);
-    assert_eq!(host.submit(Op::Read, 0, 300), Admission::Full, "the tag is the other queue's");
-    host.reads(1, [600]);
+    let mut lab = Lab::named("none", &two_queues(2));
+    lab.reads_of(0, [100, 200]);
+    assert_eq!(lab.submit(Op::Read, 2, 0, 300, 8), Admission::Full, "task 2 runs on processor 0");
+    lab.reads_of(1, [400, 500]);
+    assert_eq!(lab.submit(Op::Read, 1, 0, 600, 8), Admission::Full);
+    assert_eq!(lab.start_all(), [100, 200, 400, 500]);
+    lab.finish(400);
+    assert_eq!(lab.submit(Op::Read, 0, 0, 300, 8), Admission::Full, "the tag is the other queue's");
+    lab.reads_of(1, [600]);
     for name in ["mq-deadline", "kyber"] {
-        let mut host = Host::new(name, &HostParams { nr_requests: OrName::Number(3), ..two_queues(1) });
-        host.reads(0, [100, 300, 400]);
-        assert_eq!(host.submit(Op::Read, 0, 500), Admission::Full, "{name}");
-        host.reads(1, [200, 600, 700]);
-        assert_eq!(host.send(), [100, 200], "{name}: the device has a tag of each");
+        let mut lab = Lab::named(name, &HostParams { nr_requests: OrName::Number(3), ..two_queues(1) });
+        lab.reads_of(0, [100, 300, 400]);
+        assert_eq!(lab.submit(Op::Read, 0, 0, 500, 8), Admission::Full, "{name}");
+        lab.reads_of(1, [200, 600, 700]);
+        assert_eq!(lab.start_all(), [100, 200], "{name}: the device has a tag of each");
     }
 }
 
 #[test]
 fn processors_are_mapped_to_hardware_queues_as_the_version_of_linux_maps_them() {
     for (linux, of_queue_0) in [(Linux::V6_1, [0, 2]), (Linux::V6_12, [0, 1])] {
-        let mut host = Host::new("none", &HostParams { processors: 4, queue_depth: 1, linux, ..two_queues(1) });
-        host.reads(of_queue_0[0], [100]);
-        assert_eq!(host.submit(Op::Read, of_queue_0[1], 200), Admission::Full, "{linux:?}");
-        host.reads(3, [300]);
+        let mut lab = Lab::named("none", &HostParams { processors: 4, queue_depth: 1, linux, ..two_queues(1) });
+        lab.reads_of(of_queue_0[0], [100]);
+        assert_eq!(lab.submit(Op::Read, of_queue_0[1], 0, 200, 8), Admission::Full, "{linux:?}");
+        lab.reads_of(3, [300]);
     }
 }
 
 #[test]
 fn mq_deadline_has_one_order_and_what_finds_no_tag_waits_at_its_queue_and_stops_that() {
-    let mut host = Host::new("mq-deadline", &two_queues(1));
-    host.reads(0, [100, 300, 500]);
-    host.reads(1, [200]);
+    let mut lab = Lab::named("mq-deadline", &two_queues(1));
+    lab.reads_of(0, [100, 300, 500]);
+    lab.reads_of(1, [200]);
     // Of queue 0: 100 goes; 200 with the tag of queue 1; 300 finds none and ends the run of queue 0, which it waits at.
     // Queue 1 is run next, is given 500, which finds none either.
-    assert_eq!(host.send(), [100, 200]);
-    assert_eq!(host.submit(Op::Read, 0, 308), Admission::Queued, "300 has left the scheduler and merges no more");
-    host.finish(100);
-    assert_eq!(host.send(), [300], "before 308, though both wait for the tag");
-    host.finish(200);
-    host.finish(300);
-    assert_eq!(host.send(), [500], "it was taken before 308 was queued");
-    host.finish(500);
-    assert_eq!(host.send(), [308]);
+    assert_eq!(lab.start_all(), [100, 200]);
+    assert_eq!(lab.submit(Op::Read, 0, 0, 308, 8), Admission::Queued, "300 has left the scheduler and merges no more");
+    lab.finish(100);
+    assert_eq!(lab.start_all(), [300], "before 308, though both wait for the tag");
+    lab.finish(200);
+    lab.finish(300);
+    assert_eq!(lab.start_all(), [500], "it was taken before 308 was queued");
+    lab.finish(500);
+    assert_eq!(lab.start_all(), [308]);
 }
 
 #[test]
 fn requests_of_a_full_hardware_queue_stand_before_others_of_mq_deadline_and_not_of_kyber() {
     for (name, sent) in [("mq-deadline", vec![100]), ("kyber", vec![100, 400])] {
-        let mut host = Host::new(name, &two_queues(1));
+        let mut lab = Lab::named(name, &two_queues(1));
         // Queue 0 keeps 200. Queue 1 is given 300, which finds no tag either, and mq-deadline gives it no other.
-        host.reads(0, [100, 200, 300]);
-        host.reads(1, [400]);
-        assert_eq!(host.send(), sent, "{name}");
+        lab.reads_of(0, [100, 200, 300]);
+        lab.reads_of(1, [400]);
+        assert_eq!(lab.start_all(), sent, "{name}");
     }
 }
 
 #[test]
 fn a_run_goes_on_if_all_that_another_queue_was_given_went() {
     let three = HostParams { processors: 3, hardware_queues: 3, ..two_queues(1) };
-    let mut host = Host::new("mq-deadline", &three);
-    host.reads(0, [100, 600]);
-    host.reads(1, [200, 300]);
-    host.reads(2, [400, 500]);
+    let mut lab = Lab::named("mq-deadline", &three);
+    lab.reads_of(0, [100, 600]);
+    lab.reads_of(1, [200, 300]);
+    lab.reads_of(2, [400, 500]);
     // Queue 0 is given 100, 200, and 300 that finds no tag. As all of its own went, it is given 400, and 500 that finds
     // none: all that it was given since is of one queue, of which something is left.
-    assert_eq!(host.send(), [100, 200, 400]);
+    assert_eq!(lab.start_all(), [100, 200, 400]);
     // Nobody waits for the tag of queue 0, so that its completion runs nothing; queue 1 is given 600, which it sends.
-    host.finish(100);
-    assert!(host.send().is_empty());
-    host.finish(200);
-    assert_eq!(host.send(), [300, 600]);
+    lab.finish(100);
+    assert!(lab.start_all().is_empty());
+    lab.finish(200);
+    assert_eq!(lab.start_all(), [300, 600]);
 }
 
 #[test]
 fn a_queue_that_found_no_tag_of_late_is_given_one_request_at_a_time() {
     for (is_busy, second) in [(true, 750), (false, 800)] {
-        let mut host = Host::new("mq-deadline", &two_queues(1));
-        host.reads(0, if is_busy { vec![100, 200] } else { vec![100] });
-        assert_eq!(host.send(), [100]);
-        host.finish(100);
+        let mut lab = Lab::named("mq-deadline", &two_queues(1));
+        lab.reads_of(0, if is_busy { vec![100, 200] } else { vec![100] });
+        assert_eq!(lab.start_all(), [100]);
+        lab.finish(100);
         if is_busy {
-            assert_eq!(host.send(), [200]);
-            host.finish(200);
+            assert_eq!(lab.start_all(), [200]);
+            lab.finish(200);
         }
-        host.reads(0, [500]);
-        host.reads(1, [600, 700, 800]);
+        lab.reads_of(0, [500]);
+        lab.reads_of(1, [600, 700, 800]);
         // Given 500 alone, and then 600, and 700 that is left, the run ends; given all three it goes on with 800.
-        assert_eq!(host.send(), [500, 600]);
-        host.reads(1, [750]);
+        assert_eq!(lab.start_all(), [500, 600]);
+        lab.reads_of(1, [750]);
         for (first, next) in [(600, 700), (700, second)] {
-            assert!(host.send().is_empty());
-            host.finish(first);
-            assert_eq!(host.send(), [next]);
+            assert!(lab.start_all().is_empty());
+            lab.finish(first);
+            assert_eq!(lab.start_all(), [next]);
         }
     }
 }
@@ -165,42 +117,46 @@ fn a_queue_that_found_no_tag_of_late_is_given_one_request_at_a_time() {
 #[test]
 fn a_request_that_the_device_returns_runs_its_queue_though_no_tag_was_waited_for() {
     for name in ["mq-deadline", "kyber"] {
-        let mut host = Host::new(name, &two_queues(1));
-        host.reads(0, [100]);
-        assert_eq!(host.send(), [100]);
-        let (_, id) = host.held.remove(0);
-        host.layer.requeue(0, id);
-        assert_eq!(host.send(), [100], "{name}");
+        let mut lab = Lab::named(name, &two_queues(1));
+        lab.reads_of(0, [100]);
+        assert_eq!(lab.start_all(), [100]);
+        let (_, id) = lab.held.remove(0);
+        lab.layer.requeue(0, id);
+        assert_eq!(lab.start_all(), [100], "{name}");
     }
 }
 
 #[test]
 fn runs_can_be_followed_one_by_one() {
-    let mut host = Host::new("mq-deadline", &two_queues(1));
-    host.reads(0, [100, 300]);
-    host.reads(1, [200]);
-    let mut run = |queue, asks| host.layer.run_queue(0, queue, asks).map(|sent| sent.lba);
+    let mut lab = Lab::named("mq-deadline", &two_queues(1));
+    lab.reads_of(0, [100, 300]);
+    lab.reads_of(1, [200]);
+    let mut run = |queue, asks| lab.layer.run_queue(0, queue, asks).map(|sent| sent.lba);
     assert_eq!(run(1, false), None, "nothing was given to it before");
     assert_eq!(run(1, true), Some(100), "the first of all");
     assert_eq!(run(1, true), Some(200));
     assert_eq!(run(1, true), None, "300 finds no tag, and the run goes on, as queue 1 has all of its own");
-    assert!(host.layer.is_run(1) && !host.layer.is_run(0));
-    assert_eq!((host.layer.queued(), host.layer.with_scheduler()), (1, 0));
+    assert!(lab.layer.is_run(1) && !lab.layer.is_run(0));
+    assert_eq!((lab.layer.queued(), lab.layer.with_scheduler()), (1, 0));
 }
 
 #[test]
 fn mq_deadline_merges_requests_of_different_hardware_queues_and_kyber_those_of_one_processor() {
-    let mut host = Host::new("mq-deadline", &two_queues(4));
-    host.reads(0, [100]);
-    assert_eq!(host.submit(Op::Read, 1, 108), Admission::Merged);
-    assert_eq!(host.send(), [100]);
-    host.finish(100);
-    let one_queue = HostParams { processors: 2, ..of_blk_mq() };
+    let mut lab = Lab::named("mq-deadline", &two_queues(4));
+    lab.reads_of(0, [100]);
+    assert_eq!(lab.submit(Op::Read, 1, 0, 108, 8), Admission::Merged);
+    assert_eq!(lab.start_all(), [100]);
+    lab.finish(100);
+    let one_queue = HostParams { processors: 2, ..Lab::blk_mq_host() };
     for params in [two_queues(4), one_queue] {
-        let mut host = Host::new("kyber", &params);
-        host.reads(0, [100]);
-        assert_eq!(host.submit(Op::Read, 1, 108), Admission::Queued, "processor 1 has a software queue of its own");
-        assert_eq!(host.submit(Op::Read, 2, 108), Admission::Merged, "task 2 runs on processor 0");
+        let mut lab = Lab::named("kyber", &params);
+        lab.reads_of(0, [100]);
+        assert_eq!(
+            lab.submit(Op::Read, 1, 0, 108, 8),
+            Admission::Queued,
+            "processor 1 has a software queue of its own"
+        );
+        assert_eq!(lab.submit(Op::Read, 2, 0, 108, 8), Admission::Merged, "task 2 runs on processor 0");
     }
 }
 
@@ -210,47 +166,47 @@ fn kyber_moves_the_software_queues_of_a_hardware_queue_in_the_order_of_its_proce
     for (linux, order) in
         [(Linux::V6_12, [40, 80, 10, 50, 20, 60, 30, 70]), (Linux::V6_1, [40, 80, 20, 60, 10, 50, 30, 70])]
     {
-        let mut host = Host::new("kyber", &host(linux));
+        let mut lab = Lab::named("kyber", &host(linux));
         // Of processors 1, 2, 3, 0, and again.
-        (1..=8).for_each(|n| host.reads(n, [1_000 * u64::from(n)]));
-        assert_eq!(host.send(), order.map(|lba| lba * 100), "{linux:?}");
+        (1..=8).for_each(|n| lab.reads_of(n, [1_000 * u64::from(n)]));
+        assert_eq!(lab.start_all(), order.map(|lba| lba * 100), "{linux:?}");
     }
 }
 
 #[test]
 fn kyber_has_a_batch_for_each_hardware_queue_and_one_set_of_tokens_for_the_device() {
-    let mut host = Host::new("kyber", &HostParams { nr_requests: OrName::Number(1_024), ..two_queues(1_024) });
+    let mut lab = Lab::named("kyber", &HostParams { nr_requests: OrName::Number(1_024), ..two_queues(1_024) });
     for task in [0, 1] {
-        host.reads(task, (0..20).map(|n| 10_000 + n * 100));
+        lab.reads_of(task, (0..20).map(|n| 10_000 + n * 100));
         for lba in (0..10).map(|n| 20_000 + n * 100) {
-            assert_eq!(host.submit(Op::Write, task, lba), Admission::Queued);
+            assert_eq!(lab.submit(Op::Write, task, Request::SYNC, lba, 8), Admission::Queued);
         }
     }
-    let domains: Vec<u64> = host.send().iter().map(|lba| lba / 10_000).collect();
+    let domains: Vec<u64> = lab.start_all().iter().map(|lba| lba / 10_000).collect();
     let of_one = [vec![1; 16], vec![2; 8], vec![1; 4], vec![2; 2]].concat();
     assert_eq!(domains, [of_one.clone(), of_one].concat());
 
-    let mut host = Host::new("kyber", &HostParams { nr_requests: OrName::Number(1_024), ..two_queues(1_024) });
-    host.reads(0, (0..200).map(|n| n * 100));
-    host.reads(1, (200..400).map(|n| n * 100));
-    assert_eq!(host.send().len(), 256, "the tokens of reads");
-    host.finish(0);
-    assert_eq!(host.send(), [25_600], "queue 1 has the token that queue 0 gave back: it waits for one, and is run");
+    let mut lab = Lab::named("kyber", &HostParams { nr_requests: OrName::Number(1_024), ..two_queues(1_024) });
+    lab.reads_of(0, (0..200).map(|n| n * 100));
+    lab.reads_of(1, (200..400).map(|n| n * 100));
+    assert_eq!(lab.start_all().len(), 256, "the tokens of reads");
+    lab.finish(0);
+    assert_eq!(lab.start_all(), [25_600], "queue 1 has the token that queue 0 gave back: it waits for one, and is run");
 }
 
 #[test]
 fn a_flush_goes_with_its_hardware_queue_and_before_all_others() {
-    let mut host = Host::new("mq-deadline", &two_queues(1));
-    host.reads(0, [100]);
-    assert_eq!(host.send(), [100]);
+    let mut lab = Lab::named("mq-deadline", &two_queues(1));
+    lab.reads_of(0, [100]);
+    assert_eq!(lab.start_all(), [100]);
     let flush = |task| Request::new(Op::Flush, 0, 0).of_task(task);
-    assert_eq!(host.layer.submit(0, &flush(0), 0), Admission::Queued);
-    assert_eq!(host.send(), [0u64; 0], "the device has no room for it");
-    host.reads(1, [200]);
-    assert_eq!(host.layer.submit(0, &flush(1), 0), Admission::Queued);
-    assert_eq!(host.send(), [0], "that of queue 1, before the read");
-    host.finish(100);
-    assert_eq!(host.send(), [0]);
+    assert_eq!(lab.layer.submit(0, &flush(0), 0), Admission::Queued);
+    assert_eq!(lab.start_all(), [0u64; 0], "the device has no room for it");
+    lab.reads_of(1, [200]);
+    assert_eq!(lab.layer.submit(0, &flush(1), 0), Admission::Queued);
+    assert_eq!(lab.start_all(), [0], "that of queue 1, before the read");
+    lab.finish(100);
+    assert_eq!(lab.start_all(), [0]);
 }
 
 #[derive(Clone, Debug)]
@@ -273,12 +229,12 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// Runs random steps on a host, and then serves what is left. Nothing may be lost, or wait for ever.
 fn conserves(name: &str, params: &HostParams, steps: &[Step]) -> Result<(), TestCaseError> {
-    let mut host = Host::new(name, params);
+    let mut lab = Lab::named(name, params);
     let (mut queued, mut done) = (0, 0);
-    let complete = |host: &mut Host, which: usize| {
-        let (_, id) = host.held.swap_remove(which);
+    let complete = |lab: &mut Lab, which: usize| {
+        let (_, id) = lab.held.swap_remove(which);
         let mut members = 0;
-        host.layer.complete(host.now, id, |_| members += 1);
+        lab.layer.complete(lab.now, id, |_| members += 1);
         members
     };
     for (cookie, step) in steps.iter().enumerate() {
@@ -286,32 +242,32 @@ fn conserves(name: &str, params: &HostParams, steps: &[Step]) -> Result<(), Test
             Step::Submit { op, task, lba } => {
                 let sectors = if op == Op::Flush { 0 } else { 8 };
                 let lba = if op == Op::Flush { 0 } else { lba };
-                let request = Request::new(op, lba, sectors).arriving_at(host.now).of_task(task);
-                queued += u64::from(host.layer.submit(host.now, &request, cookie as u32) != Admission::Full);
-                while let Some(sent) = host.layer.dispatch_unplugged(host.now) {
-                    host.held.push((sent.lba, sent.id));
+                let request = Request::new(op, lba, sectors).arriving_at(lab.now).of_task(task);
+                queued += u64::from(lab.layer.submit(lab.now, &request, cookie as u32) != Admission::Full);
+                while let Some(sent) = lab.layer.dispatch_unplugged(lab.now) {
+                    lab.held.push((sent.lba, sent.id));
                 }
             }
-            Step::Send => drop(host.send()),
-            Step::Complete { .. } if host.held.is_empty() => {}
+            Step::Send => drop(lab.start_all()),
+            Step::Complete { .. } if lab.held.is_empty() => {}
             Step::Complete { which } => {
-                let which = which % host.held.len();
-                done += complete(&mut host, which);
+                let which = which % lab.held.len();
+                done += complete(&mut lab, which);
             }
-            Step::Pass { ns } => host.now += ns,
+            Step::Pass { ns } => lab.now += ns,
         }
-        prop_assert!(host.layer.check().is_ok(), "step {cookie}: {:?}", host.layer.check());
+        prop_assert!(lab.layer.check().is_ok(), "step {cookie}: {:?}", lab.layer.check());
     }
     while done < queued {
-        host.send();
-        if host.held.is_empty() {
-            let Decision::NotBefore(at) = host.layer.dispatch(host.now) else {
+        lab.start_all();
+        if lab.held.is_empty() {
+            let Decision::NotBefore(at) = lab.layer.dispatch(lab.now) else {
                 return Err(TestCaseError::fail(format!("{} of {queued} requests are left", queued - done)));
             };
-            prop_assert!(at > host.now);
-            host.now = at;
+            prop_assert!(at > lab.now);
+            lab.now = at;
         } else {
-            done += complete(&mut host, 0);
+            done += complete(&mut lab, 0);
         }
     }
     Ok(())
@@ -329,7 +285,7 @@ proptest! {
     ) {
         let linux = if is_new { Linux::V6_12 } else { Linux::V6_1 };
         let hardware_queues = 1 + share % processors;
-        let defaults = of_blk_mq();
+        let defaults = Lab::blk_mq_host();
         let nr_requests = OrName::Number(nr_requests);
         let params = HostParams { processors, hardware_queues, queue_depth, nr_requests, linux, plug, ..defaults };
         for name in BLK_MQ {

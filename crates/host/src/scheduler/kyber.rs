@@ -16,20 +16,10 @@
 //! Source: Linux 6.1 and 6.12, `block/kyber-iosched.c`, by way of docs/linux-schedulers.md, which has all rules and
 //! constants and what is left out. Cost: O(1) each, and O(buckets) for the timer.
 
-use flashloom_units::{
-    Capability, Component, Figure, Kind, Lists, MS, Ns, ParamSet, PolicySpec, Refusal, S, Statistic, Value, Violation,
-    params, violation,
-};
-use flashloom_workload::{Op, Request};
-use serde::{Deserialize, Serialize};
-
-use super::{Choice, Merge, Scheduler, SchedulerSetup, Serves};
-use crate::id::RequestId;
-use crate::linux::Linux;
-use crate::merging::{Merging, Touch};
+use super::prelude::*;
+use crate::merging::Merging;
 use crate::queue_map::QueueMap;
-use crate::requests::{Requests, Stage};
-use crate::tags::{Limit, Tags, word_bits};
+use crate::tags::word_bits;
 use crate::ticks::Ticks;
 
 /// Specification of the policy.
@@ -45,13 +35,13 @@ pub static SPEC: PolicySpec = PolicySpec {
               workload.synthetic.read_share=0.6",
     instead: "It sorts nothing and bounds no wait: `mq-deadline` does. Tokens matter only if fewer than the device's \
               queue depth (`host.queue_depth`); with 31 the numbers that it begins with hold nothing back.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
     params: KyberParams::PARAMS,
     statistics: &[
         Statistic::count("token_waits", "Times that a domain had requests and no free token for them."),
         Statistic::count("resized", "Times that the number of tokens of a domain changed."),
     ],
+    ..PolicySpec::BLANK
 };
 
 params! {
@@ -245,7 +235,6 @@ struct Batch {
 flashloom_units::state! { Batch { below domain [DOMAINS]; value sent; } }
 
 /// State of kyber: the queues, their batches, and what is known of each domain.
-#[derive(Debug)]
 pub struct Kyber {
     targets_ns: [Ns; DOMAINS],
     ticks: Ticks,
@@ -365,12 +354,8 @@ impl Kyber {
         }
         for (domain, &most) in self.domains.iter_mut().zip(&TOKENS) {
             let mut p99 = domain.percentile(|domain| &mut domain.total, 99, tick, ticks);
-            if is_congested {
-                p99 = p99.or(domain.p99);
-                domain.p99 = None;
-            } else {
-                domain.p99 = p99.or(domain.p99);
-            }
+            let last = p99.or(domain.p99);
+            (p99, domain.p99) = if is_congested { (last, None) } else { (p99, last) };
             if let Some(bucket) = p99.filter(|&bucket| is_congested || is_bad(bucket)) {
                 let depth = (domain.tokens.depth * (bucket + 1) / GOOD_BUCKETS as u32).clamp(1, most);
                 if depth != domain.tokens.depth {
@@ -382,13 +367,7 @@ impl Kyber {
     }
 }
 
-impl Component for Kyber {
-    fn figures(&self) -> Vec<Figure> {
-        vec![Figure::Count(self.token_waits), Figure::Count(self.resized)]
-    }
-
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { Kyber: token_waits, resized }
 
 impl Scheduler for Kyber {
     fn tags(&self) -> Option<Tags> {
@@ -407,11 +386,9 @@ impl Scheduler for Kyber {
     }
 
     fn merge(&mut self, _now: Ns, requests: &Requests, incoming: &Request) -> Option<Merge> {
-        let touches = |id: RequestId| self.merging.touch(requests, id, incoming).map(|touch| (id, touch));
         let software = self.software(incoming.task, domain_of(incoming.op));
-        let (into, touch) = self.candidates(software).find_map(touches)?;
-        let fits = self.merging.fits(requests, into, incoming);
-        fits.then_some(Merge { into, is_front: touch == Touch::Front })
+        let merge = self.candidates(software).find_map(|id| self.merging.touch(requests, id, incoming))?;
+        self.merging.fits(requests, merge.into, incoming).then_some(merge)
     }
 
     fn requeue(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
@@ -472,25 +449,22 @@ impl Scheduler for Kyber {
 
     fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
         let [mut queued, mut at_device] = [[0; DOMAINS]; 2];
-        for stage in [Stage::Queued, Stage::Taken, Stage::InFlight] {
-            let counts = if stage == Stage::Queued { &mut queued } else { &mut at_device };
-            let held = requests.at_stage(stage).map(|id| requests[id].op).filter(|&op| op != Op::Flush);
-            held.for_each(|op| counts[domain_of(op)] += 1);
+        for request in requests.in_scheduler_or_device() {
+            let counts = if request.stage == Stage::Queued { &mut queued } else { &mut at_device };
+            counts[domain_of(request.op)] += 1;
         }
         let lists = self.batches.len() + self.queues.processors() as usize;
         for (at, domain) in self.domains.iter().enumerate() {
             let listed = (0..lists).map(|list| self.lists.iter(list * DOMAINS + at).count() as u32).sum::<u32>();
             let in_use = domain.tokens.in_use();
-            if (listed, in_use) != (queued[at], at_device[at]) {
-                let (queued, at_device) = (queued[at], at_device[at]);
-                return Err(violation!(
-                    "kyber: domain {at} has {queued} requests queued and {listed} listed, {at_device} with a tag of \
-                     the device or taken for one, and {in_use} tokens in use"
-                ));
-            }
-            if !(1..=TOKENS[at]).contains(&domain.tokens.depth) {
-                return Err(violation!("kyber: domain {at} has {} tokens of 1 to {}", domain.tokens.depth, TOKENS[at]));
-            }
+            let (queued, at_device) = (queued[at], at_device[at]);
+            ensure!(
+                (listed, in_use) == (queued, at_device),
+                "kyber: domain {at} has {queued} requests queued and {listed} listed, {at_device} with a tag of the \
+                 device or taken for one, and {in_use} tokens in use"
+            );
+            let (tokens, most) = (domain.tokens.depth, TOKENS[at]);
+            ensure!((1..=most).contains(&tokens), "kyber: domain {at} has {tokens} tokens of 1 to {most}");
         }
         Ok(())
     }
