@@ -66,9 +66,9 @@ const CLEAN: usize = 1;
 
 impl Cflru {
     pub(super) fn new(params: CflruParams, on: &OrderSetup) -> Self {
-        let [window, reach] = [(); 2].map(|()| Window::new(on.pages, params.window));
+        let window = || Window::new(on.pages, params.window);
         let (pages, is_clean) = (Lists::new(on.pages, 2), vec![false; on.pages as usize]);
-        Self { window, reach, clean_room: 0, pages, is_clean }
+        Self { window: window(), reach: window(), clean_room: 0, pages, is_clean }
     }
 
     fn enter(&mut self, slot: SlotId, is_clean: bool) {

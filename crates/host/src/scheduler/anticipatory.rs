@@ -155,13 +155,6 @@ flashloom_units::state! {
     }
 }
 
-/// Next step of the current batch.
-enum Step {
-    Send(RequestId),
-    HoldBack,
-    NewBatch,
-}
-
 impl Anticipatory {
     /// Makes empty queues.
     pub fn new(params: AnticipatoryParams, setup: &SchedulerSetup) -> Result<Self, Refusal> {
@@ -293,25 +286,27 @@ impl Anticipatory {
         !self.changing && !self.starting && spent
     }
 
-    fn continue_batch(&mut self, now: Ns, requests: &Requests, [reads, writes]: [bool; 2]) -> Step {
+    /// Returns the request that is sent next, of the batch or as the first of a new one, or how long to wait.
+    fn select(&mut self, now: Ns, requests: &Requests, waiting: [bool; 2]) -> Result<RequestId, Choice> {
+        let [reads, writes] = waiting;
         if reads && writes && self.batch_is_over(now) {
-            return Step::NewBatch;
+            return Ok(self.begin_batch(now, waiting));
         }
         let next = self.next[self.batch];
         if self.batch == SYNC && self.params.antic_expire_ns > 0 {
             if let Some(eldest) = self.eldest_expired(now, requests, SYNC) {
-                return Step::Send(eldest);
+                return Ok(eldest);
             }
             let may_wait = self.awaited.is_some() && self.anticipation != Anticipation::Over;
             if may_wait && !self.ends_anticipation(now, requests, next) {
-                return Step::HoldBack;
+                return Err(self.hold_back());
             }
         }
-        let Some(next) = next else { return Step::NewBatch };
+        let Some(next) = next else { return Ok(self.begin_batch(now, waiting)) };
         if reads && !writes {
             self.batch_expires_ns = now + self.params.read_batch_expire_ns;
         }
-        Step::Send(self.eldest_expired(now, requests, self.batch).unwrap_or(next))
+        Ok(self.eldest_expired(now, requests, self.batch).unwrap_or(next))
     }
 
     /// Begins a batch: chooses its class and returns the oldest request of that.
@@ -450,10 +445,9 @@ impl Scheduler for Anticipatory {
         if self.is_anticipating() {
             return self.hold_back();
         }
-        let id = match self.continue_batch(now, requests, waiting) {
-            Step::Send(id) => id,
-            Step::HoldBack => return self.hold_back(),
-            Step::NewBatch => self.begin_batch(now, waiting),
+        let id = match self.select(now, requests, waiting) {
+            Ok(id) => id,
+            Err(wait) => return wait,
         };
         if self.changing {
             if self.at_device > 0 {

@@ -520,10 +520,7 @@ impl Cfq {
 
     fn may_dispatch(&self, now: Ns, queue: TaskSlot) -> bool {
         let state = &self.queues[queue.at()];
-        if state.idle_window && self.async_at_device > 0 {
-            return false;
-        }
-        if !state.sync && self.sync_at_device > 0 {
+        if (state.idle_window && self.async_at_device > 0) || (!state.sync && self.sync_at_device > 0) {
             return false;
         }
         let is_idle_class = state.rank.class == Class::Idle;

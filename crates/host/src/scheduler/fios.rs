@@ -263,11 +263,7 @@ impl Fios {
             self.served -= u32::from(state.at_device > 0);
             self.stop_awaiting(task);
             self.out_of_time.push_back(ALL, task);
-            for turns in &mut self.turns {
-                if turns.contains(task) {
-                    turns.remove(task);
-                }
-            }
+            self.turns.iter_mut().filter(|turns| turns.contains(task)).for_each(|turns| turns.remove(task));
         }
     }
 

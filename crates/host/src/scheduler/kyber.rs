@@ -87,6 +87,10 @@ fn domain_of(op: Op) -> usize {
     }
 }
 
+/// The histograms of a domain: of the latencies from queueing, and from dispatch, to completion.
+const TOTAL: usize = 0;
+const IO: usize = 1;
+
 /// Latencies by bucket.
 type Histogram = [u32; BUCKETS];
 
@@ -175,8 +179,8 @@ impl Tokens {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Domain {
     tokens: Tokens,
-    total: Histogram,
-    io: Histogram,
+    /// Of [`TOTAL`] and [`IO`] latencies.
+    latencies: [Histogram; 2],
     /// Tick at which percentiles are taken of fewer than [`ENOUGH_SAMPLES`]; none until one is asked for.
     due: Option<u64>,
     /// Bucket of the last 99th percentile of total latency that congestion has not used.
@@ -185,18 +189,12 @@ struct Domain {
 
 impl Domain {
     fn new(depth: u32) -> Self {
-        Self { tokens: Tokens::new(depth), total: [0; BUCKETS], io: [0; BUCKETS], due: None, p99: None }
+        Self { tokens: Tokens::new(depth), latencies: [[0; BUCKETS]; 2], due: None, p99: None }
     }
 
     /// Takes a percentile of a histogram and empties it; none if it is too early for one.
-    fn percentile(
-        &mut self,
-        of: fn(&mut Self) -> &mut Histogram,
-        percent: u32,
-        tick: u64,
-        ticks: Ticks,
-    ) -> Option<u32> {
-        let samples: u32 = of(self).iter().sum();
+    fn percentile(&mut self, of: usize, percent: u32, tick: u64, ticks: Ticks) -> Option<u32> {
+        let samples: u32 = self.latencies[of].iter().sum();
         if samples == 0 {
             return None;
         }
@@ -206,7 +204,7 @@ impl Domain {
         }
         self.due = None;
         let mut left = (u64::from(samples) * u64::from(percent)).div_ceil(100);
-        let buckets = std::mem::take(of(self));
+        let buckets = std::mem::take(&mut self.latencies[of]);
         let reached = buckets[..BUCKETS - 1].iter().position(|&bucket| {
             let is_reached = u64::from(bucket) >= left;
             left = left.saturating_sub(bucket.into());
@@ -350,10 +348,10 @@ impl Kyber {
         let ticks = self.ticks;
         let mut is_congested = false;
         for domain in &mut self.domains {
-            is_congested |= domain.percentile(|domain| &mut domain.io, 90, tick, ticks).is_some_and(is_bad);
+            is_congested |= domain.percentile(IO, 90, tick, ticks).is_some_and(is_bad);
         }
         for (domain, &most) in self.domains.iter_mut().zip(&TOKENS) {
-            let mut p99 = domain.percentile(|domain| &mut domain.total, 99, tick, ticks);
+            let mut p99 = domain.percentile(TOTAL, 99, tick, ticks);
             let last = p99.or(domain.p99);
             (p99, domain.p99) = if is_congested { (last, None) } else { (p99, last) };
             if let Some(bucket) = p99.filter(|&bucket| is_congested || is_bad(bucket)) {
@@ -441,8 +439,8 @@ impl Scheduler for Kyber {
         let at = domain_of(requests[id].op);
         let (domain, target_ns) = (&mut self.domains[at], self.targets_ns[at]);
         domain.tokens.free(self.tokens[id.at()]);
-        domain.total[bucket_of(now - self.queued_ns[id.at()], target_ns)] += 1;
-        domain.io[bucket_of(now - requests[id].dispatched_ns, target_ns)] += 1;
+        domain.latencies[TOTAL][bucket_of(now - self.queued_ns[id.at()], target_ns)] += 1;
+        domain.latencies[IO][bucket_of(now - requests[id].dispatched_ns, target_ns)] += 1;
         let latest = self.ticks.at(now) + self.ticks.a_second() / TIMER_HZ;
         self.timer = Some(self.timer.map_or(latest, |timer| timer.min(latest)));
     }

@@ -86,16 +86,16 @@ fn a_bucket_is_a_quarter_of_the_target() {
 #[test]
 fn a_percentile_waits_for_500_samples_or_a_second_and_is_the_first_bucket_that_reaches_it() {
     let ticks = Ticks::new(250);
-    let p90 = |domain: &mut Domain, tick| domain.percentile(|domain| &mut domain.io, 90, tick, ticks);
+    let p90 = |domain: &mut Domain, tick| domain.percentile(IO, 90, tick, ticks);
     let mut domain = Domain::new(1);
     assert_eq!(p90(&mut domain, 10), None, "no samples, and no deadline is set");
-    domain.io = [450, 50, 0, 0, 0, 0, 0, 0];
+    domain.latencies[IO] = [450, 50, 0, 0, 0, 0, 0, 0];
     assert_eq!(p90(&mut domain, 20), Some(0), "450 of 500");
-    domain.io = [449, 50, 0, 0, 0, 0, 0, 1];
+    domain.latencies[IO] = [449, 50, 0, 0, 0, 0, 0, 1];
     assert_eq!(p90(&mut domain, 20), Some(1), "one too few");
-    domain.io = [1, 0, 0, 0, 0, 0, 0, 9];
+    domain.latencies[IO] = [1, 0, 0, 0, 0, 0, 0, 9];
     assert_eq!((p90(&mut domain, 30), p90(&mut domain, 279)), (None, None), "the deadline is tick 280");
-    assert_eq!((p90(&mut domain, 280), domain.io), (Some(7), [0; BUCKETS]));
+    assert_eq!((p90(&mut domain, 280), domain.latencies[IO]), (Some(7), [0; BUCKETS]));
 }
 
 /// Three bursts of 200 reads fill the samples of one round of the timer.
