@@ -72,12 +72,9 @@ impl Recent {
         let mut gathered = std::mem::take(&mut self.gathered);
         let is_within =
             |from: SlotId, to: SlotId| self.written_ns[to.at()] - self.written_ns[from.at()] <= self.window_ns;
-        let mut first = slot;
         let before = std::iter::successors(self.pages.prev(slot), |&page| self.pages.prev(page));
         let before = before.filter(|&page| self.is_free(page)).take_while(|&page| is_within(page, slot));
-        if let Some(earliest) = before.take(pages as usize - 1).last() {
-            first = earliest;
-        }
+        let first = before.take(pages as usize - 1).last().unwrap_or(slot);
         let from = std::iter::successors(Some(first), |&page| self.pages.next(page));
         let from = from.filter(|&page| self.is_free(page)).take_while(|&page| is_within(first, page));
         gathered.extend(from.take(pages as usize));
@@ -143,18 +140,6 @@ mod tests {
         [2, 8, 1, 5, 4, 7].into_iter().for_each(|slot| recent.leaves(SlotId(slot)));
         recent.take_streams(&mut streams);
         assert_eq!(streams, [0, NO_INDEX, 0, 0, 1, 1]);
-    }
-
-    #[test]
-    fn a_page_that_is_written_again_counts_from_then() {
-        let mut recent = Recent::new(SLOTS, 10);
-        for (slot, at) in [(0, 0), (1, 5), (0, 50), (2, 55)] {
-            recent.written(SlotId(slot), at);
-        }
-        assert_eq!(gathered(&mut recent, 1, 2), []);
-        assert_eq!(gathered(&mut recent, 2, 2), [0, 2]);
-        recent.forget(SlotId(2));
-        assert_eq!(recent.pages.iter(0).map(|slot| slot.0).collect::<Vec<_>>(), [1, 0]);
     }
 
     /// (slot, time, is in a stream), in order of writing.

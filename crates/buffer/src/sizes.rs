@@ -23,6 +23,16 @@ impl Sizes {
         self.has_groups[pages as usize / 64] |= 1 << (pages % 64);
     }
 
+    /// Sorts a group anew that has `pages` pages now, as the youngest of its size; one without pages is removed.
+    pub(crate) fn update(&mut self, group: u32, pages: u32) {
+        if self.groups.contains(group) {
+            self.remove(group);
+        }
+        if pages > 0 {
+            self.push(group, pages);
+        }
+    }
+
     /// Removes a group.
     pub(crate) fn remove(&mut self, group: u32) {
         if let Some(pages) = self.groups.alone_in(group) {

@@ -61,8 +61,7 @@ impl Window {
         if self.within == self.size {
             return None;
         }
-        let oldest = self.outside.front(0)?;
-        self.outside.remove(oldest);
+        let oldest = self.outside.pop_front(0)?;
         let is_between = takes_no_room(oldest);
         self.place[oldest.at()] = if is_between { WindowPlace::Between } else { WindowPlace::Within };
         self.within += u32::from(!is_between);

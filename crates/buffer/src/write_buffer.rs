@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use flashloom_nand::Lpn;
-use flashloom_units::{Figures, NO_INDEX, Ns, Violation, violation};
+use flashloom_units::{Figures, NO_INDEX, Ns, Violation, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::index::Index;
@@ -443,25 +443,19 @@ impl WriteBuffer {
     /// The write that stored a page arrived at `since`, which is not before that of any page stored earlier. Called for
     /// every page where streams are gathered by time.
     pub fn arrived(&mut self, slot: SlotId, since: Ns) {
-        if let Some(recent) = &mut self.recent {
-            recent.written(slot, since);
-        }
+        self.recent.iter_mut().for_each(|recent| recent.written(slot, since));
     }
 
     /// Appends the stream of each page that was evicted since this was called last, in that order, or [`NO_INDEX`];
     /// nothing if streams are not gathered by time.
     pub fn take_streams(&mut self, streams: &mut Vec<u32>) {
-        if let Some(recent) = &mut self.recent {
-            recent.take_streams(streams);
-        }
+        self.recent.iter_mut().for_each(|recent| recent.take_streams(streams));
     }
 
     /// A page is not dirty any more.
     #[inline]
     fn forget(&mut self, slot: SlotId) {
-        if let Some(recent) = &mut self.recent {
-            recent.forget(slot);
-        }
+        self.recent.iter_mut().for_each(|recent| recent.forget(slot));
     }
 
     fn send_victims(&mut self, evicted: &mut Vec<Evicted>) {
@@ -475,10 +469,8 @@ impl WriteBuffer {
         if let Some(first) = victims.first() {
             let lpn = self.slots[first.at()].lpn.0;
             let padded_block = self.traits.padded_block;
-            match (self.stream_pages > 1 && padded_block.is_none(), self.recent.is_some()) {
-                (false, _) => {}
-                (true, false) => self.gather(&mut victims),
-                (true, true) => self.gather_recent(&mut victims),
+            if self.stream_pages > 1 && padded_block.is_none() {
+                self.gather(&mut victims);
             }
             self.on_their_way.depart(&victims);
             match padded_block {
@@ -490,42 +482,36 @@ impl WriteBuffer {
         self.victims = victims;
     }
 
-    /// Adds to a victim the pages that form streams with its pages, and removes them from the replacement policy.
+    /// Adds to a victim the pages that form streams with its pages, and removes them from the replacement policy. A
+    /// stream is of consecutive pages, or of pages that were written at the same time.
     fn gather(&mut self, victims: &mut Vec<SlotId>) {
         victims.iter().for_each(|slot| self.slots[slot.at()].departure = Departure::Leaves);
+        let mut recent = self.recent.take();
         for at in 0..victims.len() {
+            if let Some(recent) = &mut recent {
+                recent.gather(victims[at], self.stream_pages);
+                recent.gathered().iter().for_each(|&slot| self.send_in_stream(slot, victims));
+                continue;
+            }
             let Slot { lpn, departure, .. } = self.slots[victims[at].at()];
             let first = if departure == Departure::Leaves { self.stream_around(lpn.0) } else { None };
             for lpn in first.map_or(0..0, |first| first..first + self.stream_pages).map(Lpn) {
                 let slot = self.slot_of(lpn).expect("a stream is made of pages that the buffer holds");
-                let departure = std::mem::replace(&mut self.slots[slot.at()].departure, Departure::InStream);
-                if departure == Departure::Stays {
-                    self.order.removed(slot, lpn);
-                    victims.push(slot);
-                    self.report.gathered_pages += 1;
-                }
+                self.send_in_stream(slot, victims);
             }
         }
+        recent.iter_mut().for_each(|recent| recent.end_gathering());
+        self.recent = recent;
     }
 
-    /// The same for streams of pages that were written at the same time.
-    fn gather_recent(&mut self, victims: &mut Vec<SlotId>) {
-        let Some(mut recent) = self.recent.take() else { return };
-        victims.iter().for_each(|slot| self.slots[slot.at()].departure = Departure::Leaves);
-        for at in 0..victims.len() {
-            recent.gather(victims[at], self.stream_pages);
-            for &slot in recent.gathered() {
-                let Slot { lpn, departure, .. } = self.slots[slot.at()];
-                if departure == Departure::Stays {
-                    self.order.removed(slot, lpn);
-                    self.slots[slot.at()].departure = Departure::InStream;
-                    victims.push(slot);
-                    self.report.gathered_pages += 1;
-                }
-            }
+    /// Adds a page of a stream to a victim, if it is not part of that.
+    fn send_in_stream(&mut self, slot: SlotId, victims: &mut Vec<SlotId>) {
+        let entry = &mut self.slots[slot.at()];
+        if std::mem::replace(&mut entry.departure, Departure::InStream) == Departure::Stays {
+            self.order.removed(slot, entry.lpn);
+            victims.push(slot);
+            self.report.gathered_pages += 1;
         }
-        recent.end_gathering();
-        self.recent = Some(recent);
     }
 
     /// Returns the first page of the stream that a page is evicted in; none if it is in no stream. A run of consecutive
@@ -578,9 +564,7 @@ impl WriteBuffer {
         let Slot { lpn, mask, .. } = *entry;
         self.set_state(slot, SlotState::Evicting);
         self.report.evicted_pages += 1;
-        if let Some(recent) = &mut self.recent {
-            recent.leaves(slot);
-        }
+        self.recent.iter_mut().for_each(|recent| recent.leaves(slot));
         evicted.push(Evicted { slot: Some(slot), lpn, mask });
     }
 
@@ -704,30 +688,21 @@ impl WriteBuffer {
     pub fn check(&self, refused: u32) -> Result<(), Violation> {
         let mut counts = [0; STATES];
         self.slots.iter().for_each(|slot| counts[slot.state as usize] += 1);
-        if counts != self.counts {
-            return Err(violation!("buffer: {counts:?} slots in each state, but counted {:?}", self.counts));
-        }
+        ensure!(counts == self.counts, "buffer: {counts:?} slots in each state, but counted {:?}", self.counts);
         let (evicting, filling) = (self.evicting(), self.count(SlotState::Filling));
-        if (evicting, filling) != (refused, 0) {
-            return Err(violation!(
-                "buffer: {evicting} evicted pages were never programmed, of which {refused} were refused; {filling} \
-                 never filled"
-            ));
-        }
+        ensure!(
+            (evicting, filling) == (refused, 0),
+            "buffer: {evicting} evicted pages were never programmed, of which {refused} were refused; {filling} never \
+             filled"
+        );
         let leaving = self.on_their_way.victims();
-        if leaving > refused || (leaving == 0) != (refused == 0) {
-            return Err(violation!("buffer: {leaving} victims are on their way to flash, and {refused} pages of them"));
-        }
+        let have_pages = leaving <= refused && (leaving == 0) == (refused == 0);
+        ensure!(have_pages, "buffer: {leaving} victims are on their way to flash, and {refused} pages of them");
         let free = self.count(SlotState::Free);
-        let mut chained = 0;
-        let mut slot = self.free;
-        while slot != NO_INDEX && chained <= free {
-            chained += 1;
-            slot = self.slots[slot as usize].next_free;
-        }
-        if chained != free {
-            return Err(violation!("buffer: {free} free slots, but {chained} in the free list"));
-        }
+        let chain = |slot: u32| (slot != NO_INDEX).then_some(slot);
+        let chained = std::iter::successors(chain(self.free), |&slot| chain(self.slots[slot as usize].next_free));
+        let chained = chained.take(free as usize + 1).count() as u32;
+        ensure!(chained == free, "buffer: {free} free slots, but {chained} in the free list");
         self.order.check()?;
         self.rate.check()?;
         self.order.check_dirty(self.dirty())

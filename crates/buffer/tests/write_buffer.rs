@@ -34,26 +34,21 @@ fn read_from_flash(buffer: &mut WriteBuffer, lpn: u32) -> bool {
     slot.is_some()
 }
 
-/// CAVE, Figure 3: block-level LRU over four chips, with four pages a block. Blocks 0 to 5 are full, 0 the oldest.
+/// CAVE, Figure 3: block-level LRU over four chips, with four pages a block. Blocks 0 to 5 are full, 0 the oldest. And
+/// section 4.2: "if a victim unit is a page", four pages leave, which are one for each chip.
 #[test]
-fn conventional_eviction_sends_one_block_and_cave_one_for_each_chip() {
-    for (rate, blocks) in [("single", 1), ("cave", 4)] {
-        let mut buffer = buffer("block-lru", &[], rate, 24);
+fn conventional_eviction_sends_one_block_and_cave_a_block_or_page_for_each_chip() {
+    for (order, rate, victims, pages) in
+        [("block-lru", "single", 1, 4), ("block-lru", "cave", 4, 16), ("page-lru", "cave", 4, 4)]
+    {
+        let mut buffer = buffer(order, &[], rate, 24);
         write(&mut buffer, 0..24);
         assert!(buffer.write(0, Lpn(24), WHOLE).is_none(), "the buffer is full");
-        let victims: Vec<u32> = (0..4 * blocks).collect();
-        assert_eq!(lpns(&evict(&mut buffer, 1)), victims, "{rate}: oldest blocks first, pages in order of address");
-        assert_eq!(buffer.report_at(0).evictions, u64::from(blocks));
-        assert_eq!(evict(&mut buffer, 1), [], "{rate}: slots are about to be free, so nothing else leaves");
+        let oldest: Vec<u32> = (0..pages).collect();
+        assert_eq!(lpns(&evict(&mut buffer, 1)), oldest, "{order}, {rate}: oldest first, pages in order of address");
+        assert_eq!(buffer.report_at(0).evictions, victims);
+        assert_eq!(evict(&mut buffer, 1), [], "{order}, {rate}: slots are about to be free, so nothing else leaves");
     }
-}
-
-/// CAVE, section 4.2: "if a victim unit is a page", four pages leave, which are one for each chip.
-#[test]
-fn with_pages_as_victims_cave_sends_a_page_for_each_chip() {
-    let mut buffer = buffer("page-lru", &[], "cave", 24);
-    write(&mut buffer, 0..24);
-    assert_eq!(lpns(&evict(&mut buffer, 1)), [0, 1, 2, 3]);
 }
 
 /// A replacement policy of single pages that panics when it is asked for a victim and has none.

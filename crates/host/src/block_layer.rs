@@ -41,7 +41,7 @@ use crate::linux::Linux;
 use crate::params::{HostParams, Throttling};
 use crate::plug::Plug;
 use crate::queue_map::QueueMap;
-use crate::requests::{Class, Completed, Direction, Queued, Requests};
+use crate::requests::{Class, Completed, Direction, Queued, Requests, Stage};
 use crate::scheduler::{Choice, Join, Merge, Scheduler, SchedulerSetup, Serves};
 use crate::stats::SchedulerStats;
 use crate::tags::Tags;
@@ -70,6 +70,13 @@ pub enum Decision {
     Idle,
     /// Send nothing before that time, unless a request is submitted or completed.
     NotBefore(Ns),
+}
+
+impl Decision {
+    /// The request that is sent; none while nothing is.
+    pub fn request(self) -> Option<Dispatched> {
+        if let Self::Dispatch(request) = self { Some(request) } else { None }
+    }
 }
 
 /// A request on its way to the device.
@@ -177,6 +184,7 @@ impl BlockLayer {
     pub fn new(params: &HostParams, scheduler: Box<dyn Scheduler>) -> Self {
         let SchedulerSetup { requests: capacity, queues, queue_depth, linux, tags, .. } = Self::setup(params, 0);
         let serves = if queues.queues() > 1 { scheduler.serves() } else { Serves::One };
+        let max_request_sectors = (params.max_request_bytes() / SECTOR_BYTES) as u32;
         let hardware = || Box::new(HardwareQueues::new(queues, serves, queue_depth));
         let is_throttled = params.wbt == Throttling::On || scheduler.is_throttled();
         let throttle = Throttle::new(params).filter(|_| is_throttled);
@@ -199,11 +207,7 @@ impl BlockLayer {
             queue_depth: params.queue_depth,
             nr_requests: params.class_requests(),
             max_request_bytes: params.max_request_bytes(),
-            most_sectors: if linux > Linux::V2_6_32 {
-                (params.max_request_bytes() / SECTOR_BYTES) as u32
-            } else {
-                u32::MAX
-            },
+            most_sectors: if linux > Linux::V2_6_32 { max_request_sectors } else { u32::MAX },
             merging: params.merging,
         }
     }
@@ -233,9 +237,7 @@ impl BlockLayer {
         if is_merged {
             self.stats.inserted += 1;
             self.stats.merged += 1;
-            if let Some(throttle) = &mut self.throttle {
-                throttle.merged(request);
-            }
+            self.throttle.iter_mut().for_each(|throttle| throttle.merged(request));
             return Admission::Merged;
         }
         if self.throttle.is_some() && !self.has_token(now, request) {
@@ -249,12 +251,8 @@ impl BlockLayer {
         self.held[Class::of(request).at()] += 1;
         self.queued += 1;
         self.stats.inserted += 1;
-        if let Some(throttle) = &mut self.throttle {
-            throttle.entered(request);
-        }
-        if let Some(hardware) = &mut self.hardware {
-            hardware.admitted(request.task);
-        }
+        self.throttle.iter_mut().for_each(|throttle| throttle.entered(request));
+        self.hardware.iter_mut().for_each(|hardware| hardware.admitted(request.task));
         if self.plug.is_some() {
             self.add_to_plug(now, id);
             return Admission::Queued;
@@ -271,9 +269,7 @@ impl BlockLayer {
     fn insert(&mut self, now: Ns, id: RequestId) {
         let deadline_ns = self.scheduler.insert(now, &self.requests, id);
         self.requests.set_deadline(id, deadline_ns);
-        if let Some(hardware) = &mut self.hardware {
-            hardware.queued(self.requests[id].task);
-        }
+        self.hardware.iter_mut().for_each(|hardware| hardware.queued(self.requests[id].task));
         self.join_by_scheduler(now);
     }
 
@@ -355,30 +351,15 @@ impl BlockLayer {
     ///
     /// If there is no such hardware queue.
     pub fn run_queue(&mut self, now: Ns, queue: u32, asks: bool) -> Option<Dispatched> {
-        let Some(mut hardware) = self.hardware.take() else {
-            return if let Decision::Dispatch(sent) = self.dispatch(now) { Some(sent) } else { None };
-        };
+        let Some(mut hardware) = self.hardware.take() else { return self.dispatch(now).request() };
         assert!(queue < hardware.count(), "there are {} hardware queues", hardware.count());
         hardware.turn_to(queue, asks);
-        let id = match hardware.step(now) {
-            Step::Send(id) => Some(self.leave_queue(now, id)),
-            Step::Nothing => {
-                hardware.end();
-                None
-            }
-            Step::Ask if asks => match self.ask(now, &mut hardware) {
-                Ok(id) => Some(id),
-                Err(goes_on) => {
-                    if !goes_on {
-                        hardware.end();
-                    }
-                    None
-                }
-            },
-            Step::Ask => None,
-        };
+        let next = self.step(now, &mut hardware, asks);
+        if next == Err(false) {
+            hardware.end();
+        }
         self.hardware = Some(hardware);
-        id.map(|id| self.send_of_queue(now, id))
+        next.ok().map(|id| self.send_of_queue(now, id))
     }
 
     /// Number of requests that the scheduler has and can give.
@@ -421,9 +402,7 @@ impl BlockLayer {
     #[inline]
     fn send(&mut self, now: Ns, id: RequestId) -> Dispatched {
         self.requests.start(id, now);
-        if let Some(throttle) = &mut self.throttle {
-            throttle.sent(now, id, &self.requests[id]);
-        }
+        self.throttle.iter_mut().for_each(|throttle| throttle.sent(now, id, &self.requests[id]));
         self.in_flight += 1;
         self.stats.dispatched += 1;
         let Queued { lba, sectors, task, op, flags, queue, handle, .. } = self.requests[id];
@@ -446,9 +425,7 @@ impl BlockLayer {
 
     fn send_of_queue(&mut self, now: Ns, id: RequestId) -> Dispatched {
         let task = self.requests[id].task;
-        if let Some(hardware) = &mut self.hardware {
-            hardware.sent(task);
-        }
+        self.hardware.iter_mut().for_each(|hardware| hardware.sent(task));
         self.send(now, id)
     }
 
@@ -458,25 +435,27 @@ impl BlockLayer {
         }
         let mut passed = 0;
         while passed < hardware.count() {
-            let goes_on = match hardware.step(now) {
-                Step::Send(id) => return Some(self.leave_queue(now, id)),
-                Step::Nothing => false,
-                Step::Ask => match self.ask(now, hardware) {
-                    Ok(id) => return Some(id),
-                    Err(goes_on) => goes_on,
-                },
-            };
-            if !goes_on {
-                hardware.pass();
-                passed += 1;
+            match self.step(now, hardware, true) {
+                Ok(id) => return Some(id),
+                Err(true) => {}
+                Err(false) => {
+                    hardware.pass();
+                    passed += 1;
+                }
             }
         }
         None
     }
 
-    /// Asks the scheduler for the hardware queue that is run. Returns a request to be sent, or whether the run goes on
-    /// without one.
-    fn ask(&mut self, now: Ns, hardware: &mut HardwareQueues) -> Result<RequestId, bool> {
+    /// A step of the run of a hardware queue, in which the scheduler is asked only if it `asks`. Returns a request to
+    /// be sent, or whether the run goes on without one.
+    fn step(&mut self, now: Ns, hardware: &mut HardwareQueues, asks: bool) -> Result<RequestId, bool> {
+        match hardware.step(now) {
+            Step::Send(id) => return Ok(self.leave_queue(now, id)),
+            Step::Nothing => return Err(false),
+            Step::Ask if !asks => return Err(true),
+            Step::Ask => {}
+        }
         match self.scheduler.dispatch_for(now, &self.requests, hardware.turn()) {
             Choice::Request(id) => {
                 let task = self.requests[id].task;
@@ -484,7 +463,7 @@ impl BlockLayer {
                 if hardware.takes(task) {
                     return Ok(self.leave_queue(now, id));
                 }
-                self.requests.take(id);
+                self.requests.pass(id, Stage::Queued, Stage::Taken);
                 Err(hardware.keep(task, id, self.queued > hardware.taken() + 1))
             }
             nothing => Err(hardware.gave_nothing(nothing)),
@@ -553,9 +532,7 @@ impl BlockLayer {
         if self.requests[id].op != Op::Flush {
             self.scheduler.completed(now, &self.requests, id);
             self.held[self.requests[id].class().at()] -= 1;
-            if let Some(throttle) = &mut self.throttle {
-                throttle.completed(now, id, &self.requests[id]);
-            }
+            self.throttle.iter_mut().for_each(|throttle| throttle.completed(now, id, &self.requests[id]));
         }
         self.in_flight -= 1;
         if let Some(hardware) = &mut self.hardware {
@@ -568,10 +545,8 @@ impl BlockLayer {
     /// not be before its dispatch.
     pub fn requeue(&mut self, now: Ns, id: RequestId) {
         assert_ne!(self.requests[id].op, Op::Flush, "a flush is always taken");
-        self.requests.stop(id);
-        if let Some(throttle) = &mut self.throttle {
-            throttle.returned(id);
-        }
+        self.requests.pass(id, Stage::InFlight, Stage::Queued);
+        self.throttle.iter_mut().for_each(|throttle| throttle.returned(id));
         self.in_flight -= 1;
         self.queued += 1;
         self.stats.dispatched -= 1;
@@ -621,11 +596,7 @@ impl BlockLayer {
             return true;
         }
         let Some(Merge { into, is_front }) = self.scheduler.merge(now, &self.requests, request) else { return false };
-        if is_front {
-            self.requests.grow_front(into, request, cookie);
-        } else {
-            self.requests.grow_back(into, request, cookie);
-        }
+        self.requests.grow(into, is_front, request, cookie);
         self.join_by_scheduler(now);
         true
     }
@@ -635,26 +606,26 @@ impl BlockLayer {
             return;
         }
         while let Some(Join { kept, gone }) = self.scheduler.join(&self.requests) {
-            let Queued { task, .. } = self.requests[gone];
-            let class = self.requests[gone].class();
-            if let Some(throttle) = &mut self.throttle {
-                throttle.left(now, gone, &self.requests[gone]);
-            }
-            self.requests.join(kept, gone);
-            if let Some(hardware) = &mut self.hardware {
-                hardware.joined(task);
-            }
-            self.held[class.at()] -= 1;
-            self.queued -= 1;
-            self.stats.merged += 1;
+            self.join(now, kept, gone);
         }
+    }
+
+    /// Makes `gone`, which the scheduler has given up, the end of `kept`.
+    fn join(&mut self, now: Ns, kept: RequestId, gone: RequestId) {
+        let end = self.requests[gone];
+        self.throttle.iter_mut().for_each(|throttle| throttle.left(now, gone, &end));
+        self.hardware.iter_mut().for_each(|hardware| hardware.joined(end.task));
+        self.requests.join(kept, gone);
+        self.held[end.class().at()] -= 1;
+        self.queued -= 1;
+        self.stats.merged += 1;
     }
 
     fn merge_back(&mut self, now: Ns, request: &Request, cookie: u32) -> bool {
         let candidates = self.ends.ending_at(&self.requests, request.lba);
         let Some(id) = candidates.into_iter().find(|&id| self.accepts(id, request)) else { return false };
         self.ends.remove(&self.requests, id);
-        self.requests.grow_back(id, request, cookie);
+        self.requests.grow(id, false, request, cookie);
         self.ends.insert(&self.requests, id);
         if let Some(latter) = self.scheduler.latter(&self.requests, id) {
             self.join_if_touching(now, id, latter);
@@ -669,7 +640,7 @@ impl BlockLayer {
             .take_while(|&id| self.requests[id].lba == end)
             .find(|&id| self.accepts(id, request));
         let Some(id) = candidate else { return false };
-        self.requests.grow_front(id, request, cookie);
+        self.requests.grow(id, true, request, cookie);
         self.scheduler.moved(&self.requests, id);
         if let Some(former) = self.scheduler.former(&self.requests, id) {
             self.join_if_touching(now, former, id);
@@ -688,14 +659,8 @@ impl BlockLayer {
         self.scheduler.absorb(&self.requests, kept, gone);
         self.ends.remove(&self.requests, kept);
         self.ends.remove(&self.requests, gone);
-        if let Some(throttle) = &mut self.throttle {
-            throttle.left(now, gone, &second);
-        }
-        self.requests.join(kept, gone);
+        self.join(now, kept, gone);
         self.ends.insert(&self.requests, kept);
-        self.held[second.class().at()] -= 1;
-        self.queued -= 1;
-        self.stats.merged += 1;
     }
 
     /// The counters.

@@ -22,7 +22,6 @@ choice! {
 }
 
 /// Detector of a device's command queueing.
-#[derive(Debug)]
 pub struct DepthDetector {
     rule: HwTag,
     queues: bool,

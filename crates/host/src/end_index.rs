@@ -9,7 +9,6 @@ use crate::id::RequestId;
 use crate::requests::Requests;
 
 /// Hash table from end sectors to queued requests.
-#[derive(Debug)]
 pub struct EndIndex {
     heads: Vec<u32>,
     next: Vec<u32>,
@@ -47,15 +46,12 @@ impl EndIndex {
     pub fn remove(&mut self, requests: &Requests, id: RequestId) {
         let chain = self.chain(requests[id].end());
         let after = self.next[id.at()];
-        let mut at = self.heads[chain];
-        if at == id.0 {
-            self.heads[chain] = after;
-            return;
+        let mut link = &mut self.heads[chain];
+        while *link != id.0 {
+            let at = *link as usize;
+            link = &mut self.next[at];
         }
-        while self.next[at as usize] != id.0 {
-            at = self.next[at as usize];
-        }
-        self.next[at as usize] = after;
+        *link = after;
     }
 
     /// The requests that end at a sector, the last added first.

@@ -3,10 +3,11 @@
 use flashloom_units::{Figure, Ns, OrName, ParamSet, Refusal};
 use flashloom_workload::{Op, Request};
 
+use crate::scheduler::builtin;
 use crate::stats::COUNTED;
 use crate::{
-    Admission, AsyncLimits, BlockLayer, Completed, Decision, Dispatched, HostParams, Linux, RequestId, Scheduler,
-    SchedulerSetup, Throttling,
+    Admission, AsyncLimits, BlockLayer, Completed, Decision, HostParams, Linux, RequestId, Scheduler, SchedulerSetup,
+    Throttling,
 };
 
 /// Capacity of the imagined device, in sectors.
@@ -27,7 +28,7 @@ impl Lab {
         build: fn(P, &SchedulerSetup) -> Result<S, Refusal>,
         change: impl FnOnce(&mut P),
     ) -> Self {
-        Self::of_host(build, change, |_| {})
+        Self::of_host(build, change, &HostParams::defaults())
     }
 
     /// Makes an empty block layer of a host with blk-mq, 128 tags and without throttling, whose parameters are changed,
@@ -37,24 +38,33 @@ impl Lab {
         change: impl FnOnce(&mut P),
         change_host: impl FnOnce(&mut HostParams),
     ) -> Self {
-        Self::of_host(build, change, |host| {
-            (host.linux, host.wbt) = (Linux::V6_12, Throttling::Off);
-            (host.nr_requests, host.async_limits) = (OrName::Number(128), AsyncLimits::NrRequests);
-            change_host(host);
-        })
+        let mut host = Self::blk_mq_host();
+        change_host(&mut host);
+        Self::of_host(build, change, &host)
     }
 
-    /// Makes an empty block layer of a host whose parameters are changed, too.
+    /// A host with blk-mq, 128 tags and without throttling.
+    pub fn blk_mq_host() -> HostParams {
+        let (nr_requests, async_limits) = (OrName::Number(128), AsyncLimits::NrRequests);
+        HostParams { linux: Linux::V6_12, nr_requests, async_limits, wbt: Throttling::Off, ..HostParams::defaults() }
+    }
+
     fn of_host<P: ParamSet, S: Scheduler + 'static>(
         build: fn(P, &SchedulerSetup) -> Result<S, Refusal>,
         change: impl FnOnce(&mut P),
-        change_host: impl FnOnce(&mut HostParams),
+        host: &HostParams,
     ) -> Self {
-        let (mut host, mut params) = (HostParams::defaults(), P::defaults());
+        let mut params = P::defaults();
         change(&mut params);
-        change_host(&mut host);
-        let scheduler = build(params, &BlockLayer::setup(&host, CAPACITY)).expect("the test's parameters are in order");
-        Self { layer: BlockLayer::new(&host, Box::new(scheduler)), now: 0, held: Vec::new() }
+        let scheduler = build(params, &BlockLayer::setup(host, CAPACITY)).expect("the test's parameters are in order");
+        Self { layer: BlockLayer::new(host, Box::new(scheduler)), now: 0, held: Vec::new() }
+    }
+
+    /// Makes an empty block layer of a host, with the defaults of a scheduler that is named.
+    pub fn named(scheduler: &str, host: &HostParams) -> Self {
+        let chosen = builtin().choose(scheduler, &[]).expect("it is built in");
+        let scheduler = chosen.build(&BlockLayer::setup(host, CAPACITY)).expect("it takes any device");
+        Self { layer: BlockLayer::new(host, scheduler), now: 0, held: Vec::new() }
     }
 
     /// Values of the scheduler's own statistics, all of which are counts.
@@ -76,34 +86,37 @@ impl Lab {
 
     /// Submits reads of a task.
     pub fn reads_of(&mut self, task: u32, sectors: impl IntoIterator<Item = u64>) {
-        for lba in sectors {
-            assert_eq!(self.submit(Op::Read, task, 0, lba, LENGTH), Admission::Queued, "read {lba}");
-        }
+        self.queue(Op::Read, task, 0, sectors);
     }
 
     /// Submits asynchronous writes of task 0.
     pub fn writes(&mut self, sectors: impl IntoIterator<Item = u64>) {
+        self.queue(Op::Write, 0, 0, sectors);
+    }
+
+    /// Submits requests, none of which merges.
+    pub fn queue(&mut self, op: Op, task: u32, flags: u8, sectors: impl IntoIterator<Item = u64>) {
         for lba in sectors {
-            assert_eq!(self.submit(Op::Write, 0, 0, lba, LENGTH), Admission::Queued, "write {lba}");
+            assert_eq!(self.submit(op, task, flags, lba, LENGTH), Admission::Queued, "{op:?} {lba}");
         }
     }
 
     /// Sends the next request to the device, which keeps it.
     pub fn start(&mut self) -> Decision {
         let decision = self.layer.dispatch(self.now);
-        if let Decision::Dispatch(Dispatched { lba, id, .. }) = decision {
-            self.held.push((lba, id));
-        }
+        self.held.extend(decision.request().map(|sent| (sent.lba, sent.id)));
         self.layer.check().expect("the block layer adds up");
         decision
     }
 
     /// Sends the next request to the device, which must be there, and returns its first sector.
     pub fn start_one(&mut self) -> u64 {
-        match self.start() {
-            Decision::Dispatch(dispatched) => dispatched.lba,
-            other => panic!("a request was expected, not {other:?}"),
-        }
+        self.start().request().expect("a request can be sent").lba
+    }
+
+    /// Sends all requests that can be sent to the device, and returns their first sectors.
+    pub fn start_all(&mut self) -> Vec<u64> {
+        std::iter::from_fn(|| self.start().request()).map(|dispatched| dispatched.lba).collect()
     }
 
     /// Completes the request that begins at a sector, and returns the cookies of its members.
@@ -120,8 +133,9 @@ impl Lab {
     /// Returns their first sectors.
     pub fn serve(&mut self, most: usize) -> Vec<u64> {
         let mut order = Vec::new();
-        while order.len() < most {
-            let Decision::Dispatch(dispatched) = self.start() else { break };
+        while order.len() < most
+            && let Some(dispatched) = self.start().request()
+        {
             self.finish(dispatched.lba);
             order.push(dispatched.lba);
         }

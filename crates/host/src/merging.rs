@@ -4,19 +4,9 @@ use flashloom_workload::{Op, Request};
 
 use crate::id::RequestId;
 use crate::requests::Requests;
-use crate::scheduler::SchedulerSetup;
-
-/// End of a queued request at which another one touches it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Touch {
-    /// The other one begins where it ends.
-    Back,
-    /// The other one ends where it begins.
-    Front,
-}
+use crate::scheduler::{Merge, SchedulerSetup};
 
 /// Which requests merge.
-#[derive(Debug)]
 pub struct Merging {
     /// Maximum size that a request may reach by merging; zero if none may.
     max_sectors: u64,
@@ -52,17 +42,11 @@ impl Merging {
             && queued.goes_with(incoming.queue, incoming.handle, incoming.flags)
     }
 
-    /// Where an arriving request touches a queued one that it goes with.
-    pub fn touch(&self, requests: &Requests, id: RequestId, incoming: &Request) -> Option<Touch> {
-        if !self.goes_with(requests, id, incoming) {
-            None
-        } else if requests[id].end() == incoming.lba {
-            Some(Touch::Back)
-        } else if requests[id].lba == incoming.end() {
-            Some(Touch::Front)
-        } else {
-            None
-        }
+    /// The merge of an arriving request with a queued one, if they touch and go together.
+    pub fn touch(&self, requests: &Requests, id: RequestId, incoming: &Request) -> Option<Merge> {
+        let (is_back, is_front) = (requests[id].end() == incoming.lba, requests[id].lba == incoming.end());
+        let merge = Merge { into: id, is_front: !is_back };
+        ((is_back || is_front) && self.goes_with(requests, id, incoming)).then_some(merge)
     }
 
     /// True if a queued request may grow by an arriving one. If it would be too large, it merges no more.

@@ -12,7 +12,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use flashloom_units::{Component, Ns, Violation, violation};
+use flashloom_units::{Component, Ns, Violation, ensure};
 
 use crate::id::RequestId;
 use crate::requests::{Requests, Stage};
@@ -84,7 +84,8 @@ impl Scheduler for Chosen {
 
     fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
         let (listed, queued) = (self.queue.len() as u64, requests.count(Stage::Queued));
-        if listed == queued { Ok(()) } else { Err(violation!("orders: {listed} listed, {queued} queued")) }
+        ensure!(listed == queued, "orders: {listed} listed, {queued} queued");
+        Ok(())
     }
 }
 

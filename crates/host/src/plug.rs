@@ -13,7 +13,6 @@ const PLUG_REQUESTS: usize = 32;
 const PLUG_BYTES: u64 = 128 * KIB;
 
 /// The requests of one task and one moment, in the order of submission.
-#[derive(Debug)]
 pub(crate) struct Plug {
     requests: Vec<RequestId>,
     /// When the last request was added.

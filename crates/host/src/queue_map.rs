@@ -1,7 +1,5 @@
 //! The map from processors to hardware queues (docs/linux-schedulers.md, "Software and hardware queues").
 
-use std::ops::Range;
-
 use crate::linux::Linux;
 
 /// Processors, the hardware queues of a device, and which of those each processor submits to.
@@ -49,7 +47,7 @@ impl QueueMap {
 
     /// The processors of a hardware queue, in order.
     pub fn processors_of(&self, queue: u32) -> impl Iterator<Item = u32> + use<> {
-        let (range, step): (Range<u32>, u32) = if self.linux < Linux::V6_12 {
+        let (range, step) = if self.linux < Linux::V6_12 {
             (queue..self.processors, self.queues)
         } else {
             let (least, longer) = (self.processors / self.queues, self.processors % self.queues);

@@ -188,6 +188,23 @@ pub struct Requests {
 
 flashloom_units::state! { Requests { array slots; value free, members, free_member, newest_member; } }
 
+/// A slot that is not in use.
+const UNUSED: Queued = Queued {
+    lba: 0,
+    deadline_ns: Ns::MAX,
+    dispatched_ns: 0,
+    sectors: 0,
+    task: 0,
+    op: Op::Flush,
+    flags: 0,
+    queue: 0,
+    handle: 0,
+    stage: Stage::Free,
+    is_closed: false,
+    first_member: NO_INDEX,
+    last_member: NO_INDEX,
+};
+
 impl Index<RequestId> for Requests {
     type Output = Queued;
 
@@ -200,23 +217,8 @@ impl Index<RequestId> for Requests {
 impl Requests {
     /// Makes a pool of `capacity` requests.
     pub fn new(capacity: u32) -> Self {
-        let unused = Queued {
-            lba: 0,
-            deadline_ns: Ns::MAX,
-            dispatched_ns: 0,
-            sectors: 0,
-            task: 0,
-            op: Op::Flush,
-            flags: 0,
-            queue: 0,
-            handle: 0,
-            stage: Stage::Free,
-            is_closed: false,
-            first_member: NO_INDEX,
-            last_member: NO_INDEX,
-        };
         Self {
-            slots: vec![unused; capacity as usize],
+            slots: vec![UNUSED; capacity as usize],
             free: (0..capacity).rev().map(RequestId).collect(),
             members: Vec::with_capacity(capacity as usize),
             free_member: NO_INDEX,
@@ -254,43 +256,28 @@ impl Requests {
     #[inline]
     pub fn queue(&mut self, request: &Request, member: u32) -> RequestId {
         let id = self.free.pop().expect("the pool is as large as the queue limits and the device's queue together");
-        self.slots[id.at()] = Queued {
-            lba: request.lba,
-            deadline_ns: Ns::MAX,
-            dispatched_ns: 0,
-            sectors: request.sectors,
-            task: request.task,
-            op: request.op,
-            flags: request.flags,
-            queue: request.queue,
-            handle: request.handle,
-            stage: Stage::Queued,
-            is_closed: false,
-            first_member: member,
-            last_member: member,
-        };
+        let Request { lba, sectors, task, op, flags, queue, handle, .. } = *request;
+        let (stage, first_member, last_member) = (Stage::Queued, member, member);
+        self.slots[id.at()] =
+            Queued { lba, sectors, task, op, flags, queue, handle, stage, first_member, last_member, ..UNUSED };
         id
     }
 
-    /// Back merge: appends a request that begins where `id` ends.
-    pub(crate) fn grow_back(&mut self, id: RequestId, request: &Request, cookie: u32) {
+    /// Merges a request with `id`: a front merge prepends one that ends where `id` begins, a back merge appends one that
+    /// begins where `id` ends.
+    pub(crate) fn grow(&mut self, id: RequestId, is_front: bool, request: &Request, cookie: u32) {
         let member = self.admit(request, cookie);
         let slot = &mut self.slots[id.at()];
-        assert_eq!(slot.end(), request.lba, "a back merge begins where the request ends");
+        if is_front {
+            assert_eq!(request.end(), slot.lba, "a front merge ends where the request begins");
+            slot.lba = request.lba;
+            self.members[member as usize].next = std::mem::replace(&mut slot.first_member, member);
+        } else {
+            assert_eq!(slot.end(), request.lba, "a back merge begins where the request ends");
+            let last = std::mem::replace(&mut slot.last_member, member);
+            self.members[last as usize].next = member;
+        }
         slot.sectors += request.sectors;
-        self.members[slot.last_member as usize].next = member;
-        slot.last_member = member;
-    }
-
-    /// Front merge: prepends a request that ends where `id` begins.
-    pub(crate) fn grow_front(&mut self, id: RequestId, request: &Request, cookie: u32) {
-        let member = self.admit(request, cookie);
-        let slot = &mut self.slots[id.at()];
-        assert_eq!(request.end(), slot.lba, "a front merge ends where the request begins");
-        slot.lba = request.lba;
-        slot.sectors += request.sectors;
-        self.members[member as usize].next = slot.first_member;
-        slot.first_member = member;
     }
 
     /// Joins two requests: appends `gone`, which begins where `kept` ends, and frees it. The earlier deadline is kept.
@@ -319,35 +306,16 @@ impl Requests {
         slot.dispatched_ns = now;
     }
 
-    /// Marks a request that was just queued as collected in a plug.
-    pub(crate) fn plug(&mut self, id: RequestId) {
-        self.slots[id.at()].stage = Stage::Plugged;
-    }
-
-    /// Marks a request that left its plug as waiting in the scheduler.
-    pub(crate) fn unplug(&mut self, id: RequestId) {
+    /// Moves a request from a stage, at which it has to be, to another one.
+    pub(crate) fn pass(&mut self, id: RequestId, from: Stage, to: Stage) {
         let slot = &mut self.slots[id.at()];
-        assert_eq!(slot.stage, Stage::Plugged, "only a request in a plug leaves one");
-        slot.stage = Stage::Queued;
+        assert_eq!(slot.stage, from, "a request becomes {to:?} from one stage alone");
+        slot.stage = to;
     }
 
     /// Lets a request of a plug merge no more.
     pub(crate) fn close(&mut self, id: RequestId) {
         self.slots[id.at()].is_closed = true;
-    }
-
-    /// Marks a request as taken from the scheduler before the device has a tag for it.
-    pub(crate) fn take(&mut self, id: RequestId) {
-        let slot = &mut self.slots[id.at()];
-        assert_eq!(slot.stage, Stage::Queued, "only a queued request is taken");
-        slot.stage = Stage::Taken;
-    }
-
-    /// Marks a request that the device could not take as waiting again.
-    pub(crate) fn stop(&mut self, id: RequestId) {
-        let slot = &mut self.slots[id.at()];
-        assert_eq!(slot.stage, Stage::InFlight, "only a dispatched request is returned");
-        slot.stage = Stage::Queued;
     }
 
     fn release(&mut self, id: RequestId) {
@@ -386,5 +354,15 @@ impl Requests {
     /// Identifiers of all requests at a stage. Visits the whole pool: for checks.
     pub fn at_stage(&self, stage: Stage) -> impl Iterator<Item = RequestId> + '_ {
         (0..self.capacity()).map(RequestId).filter(move |&id| self[id].stage == stage)
+    }
+
+    /// All requests at any stage, without flushes. Visits the whole pool: for checks.
+    pub(crate) fn in_use(&self) -> impl Iterator<Item = &Queued> {
+        self.slots.iter().filter(|slot| slot.stage != Stage::Free && slot.op != Op::Flush)
+    }
+
+    /// Those of them that have come to the scheduler.
+    pub(crate) fn in_scheduler_or_device(&self) -> impl Iterator<Item = &Queued> {
+        self.in_use().filter(|slot| slot.stage != Stage::Plugged)
     }
 }

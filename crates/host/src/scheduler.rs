@@ -3,7 +3,7 @@
 //! Adding a scheduler: a file `scheduler/NAME.rs` with `SPEC`, `Params` and `State`, and its line in the table below;
 //! or, from another crate, [`Slot::add`].
 
-use flashloom_units::{Component, Ns, Parameters, Policy, PolicySpec, Refusal, Role, Slot, SlotSpec, Value, Violation};
+use flashloom_units::{Component, Lists, Ns, Refusal, Role, Slot, SlotSpec, Value, Violation, policy};
 use flashloom_workload::Request;
 
 use crate::id::RequestId;
@@ -190,9 +190,36 @@ pub trait Scheduler: Component {
     fn check_queued(&self, requests: &Requests) -> Result<(), Violation>;
 }
 
+/// Removes `gone` from a FIFO, as it is joined to `kept`, which takes its place if the deadline of `gone` is the earlier
+/// one.
+fn leave_fifo(fifo: &mut Lists<RequestId>, requests: &Requests, kept: RequestId, gone: RequestId) {
+    if requests[gone].deadline_ns < requests[kept].deadline_ns {
+        fifo.take_place(kept, gone);
+    } else {
+        fifo.remove(gone);
+    }
+}
+
 /// The name in the place of a limit on the tags of some requests.
 const NR_REQUESTS: flashloom_units::Choice =
     flashloom_units::Choice { name: "nr_requests", help: "As many as there are, by `host.async_limits`." };
+
+/// What the schedulers import.
+mod prelude {
+    pub(super) use flashloom_units::{
+        Capability, Kind, Lists, MIB, MS, Ns, OrName, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, US,
+        Used, Value, Violation, choice, ensure, params,
+    };
+    pub(super) use flashloom_workload::{Op, Request};
+    pub(super) use serde::{Deserialize, Serialize};
+
+    pub(super) use super::{Choice, Merge, NR_REQUESTS, Scheduler, SchedulerSetup, Serves, leave_fifo};
+    pub(super) use crate::id::{RequestId, TaskSlot};
+    pub(super) use crate::linux::Linux;
+    pub(super) use crate::requests::{Direction, Requests, Stage};
+    pub(super) use crate::sorted::Forest;
+    pub(super) use crate::tags::{Limit, Tags};
+}
 
 pub mod anticipatory;
 pub mod cfq;
@@ -224,22 +251,15 @@ pub fn builtin() -> Slot<dyn Scheduler> {
     Slot::new(
         &SLOT,
         [
-            policy(&noop::SPEC, noop::Noop::new),
-            policy(&deadline::SPEC, deadline::Deadline::new),
-            policy(&anticipatory::SPEC, anticipatory::Anticipatory::new),
-            policy(&cfq::SPEC, cfq::Cfq::new),
-            policy(&fios::SPEC, fios::Fios::new),
-            policy(&pardispatcher::SPEC, pardispatcher::ParDispatcher::new),
-            policy(&none::SPEC, none::NoScheduler::new),
-            policy(&mq_deadline::SPEC, mq_deadline::MqDeadline::new),
-            policy(&kyber::SPEC, kyber::Kyber::new),
+            policy!(dyn Scheduler: noop::Noop?),
+            policy!(dyn Scheduler: deadline::Deadline?),
+            policy!(dyn Scheduler: anticipatory::Anticipatory?),
+            policy!(dyn Scheduler: cfq::Cfq?),
+            policy!(dyn Scheduler: fios::Fios?),
+            policy!(dyn Scheduler: pardispatcher::ParDispatcher?),
+            policy!(dyn Scheduler: none::NoScheduler?),
+            policy!(dyn Scheduler: mq_deadline::MqDeadline?),
+            policy!(dyn Scheduler: kyber::Kyber?),
         ],
     )
-}
-
-fn policy<P: Parameters, S: Scheduler + 'static>(
-    spec: &'static PolicySpec,
-    new: fn(P, &SchedulerSetup) -> Result<S, Refusal>,
-) -> Policy<dyn Scheduler> {
-    Policy::<dyn Scheduler>::new(spec, move |params, setup| Ok(Box::new(new(params, setup)?)))
 }

@@ -21,7 +21,6 @@ struct Node {
 }
 
 /// A set of sorted trees over the identifiers `0..ids`; an identifier is in at most one of them.
-#[derive(Debug)]
 pub struct Forest<I> {
     slots: Vec<u32>,
     nodes: Vec<Node>,
@@ -142,6 +141,12 @@ impl<I: Id> Forest<I> {
         self.slots[slot] = if low == NO_INDEX { high } else { low };
     }
 
+    /// Sorts an identifier of a tree anew, after those of the same key.
+    pub fn resort(&mut self, tree: usize, id: I, value: u64) {
+        self.remove(tree, id);
+        self.insert(tree, id, value);
+    }
+
     /// The first identifier whose key is not below `key`.
     #[inline]
     fn first_from(&self, tree: usize, key: Key) -> Option<I> {
@@ -149,6 +154,18 @@ impl<I: Id> Forest<I> {
         while node != NO_INDEX {
             let slot = self.child_towards(node, key);
             found = if slot == left(node) { node } else { found };
+            node = self.slots[slot];
+        }
+        Self::id(found)
+    }
+
+    /// The last identifier whose key is below `key`.
+    #[inline]
+    fn last_before(&self, tree: usize, key: Key) -> Option<I> {
+        let (mut node, mut found) = (self.slots[self.root(tree)], NO_INDEX);
+        while node != NO_INDEX {
+            let slot = self.child_towards(node, key);
+            found = if slot == right(node) { node } else { found };
             node = self.slots[slot];
         }
         Self::id(found)
@@ -163,11 +180,7 @@ impl<I: Id> Forest<I> {
     /// The identifier with the greatest key, the latest of equal ones.
     #[inline]
     pub fn last(&self, tree: usize) -> Option<I> {
-        let (mut node, mut found) = (self.slots[self.root(tree)], NO_INDEX);
-        while node != NO_INDEX {
-            (found, node) = (node, self.slots[right(node)]);
-        }
-        Self::id(found)
+        self.last_before(tree, Key::MAX)
     }
 
     /// The first identifier whose key is at least `value`.
@@ -189,14 +202,7 @@ impl<I: Id> Forest<I> {
 
     /// The identifier that comes before another in its tree.
     pub fn prev(&self, tree: usize, id: I) -> Option<I> {
-        let key = self.nodes[id.at()].key;
-        let (mut node, mut found) = (self.slots[self.root(tree)], NO_INDEX);
-        while node != NO_INDEX {
-            let slot = self.child_towards(node, key);
-            found = if slot == right(node) { node } else { found };
-            node = self.slots[slot];
-        }
-        Self::id(found)
+        self.last_before(tree, self.nodes[id.at()].key)
     }
 
     /// All identifiers of a tree, in ascending order of their keys.

@@ -2,8 +2,6 @@
 
 use flashloom_units::{Best, Figure, Latency, Ns, Statistic, Unit};
 
-use crate::requests::Direction;
-
 /// Counters of the block layer over one run. Flushes count as inserted, dispatched and completed, and nowhere else.
 #[derive(Clone, Debug, Default)]
 pub struct SchedulerStats {
@@ -70,10 +68,5 @@ impl SchedulerStats {
     /// Longest wait from arrival to dispatch, in nanoseconds.
     pub fn max_wait_ns(&self) -> Ns {
         self.wait[0].max().max(self.wait[1].max())
-    }
-
-    /// Longest wait from arrival to dispatch of one direction, in nanoseconds.
-    pub fn max_wait_ns_of(&self, direction: Direction) -> Ns {
-        self.wait[direction.at()].max()
     }
 }

@@ -12,7 +12,6 @@ use crate::id::TaskSlot;
 const REMEMBERED: u32 = 1_024;
 
 /// Table of tasks.
-#[derive(Debug)]
 pub struct Tasks {
     tasks: Vec<u32>,
     held: Vec<u32>,
@@ -75,8 +74,7 @@ impl Tasks {
             self.used += 1;
             TaskSlot(self.used - 1)
         } else {
-            let slot = self.idle.front(IDLE).expect("there are more slots than holders");
-            self.idle.remove(slot);
+            let slot = self.idle.pop_front(IDLE).expect("there are more slots than holders");
             self.unchain(slot);
             slot
         };
@@ -90,15 +88,12 @@ impl Tasks {
     fn unchain(&mut self, slot: TaskSlot) {
         let chain = self.chain(self.tasks[slot.at()]);
         let after = self.next[slot.at()];
-        if self.heads[chain] == slot.0 {
-            self.heads[chain] = after;
-            return;
+        let mut link = &mut self.heads[chain];
+        while *link != slot.0 {
+            let at = *link as usize;
+            link = &mut self.next[at];
         }
-        let mut at = self.heads[chain];
-        while self.next[at as usize] != slot.0 {
-            at = self.next[at as usize];
-        }
-        self.next[at as usize] = after;
+        *link = after;
     }
 
     /// Keeps a task from being forgotten until [`Self::release`] was called as often.

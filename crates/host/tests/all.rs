@@ -3,9 +3,9 @@
 
 mod bounded_turns;
 mod drain;
-mod hardware_queues;
 mod kyber_model;
 mod model;
 mod naive_model;
 mod suits;
+mod support;
 mod table;

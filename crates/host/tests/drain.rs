@@ -1,17 +1,17 @@
 //! All schedulers under random requests and a random device: no request is lost or stuck, all counters add up, and with
 //! schedulers that have deadlines no request exceeds its own by more than the bound that the source file states.
 
+use crate::support::{self, complete};
 use flashloom_host::scheduler::builtin;
-use flashloom_host::{Admission, BlockLayer, Decision, HostParams, RequestId, Scheduler};
+use flashloom_host::{Admission, BlockLayer, Decision, HostParams, RequestId};
 use flashloom_units::{MIB, MS, Ns, OrName, ParamSet, US, Value};
 use flashloom_workload::{Op, Priority, Request};
 use proptest::prelude::*;
 
 const CAPACITY: u64 = 64 * MIB / 512;
 
-fn scheduler(name: &str, host: &HostParams, set: &[(&str, Value)]) -> Box<dyn Scheduler> {
-    let chosen = builtin().choose(name, set).expect("the scheduler takes these parameters");
-    chosen.build(&BlockLayer::setup(host, CAPACITY)).expect("they are in order")
+fn layer(scheduler: &str, host: &HostParams, set: &[(&str, Value)]) -> BlockLayer {
+    support::layer(host, CAPACITY, scheduler, set)
 }
 
 fn request() -> impl Strategy<Value = Request> {
@@ -91,7 +91,7 @@ proptest! {
             for rotational in [false, true] {
                 let mut set = vec![("rotational", Value::Flag(rotational)), ("region_size", Value::Size(MIB))];
                 set.retain(|(name, _)| spec.params.iter().any(|param| param.name == *name));
-                let mut layer = BlockLayer::new(&host, scheduler(spec.name, &host, &set));
+                let mut layer = layer(spec.name, &host, &set);
                 let completions = replay(&mut layer, &trace, service_ns, pick)
                     .map_err(|error| TestCaseError::fail(format!("{}: {error}", spec.name)))?;
                 prop_assert!(completions.iter().all(|&times| times == 1), "{}: {completions:?}", spec.name);
@@ -120,7 +120,7 @@ proptest! {
         let with = |(request, priority): (&Request, u8)| request.with_priority(Priority::of_flags(priority << 3));
         let trace: Vec<Request> = trace.iter().zip(priorities).map(with).collect();
         let set = [("rotational", Value::Flag(rotational))];
-        let mut layer = BlockLayer::new(&host, scheduler("cfq", &host, &set));
+        let mut layer = layer("cfq", &host, &set);
         let completions = replay(&mut layer, &trace, service_ns, pick).map_err(TestCaseError::fail)?;
         prop_assert!(completions.iter().all(|&times| times == 1), "{completions:?}");
     }
@@ -164,9 +164,8 @@ fn check_waits(
         }
         let Decision::Dispatch(dispatched) = layer.dispatch(now) else { return Ok(late) };
         dispatches += 1;
-        let mut cookie = 0;
-        layer.complete(now, dispatched.id, |completed| cookie = completed.cookie);
-        let at = waiting.iter().position(|waiting| waiting.cookie == cookie).expect("it waited");
+        let cookies = complete(layer, now, dispatched.id);
+        let at = waiting.iter().position(|waiting| [waiting.cookie] == cookies[..]).expect("it waited");
         if let Some((since, before)) = waiting.remove(at).expired {
             let after = dispatches - since;
             prop_assert!(after <= bound(before), "{after} dispatches past its deadline, {before} due before it");
@@ -198,12 +197,12 @@ proptest! {
     ) {
         let host = saturating_host();
         let expire_ns = expire_ms.map(|ms| ms * MS);
-        let mut layer = BlockLayer::new(&host, scheduler("deadline", &host, &[
+        let mut layer = layer("deadline", &host, &[
             ("read_expire", Value::Time(expire_ns[0])),
             ("write_expire", Value::Time(expire_ns[1])),
             ("fifo_batch", Value::Count(batch.into())),
             ("writes_starved", Value::Count(starved.into())),
-        ]));
+        ]);
         let due_before = |other: &Waiting, this: &Waiting| other.is_read == this.is_read && other.cookie < this.cookie;
         let bound = |before| (before + 1) * u64::from(starved + 1) * u64::from(batch);
         check_waits(&mut layer, &requests, expire_ns, MS, due_before, bound)?;
@@ -224,7 +223,7 @@ proptest! {
             .enumerate()
             .map(|(at, request)| request.of_task(at as u32 % tasks))
             .collect();
-        let mut layer = BlockLayer::new(&host, scheduler("fios", &host, &[
+        let mut layer = layer("fios", &host, &[
             ("timeslice", Value::Time(timeslice_ms * MS)),
             ("cost", Value::Name("linear")),
             ("read_cost", Value::Time(MS)),
@@ -232,7 +231,7 @@ proptest! {
             ("read_cost_4k", Value::Time(0)),
             ("write_cost_4k", Value::Time(0)),
             ("write_expire", Value::Time(expire_ms * MS)),
-        ]));
+        ]);
         let (by_task, expire_ns) = (|cookie: u32| cookie % tasks, [expire_ms * MS; 2]);
         let due_before = |other: &Waiting, this: &Waiting| by_task(other.cookie) == by_task(this.cookie);
         // A turn of the own task is at most an epoch of the others away, and an epoch has timeslice_ms turns a task.
@@ -249,13 +248,13 @@ proptest! {
     ) {
         let host = saturating_host();
         let expire_ns = expire_ms.map(|ms| ms * MS);
-        let mut layer = BlockLayer::new(&host, scheduler("pardispatcher", &host, &[
+        let mut layer = layer("pardispatcher", &host, &[
             ("region_size", Value::Size(MIB)),
             ("read_batch", Value::Count(batch[0].into())),
             ("write_batch", Value::Count(batch[1].into())),
             ("read_expire", Value::Time(expire_ns[0])),
             ("write_expire", Value::Time(expire_ns[1])),
-        ]));
+        ]);
         let key = |waiting: &Waiting| (waiting.deadline_ns, !waiting.is_read, waiting.cookie);
         let due_before = |other: &Waiting, this: &Waiting| key(other) < key(this);
         let bound = |before| 2 * (before + 1) * u64::from(batch[0].max(batch[1]));

@@ -5,9 +5,11 @@
 //! comes, so that in some runs domains are congested, and their tokens shrink to less than the device takes. What
 //! happened is counted, and nothing may be missing.
 
+use std::collections::BTreeMap;
+
 use crate::model::Kyber;
-use flashloom_host::scheduler::builtin;
-use flashloom_host::{Admission, AsyncLimits, BlockLayer, Decision, HostParams, Linux, RequestId, Throttling};
+use crate::support::{complete, layer, same};
+use flashloom_host::{AsyncLimits, HostParams, Linux, RequestId, Throttling};
 use flashloom_units::{Figure, MS, Ns, OrName, ParamSet, Prng, Value};
 use flashloom_workload::{Op, Priority, PriorityClass, Request};
 
@@ -17,27 +19,8 @@ const MAX_SECTORS: u64 = 40;
 /// Of 12 tags 75 %, by six words of 2 bits: one of each in 6.1; in 6.12 nine, as the shares come to 2, 2, 2, 1, 1, 1.
 const NR_REQUESTS: u32 = 12;
 
-/// What happened.
-#[derive(Debug, Default)]
-struct Seen {
-    dispatched: u64,
-    idle: u64,
-    not_before: u64,
-    merged: u64,
-    refused: u64,
-    returned: u64,
-    kept: u64,
-    flushes: u64,
-    throttled: u64,
-    resized: u64,
-}
-
-impl Seen {
-    fn all(&self) -> [u64; 10] {
-        let Self { dispatched, idle, not_before, merged, refused, returned, kept, flushes, throttled, resized } = *self;
-        [dispatched, idle, not_before, merged, refused, returned, kept, flushes, throttled, resized]
-    }
-}
+/// How often what happened: the three admissions, the three decisions, and more.
+type Seen = BTreeMap<String, u64>;
 
 fn drawn(prng: &mut Prng) -> Request {
     let op = *[Op::Read, Op::Read, Op::Read, Op::Write, Op::Write, Op::Write, Op::Discard, Op::Flush]
@@ -81,9 +64,8 @@ fn run(seed: u64, seen: &mut Seen) {
     };
     let targets_ns = [1 + prng.below(4 * MS), 1 + prng.below(100 * MS)];
     let set = [("read_lat", Value::Time(targets_ns[0])), ("write_lat", Value::Time(targets_ns[1]))];
-    let chosen = builtin().choose("kyber", &set).expect("in range");
-    let scheduler = chosen.build(&BlockLayer::setup(&host, 1 << 20)).expect("it takes any device");
-    let mut layer = BlockLayer::new(&host, scheduler);
+    let mut layer = layer(&host, 1 << 20, "kyber", &set);
+    let mut see = |what: &str, times: u64| *seen.entry(what.to_owned()).or_default() += times;
     let mut model = Kyber::new(&host, async_tags, targets_ns);
     let mut held: Vec<(RequestId, Op, Vec<u32>)> = Vec::new();
     let mut now: Ns = 0;
@@ -100,33 +82,27 @@ fn run(seed: u64, seen: &mut Seen) {
             0 => {
                 let request = drawn(&mut prng).arriving_at(now).of_task(prng.below(9) as u32);
                 let expected = model.submit(now, &request, step as u32);
-                let admission = layer.submit(now, &request, step as u32);
-                let found = match admission {
-                    Admission::Queued => "Queued",
-                    Admission::Merged => "Merged",
-                    Admission::Full => "Full",
-                };
-                assert_eq!(found, expected, "{at}");
-                seen.merged += u64::from(admission == Admission::Merged);
-                seen.refused += u64::from(admission == Admission::Full);
+                assert_eq!(layer.submit(now, &request, step as u32), expected, "{at}");
+                see(&format!("{expected:?}"), 1);
             }
-            1 => match (layer.dispatch(now), model.dispatch(now)) {
-                (Decision::Dispatch(real), Ok(expected)) => {
+            1 => {
+                let expected = model.dispatch(now);
+                let what = match &expected {
+                    Ok(_) => "sent",
+                    Err(None) => "idle",
+                    Err(Some(_)) => "not before",
+                };
+                see(what, 1);
+                if let Some((real, expected)) = same(layer.dispatch(now), expected, &at) {
                     let found = (real.op, real.lba, u64::from(real.sectors));
                     assert_eq!(found, (expected.op, expected.lba, expected.sectors), "{at}");
                     held.push((real.id, real.op, expected.cookies));
-                    seen.dispatched += 1;
-                    seen.flushes += u64::from(real.op == Op::Flush);
+                    see("flushes", u64::from(real.op == Op::Flush));
                 }
-                (Decision::Idle, Err(None)) => seen.idle += 1,
-                (Decision::NotBefore(real), Err(Some(expected))) if real == expected => seen.not_before += 1,
-                (real, expected) => panic!("{at}: {real:?}, not {expected:?}"),
-            },
+            }
             2 if !held.is_empty() => {
                 let (id, _, expected) = held.swap_remove(prng.below(held.len() as u64) as usize);
-                let mut cookies = Vec::new();
-                layer.complete(now, id, |completed| cookies.push(completed.cookie));
-                assert_eq!(cookies, expected, "{at}");
+                assert_eq!(complete(&mut layer, now, id), expected, "{at}");
                 model.complete(now, &expected);
             }
             3 if held.iter().any(|(_, op, _)| *op != Op::Flush) => {
@@ -134,24 +110,24 @@ fn run(seed: u64, seen: &mut Seen) {
                 let (id, _, expected) = held.swap_remove(at);
                 layer.requeue(now, id);
                 model.requeue(now, &expected);
-                seen.returned += 1;
+                see("returned", 1);
             }
             4 => now += if prng.below(6) == 0 { prng.below(900 * MS) } else { prng.below(9 * MS) },
             _ => {}
         }
         assert_eq!(layer.queued(), model.waiting(), "{at}");
-        seen.kept += model.kept();
+        see("kept", model.kept());
         layer.check().unwrap_or_else(|violation| panic!("{at}: {violation}"));
     }
     let counts = layer.figures().split_off(flashloom_host::scheduler::SLOT.statistics.len());
     let count = |at: usize| if let Figure::Count(count) = counts[at] { count } else { panic!("{counts:?}") };
-    seen.throttled += count(0);
-    seen.resized += count(1);
+    see("waits for tokens", count(0));
+    see("resized", count(1));
 }
 
 #[test]
 fn kyber_agrees_with_the_naive_model() {
-    let mut seen = Seen::default();
+    let mut seen = Seen::new();
     (0..SEEDS).for_each(|seed| run(seed, &mut seen));
-    assert!(seen.all().iter().all(|&count| count > 20), "{seen:?}");
+    assert!(seen.len() == 11 && seen.values().all(|&times| times > 20), "{seen:?}");
 }

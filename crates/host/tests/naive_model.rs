@@ -6,10 +6,8 @@
 //! none of one kind of operation. proptest prints the failing input and its seed.
 
 use crate::model::{Fios, Model, MqDeadline, Rule};
-use flashloom_host::scheduler::builtin;
-use flashloom_host::{
-    Admission, AsyncLimits, BlockLayer, Decision, HostParams, Linux, RequestId, Scheduler, Throttling,
-};
+use crate::support::{self, complete, same};
+use flashloom_host::{AsyncLimits, BlockLayer, Decision, HostParams, Linux, RequestId, Throttling};
 use flashloom_units::{MIB, MS, Ns, OrName, ParamSet, Value};
 use flashloom_workload::{Op, Priority, PriorityClass, Request};
 use proptest::prelude::*;
@@ -82,26 +80,12 @@ fn host_params() -> HostParams {
     }
 }
 
-fn scheduler(name: &str, set: &[(&str, Value)]) -> Box<dyn Scheduler> {
-    scheduler_of(&host_params(), name, set)
-}
-
-fn scheduler_of(host: &HostParams, name: &str, set: &[(&str, Value)]) -> Box<dyn Scheduler> {
-    let chosen = builtin().choose(name, set).expect("the scheduler takes these parameters");
-    chosen.build(&BlockLayer::setup(host, REGIONS * REGION)).expect("the parameters are in order")
-}
-
-fn version(is_6_1: bool) -> Linux {
-    if is_6_1 { Linux::V6_1 } else { Linux::V6_12 }
+fn layer(scheduler: &str, set: &[(&str, Value)]) -> BlockLayer {
+    support::layer(&host_params(), REGIONS * REGION, scheduler, set)
 }
 
 /// Runs both and compares all results.
-fn compare(scheduler: Box<dyn Scheduler>, rule: Rule, steps: &[Step]) -> Result<(), TestCaseError> {
-    let linux = match &rule {
-        Rule::MqDeadline(rule) => version(rule.is_6_1),
-        _ => Linux::Auto,
-    };
-    let mut layer = BlockLayer::new(&HostParams { linux, ..host_params() }, scheduler);
+fn compare(mut layer: BlockLayer, rule: Rule, steps: &[Step]) -> Result<(), TestCaseError> {
     let mut model = Model::new(rule, NR_REQUESTS as usize, MAX_SECTORS);
     let mut held: Vec<(RequestId, Vec<u32>)> = Vec::new();
     let mut now = 0;
@@ -109,31 +93,23 @@ fn compare(scheduler: Box<dyn Scheduler>, rule: Rule, steps: &[Step]) -> Result<
         match *step {
             Step::Submit { op, lba, sectors, flags, task } => {
                 let request = Request::new(op, lba, sectors).arriving_at(now).of_task(task).with_flags(flags);
-                let admission = match layer.submit(now, &request, cookie as u32) {
-                    Admission::Queued => "Queued",
-                    Admission::Merged => "Merged",
-                    Admission::Full => "Full",
-                };
-                prop_assert_eq!(admission, model.submit(now, &request, cookie as u32), "step {}", cookie);
+                let expected = model.submit(now, &request, cookie as u32);
+                prop_assert_eq!(layer.submit(now, &request, cookie as u32), expected, "step {}", cookie);
             }
-            Step::Dispatch if held.len() < QUEUE_DEPTH as usize => match (layer.dispatch(now), model.dispatch(now)) {
-                (Decision::Dispatch(real), Ok(expected)) => {
+            Step::Dispatch if held.len() < QUEUE_DEPTH as usize => {
+                let at = format!("step {cookie}");
+                if let Some((real, expected)) = same(layer.dispatch(now), model.dispatch(now), &at) {
                     let found = (real.op, real.lba, u64::from(real.sectors));
-                    prop_assert_eq!(found, (expected.op, expected.lba, expected.sectors), "step {}", cookie);
+                    prop_assert_eq!(found, (expected.op, expected.lba, expected.sectors), "{}", at);
                     held.push((real.id, expected.cookies));
                 }
-                (Decision::Idle, Err(None)) => {}
-                (Decision::NotBefore(real), Err(Some(expected))) if real == expected => {}
-                (real, expected) => prop_assert!(false, "step {cookie}: {real:?}, not {expected:?}"),
-            },
+            }
             Step::Dispatch => prop_assert_eq!(layer.dispatch(now), Decision::Idle),
             Step::Complete { .. } if held.is_empty() => {}
             Step::Complete { which } => {
                 let (id, expected) = held.swap_remove(which % held.len());
-                let mut cookies = Vec::new();
-                layer.complete(now, id, |completed| cookies.push(completed.cookie));
                 model.complete(now, &expected);
-                prop_assert_eq!(cookies, expected);
+                prop_assert_eq!(complete(&mut layer, now, id), expected);
             }
             Step::Pass { ns } => now += ns,
         }
@@ -148,7 +124,7 @@ proptest! {
 
     #[test]
     fn noop_agrees_with_the_naive_model(steps in steps()) {
-        compare(scheduler("noop", &[]), Rule::Noop, &steps)?;
+        compare(layer("noop", &[]), Rule::Noop, &steps)?;
     }
 
     #[test]
@@ -160,7 +136,7 @@ proptest! {
         front_merges: bool,
     ) {
         let expire_ns = expire_ms.map(|ms| ms * MS);
-        let real = scheduler("deadline", &[
+        let real = layer("deadline", &[
             ("read_expire", Value::Time(expire_ns[0])),
             ("write_expire", Value::Time(expire_ns[1])),
             ("fifo_batch", Value::Count(fifo_batch.into())),
@@ -182,7 +158,7 @@ proptest! {
         expire_ms in 1..200u64,
     ) {
         let costs_ns = [(3 * MS, MS), (8 * MS, 2 * MS)];
-        let real = scheduler("fios", &[
+        let real = layer("fios", &[
             ("timeslice", Value::Time(timeslice_ms * MS)),
             ("cost", Value::Name(if is_linear { "linear" } else { "shared" })),
             ("read_cost", Value::Time(costs_ns[0].0)),
@@ -215,11 +191,12 @@ proptest! {
         aging_ms in 0..80u64,
         front_merges: bool,
     ) {
-        let linux = version(is_6_1);
+        let linux = if is_6_1 { Linux::V6_1 } else { Linux::V6_12 };
         let (expire_ns, aging_ns) = (expire_ms.map(|ms| ms * MS), aging_ms * MS);
         // Of 12 tags, which are six words of 2 bits in 6.1: 7 are 2 bits of each, rounded up.
         let (async_depth, write_tags) = (7, if is_6_1 { 12 } else { 7 });
-        let real = scheduler_of(&HostParams { linux, ..host_params() }, "mq-deadline", &[
+        let host = HostParams { linux, ..host_params() };
+        let real = support::layer(&host, REGIONS * REGION, "mq-deadline", &[
             ("read_expire", Value::Time(expire_ns[0])),
             ("write_expire", Value::Time(expire_ns[1])),
             ("fifo_batch", Value::Count(fifo_batch.into())),
@@ -242,7 +219,7 @@ proptest! {
         front_merges: bool,
     ) {
         let expire_ns = expire_ms.map(|ms| ms * MS);
-        let real = scheduler("pardispatcher", &[
+        let real = layer("pardispatcher", &[
             ("region_size", Value::Size(REGION * 512)),
             ("read_batch", Value::Count(batch[0].into())),
             ("write_batch", Value::Count(batch[1].into())),

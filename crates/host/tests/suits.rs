@@ -4,7 +4,8 @@
 //! Two imagined drives: a disk that serves one request at a time and takes long to move its head, and a flash drive
 //! that serves many at once and reads slowly while it writes. Tasks are closed loops with a think time.
 
-use flashloom_host::{Admission, AsyncLimits, BlockLayer, Decision, Dispatched, HostParams, RequestId, scheduler};
+use crate::support;
+use flashloom_host::{Admission, AsyncLimits, BlockLayer, Decision, Dispatched, HostParams, RequestId};
 use flashloom_units::{GIB, MS, Ns, OrName, ParamSet, Prng, S, US, Value};
 use flashloom_workload::{Op, Priority, PriorityClass, Request};
 
@@ -56,9 +57,7 @@ const FLASH: Service = |request, _, writes_held| match request.op {
 fn layer(name: &str, queue_depth: u32, set: &[(&str, Value)]) -> BlockLayer {
     let (nr_requests, async_limits) = (OrName::Number(128), AsyncLimits::NrRequests);
     let host = HostParams { queue_depth, nr_requests, async_limits, ..HostParams::defaults() };
-    let chosen = scheduler::builtin().choose(name, set).expect("the scheduler takes these parameters");
-    let scheduler = chosen.build(&BlockLayer::setup(&host, CAPACITY)).expect("the parameters are in order");
-    BlockLayer::new(&host, scheduler)
+    support::layer(&host, CAPACITY, name, set)
 }
 
 /// Runs tasks concurrently until a given time; returns the first sectors in the order of dispatch.

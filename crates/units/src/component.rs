@@ -20,7 +20,8 @@ pub trait Component: Send {
     }
 
     /// The policy's state, for saving. With none, the default, a drive or block layer that uses the policy cannot be
-    /// saved. [`stateful!`](crate::stateful!) writes this and the next method.
+    /// saved. [`stateful!`](crate::stateful!) writes this and the next method, [`component!`](crate::component!) the
+    /// whole implementation of a policy that only counts.
     fn state(&self) -> Option<&dyn State> {
         None
     }

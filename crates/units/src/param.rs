@@ -302,8 +302,13 @@ impl<P: ParamSet + 'static> Parameters for P {
     }
 }
 
-impl Parameters for () {
-    fn of(_values: &[Value]) -> Self {}
+/// No parameters.
+impl ParamSet for () {
+    fn params() -> &'static [Param] {
+        &[]
+    }
+
+    fn from_values(_values: &[Value]) -> Self {}
 }
 
 impl Parameters for Vec<Value> {

@@ -219,6 +219,17 @@ impl<P: Role + ?Sized> Policy<P> {
     }
 }
 
+/// Makes a [`Policy`] of a module with its `SPEC` and a type whose `new` takes the policy's parameters and the context
+/// of its role: `policy!(dyn Order: page_lru::PageLru)`. With a `?` behind the type, `new` may refuse.
+#[macro_export]
+macro_rules! policy {
+    ($role:ty: $module:ident::$name:ident $($may_refuse:tt)?) => {
+        $crate::Policy::<$role>::new(&$module::SPEC, |params, context| {
+            Ok(Box::new($module::$name::new(params, context)$($may_refuse)?))
+        })
+    };
+}
+
 impl<P: Role + ?Sized> Clone for Policy<P> {
     fn clone(&self) -> Self {
         Self { spec: self.spec, build: Arc::clone(&self.build), profile: Arc::clone(&self.profile) }

@@ -560,6 +560,21 @@ macro_rules! stateful {
     };
 }
 
+/// Implements [`Component`](crate::Component) for a policy whose struct implements [`State`], and whose figures, if it
+/// has any, are counts in these fields: `component! { Noop }`, `component! { Cfq: slices, preemptions }`.
+#[macro_export]
+macro_rules! component {
+    ($name:ty $(: $($count:ident),+)?) => {
+        impl $crate::Component for $name {
+            $(fn figures(&self) -> Vec<$crate::Figure> {
+                vec![$($crate::Figure::Count(self.$count.into())),+]
+            })?
+
+            $crate::stateful!();
+        }
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -40,3 +40,13 @@ macro_rules! violation {
         $crate::Violation::new(format!($($found)+))
     };
 }
+
+/// Returns a [`Violation`] from a check where a rule does not hold: `ensure!(listed == queued, "{listed} listed")`.
+#[macro_export]
+macro_rules! ensure {
+    ($holds:expr, $($found:tt)+) => {
+        if !$holds {
+            return Err($crate::violation!($($found)+));
+        }
+    };
+}

@@ -19,12 +19,7 @@
 //! page of a run again does not break the run, for requests smaller than a page. O(1) an operation; a victim costs the
 //! sorting of its pages, or with padding a visit to each page of its block.
 
-use flashloom_nand::Lpn;
-use flashloom_units::{Capability, Component, Kind, Lists, PolicySpec, Value, params};
-
-use super::Order;
-use crate::SlotId;
-use crate::groups::Groups;
+use super::prelude::*;
 
 params! {
     /// Parameters of block-level LRU.
@@ -52,10 +47,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               workload.synthetic.request_size=64KiB",
     instead: "With a page-level mapping evicting by blocks saves no merges: `page-lru` keeps more of the pages that \
               are written again. With log blocks and without sequential writes, compare it with `fab`.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
     params: BlockLruParams::PARAMS,
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 pub(super) struct BlockLru {
@@ -69,13 +63,10 @@ pub(super) struct BlockLru {
 flashloom_units::state! { BlockLru { nested groups, blocks, runs; fixed params; } }
 
 impl BlockLru {
-    pub(super) fn new(params: BlockLruParams, pages: u32, pages_per_block: u32) -> Self {
-        Self {
-            params,
-            groups: Groups::new(pages, pages_per_block),
-            blocks: Lists::new(pages, 1),
-            runs: vec![0; pages as usize],
-        }
+    pub(super) fn new(params: BlockLruParams, on: &OrderSetup) -> Self {
+        let OrderSetup { pages, pages_per_block, .. } = *on;
+        let (groups, runs) = (Groups::new(pages, pages_per_block), vec![0; pages as usize]);
+        Self { params, groups, blocks: Lists::new(pages, 1), runs }
     }
 
     /// Updates the run of a block whose page was written, and puts the block back into the list.
@@ -95,9 +86,7 @@ impl BlockLru {
     }
 }
 
-impl Component for BlockLru {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { BlockLru }
 
 impl Order for BlockLru {
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {
@@ -128,8 +117,7 @@ impl Order for BlockLru {
     }
 
     fn victim(&mut self, pages: &mut Vec<SlotId>) {
-        if let Some(oldest) = self.blocks.front(0) {
-            self.blocks.remove(oldest);
+        if let Some(oldest) = self.blocks.pop_front(0) {
             self.groups.take(oldest, pages);
         }
     }

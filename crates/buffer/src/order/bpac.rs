@@ -24,16 +24,7 @@
 //! comes back does not make its cluster grow, but a cluster of its own is new. Reads change nothing, because the buffer
 //! holds writes. O(1) an operation, over many; a victim costs the sorting of its pages.
 
-use flashloom_nand::{Lbn, Lpn};
-use flashloom_units::{
-    Capability, Component, Figure, Kind, Lists, PolicySpec, Statistic, Value, Violation, params, violation,
-};
-
-use super::Order;
-use crate::SlotId;
-use crate::groups::Groups;
-use crate::index::Index;
-use crate::sizes::Sizes;
+use super::prelude::*;
 
 params! {
     /// Parameters of BPAC.
@@ -61,7 +52,6 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     example: "buffer.order=bpac buffer.bpac.idle=0.5 ftl.mapping=bast workload.synthetic.pattern=zipf",
     instead: "With a page-level mapping clusters save no merges: use `page-lru`. Where whole blocks are written again, \
               `block-lru` keeps them together.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
     params: BpacParams::PARAMS,
     statistics: &[
@@ -70,6 +60,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
         Statistic::count("idle_victims", "Victims that were idle clusters."),
         Statistic::count("border", "Number of pages that the page list may hold at the end."),
     ],
+    ..PolicySpec::BLANK
 };
 
 pub(super) struct Bpac {
@@ -108,7 +99,8 @@ flashloom_units::state! {
 }
 
 impl Bpac {
-    pub(super) fn new(params: BpacParams, pages: u32, pages_per_block: u32) -> Self {
+    pub(super) fn new(params: BpacParams, on: &OrderSetup) -> Self {
+        let OrderSetup { pages, pages_per_block, .. } = *on;
         let BpacParams { page_share, step, idle } = params;
         let share = |share: f64| (f64::from(pages) * share).ceil() as u32;
         Self {
@@ -151,8 +143,7 @@ impl Bpac {
     /// Sorts a cluster anew whose number of pages has changed though it did not grow.
     fn resize(&mut self, cluster: u32, pages: u32) {
         if self.is_idle[cluster as usize] {
-            self.idle.remove(cluster);
-            self.idle.push(cluster, pages);
+            self.idle.update(cluster, pages);
         }
     }
 
@@ -203,13 +194,7 @@ impl Bpac {
     }
 }
 
-impl Component for Bpac {
-    flashloom_units::stateful!();
-
-    fn figures(&self) -> Vec<Figure> {
-        [self.page_hits, self.block_hits, self.idle_victims, self.border.into()].map(Figure::Count).to_vec()
-    }
-}
+flashloom_units::component! { Bpac: page_hits, block_hits, idle_victims, border }
 
 impl Order for Bpac {
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {
@@ -266,20 +251,17 @@ impl Order for Bpac {
 
     fn check_dirty(&self, dirty: u32) -> Result<(), Violation> {
         let listed = self.pages.iter(0).count() as u32;
-        if (listed, listed <= self.border) != (self.listed, true) {
-            let (counted, border) = (self.listed, self.border);
-            return Err(violation!("bpac: {listed} pages in the page list, counted {counted}, border {border}"));
-        }
+        let (counted, border) = (self.listed, self.border);
+        let is_sound = listed == counted && listed <= border;
+        ensure!(is_sound, "bpac: {listed} pages in the page list, counted {counted}, border {border}");
         let ages = self.growing.iter(0).map(|cluster| self.writes.wrapping_sub(self.grown_at[cluster as usize]));
-        if !ages.is_sorted_by(|older, younger| older >= younger) {
-            return Err(violation!("bpac: clusters are not sorted by when they grew"));
-        }
+        let is_sorted = ages.is_sorted_by(|older, younger| older >= younger);
+        ensure!(is_sorted, "bpac: clusters are not sorted by when they grew");
         let is_cluster = |&cluster: &u32| self.is_idle[cluster as usize] || self.growing.contains(cluster);
         let in_clusters: u32 = (0..self.capacity).filter(is_cluster).map(|cluster| self.clusters.pages(cluster)).sum();
-        if listed + in_clusters == dirty {
-            return Ok(());
-        }
-        Err(violation!("bpac: {listed} pages in the page list, {in_clusters} in clusters, but {dirty} are dirty"))
+        let is_all = listed + in_clusters == dirty;
+        ensure!(is_all, "bpac: {listed} pages in the page list, {in_clusters} in clusters, but {dirty} are dirty");
+        Ok(())
     }
 }
 
@@ -321,13 +303,11 @@ impl Evicted {
 
 #[cfg(test)]
 mod tests {
-    use flashloom_units::Parameters;
     use std::collections::VecDeque;
 
     use flashloom_units::Value;
 
-    use super::*;
-    use crate::order::model::{Naive, PAGES_PER_BLOCK, ROOM, SETUP, assert_same_victims};
+    use crate::order::model::{Naive, PAGES_PER_BLOCK, ROOM, assert_same_victims};
 
     /// A page of a cluster, and whether it has come back from the page list.
     type Member = (u32, bool);
@@ -350,14 +330,16 @@ mod tests {
         evicted: VecDeque<Option<u32>>,
         writes: u32,
         changes: u32,
+        /// Writes of pages in the list and in clusters, and idle clusters evicted.
+        counts: [u64; 3],
     }
 
     impl Lists {
         fn new(page_share: f64, step: usize, idle: f64) -> Self {
             let share = |share: f64| (ROOM as f64 * share).ceil() as usize;
             let (border, idle) = (share(page_share), share(idle) as u32);
-            let evicted = VecDeque::from(vec![None; ROOM]);
-            Self { list: Vec::new(), border, step, idle, clusters: Vec::new(), evicted, writes: 0, changes: 0 }
+            let (list, clusters, evicted) = (Vec::new(), Vec::new(), VecDeque::from(vec![None; ROOM]));
+            Self { list, border, step, idle, clusters, evicted, writes: 0, changes: 0, counts: [0; 3] }
         }
 
         fn cluster(&mut self, block: u32) -> Option<&mut Cluster> {
@@ -423,6 +405,7 @@ mod tests {
                 self.add((lpn, false), true);
             } else {
                 let from_list = self.list.iter().position(|&page| page == lpn).map(|at| self.list.remove(at));
+                self.counts[usize::from(from_list.is_none())] += 1;
                 if from_list.is_none() && self.take(lpn).unwrap().1 {
                     self.border = (self.border + self.step).min(ROOM);
                 }
@@ -439,6 +422,7 @@ mod tests {
         fn victim(&mut self) -> Vec<u32> {
             let idle = self.clusters.iter().filter(|cluster| cluster.changed_at.is_some());
             let largest = idle.max_by_key(|cluster| (cluster.members.len(), std::cmp::Reverse(cluster.changed_at)));
+            self.counts[2] += u64::from(largest.is_some());
             let oldest = self.clusters.iter().min_by_key(|cluster| cluster.grown_at);
             let Some(block) = largest.or(oldest).map(|cluster| cluster.block) else {
                 if self.list.is_empty() {
@@ -457,6 +441,10 @@ mod tests {
             }
             pages
         }
+
+        fn counts(&self) -> Vec<u64> {
+            [&self.counts[..], &[self.border as u64]].concat()
+        }
     }
 
     #[test]
@@ -467,103 +455,6 @@ mod tests {
             let set =
                 [("page_share", Value::Ratio(page_share)), ("step", Value::Count(step)), ("idle", Value::Ratio(idle))];
             assert_same_victims("bpac", &set, Lists::new(page_share, step as usize, idle));
-        }
-    }
-
-    /// A buffer of 24 pages in blocks of four; page 24 takes the slot of page 0, and so on.
-    struct Small {
-        order: Bpac,
-        held: Vec<u32>,
-    }
-
-    impl Small {
-        fn new(page_share: f64, step: u64, idle: f64) -> Self {
-            let set =
-                [("page_share", Value::Ratio(page_share)), ("step", Value::Count(step)), ("idle", Value::Ratio(idle))];
-            let values = SPEC.values(&set).expect("its parameters");
-            Self { order: Bpac::new(Parameters::of(&values), SETUP.pages, SETUP.pages_per_block), held: Vec::new() }
-        }
-
-        fn write(&mut self, lpns: &[u32]) {
-            for &lpn in lpns {
-                let slot = SlotId(lpn % SETUP.pages);
-                if self.held.contains(&lpn) {
-                    self.order.touched(slot, Lpn(lpn));
-                } else {
-                    self.order.inserted(slot, Lpn(lpn));
-                    self.held.push(lpn);
-                }
-            }
-        }
-
-        fn victim(&mut self) -> Vec<u32> {
-            let mut pages = Vec::new();
-            self.order.victim(&mut pages);
-            let pages: Vec<u32> = pages.iter().map(|slot| self.order.lpns[slot.at()].0).collect();
-            self.held.retain(|lpn| !pages.contains(lpn));
-            pages
-        }
-
-        /// The border and the number of pages in the page list.
-        fn page_list(&self) -> (u32, u32) {
-            (self.order.border, self.order.listed)
-        }
-    }
-
-    #[test]
-    fn a_hot_page_stays_when_the_cold_pages_of_its_block_leave_together() {
-        let mut buffer = Small::new(0.5, 1, 1.0);
-        buffer.write(&[2, 0, 3, 2, 4]);
-        assert_eq!([buffer.victim(), buffer.victim()], [vec![0, 3], vec![4]]);
-        assert_eq!(buffer.victim(), [2], "nothing else is left");
-        assert_eq!(buffer.victim(), []);
-    }
-
-    #[test]
-    fn the_largest_of_the_clusters_to_which_no_page_came_lately_leaves_first() {
-        // Six page writes make a cluster idle.
-        let mut buffer = Small::new(0.5, 1, 0.25);
-        buffer.write(&[0, 4, 5, 8, 9, 10]);
-        assert_eq!(buffer.victim(), [0], "none is idle: the one that grew longest ago");
-        buffer.write(&[12, 16, 12, 16, 12, 16]);
-        assert_eq!([buffer.victim(), buffer.victim()], [vec![8, 9, 10], vec![4, 5]]);
-        assert_eq!(buffer.order.idle_victims, 2);
-    }
-
-    #[test]
-    fn a_hit_on_a_page_that_came_back_lengthens_the_page_list_and_one_on_another_does_not() {
-        let mut buffer = Small::new(0.0, 1, 1.0);
-        buffer.write(&[0, 0]);
-        assert_eq!(buffer.page_list(), (0, 0), "it is back in its cluster at once");
-        buffer.write(&[0]);
-        assert_eq!(buffer.page_list(), (1, 1));
-        buffer.write(&[4, 0, 8, 8]);
-        assert_eq!(buffer.page_list(), (1, 1), "0 has come back, and no hit has told");
-        buffer.write(&[0]);
-        assert_eq!(buffer.page_list(), (2, 2));
-    }
-
-    #[test]
-    fn a_page_of_a_block_that_was_evicted_lately_shortens_the_page_list_once() {
-        let mut buffer = Small::new(0.5, 3, 1.0);
-        buffer.write(&[0, 1]);
-        assert_eq!(buffer.victim(), [0, 1]);
-        buffer.write(&[4, 2]);
-        assert_eq!(buffer.page_list(), (9, 0));
-        buffer.write(&[3]);
-        assert_eq!(buffer.page_list(), (9, 0), "the block counts once");
-    }
-
-    #[test]
-    fn the_blocks_of_as_many_evicted_pages_are_known_as_the_buffer_has_room_for() {
-        for (others, border) in [(23, 9), (24, 12)] {
-            let mut buffer = Small::new(0.5, 3, 1.0);
-            for block in 1..=1 + others {
-                buffer.write(&[4 * block]);
-                assert_eq!(buffer.victim(), [4 * block]);
-            }
-            buffer.write(&[5]);
-            assert_eq!(buffer.page_list(), (border, 0), "with {others} pages behind it");
         }
     }
 }

@@ -20,11 +20,7 @@
 //! window is full of dirty ones: all clean pages that are older than the dirty page which would fill it. The rate
 //! counts these as free room. The default of the window is a choice made here. O(1) an operation.
 
-use flashloom_nand::Lpn;
-use flashloom_units::{Capability, Component, Kind, Lists, PolicySpec, Value, params};
-
-use super::Order;
-use crate::SlotId;
+use super::prelude::*;
 use crate::window::Window;
 
 params! {
@@ -46,10 +42,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               workload.synthetic.pattern=zipf",
     instead: "Where the host seldom reads the same page again, clean pages take room from dirty ones: use `page-lru`. \
               It evicts pages, not blocks: with log blocks use `clc` or `fab`.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
     params: CflruParams::PARAMS,
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 pub(super) struct Cflru {
@@ -70,14 +65,10 @@ const DIRTY: usize = 0;
 const CLEAN: usize = 1;
 
 impl Cflru {
-    pub(super) fn new(params: CflruParams, pages: u32, _pages_per_block: u32) -> Self {
-        Self {
-            window: Window::new(pages, params.window),
-            reach: Window::new(pages, params.window),
-            clean_room: 0,
-            pages: Lists::new(pages, 2),
-            is_clean: vec![false; pages as usize],
-        }
+    pub(super) fn new(params: CflruParams, on: &OrderSetup) -> Self {
+        let window = || Window::new(on.pages, params.window);
+        let (pages, is_clean) = (Lists::new(on.pages, 2), vec![false; on.pages as usize]);
+        Self { window: window(), reach: window(), clean_room: 0, pages, is_clean }
     }
 
     fn enter(&mut self, slot: SlotId, is_clean: bool) {
@@ -104,9 +95,7 @@ impl Cflru {
     }
 }
 
-impl Component for Cflru {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { Cflru }
 
 impl Order for Cflru {
     fn inserted(&mut self, slot: SlotId, _lpn: Lpn) {

@@ -20,11 +20,8 @@
 //!
 //! O(window) a victim, times the chips of what leaves with it; twelve bytes a page.
 
-use flashloom_nand::Lpn;
-use flashloom_units::{Capability, Component, Kind, Lists, PolicySpec, Value, params};
-
-use super::{Chips, Order};
-use crate::SlotId;
+use super::Chips;
+use super::prelude::*;
 
 params! {
     /// Parameters of chip-aware LRU.
@@ -48,10 +45,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "Where the FTL itself spreads pages (`ftl.allocation` = `interleave`) it is `page-lru`, if pages are \
               written whole. With log blocks, single pages of many blocks cause full merges: `block-lru` behind \
               CAVE's rate and placement evicts blocks to all chips.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
     params: ChipAwareParams::PARAMS,
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 pub(super) struct ChipAware {
@@ -64,23 +60,14 @@ pub(super) struct ChipAware {
 flashloom_units::state! { ChipAware { nested pages, lpns; fixed window, whole_first; } }
 
 impl ChipAware {
-    pub(super) fn new(params: ChipAwareParams, pages: u32, _pages_per_block: u32) -> Self {
+    pub(super) fn new(params: ChipAwareParams, on: &OrderSetup) -> Self {
         let ChipAwareParams { window, whole_first } = params;
-        let lpns = vec![Lpn::NONE; pages as usize];
-        Self { pages: Lists::new(pages, 1), lpns, window: window as usize, whole_first }
-    }
-
-    fn take(&mut self, victim: Option<SlotId>, pages: &mut Vec<SlotId>) {
-        if let Some(slot) = victim {
-            self.pages.remove(slot);
-            pages.push(slot);
-        }
+        let lpns = vec![Lpn::NONE; on.pages as usize];
+        Self { pages: Lists::new(on.pages, 1), lpns, window: window as usize, whole_first }
     }
 }
 
-impl Component for ChipAware {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { ChipAware }
 
 impl Order for ChipAware {
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {
@@ -98,7 +85,7 @@ impl Order for ChipAware {
     }
 
     fn victim(&mut self, pages: &mut Vec<SlotId>) {
-        self.take(self.pages.front(0), pages);
+        pages.extend(self.pages.pop_front(0));
     }
 
     fn looks_at_chips(&self) -> bool {
@@ -109,8 +96,11 @@ impl Order for ChipAware {
         let is_idle = |slot: &SlotId| chips.is_idle(self.lpns[slot.at()]);
         let idle = || self.pages.iter(0).take(self.window).filter(is_idle);
         let is_whole = |&slot: &SlotId| !self.whole_first || chips.is_whole(held(slot));
-        let victim = idle().find(is_whole).or_else(|| idle().next());
-        self.take(victim.or(self.pages.front(0)), pages);
+        let victim = idle().find(is_whole).or_else(|| idle().next()).or(self.pages.front(0));
+        if let Some(victim) = victim {
+            self.pages.remove(victim);
+            pages.push(victim);
+        }
     }
 }
 

@@ -16,13 +16,7 @@
 //! the cluster that was written last is hot. The share is of the clusters in the buffer at the moment. O(1) an
 //! operation; a victim costs the sorting of its pages.
 
-use flashloom_nand::Lpn;
-use flashloom_units::{Capability, Component, Kind, Lists, PolicySpec, Value, params};
-
-use super::Order;
-use crate::SlotId;
-use crate::groups::Groups;
-use crate::sizes::Sizes;
+use super::prelude::*;
 
 params! {
     /// Parameters of CLC.
@@ -48,10 +42,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     example: "buffer.order=clc buffer.clc.hot_share=0.2 ftl.mapping=bast workload.synthetic.pattern=zipf",
     instead: "Where no page is written more often than the rest, `fab` evicts about the same and has no share to set. \
               With a page-level mapping use `page-lru`.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
     params: ClcParams::PARAMS,
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 pub(super) struct Clc {
@@ -70,7 +63,8 @@ pub(super) struct Clc {
 flashloom_units::state! { Clc { nested clusters, hot, is_hot, cold; value count, hot_count; fixed hot_share; } }
 
 impl Clc {
-    pub(super) fn new(params: ClcParams, pages: u32, pages_per_block: u32) -> Self {
+    pub(super) fn new(params: ClcParams, on: &OrderSetup) -> Self {
+        let OrderSetup { pages, pages_per_block, .. } = *on;
         let cluster_pages = params.cluster_pages.unwrap_or(pages_per_block);
         Self {
             clusters: Groups::new(pages, cluster_pages),
@@ -118,9 +112,7 @@ impl Clc {
     }
 }
 
-impl Component for Clc {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { Clc }
 
 impl Order for Clc {
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {
@@ -146,8 +138,7 @@ impl Order for Clc {
             self.count -= 1;
             self.cool();
         } else if !self.is_hot[cluster as usize] {
-            self.cold.remove(cluster);
-            self.cold.push(cluster, left);
+            self.cold.update(cluster, left);
         }
     }
 
@@ -166,12 +157,8 @@ impl Order for Clc {
 
 #[cfg(test)]
 mod tests {
-    use flashloom_nand::Lpn;
-    use flashloom_units::ParamSet;
     use flashloom_units::Value;
 
-    use crate::SlotId;
-    use crate::order::Order;
     use crate::order::model::{Block, Naive, assert_same_victims, take, take_written};
 
     /// The hot clusters in order of their last write, the cold ones of when they cooled or lost a page; the oldest
@@ -219,17 +206,6 @@ mod tests {
             self.cool();
             victim
         }
-    }
-
-    #[test]
-    fn the_cluster_that_was_written_last_is_hot_however_few_there_are() {
-        let mut order = super::Clc::new(super::ClcParams::defaults(), 8, 4);
-        for (slot, lpn) in [(0, 0), (1, 4), (2, 5)] {
-            order.inserted(SlotId(slot), Lpn(lpn));
-        }
-        let mut victim = Vec::new();
-        order.victim(&mut victim);
-        assert_eq!(victim, [SlotId(0)], "the other cluster is larger, and was written last");
     }
 
     #[test]

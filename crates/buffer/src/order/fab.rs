@@ -10,13 +10,7 @@
 //! A block that is nearly complete merges cheaply, and small pieces of metadata, which are rewritten soon, stay. O(1)
 //! an operation; a victim costs the sorting of its pages.
 
-use flashloom_nand::Lpn;
-use flashloom_units::{Capability, Component, PolicySpec};
-
-use super::Order;
-use crate::SlotId;
-use crate::groups::Groups;
-use crate::sizes::Sizes;
+use super::prelude::*;
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "fab",
@@ -27,10 +21,8 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     example: "buffer.order=fab ftl.mapping=bast workload.synthetic.request_size=64KiB",
     instead: "A large block is evicted even if it is written all the time: `clc` keeps the recently written ones. With \
               a page-level mapping use `page-lru`.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
-    params: &[],
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 pub(super) struct Fab {
@@ -41,37 +33,28 @@ pub(super) struct Fab {
 flashloom_units::state! { Fab { nested groups, blocks; } }
 
 impl Fab {
-    pub(super) fn new((): (), pages: u32, pages_per_block: u32) -> Self {
-        let groups = Groups::new(pages, pages_per_block);
-        Self { groups, blocks: Sizes::new(pages, pages_per_block.min(pages)) }
+    pub(super) fn new((): (), on: &OrderSetup) -> Self {
+        let OrderSetup { pages, pages_per_block, .. } = *on;
+        Self { groups: Groups::new(pages, pages_per_block), blocks: Sizes::new(pages, pages_per_block.min(pages)) }
     }
 }
 
-impl Component for Fab {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { Fab }
 
 impl Order for Fab {
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {
         let (group, pages) = self.groups.insert(slot, lpn);
-        if pages > 1 {
-            self.blocks.remove(group);
-        }
-        self.blocks.push(group, pages);
+        self.blocks.update(group, pages);
     }
 
     fn touched(&mut self, _slot: SlotId, lpn: Lpn) {
         let (group, pages) = self.groups.of(lpn);
-        self.blocks.remove(group);
-        self.blocks.push(group, pages);
+        self.blocks.update(group, pages);
     }
 
     fn removed(&mut self, slot: SlotId, _lpn: Lpn) {
         let (group, left) = self.groups.remove(slot);
-        self.blocks.remove(group);
-        if left > 0 {
-            self.blocks.push(group, left);
-        }
+        self.blocks.update(group, left);
     }
 
     fn evicts_blocks(&self) -> bool {

@@ -3,37 +3,31 @@
 //! Adding an order is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
 use flashloom_nand::Lpn;
-use flashloom_units::{Component, Parameters, Policy, PolicySpec, Role, Slot, SlotSpec, Violation};
+use flashloom_units::{Component, Role, Slot, SlotSpec, Violation, policy};
 
 use crate::SlotId;
 
-/// What a replacement policy may know of the chips when it chooses a victim.
+/// What a replacement policy may know of the chips when it chooses a victim; by default nothing.
 pub trait Chips {
     /// Whether the chip that a page would be programmed on has nothing to do. True if the address of the page does not
     /// decide on which chip that is.
-    fn is_idle(&self, lpn: Lpn) -> bool;
+    fn is_idle(&self, _lpn: Lpn) -> bool {
+        true
+    }
 
     /// Whether these sectors are a whole page, which is programmed without a read of the rest.
-    fn is_whole(&self, mask: u32) -> bool;
+    fn is_whole(&self, _mask: u32) -> bool {
+        true
+    }
 
     /// A page leaves the buffer: its chip is no longer idle.
-    fn send(&mut self, lpn: Lpn);
+    fn send(&mut self, _lpn: Lpn) {}
 }
 
 /// Chips of which nothing is known: all are idle, and every page is whole.
 pub struct UnknownChips;
 
-impl Chips for UnknownChips {
-    fn is_idle(&self, _lpn: Lpn) -> bool {
-        true
-    }
-
-    fn is_whole(&self, _mask: u32) -> bool {
-        true
-    }
-
-    fn send(&mut self, _lpn: Lpn) {}
-}
+impl Chips for UnknownChips {}
 
 /// A replacement policy. The buffer calls it for every page that enters, is written or read again, or leaves out of
 /// turn.
@@ -107,6 +101,20 @@ pub trait Order: Component {
     }
 }
 
+/// What the policies import.
+mod prelude {
+    pub(super) use flashloom_nand::{Lbn, Lpn};
+    pub(super) use flashloom_units::{
+        Capability, Kind, Lists, PolicySpec, Statistic, Value, Violation, ensure, params,
+    };
+
+    pub(super) use super::{Order, OrderSetup};
+    pub(super) use crate::SlotId;
+    pub(super) use crate::groups::Groups;
+    pub(super) use crate::index::Index;
+    pub(super) use crate::sizes::Sizes;
+}
+
 pub mod belady;
 mod block_lru;
 mod bpac;
@@ -151,28 +159,17 @@ pub fn builtin() -> Slot<dyn Order> {
     Slot::new(
         &SLOT,
         [
-            policy(&page_lru::SPEC, |params, on| {
-                Box::new(page_lru::PageLru::new(params, on.pages, on.pages_per_block))
-            }),
-            policy(&chip_aware::SPEC, |params, on| {
-                Box::new(chip_aware::ChipAware::new(params, on.pages, on.pages_per_block))
-            }),
-            policy(&block_lru::SPEC, |params, on| {
-                Box::new(block_lru::BlockLru::new(params, on.pages, on.pages_per_block))
-            }),
-            policy(&fab::SPEC, |params, on| Box::new(fab::Fab::new(params, on.pages, on.pages_per_block))),
-            policy(&clc::SPEC, |params, on| Box::new(clc::Clc::new(params, on.pages, on.pages_per_block))),
-            policy(&r#ref::SPEC, |params, on| Box::new(r#ref::Ref::new(params, on.pages, on.pages_per_block))),
-            policy(&bpac::SPEC, |params, on| Box::new(bpac::Bpac::new(params, on.pages, on.pages_per_block))),
-            policy(&cflru::SPEC, |params, on| Box::new(cflru::Cflru::new(params, on.pages, on.pages_per_block))),
-            Policy::<dyn Order>::new(&region::SPEC, |params, on| Ok(Box::new(region::Region::new(params, on)?)))
-                .with_profile(region::check),
+            policy!(dyn Order: page_lru::PageLru),
+            policy!(dyn Order: chip_aware::ChipAware),
+            policy!(dyn Order: block_lru::BlockLru),
+            policy!(dyn Order: fab::Fab),
+            policy!(dyn Order: clc::Clc),
+            policy!(dyn Order: r#ref::Ref),
+            policy!(dyn Order: bpac::Bpac),
+            policy!(dyn Order: cflru::Cflru),
+            policy!(dyn Order: region::Region?).with_profile(region::check),
         ],
     )
-}
-
-fn policy<T: Parameters>(spec: &'static PolicySpec, build: fn(T, &OrderSetup) -> Box<dyn Order>) -> Policy<dyn Order> {
-    Policy::<dyn Order>::new(spec, move |params, on| Ok(build(params, on)))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Naive models that every replacement policy is compared with: lists in order of age, searched from end to end.
 
 use flashloom_nand::Lpn;
-use flashloom_units::{MIB, Prng, Value};
+use flashloom_units::{Figure, MIB, Prng, Value};
 
 use super::{OrderSetup, builtin};
 use crate::SlotId;
@@ -37,6 +37,11 @@ pub(super) trait Naive {
     /// Number of clean pages that would be dropped one after another.
     fn clean_room(&self) -> u32 {
         0
+    }
+
+    /// Values of the policy's own statistics, all of which are counts.
+    fn counts(&self) -> Vec<u64> {
+        Vec::new()
     }
 }
 
@@ -82,7 +87,7 @@ struct Held {
 }
 
 /// Applies random operations to a policy and to its naive model; asserts that they evict the same pages in the same
-/// order.
+/// order, and count the same.
 pub(super) fn assert_same_victims(name: &str, set: &[(&str, Value)], mut naive: impl Naive) {
     let chosen = builtin().choose(name, set).expect("the order takes these parameters");
     let mut order = chosen.build(&SETUP).expect("it can be built");
@@ -154,5 +159,7 @@ pub(super) fn assert_same_victims(name: &str, set: &[(&str, Value)], mut naive: 
             assert_eq!(order.check_dirty(dirty), Ok(()), "{name}, step {step}");
         }
     }
+    let expected: Vec<Figure> = naive.counts().into_iter().map(Figure::Count).collect();
+    assert_eq!(format!("{:?}", order.figures()), format!("{expected:?}"), "{name}");
     assert!(evicted > STEPS / 20, "{name}: only {evicted} pages were given up");
 }

@@ -8,11 +8,7 @@
 //! Reads do not move a page: the buffer exists to absorb rewrites, and a page that is only read may as well be read
 //! from flash. O(1) an operation, eight bytes a page.
 
-use flashloom_nand::Lpn;
-use flashloom_units::{Capability, Component, Lists, PolicySpec};
-
-use super::Order;
-use crate::SlotId;
+use super::prelude::*;
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "page-lru",
@@ -22,10 +18,8 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     example: "buffer.order=page-lru buffer.capacity=32MiB workload.synthetic.pattern=zipf",
     instead: "With log blocks, single pages of many blocks cause full merges: `block-lru`, `fab` and `clc` evict the \
               pages of a block together. To cache pages that the host reads, use `cflru`.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
-    params: &[],
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 pub(super) struct PageLru {
@@ -35,14 +29,12 @@ pub(super) struct PageLru {
 flashloom_units::state! { PageLru { nested pages; } }
 
 impl PageLru {
-    pub(super) fn new((): (), pages: u32, _pages_per_block: u32) -> Self {
-        Self { pages: Lists::new(pages, 1) }
+    pub(super) fn new((): (), on: &OrderSetup) -> Self {
+        Self { pages: Lists::new(on.pages, 1) }
     }
 }
 
-impl Component for PageLru {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { PageLru }
 
 impl Order for PageLru {
     fn inserted(&mut self, slot: SlotId, _lpn: Lpn) {
@@ -59,10 +51,7 @@ impl Order for PageLru {
     }
 
     fn victim(&mut self, pages: &mut Vec<SlotId>) {
-        if let Some(oldest) = self.pages.front(0) {
-            self.pages.remove(oldest);
-            pages.push(oldest);
-        }
+        pages.extend(self.pages.pop_front(0));
     }
 }
 

@@ -16,14 +16,7 @@
 
 use std::collections::VecDeque;
 
-use flashloom_nand::{Lbn, Lpn};
-use flashloom_units::{Capability, Component, Kind, Lists, PolicySpec, Value, params};
-
-use super::Order;
-use crate::SlotId;
-use crate::groups::Groups;
-use crate::index::Index;
-use crate::sizes::Sizes;
+use super::prelude::*;
 use crate::window::Window;
 
 params! {
@@ -48,10 +41,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     example: "buffer.order=ref buffer.ref.victim_blocks=8 ftl.mapping=fast workload.synthetic.pattern=zipf",
     instead: "With a page-level mapping there is no merge to make cheaper: use `page-lru`. To evict whole blocks at \
               once, use `block-lru` or `fab`.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
     params: RefParams::PARAMS,
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 pub(super) struct Ref {
@@ -82,7 +74,8 @@ flashloom_units::state! {
 }
 
 impl Ref {
-    pub(super) fn new(params: RefParams, pages: u32, pages_per_block: u32) -> Self {
+    pub(super) fn new(params: RefParams, on: &OrderSetup) -> Self {
+        let OrderSetup { pages, pages_per_block, .. } = *on;
         let largest = pages_per_block.min(pages);
         Self {
             window: Window::new(pages, params.window),
@@ -109,10 +102,7 @@ impl Ref {
                 continue;
             }
             let (block, pages) = self.others.insert(slot, self.lpns[slot.at()]);
-            if pages > 1 {
-                self.blocks.remove(block);
-            }
-            self.blocks.push(block, pages);
+            self.blocks.update(block, pages);
         }
     }
 
@@ -125,10 +115,7 @@ impl Ref {
             return self.victims.remove(slot);
         }
         let (block, left) = self.others.remove(slot);
-        self.blocks.remove(block);
-        if left > 0 {
-            self.blocks.push(block, left);
-        }
+        self.blocks.update(block, left);
     }
 
     /// Makes the block with the most pages in the window a victim block. Called when the window has no page of a victim
@@ -150,9 +137,7 @@ impl Ref {
     }
 }
 
-impl Component for Ref {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { Ref }
 
 impl Order for Ref {
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {

@@ -24,14 +24,9 @@
 //!
 //! O(1) an operation; a sweep costs the sorting of its pages, once. Memory: 16 bytes a page, 16 a region.
 
-use flashloom_nand::Lpn;
-use flashloom_units::{
-    Capability, Component, Divisor, Figure, GIB, IndexSet, Kind, Lists, MIB, PolicySpec, Refusal, Statistic, Value,
-    Violation, format_size, params, violation,
-};
+use flashloom_units::{Divisor, GIB, IndexSet, MIB, Refusal, format_size};
 
-use super::{Order, OrderSetup};
-use crate::SlotId;
+use super::prelude::*;
 
 params! {
     /// Parameters of the order by regions; the defaults are those of the scheduler.
@@ -56,13 +51,13 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     example: "buffer.order=region buffer.region.region_size=64MiB ftl.mapping=bast workload.synthetic.pattern=zipf",
     instead: "It looks at addresses before time: `page-lru` keeps more of the pages that are written again. Where the \
               pages of a block are to leave together whatever their number, `block-lru` does that.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
     params: RegionParams::PARAMS,
     statistics: &[
         Statistic::count("turns", "Turns of regions, each one victim."),
         Statistic::count("sweeps", "Sweeps begun, each through all pages that a region had then."),
     ],
+    ..PolicySpec::BLANK
 };
 
 /// Maximum number of regions: finer division helps no drive and only takes memory.
@@ -137,9 +132,7 @@ impl Region {
 
     /// Makes the pages that wait in a region its sweep.
     fn begin_sweep(&mut self, region: u32) {
-        while let Some(slot) = self.pages.pop_front(waiting(region)) {
-            self.sorting.push(slot);
-        }
+        self.sorting.extend(std::iter::from_fn(|| self.pages.pop_front(waiting(region))));
         self.sorting.sort_unstable_by_key(|slot| self.lpns[slot.at()]);
         for slot in self.sorting.drain(..) {
             self.pages.push_back(sweep(region), slot);
@@ -184,13 +177,7 @@ fn regions(region_size_bytes: u64, on: &OrderSetup) -> Result<u32, Refusal> {
     Ok(regions as u32)
 }
 
-impl Component for Region {
-    flashloom_units::stateful!();
-
-    fn figures(&self) -> Vec<Figure> {
-        [self.turns, self.sweeps].map(Figure::Count).to_vec()
-    }
-}
+flashloom_units::component! { Region: turns, sweeps }
 
 impl Order for Region {
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {
@@ -218,10 +205,8 @@ impl Order for Region {
         if self.pages.is_empty(sweep(region)) {
             self.begin_sweep(region);
         }
-        for _ in 0..self.batch {
-            let Some(lowest) = self.pages.pop_front(sweep(region)) else { break };
-            pages.push(lowest);
-        }
+        let lowest = std::iter::from_fn(|| self.pages.pop_front(sweep(region)));
+        pages.extend(lowest.take(self.batch as usize));
         if self.is_empty(region) {
             self.pending.remove(region);
         }
@@ -235,31 +220,25 @@ impl Order for Region {
             let lpns = |list| self.pages.iter(list).map(|slot| self.lpns[slot.at()]);
             for lpn in lpns(waiting(region)).chain(lpns(sweep(region))) {
                 listed += 1;
-                if self.region_of(lpn) != region {
-                    return Err(violation!(
-                        "region: page {} is listed in region {region}, which is not its own",
-                        lpn.0
-                    ));
-                }
+                let is_own = self.region_of(lpn) == region;
+                ensure!(is_own, "region: page {} is listed in region {region}, which is not its own", lpn.0);
             }
-            if !lpns(sweep(region)).is_sorted() {
-                return Err(violation!("region: the sweep of region {region} does not ascend"));
-            }
-            if self.pending.contains(region) != (listed > before) {
-                return Err(violation!("region: region {region} has {} pages, unknown to the round", listed - before));
-            }
+            ensure!(lpns(sweep(region)).is_sorted(), "region: the sweep of region {region} does not ascend");
+            let pages = listed - before;
+            let is_known = self.pending.contains(region) == (pages > 0);
+            ensure!(is_known, "region: region {region} has {pages} pages, unknown to the round");
         }
-        if listed == dirty { Ok(()) } else { Err(violation!("region: {listed} pages in lists, but {dirty} are dirty")) }
+        ensure!(listed == dirty, "region: {listed} pages in lists, but {dirty} are dirty");
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use flashloom_units::Parameters;
-    use flashloom_units::Value;
 
     use super::*;
-    use crate::order::model::{Naive, ROOM, SETUP, assert_same_victims};
+    use crate::order::model::{Naive, SETUP, assert_same_victims};
 
     /// The pages by region: each with the sweep that it leaves in, counted from the one under way.
     struct Regions {
@@ -267,12 +246,13 @@ mod tests {
         size: u32,
         batch: usize,
         last: Option<usize>,
+        turns_and_sweeps: [u64; 2],
     }
 
     impl Regions {
         fn new(size: u32, batch: usize) -> Self {
             let regions = SETUP.logical_pages.div_ceil(size) as usize;
-            Self { pages: vec![Vec::new(); regions], size, batch, last: None }
+            Self { pages: vec![Vec::new(); regions], size, batch, last: None, turns_and_sweeps: [0; 2] }
         }
     }
 
@@ -291,15 +271,21 @@ mod tests {
             let mut round = after.chain(0..self.pages.len());
             let Some(region) = round.find(|&region| !self.pages[region].is_empty()) else { return Vec::new() };
             self.last = Some(region);
+            self.turns_and_sweeps[0] += 1;
             let pages = &mut self.pages[region];
             pages.sort();
             if pages.iter().all(|&(_, is_swept)| !is_swept) {
                 pages.iter_mut().for_each(|(_, is_swept)| *is_swept = true);
+                self.turns_and_sweeps[1] += 1;
             }
             let turn: Vec<u32> = pages.iter().filter(|(_, is_swept)| *is_swept).map(|(lpn, _)| *lpn).collect();
             let turn = &turn[..turn.len().min(self.batch)];
             pages.retain(|(lpn, _)| !turn.contains(lpn));
             turn.to_vec()
+        }
+
+        fn counts(&self) -> Vec<u64> {
+            self.turns_and_sweeps.to_vec()
         }
     }
 
@@ -313,54 +299,6 @@ mod tests {
         for (size, batch) in [(1, 1), (5, 3), (8, 1), (16, 8), (16, 100), (48, 4), (1_000, 8)] {
             assert_same_victims("region", &sized(size, batch), Regions::new(size, batch as usize));
         }
-    }
-
-    fn order(size: u32, batch: u64) -> Region {
-        Region::new(Parameters::of(&SPEC.values(&sized(size, batch)).unwrap()), &SETUP).unwrap()
-    }
-
-    /// Writes pages of whose numbers none is a slot's, and takes victims until there is none.
-    fn turns(order: &mut Region, lpns: &[u32]) -> Vec<Vec<u32>> {
-        for (slot, &lpn) in (0..).map(SlotId).zip(lpns) {
-            order.inserted(slot, Lpn(lpn));
-        }
-        std::iter::from_fn(|| turn(order)).collect()
-    }
-
-    fn turn(order: &mut Region) -> Option<Vec<u32>> {
-        let mut pages = Vec::new();
-        order.victim(&mut pages);
-        (!pages.is_empty()).then(|| pages.iter().map(|slot| order.lpns[slot.at()].0).collect())
-    }
-
-    #[test]
-    fn regions_take_turns_in_address_order_and_round_the_end_each_ascending() {
-        let found = turns(&mut order(10, 2), &[31, 35, 33, 12, 10, 11, 47]);
-        assert_eq!(found, [vec![10, 11], vec![31, 33], vec![47], vec![12], vec![35]]);
-    }
-
-    #[test]
-    fn what_is_written_while_its_region_is_swept_waits_for_the_next_sweep() {
-        let mut order = order(48, 2);
-        for (slot, lpn) in [(0, 10), (1, 20), (2, 30), (3, 40)] {
-            order.inserted(SlotId(slot), Lpn(lpn));
-        }
-        assert_eq!(turn(&mut order).unwrap(), [10, 20]);
-        order.inserted(SlotId(0), Lpn(5));
-        order.inserted(SlotId(1), Lpn(35));
-        order.touched(SlotId(3), Lpn(40));
-        assert_eq!(order.check_dirty(4), Ok(()));
-        assert_eq!([turn(&mut order).unwrap(), turn(&mut order).unwrap()], [vec![30], vec![5, 35]]);
-        assert_eq!(turn(&mut order).unwrap(), [40], "it was written again, and stayed for a sweep");
-        assert_eq!((order.turns, order.sweeps), (4, 2));
-    }
-
-    #[test]
-    fn a_region_of_the_whole_drive_is_no_region() {
-        let all: Vec<u32> = (0..ROOM as u32).map(|at| at * 7 % 48).collect();
-        let [whole, larger] = [48, 1 << 20].map(|size| turns(&mut order(size, 5), &all).concat());
-        assert!(whole.is_sorted() && whole.len() == ROOM, "{whole:?}");
-        assert_eq!(whole, larger);
     }
 
     #[test]

@@ -13,9 +13,9 @@
 //! is free as soon as its own page is programmed, and the request continues when it has the slots that it needs; with
 //! `wait = "batch"` it continues when all victims are programmed. O(1).
 
-use flashloom_units::{Capability, Component, Kind, PolicySpec, Value, choice, params};
+use flashloom_units::{Capability, Kind, PolicySpec, Value, choice, params};
 
-use super::{Occupancy, Rate};
+use super::{Occupancy, Rate, RateSetup};
 
 choice! {
     /// Event that a write waits for if it finds the buffer full.
@@ -51,10 +51,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     example: "buffer.rate=cave buffer.order=block-lru ftl.mapping=bast ftl.placement=first-touch",
     instead: "In a small buffer a batch evicts pages that would have been written again: `single` keeps them. For \
               short waits use `linear-threshold`, which evicts before the buffer is full.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
     params: CaveParams::PARAMS,
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 pub(super) struct Cave {
@@ -65,15 +64,13 @@ pub(super) struct Cave {
 flashloom_units::state! { Cave { fixed victims, wait; } }
 
 impl Cave {
-    pub(super) fn new(params: CaveParams, dies: u32) -> Self {
+    pub(super) fn new(params: CaveParams, on: &RateSetup) -> Self {
         let CaveParams { victims, wait } = params;
-        Self { victims: victims.unwrap_or(dies), wait }
+        Self { victims: victims.unwrap_or(on.dies), wait }
     }
 }
 
-impl Component for Cave {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { Cave }
 
 impl Rate for Cave {
     fn victims(&mut self, occupancy: &Occupancy) -> u32 {
@@ -88,16 +85,18 @@ impl Rate for Cave {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashloom_units::Parameters;
 
     #[test]
     fn a_full_buffer_evicts_a_victim_for_each_die_and_then_waits() {
         let occupancy = |evicting, waiting| Occupancy { pages: 64, occupied: 40, evicting, leaving: evicting, waiting };
-        let wait = Value::Name("own-page");
-        let mut rate = Cave::new(Parameters::of(&[Value::Absent, wait.clone()]), 32);
+        let cave = |victims| {
+            let params = CaveParams { victims, wait: Wait::OwnPage };
+            Cave::new(params, &RateSetup { dies: 32, superpage: 1 })
+        };
+        let mut rate = cave(None);
         assert_eq!(rate.victims(&occupancy(0, 0)), 0);
         assert_eq!(rate.victims(&occupancy(0, 1)), 32);
         assert_eq!(rate.victims(&occupancy(32, 1)), 0);
-        assert_eq!(Cave::new(Parameters::of(&[Value::Count(4), wait]), 32).victims(&occupancy(0, 1)), 4);
+        assert_eq!(cave(Some(4)).victims(&occupancy(0, 1)), 4);
     }
 }

@@ -27,7 +27,7 @@
 //! buffer does.
 
 use flashloom_units::{
-    Capability, Component, Divisor, Kind, PolicySpec, Reader, Refusal, State, StateError, Value, Writer, params,
+    Capability, Divisor, Kind, PolicySpec, Reader, Refusal, State, StateError, Value, Writer, params,
 };
 
 use super::{Occupancy, Rate, RateSetup};
@@ -60,17 +60,16 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     example: "buffer.rate=linear-threshold buffer.linear-threshold.low=0.25 buffer.linear-threshold.high=0.75",
     instead: "To repeat a paper that evicts only when the buffer is full, use `single` or `cave`. They also keep pages \
               longer, which counts where the buffer is small and pages are written again late.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
     params: LinearThresholdParams::PARAMS,
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 /// Refuses a floor to which the high mark cannot fall.
 ///
 /// # Errors
 /// The floor is above the high mark.
-pub(super) fn check(params: LinearThresholdParams) -> Result<(), Refusal> {
+pub(super) fn check(params: LinearThresholdParams, _on: &RateSetup) -> Result<(), Refusal> {
     let LinearThresholdParams { high, floor, .. } = params;
     let Some(floor) = floor.filter(|&floor| floor > high) else { return Ok(()) };
     let found = format!("a floor at {floor}, with the high mark at {high}");
@@ -151,9 +150,7 @@ impl LinearThreshold {
     }
 }
 
-impl Component for LinearThreshold {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { LinearThreshold }
 
 impl Rate for LinearThreshold {
     fn victims(&mut self, occupancy: &Occupancy) -> u32 {
@@ -172,10 +169,14 @@ impl Rate for LinearThreshold {
 
 #[cfg(test)]
 mod tests {
-    use flashloom_units::Parameters;
     use flashloom_units::{load_state, save_state};
 
     use super::*;
+
+    /// Of a buffer of 100 pages, with one page a victim.
+    fn occupancy(occupied: u32, leaving: u32, waiting: u32) -> Occupancy {
+        Occupancy { pages: 100, occupied, evicting: leaving, leaving, waiting }
+    }
 
     /// With 8 dies.
     fn threshold(low: f64, high: f64, superpage: u32) -> LinearThreshold {
@@ -185,37 +186,31 @@ mod tests {
 
     #[test]
     fn victims_on_their_way_grow_with_what_the_buffer_holds() {
-        let occupancy = |occupied, leaving| Occupancy { pages: 100, occupied, evicting: leaving, leaving, waiting: 0 };
         let mut rate = threshold(0.5, 0.9, 1);
-        assert_eq!(rate.victims(&occupancy(50, 0)), 0);
-        assert_eq!([50, 51, 60, 70, 90, 100].map(|pages| rate.wanted(&occupancy(pages, 0))), [0, 1, 2, 4, 8, 8]);
-        assert_eq!(rate.victims(&occupancy(70, 3)), 1);
-        assert_eq!(rate.victims(&occupancy(70, 4)), 0);
+        assert_eq!([50, 51, 60, 70, 90, 100].map(|pages| rate.wanted(&occupancy(pages, 0, 0))), [0, 1, 2, 4, 8, 8]);
+        assert_eq!([(50, 0), (70, 3), (70, 4)].map(|(held, out)| rate.victims(&occupancy(held, out, 0))), [0, 1, 0]);
         let step = threshold(0.9, 0.5, 1);
-        assert_eq!([90, 91].map(|pages| step.wanted(&occupancy(pages, 0))), [0, 8]);
+        assert_eq!([90, 91].map(|pages| step.wanted(&occupancy(pages, 0, 0))), [0, 8]);
     }
 
     #[test]
     fn a_block_on_its_way_keeps_one_die_busy_however_many_pages_it_has() {
-        let occupancy =
-            |leaving| Occupancy { pages: 1_000, occupied: 900, evicting: 64 * leaving, leaving, waiting: 0 };
+        let blocks = |leaving| Occupancy { evicting: 64 * leaving, ..occupancy(90, leaving, 0) };
         let mut rate = threshold(0.5, 0.9, 2);
-        assert_eq!([1, 7, 8].map(|leaving| rate.victims(&occupancy(leaving))), [1, 1, 0]);
+        assert_eq!([1, 7, 8].map(|leaving| rate.victims(&blocks(leaving))), [1, 1, 0]);
     }
 
     #[test]
     fn a_die_that_programs_superpages_has_one_on_its_way_and_not_a_page() {
-        let occupancy = |leaving| Occupancy { pages: 100, occupied: 60, evicting: leaving, leaving, waiting: 0 };
         let mut rate = threshold(0.5, 0.9, 4);
-        assert_eq!(rate.wanted(&occupancy(0)), 2);
-        assert_eq!([0, 1, 4, 7, 8].map(|pages| rate.victims(&occupancy(pages))), [1, 1, 1, 1, 0]);
+        assert_eq!(rate.wanted(&occupancy(60, 0, 0)), 2);
+        assert_eq!([0, 1, 4, 7, 8].map(|pages| rate.victims(&occupancy(60, pages, 0))), [1, 1, 1, 1, 0]);
     }
 
     #[test]
     fn pages_that_wait_have_as_many_pages_on_their_way() {
-        let occupancy = |evicting| Occupancy { pages: 100, occupied: 20, evicting, leaving: 1, waiting: 5 };
         let mut rate = threshold(0.5, 0.9, 1);
-        assert_eq!([4, 5].map(|evicting| rate.victims(&occupancy(evicting))), [1, 0]);
+        assert_eq!([4, 5].map(|evicting| rate.victims(&Occupancy { evicting, ..occupancy(20, 1, 5) })), [1, 0]);
     }
 
     /// A rate with marks at 50 and 90 pages of 100, and how far they have fallen after what the buffer held.
@@ -223,7 +218,7 @@ mod tests {
         let mut rate = threshold(0.5, 0.9, 1);
         (rate.params.floor, rate.bursts) = (Some(floor), Some(Bursts::default()));
         for &(occupied, waiting) in held {
-            rate.victims(&Occupancy { pages: 100, occupied, evicting: 0, leaving: 0, waiting });
+            rate.victims(&occupancy(occupied, 0, waiting));
         }
         rate.bursts.unwrap().lowered
     }
@@ -241,19 +236,19 @@ mod tests {
 
     #[test]
     fn fallen_marks_evict_sooner_and_keep_their_distance() {
-        let occupancy = |occupied| Occupancy { pages: 100, occupied, evicting: 0, leaving: 0, waiting: 0 };
-        let mut rate = threshold(0.5, 0.9, 1);
-        rate.bursts = Some(Bursts { lowered: 30, ..Bursts::default() });
-        assert_eq!([20, 21, 40, 60, 100].map(|pages| rate.wanted(&occupancy(pages))), [0, 1, 4, 8, 8]);
-        rate.bursts = Some(Bursts { lowered: 80, ..Bursts::default() });
-        assert_eq!([0, 1, 10, 100].map(|pages| rate.wanted(&occupancy(pages))), [0, 1, 8, 8], "low is at 0");
+        let wanted = |lowered, occupied| {
+            let bursts = Some(Bursts { lowered, ..Bursts::default() });
+            LinearThreshold { bursts, ..threshold(0.5, 0.9, 1) }.wanted(&occupancy(occupied, 0, 0))
+        };
+        assert_eq!([20, 21, 40, 60, 100].map(|pages| wanted(30, pages)), [0, 1, 4, 8, 8]);
+        assert_eq!([0, 1, 10, 100].map(|pages| wanted(80, pages)), [0, 1, 8, 8], "low is at 0");
     }
 
     #[test]
     fn marks_rise_again_when_a_buffer_of_pages_was_sent_and_none_went_beyond_the_high_one() {
         let mut bursts = Bursts { lowered: 30, ..Bursts::default() };
         let mut send = |occupied, evicting| {
-            bursts.observe(&Occupancy { pages: 100, occupied, evicting, leaving: 0, waiting: 0 }, 90, 10);
+            bursts.observe(&occupancy(occupied, evicting, 0), 90, 10);
             bursts.lowered
         };
         assert_eq!([0; 9].map(|_| send(50, 20)), [30; 9], "those on their way were sent once");
@@ -265,8 +260,8 @@ mod tests {
     #[test]
     fn a_floor_above_the_high_mark_is_refused() {
         let checked = |high: f64, floor: f64| {
-            let set = [("high", Value::Ratio(high)), ("floor", Value::Ratio(floor))];
-            check(Parameters::of(&SPEC.values(&set).expect("its parameters"))).map_err(|refusal| refusal.to_string())
+            let params = LinearThresholdParams { low: 0.5, high, floor: Some(floor) };
+            check(params, &RateSetup { dies: 8, superpage: 1 }).map_err(|refusal| refusal.to_string())
         };
         assert_eq!([checked(0.9, 0.1), checked(0.9, 0.9)], [Ok(()), Ok(())]);
         let refused = checked(0.9, 0.95).expect_err("the mark cannot fall there");
@@ -275,12 +270,10 @@ mod tests {
 
     #[test]
     fn marks_that_may_fall_are_saved_and_marks_that_stay_save_nothing() {
-        let mut rate = threshold(0.5, 0.9, 1);
-        assert_eq!(save_state(&rate), Ok(Vec::new()));
-        rate.bursts = Some(Bursts { lowered: 30, most: 95, sent: 7, evicting: 3 });
-        let saved = save_state(&rate).unwrap();
-        let mut loaded = threshold(0.5, 0.9, 1);
-        loaded.bursts = Some(Bursts::default());
+        let with = |bursts| LinearThreshold { bursts, ..threshold(0.5, 0.9, 1) };
+        assert_eq!(save_state(&with(None)), Ok(Vec::new()));
+        let saved = save_state(&with(Some(Bursts { lowered: 30, most: 95, sent: 7, evicting: 3 }))).unwrap();
+        let mut loaded = with(Some(Bursts::default()));
         load_state(&mut loaded, &saved).unwrap();
         let Bursts { lowered, most, sent, evicting } = loaded.bursts.unwrap();
         assert_eq!((lowered, most, sent, evicting), (30, 95, 7, 3));

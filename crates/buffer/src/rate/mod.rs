@@ -2,7 +2,7 @@
 //!
 //! Adding a rate is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
-use flashloom_units::{Component, Parameters, Policy, PolicySpec, Role, Slot, SlotSpec};
+use flashloom_units::{Component, Role, Slot, SlotSpec, policy};
 
 /// Occupancy of the buffer, by which a rate decides; in pages, but for `leaving`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,14 +68,9 @@ pub fn builtin() -> Slot<dyn Rate> {
     Slot::new(
         &SLOT,
         [
-            policy(&single::SPEC, |params, on| Box::new(single::Single::new(params, on.dies))),
-            policy(&cave::SPEC, |params, on| Box::new(cave::Cave::new(params, on.dies))),
-            policy(&linear_threshold::SPEC, |params, on| Box::new(linear_threshold::LinearThreshold::new(params, on)))
-                .with_profile(|params, _| linear_threshold::check(params)),
+            policy!(dyn Rate: single::Single),
+            policy!(dyn Rate: cave::Cave),
+            policy!(dyn Rate: linear_threshold::LinearThreshold).with_profile(linear_threshold::check),
         ],
     )
-}
-
-fn policy<T: Parameters>(spec: &'static PolicySpec, build: fn(T, &RateSetup) -> Box<dyn Rate>) -> Policy<dyn Rate> {
-    Policy::<dyn Rate>::new(spec, move |params, on| Ok(build(params, on)))
 }

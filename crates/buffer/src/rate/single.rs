@@ -7,9 +7,9 @@
 //!
 //! O(1).
 
-use flashloom_units::{Capability, Component, PolicySpec};
+use flashloom_units::{Capability, PolicySpec};
 
-use super::{Occupancy, Rate};
+use super::{Occupancy, Rate, RateSetup};
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "single",
@@ -19,10 +19,8 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     example: "buffer.rate=single buffer.capacity=8MiB",
     instead: "The baseline of the papers on eviction. Real drives evict before the buffer is full, as \
               `linear-threshold` does; `cave` uses all chips and still evicts only when the buffer is full.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
-    params: &[],
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 pub(super) struct Single;
@@ -30,14 +28,12 @@ pub(super) struct Single;
 flashloom_units::state! { Single {} }
 
 impl Single {
-    pub(super) fn new((): (), _dies: u32) -> Self {
+    pub(super) fn new((): (), _on: &RateSetup) -> Self {
         Self
     }
 }
 
-impl Component for Single {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { Single }
 
 impl Rate for Single {
     fn victims(&mut self, occupancy: &Occupancy) -> u32 {

@@ -1,11 +1,9 @@
 //! Checks of the block layer: what it counts is what its pool, its scheduler and its hardware queues hold.
 
 use flashloom_units::{Violation, violation};
-use flashloom_workload::Op;
 
 use super::BlockLayer;
-use crate::id::RequestId;
-use crate::requests::{Class, Requests, Stage};
+use crate::requests::{Class, Queued, Requests, Stage};
 use crate::stats::SchedulerStats;
 
 /// Stages of requests that the block layer holds and the device does not.
@@ -14,15 +12,11 @@ const WAITS: [Stage; 3] = [Stage::Plugged, Stage::Queued, Stage::Taken];
 impl BlockLayer {
     /// True if no class holds more than it may, and a set of tags none that it has not.
     fn limits_hold(&self) -> bool {
-        match &self.tags {
-            None => self.held.iter().all(|&n| n <= self.nr_requests),
-            Some(tags) => {
-                let most = tags.reads.max(tags.sync_writes).max(tags.async_writes);
-                match &self.hardware {
-                    None => self.held[0] + self.held[1] <= most,
-                    Some(hardware) => hardware.counts().all(|(held, ..)| held <= most),
-                }
-            }
+        let Some(tags) = &self.tags else { return self.held.iter().all(|&n| n <= self.nr_requests) };
+        let most = tags.reads.max(tags.sync_writes).max(tags.async_writes);
+        match &self.hardware {
+            None => self.held[0] + self.held[1] <= most,
+            Some(hardware) => hardware.counts().all(|(held, ..)| held <= most),
         }
     }
 
@@ -37,18 +31,14 @@ impl BlockLayer {
     }
 
     fn classes_add_up(&self) -> bool {
-        let in_pool = |class| {
-            let all = WAITS.into_iter().chain([Stage::InFlight]).flat_map(|stage| self.requests.at_stage(stage));
-            all.filter(|&id| self.requests[id].op != Op::Flush && self.requests[id].class() == class).count() as u32
-        };
+        let in_pool = |class| self.requests.in_use().filter(|request| request.class() == class).count() as u32;
         Class::BOTH.iter().all(|&class| self.held[class.at()] == in_pool(class))
     }
 
     fn tokens_add_up(&self) -> bool {
         let Some(throttle) = &self.throttle else { return true };
-        let held = WAITS.into_iter().chain([Stage::InFlight]).flat_map(|stage| self.requests.at_stage(stage));
-        let needs = |&id: &RequestId| throttle.line_of(self.requests[id].op, self.requests[id].flags).is_some();
-        held.filter(needs).count() as u32 + throttle.in_hand() == throttle.taken()
+        let needs = |request: &&Queued| throttle.line_of(request.op, request.flags).is_some();
+        self.requests.in_use().filter(needs).count() as u32 + throttle.in_hand() == throttle.taken()
     }
 
     /// Checks that no request was lost or counted twice.

@@ -13,8 +13,9 @@
 use flashloom_units::Ns;
 use flashloom_workload::Request;
 
-use super::{BlockLayer, Decision, Dispatched};
+use super::{BlockLayer, Dispatched};
 use crate::id::RequestId;
+use crate::requests::Stage;
 
 impl BlockLayer {
     /// True if a plug was emptied and its moment is not over, so that [`Self::dispatch_unplugged`] has to be called.
@@ -29,13 +30,9 @@ impl BlockLayer {
         if !self.is_unplugged {
             return None;
         }
-        match self.run(now) {
-            Decision::Dispatch(sent) => Some(sent),
-            Decision::Idle | Decision::NotBefore(_) => {
-                self.is_unplugged = false;
-                None
-            }
-        }
+        let sent = self.run(now).request();
+        self.is_unplugged = sent.is_some();
+        sent
     }
 
     /// Empties a plug whose submission is over, before a request of `task`.
@@ -62,11 +59,7 @@ impl BlockLayer {
             self.requests.close(id);
             return false;
         }
-        if is_back {
-            self.requests.grow_back(id, request, cookie);
-        } else {
-            self.requests.grow_front(id, request, cookie);
-        }
+        self.requests.grow(id, !is_back, request, cookie);
         true
     }
 
@@ -87,10 +80,8 @@ impl BlockLayer {
         if self.plug.as_ref().is_some_and(|plug| plug.is_full(&self.requests)) {
             self.empty_plug(now);
         }
-        self.requests.plug(id);
-        if let Some(plug) = &mut self.plug {
-            plug.add(now, id);
-        }
+        self.requests.pass(id, Stage::Queued, Stage::Plugged);
+        self.plug.iter_mut().for_each(|plug| plug.add(now, id));
     }
 
     /// Gives the requests of the plug to the scheduler.
@@ -98,7 +89,7 @@ impl BlockLayer {
     pub(super) fn empty_plug(&mut self, now: Ns) {
         let Some(mut plug) = self.plug.take_if(|plug| plug.last().is_some()) else { return };
         self.is_unplugged = true;
-        plug.requests().iter().for_each(|&id| self.requests.unplug(id));
+        plug.requests().iter().for_each(|&id| self.requests.pass(id, Stage::Plugged, Stage::Queued));
         match self.scheduler.insert_list(now, &self.requests, plug.requests()) {
             Some(deadlines) => {
                 for (id, deadline_ns) in plug.empty().zip(deadlines) {
@@ -120,7 +111,7 @@ mod tests {
 
     use crate::lab::Lab;
     use crate::scheduler::{kyber::Kyber, mq_deadline::MqDeadline};
-    use crate::{Admission, Decision, HostParams, Linux};
+    use crate::{Admission, Decision, HostParams};
 
     fn deadline(change: impl FnOnce(&mut HostParams)) -> Lab {
         Lab::of_blk_mq(MqDeadline::new, |_| {}, change)
@@ -147,8 +138,7 @@ mod tests {
 
     /// First sectors and lengths of all requests, in the order in which they are sent.
     fn sent(lab: &mut Lab) -> Vec<(u64, u32)> {
-        let next = |lab: &mut Lab| if let Decision::Dispatch(sent) = lab.start() { Some(sent) } else { None };
-        std::iter::from_fn(|| next(lab)).map(|sent| (sent.lba, sent.sectors)).collect()
+        std::iter::from_fn(|| lab.start().request()).map(|sent| (sent.lba, sent.sectors)).collect()
     }
 
     #[test]
@@ -230,20 +220,5 @@ mod tests {
         assert_eq!(lab.submit(Op::Read, 0, 0, 700, 8), Admission::Queued, "108 has joined 100");
         assert_eq!(lab.submit(Op::Read, 0, 0, 900, 8), Admission::Full);
         assert_eq!(sent_early(&mut lab), [100, 500, 700]);
-    }
-
-    #[test]
-    fn a_large_request_ends_a_plug_as_its_last_in_6_1_and_as_its_first_in_6_12() {
-        for (linux, early) in [(Linux::V6_1, vec![100, 9_000]), (Linux::V6_12, vec![])] {
-            let mut lab = deadline(|host| (host.plug, host.linux) = (true, linux));
-            lab.reads([100]);
-            lab.submit(Op::Read, 0, 0, 9_000, 256);
-            lab.reads([700]);
-            assert_eq!(sent_early(&mut lab), early, "{linux:?}");
-            lab.start();
-            lab.submit(Op::Read, 0, 0, 20_000, 256);
-            lab.reads([800]);
-            assert!(sent_early(&mut lab).contains(&20_000), "{linux:?}");
-        }
     }
 }

@@ -26,18 +26,9 @@
 //! Without task ids all requests belong to task 0, which therefore has another one queued whenever any is held back:
 //! nothing is ever waited for, and only the batches remain. Cost: O(log n) each.
 
-use flashloom_units::{
-    Capability, Component, Figure, Kind, Lists, MS, Ns, PolicySpec, Refusal, S, Statistic, US, Value, Violation,
-    params, violation,
-};
-use flashloom_workload::Request;
-use serde::{Deserialize, Serialize};
-
-use super::{Choice, Scheduler, SchedulerSetup};
+use super::prelude::*;
 use crate::elevator::Elevator;
-use crate::id::{RequestId, TaskSlot};
-use crate::requests::{Requests, Stage};
-use crate::sorted::Forest;
+use crate::requests::Class;
 use crate::tasks::{DecayingMean, Tasks};
 
 /// Specification of the policy.
@@ -52,13 +43,13 @@ pub static SPEC: PolicySpec = PolicySpec {
               workload.synthetic.read_share=0.6 workload.synthetic.tasks=8 workload.synthetic.sync_share=1",
     instead: "Made for disks: flash has no seek to save, and chips are idle while it waits. `deadline` sends batches \
               without waiting; `fios` waits only to be fair.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
     params: AnticipatoryParams::PARAMS,
     statistics: &[
         Statistic::count("anticipations", "Times that requests were held back for a task's next request."),
         Statistic::count("anticipations_in_vain", "Of these, times that antic_expire passed without that request."),
     ],
+    ..PolicySpec::BLANK
 };
 
 params! {
@@ -90,8 +81,8 @@ const NEAR_SECTORS: u64 = 8_192;
 const ELEVATOR: Elevator = Elevator { back_seek_max_sectors: 1_024 * 1_024, back_penalty: 2 };
 
 /// The two classes, as indices of trees and FIFOs.
-const SYNC: usize = 0;
-const ASYNC: usize = 1;
+const SYNC: usize = Class::Sync as usize;
+const ASYNC: usize = Class::Async as usize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Anticipation {
@@ -118,7 +109,6 @@ struct Task {
 }
 
 /// State of anticipatory: the queues of both classes, the current batch, and the awaited task.
-#[derive(Debug)]
 pub struct Anticipatory {
     params: AnticipatoryParams,
     fifo: Lists<RequestId>,
@@ -163,13 +153,6 @@ flashloom_units::state! {
             exit_probability, new_think_total, new_seek_total, anticipations, in_vain;
         fixed params;
     }
-}
-
-/// Next step of the current batch.
-enum Step {
-    Send(RequestId),
-    HoldBack,
-    NewBatch,
 }
 
 impl Anticipatory {
@@ -303,29 +286,31 @@ impl Anticipatory {
         !self.changing && !self.starting && spent
     }
 
-    fn continue_batch(&mut self, now: Ns, requests: &Requests, [reads, writes]: [bool; 2]) -> Step {
+    /// Returns the request that is sent next, of the batch or as the first of a new one, or how long to wait.
+    fn select(&mut self, now: Ns, requests: &Requests, waiting: [bool; 2]) -> Result<RequestId, Choice> {
+        let [reads, writes] = waiting;
         if reads && writes && self.batch_is_over(now) {
-            return Step::NewBatch;
+            return Ok(self.begin_batch(now, waiting));
         }
         let next = self.next[self.batch];
         if self.batch == SYNC && self.params.antic_expire_ns > 0 {
             if let Some(eldest) = self.eldest_expired(now, requests, SYNC) {
-                return Step::Send(eldest);
+                return Ok(eldest);
             }
             let may_wait = self.awaited.is_some() && self.anticipation != Anticipation::Over;
             if may_wait && !self.ends_anticipation(now, requests, next) {
-                return Step::HoldBack;
+                return Err(self.hold_back());
             }
         }
-        let Some(next) = next else { return Step::NewBatch };
+        let Some(next) = next else { return Ok(self.begin_batch(now, waiting)) };
         if reads && !writes {
             self.batch_expires_ns = now + self.params.read_batch_expire_ns;
         }
-        Step::Send(self.eldest_expired(now, requests, self.batch).unwrap_or(next))
+        Ok(self.eldest_expired(now, requests, self.batch).unwrap_or(next))
     }
 
     /// Begins a batch: chooses its class and returns the oldest request of that.
-    fn begin_batch(&mut self, now: Ns, [reads, writes]: [bool; 2]) -> Option<RequestId> {
+    fn begin_batch(&mut self, now: Ns, [reads, writes]: [bool; 2]) -> RequestId {
         let class = if reads && !(writes && self.batch == SYNC) { SYNC } else { ASYNC };
         if self.batch != class {
             self.changing = true;
@@ -337,7 +322,7 @@ impl Anticipatory {
             self.write_batch_idled = false;
         }
         self.fifo_checked_ns[class] = now;
-        self.fifo.front(class)
+        self.fifo.front(class).expect("a batch begins while requests wait, with a class that has some")
     }
 
     /// Begins or continues a wait.
@@ -347,10 +332,6 @@ impl Anticipatory {
             let completed = self.awaited_completed;
             self.anticipation = if completed { Anticipation::ForNext } else { Anticipation::ForCompletion };
         }
-        self.while_holding_back()
-    }
-
-    fn while_holding_back(&self) -> Choice {
         match self.anticipation {
             Anticipation::ForNext => Choice::NotBefore(self.gives_up_at()),
             _ => Choice::Idle,
@@ -375,7 +356,7 @@ impl Anticipatory {
     }
 
     fn send(&mut self, requests: &Requests, id: RequestId) -> Choice {
-        let class = class_of(requests, id);
+        let class = requests[id].class().at();
         self.anticipation = Anticipation::Off;
         self.head[class] = requests[id].end();
         if class == SYNC {
@@ -405,22 +386,12 @@ impl Anticipatory {
     }
 }
 
-fn class_of(requests: &Requests, id: RequestId) -> usize {
-    if requests[id].is_sync() { SYNC } else { ASYNC }
-}
-
-impl Component for Anticipatory {
-    flashloom_units::stateful!();
-
-    fn figures(&self) -> Vec<Figure> {
-        [self.anticipations, self.in_vain].map(Figure::Count).to_vec()
-    }
-}
+flashloom_units::component! { Anticipatory: anticipations, in_vain }
 
 impl Scheduler for Anticipatory {
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
         self.give_up_in_time(now);
-        let (request, class) = (&requests[id], class_of(requests, id));
+        let (request, class) = (&requests[id], requests[id].class().at());
         let (task, new) = self.tasks.enter(request.task);
         if new {
             self.known[task.at()] = Task::default();
@@ -441,31 +412,24 @@ impl Scheduler for Anticipatory {
     }
 
     fn front_merge_candidate(&self, _requests: &Requests, incoming: &Request) -> Option<RequestId> {
-        let class = if incoming.is_sync() { SYNC } else { ASYNC };
-        self.sorted.at(class, incoming.end())
+        self.sorted.at(Class::of(incoming).at(), incoming.end())
     }
 
     fn former(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
-        self.sorted.prev(class_of(requests, id), id)
+        self.sorted.prev(requests[id].class().at(), id)
     }
 
     fn latter(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
-        self.sorted.next(class_of(requests, id), id)
+        self.sorted.next(requests[id].class().at(), id)
     }
 
     fn moved(&mut self, requests: &Requests, id: RequestId) {
-        let class = class_of(requests, id);
-        self.sorted.remove(class, id);
-        self.sorted.insert(class, id, requests[id].lba);
+        self.sorted.resort(requests[id].class().at(), id, requests[id].lba);
     }
 
     fn absorb(&mut self, requests: &Requests, kept: RequestId, gone: RequestId) {
-        if requests[gone].deadline_ns < requests[kept].deadline_ns {
-            self.fifo.take_place(kept, gone);
-        } else {
-            self.fifo.remove(gone);
-        }
-        self.leave_tree(class_of(requests, gone), gone);
+        leave_fifo(&mut self.fifo, requests, kept, gone);
+        self.leave_tree(requests[gone].class().at(), gone);
         self.tasks.release(self.task_of[gone.at()]);
     }
 
@@ -479,15 +443,11 @@ impl Scheduler for Anticipatory {
             return Choice::Idle;
         }
         if self.is_anticipating() {
-            return self.while_holding_back();
+            return self.hold_back();
         }
-        let id = match self.continue_batch(now, requests, waiting) {
-            Step::Send(id) => id,
-            Step::HoldBack => return self.hold_back(),
-            Step::NewBatch => match self.begin_batch(now, waiting) {
-                Some(id) => id,
-                None => return Choice::Idle,
-            },
+        let id = match self.select(now, requests, waiting) {
+            Ok(id) => id,
+            Err(wait) => return wait,
         };
         if self.changing {
             if self.at_device > 0 {
@@ -505,7 +465,7 @@ impl Scheduler for Anticipatory {
 
     fn completed(&mut self, now: Ns, requests: &Requests, id: RequestId) {
         self.give_up_in_time(now);
-        let (class, task) = (class_of(requests, id), self.task_of[id.at()]);
+        let (class, task) = (requests[id].class().at(), self.task_of[id.at()]);
         if self.changing && self.at_device == 1 {
             let batch_expire_ns = [self.params.read_batch_expire_ns, self.params.write_batch_expire_ns][self.batch];
             self.batch_expires_ns = now + batch_expire_ns;
@@ -533,23 +493,19 @@ impl Scheduler for Anticipatory {
 
     fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
         let queued = requests.count(Stage::Queued);
-        let listed = self.fifo.iter(SYNC).count() as u64 + self.fifo.iter(ASYNC).count() as u64;
-        let sorted = self.sorted.iter(SYNC).count() as u64 + self.sorted.iter(ASYNC).count() as u64;
+        let listed = (0..2).map(|class| self.fifo.iter(class).count() as u64).sum::<u64>();
+        let sorted = (0..2).map(|class| self.sorted.iter(class).count() as u64).sum::<u64>();
         let of_tasks = self.known.iter().map(|task| u64::from(task.queued)).sum::<u64>();
-        if [listed, sorted, of_tasks] == [queued; 3] {
-            Ok(())
-        } else {
-            Err(violation!(
-                "anticipatory: {queued} queued, {listed} in the FIFOs, {sorted} in the trees, {of_tasks} of tasks"
-            ))
-        }
+        ensure!(
+            [listed, sorted, of_tasks] == [queued; 3],
+            "anticipatory: {queued} queued, {listed} in the FIFOs, {sorted} in the trees, {of_tasks} of tasks"
+        );
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use flashloom_workload::Op;
-
     use super::*;
     use crate::lab::Lab;
     use crate::{Admission, Decision};

@@ -40,19 +40,11 @@
 //! Without task ids there is one synchronous queue, task 0's, with the priority of its latest request. The memory of
 //! tasks without requests is bounded. Cost: O(log n) each.
 
-use flashloom_units::{
-    Capability, Component, Figure, Kind, Lists, MIB, MS, Ns, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Value,
-    Violation, params, violation,
-};
-use flashloom_workload::{IO_PRIORITIES, Priority, PriorityClass, Request};
-use serde::{Deserialize, Serialize};
+use flashloom_workload::{IO_PRIORITIES, Priority, PriorityClass};
 
-use super::{Choice, Scheduler, SchedulerSetup};
+use super::prelude::*;
 use crate::depth::{DepthDetector, HwTag};
 use crate::elevator::Elevator;
-use crate::id::{RequestId, TaskSlot};
-use crate::requests::{Requests, Stage};
-use crate::sorted::Forest;
 use crate::tasks::{DecayingMean, Tasks};
 
 /// Specification of the policy.
@@ -68,7 +60,6 @@ pub static SPEC: PolicySpec = PolicySpec {
               workload.synthetic.tasks=8 workload.synthetic.sync_share=1",
     instead: "Made for disks: it serves one task at a time and leaves most chips of a drive idle. `fios` shares the \
               drive by task and keeps many tasks at it.",
-    needs: &[],
     offers: &[IO_PRIORITIES, Capability::SAVED_STATE],
     params: CfqParams::PARAMS,
     statistics: &[
@@ -76,6 +67,7 @@ pub static SPEC: PolicySpec = PolicySpec {
         Statistic::count("preemptions", "Slices that a request of another queue cut short."),
         Statistic::count("idle_waits", "Times that the device was kept idle for the active queue's next request."),
     ],
+    ..PolicySpec::BLANK
 };
 
 params! {
@@ -248,7 +240,6 @@ impl Queue {
 }
 
 /// State of cfq: all queues, their service order, and the active one.
-#[derive(Debug)]
 pub struct Cfq {
     params: CfqParams,
     elevator: Elevator,
@@ -529,10 +520,7 @@ impl Cfq {
 
     fn may_dispatch(&self, now: Ns, queue: TaskSlot) -> bool {
         let state = &self.queues[queue.at()];
-        if state.idle_window && self.async_at_device > 0 {
-            return false;
-        }
-        if !state.sync && self.sync_at_device > 0 {
+        if (state.idle_window && self.async_at_device > 0) || (!state.sync && self.sync_at_device > 0) {
             return false;
         }
         let is_idle_class = state.rank.class == Class::Idle;
@@ -601,13 +589,7 @@ impl Cfq {
     }
 }
 
-impl Component for Cfq {
-    flashloom_units::stateful!();
-
-    fn figures(&self) -> Vec<Figure> {
-        [self.slices, self.preemptions, self.idle_waits].map(Figure::Count).to_vec()
-    }
-}
+flashloom_units::component! { Cfq: slices, preemptions, idle_waits }
 
 impl Scheduler for Cfq {
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
@@ -660,19 +642,14 @@ impl Scheduler for Cfq {
 
     fn moved(&mut self, requests: &Requests, id: RequestId) {
         let queue = self.queue_of[id.at()];
-        self.sorted.remove(queue.at(), id);
-        self.sorted.insert(queue.at(), id, requests[id].lba);
+        self.sorted.resort(queue.at(), id, requests[id].lba);
         let next = self.queues[queue.at()].next;
         self.queues[queue.at()].next = self.elevator.better(&self.sorted, self.head, next, Some(id));
     }
 
     fn absorb(&mut self, requests: &Requests, kept: RequestId, gone: RequestId) {
         let queue = self.queue_of[gone.at()];
-        if requests[gone].deadline_ns < requests[kept].deadline_ns {
-            self.fifo.take_place(kept, gone);
-        } else {
-            self.fifo.remove(gone);
-        }
+        leave_fifo(&mut self.fifo, requests, kept, gone);
         if self.queues[queue.at()].next == Some(gone) {
             self.queues[queue.at()].next = self.following(queue, gone);
         }
@@ -750,24 +727,21 @@ impl Scheduler for Cfq {
         for (index, queue) in self.queues.iter().enumerate() {
             let listed = self.fifo.iter(index).count() as u32;
             let sorted = self.sorted.iter(index).count() as u32;
-            if [listed, sorted] != [queue.queued; 2] || queue.served_in.is_some() != (listed > 0) {
-                return Err(violation!(
-                    "cfq: queue {index} has {listed} listed, {sorted} sorted, counts {}",
-                    queue.queued
-                ));
-            }
+            ensure!(
+                [listed, sorted] == [queue.queued; 2] && queue.served_in.is_some() == (listed > 0),
+                "cfq: queue {index} has {listed} listed, {sorted} sorted, counts {}",
+                queue.queued
+            );
             busy += u32::from(queue.served_in.is_some());
         }
         let served = (0..CLASSES).map(|class| self.service.iter(class).count() as u32).sum();
-        if u64::from(self.queued) == queued && [busy, served] == [self.busy; 2] {
-            Ok(())
-        } else {
-            Err(violation!(
-                "cfq: {queued} queued, counts {}; {busy} busy, {served} served, counts {}",
-                self.queued,
-                self.busy
-            ))
-        }
+        ensure!(
+            u64::from(self.queued) == queued && [busy, served] == [self.busy; 2],
+            "cfq: {queued} queued, counts {}; {busy} busy, {served} served, counts {}",
+            self.queued,
+            self.busy
+        );
+        Ok(())
     }
 }
 

@@ -18,15 +18,7 @@
 //! of writes, come between two batches of its direction, and each of those begins with the oldest.
 //! Cost: O(log n) each.
 
-use flashloom_units::{
-    Capability, Component, Kind, Lists, MS, Ns, PolicySpec, Refusal, S, Used, Value, Violation, params, violation,
-};
-use flashloom_workload::Request;
-
-use super::{Choice, Scheduler, SchedulerSetup};
-use crate::id::RequestId;
-use crate::requests::{Direction, Requests, Stage};
-use crate::sorted::Forest;
+use super::prelude::*;
 
 /// Specification of the policy.
 pub static SPEC: PolicySpec = PolicySpec {
@@ -41,10 +33,9 @@ pub static SPEC: PolicySpec = PolicySpec {
     instead: "The task with the most requests gets the most service: `fios` shares the drive by task. If the drive has \
               a free tag for every request (`host.queue_depth`) there is nothing to sort, and `noop` gives the \
               same order.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
     params: DeadlineParams::PARAMS,
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
 params! {
@@ -69,7 +60,6 @@ params! {
 }
 
 /// State of deadline: the queues of both directions, and the current batch.
-#[derive(Debug)]
 pub struct Deadline {
     params: DeadlineParams,
     fifo: Lists<RequestId>,
@@ -96,16 +86,8 @@ impl Deadline {
     }
 
     fn begin_batch(&mut self, now: Ns, requests: &Requests) -> Option<RequestId> {
-        let [reads, writes] = Direction::BOTH.map(|direction| !self.fifo.is_empty(direction.at()));
-        let direction = if reads && !(writes && self.starved >= self.params.writes_starved) {
-            self.starved += u32::from(writes);
-            Direction::Read
-        } else if writes {
-            self.starved = 0;
-            Direction::Write
-        } else {
-            return None;
-        };
+        let waits = Direction::BOTH.map(|direction| !self.fifo.is_empty(direction.at()));
+        let direction = direction_of_batch(waits, &mut self.starved, self.params.writes_starved)?;
         self.batched = 0;
         let eldest = self.fifo.front(direction.at())?;
         let expired = now > requests[eldest].deadline_ns;
@@ -120,9 +102,20 @@ impl Deadline {
     }
 }
 
-impl Component for Deadline {
-    flashloom_units::stateful!();
+/// The direction of a new batch, of reads and writes that wait or not: reads, until they have passed writes over `most`
+/// times, as `starved` counts.
+pub(super) fn direction_of_batch([reads, writes]: [bool; 2], starved: &mut u32, most: u32) -> Option<Direction> {
+    if reads && !(writes && *starved >= most) {
+        *starved += u32::from(writes);
+        return Some(Direction::Read);
+    }
+    writes.then(|| {
+        *starved = 0;
+        Direction::Write
+    })
 }
+
+flashloom_units::component! { Deadline }
 
 impl Scheduler for Deadline {
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
@@ -146,17 +139,11 @@ impl Scheduler for Deadline {
     }
 
     fn moved(&mut self, requests: &Requests, id: RequestId) {
-        let tree = requests[id].direction().at();
-        self.sorted.remove(tree, id);
-        self.sorted.insert(tree, id, requests[id].lba);
+        self.sorted.resort(requests[id].direction().at(), id, requests[id].lba);
     }
 
     fn absorb(&mut self, requests: &Requests, kept: RequestId, gone: RequestId) {
-        if requests[gone].deadline_ns < requests[kept].deadline_ns {
-            self.fifo.take_place(kept, gone);
-        } else {
-            self.fifo.remove(gone);
-        }
+        leave_fifo(&mut self.fifo, requests, kept, gone);
         self.leave_tree(requests[gone].direction().at(), gone);
     }
 
@@ -175,23 +162,17 @@ impl Scheduler for Deadline {
 
     fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
         let queued = requests.count(Stage::Queued);
-        let count = |of: &dyn Fn(usize) -> u64| of(0) + of(1);
-        let listed = count(&|list| self.fifo.iter(list).count() as u64);
-        let sorted = count(&|tree| self.sorted.iter(tree).count() as u64);
-        if listed == queued && sorted == queued {
-            Ok(())
-        } else {
-            Err(violation!("deadline: {queued} queued, {listed} in the FIFOs, {sorted} in the trees"))
-        }
+        let listed = (0..2).map(|list| self.fifo.iter(list).count() as u64).sum::<u64>();
+        let sorted = (0..2).map(|tree| self.sorted.iter(tree).count() as u64).sum::<u64>();
+        let agree = [listed, sorted] == [queued; 2];
+        ensure!(agree, "deadline: {queued} queued, {listed} in the FIFOs, {sorted} in the trees");
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use flashloom_workload::Op;
-
     use super::*;
-    use crate::Admission;
     use crate::lab::Lab;
 
     fn lab(change: impl FnOnce(&mut DeadlineParams)) -> Lab {
@@ -215,13 +196,6 @@ mod tests {
     }
 
     #[test]
-    fn a_new_batch_of_the_same_direction_goes_on_where_the_last_stopped() {
-        let mut lab = lab(|params| params.fifo_batch = 2);
-        lab.reads([300, 100, 400, 500, 600]);
-        assert_eq!(lab.serve(9), [300, 400, 500, 600, 100]);
-    }
-
-    #[test]
     fn an_expired_request_begins_the_next_batch_and_not_before() {
         let mut lab = lab(|params| params.fifo_batch = 2);
         lab.reads([300]);
@@ -233,42 +207,5 @@ mod tests {
         lab.reads([800]);
         assert_eq!(lab.serve(9), [100, 600, 700, 800], "600 is what follows 100 within the batch");
         assert_eq!(lab.layer.stats().expired, 3, "the reads queued at 0 that went at 500 ms and a nanosecond");
-    }
-
-    #[test]
-    fn discards_are_sorted_with_the_writes() {
-        let mut lab = lab(|_| {});
-        lab.writes([300]);
-        lab.submit(Op::Discard, 0, 0, 400, 8);
-        lab.writes([500]);
-        lab.submit(Op::Discard, 0, 0, 350, 8);
-        assert_eq!(lab.serve(9), [300, 350, 400, 500]);
-    }
-
-    #[test]
-    fn a_front_merge_moves_the_request_and_can_be_switched_off() {
-        let mut lab = lab(|_| {});
-        lab.reads([50, 100, 208]);
-        assert_eq!(lab.submit(Op::Read, 0, 0, 92, 8), Admission::Merged);
-        assert_eq!(lab.submit(Op::Read, 0, 0, 108, 100), Admission::Merged, "and closes the gap to 208");
-        assert_eq!(lab.serve(9), [50, 92]);
-        let mut without = self::lab(|params| params.front_merges = false);
-        without.reads([100]);
-        assert_eq!(without.submit(Op::Read, 0, 0, 92, 8), Admission::Queued);
-        assert_eq!(without.serve(9), [100, 92]);
-    }
-
-    #[test]
-    fn of_two_that_begin_at_the_same_sector_the_one_queued_first_goes_first() {
-        let mut lab = lab(|_| {});
-        lab.reads([100]);
-        lab.submit(Op::Read, 0, 0, 300, 8);
-        lab.submit(Op::Read, 0, 0, 300, 16);
-        assert_eq!(lab.start_one(), 100);
-        let lengths = [lab.start(), lab.start()].map(|decision| match decision {
-            crate::Decision::Dispatch(dispatched) => dispatched.sectors,
-            other => panic!("{other:?}"),
-        });
-        assert_eq!(lengths, [8, 16]);
     }
 }

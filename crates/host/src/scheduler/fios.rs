@@ -25,17 +25,8 @@
 //! Without task ids there is one task: only reads before writes and the short wait after reads remain.
 //! Cost: O(1) a request and O(log n) an anticipation; an epoch costs O(tasks that have used their timeslices up).
 
-use flashloom_units::{
-    Capability, Component, Figure, Kind, Lists, MS, Ns, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, US, Used,
-    Value, Violation, choice, params, violation,
-};
-use flashloom_workload::{Op, Request};
-use serde::{Deserialize, Serialize};
-
-use super::{Choice, Scheduler, SchedulerSetup};
-use crate::id::{RequestId, TaskSlot};
-use crate::requests::{Queued, Requests, Stage};
-use crate::sorted::Forest;
+use super::prelude::*;
+use crate::requests::Queued;
 use crate::tasks::{DecayingMean, Tasks};
 
 /// Specification of the policy.
@@ -52,7 +43,6 @@ pub static SPEC: PolicySpec = PolicySpec {
               workload.synthetic.tasks=8 workload.synthetic.sync_share=1",
     instead: "Without task ids only reads before writes remains: `deadline` does that and bounds the wait of every \
               request. If throughput matters more than fairness, use `noop`.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
     params: FiosParams::PARAMS,
     statistics: &[
@@ -61,6 +51,7 @@ pub static SPEC: PolicySpec = PolicySpec {
         Statistic::count("anticipations_in_vain", "Of these, times that the request did not come in time."),
         Statistic::count("expired_writes", "Expired writes, which were queued behind the reads of their task."),
     ],
+    ..PolicySpec::BLANK
 };
 
 choice! {
@@ -135,7 +126,6 @@ struct Task {
 }
 
 /// State of FIOS: the lines of all tasks, and the tasks that are eligible or awaited.
-#[derive(Debug)]
 pub struct Fios {
     params: FiosParams,
     idle_per_service: f64,
@@ -273,11 +263,7 @@ impl Fios {
             self.served -= u32::from(state.at_device > 0);
             self.stop_awaiting(task);
             self.out_of_time.push_back(ALL, task);
-            for turns in &mut self.turns {
-                if turns.contains(task) {
-                    turns.remove(task);
-                }
-            }
+            self.turns.iter_mut().filter(|turns| turns.contains(task)).for_each(|turns| turns.remove(task));
         }
     }
 
@@ -398,13 +384,7 @@ impl Fios {
     }
 }
 
-impl Component for Fios {
-    flashloom_units::stateful!();
-
-    fn figures(&self) -> Vec<Figure> {
-        [self.epochs, self.anticipations, self.in_vain, self.expired_writes].map(Figure::Count).to_vec()
-    }
-}
+flashloom_units::component! { Fios: epochs, anticipations, in_vain, expired_writes }
 
 impl Scheduler for Fios {
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
@@ -432,10 +412,6 @@ impl Scheduler for Fios {
         deadline_ns
     }
 
-    fn front_merge_candidate(&self, _requests: &Requests, _incoming: &Request) -> Option<RequestId> {
-        None
-    }
-
     fn allows_merge(&self, _requests: &Requests, id: RequestId, incoming: &Request) -> bool {
         self.tasks.find(incoming.task) == Some(self.task_of[id.at()])
     }
@@ -447,8 +423,6 @@ impl Scheduler for Fios {
     fn latter(&self, _requests: &Requests, id: RequestId) -> Option<RequestId> {
         self.lines.next(id)
     }
-
-    fn moved(&mut self, _requests: &Requests, _id: RequestId) {}
 
     fn absorb(&mut self, requests: &Requests, _kept: RequestId, gone: RequestId) {
         let task = self.task_of[gone.at()];
@@ -515,31 +489,28 @@ impl Scheduler for Fios {
             for of in [READS, WRITES] {
                 let waiting = self.lines.iter(line(task, of)).count();
                 listed += waiting as u64;
-                if self.turns[of].contains(task) != (eligible && waiting > 0) {
-                    return Err(violation!("fios: task slot {} has {waiting} in line {of} and the wrong turn", task.0));
-                }
+                let is_right = self.turns[of].contains(task) == (eligible && waiting > 0);
+                ensure!(is_right, "fios: task slot {} has {waiting} in line {of} and the wrong turn", task.0);
             }
             at_device += state.at_device;
             served += u32::from(eligible && state.at_device > 0);
         }
-        if [listed, u64::from(self.queued)] == [queued; 2] && at_device == in_flight && served == self.served {
-            Ok(())
-        } else {
-            Err(violation!(
-                "fios: {queued} queued, {listed} listed, counts {}; {at_device} of tasks at the drive, counts \
-                 {in_flight}; {served} tasks served, counts {}",
-                self.queued,
-                self.served
-            ))
-        }
+        ensure!(
+            [listed, u64::from(self.queued)] == [queued; 2] && at_device == in_flight && served == self.served,
+            "fios: {queued} queued, {listed} listed, counts {}; {at_device} of tasks at the drive, counts {in_flight}; \
+             {served} tasks served, counts {}",
+            self.queued,
+            self.served
+        );
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Decision;
     use crate::lab::Lab;
-    use crate::{Admission, Decision};
 
     const LONG: u32 = 256;
 
@@ -577,14 +548,6 @@ mod tests {
         lab.reads_of(1, [300]);
         assert_eq!(lab.start_one(), 300, "a read does not wait for the writes");
         assert_eq!(lab.counts(), [0, 2, 1, 0]);
-    }
-
-    #[test]
-    fn a_drive_whose_reads_do_not_suffer_needs_no_blocking() {
-        let mut lab = lab(|params| params.block_writes = false);
-        lab.writes([1_000]);
-        lab.reads_of(1, [100]);
-        assert_eq!([lab.start_one(), lab.start_one()], [100, 1_000]);
     }
 
     #[test]
@@ -680,26 +643,5 @@ mod tests {
         assert_eq!(lab.serve(9), [300, 1_000, 400]);
         assert_eq!(lab.counts()[3], 1);
         assert_eq!(lab.layer.stats().expired, 1);
-    }
-
-    #[test]
-    fn requests_merge_at_the_back_and_within_a_task() {
-        let mut lab = lab(|_| {});
-        lab.reads_of(1, [100]);
-        assert_eq!(lab.submit(Op::Read, 2, 0, 108, 8), Admission::Queued, "another task");
-        assert_eq!(lab.submit(Op::Read, 1, 0, 108, 8), Admission::Merged);
-        assert_eq!(lab.submit(Op::Read, 1, 0, 92, 8), Admission::Queued, "at the front");
-        lab.reads_of(1, [508, 524]);
-        assert_eq!(lab.submit(Op::Read, 1, 0, 516, 8), Admission::Merged, "and takes in the one behind it");
-        assert_eq!(lab.serve(9), [100, 108, 92, 508]);
-    }
-
-    #[test]
-    fn without_task_ids_reads_go_before_writes_and_nothing_is_held_back_for_another_task() {
-        let mut lab = lab(|params| params.timeslice_ns = 10 * US);
-        lab.writes([1_000, 1_100]);
-        lab.reads([300, 100, 200]);
-        assert_eq!(lab.serve(3), [300, 100, 200]);
-        assert_eq!(lab.serve(9), [1_000, 1_100]);
     }
 }

@@ -16,20 +16,10 @@
 //! Source: Linux 6.1 and 6.12, `block/kyber-iosched.c`, by way of docs/linux-schedulers.md, which has all rules and
 //! constants and what is left out. Cost: O(1) each, and O(buckets) for the timer.
 
-use flashloom_units::{
-    Capability, Component, Figure, Kind, Lists, MS, Ns, ParamSet, PolicySpec, Refusal, S, Statistic, Value, Violation,
-    params, violation,
-};
-use flashloom_workload::{Op, Request};
-use serde::{Deserialize, Serialize};
-
-use super::{Choice, Merge, Scheduler, SchedulerSetup, Serves};
-use crate::id::RequestId;
-use crate::linux::Linux;
-use crate::merging::{Merging, Touch};
+use super::prelude::*;
+use crate::merging::Merging;
 use crate::queue_map::QueueMap;
-use crate::requests::{Requests, Stage};
-use crate::tags::{Limit, Tags, word_bits};
+use crate::tags::word_bits;
 use crate::ticks::Ticks;
 
 /// Specification of the policy.
@@ -45,13 +35,13 @@ pub static SPEC: PolicySpec = PolicySpec {
               workload.synthetic.read_share=0.6",
     instead: "It sorts nothing and bounds no wait: `mq-deadline` does. Tokens matter only if fewer than the device's \
               queue depth (`host.queue_depth`); with 31 the numbers that it begins with hold nothing back.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
     params: KyberParams::PARAMS,
     statistics: &[
         Statistic::count("token_waits", "Times that a domain had requests and no free token for them."),
         Statistic::count("resized", "Times that the number of tokens of a domain changed."),
     ],
+    ..PolicySpec::BLANK
 };
 
 params! {
@@ -96,6 +86,10 @@ fn domain_of(op: Op) -> usize {
         _ => 1,
     }
 }
+
+/// The histograms of a domain: of the latencies from queueing, and from dispatch, to completion.
+const TOTAL: usize = 0;
+const IO: usize = 1;
 
 /// Latencies by bucket.
 type Histogram = [u32; BUCKETS];
@@ -185,8 +179,8 @@ impl Tokens {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Domain {
     tokens: Tokens,
-    total: Histogram,
-    io: Histogram,
+    /// Of [`TOTAL`] and [`IO`] latencies.
+    latencies: [Histogram; 2],
     /// Tick at which percentiles are taken of fewer than [`ENOUGH_SAMPLES`]; none until one is asked for.
     due: Option<u64>,
     /// Bucket of the last 99th percentile of total latency that congestion has not used.
@@ -195,18 +189,12 @@ struct Domain {
 
 impl Domain {
     fn new(depth: u32) -> Self {
-        Self { tokens: Tokens::new(depth), total: [0; BUCKETS], io: [0; BUCKETS], due: None, p99: None }
+        Self { tokens: Tokens::new(depth), latencies: [[0; BUCKETS]; 2], due: None, p99: None }
     }
 
     /// Takes a percentile of a histogram and empties it; none if it is too early for one.
-    fn percentile(
-        &mut self,
-        of: fn(&mut Self) -> &mut Histogram,
-        percent: u32,
-        tick: u64,
-        ticks: Ticks,
-    ) -> Option<u32> {
-        let samples: u32 = of(self).iter().sum();
+    fn percentile(&mut self, of: usize, percent: u32, tick: u64, ticks: Ticks) -> Option<u32> {
+        let samples: u32 = self.latencies[of].iter().sum();
         if samples == 0 {
             return None;
         }
@@ -216,7 +204,7 @@ impl Domain {
         }
         self.due = None;
         let mut left = (u64::from(samples) * u64::from(percent)).div_ceil(100);
-        let buckets = std::mem::take(of(self));
+        let buckets = std::mem::take(&mut self.latencies[of]);
         let reached = buckets[..BUCKETS - 1].iter().position(|&bucket| {
             let is_reached = u64::from(bucket) >= left;
             left = left.saturating_sub(bucket.into());
@@ -245,7 +233,6 @@ struct Batch {
 flashloom_units::state! { Batch { below domain [DOMAINS]; value sent; } }
 
 /// State of kyber: the queues, their batches, and what is known of each domain.
-#[derive(Debug)]
 pub struct Kyber {
     targets_ns: [Ns; DOMAINS],
     ticks: Ticks,
@@ -361,16 +348,12 @@ impl Kyber {
         let ticks = self.ticks;
         let mut is_congested = false;
         for domain in &mut self.domains {
-            is_congested |= domain.percentile(|domain| &mut domain.io, 90, tick, ticks).is_some_and(is_bad);
+            is_congested |= domain.percentile(IO, 90, tick, ticks).is_some_and(is_bad);
         }
         for (domain, &most) in self.domains.iter_mut().zip(&TOKENS) {
-            let mut p99 = domain.percentile(|domain| &mut domain.total, 99, tick, ticks);
-            if is_congested {
-                p99 = p99.or(domain.p99);
-                domain.p99 = None;
-            } else {
-                domain.p99 = p99.or(domain.p99);
-            }
+            let mut p99 = domain.percentile(TOTAL, 99, tick, ticks);
+            let last = p99.or(domain.p99);
+            (p99, domain.p99) = if is_congested { (last, None) } else { (p99, last) };
             if let Some(bucket) = p99.filter(|&bucket| is_congested || is_bad(bucket)) {
                 let depth = (domain.tokens.depth * (bucket + 1) / GOOD_BUCKETS as u32).clamp(1, most);
                 if depth != domain.tokens.depth {
@@ -382,13 +365,7 @@ impl Kyber {
     }
 }
 
-impl Component for Kyber {
-    fn figures(&self) -> Vec<Figure> {
-        vec![Figure::Count(self.token_waits), Figure::Count(self.resized)]
-    }
-
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { Kyber: token_waits, resized }
 
 impl Scheduler for Kyber {
     fn tags(&self) -> Option<Tags> {
@@ -407,11 +384,9 @@ impl Scheduler for Kyber {
     }
 
     fn merge(&mut self, _now: Ns, requests: &Requests, incoming: &Request) -> Option<Merge> {
-        let touches = |id: RequestId| self.merging.touch(requests, id, incoming).map(|touch| (id, touch));
         let software = self.software(incoming.task, domain_of(incoming.op));
-        let (into, touch) = self.candidates(software).find_map(touches)?;
-        let fits = self.merging.fits(requests, into, incoming);
-        fits.then_some(Merge { into, is_front: touch == Touch::Front })
+        let merge = self.candidates(software).find_map(|id| self.merging.touch(requests, id, incoming))?;
+        self.merging.fits(requests, merge.into, incoming).then_some(merge)
     }
 
     fn requeue(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
@@ -464,33 +439,30 @@ impl Scheduler for Kyber {
         let at = domain_of(requests[id].op);
         let (domain, target_ns) = (&mut self.domains[at], self.targets_ns[at]);
         domain.tokens.free(self.tokens[id.at()]);
-        domain.total[bucket_of(now - self.queued_ns[id.at()], target_ns)] += 1;
-        domain.io[bucket_of(now - requests[id].dispatched_ns, target_ns)] += 1;
+        domain.latencies[TOTAL][bucket_of(now - self.queued_ns[id.at()], target_ns)] += 1;
+        domain.latencies[IO][bucket_of(now - requests[id].dispatched_ns, target_ns)] += 1;
         let latest = self.ticks.at(now) + self.ticks.a_second() / TIMER_HZ;
         self.timer = Some(self.timer.map_or(latest, |timer| timer.min(latest)));
     }
 
     fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
         let [mut queued, mut at_device] = [[0; DOMAINS]; 2];
-        for stage in [Stage::Queued, Stage::Taken, Stage::InFlight] {
-            let counts = if stage == Stage::Queued { &mut queued } else { &mut at_device };
-            let held = requests.at_stage(stage).map(|id| requests[id].op).filter(|&op| op != Op::Flush);
-            held.for_each(|op| counts[domain_of(op)] += 1);
+        for request in requests.in_scheduler_or_device() {
+            let counts = if request.stage == Stage::Queued { &mut queued } else { &mut at_device };
+            counts[domain_of(request.op)] += 1;
         }
         let lists = self.batches.len() + self.queues.processors() as usize;
         for (at, domain) in self.domains.iter().enumerate() {
             let listed = (0..lists).map(|list| self.lists.iter(list * DOMAINS + at).count() as u32).sum::<u32>();
             let in_use = domain.tokens.in_use();
-            if (listed, in_use) != (queued[at], at_device[at]) {
-                let (queued, at_device) = (queued[at], at_device[at]);
-                return Err(violation!(
-                    "kyber: domain {at} has {queued} requests queued and {listed} listed, {at_device} with a tag of \
-                     the device or taken for one, and {in_use} tokens in use"
-                ));
-            }
-            if !(1..=TOKENS[at]).contains(&domain.tokens.depth) {
-                return Err(violation!("kyber: domain {at} has {} tokens of 1 to {}", domain.tokens.depth, TOKENS[at]));
-            }
+            let (queued, at_device) = (queued[at], at_device[at]);
+            ensure!(
+                (listed, in_use) == (queued, at_device),
+                "kyber: domain {at} has {queued} requests queued and {listed} listed, {at_device} with a tag of the \
+                 device or taken for one, and {in_use} tokens in use"
+            );
+            let (tokens, most) = (domain.tokens.depth, TOKENS[at]);
+            ensure!((1..=most).contains(&tokens), "kyber: domain {at} has {tokens} tokens of 1 to {most}");
         }
         Ok(())
     }

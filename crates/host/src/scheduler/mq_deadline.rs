@@ -18,21 +18,14 @@
 //!
 //! Bound: as deadline's, within a class and while no other class has requests. Cost: O(log n) each.
 
-use flashloom_units::{
-    Capability, Component, Figure, Kind, Lists, MS, Ns, OrName, ParamSet, PolicySpec, Refusal, S, Statistic, Used,
-    Value, Violation, params, violation,
-};
-use flashloom_workload::{IO_PRIORITIES, Priority, PriorityClass, Request};
-use serde::{Deserialize, Serialize};
+use flashloom_workload::{IO_PRIORITIES, Priority, PriorityClass};
 
-use super::{Choice, Join, Merge, NR_REQUESTS, Scheduler, SchedulerSetup, Serves};
+use super::Join;
+use super::deadline::direction_of_batch;
+use super::prelude::*;
 use crate::end_index::EndIndex;
-use crate::id::RequestId;
-use crate::linux::Linux;
-use crate::merging::{Merging, Touch};
-use crate::requests::{Direction, Requests, Stage};
-use crate::sorted::Forest;
-use crate::tags::{Limit, TagSet, Tags};
+use crate::merging::Merging;
+use crate::tags::TagSet;
 use crate::ticks::Ticks;
 
 /// Specification of the policy.
@@ -48,13 +41,13 @@ pub static SPEC: PolicySpec = PolicySpec {
               workload.synthetic.read_share=0.6",
     instead: "A task that submits much gets much: `fios` shares the drive by task. If the drive has a free tag for \
               every request (`host.queue_depth`) there is nothing to sort, and `none` gives the same order.",
-    needs: &[],
     offers: &[IO_PRIORITIES, Capability::SAVED_STATE],
     params: MqDeadlineParams::PARAMS,
     statistics: &[Statistic::count(
         "aged",
         "Requests of best effort or idle sent because they had waited for prio_aging_expire.",
     )],
+    ..PolicySpec::BLANK
 };
 
 params! {
@@ -108,7 +101,6 @@ fn queue_of(class: usize, direction: Direction) -> usize {
 }
 
 /// State of mq-deadline: the queues of all classes and directions, and the current batch.
-#[derive(Debug)]
 pub struct MqDeadline {
     params: MqDeadlineParams,
     linux: Linux,
@@ -236,17 +228,12 @@ impl MqDeadline {
         if self.linux < Linux::V6_12
             && let Some(id) = self.fifo.front(returned_of(class, self.linux))
         {
-            return (self.queued_tick(requests, id) <= latest).then(|| {
-                self.fifo.remove(id);
-                id
-            });
+            let is_chosen = self.queued_tick(requests, id) <= latest;
+            return if is_chosen { self.fifo.pop_front(returned_of(class, self.linux)) } else { None };
         }
-        let in_batch =
-            self.following(queue_of(class, self.direction)).filter(|_| self.batched < self.params.fifo_batch);
-        let id = match in_batch {
-            Some(following) => following,
-            None => self.begin_batch(class, tick, requests)?,
-        };
+        let following = self.following(queue_of(class, self.direction));
+        let in_batch = following.filter(|_| self.batched < self.params.fifo_batch);
+        let id = in_batch.or_else(|| self.begin_batch(class, tick, requests))?;
         if self.queued_tick(requests, id) > latest {
             return None;
         }
@@ -254,15 +241,10 @@ impl MqDeadline {
         let queue = queue_of(class, self.direction);
         self.latest[queue] = requests[id].lba;
         self.next[queue] = self.sorted.next(queue, id);
-        self.leave(requests, queue, id);
-        Some(id)
-    }
-
-    /// Takes a queued request out of tree, FIFO and what may merge.
-    fn leave(&mut self, requests: &Requests, queue: usize, id: RequestId) {
         self.sorted.remove(queue, id);
         self.fifo.remove(id);
         self.forget(requests, id);
+        Some(id)
     }
 
     /// Takes a request out of what may merge, by the end that it was put there with.
@@ -277,18 +259,17 @@ impl MqDeadline {
 
     /// The queued request that an arriving one touches: the one that merged last, before one that ends where it begins,
     /// before one of its class and direction that begins where it ends.
-    fn candidate(&self, requests: &Requests, incoming: &Request) -> Option<(RequestId, Touch)> {
-        let touches = |id: RequestId| self.merging.touch(requests, id, incoming).map(|touch| (id, touch));
-        if let Some(last) = self.last_merge.and_then(touches) {
+    fn candidate(&self, requests: &Requests, incoming: &Request) -> Option<Merge> {
+        if let Some(last) = self.last_merge.and_then(|last| self.merging.touch(requests, last, incoming)) {
             return Some(last);
         }
         let back = self.ends.ending_at(requests, incoming.lba).next();
         if let Some(back) = back.filter(|&back| self.merging.goes_with(requests, back, incoming)) {
-            return Some((back, Touch::Back));
+            return Some(Merge { into: back, is_front: false });
         }
         let tree = queue_of(class_of(incoming.flags), Direction::of(incoming.op));
         let front = self.params.front_merges.then(|| self.sorted.at(tree, incoming.end())).flatten()?;
-        self.merging.goes_with(requests, front, incoming).then_some((front, Touch::Front))
+        self.merging.goes_with(requests, front, incoming).then_some(Merge { into: front, is_front: true })
     }
 
     /// The merge of a request that is inserted with one that it continues. An arriving request that did not fit a first
@@ -315,11 +296,7 @@ impl MqDeadline {
     /// deadline is kept, with its place in the FIFO.
     fn absorb_into(&mut self, requests: &Requests, kept: RequestId, gone: RequestId) {
         let queue = self.queue(requests, gone);
-        if self.due(requests, gone) < self.due(requests, kept) {
-            self.fifo.take_place(kept, gone);
-        } else {
-            self.fifo.remove(gone);
-        }
+        leave_fifo(&mut self.fifo, requests, kept, gone);
         if self.next[queue] == Some(gone) {
             self.next[queue] = self.sorted.next(queue, gone);
         }
@@ -330,16 +307,8 @@ impl MqDeadline {
     }
 
     fn begin_batch(&mut self, class: usize, tick: u64, requests: &Requests) -> Option<RequestId> {
-        let [reads, writes] = Direction::BOTH.map(|direction| !self.fifo.is_empty(queue_of(class, direction)));
-        let direction = if reads && !(writes && self.starved >= self.params.writes_starved) {
-            self.starved += u32::from(writes);
-            Direction::Read
-        } else if writes {
-            self.starved = 0;
-            Direction::Write
-        } else {
-            return None;
-        };
+        let waits = Direction::BOTH.map(|direction| !self.fifo.is_empty(queue_of(class, direction)));
+        let direction = direction_of_batch(waits, &mut self.starved, self.params.writes_starved)?;
         let queue = queue_of(class, direction);
         let eldest = self.fifo.front(queue)?;
         let is_due = self.due(requests, eldest) <= tick;
@@ -349,13 +318,7 @@ impl MqDeadline {
     }
 }
 
-impl Component for MqDeadline {
-    fn figures(&self) -> Vec<Figure> {
-        vec![Figure::Count(self.aged)]
-    }
-
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { MqDeadline: aged }
 
 impl Scheduler for MqDeadline {
     fn tags(&self) -> Option<Tags> {
@@ -386,9 +349,9 @@ impl Scheduler for MqDeadline {
     }
 
     fn merge(&mut self, _now: Ns, requests: &Requests, incoming: &Request) -> Option<Merge> {
-        let (into, touch) = self.candidate(requests, incoming)?;
+        let Merge { into, is_front } = self.candidate(requests, incoming)?;
         let fits = self.merging.fits(requests, into, incoming);
-        if touch == Touch::Back || !fits {
+        if !is_front || !fits {
             // The index is by the end, which is about to change, or the request merges no more.
             self.ends.remove(requests, into);
         }
@@ -396,11 +359,8 @@ impl Scheduler for MqDeadline {
             self.last_merge = self.last_merge.filter(|&last| last != into);
             return None;
         }
-        self.after = match touch {
-            Touch::Back => After::Grown(into),
-            Touch::Front => After::Moved(into),
-        };
-        Some(Merge { into, is_front: touch == Touch::Front })
+        self.after = if is_front { After::Moved(into) } else { After::Grown(into) };
+        Some(Merge { into, is_front })
     }
 
     fn join(&mut self, requests: &Requests) -> Option<Join> {
@@ -428,8 +388,7 @@ impl Scheduler for MqDeadline {
                 let queue = self.queue(requests, id);
                 let former = self.sorted.prev(queue, id).filter(|&former| self.merging.may_join(requests, former, id));
                 if former.is_none() {
-                    self.sorted.remove(queue, id);
-                    self.sorted.insert(queue, id, requests[id].lba);
+                    self.sorted.resort(queue, id, requests[id].lba);
                 }
                 (former?, id, false)
             }
@@ -466,10 +425,8 @@ impl Scheduler for MqDeadline {
             return Choice::Request(id);
         }
         let tick = self.ticks.at(now);
-        match self.choose_aged(tick, requests).or_else(|| self.choose_by_class(tick, requests)) {
-            Some(id) => Choice::Request(id),
-            None => Choice::NotBefore(self.ticks.retry(now)),
-        }
+        let chosen = self.choose_aged(tick, requests).or_else(|| self.choose_by_class(tick, requests));
+        chosen.map_or_else(|| Choice::NotBefore(self.ticks.retry(now)), Choice::Request)
     }
 
     fn completed(&mut self, _now: Ns, requests: &Requests, id: RequestId) {
@@ -478,33 +435,30 @@ impl Scheduler for MqDeadline {
 
     fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
         let (mut queued, mut held) = ([0; QUEUES], [0; CLASSES]);
-        for stage in [Stage::Queued, Stage::Taken, Stage::InFlight] {
-            for id in requests.at_stage(stage).filter(|&id| requests[id].op != flashloom_workload::Op::Flush) {
-                held[class_of(requests[id].flags)] += 1;
-                queued[self.queue(requests, id)] += usize::from(stage == Stage::Queued);
-            }
+        for request in requests.in_scheduler_or_device() {
+            let class = class_of(request.flags);
+            held[class] += 1;
+            queued[queue_of(class, request.direction())] += usize::from(request.stage == Stage::Queued);
         }
         for id in (QUEUES..QUEUES + CLASSES).flat_map(|list| self.fifo.iter(list)) {
             queued[self.queue(requests, id)] -= 1;
         }
-        if held != self.held {
-            return Err(violation!("mq-deadline: {held:?} requests of each class, not {:?}", self.held));
-        }
+        ensure!(held == self.held, "mq-deadline: {held:?} requests of each class, not {:?}", self.held);
         for (queue, &queued) in queued.iter().enumerate() {
             let (listed, sorted) = (self.fifo.iter(queue).count(), self.sorted.iter(queue).count());
-            if (listed, sorted) != (queued, queued) {
-                return Err(violation!(
-                    "mq-deadline: {queued} queued in queue {queue}, {listed} in its FIFO, {sorted} in its tree"
-                ));
+            ensure!(
+                [listed, sorted] == [queued; 2],
+                "mq-deadline: {queued} queued in queue {queue}, {listed} in its FIFO, {sorted} in its tree"
+            );
+            if let Some(next) = self.next[queue] {
+                let is_here = self.sorted.iter(queue).any(|id| id == next);
+                ensure!(is_here, "mq-deadline: queue {queue} goes on with {next:?}, which it has not");
             }
-            let is_elsewhere = |next: &RequestId| !self.sorted.iter(queue).any(|id| id == *next);
-            if let Some(next) = self.next[queue].filter(is_elsewhere) {
-                return Err(violation!("mq-deadline: queue {queue} goes on with {next:?}, which it has not"));
-            }
-            let mut pairs = self.fifo.iter(queue).zip(self.fifo.iter(queue).skip(1));
-            if !self.is_changed && pairs.any(|(one, next)| requests[one].deadline_ns > requests[next].deadline_ns) {
-                return Err(violation!("mq-deadline: the FIFO of queue {queue} is not in the order of deadlines"));
-            }
+            let in_order = self.fifo.iter(queue).is_sorted_by_key(|id| requests[id].deadline_ns);
+            ensure!(
+                in_order || self.is_changed,
+                "mq-deadline: the FIFO of queue {queue} is not in the order of deadlines"
+            );
         }
         Ok(())
     }

@@ -11,15 +11,8 @@
 //! Source: Linux 6.1 and 6.12, `block/blk-mq.c` and `block/blk-merge.c`, by way of docs/linux-schedulers.md. What is
 //! submitted at one moment is one plug, or one for each run of requests of the same task. Cost: O(1) each.
 
-use flashloom_units::{Capability, Component, Lists, Ns, PolicySpec, Refusal, Violation, params, violation};
-use flashloom_workload::Request;
-
-use super::{Choice, Scheduler, SchedulerSetup, Serves};
-use crate::id::RequestId;
-use crate::linux::Linux;
+use super::prelude::*;
 use crate::plug::Plug;
-use crate::requests::{Requests, Stage};
-use crate::tags::Tags;
 
 /// Specification of the policy.
 pub static SPEC: PolicySpec = PolicySpec {
@@ -32,19 +25,11 @@ pub static SPEC: PolicySpec = PolicySpec {
     example: "host.scheduler=none host.linux=6.1 workload.queue_depth=64 workload.synthetic.read_share=0.6",
     instead: "Reads wait for tags behind writes: `mq-deadline` sends reads first, and `kyber` holds back what keeps \
               them from their target.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
-    params: NoneParams::PARAMS,
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
-params! {
-    /// Parameters of none: none.
-    pub struct NoneParams {}
-}
-
 /// State of none: the plug, and what it was emptied to.
-#[derive(Debug)]
 pub struct NoScheduler {
     plug: Plug,
     queue: Lists<RequestId>,
@@ -59,7 +44,7 @@ const QUEUE: usize = 0;
 
 impl NoScheduler {
     /// Makes an empty plug.
-    pub fn new(_params: NoneParams, setup: &SchedulerSetup) -> Result<Self, Refusal> {
+    pub fn new((): (), setup: &SchedulerSetup) -> Result<Self, Refusal> {
         let SchedulerSetup { requests, linux, queue_depth: tags, .. } = *setup;
         Ok(Self { plug: Plug::new(linux), queue: Lists::new(requests, 1), linux, tags })
     }
@@ -74,9 +59,7 @@ impl NoScheduler {
     }
 }
 
-impl Component for NoScheduler {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { NoScheduler }
 
 impl Scheduler for NoScheduler {
     fn tags(&self) -> Option<Tags> {
@@ -111,18 +94,14 @@ impl Scheduler for NoScheduler {
     fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
         let (plugged, waiting) = (self.plug.requests().len(), self.queue.iter(QUEUE).count());
         let queued = requests.count(Stage::Queued);
-        if (plugged + waiting) as u64 == queued {
-            Ok(())
-        } else {
-            Err(violation!("none: {queued} queued, {plugged} in the plug, {waiting} behind it"))
-        }
+        let is_all = (plugged + waiting) as u64 == queued;
+        ensure!(is_all, "none: {queued} queued, {plugged} in the plug, {waiting} behind it");
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use flashloom_workload::Op;
-
     use super::*;
     use crate::lab::Lab;
     use crate::{Admission, HostParams};

@@ -10,11 +10,7 @@
 //! also tries a front merge with the request that it merged last, whatever the scheduler; that cache is left out.)
 //! Cost: O(1) each.
 
-use flashloom_units::{Capability, Component, Lists, Ns, PolicySpec, Refusal, Violation, params, violation};
-
-use super::{Choice, Scheduler, SchedulerSetup};
-use crate::id::RequestId;
-use crate::requests::{Requests, Stage};
+use super::prelude::*;
 
 /// Specification of the policy.
 pub static SPEC: PolicySpec = PolicySpec {
@@ -27,19 +23,11 @@ pub static SPEC: PolicySpec = PolicySpec {
     example: "host.scheduler=noop workload.queue_depth=64 workload.synthetic.read_share=0.6",
     instead: "Reads wait behind all earlier writes: `deadline` sends reads first and bounds the wait of writes. `fios` \
               shares the drive fairly between tasks.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
-    params: NoopParams::PARAMS,
-    statistics: &[],
+    ..PolicySpec::BLANK
 };
 
-params! {
-    /// Parameters of noop: none.
-    pub struct NoopParams {}
-}
-
 /// State of noop: a FIFO.
-#[derive(Debug)]
 pub struct Noop {
     queue: Lists<RequestId>,
 }
@@ -50,14 +38,12 @@ const QUEUE: usize = 0;
 
 impl Noop {
     /// Makes an empty queue.
-    pub fn new(_params: NoopParams, setup: &SchedulerSetup) -> Result<Self, Refusal> {
+    pub fn new((): (), setup: &SchedulerSetup) -> Result<Self, Refusal> {
         Ok(Self { queue: Lists::new(setup.requests, 1) })
     }
 }
 
-impl Component for Noop {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { Noop }
 
 impl Scheduler for Noop {
     fn insert(&mut self, _now: Ns, _requests: &Requests, id: RequestId) -> Ns {
@@ -83,16 +69,14 @@ impl Scheduler for Noop {
 
     fn check_queued(&self, requests: &Requests) -> Result<(), Violation> {
         let (listed, queued) = (self.queue.iter(QUEUE).count() as u64, requests.count(Stage::Queued));
-        if listed == queued { Ok(()) } else { Err(violation!("noop: {listed} listed, {queued} queued")) }
+        ensure!(listed == queued, "noop: {listed} listed, {queued} queued");
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use flashloom_workload::Op;
-
     use super::*;
-    use crate::Admission;
     use crate::lab::Lab;
 
     fn lab() -> Lab {
@@ -107,24 +91,5 @@ mod tests {
         lab.reads([200]);
         lab.submit(Op::Discard, 0, 0, 50, 8);
         assert_eq!(lab.serve(9), [500, 100, 300, 200, 50]);
-    }
-
-    #[test]
-    fn a_request_merges_at_the_back_and_not_at_the_front() {
-        let mut lab = lab();
-        lab.reads([100]);
-        assert_eq!(lab.submit(Op::Read, 0, 0, 108, 8), Admission::Merged);
-        assert_eq!(lab.submit(Op::Read, 0, 0, 92, 8), Admission::Queued);
-        assert_eq!(lab.serve(9), [100, 92]);
-    }
-
-    #[test]
-    fn a_request_that_grows_takes_in_the_one_queued_after_it() {
-        let mut lab = lab();
-        lab.reads([100, 116, 500]);
-        assert_eq!(lab.submit(Op::Read, 0, 0, 108, 8), Admission::Merged);
-        assert_eq!(lab.start_one(), 100);
-        assert_eq!(lab.finish(100), [100, 108, 116]);
-        assert_eq!(lab.serve(9), [500]);
     }
 }

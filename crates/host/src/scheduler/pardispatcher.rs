@@ -51,19 +51,9 @@
 //! Cost: O(log n) in the queued requests; finding the next region takes one word of each level of a 64-way bitmap, so
 //! O(1) for any number of regions that a device has.
 
-use flashloom_units::{
-    Capability, Component, Figure, GIB, IndexSet, Kind, Lists, MIB, MS, Ns, OrName, ParamSet, PolicySpec, Refusal, S,
-    SECTOR_BYTES, Statistic, Used, Value, Violation, choice, format_size, params, violation,
-};
-use flashloom_workload::Request;
-use serde::{Deserialize, Serialize};
+use flashloom_units::{GIB, IndexSet, format_size};
 
-use super::{Choice, NR_REQUESTS, Scheduler, SchedulerSetup};
-use crate::id::RequestId;
-use crate::linux::Linux;
-use crate::requests::{Direction, Requests, Stage};
-use crate::sorted::Forest;
-use crate::tags::{Limit, Tags};
+use super::prelude::*;
 
 /// Specification of the policy.
 pub static SPEC: PolicySpec = PolicySpec {
@@ -82,7 +72,6 @@ pub static SPEC: PolicySpec = PolicySpec {
               workload.synthetic.read_share=0.6",
     instead: "It ignores tasks: `fios` is fair between them. Regions gain most if each lies on chips of its own, \
               which `flashloom probe` measures; on other drives compare it with `deadline` first.",
-    needs: &[],
     offers: &[Capability::SAVED_STATE],
     params: ParDispatcherParams::PARAMS,
     statistics: &[
@@ -90,6 +79,7 @@ pub static SPEC: PolicySpec = PolicySpec {
         Statistic::count("expired_turns", "Turns that were brought forward by a request past its deadline."),
         Statistic::count("region_switches", "Turns that began in another region than the turn before."),
     ],
+    ..PolicySpec::BLANK
 };
 
 choice! {
@@ -161,7 +151,6 @@ struct Region {
 }
 
 /// State of ParDispatcher: the subqueues, the round, and the turn under way.
-#[derive(Debug)]
 pub struct ParDispatcher {
     params: ParDispatcherParams,
     setup: SchedulerSetup,
@@ -201,19 +190,17 @@ impl ParDispatcher {
     /// The region size is not a multiple of the sector size, or makes too many regions.
     pub fn new(params: ParDispatcherParams, setup: &SchedulerSetup) -> Result<Self, Refusal> {
         let size = params.region_size_bytes;
-        let refuse = |found: String, expected| {
-            Refusal::new(found, expected).at(["host.pardispatcher.region_size", "host.scheduler"])
-        };
+        let found = format!("region_size is {}", format_size(size));
+        let keys = ["host.pardispatcher.region_size", "host.scheduler"];
+        let refuse = |found, expected| Refusal::new(found, expected).at(keys);
         if !size.is_multiple_of(SECTOR_BYTES) {
-            let found = format!("region_size is {}", format_size(size));
             return Err(refuse(found, format!("a whole number of {SECTOR_BYTES}-byte sectors")));
         }
         let region_sectors = size / SECTOR_BYTES;
         let regions = setup.capacity_sectors.div_ceil(region_sectors).max(1);
         if regions > MAX_REGIONS {
             let least = setup.capacity_sectors.div_ceil(MAX_REGIONS).next_power_of_two() * SECTOR_BYTES;
-            let found =
-                format!("region_size is {}, which divides the device into {regions} regions", format_size(size));
+            let found = format!("{found}, which divides the device into {regions} regions");
             let help = format!("a region_size of {} is enough", format_size(least));
             return Err(refuse(found, format!("at most {MAX_REGIONS} regions")).help(help));
         }
@@ -245,14 +232,10 @@ impl ParDispatcher {
         self.trees[id.at()] as usize
     }
 
-    /// Tree of the sweep under way of a region and direction.
-    fn sweep(&self, region: u32, direction: Direction) -> usize {
-        tree(region, direction, self.regions[region as usize].sweep[direction.at()])
-    }
-
-    /// Tree of the requests that have arrived since that sweep began.
-    fn next_sweep(&self, region: u32, direction: Direction) -> usize {
-        tree(region, direction, 1 - self.regions[region as usize].sweep[direction.at()])
+    /// Trees of a region and direction: the sweep under way, and the requests that have arrived since it began.
+    fn sweeps(&self, region: u32, direction: Direction) -> [usize; 2] {
+        let sweep = self.regions[region as usize].sweep[direction.at()];
+        [sweep, 1 - sweep].map(|sweep| tree(region, direction, sweep))
     }
 
     fn has(&self, region: u32, direction: Direction) -> bool {
@@ -261,7 +244,7 @@ impl ParDispatcher {
 
     /// Begins a new sweep of the requests that wait, if nothing is left of the last one.
     fn renew_sweep(&mut self, region: u32, direction: Direction) {
-        if self.sorted.is_empty(self.sweep(region, direction)) {
+        if self.sorted.is_empty(self.sweeps(region, direction)[0]) {
             self.regions[region as usize].sweep[direction.at()] ^= 1;
         }
     }
@@ -307,7 +290,7 @@ impl ParDispatcher {
     /// Adds a request to the next sweep of its region and direction and to the FIFO.
     fn join(&mut self, requests: &Requests, id: RequestId) {
         let (region, direction) = (self.region_of(requests[id].lba), requests[id].direction());
-        let tree = self.next_sweep(region, direction);
+        let [_, tree] = self.sweeps(region, direction);
         self.trees[id.at()] = tree as u32;
         self.sorted.insert(tree, id, requests[id].lba);
         self.pending.insert(region);
@@ -329,13 +312,7 @@ fn tree(region: u32, direction: Direction, sweep: usize) -> usize {
     (region * TREES) as usize + 2 * direction.at() + sweep
 }
 
-impl Component for ParDispatcher {
-    flashloom_units::stateful!();
-
-    fn figures(&self) -> Vec<Figure> {
-        [self.turns, self.expired_turns, self.region_switches].map(Figure::Count).to_vec()
-    }
-}
+flashloom_units::component! { ParDispatcher: turns, expired_turns, region_switches }
 
 impl Scheduler for ParDispatcher {
     fn tags(&self) -> Option<Tags> {
@@ -355,8 +332,7 @@ impl Scheduler for ParDispatcher {
     }
 
     fn front_merge_candidate(&self, _requests: &Requests, incoming: &Request) -> Option<RequestId> {
-        let (region, direction) = (self.region_of(incoming.lba), Direction::of(incoming.op));
-        let sweeps = [self.sweep(region, direction), self.next_sweep(region, direction)];
+        let sweeps = self.sweeps(self.region_of(incoming.lba), Direction::of(incoming.op));
         let at_end = || sweeps.into_iter().find_map(|tree| self.sorted.at(tree, incoming.end()));
         self.params.front_merges.then(at_end).flatten()
     }
@@ -374,24 +350,18 @@ impl Scheduler for ParDispatcher {
     }
 
     fn moved(&mut self, requests: &Requests, id: RequestId) {
-        let tree = self.tree_of(id);
-        self.sorted.remove(tree, id);
-        self.sorted.insert(tree, id, requests[id].lba);
+        self.sorted.resort(self.tree_of(id), id, requests[id].lba);
     }
 
     fn absorb(&mut self, requests: &Requests, kept: RequestId, gone: RequestId) {
-        if requests[gone].deadline_ns < requests[kept].deadline_ns {
-            self.fifo.take_place(kept, gone);
-        } else {
-            self.fifo.remove(gone);
-        }
+        leave_fifo(&mut self.fifo, requests, kept, gone);
         self.leave_tree(self.region_of(requests[gone].lba), gone);
     }
 
     fn dispatch(&mut self, now: Ns, requests: &Requests) -> Choice {
         let Some(mut turn) = self.turn.take().or_else(|| self.begin_turn(now, requests)) else { return Choice::Idle };
         self.renew_sweep(turn.region, turn.direction);
-        let sweep = self.sweep(turn.region, turn.direction);
+        let [sweep, _] = self.sweeps(turn.region, turn.direction);
         let next = self.sorted.at_or_after(sweep, turn.from).or_else(|| self.sorted.first(sweep));
         let id = next.expect("a turn ends with the dispatch that empties its direction");
         self.fifo.remove(id);
@@ -431,28 +401,22 @@ impl Scheduler for ParDispatcher {
         for region in 0..self.regions.len() as u32 {
             let mut count = 0;
             for tree in (region * TREES) as usize..((region + 1) * TREES) as usize {
-                if self.sorted.iter(tree).any(|id| self.tree_of(id) != tree) {
-                    return Err(violation!("pardispatcher: tree {tree} has a request that is known to be in another"));
-                }
+                let is_of_it = self.sorted.iter(tree).all(|id| self.tree_of(id) == tree);
+                ensure!(is_of_it, "pardispatcher: tree {tree} has a request that is known to be in another");
                 count += self.sorted.iter(tree).count() as u64;
             }
-            if self.pending.contains(region) != (count > 0) {
-                return Err(violation!("pardispatcher: region {region} has {count} requests, unknown to the round"));
-            }
+            let is_known = self.pending.contains(region) == (count > 0);
+            ensure!(is_known, "pardispatcher: region {region} has {count} requests, unknown to the round");
             sorted += count;
         }
-        if listed == queued && sorted == queued {
-            Ok(())
-        } else {
-            Err(violation!("pardispatcher: {queued} queued, {listed} in the FIFOs, {sorted} in the trees"))
-        }
+        let agree = [listed, sorted] == [queued; 2];
+        ensure!(agree, "pardispatcher: {queued} queued, {listed} in the FIFOs, {sorted} in the trees");
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use flashloom_workload::Op;
-
     use super::*;
     use crate::lab::Lab;
     use crate::{Admission, BlockLayer, HostParams};
@@ -485,18 +449,6 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_takes_the_other_direction_where_its_own_has_nothing_pending() {
-        let mut lab = lab(|_| {});
-        lab.writes([100]);
-        assert_eq!(lab.serve(9), [100], "a first turn would take reads");
-        lab.writes([200]);
-        assert_eq!(lab.serve(9), [200], "after writes it would take reads again");
-        lab.reads([300]);
-        lab.writes([400]);
-        assert_eq!(lab.serve(9), [300, 400]);
-    }
-
-    #[test]
     fn each_regions_direction_is_its_own() {
         let mut lab = lab(|params| (params.read_batch, params.write_batch) = (1, 1));
         lab.reads([10, 20]);
@@ -513,38 +465,6 @@ mod tests {
         assert_eq!(lab.serve(2), [100, 200]);
         lab.reads([250, 50]);
         assert_eq!(lab.serve(9), [300, 50, 250]);
-    }
-
-    #[test]
-    fn a_request_above_a_stream_goes_in_the_sweep_after_it_came() {
-        for scan in [Scan::Lowest, Scan::Continue] {
-            let mut lab = lab(|params| (params.write_batch, params.scan) = (2, scan));
-            lab.writes((0..8).map(|at| at * 16));
-            let mut order = Vec::new();
-            for at in 0..32 {
-                // The stream gets a request at its end for each that is served.
-                order.extend(lab.serve(1));
-                lab.writes([(at + 8) * 16]);
-                if at == 2 {
-                    lab.writes([R - 8]);
-                }
-            }
-            // Five are left of the sweep of eight, and it is the last of the next nine.
-            assert_eq!(order.iter().position(|&lba| lba == R - 8), Some(2 + 5 + 9), "{}", scan.name());
-        }
-    }
-
-    #[test]
-    fn what_grows_stays_in_its_sweep_and_merges_with_neighbours_there() {
-        let mut lab = lab(|_| {});
-        lab.writes([100, 200]);
-        assert_eq!(lab.serve(1), [100]);
-        lab.writes([216, 50]);
-        assert_eq!(lab.submit(Op::Write, 0, 0, 208, 8), Admission::Merged, "it fills the gap between two sweeps");
-        assert_eq!(lab.serve(1), [200]);
-        assert_eq!(lab.layer.queued(), 2, "216 is one of the next sweep");
-        assert_eq!(lab.submit(Op::Write, 0, 0, 208, 8), Admission::Merged, "before 216");
-        assert_eq!(lab.serve(9), [208, 50]);
     }
 
     #[test]
@@ -585,16 +505,6 @@ mod tests {
     }
 
     #[test]
-    fn an_expired_turn_that_reaches_the_highest_goes_on_with_the_lowest() {
-        let mut lab = lab(|params| params.read_batch = 3);
-        lab.reads([500]);
-        lab.now = 400 * MS;
-        lab.reads([100, 600]);
-        lab.now = 501 * MS;
-        assert_eq!(lab.serve(9), [500, 600, 100]);
-    }
-
-    #[test]
     fn at_most_every_second_turn_is_an_expired_one() {
         let mut lab = lab(|params| params.read_batch = 1);
         lab.reads([9 * R, 8 * R, 7 * R]);
@@ -602,28 +512,6 @@ mod tests {
         lab.reads([R, 2 * R]);
         assert_eq!(lab.serve(9), [9 * R, R, 8 * R, 2 * R, 7 * R]);
         assert_eq!(lab.counts(), [5, 3, 4]);
-    }
-
-    #[test]
-    fn an_expired_turn_takes_the_direction_of_the_request_and_counts_as_the_regions_last() {
-        let mut lab = lab(|params| (params.read_expire_ns, params.write_expire_ns) = (S, 10 * MS));
-        lab.reads([100]);
-        lab.writes([200]);
-        lab.now = 11 * MS;
-        assert_eq!(lab.serve(1), [200], "though a first turn takes reads");
-        lab.writes([300]);
-        assert_eq!(lab.serve(9), [100, 300], "and the next one is of reads again");
-    }
-
-    #[test]
-    fn of_an_expired_read_and_write_the_earlier_deadline_counts_and_then_the_read() {
-        for (write_expire_ns, first) in [(99 * MS, 2 * R), (100 * MS, R), (101 * MS, R)] {
-            let mut lab = lab(|params| (params.read_expire_ns, params.write_expire_ns) = (100 * MS, write_expire_ns));
-            lab.writes([2 * R]);
-            lab.reads([R]);
-            lab.now = S;
-            assert_eq!(lab.serve(1), [first], "{write_expire_ns}");
-        }
     }
 
     #[test]
@@ -649,19 +537,11 @@ mod tests {
     }
 
     #[test]
-    fn front_merges_can_be_switched_off() {
-        let mut lab = lab(|params| params.front_merges = false);
-        lab.reads([100]);
-        assert_eq!(lab.submit(Op::Read, 0, 0, 92, 8), Admission::Queued);
-        assert_eq!(lab.serve(9), [92, 100]);
-    }
-
-    #[test]
     fn a_region_size_that_makes_no_sense_is_refused_and_a_better_one_named() {
         let setup = BlockLayer::setup(&HostParams::defaults(), 8 << 30);
         let fail = |region_size_bytes| {
             let params = ParDispatcherParams { region_size_bytes, ..ParDispatcherParams::defaults() };
-            ParDispatcher::new(params, &setup).expect_err("the region size is refused").to_string()
+            ParDispatcher::new(params, &setup).map(drop).expect_err("the region size is refused").to_string()
         };
         assert!(fail(MIB + 1).contains("expected a whole number of 512-byte sectors"));
         let message = fail(MIB);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use flashloom_host::{HostParams, Linux};
+use flashloom_host::{Admission, HostParams, Linux};
 use flashloom_units::{MS, Ns, S};
 use flashloom_workload::{Op, Priority, Request};
 
@@ -248,8 +248,8 @@ impl Kyber {
         self.items.iter().filter(|item| item.place == Place::Kept).count() as u64
     }
 
-    /// Submits a request; returns "Queued", "Merged" or "Full".
-    pub fn submit(&mut self, now: Ns, request: &Request, cookie: u32) -> &'static str {
+    /// Submits a request.
+    pub fn submit(&mut self, now: Ns, request: &Request, cookie: u32) -> Admission {
         let Request { op, lba, task, flags, .. } = *request;
         let sectors = u64::from(request.sectors);
         let order = self.next_order();
@@ -269,7 +269,7 @@ impl Kyber {
         };
         if op == Op::Flush {
             self.flushes.push_back(item);
-            return "Queued";
+            return Admission::Queued;
         }
         if !item.is_durable() {
             let processor = self.processor(task);
@@ -292,7 +292,7 @@ impl Kyber {
                     } else {
                         other.cookies.push(cookie);
                     }
-                    return "Merged";
+                    return Admission::Merged;
                 }
                 other.is_closed = true;
             }
@@ -302,11 +302,11 @@ impl Kyber {
         let held = self.items.iter().filter(of_queue).count();
         let is_awaited = op == Op::Read || flags & (Request::SYNC | Request::FUA | Request::PREFLUSH) != 0;
         if held >= if is_awaited { self.host.tag_set().tags as usize } else { self.async_tags } {
-            return "Full";
+            return Admission::Full;
         }
         self.items.push(item);
         self.queues[queue].is_due = true;
-        "Queued"
+        Admission::Queued
     }
 
     fn catch_up(&mut self, now: Ns) {

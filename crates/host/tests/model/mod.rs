@@ -1,6 +1,7 @@
 //! A naive block layer with naive schedulers, written from the rules and not from the code: one vector of waiting
 //! requests, searched from end to end for every decision.
 
+use flashloom_host::Admission;
 use flashloom_units::Ns;
 use flashloom_workload::{Op, Priority, Request};
 
@@ -165,13 +166,13 @@ impl Model {
         all
     }
 
-    /// Submits a request; returns "Queued", "Merged" or "Full".
-    pub fn submit(&mut self, now: Ns, request: &Request, cookie: u32) -> &'static str {
+    /// Submits a request.
+    pub fn submit(&mut self, now: Ns, request: &Request, cookie: u32) -> Admission {
         let durable = request.flags & (Request::FUA | Request::PREFLUSH) != 0;
         let (priority, sectors) = (request.flags & Priority::MASK, u64::from(request.sectors));
         if let Rule::MqDeadline(rule) = self.rule.clone() {
             if self.mq_merge(request, cookie, &rule) {
-                return "Merged";
+                return Admission::Merged;
             }
             return self.queue(now, request, cookie);
         }
@@ -191,7 +192,7 @@ impl Model {
             waiting.cookies.push(cookie);
             let age = waiting.age;
             self.join(age, true);
-            return "Merged";
+            return Admission::Merged;
         }
         let front_merges = match self.rule {
             Rule::Noop | Rule::Fios(_) | Rule::MqDeadline(_) => false,
@@ -216,13 +217,13 @@ impl Model {
             waiting.cookies.insert(0, cookie);
             let age = waiting.age;
             self.join(age, false);
-            return "Merged";
+            return Admission::Merged;
         }
         self.queue(now, request, cookie)
     }
 
     /// Queues a request that was not merged, if there is room.
-    fn queue(&mut self, now: Ns, request: &Request, cookie: u32) -> &'static str {
+    fn queue(&mut self, now: Ns, request: &Request, cookie: u32) -> Admission {
         let durable = request.flags & (Request::FUA | Request::PREFLUSH) != 0;
         let (priority, sectors) = (request.flags & Priority::MASK, u64::from(request.sectors));
         let sync = request.op == Op::Read || request.flags & Request::SYNC != 0;
@@ -233,7 +234,7 @@ impl Model {
             _ => held.by_ref().filter(|other| other.sync == sync).count() >= self.nr_requests,
         };
         if is_full {
-            return "Full";
+            return Admission::Full;
         }
         let event = self.event();
         self.waiting.push(Waiting {
@@ -263,7 +264,7 @@ impl Model {
         if let Rule::MqDeadline(_) = self.rule {
             self.mq_inserted();
         }
-        "Queued"
+        Admission::Queued
     }
 
     /// Joins the request of the given age with its next or previous neighbour, if they are now adjacent.

@@ -235,14 +235,8 @@ const URGENT: PriorityClass = PriorityClass::RealTime;
 const NORMAL: PriorityClass = PriorityClass::BestEffort;
 const IDLE: PriorityClass = PriorityClass::Idle;
 
-fn queue(lab: &mut Lab, op: Op, task: u32, flags: u8, sectors: impl IntoIterator<Item = u64>) {
-    for lba in sectors {
-        assert_eq!(lab.submit(op, task, flags, lba, 8), Admission::Queued, "{lba}");
-    }
-}
-
 fn read(lab: &mut Lab, task: u32, flags: u8, sectors: impl IntoIterator<Item = u64>) {
-    queue(lab, Op::Read, task, flags, sectors);
+    lab.queue(Op::Read, task, flags, sectors);
 }
 
 #[test]
@@ -352,7 +346,7 @@ fn a_queue_preempts_lower_classes() {
 #[test]
 fn a_synchronous_request_preempts_an_asynchronous_queue_of_real_time_which_is_chosen_again() {
     let mut lab = lab(|_| {});
-    queue(&mut lab, Op::Write, 1, of(URGENT, 0), [9_000, 9_100]);
+    lab.queue(Op::Write, 1, of(URGENT, 0), [9_000, 9_100]);
     assert_eq!(lab.start_one(), 9_000);
     read(&mut lab, 2, of(NORMAL, 4), [100]);
     assert_eq!(lab.counts()[1], 1);
@@ -363,9 +357,9 @@ fn a_synchronous_request_preempts_an_asynchronous_queue_of_real_time_which_is_ch
 #[test]
 fn asynchronous_requests_of_a_class_and_level_share_a_queue() {
     let mut lab = lab(|_| {});
-    queue(&mut lab, Op::Write, 1, of(IDLE, 4), [9_000]);
-    queue(&mut lab, Op::Write, 1, of(NORMAL, 4), [500]);
-    queue(&mut lab, Op::Write, 1, of(URGENT, 4), [9_200]);
+    lab.queue(Op::Write, 1, of(IDLE, 4), [9_000]);
+    lab.queue(Op::Write, 1, of(NORMAL, 4), [500]);
+    lab.queue(Op::Write, 1, of(URGENT, 4), [9_200]);
     assert_eq!(lab.submit(Op::Write, 2, of(NORMAL, 4), 508, 8), Admission::Merged);
     assert_eq!(lab.submit(Op::Write, 2, of(NORMAL, 5), 516, 8), Admission::Queued, "another level");
     assert_eq!(lab.serve(9), [9_200, 500, 516, 9_000]);
@@ -375,8 +369,8 @@ fn asynchronous_requests_of_a_class_and_level_share_a_queue() {
 #[test]
 fn an_asynchronous_slice_has_more_requests_the_lower_its_level() {
     let mut lab = lab(|params| (params.slice_async_rq, params.low_latency) = (1, false));
-    queue(&mut lab, Op::Write, 1, of(NORMAL, 7), (0..9).map(|n| FAR + 100 * n));
-    queue(&mut lab, Op::Write, 1, of(NORMAL, 0), (0..20).map(|n| 100 * n));
+    lab.queue(Op::Write, 1, of(NORMAL, 7), (0..9).map(|n| FAR + 100 * n));
+    lab.queue(Op::Write, 1, of(NORMAL, 0), (0..20).map(|n| 100 * n));
     assert_eq!(lab.serve(2), [FAR, FAR + 100]);
     assert_eq!((lab.counts()[0], lab.serve(16).last(), lab.counts()[0]), (1, Some(&1_500), 2));
     // Keys: level 7 at 164 ms, level 0 at 108 ms, which therefore has another slice.

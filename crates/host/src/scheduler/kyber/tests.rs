@@ -2,7 +2,7 @@ use flashloom_units::OrName;
 
 use super::*;
 use crate::lab::Lab;
-use crate::{Admission, Decision, HostParams, Linux};
+use crate::{Admission, Decision, HostParams};
 
 fn lab(change: impl FnOnce(&mut KyberParams)) -> Lab {
     Lab::of_blk_mq(Kyber::new, change, |host: &mut HostParams| {
@@ -65,21 +65,6 @@ fn a_batch_goes_on_after_a_time_without_requests() {
 }
 
 #[test]
-fn a_domain_alone_begins_batch_after_batch_in_the_order_of_arrival() {
-    let mut lab = lab(|_| {});
-    let order: Vec<u64> = (0..40).rev().map(|n| n * 100).collect();
-    lab.reads(order.clone());
-    assert_eq!(lab.serve(99), order);
-}
-
-#[test]
-fn each_domain_has_its_tokens() {
-    for (op, tokens) in [(Op::Read, 256), (Op::Write, 128), (Op::Discard, 64)] {
-        assert_eq!(depth(&mut lab(|_| {}), op), tokens, "{op:?}");
-    }
-}
-
-#[test]
 fn a_request_merges_with_the_last_eight_of_its_software_queue_at_either_end() {
     let mut lab = lab(|_| {});
     lab.reads((0..9).map(|n| 1_000 + n * 100));
@@ -88,24 +73,6 @@ fn a_request_merges_with_the_last_eight_of_its_software_queue_at_either_end() {
     assert_eq!(lab.submit(Op::Read, 0, 0, 1_292, 8), Admission::Merged, "at the front of 1300");
     assert_eq!(lab.start_one(), 1_000, "and all are on the dispatch list");
     assert_eq!(lab.submit(Op::Read, 0, 0, 1_808, 8), Admission::Queued);
-}
-
-#[test]
-fn requests_that_no_task_waits_for_may_have_three_quarters_of_the_tags() {
-    for (linux, limit) in [(Linux::V6_12, 46), (Linux::V6_1, 48)] {
-        let mut lab = Lab::of_blk_mq(
-            Kyber::new,
-            |_| {},
-            |host: &mut HostParams| {
-                (host.nr_requests, host.linux) = (OrName::Number(62), linux);
-            },
-        );
-        lab.writes((0..limit).map(|n| n * 100));
-        assert_eq!(lab.submit(Op::Write, 0, 0, 50_000, 8), Admission::Full, "{linux:?}");
-        assert_eq!(lab.submit(Op::Write, 0, Request::FUA, 50_000, 8), Admission::Queued);
-        lab.reads((0..61 - limit).map(|n| n * 100));
-        assert_eq!(lab.submit(Op::Read, 0, 0, 50_000, 8), Admission::Full);
-    }
 }
 
 #[test]
@@ -119,27 +86,16 @@ fn a_bucket_is_a_quarter_of_the_target() {
 #[test]
 fn a_percentile_waits_for_500_samples_or_a_second_and_is_the_first_bucket_that_reaches_it() {
     let ticks = Ticks::new(250);
-    let p90 = |domain: &mut Domain, tick| domain.percentile(|domain| &mut domain.io, 90, tick, ticks);
+    let p90 = |domain: &mut Domain, tick| domain.percentile(IO, 90, tick, ticks);
     let mut domain = Domain::new(1);
     assert_eq!(p90(&mut domain, 10), None, "no samples, and no deadline is set");
-    domain.io = [450, 50, 0, 0, 0, 0, 0, 0];
+    domain.latencies[IO] = [450, 50, 0, 0, 0, 0, 0, 0];
     assert_eq!(p90(&mut domain, 20), Some(0), "450 of 500");
-    domain.io = [449, 50, 0, 0, 0, 0, 0, 1];
+    domain.latencies[IO] = [449, 50, 0, 0, 0, 0, 0, 1];
     assert_eq!(p90(&mut domain, 20), Some(1), "one too few");
-    domain.io = [1, 0, 0, 0, 0, 0, 0, 9];
+    domain.latencies[IO] = [1, 0, 0, 0, 0, 0, 0, 9];
     assert_eq!((p90(&mut domain, 30), p90(&mut domain, 279)), (None, None), "the deadline is tick 280");
-    assert_eq!((p90(&mut domain, 280), domain.io), (Some(7), [0; BUCKETS]));
-}
-
-#[test]
-fn both_latencies_share_the_deadline_of_a_domain() {
-    let ticks = Ticks::new(250);
-    let mut domain = Domain::new(1);
-    (domain.io[0], domain.total[0]) = (1, 1);
-    assert_eq!(domain.percentile(|domain| &mut domain.io, 90, 0, ticks), None);
-    assert_eq!(domain.percentile(|domain| &mut domain.io, 90, 250, ticks), Some(0));
-    assert_eq!(domain.percentile(|domain| &mut domain.total, 99, 250, ticks), None, "it was cleared, and is set anew");
-    assert_eq!(domain.percentile(|domain| &mut domain.total, 99, 500, ticks), Some(0));
+    assert_eq!((p90(&mut domain, 280), domain.latencies[IO]), (Some(7), [0; BUCKETS]));
 }
 
 /// Three bursts of 200 reads fill the samples of one round of the timer.
@@ -166,29 +122,4 @@ fn without_congestion_a_domain_that_keeps_its_target_keeps_its_tokens() {
     (0..5).for_each(|_| burst(&mut lab, Op::Write, 100, MS));
     lab.now += 100 * MS;
     assert_eq!((depth(&mut lab, Op::Write), lab.counts()[1]), (128, 0));
-}
-
-#[test]
-fn a_percentile_without_congestion_is_kept_for_the_next_one() {
-    let mut lab = lab(|_| {});
-    (0..5).for_each(|_| burst(&mut lab, Op::Write, 100, MS));
-    lab.now += 100 * MS;
-    assert_eq!(lab.start(), Decision::Idle, "the timer: bucket 0 is remembered");
-    round(&mut lab, Op::Read, 200, 10 * MS);
-    lab.now += 100 * MS;
-    assert_eq!(depth(&mut lab, Op::Write), 32);
-}
-
-#[test]
-fn tokens_beyond_a_new_depth_stay_until_their_requests_complete() {
-    let mut tokens = Tokens::new(4);
-    let taken: Vec<u8> = std::iter::from_fn(|| tokens.take()).collect();
-    assert_eq!(taken, [0, 1, 2, 3]);
-    tokens.resize(2);
-    tokens.free(3);
-    assert_eq!((tokens.take(), tokens.in_use()), (None, 3));
-    tokens.free(1);
-    assert_eq!(tokens.take(), Some(1));
-    let mut full = Tokens::new(256);
-    assert_eq!(std::iter::from_fn(|| full.take()).count(), 256);
 }

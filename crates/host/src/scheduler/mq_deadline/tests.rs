@@ -52,15 +52,6 @@ fn what_comes_behind_the_last_request_follows_it_in_6_12_and_not_in_6_1() {
 }
 
 #[test]
-fn what_begins_where_the_last_request_did_follows_it_in_6_12() {
-    let mut lab = lab(Linux::V6_12, |_| {});
-    lab.reads([500]);
-    assert_eq!(lab.serve(9), [500]);
-    lab.reads([700, 500]);
-    assert_eq!(lab.serve(9), [500, 700]);
-}
-
-#[test]
 fn reads_go_first_until_writes_have_been_passed_over_writes_starved_times() {
     for linux in BOTH {
         let mut lab = lab(linux, |params| (params.fifo_batch, params.writes_starved) = (2, 2));
@@ -143,14 +134,6 @@ fn a_request_that_has_waited_for_prio_aging_expire_goes_before_higher_classes() 
 }
 
 #[test]
-fn alone_a_class_has_nothing_to_age_against() {
-    let mut lab = lab(Linux::V6_12, |params| params.prio_aging_expire_ns = 0);
-    read(&mut lab, IDLE, 100);
-    assert_eq!(lab.serve(9), [100]);
-    assert_eq!(lab.counts(), [0]);
-}
-
-#[test]
 fn a_choice_that_aging_forbids_has_counted_the_writes_as_passed_over() {
     for linux in BOTH {
         let mut lab = lab(linux, |params| (params.fifo_batch, params.writes_starved) = (1, 1));
@@ -176,70 +159,4 @@ fn reads_and_writes_share_nr_requests_and_writes_may_have_async_depth_of_them() 
     assert_eq!(lab.submit(Op::Write, 0, Request::SYNC, 50_000, 8), Admission::Full, "whoever waits for it");
     lab.reads((0..28).map(|n| n * 100));
     assert_eq!(lab.submit(Op::Read, 0, 0, 50_000, 8), Admission::Full);
-}
-
-#[test]
-fn a_front_merge_moves_the_request_and_can_be_switched_off() {
-    for linux in BOTH {
-        let mut lab = lab(linux, |_| {});
-        lab.reads([50, 100, 208]);
-        assert_eq!(lab.submit(Op::Read, 0, 0, 92, 8), Admission::Merged);
-        assert_eq!(lab.submit(Op::Read, 0, 0, 108, 100), Admission::Merged, "and closes the gap to 208");
-        assert_eq!(lab.serve(9), [50, 92]);
-        let mut without = self::lab(linux, |params| params.front_merges = false);
-        without.reads([500, 100]);
-        assert_eq!(without.submit(Op::Read, 0, 0, 92, 8), Admission::Queued);
-        assert_eq!(without.submit(Op::Read, 0, 0, 492, 8), Admission::Merged, "500 is asked first, at either end");
-    }
-}
-
-#[test]
-fn a_request_that_something_did_not_fit_merges_no_more() {
-    for linux in BOTH {
-        let mut lab = Lab::of_blk_mq(
-            MqDeadline::new,
-            |_| {},
-            |host: &mut HostParams| {
-                host.linux = linux;
-                host.max_request_bytes = OrName::Number(16 * 512);
-            },
-        );
-        lab.reads([100]);
-        assert_eq!(lab.submit(Op::Read, 0, 0, 108, 16), Admission::Queued, "24 sectors of 16");
-        assert_eq!(lab.submit(Op::Read, 0, 0, 108, 4), Admission::Queued, "4 would have fitted");
-    }
-}
-
-#[test]
-fn what_did_not_fit_one_request_continues_another_as_it_is_inserted() {
-    let mut lab = Lab::of_blk_mq(
-        MqDeadline::new,
-        |_| {},
-        |host: &mut HostParams| host.max_request_bytes = OrName::Number(16 * 512),
-    );
-    lab.reads([500, 100]);
-    lab.submit(Op::Read, 0, 0, 96, 12);
-    assert_eq!(lab.submit(Op::Read, 0, 0, 108, 8), Admission::Queued, "too large behind 96, which had its end last");
-    assert_eq!(lab.layer.queued(), 3);
-    assert_eq!(lab.serve(9), [96, 100, 500]);
-}
-
-#[test]
-fn front_merges_look_in_the_own_class() {
-    let mut lab = lab(Linux::V6_12, |_| {});
-    read(&mut lab, BE, 100);
-    read(&mut lab, RT, 92);
-    assert_eq!(lab.submit(Op::Read, 0, RT, 84, 8), Admission::Merged);
-    assert_eq!(lab.submit(Op::Read, 0, BE, 92, 8), Admission::Merged);
-    assert_eq!(lab.layer.queued(), 2);
-}
-
-#[test]
-fn in_6_1_the_request_that_was_to_follow_passes_that_on_when_it_is_joined() {
-    let mut lab = lab(Linux::V6_1, |params| params.fifo_batch = 1);
-    lab.reads([100, 116, 300]);
-    assert_eq!(lab.serve(1), [100], "116 follows");
-    lab.reads([104]);
-    assert_eq!(lab.submit(Op::Read, 0, 0, 112, 4), Admission::Merged, "104 takes 112 and 116 in");
-    assert_eq!(lab.serve(9), [300, 104]);
 }
