@@ -150,7 +150,6 @@ fn a_plugin_of_other_sources_is_refused_with_what_to_do() {
         format!("flashloom_policies.{}={}\\n", slot.key, names.join(","))
     });
     let same = sources + &slots.collect::<String>();
-    let same = sources + &slots.collect::<String>();
     let said = end(&same);
     let is_of_policy = said.contains("`rested`") && !said.contains("build both anew");
     assert!(is_of_policy, "{said}");
