@@ -82,10 +82,10 @@ fn timed(requests: u64, buffer_bytes: u64) {
     engine.precondition(&Ageing { fill_pages: pages, fill_streams: true, overwrite: None }, &mut |_| {});
     engine.start_timing(&setup.device.nand);
     let mut simulation = Simulation::new(engine);
-    let mut source = RandomWrites { prng: Prng::new(1), pages, left: requests };
+    let source = RandomWrites { prng: Prng::new(1), pages, left: requests };
     let started = Instant::now();
     simulation
-        .run(&mut Replayed::new(&mut source, Pace::Closed(16)), Ns::MAX, &mut [])
+        .run(&mut Replayed::new(source, Pace::Closed(16)), Ns::MAX, &mut [])
         .expect("a generator does not fail");
     let outcome = simulation.outcome();
     simulation.check().expect("everything adds up");
