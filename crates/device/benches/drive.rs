@@ -84,9 +84,7 @@ fn timed(requests: u64, buffer_bytes: u64) {
     let mut simulation = Simulation::new(engine);
     let source = RandomWrites { prng: Prng::new(1), pages, left: requests };
     let started = Instant::now();
-    simulation
-        .run(&mut Replayed::new(source, Pace::Closed(16)), Ns::MAX, &mut [])
-        .expect("a generator does not fail");
+    simulation.run(&mut Replayed::new(source, Pace::Closed(16)), Ns::MAX, &mut []).expect("a generator does not fail");
     let outcome = simulation.outcome();
     simulation.check().expect("everything adds up");
     let name = if buffer_bytes == 0 { "timed, no buffer" } else { "timed, 16 MiB buffer" };
