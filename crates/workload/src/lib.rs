@@ -33,7 +33,6 @@ pub use request::{IO_PRIORITIES, Op, Priority, PriorityClass, Request, TASK_IDS}
 pub use source::{Limited, Source};
 pub use synthesized::{Character, Characterisation, Synthesized, SynthesizedParams};
 pub use synthetic::{Arrival, Pattern, Synthetic, SyntheticParams};
-pub(crate) use trace::Replicate;
 pub use trace::{
     ALL_DEVICES, ConvertReport, DeviceInfo, Event, FORMATS, Fingerprint, Footprint, Format, FormatSpec, LOG_COLUMNS,
     LatencySource, OutFormat, Pairs, RecordedLatencies, SORT_LIMIT, SORT_LIMIT_VARIABLE, SizeUnit, SkippedLines,

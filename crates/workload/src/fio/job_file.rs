@@ -165,7 +165,7 @@ pub(super) fn at_most() -> String {
 /// Reads the sections of a job file; every problem is added to `findings`.
 pub(super) fn sections(text: &Text, findings: &mut Findings) -> Vec<Section> {
     let (mut globals, mut jobs) = (Vec::<Entry>::new(), Vec::<Section>::new());
-    let mut place = OptionPlace::Nowhere;
+    let mut is_global = false;
     let (mut start, mut options) = (0, 0);
     for line in text.text.split_inclusive('\n') {
         let (at, content) = content_of(start, line);
@@ -180,13 +180,14 @@ pub(super) fn sections(text: &Text, findings: &mut Findings) -> Vec<Section> {
             continue;
         }
         if content.starts_with('[') {
-            place = header(at, content, findings);
-            if let OptionPlace::Job(name) = &place {
+            let name = section_name(at, content, findings);
+            is_global = name == "global";
+            if !is_global {
                 if jobs.len() == MAX_JOBS as usize {
                     findings.refuse(span, || Refusal::new("one job more than fio runs", at_most()));
                     break;
                 }
-                jobs.push(Section { name: name.clone(), span, inherited: globals.len(), ..Section::default() });
+                jobs.push(Section { name: name.to_owned(), span, inherited: globals.len(), ..Section::default() });
             }
             continue;
         }
@@ -197,12 +198,10 @@ pub(super) fn sections(text: &Text, findings: &mut Findings) -> Vec<Section> {
             findings.refuse(span, || Refusal::new("one option more than a file may have", expected));
             break;
         }
-        match &place {
-            OptionPlace::Nowhere => {
-                findings.refuse(span, || Refusal::new("an option outside of a section", "`[job name]` above"));
-            }
-            OptionPlace::Global => globals.push(entry),
-            OptionPlace::Job(_) => jobs.last_mut().expect("a job's section was begun").entries.push(entry),
+        match jobs.last_mut() {
+            _ if is_global => globals.push(entry),
+            Some(job) => job.entries.push(entry),
+            None => findings.refuse(span, || Refusal::new("an option outside of a section", "`[job name]` above")),
         }
     }
     if jobs.is_empty() && findings.is_empty() {
@@ -213,12 +212,6 @@ pub(super) fn sections(text: &Text, findings: &mut Findings) -> Vec<Section> {
     jobs
 }
 
-enum OptionPlace {
-    Nowhere,
-    Global,
-    Job(String),
-}
-
 /// The trimmed part of a line before a comment, and its start.
 fn content_of(start: usize, line: &str) -> (usize, &str) {
     let line = line.find([';', '#']).map_or(line, |comment| &line[..comment]);
@@ -226,13 +219,14 @@ fn content_of(start: usize, line: &str) -> (usize, &str) {
     (start + line.len() - content.len(), content.trim_end())
 }
 
-fn header(at: usize, content: &str, findings: &mut Findings) -> OptionPlace {
+/// The name in the header of a section; empty if it is refused, which is added to `findings`.
+fn section_name<'a>(at: usize, content: &'a str, findings: &mut Findings) -> &'a str {
     let name = content[1..].strip_suffix(']').unwrap_or_default();
     if name.is_empty() {
         let refusal = || Refusal::new("the name of a section is missing or not closed", "`[job name]`");
         findings.refuse(at..at + content.len(), refusal);
     }
-    if name == "global" { OptionPlace::Global } else { OptionPlace::Job(name.to_owned()) }
+    name
 }
 
 /// An option; `None` if it is refused, which is added to `findings`.

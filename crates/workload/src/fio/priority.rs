@@ -6,14 +6,12 @@
 
 use flashloom_units::Prng;
 
-use super::value::{Expected, integer_within, percent, sectors};
+use super::value::{Expected, MAX_PARTS, integer_within, percent, sectors};
 use super::{READ, WRITE};
 use crate::{Priority, PriorityClass};
 
 /// Directions that have such priorities: reads and writes.
 const DIRECTIONS: usize = 2;
-/// Sizes of a split at most, as fio takes them (`BSSPLIT_MAX` of its source).
-const MOST_PARTS: usize = 64;
 
 /// Reads a class: 0 for none, 1 for real time, 2 for best effort, 3 for idle.
 pub(super) fn class(text: &str) -> Result<PriorityClass, Expected> {
@@ -108,8 +106,8 @@ fn split(text: &str) -> Result<Vec<Part>, Expected> {
     const FORM: &str = "sizes with a share in per cent, such as 4k/20, or also with class and level, such as 4k/20/1/0";
     let mut parts = Vec::<Part>::new();
     for part in text.split(':').filter(|part| !part.is_empty()) {
-        if parts.len() == MOST_PARTS {
-            return Err(format!("at most {MOST_PARTS} parts, as fio has them"));
+        if parts.len() == MAX_PARTS {
+            return Err(format!("at most {MAX_PARTS} parts, as fio has them"));
         }
         let (bytes, share, priority) = match part.split('/').collect::<Vec<_>>()[..] {
             [bytes, share] => (bytes, share, None),

@@ -143,7 +143,7 @@ const MOST_DENSE: u64 = 64;
 
 /// Memory of the reports of these jobs at the end of a run, in bytes: an estimate from above.
 pub(super) fn memory_bytes(jobs: &[FioJob]) -> u64 {
-    let reports = count(jobs);
+    let is_sparse = are_sparse(jobs);
     let differ = jobs.windows(2).any(|pair| pair[0].priority != pair[1].priority);
     let of_job = |job: &FioJob| {
         let directions = (0..DIRECTIONS).filter(|&direction| job.has(direction)).count() as u64 + 1;
@@ -151,7 +151,7 @@ pub(super) fn memory_bytes(jobs: &[FioJob]) -> u64 {
         let of_priorities = |direction| 1 + of_group + job.commands.of(direction).count() as u64;
         let directions = directions + (0..DIRECTIONS).map(of_priorities).filter(|&count| count > 1).sum::<u64>();
         let requests = job.most_requests_of_clone();
-        let each = if reports > MOST_DENSE { SparseLatency::bytes(requests) } else { Latency::MOST_BYTES };
+        let each = if is_sparse { SparseLatency::bytes(requests) } else { Latency::MOST_BYTES };
         u64::from(job.clones) * directions * each
     };
     jobs.iter().map(of_job).fold(0, u64::saturating_add)
@@ -195,14 +195,10 @@ pub(super) fn check_options(jobs: &[FioJob], findings: &mut Findings) {
     }
 }
 
-/// Number of reports of these jobs, if none report as a group.
-fn count(jobs: &[FioJob]) -> u64 {
-    jobs.iter().map(|job| u64::from(job.clones)).sum()
-}
-
-/// True if these jobs have more reports than are kept with a distribution of every length each.
+/// True if these jobs have more reports, if none report as a group, than are kept with a distribution of every length
+/// each.
 pub(super) fn are_sparse(jobs: &[FioJob]) -> bool {
-    count(jobs) > MOST_DENSE
+    jobs.iter().map(|job| u64::from(job.clones)).sum::<u64>() > MOST_DENSE
 }
 
 /// Completions in the current window.

@@ -124,8 +124,8 @@ pub(super) fn names(text: &str) -> Result<Vec<String>, Expected> {
     if names.is_empty() { Err("a name, or several separated by colons".to_owned()) } else { Ok(names) }
 }
 
-/// Parts of a split that fio takes at most.
-const MAX_PARTS: usize = 64;
+/// Parts of a split that fio takes at most (`BSSPLIT_MAX` of its source).
+pub(super) const MAX_PARTS: usize = 64;
 
 /// Parses `value/percent:value/percent:...`; values without a percentage share the remainder to 100. Parts of 0 % are
 /// left out.

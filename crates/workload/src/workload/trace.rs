@@ -6,11 +6,10 @@ use flashloom_units::{Policy, PolicySpec, Problem, Problems, Refusal};
 
 use super::{Context, Profile, Remark, Running, Unfit, Workload, pathless};
 use crate::trace::devices::{listed, overlaid};
-use crate::trace::open_trace_of;
 use crate::trace::record::Column;
+use crate::trace::{Replicate, open_trace_of};
 use crate::{
-    ALL_DEVICES, Addresses, DeviceInfo, Limited, Replay, Replicate, Source, TASK_IDS, TraceInfo, TraceOptions, fit,
-    rebase,
+    ALL_DEVICES, Addresses, DeviceInfo, Limited, Replay, Source, TASK_IDS, TraceInfo, TraceOptions, fit, rebase,
 };
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
