@@ -36,10 +36,10 @@ fn read(devices: &[(&str, u64)]) -> Seen {
 
 /// A format in the field.
 struct Row {
-    format: Format,
-    /// Lines of two devices, and their names.
+    /// The format, and the names of two devices.
+    of: (Format, [&'static str; 2]),
+    /// A line of each.
     lines: [&'static str; 2],
-    names: [&'static str; 2],
     /// A header, and whether it is read as one; it is refused at its first column otherwise.
     header: (&'static str, bool),
     /// A line in another unit, and where it is refused, with what.
@@ -49,85 +49,74 @@ struct Row {
 /// Every format of text. The own CSV and an iolog begin with a line of their own.
 const ROWS: [Row; 11] = [
     Row {
-        format: Format::Flashloom,
+        of: (Format::Flashloom, ["3", "5"]),
         lines: ["0,R,0,8,3", "5,W,8,8,5"],
-        names: ["3", "5"],
         header: ("timestamp_ns,op,lba,sectors,device", true),
         wrong_unit: ("0.000035,R,0,8,3", ":3:1", "`0.000035` is not a number"),
     },
     Row {
-        format: Format::Msr,
+        of: (Format::Msr, ["prxy_0", "web_0"]),
         lines: ["128166391024154329,prxy,0,Write,1105182720,1024,1514", "128166391024154330,web,0,Read,4096,512,9"],
-        names: ["prxy_0", "web_0"],
         header: ("Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime", true),
         wrong_unit: ("1281663910.24,prxy,0,Write,4096,1024,15", ":2:1", "`1281663910.24` is not a number"),
     },
     Row {
-        format: Format::Spc,
+        of: (Format::Spc, ["0", "1"]),
         lines: ["0,20941264,8192,W,0.551706", "1,20941264,8192,r,0.551707"],
-        names: ["0", "1"],
         header: ("ASU,LBA,Size,Opcode,Timestamp", true),
         wrong_unit: ("0,0.5,8192,W,0.5", ":2:3", "`0.5` is not a number"),
     },
     Row {
-        format: Format::Blkparse,
+        of: (Format::Blkparse, ["8,16", "8,32"]),
         lines: [
             "  8,16 3 5 0.000026421 3645 Q R 4938888 + 256 [java]",
             "  8,32 3 6 0.000026421 3645 Q R 4938888 + 8 [j]",
         ],
-        names: ["8,16", "8,32"],
         header: ("dev cpu seq time pid action rwbs sector", false),
         wrong_unit: ("8,16 3 7 0.1 3645 Q R 4096KiB + 8 [j]", ":2:23", "`4096KiB` is not a number"),
     },
     Row {
-        format: Format::Fio,
+        of: (Format::Fio, ["/dev/sda", "/dev/sdb"]),
         lines: ["0 /dev/sda add\n812 /dev/sda write 1048576 4096", "812 /dev/sdb add\n813 /dev/sdb read 1048576 4096"],
-        names: ["/dev/sda", "/dev/sdb"],
         header: ("fio version 3 iolog", true),
         wrong_unit: ("0.812 /dev/sda write 1048576 4096", ":4:1", "`0.812` is not a number"),
     },
     Row {
-        format: Format::Ssdsim,
+        of: (Format::Ssdsim, ["0", "4"]),
         lines: ["97900000 0 287641400 128 1", "97900001 4 287641401 128 0"],
-        names: ["0", "4"],
         header: ("time device lba size read", false),
         wrong_unit: ("97900000 0 1048576 4096 1", ":1:12", "ambiguous: five columns as those of `ssdsim`"),
     },
     Row {
-        format: Format::Disksim,
+        of: (Format::Disksim, ["0", "1"]),
         lines: ["5265.313 0 6357144 8 0", "5265.314 1 6357144 8 1"],
-        names: ["0", "1"],
         header: ("time device block blocks flags", false),
         wrong_unit: ("0.125000 0 1048576 4096 1", ":1:12", "ambiguous: five columns as those of `disksim`"),
     },
     Row {
-        format: Format::Diskmon,
+        of: (Format::Diskmon, ["0", "1"]),
         lines: ["0\t0.016375\t0.00038147\t0\tWrite\t3271215\t8", "1\t0.016376\t0.00038147\t1\tRead\t3271215\t8"],
-        names: ["0", "1"],
         header: ("#\tTime\tDuration\tDisk\tRequest\tSector\tLength", false),
         wrong_unit: ("2\t0,017\t0.0003\t0\tWrite\t3271215\t8", ":2:3", "`0,017` is not a number"),
     },
     Row {
-        format: Format::Systor,
+        of: (Format::Systor, ["0", "3"]),
         lines: [
             "1456095145.133076000,0.000806000,R,0,899056122368,131072",
             "1456095145.133077000,0.000806000,W,3,899056122368,131072",
         ],
-        names: ["0", "3"],
         header: ("Timestamp,Response,IOType,LUN,Offset,Size", true),
         wrong_unit: ("1456095145.2,0.0008,R,0,8589934592,128K", ":2:36", "`128K` is not a number"),
     },
     Row {
-        format: Format::Alibaba,
+        of: (Format::Alibaba, ["0", "747"]),
         lines: ["0,R,126703644672,4096,1577808000000626", "747,W,126703644672,4096,1577808000000627"],
-        names: ["0", "747"],
         header: ("device_id,opcode,offset,length,timestamp", true),
         wrong_unit: ("0,R,126703644672,4096,1577808000.000626", ":2:23", "`1577808000.000626` is not a number"),
     },
     Row {
-        format: Format::Tencent,
+        of: (Format::Tencent, ["1063", "1064"]),
         lines: ["1538323200,12910952,128,0,1063", "1538323200,12910952,128,1,1064"],
-        names: ["1063", "1064"],
         header: ("Timestamp,Offset,Size,IOType,VolumeID", true),
         wrong_unit: ("1538323200.5,12910952,128,0,1063", ":2:1", "`1538323200.5` is not a number"),
     },
@@ -136,18 +125,18 @@ const ROWS: [Row; 11] = [
 #[test]
 fn every_format_of_text_is_read_as_the_field_writes_it_and_never_lays_devices_over_one_another() {
     for row in &ROWS {
-        let name = row.format.name();
+        let (format, names) = row.of;
+        let name = format.name();
         let [first, second] = row.lines;
         let (header, is_read) = row.header;
-        let own = [Format::Flashloom, Format::Fio].contains(&row.format);
+        let own = [Format::Flashloom, Format::Fio].contains(&format);
         let head = if own { format!("{header}\n") } else { String::new() };
-        let expected = read(&[(row.names[0], 1), (row.names[1], 1)]);
+        let expected = read(&[(names[0], 1), (names[1], 1)]);
         let two = format!("{head}{first}\n{second}\n");
         assert_eq!(seen(&two), expected, "{name}: two devices");
         for (device, other) in [(0, 1), (1, 0)] {
-            let info =
-                scan(&two, &of_device(row.names[device])).unwrap_or_else(|problem| panic!("{name}: {problem:?}"));
-            assert_eq!(info.requests, 1, "{name}: {} without {}", row.names[device], row.names[other]);
+            let info = scan(&two, &of_device(names[device])).unwrap_or_else(|problem| panic!("{name}: {problem:?}"));
+            assert_eq!(info.requests, 1, "{name}: {} without {}", names[device], names[other]);
         }
         assert_eq!(seen(two.replace('\n', "\r\n")), expected, "{name}: CR LF");
         assert_eq!(seen(two.replace('\n', "\n\n\r\n  \t\n")), expected, "{name}: blank lines");
@@ -443,7 +432,6 @@ fn archives_and_tables_of_other_kinds_are_named() {
     for (bytes, name) in [
         (&tar[..], "a tar archive"),
         (&gzip(&tar), "a tar archive"),
-        (b"PAR1\x15\x04", "a Parquet file"),
         (b"ARROW1\0\0", "an Arrow file"),
         (b"SQLite format 3\0", "an SQLite database"),
         (b"PERFILE2", "a recording of perf"),

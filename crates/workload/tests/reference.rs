@@ -56,22 +56,13 @@ fn text(format: Format, lines: u64, bad: Option<u64>, prng: &mut Prng) -> String
         let task = prng.below(100_000);
         let (event, mark) = (if prng.chance(0.7) { "Q" } else { "C" }, if read { "RA" } else { "WS" });
         let words = match format {
-            Format::Ssdsim => vec![time.to_string(), "0".into(), lba, sectors.to_string(), u8::from(read).to_string()],
-            _ => vec![
-                "8,16".into(),
-                prng.below(128).to_string(),
-                line.to_string(),
-                format!("{seconds}.{fraction:09}"),
-                task.to_string(),
-                event.into(),
-                mark.into(),
-                lba,
-                "+".into(),
-                sectors.to_string(),
-                "[fio]".into(),
-            ],
+            Format::Ssdsim => format!("{time} 0 {lba} {sectors} {}", u8::from(read)),
+            _ => {
+                let cpu = prng.below(128);
+                format!("8,16 {cpu} {line} {seconds}.{fraction:09} {task} {event} {mark} {lba} + {sectors} [fio]")
+            }
         };
-        for (index, word) in words.iter().enumerate() {
+        for (index, word) in words.split(' ').enumerate() {
             text += &blanks(prng, u64::from(index > 0));
             text += word;
         }

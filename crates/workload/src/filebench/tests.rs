@@ -95,8 +95,7 @@ fn what_does_not_fit_names_its_key() {
         Filebench::new(&params, CAPACITY, None, &Prng::new(1)).err().map(|refusal| refusal.keys.join(", "))
     };
     for (change, name) in [
-        ((|p| p.files = Some(20)) as fn(&mut FilebenchParams), "files"),
-        (|p| p.files = Some(1 << 20), "files"),
+        ((|p| p.files = Some(1 << 20)) as fn(&mut FilebenchParams), "files"),
         (|p| p.file_bytes = Some(MIB << 10), "file_size"),
         (|p| p.size_bytes = Some(1 << 40), "file_system_size"),
         (|p| p.background_share = 0.5, "dirty_background_ratio"),

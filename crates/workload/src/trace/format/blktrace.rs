@@ -354,22 +354,14 @@ mod tests {
     /// Encodes a record in the given byte order.
     fn record(big_endian: bool, time_ns: u64, sector: u64, bytes: u32, action: u32, extra: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
-        let mut put = |bytes: &[u8]| {
-            let mut bytes = bytes.to_vec();
-            if big_endian {
-                bytes.reverse();
-            }
-            out.extend(bytes);
+        let mut put = |number: u64, length: usize| {
+            let (big, little) = (number.to_be_bytes(), number.to_le_bytes());
+            out.extend_from_slice(if big_endian { &big[8 - length..] } else { &little[..length] });
         };
-        put(&(MAGIC | VERSION).to_le_bytes());
-        put(&1u32.to_le_bytes());
-        put(&time_ns.to_le_bytes());
-        put(&sector.to_le_bytes());
-        for word in [bytes, action, 42, 0x0080_0010, 0] {
-            put(&word.to_le_bytes());
-        }
-        put(&0u16.to_le_bytes());
-        put(&(extra.len() as u16).to_le_bytes());
+        [MAGIC | VERSION, 1].into_iter().for_each(|word| put(word.into(), 4));
+        [time_ns, sector].into_iter().for_each(|number| put(number, 8));
+        [bytes, action, 42, 0x0080_0010, 0].into_iter().for_each(|word| put(word.into(), 4));
+        [0, extra.len() as u64].into_iter().for_each(|half| put(half, 2));
         out.extend_from_slice(extra);
         out
     }

