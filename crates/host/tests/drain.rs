@@ -77,14 +77,18 @@ fn replay(layer: &mut BlockLayer, trace: &[Request], service_ns: Ns, mut pick: u
 
 proptest! {
     #[test]
-    fn every_request_completes_once_and_the_counters_add_up(
+    fn every_request_of_any_priority_completes_once_and_the_counters_add_up(
         trace in trace(),
+        priorities in prop::collection::vec(prop_oneof![Just(0), 0..32u8], 200),
         service_ns in US..20 * MS,
         queue_depth in 1..33u32,
         nr_requests in 1..40u32,
         merging: bool,
         pick: u64,
     ) {
+        // Three bits above the flags for the level, two for the class.
+        let with = |(request, priority): (&Request, u8)| request.with_priority(Priority::of_flags(priority << 3));
+        let trace: Vec<Request> = trace.iter().zip(priorities).map(with).collect();
         let nr_requests = OrName::Number(nr_requests);
         let host = HostParams { queue_depth, nr_requests, merging, ..HostParams::defaults() };
         for spec in builtin().specs() {
@@ -101,28 +105,6 @@ proptest! {
                 prop_assert_eq!(stats.merged == 0 || merging, true);
             }
         }
-    }
-}
-
-proptest! {
-    #[test]
-    fn cfq_completes_every_request_of_any_priority_once(
-        trace in trace(),
-        priorities in prop::collection::vec(0..32u8, 200),
-        service_ns in US..20 * MS,
-        queue_depth in 1..33u32,
-        nr_requests in 1..40u32,
-        rotational: bool,
-        pick: u64,
-    ) {
-        let host = HostParams { queue_depth, nr_requests: OrName::Number(nr_requests), ..HostParams::defaults() };
-        // Three bits above the flags for the level, two for the class.
-        let with = |(request, priority): (&Request, u8)| request.with_priority(Priority::of_flags(priority << 3));
-        let trace: Vec<Request> = trace.iter().zip(priorities).map(with).collect();
-        let set = [("rotational", Value::Flag(rotational))];
-        let mut layer = layer("cfq", &host, &set);
-        let completions = replay(&mut layer, &trace, service_ns, pick).map_err(TestCaseError::fail)?;
-        prop_assert!(completions.iter().all(|&times| times == 1), "{completions:?}");
     }
 }
 

@@ -93,13 +93,6 @@ impl Deadline {
         let expired = now > requests[eldest].deadline_ns;
         Some(self.next[direction.at()].filter(|_| !expired).unwrap_or(eldest))
     }
-
-    fn leave_tree(&mut self, tree: usize, id: RequestId) {
-        if self.next[tree] == Some(id) {
-            self.next[tree] = self.sorted.next(tree, id);
-        }
-        self.sorted.remove(tree, id);
-    }
 }
 
 /// The direction of a new batch, of reads and writes that wait or not: reads, until they have passed writes over `most`
@@ -144,7 +137,11 @@ impl Scheduler for Deadline {
 
     fn absorb(&mut self, requests: &Requests, kept: RequestId, gone: RequestId) {
         leave_fifo(&mut self.fifo, requests, kept, gone);
-        self.leave_tree(requests[gone].direction().at(), gone);
+        let tree = requests[gone].direction().at();
+        if self.next[tree] == Some(gone) {
+            self.next[tree] = self.sorted.next(tree, gone);
+        }
+        self.sorted.remove(tree, gone);
     }
 
     fn dispatch(&mut self, now: Ns, requests: &Requests) -> Choice {
