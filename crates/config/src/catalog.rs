@@ -166,7 +166,7 @@ impl Registry {
     /// # Errors
     /// A policy with the name of a key of its section, or of another policy there.
     pub fn catalog(self) -> Result<Arc<Catalog>, Refusal> {
-        let slots = self.slots();
+        let slots = self.slots().to_vec();
         let of_slot = |slot: &'static SlotSpec| {
             let found = slots.iter().find(|(known, _)| known.key == slot.key);
             &found.unwrap_or_else(|| panic!("the registry has the slot of {}", slot.key)).1

@@ -38,8 +38,8 @@ macro_rules! registry {
             }
 
             /// Every slot with the specifications of its policies, along the path of a request.
-            pub fn slots(&self) -> Vec<(&'static SlotSpec, Vec<&'static PolicySpec>)> {
-                vec![$((self.$slot.spec, self.$slot.specs().collect()),)+]
+            pub fn slots(&self) -> [(&'static SlotSpec, Vec<&'static PolicySpec>); 9] {
+                [$((self.$slot.spec, self.$slot.specs().collect()),)+]
             }
 
             /// These policies without those that `has` is false of.

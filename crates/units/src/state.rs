@@ -645,21 +645,17 @@ mod tests {
     #[test]
     fn another_configuration_is_refused_by_the_name_of_the_field() {
         let bytes = save_state(&full()).unwrap();
-        let refused = |change: fn(&mut Whole)| {
+        let is_refused = |change: fn(&mut Whole), field: &str, found: &str| {
             let mut whole = empty();
             change(&mut whole);
-            load_state(&mut whole, &bytes).unwrap_err().to_string()
+            let message = load_state(&mut whole, &bytes).unwrap_err().to_string();
+            assert_eq!(message, format!("the state of `{field}`, {found}"));
         };
         let length = |built, at| format!("byte {at}: expected {built} entries, as the configuration has it, found 2");
         let switched = "byte 47: expected nothing: the part is switched off, found a part that is switched on";
-        let cases: [(fn(&mut Whole), &str, String); 3] = [
-            (|whole| whole.pairs.push((0, 0)), "pairs", length(3, 6)),
-            (|whole| whole.parts[1].words = vec![0], "parts.words", length(1, 34)),
-            (|whole| whole.part = None, "part", switched.to_owned()),
-        ];
-        for (change, field, found) in cases {
-            assert_eq!(refused(change), format!("the state of `{field}`, {found}"));
-        }
+        is_refused(|whole| whole.pairs.push((0, 0)), "pairs", &length(3, 6));
+        is_refused(|whole| whole.parts[1].words = vec![0], "parts.words", &length(1, 34));
+        is_refused(|whole| whole.part = None, "part", switched);
     }
 
     #[test]
