@@ -173,7 +173,8 @@ fn a_legal_sequence_is_accepted_and_its_sectors_are_counted() {
 
 #[test]
 fn what_is_read_against_the_rules_or_is_not_what_was_written_is_found() {
-    let rows: [(&str, &str, fn(&mut Array)); 6] = [
+    type Act = fn(&mut Array);
+    let rows: [(&str, &str, Act); 6] = [
         ("a page that was never programmed", "read of page 1 of block 0, which is not programmed", |array| {
             array.read(1, 1)
         }),
