@@ -82,9 +82,11 @@ fn timed(requests: u64, buffer_bytes: u64) {
     engine.precondition(&Ageing { fill_pages: pages, fill_streams: true, overwrite: None }, &mut |_| {});
     engine.start_timing(&setup.device.nand);
     let mut simulation = Simulation::new(engine);
-    let source = RandomWrites { prng: Prng::new(1), pages, left: requests };
+    let mut source = RandomWrites { prng: Prng::new(1), pages, left: requests };
     let started = Instant::now();
-    simulation.run(&mut Replayed::new(source, Pace::Closed(16)), Ns::MAX, &mut []).expect("a generator does not fail");
+    simulation
+        .run(&mut Replayed::new(&mut source, Pace::Closed(16)), Ns::MAX, &mut [])
+        .expect("a generator does not fail");
     let outcome = simulation.outcome();
     simulation.check().expect("everything adds up");
     let name = if buffer_bytes == 0 { "timed, no buffer" } else { "timed, 16 MiB buffer" };

@@ -11,7 +11,7 @@ use crate::queue_map::QueueMap;
 use crate::scheduler::{Choice, Serves};
 
 /// A hardware queue.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct HardwareQueue {
     /// Requests with one of its tags of the block layer, from queueing to completion; flushes have none.
     held: u32,
@@ -35,6 +35,18 @@ struct HardwareQueue {
 }
 
 impl HardwareQueue {
+    const EMPTY: Self = Self {
+        held: 0,
+        in_flight: 0,
+        taken: VecDeque::new(),
+        is_due: false,
+        is_awaited: false,
+        busy: 0,
+        given: 0,
+        phase: Phase::Before,
+        wakes_ns: Ns::MAX,
+    };
+
     /// Follows an attempt to send requests of it; `is_left` if one found no tag.
     fn tried(&mut self, is_left: bool) {
         self.busy = ((u32::from(self.busy) * 7 + if is_left { 16 } else { 0 }) / 8) as u8;
@@ -43,10 +55,9 @@ impl HardwareQueue {
 }
 
 /// Where the run of a hardware queue is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Phase {
     /// It has not begun.
-    #[default]
     Before,
     /// It sends what the scheduler gave before.
     Taken,
@@ -66,6 +77,7 @@ pub(crate) enum Step {
 }
 
 /// The hardware queues of a device, with a set of tags each.
+#[derive(Debug)]
 pub(crate) struct HardwareQueues {
     map: QueueMap,
     serves: Serves,
@@ -86,8 +98,8 @@ flashloom_units::state! {
 impl HardwareQueues {
     /// Makes empty queues for a scheduler that serves several.
     pub fn new(map: QueueMap, serves: Serves, queue_depth: u32) -> Self {
-        let empty = HardwareQueue { wakes_ns: Ns::MAX, ..HardwareQueue::default() };
-        Self { map, serves, queue_depth, queues: vec![empty; map.queues() as usize], turn: 0 }
+        let queues = vec![HardwareQueue::EMPTY; map.queues() as usize];
+        Self { map, serves, queue_depth, queues, turn: 0 }
     }
 
     /// The queue that a task submits to.
@@ -282,6 +294,3 @@ impl HardwareQueues {
         self.queues.iter().map(|queue| (queue.held, queue.in_flight, queue.taken.len()))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -9,6 +9,8 @@ mod depth;
 mod elevator;
 mod end_index;
 mod hardware_queues;
+#[cfg(test)]
+mod hardware_queues_tests;
 mod id;
 #[cfg(test)]
 mod lab;

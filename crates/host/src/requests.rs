@@ -263,8 +263,8 @@ impl Requests {
         id
     }
 
-    /// Merges a request with `id`: a front merge prepends one that ends where `id` begins, a back merge appends one that
-    /// begins where `id` ends.
+    /// Merges a request with `id`: a front merge prepends one that ends where `id` begins, a back merge appends one
+    /// that begins where `id` ends.
     pub(crate) fn grow(&mut self, id: RequestId, is_front: bool, request: &Request, cookie: u32) {
         let member = self.admit(request, cookie);
         let slot = &mut self.slots[id.at()];

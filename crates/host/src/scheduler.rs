@@ -190,8 +190,8 @@ pub trait Scheduler: Component {
     fn check_queued(&self, requests: &Requests) -> Result<(), Violation>;
 }
 
-/// Removes `gone` from a FIFO, as it is joined to `kept`, which takes its place if the deadline of `gone` is the earlier
-/// one.
+/// Removes `gone` from a FIFO, as it is joined to `kept`, which takes its place if the deadline of `gone` is the
+/// earlier one.
 fn leave_fifo(fifo: &mut Lists<RequestId>, requests: &Requests, kept: RequestId, gone: RequestId) {
     if requests[gone].deadline_ns < requests[kept].deadline_ns {
         fifo.take_place(kept, gone);

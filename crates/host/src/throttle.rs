@@ -131,8 +131,8 @@ struct Window {
 /// What a window says.
 enum Verdict {
     Exceeded,
-    /// Reads keep the target, or there are writes alone.
     Fine,
+    WritesAlone,
     Unknown,
 }
 
@@ -353,7 +353,7 @@ impl Throttle {
         } else {
             WINDOW_NS
         };
-        self.timer = Some(tick + self.ticks.at(self.window_ns));
+        self.timer = Some(tick + self.ticks.whole(self.window_ns));
     }
 
     /// Ends the windows that were over by `now`. What they change is looked at by nothing in between.
@@ -369,7 +369,7 @@ impl Throttle {
         let seen = std::mem::take(&mut self.window);
         match self.verdict(tick, seen) {
             Verdict::Exceeded => self.step_down(true),
-            Verdict::Fine => self.step_up(),
+            Verdict::Fine | Verdict::WritesAlone => self.step_up(),
             Verdict::Unknown => {
                 self.unknown += 1;
                 match self.depth.step {
@@ -393,7 +393,7 @@ impl Throttle {
         }
         if seen.reads == 0 || seen.writes < LEAST_WRITES {
             let has_writes = seen.writes > 0 || self.taken() > 0 || self.writeback == Writeback::HeldUp;
-            return if has_writes { Verdict::Fine } else { Verdict::Unknown };
+            return if has_writes { Verdict::WritesAlone } else { Verdict::Unknown };
         }
         if seen.least_read_ns > self.latency_ns { Verdict::Exceeded } else { Verdict::Fine }
     }

@@ -22,7 +22,7 @@ impl Ticks {
         u64::from(self.hz)
     }
 
-    /// The tick that a moment lies in, or the whole ticks of a duration.
+    /// The tick that a moment lies in.
     pub fn at(self, now: Ns) -> u64 {
         (u128::from(now) * u128::from(self.hz) / u128::from(S)) as u64
     }
@@ -35,6 +35,11 @@ impl Ticks {
     /// When a scheduler that had requests and sent none is asked again.
     pub fn retry(self, now: Ns) -> Ns {
         self.moment(self.at(now) + self.lasting(RETRY_NS))
+    }
+
+    /// Whole ticks of a duration.
+    pub fn whole(self, duration_ns: Ns) -> u64 {
+        self.at(duration_ns)
     }
 
     /// Ticks of a duration, rounded up.

@@ -37,7 +37,7 @@ impl Build {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             revision: revision.to_owned(),
             own_revision: (!states_none).then(|| registry.revision.to_owned()),
-            policies: registry.slots().into_iter().map(|(slot, specs)| (slot.key.to_owned(), names(specs))).collect(),
+            policies: registry.slots().map(|(slot, specs)| (slot.key.to_owned(), names(specs))).into(),
         }
     }
 

@@ -47,7 +47,8 @@ mod tails;
 
 use flashloom_device::{HostReport, InterfaceParams};
 use flashloom_units::{Ns, S, SECTOR_BYTES};
-use flashloom_workload::workload::{Footprint, Remark, Workload};
+use flashloom_workload::Remark;
+use flashloom_workload::workload::{Footprint, Workload};
 use flashloom_workload::{Addresses, IO_PRIORITIES, TraceInfo};
 
 use flashloom_config::{Config, Timing};

@@ -546,35 +546,6 @@ macro_rules! state {
     };
 }
 
-/// Implements the methods `state` and `state_mut` of a policy whose struct implements [`State`].
-#[macro_export]
-macro_rules! stateful {
-    () => {
-        fn state(&self) -> Option<&dyn $crate::State> {
-            Some(self)
-        }
-
-        fn state_mut(&mut self) -> Option<&mut dyn $crate::State> {
-            Some(self)
-        }
-    };
-}
-
-/// Implements [`Component`](crate::Component) for a policy whose struct implements [`State`], and whose figures, if it
-/// has any, are counts in these fields: `component! { Noop }`, `component! { Cfq: slices, preemptions }`.
-#[macro_export]
-macro_rules! component {
-    ($name:ty $(: $($count:ident),+)?) => {
-        impl $crate::Component for $name {
-            $(fn figures(&self) -> Vec<$crate::Figure> {
-                vec![$($crate::Figure::Count(self.$count.into())),+]
-            })?
-
-            $crate::stateful!();
-        }
-    };
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,25 +4,30 @@
 //! recording, for a profile. `cargo test` runs each benchmark once.
 
 use std::fmt::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use flashloom_units::{ParamSet, Prng};
-use flashloom_workload::{
-    FORMATS, FormatSpec, Pattern, Source, Synthetic, SyntheticParams, TraceOptions, open_trace, read_trace,
-};
-
-#[allow(dead_code)] // of which some serves tests alone
-#[path = "../tests/support.rs"]
-mod support;
-
-use support::{Folder, blktrace, vscsi};
+use flashloom_workload::{Pattern, Source, Synthetic, SyntheticParams, Trace, TraceOptions, open_trace, read_trace};
 
 /// All formats, text and binary.
-fn formats() -> impl Iterator<Item = &'static str> {
-    FORMATS.iter().map(FormatSpec::name)
-}
+const FORMATS: [&str; 13] = [
+    "flashloom",
+    "msr",
+    "spc",
+    "blktrace",
+    "blkparse",
+    "fio",
+    "ssdsim",
+    "disksim",
+    "vscsi",
+    "diskmon",
+    "systor",
+    "alibaba",
+    "tencent",
+];
 
 fn main() {
     if cfg!(debug_assertions) && std::env::args().any(|argument| argument == "--bench") {
@@ -43,16 +48,8 @@ fn recording(format: &str) -> Vec<u8> {
     let mut prng = Prng::new(1);
     let mut requests = (0..lines()).map(|line| (line, prng.below(1 << 27) * 8, prng.chance(0.5)));
     match format {
-        "blktrace" => {
-            // Queued, synchronous if it is a write.
-            let action = |read: bool| if read { 1 << 16 } else { 1 << 17 | 1 << 19 } | 1;
-            let record = |(line, lba, read)| blktrace(line * 15_000, lba, 4096, action(read), 0x0080_0010, &[]);
-            requests.flat_map(record).collect()
-        }
-        "vscsi" => {
-            let command = |read: bool| if read { 0x28 } else { 0x2a };
-            requests.flat_map(|(line, lba, read)| vscsi(command(read), 4096, lba, line * 15)).collect()
-        }
+        "blktrace" => requests.flat_map(|(line, lba, read)| blktrace(line, lba, read)).collect(),
+        "vscsi" => requests.flat_map(|(line, lba, read)| vscsi(line, lba, read)).collect(),
         _ => {
             let mut text = String::from(match format {
                 "flashloom" => "timestamp_ns,op,lba,sectors,flush,fua\n",
@@ -92,11 +89,31 @@ fn line(format: &str, text: &mut String, (line, lba, read): (u64, u64, bool)) ->
     }
 }
 
+/// A record of binary blktrace: queued, synchronous if it is a write.
+fn blktrace(line: u64, lba: u64, read: bool) -> Vec<u8> {
+    let action = if read { 1u32 << 16 } else { 1 << 17 | 1 << 19 } | 1;
+    let words = [0x6561_7407, line as u32];
+    let wide = [line * 15_000, lba];
+    let mut record: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
+    record.extend(wide.into_iter().flat_map(u64::to_le_bytes));
+    record.extend([4096, action, 3645, 0x0080_0010, 3, 0].into_iter().flat_map(u32::to_le_bytes));
+    record
+}
+
+/// A record of vscsi, version 1.
+fn vscsi(line: u64, lba: u64, read: bool) -> Vec<u8> {
+    let command = if read { 0x28u32 } else { 0x2a };
+    let mut record: Vec<u8> =
+        [line as u32, 4096, 1, 1 << 24 | command].into_iter().flat_map(u32::to_le_bytes).collect();
+    record.extend([lba, line * 15].into_iter().flat_map(u64::to_le_bytes));
+    record
+}
+
 /// Reads to the end; a hash of what was read. A function of its own, so that a profile can be limited to it.
 #[inline(never)]
-fn exhaust(mut source: impl Source) -> u64 {
+fn exhaust(mut trace: Trace) -> u64 {
     let mut hash = 0u64;
-    while let Some(request) = source.next_request().expect("a good recording") {
+    while let Some(request) = trace.next_request().expect("a good recording") {
         hash = hash.rotate_left(5) ^ request.lba ^ request.arrival_ns;
     }
     hash
@@ -106,14 +123,14 @@ fn read_all(bytes: &Arc<[u8]>) -> u64 {
     exhaust(read_trace("recording", Arc::clone(bytes), &TraceOptions::default()).expect("a good recording"))
 }
 
-#[divan::bench(args = formats())]
+#[divan::bench(args = FORMATS)]
 fn plain(bencher: Bencher, format: &str) {
     let bytes: Arc<[u8]> = recording(format).into();
     let counted = bencher.counter(ItemsCount::new(lines())).counter(BytesCount::new(bytes.len()));
     counted.bench(|| read_all(divan::black_box(&bytes)));
 }
 
-#[divan::bench(args = formats())]
+#[divan::bench(args = FORMATS)]
 fn zstd(bencher: Bencher, format: &str) {
     let bytes: Arc<[u8]> = zstd::encode_all(&recording(format)[..], 3).expect("memory can be compressed").into();
     bencher.counter(ItemsCount::new(lines())).bench(|| read_all(divan::black_box(&bytes)));
@@ -121,22 +138,26 @@ fn zstd(bencher: Bencher, format: &str) {
 
 #[divan::bench(args = ["flashloom", "blkparse"])]
 fn gzip(bencher: Bencher, format: &str) {
-    let bytes: Arc<[u8]> = support::gzip(&recording(format)).into();
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut encoder, &recording(format)).expect("memory can be compressed");
+    let bytes: Arc<[u8]> = encoder.finish().expect("memory can be compressed").into();
     bencher.counter(ItemsCount::new(lines())).bench(|| read_all(divan::black_box(&bytes)));
 }
 
 /// Files of several CPUs, merged by time.
 #[divan::bench(args = [2, 8])]
 fn blktrace_of_cpus(bencher: Bencher, cpus: usize) {
-    let folder = Folder::new();
+    let folder = tempfile::tempdir().expect("a folder for a recording");
+    let path = |cpu: usize| folder.path().join(format!("recording.blktrace.{cpu}"));
     let records = recording("blktrace");
     for cpu in 0..cpus {
         // Four requests in a row are of the same CPU.
         let own = records.chunks(48).enumerate().filter(|(line, _)| line / 4 % cpus == cpu);
         let bytes: Vec<u8> = own.flat_map(|(_, record)| record.iter().copied()).collect();
-        folder.write(&format!("recording.blktrace.{cpu}"), bytes);
+        std::fs::write(path(cpu), bytes).expect("a file of a recording");
     }
-    let first = folder.path("recording.blktrace.0");
+    let name = |path: &Path| path.to_str().expect("a name in UTF-8").to_owned();
+    let first = name(&path(0));
     bencher
         .counter(ItemsCount::new(lines()))
         .bench(|| exhaust(open_trace(&first, &TraceOptions::default()).expect("a good recording")));
@@ -146,7 +167,12 @@ fn blktrace_of_cpus(bencher: Bencher, cpus: usize) {
 fn requests(bencher: Bencher, pattern: &str) {
     let pattern = Pattern::named(pattern).expect("one of the patterns");
     let params = SyntheticParams { requests: lines(), pattern, ..SyntheticParams::defaults() };
-    bencher
-        .counter(ItemsCount::new(lines()))
-        .bench(|| exhaust(Synthetic::new(&params, 1 << 35, &Prng::new(1)).expect("valid parameters")));
+    bencher.counter(ItemsCount::new(lines())).bench(|| {
+        let mut source = Synthetic::new(&params, 1 << 35, &Prng::new(1)).expect("valid parameters");
+        let mut hash = 0u64;
+        while let Some(request) = source.next_request().expect("a generator does not fail") {
+            hash = hash.rotate_left(5) ^ request.lba;
+        }
+        hash
+    });
 }

@@ -25,6 +25,16 @@ impl<S: Source + ?Sized> Source for Box<S> {
     }
 }
 
+impl<S: Source + ?Sized> Source for &mut S {
+    fn next_request(&mut self) -> Result<Option<Request>, Problem> {
+        (**self).next_request()
+    }
+
+    fn address_problem(&self, found: String, expected: String) -> Problem {
+        (**self).address_problem(found, expected)
+    }
+}
+
 /// A list of requests, from its start.
 impl Source for &[Request] {
     fn next_request(&mut self) -> Result<Option<Request>, Problem> {

@@ -24,8 +24,8 @@ use std::sync::Arc;
 use flashloom_units::{Chosen, Figure, Parameters, Policy, PolicySpec, Prng, Problem, Problems, Refusal, Role, Slot};
 
 use crate::{
-    Arrivals, Character, FilebenchReport, FioReport, Limited, Pace, Replay, Replayed, Source, TraceInfo, TraceOptions,
-    WORKLOADS, WorkloadParams, fit,
+    Arrivals, Character, FilebenchReport, FioReport, Limited, Pace, Remark, Replay, Replayed, Source, TraceInfo,
+    TraceOptions, WORKLOADS, WorkloadParams, fit,
 };
 
 pub use fio::JobFiles;
@@ -94,17 +94,6 @@ pub trait Workload: Send + Sync {
     /// # Errors
     /// A problem with input that has changed since it was read.
     fn start(&self) -> Result<Box<dyn Running + '_>, Problems>;
-}
-
-/// A remark on the requests of a workload, shown among the hints of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remark {
-    /// Its subject, as `flashloom explain hints` lists it.
-    pub about: &'static str,
-    /// The key to change.
-    pub key: &'static str,
-    /// One sentence or two.
-    pub text: String,
 }
 
 /// The requests of one run as they arrive, and their report.

@@ -302,7 +302,8 @@ fn an_iolog_is_replayed_at_its_times_or_as_fast_as_it_goes() {
     let logs = [
         (
             "v3.log",
-            "fio version 3 iolog\n0 f add\n0 f open\n5 f read 4096 4096\n45 f write 8192 4096\n45 f sync 0 0\n65 f close\n",
+            "fio version 3 iolog\n0 f add\n0 f open\n5 f read 4096 4096\n45 f write 8192 4096\n45 f sync 0 0\n\
+             65 f close\n",
         ),
         ("v2.log", "fio version 2 iolog\nf add\nf open\nf read 4096 4096\nf wait 40 0\nf trim 8192 4096\nf close\n"),
     ];

@@ -145,11 +145,11 @@ fn a_plugin_of_other_sources_is_refused_with_what_to_do() {
         "it has no policy at all"
     );
     let builtin = flashloom::config::registry::Registry::builtin();
-    let slots = builtin.slots().into_iter().map(|(slot, specs)| {
+    let slots = builtin.slots().map(|(slot, specs)| {
         let names: Vec<&str> = specs.into_iter().map(|spec| spec.name).collect();
         format!("flashloom_policies.{}={}\\n", slot.key, names.join(","))
     });
-    let same = sources + &slots.collect::<String>();
+    let same = sources + &slots.concat();
     let said = end(&same);
     let is_of_policy = said.contains("`rested`") && !said.contains("build both anew");
     assert!(is_of_policy, "{said}");

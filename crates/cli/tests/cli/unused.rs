@@ -54,7 +54,8 @@ fn what_a_key_is_used_with_is_explained() {
     for (key, used) in [
         (
             "workload.synthetic.hot_share",
-            "It is used only with `workload.kind` = \"synthetic\" and with `workload.synthetic.pattern` = \"hot-cold\".",
+            "It is used only with `workload.kind` = \"synthetic\" and with `workload.synthetic.pattern` = \
+             \"hot-cold\".",
         ),
         ("run.fill", "It is used unless `run.precondition` is \"none\"."),
     ] {

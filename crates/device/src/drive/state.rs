@@ -1,7 +1,8 @@
 //! Saved state of a drive.
 //!
 //! A state can be loaded into a drive that was built from the same [`DriveSetup`](super::DriveSetup) and is in the same
-//! mode: a state saved after [`Engine::start_timing`](crate::Engine::start_timing) needs a drive on which that was called.
+//! mode: a state saved after [`Engine::start_timing`](crate::Engine::start_timing) needs a drive on which that was
+//! called.
 
 use flashloom_units::{Reader, State, StateError, Writer};
 

@@ -312,8 +312,8 @@ impl JanusFtl {
         }
     }
 
-    /// Does a job that begins with this block and returns how many pages it has programmed and blocks erased; counts its
-    /// time.
+    /// Does a job that begins with this block and returns how many pages it has programmed and blocks erased; counts
+    /// its time.
     fn job(&mut self, nand: &mut Nand, block: SuperblockId, job: impl FnOnce(&mut Self, &mut Nand) -> (u32, u32)) {
         let first = self.areas.pool.block(block, 0);
         nand.begin_job(Origin::Merge, first);

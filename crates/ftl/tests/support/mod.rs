@@ -101,8 +101,8 @@ pub trait Model {
 }
 
 /// Random operations on an FTL and its model, filled or not, all over the drive or on a part of it: writes of a page or
-/// of several, together or one by one, some from the first of the `block_pages` of a block on, reads, and trims. `check`
-/// compares the two after each.
+/// of several, together or one by one, some from the first of the `block_pages` of a block on, reads, and trims.
+/// `check` compares the two after each.
 pub fn compare<M: Model>(
     (ftl, model): (&mut Ftl, &mut M),
     prng: &mut Prng,

@@ -29,8 +29,7 @@ use flashloom_units::{PolicySpec, Prng, Problem, Problems, SECTOR_BYTES, format_
 
 use crate::address::Placement;
 use crate::trace::devices::listed;
-use crate::workload::Remark;
-use crate::{Addresses, Op, TraceOptions, open_trace};
+use crate::{Addresses, Op, Remark, TraceOptions, open_trace};
 use iolog::Recordings;
 use job::{Amount, FioJob};
 use job_file::{Entry, Findings, Text};
