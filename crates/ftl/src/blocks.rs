@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
-use flashloom_units::{Violation, prefetch, violation};
+use flashloom_units::{Violation, ensure, prefetch, violation};
 use serde::{Deserialize, Serialize};
 
 use crate::{RetiredBlocks, WearLevelling};

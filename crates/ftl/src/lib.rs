@@ -5,15 +5,6 @@
 //! mode. It has four slots, in which every policy is one file: the [`mapping`], the [`allocation`] of pages to planes,
 //! the [`collection`] victim, and the [`placement`] of logical blocks on chips.
 
-/// Returns with a violation unless a rule holds.
-macro_rules! ensure {
-    ($holds:expr, $($found:tt)+) => {
-        if !$holds {
-            return Err(flashloom_units::violation!($($found)+));
-        }
-    };
-}
-
 pub mod allocation;
 mod blocks;
 mod capability;

@@ -46,7 +46,7 @@
 mod areas;
 
 use flashloom_nand::{DieId, Lbn, Lpn, Nand, OpId, Origin, Read, Urgency};
-use flashloom_units::{Capability, Component, Figure, KIB, Kind, Latency, Ns, Policy, PolicySpec, Refusal};
+use flashloom_units::{Capability, Component, Figure, KIB, Kind, Latency, Ns, Policy, PolicySpec, Refusal, ensure};
 use flashloom_units::{Statistic, Value, Violation, params};
 
 use super::log_block::{Costs, SuperblockId, time_figures, times};

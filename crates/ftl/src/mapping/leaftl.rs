@@ -42,7 +42,7 @@ mod segments;
 use std::ops::Range;
 
 use flashloom_nand::{Lpn, Ppn};
-use flashloom_units::{Capability, Figure, KIB, Kind, Lists, PolicySpec, Refusal, Statistic, Unit};
+use flashloom_units::{Capability, Figure, KIB, Kind, Lists, PolicySpec, Refusal, Statistic, Unit, ensure};
 use flashloom_units::{Value, Violation, params, violation};
 
 use super::translation::{self, EntryBits, Frame, MapCache, MapShape, TranslationPage, WriteBack};

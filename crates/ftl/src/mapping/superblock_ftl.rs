@@ -49,7 +49,7 @@ mod blocks;
 mod tables;
 
 use flashloom_nand::{DieId, Lpn, Nand, OpId, Origin, Read, Urgency};
-use flashloom_units::{Best, Capability, Component, Figure, Kind, Latency, Ns, Policy, PolicySpec, Refusal};
+use flashloom_units::{Best, Capability, Component, Figure, Kind, Latency, Ns, Policy, PolicySpec, Refusal, ensure};
 use flashloom_units::{Statistic, Unit, Value, Violation, params};
 
 use super::log_block::{Costs, Spn, SuperblockId, merges, time_figures, times};

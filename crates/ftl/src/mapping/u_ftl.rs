@@ -42,7 +42,7 @@ mod tree;
 use std::collections::VecDeque;
 
 use flashloom_nand::{BlockId, Data, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Status};
-use flashloom_units::{Capability, Figure, KIB, Kind, Lists, PolicySpec, Refusal, Statistic, Value};
+use flashloom_units::{Capability, Figure, KIB, Kind, Lists, PolicySpec, Refusal, Statistic, Value, ensure};
 use flashloom_units::{Violation, params, violation};
 
 use super::map::Map;

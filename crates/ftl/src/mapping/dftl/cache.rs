@@ -7,7 +7,7 @@
 //! construction.
 
 use flashloom_nand::{Lpn, Ppn};
-use flashloom_units::{KIB, Kind, Lists, NO_INDEX, Value, Violation, params, prefetch, violation};
+use flashloom_units::{KIB, Kind, Lists, NO_INDEX, Value, Violation, ensure, params, prefetch, violation};
 use serde::{Deserialize, Serialize};
 
 use crate::mapping::translation::{Frame, MapCache, MapShape, TranslationPage, WriteBack};

@@ -5,7 +5,7 @@
 //! area: open for the host, open for survivors, or closed. Physical blocks are superblocks of one block.
 
 use flashloom_nand::{Lbn, Lpn, Nand, Urgency};
-use flashloom_units::{Lists, Violation, violation};
+use flashloom_units::{Lists, Violation, ensure, violation};
 
 use crate::mapping::log_block::{PageMap, Spn, SuperblockId, Superblocks};
 use crate::{FtlSetup, Space};

@@ -1,7 +1,7 @@
 //! The log-block mapping: a scheme and its store, with one FTL for each group of chips.
 
 use flashloom_nand::{DieId, Lbn, Lpn, Nand, Origin, Read};
-use flashloom_units::{Component, Figure, Figures, Policy, PolicySpec, Refusal, Violation, violation};
+use flashloom_units::{Component, Figure, Figures, Policy, PolicySpec, Refusal, Violation, ensure, violation};
 
 use super::batch::Batch;
 use super::homes::Homes;

@@ -1,7 +1,7 @@
 //! Where the newest copy of each page is, for mappings of blocks that page-map some of them.
 
 use flashloom_nand::Lpn;
-use flashloom_units::{Violation, prefetch, violation};
+use flashloom_units::{Violation, ensure, prefetch, violation};
 
 use super::superblocks::{Spn, SuperblockId, Superblocks};
 

@@ -15,7 +15,7 @@
 use super::report::MergeReport;
 use crate::{ADDRESS_BYTES, FtlReport, FtlSetup, PageWrite, Preemption, Space};
 use flashloom_nand::{Lbn, Lpn, Nand, NandParams, OpId, Ppn};
-use flashloom_units::{Ns, Violation, prefetch, violation};
+use flashloom_units::{Ns, Violation, ensure, prefetch, violation};
 
 use super::job::MergeJob;
 use super::log_blocks::{LogBlocks, LogSlot, mistaken};

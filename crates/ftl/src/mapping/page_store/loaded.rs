@@ -13,7 +13,7 @@
 //! page, because its room does not count the blocks that may be free or open. O(1) a page, only after loading.
 
 use flashloom_nand::{BlockId, Nand, PlaneId};
-use flashloom_units::{Violation, violation};
+use flashloom_units::{Violation, ensure, violation};
 
 use super::plane::{CollectionJob, Frontier, NO_ROOM, Pace, Plane};
 use super::store::PageStore;

@@ -19,7 +19,7 @@
 //! O(1) a page; a way back takes O(what was written), and there are at most [`MOST_CHUNKS`] marks.
 
 use flashloom_nand::{Geometry, Lpn, Ppn};
-use flashloom_units::{Reader, StateError, Violation, Writer, violation};
+use flashloom_units::{Reader, StateError, Violation, Writer, ensure, violation};
 
 use super::valid_pages::ValidPages;
 

@@ -1,7 +1,7 @@
 //! The parts of a page store, and operations that move no page: reads, lookups, statistics.
 
 use flashloom_nand::{BlockId, DieId, Geometry, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Region, Status};
-use flashloom_units::{Figure, Figures, Refusal, Violation, prefetch};
+use flashloom_units::{Figure, Figures, Refusal, Violation, ensure, prefetch};
 
 use super::heat::Heat;
 use super::pages::Pages;

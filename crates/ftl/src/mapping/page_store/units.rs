@@ -8,7 +8,7 @@
 //! Memory: a bit for each page of the host.
 
 use flashloom_nand::{Lpn, Ppn};
-use flashloom_units::{Reader, State, StateError, Violation, Writer, violation};
+use flashloom_units::{Reader, State, StateError, Violation, Writer, ensure, violation};
 
 /// The pages of the host within mapping units.
 pub(super) struct Units {

@@ -4,7 +4,7 @@
 //! this crate. Its physical blocks are superblocks of one block.
 
 use flashloom_nand::{Lpn, Nand, Urgency};
-use flashloom_units::{Lists, Violation, violation};
+use flashloom_units::{Lists, Violation, ensure, violation};
 
 use crate::mapping::log_block::{PageMap, Spn, SuperblockId, Superblocks};
 use crate::{FtlSetup, Space};

@@ -4,7 +4,7 @@
 //! the second level in the root, the second a page table in that, the third a page in the page table.
 
 use flashloom_nand::{Lpn, Nand, OpId, Origin, Read};
-use flashloom_units::{Lists, Violation, violation};
+use flashloom_units::{Lists, Violation, ensure, violation};
 use serde::{Deserialize, Serialize};
 
 use super::blocks::{AreaId, AreaShape, Areas};

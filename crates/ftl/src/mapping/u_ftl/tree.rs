@@ -15,7 +15,7 @@
 use std::ops::Range;
 
 use flashloom_nand::{Lpn, Ppn};
-use flashloom_units::{Violation, violation};
+use flashloom_units::{Violation, ensure, violation};
 
 use super::layout::{CHILD_BYTES, EXTENT_BYTES, HEADER_BYTES, Layout};
 use crate::mapping::translation::EntryBits;
