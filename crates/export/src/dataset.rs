@@ -253,7 +253,8 @@ choice! {
 /// The number that a varied value is or writes, such as 4,096 for `"4KiB"`.
 pub fn amount(value: &Value) -> Option<(Measure, f64)> {
     let Value::String(text) = value else { return value.as_f64().map(|number| (Measure::Number, number)) };
-    let parsers: [(Measure, fn(&str) -> Result<u64, Refusal>); 5] = [
+    type Parser = fn(&str) -> Result<u64, Refusal>;
+    let parsers: [(Measure, Parser); 5] = [
         (Measure::Size, parse_size),
         (Measure::Time, parse_time),
         (Measure::Rate, parse_rate),

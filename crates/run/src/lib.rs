@@ -15,7 +15,6 @@ mod memory;
 mod progress;
 mod provenance;
 mod queue;
-mod replicates;
 mod report;
 pub mod series;
 mod served;
@@ -23,6 +22,7 @@ mod shares;
 pub mod slowest;
 mod spent;
 pub mod timeline;
+mod undrawn;
 mod watched;
 mod workloads;
 
@@ -54,10 +54,10 @@ pub use hints::{Percentile, doubt_of_pairs, few_samples, length_key};
 pub use progress::{Progress, Quiet};
 pub use provenance::program_sha256;
 pub use queue::PAGES_A_REQUEST;
-pub use replicates::check_seeds;
 pub use served::{
     SERVED_HOST, aged_to_serve, check_kept, check_served, served_again, served_engine, switched_off_copy,
 };
+pub use undrawn::check_seeds;
 
 /// An experiment whose inputs have been checked to the end: nothing that the user wrote can stop it any more.
 pub struct Prepared<'a> {
@@ -138,7 +138,7 @@ impl<'a> Prepared<'a> {
 
     fn of_workloads(mut experiment: Cow<'a, Experiment>, workloads: Vec<Box<dyn Workload>>) -> Result<Self, Problems> {
         throttle_what_is_known(&mut experiment, &workloads);
-        replicates::check(&experiment, &workloads)?;
+        undrawn::check(&experiment, &workloads)?;
         let drives = aged::read_all(&experiment)?;
         let inputs = provenance::inputs(&experiment, &workloads)?;
         Ok(Self { experiment, workloads, drives, inputs, cache: None, has_bounds: false })

@@ -15,7 +15,6 @@ mod cell;
 mod combination;
 mod evaluate;
 mod figures;
-mod jobs;
 mod journal;
 mod load;
 mod preset;
@@ -25,6 +24,7 @@ mod slices;
 mod space;
 mod spread;
 mod text;
+mod written_jobs;
 
 pub use text::fit as text;
 
@@ -51,13 +51,13 @@ use space::{MOST_COMBINATIONS, Space, too_many};
 use spread::{SEEDS, Spread, spread};
 
 pub use bench::{Answer, Question, Simulator};
-pub use jobs::{JobTime, PAGE, job_files};
 pub use journal::Journal;
 pub use preset::fitted_preset;
 pub use result::{
     CombinationResult, ErrorResult, FIT_SCHEMA, FitResult, FittedCell, FittedParameter, QuantityResult, SearchEnd,
     SummaryResult,
 };
+pub use written_jobs::{JobTime, PAGE, job_files};
 
 /// Jobs, recordings and curves at most.
 const MOST_LOADS: usize = 1_024;

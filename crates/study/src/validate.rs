@@ -5,9 +5,9 @@
 //! beside the error of a null model that knows the measurement's own mean.
 
 mod cells;
-mod closed;
 pub mod curve;
 pub mod distribution;
+mod fio_job;
 pub mod fio_output;
 mod recording;
 mod result;
@@ -24,8 +24,8 @@ use flashloom_run::{Cache, Failure, Prepared, Progress};
 use flashloom_units::{Problem, Problems};
 
 pub(crate) use cells::Interval;
-pub(crate) use closed::ClosedLoad;
 pub(crate) use curve::Curve;
+pub(crate) use fio_job::ClosedLoad;
 pub(crate) use recording::{Recording, check_timed};
 pub use text::{CELL_COLUMNS, RATE_COLUMNS, cell_rows, rate_row, signed, validation as text};
 

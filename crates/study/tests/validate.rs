@@ -155,7 +155,7 @@ fn event(time_us: u64, action: char, lba: u64) -> String {
 fn measurements_that_cannot_be_compared_are_refused() {
     let lab = Lab::new();
     let before = |at: u64| {
-        let (first, last) = if at % 50 == 0 { ('C', 'D') } else { ('D', 'C') };
+        let (first, last) = if at.is_multiple_of(50) { ('C', 'D') } else { ('D', 'C') };
         event(at * 100, first, at * 8) + &event(at * 100 + 50, last, at * 8)
     };
     let two = (0..200).map(|at| format!("{},R,0,8,100,{}", at * 1_000, u8::from(at % 4 == 0)));

@@ -48,7 +48,7 @@ impl Requests {
     }
 
     /// That of these requests among those of reads, writes and all.
-    pub(super) fn among<'a, T>(self, kinds: [&'a Option<T>; 3]) -> Option<&'a T> {
+    pub(super) fn among<T>(self, kinds: [&Option<T>; 3]) -> Option<&T> {
         kinds[self as usize].as_ref()
     }
 }

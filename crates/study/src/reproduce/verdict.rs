@@ -308,7 +308,8 @@ mod tests {
             Measure { published: Published::SameAs { same_as: 1.0 }, band: Some(Band::Share(0.05)), ..gain(0.0) };
         let (loss, near): (&[f64], &[f64]) = (&[-0.36, -0.3, -0.34], &[0.02, 0.03, 0.01]);
         let noisy: [&[f64]; 2] = [&[12.0, 30.0, 10.0, 28.0, 20.0], &[0.0, 28.0, -5.0, 40.0, -13.0]];
-        let rows: [(&str, Measure, &[f64], &[f64], Verdict); 15] = [
+        type Row = (&'static str, Measure, &'static [f64], &'static [f64], Verdict);
+        let rows: [Row; 15] = [
             ("a null without effect", gain(20.0), &[20.0; 5], &[0.0; 5], Reproduced),
             ("a null that comes as far", gain(20.0), &[20.0; 5], &[20.0; 5], NotReproduced),
             ("a quarter of the effect is not half of it", gain(20.0), &[5.0; 5], &[0.0; 5], NotReproduced),

@@ -5,7 +5,8 @@ use super::*;
 #[test]
 fn recordings_that_cannot_be_those_of_a_flash_drive_are_refused() {
     let lab = Lab::new();
-    let rows: [(&str, fn(u64) -> String, &str); 6] = [
+    type Line = fn(u64) -> String;
+    let rows: [(&str, Line, &str); 6] = [
         (",latency_ns", |at| format!("{},R,{},8,{}", at * 20_000_000, at * 64, 6_000_000 + at), "this may be a disk"),
         ("", |at| format!("{},R,{},8", at * 100_000, at * 64), "0 of 400 requests have a latency"),
         (
