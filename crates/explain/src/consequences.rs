@@ -3,7 +3,7 @@
 use super::Described;
 
 /// Effect and advice, by key or by key and value.
-pub(super) const CONSEQUENCES: Described = names! {
+pub(super) const CONSEQUENCES: Described = described! {
     "buffer.rate":
         "The eviction batch size decides what a write waits for. With `single` no page is evicted before another waits \
          for its room: once as much as `buffer.capacity` has been written, every write of a new page waits for a flash \

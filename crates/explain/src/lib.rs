@@ -4,7 +4,7 @@
 type Described = &'static [(&'static str, &'static str)];
 
 /// Declares names with their descriptions.
-macro_rules! names {
+macro_rules! described {
     ($($name:literal: $help:literal,)+) => { &[$(($name, $help),)+] };
 }
 

@@ -45,7 +45,7 @@ const OUTPUTS: &[Output] = &[
 const HINTS: &str = "Up to three warnings after a run that its figures mean less than they seem, each with the key to \
                      change: `result.hints`. A comparison prints them on standard error, with the rows that they \
                      hold for, and has some of its own: `hints` of its JSON. `--no-hints` leaves them out.";
-const HINT_NAMES: Described = names! {
+const HINT_NAMES: Described = described! {
     "overload":
         "Requests came faster than the drive served them, to the end or in bursts: latencies are those of the queue.",
     "never-collected": "No block was erased: these are the figures of a drive that never collects.",
@@ -90,7 +90,7 @@ const LOG: &str = "A row for every request that ended, in the order in which the
     `flashloom run EXPERIMENT.toml --log FILE.csv` or `FILE.parquet`. The CSV can be replayed as a trace. \
     Retries of a read count as time of its service.";
 /// The columns before those of the causes; a cause's help is that of the result's field.
-const LOG_LEADING: Described = names! {
+const LOG_LEADING: Described = described! {
     "timestamp_ns": "Arrival of the request, in nanoseconds of simulated time.",
     "op": "R for a read, W for a write, D for a discard, F for a flush.",
     "lba": "The first sector of 512 bytes.",
@@ -108,7 +108,7 @@ const LOG_LEADING: Described = names! {
 };
 
 const SUMMARY: &str = "The tables that `flashloom run` prints; every figure is a field of the result too (`--json`).";
-const SUMMARY_ROWS: Described = names! {
+const SUMMARY_ROWS: Described = described! {
     "requests": "Requests that completed, by kind: `result.host`.",
     "failed": "Requests that failed, by reason: `result.host.failed`.",
     "data": "Bytes that reads asked for and writes carried: `result.host.read_bytes`, `result.host.write_bytes`.",
@@ -172,7 +172,7 @@ const SUMMARY_ROWS: Described = names! {
 };
 
 const LATENCY: &str = "Latency from arrival to completion, in `flashloom run`: `result.host.latency_ns`.";
-const LATENCY_NAMES: Described = names! {
+const LATENCY_NAMES: Described = described! {
     "latency": "Time from arrival to completion of a request, every wait included.",
     "reads": "Latency of the reads.",
     "writes":
@@ -195,7 +195,7 @@ const LATENCY_NAMES: Described = names! {
 };
 
 const FLASH: &str = "Flash operations by origin, in `flashloom run`: `result.nand`.";
-const FLASH_NAMES: Described = names! {
+const FLASH_NAMES: Described = described! {
     "flash": "Operations of the flash array during the workload; preconditioning does not count.",
     "pages read": "Pages read from flash.",
     "pages programmed": "Pages programmed.",
@@ -210,14 +210,14 @@ const FLASH_NAMES: Described = names! {
 
 const ANATOMY: &str = "Latency of reads and writes by cause, in `flashloom run` with `run.anatomy = true`; the causes \
                        are fields of `result.host.anatomy`, and `docs/anatomy.md` explains them.";
-const ANATOMY_NAMES: Described = names! {
+const ANATOMY_NAMES: Described = described! {
     "from p99": "The slowest requests: at least one in a hundred.",
     "from p99.9": "The slowest requests: at least one in a thousand.",
     "mean latency": "Mean latency of the requests in the column; the shares below are shares of it.",
 };
 
 const FIT: &str = "Fit of a synthesised workload to its characterisation, in `flashloom run`: `result.synthesized`.";
-const FIT_NAMES: Described = names! {
+const FIT_NAMES: Described = described! {
     "fit": "Figures of the whole stream of requests, as asked for and as generated.",
     "target": "The characterisation asked for.",
     "achieved": "The characterisation of the whole stream as generated.",
@@ -232,7 +232,7 @@ const FIT_NAMES: Described = names! {
 
 const COMPARISON: &str = "The table that `flashloom compare` prints: one row per run, the keys that vary first. A star \
                           marks the best value of a column if the runs differ.";
-const COMPARISON_COLUMNS: Described = names! {
+const COMPARISON_COLUMNS: Described = described! {
     "operations/s": "Flow operations of a Filebench personality per second; higher is better.",
     "requests/s": "Completed requests per second of simulated time; higher is better.",
     "read p50": "Median latency of reads; lower is better.",
@@ -264,7 +264,7 @@ const COMPARISON_COLUMNS: Described = names! {
 };
 
 const TRACE_INFO: &str = "Summary of a recording: `flashloom trace info FILE`.";
-const TRACE_INFO_ROWS: Described = names! {
+const TRACE_INFO_ROWS: Described = described! {
     "format": "The format of the recording; `flashloom list formats` has all of them.",
     "event": "Event of a blktrace or blkparse recording that was taken as a request.",
     "discards": "Requests that discard sectors (TRIM).",
@@ -284,7 +284,7 @@ const TRACE_INFO_ROWS: Described = names! {
 
 const VERDICTS: &str =
     "Verdict of a report of `flashloom reproduce` on a published figure; `docs/reproduction/README.md` has the rules.";
-const VERDICT_NAMES: Described = names! {
+const VERDICT_NAMES: Described = described! {
     "reproduced": "The published effect, within the stated band.",
     "direction only": "An effect in the same direction, beyond the band.",
     "too small to tell": "No effect can be told from the published one, or none was published.",
@@ -292,7 +292,7 @@ const VERDICT_NAMES: Described = names! {
 };
 
 const FILES: &str = "Files that the commands write. A file is written whole at the end, or left as it was.";
-const FILE_NAMES: Described = names! {
+const FILE_NAMES: Described = described! {
     "--json":
         "The result of `run`, `compare`, `probe`, `validate` or `fit` as JSON, described by `schema/result.json`, \
          `schema/compare.json`, `schema/probe.json`, `schema/validation.json` and `schema/fit.json`; `-` is standard \

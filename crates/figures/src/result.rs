@@ -27,7 +27,7 @@ pub fn field<'a>(result: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(result, |value, name| value.get(name))
 }
 
-/// A value of JSON without the quotes of a text.
+/// A value of JSON without the quotes of a text; `null` as it is.
 pub fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -45,6 +45,8 @@ impl CollectionListener for Announced {
         assert!(self.valid.contains(&lpn.0), "page {} was valid when its collection began", lpn.0);
         self.moved += 1;
     }
+
+    fn ended(&mut self, _plane: PlaneId) {}
 }
 
 fn is_upper(lpn: u32) -> bool {

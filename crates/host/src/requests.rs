@@ -309,7 +309,7 @@ impl Requests {
     /// Moves a request from a stage, at which it has to be, to another one.
     pub(crate) fn pass(&mut self, id: RequestId, from: Stage, to: Stage) {
         let slot = &mut self.slots[id.at()];
-        assert_eq!(slot.stage, from, "a request becomes {to:?} from one stage alone");
+        assert_eq!(slot.stage, from, "a request that becomes {to:?} was {from:?}");
         slot.stage = to;
     }
 

@@ -43,8 +43,8 @@ impl Spread {
             let draws = self.draw(block, kind, None) + self.draw(block, kind, Some(page));
             stretched(means[kind as usize], spread * draws / (2 * PARTS))
         };
-        let (read_ns, program_ns) =
-            (|| of_page(OperationKind::Read, self.read), || of_page(OperationKind::Program, self.program));
+        let read_ns = || of_page(OperationKind::Read, self.read);
+        let program_ns = || of_page(OperationKind::Program, self.program);
         match kind {
             OperationKind::Read => read_ns(),
             OperationKind::Program => program_ns(),

@@ -21,9 +21,9 @@ pub fn comparison(comparison: &Comparison) -> String {
             let figures = repeated
                 .figures
                 .iter()
-                .filter_map(|(path, figure)| Some((path.clone(), plain(&Value::from(value(figure)?)))));
+                .filter_map(|(path, figure)| Some((path.clone(), cell(&Value::from(value(figure)?)))));
             let figures: Vec<_> = figures.collect();
-            let keys = repeated.vary.iter().map(|(key, value)| (key.clone(), plain(value)));
+            let keys = repeated.vary.iter().map(|(key, value)| (key.clone(), cell(value)));
             (!figures.is_empty()).then(|| std::iter::once(row(name)).chain(keys).chain(figures).collect())
         })
     });
@@ -40,7 +40,7 @@ const OVER_SEEDS: [OverSeeds; 4] = [
 ];
 
 fn figures(run: &ComparedRun) -> Vec<(String, String)> {
-    let mut fields: Vec<(String, String)> = run.vary.iter().map(|(key, value)| (key.clone(), plain(value))).collect();
+    let mut fields: Vec<(String, String)> = run.vary.iter().map(|(key, value)| (key.clone(), cell(value))).collect();
     let result = serde_json::to_value(&run.result).expect("results have text keys and finite numbers");
     for (part, value) in result.as_object().into_iter().flatten() {
         // The configuration is what varies, and what a run cost differs from one time to the next.
@@ -77,12 +77,12 @@ pub fn flatten(path: &str, value: &Value, fields: &mut Vec<(String, String)>) {
         Value::Object(object) => {
             object.iter().for_each(|(name, value)| flatten(&format!("{path}.{name}"), value, fields));
         }
-        other => fields.push((path.to_owned(), plain(other))),
+        other => fields.push((path.to_owned(), cell(other))),
     }
 }
 
 /// A value without the quotes of JSON; empty for null.
-pub fn plain(value: &Value) -> String {
+pub fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),

@@ -22,34 +22,35 @@ host.queue_depth = ["1..3"]
 run.seed = [1, 2]
 "#;
 
-/// Sums of the reported progress: requests, pages of ageing, those told at its end, those expected of it, drives and
-/// runs.
+/// Sums of the reported progress.
 #[derive(Default)]
-struct Told([AtomicU64; 6]);
-
-impl Told {
-    fn add(&self, sums: [u64; 6]) {
-        for (sum, more) in self.0.iter().zip(sums) {
-            sum.fetch_add(more, Ordering::Relaxed);
-        }
-    }
+struct Told {
+    requests: AtomicU64,
+    /// Pages of ageing as they are written, and those told at its end and expected of it.
+    ageing: AtomicU64,
+    aged: AtomicU64,
+    expected: AtomicU64,
+    drives: AtomicU64,
+    runs: AtomicU64,
 }
 
 impl Progress for Told {
     fn requests(&self, count: u64) {
-        self.add([count, 0, 0, 0, 0, 0]);
+        self.requests.fetch_add(count, Ordering::Relaxed);
     }
 
     fn ageing(&self, pages: u64) {
-        self.add([0, pages, 0, 0, 0, 0]);
+        self.ageing.fetch_add(pages, Ordering::Relaxed);
     }
 
     fn ageing_ended(&self, pages: u64, expected: u64) {
-        self.add([0, 0, pages, expected, 1, 0]);
+        self.aged.fetch_add(pages, Ordering::Relaxed);
+        self.expected.fetch_add(expected, Ordering::Relaxed);
+        self.drives.fetch_add(1, Ordering::Relaxed);
     }
 
     fn run_ended(&self) {
-        self.add([0, 0, 0, 0, 0, 1]);
+        self.runs.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -58,7 +59,9 @@ fn every_request_and_every_page_that_ages_a_drive_is_told() {
     let prepared = prepared(varied(EXPERIMENT, &[], &[]));
     let told = Told::default();
     let comparison = prepared.compare(false, &told).expect("it runs");
-    let [requests, pages, aged, expected, drives, runs] = told.0.map(AtomicU64::into_inner);
+    let Told { requests, ageing, aged, expected, drives, runs } = told;
+    let [requests, pages, aged, expected, drives, runs] =
+        [requests, ageing, aged, expected, drives, runs].map(AtomicU64::into_inner);
     assert_eq!((requests, runs, drives), (6 * 500, 6, 2));
     let written = |run: usize| comparison.runs[run].result.precondition.as_ref().map_or(0, |aged| aged.page_writes);
     assert_eq!((pages, aged), (written(0) + written(1), written(0) + written(1)));

@@ -212,7 +212,7 @@ fn combinations(text: &str, varies: &[&str], sets: &[&str]) -> Result<Vec<String
 }
 
 #[test]
-fn keys_of_one_option_or_table_vary_combinations() {
+fn keys_of_one_option_or_table_vary_together() {
     let pairs = ["ftl.gc=greedy, device.rated_cycles=3000", "ftl.gc=fifo, device.rated_cycles=1000"];
     assert_eq!(combinations("", &["ftl.gc=greedy,fifo; device.rated_cycles=3000,1000"], &[]).unwrap(), pairs);
     let table = "[[vary.together]]\n\"ftl.gc\" = [\"greedy\", \"fifo\"]\ndevice.rated_cycles = [3000, 1000]\n";

@@ -9,16 +9,20 @@ use flashloom_workload::{Event, Op, Request};
 
 const OUTSTANDING: u64 = 16;
 
-/// Submits requests as long as fewer than `most` are outstanding and the engine accepts them, until all have completed
-/// and the drive is idle.
+/// Submits requests as long as fewer than `most` are outstanding, or, without such a limit, as the engine accepts them,
+/// until all have completed and the drive is idle.
 fn drive(engine: &mut Engine, mut requests: VecDeque<Request>, most: u64, mut cookie: u32) -> Vec<Completion> {
     let mut completions = Vec::new();
     loop {
         let now = engine.now_ns();
         while engine.outstanding() < most
             && let Some(request) = requests.front().map(|request| request.arriving_at(now))
-            && engine.submit(now, &request, cookie).expect("sound") == Submitted::Accepted
         {
+            let submitted = engine.submit(now, &request, cookie).expect("sound");
+            if submitted != Submitted::Accepted {
+                assert_eq!(most, u64::MAX, "{submitted:?} with {} outstanding", engine.outstanding());
+                break;
+            }
             requests.pop_front();
             cookie += 1;
         }

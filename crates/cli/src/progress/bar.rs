@@ -78,7 +78,7 @@ impl Bar {
         self.work.suspend(|| say(line));
     }
 
-    /// Shows the bar while something runs, and removes it then, so that results stand alone.
+    /// Runs something, and removes the bar then, so that results stand alone.
     pub fn over<T>(&self, run: impl FnOnce(&Self) -> T) -> T {
         let result = run(self);
         self.work.finish_and_clear();

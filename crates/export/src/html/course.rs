@@ -151,8 +151,8 @@ fn wear_table(result: &RunResult) -> Vec<Part> {
         ("standard deviation", factor(erases.stddev)),
     ];
     if let Some(lifetime) = &result.wear.lifetime {
-        let rated = ["rated cycles of a block", "rated cycles of a block (assumed)"];
-        let rated = rated[usize::from(lifetime.is_assumed_rating)];
+        let rated =
+            if lifetime.is_assumed_rating { "rated cycles of a block (assumed)" } else { "rated cycles of a block" };
         rows.extend(lifetime.rated_cycles.map(|cycles| (rated, cycles.to_string())));
         rows.extend([
             ("written until the mean block is worn", size(lifetime.mean_bytes)),

@@ -9,7 +9,7 @@
 //! Pages written together are distributed over as many chips as there are, whatever their addresses. Pages with
 //! neighbouring addresses end up in different blocks. O(1) a page.
 
-use flashloom_units::{Capability, Component, PolicySpec};
+use flashloom_units::{Capability, PolicySpec};
 
 use super::stripe::{Rotation, stripe_of_superpages};
 use super::{Allocation, AllocationSetup, PagePlace, Turns};
@@ -40,9 +40,7 @@ impl Interleave {
     }
 }
 
-impl Component for Interleave {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { Interleave }
 
 impl Allocation for Interleave {
     fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<PagePlace>) {

@@ -2,7 +2,7 @@
 //!
 //! Adding an allocation is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
-use flashloom_units::{Parameters, Policy, PolicySpec, Slot};
+use flashloom_units::{Slot, policy};
 
 mod interface;
 mod interleave;
@@ -19,17 +19,10 @@ pub fn builtin() -> Slot<dyn Allocation> {
     Slot::new(
         &SLOT,
         [
-            policy(&interleave::SPEC, interleave::Interleave::new),
-            policy(&r#static::SPEC, r#static::Static::new)
+            policy!(dyn Allocation: interleave::Interleave),
+            policy!(dyn Allocation: r#static::Static)
                 .with_profile(|params, on| r#static::profile(params, &on.space.nand)),
-            policy(&slap::SPEC, slap::Slap::new).with_profile(slap::profile),
+            policy!(dyn Allocation: slap::Slap).with_profile(slap::profile),
         ],
     )
-}
-
-fn policy<T: Parameters, P: Allocation + 'static>(
-    spec: &'static PolicySpec,
-    new: fn(T, &AllocationSetup<'_>) -> P,
-) -> Policy<dyn Allocation> {
-    Policy::<dyn Allocation>::new(spec, move |params, on| Ok(Box::new(new(params, on))))
 }

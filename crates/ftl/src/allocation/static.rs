@@ -15,7 +15,7 @@
 //! striped, it receives a superpage of consecutive pages at a time. O(1) a page.
 
 use flashloom_nand::{Geometry, Lpn, NandParams, PlaneId};
-use flashloom_units::{Capability, Component, Kind, PolicySpec, Refusal, Used, Value, choice, params};
+use flashloom_units::{Capability, Kind, PolicySpec, Refusal, Used, Value, choice, params};
 
 use super::stripe::stripe_of_superpages;
 use super::{Allocation, AllocationSetup, PagePlace, Profile, Turns};
@@ -132,9 +132,7 @@ fn gather_chips(stripe: &mut [PlaneId], geometry: &Geometry, region_chips: usize
     stripe.sort_by_key(|&plane| visited[chip_of(plane)].map(|chip: usize| chip / region_chips));
 }
 
-impl Component for Static {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { Static }
 
 impl Allocation for Static {
     fn plane_of(&self, lpn: Lpn) -> Option<PlaneId> {

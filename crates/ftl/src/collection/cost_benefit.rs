@@ -18,7 +18,7 @@
 //! ties go to the block with fewer valid pages.
 
 use flashloom_nand::{BlockId, PlaneId};
-use flashloom_units::{Capability, Component, PolicySpec, Violation};
+use flashloom_units::{Capability, PolicySpec, Violation};
 
 use super::by_valid::ByValid;
 use super::{Collection, CollectionSetup};
@@ -66,9 +66,7 @@ impl CostBenefit {
     }
 }
 
-impl Component for CostBenefit {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { CostBenefit }
 
 impl Collection for CostBenefit {
     fn written(&mut self, pages: u32) {

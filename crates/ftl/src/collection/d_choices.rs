@@ -16,7 +16,7 @@
 //! the run's seed, stream "d-choices".
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
-use flashloom_units::{Capability, Component, Kind, NO_INDEX, PolicySpec, Prng, Value, Violation, params, violation};
+use flashloom_units::{Capability, Kind, NO_INDEX, PolicySpec, Prng, Value, Violation, params, violation};
 
 use super::held::check_held;
 use super::{Collection, CollectionSetup};
@@ -87,9 +87,7 @@ impl DChoices {
     }
 }
 
-impl Component for DChoices {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { DChoices }
 
 impl Collection for DChoices {
     fn closed(&mut self, block: BlockId, valid: u32) {
@@ -178,7 +176,7 @@ mod tests {
         }
     }
 
-    impl Component for Lists {}
+    impl flashloom_units::Component for Lists {}
 
     impl Collection for Lists {
         fn closed(&mut self, block: BlockId, valid: u32) {

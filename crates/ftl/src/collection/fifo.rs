@@ -10,7 +10,7 @@
 //! skipped; a skipped block was fully rewritten since it last was the head.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
-use flashloom_units::{Capability, Component, Lists, PolicySpec, Violation, violation};
+use flashloom_units::{Capability, Lists, PolicySpec, Violation, violation};
 
 use super::held::check_held;
 use super::{Collection, CollectionSetup};
@@ -49,9 +49,7 @@ impl Fifo {
     }
 }
 
-impl Component for Fifo {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { Fifo }
 
 impl Collection for Fifo {
     fn closed(&mut self, block: BlockId, valid: u32) {

@@ -9,7 +9,7 @@
 //! each number of valid pages.
 
 use flashloom_nand::{BlockId, PlaneId};
-use flashloom_units::{Capability, Component, PolicySpec, Violation};
+use flashloom_units::{Capability, PolicySpec, Violation};
 
 use super::by_valid::ByValid;
 use super::{Collection, CollectionSetup};
@@ -38,9 +38,7 @@ impl Greedy {
     }
 }
 
-impl Component for Greedy {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { Greedy }
 
 impl Collection for Greedy {
     fn closed(&mut self, block: BlockId, valid: u32) {

@@ -2,7 +2,7 @@
 //!
 //! Adding a collection policy is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
-use flashloom_units::{Parameters, Policy, PolicySpec, Slot};
+use flashloom_units::{Slot, policy};
 
 mod by_valid;
 pub mod clairvoyant;
@@ -24,18 +24,11 @@ pub fn builtin() -> Slot<dyn Collection> {
     Slot::new(
         &SLOT,
         [
-            policy(&greedy::SPEC, greedy::Greedy::new),
-            policy(&cost_benefit::SPEC, cost_benefit::CostBenefit::new),
-            policy(&d_choices::SPEC, d_choices::DChoices::new),
-            policy(&fifo::SPEC, fifo::Fifo::new),
-            policy(&windowed_greedy::SPEC, windowed_greedy::WindowedGreedy::new),
+            policy!(dyn Collection: greedy::Greedy),
+            policy!(dyn Collection: cost_benefit::CostBenefit),
+            policy!(dyn Collection: d_choices::DChoices),
+            policy!(dyn Collection: fifo::Fifo),
+            policy!(dyn Collection: windowed_greedy::WindowedGreedy),
         ],
     )
-}
-
-fn policy<T: Parameters, P: Collection + 'static>(
-    spec: &'static PolicySpec,
-    new: fn(T, &CollectionSetup<'_>) -> P,
-) -> Policy<dyn Collection> {
-    Policy::<dyn Collection>::new(spec, move |params, on| Ok(Box::new(new(params, on))))
 }

@@ -11,7 +11,7 @@
 //! number of valid pages, and one for each block skipped.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
-use flashloom_units::{Capability, Component, Kind, Lists, PolicySpec, Value, Violation, params, violation};
+use flashloom_units::{Capability, Kind, Lists, PolicySpec, Value, Violation, params, violation};
 
 use super::by_valid::ByValid;
 use super::held::check_held;
@@ -108,9 +108,7 @@ impl WindowedGreedy {
     }
 }
 
-impl Component for WindowedGreedy {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { WindowedGreedy }
 
 impl Collection for WindowedGreedy {
     fn closed(&mut self, block: BlockId, valid: u32) {
@@ -222,7 +220,7 @@ mod tests {
         }
     }
 
-    impl Component for Queues {}
+    impl flashloom_units::Component for Queues {}
 
     impl Collection for Queues {
         fn closed(&mut self, block: BlockId, valid: u32) {

@@ -8,7 +8,7 @@ use crate::capacity::Space;
 use crate::setup::Context;
 
 /// The map of a page-level mapping. The store knows where each page is; the map says what a lookup costs: entries
-/// cached in memory, and map pages on flash. The defaults are those of a map that is all in memory.
+/// cached in memory, and map pages on flash. What is only reported or checked has the default of a map in memory.
 pub(super) trait Map: CollectionListener + State + Send + Sized + 'static {
     /// Statistics of the map. The mapping's statistics begin with these.
     const STATISTICS: &'static [Statistic] = &[];
@@ -39,9 +39,7 @@ pub(super) trait Map: CollectionListener + State + Send + Sized + 'static {
     fn prepare(&self, _lpn: Lpn) {}
 
     /// Brings the entry of a page into memory; returns the flash operation to wait for.
-    fn translate(&mut self, _store: &mut PageStore, _nand: &mut Nand, _lpn: Lpn) -> OpId {
-        OpId::DONE
-    }
+    fn translate(&mut self, store: &mut PageStore, nand: &mut Nand, lpn: Lpn) -> OpId;
 
     /// Finds the data of a translated page, after `after`, for a read of it; returns the operation to wait for then.
     fn locate(&mut self, _store: &PageStore, _nand: &mut Nand, _lpn: Lpn, after: OpId) -> OpId {
@@ -49,10 +47,10 @@ pub(super) trait Map: CollectionListener + State + Send + Sized + 'static {
     }
 
     /// Called when the entry of a translated page has changed.
-    fn changed(&mut self, _store: &PageStore, _lpn: Lpn) {}
+    fn changed(&mut self, store: &PageStore, lpn: Lpn);
 
     /// Takes a share of the map write-backs that garbage collection has made due.
-    fn write_back_due(&mut self, _store: &mut PageStore, _nand: &mut Nand) {}
+    fn write_back_due(&mut self, store: &mut PageStore, nand: &mut Nand);
 
     /// See [`MappingExtras::rest`](crate::mapping::MappingExtras::rest).
     fn rest(&mut self, _nand: &mut Nand) {}

@@ -7,6 +7,7 @@
 //!
 //! The map costs no flash operation. Allocation and garbage collection belong to the page store, as does the memory.
 
+use flashloom_nand::{Lpn, Nand, OpId, PlaneId, Ppn};
 use flashloom_units::{Capability, PolicySpec};
 
 use super::map::Map;
@@ -32,7 +33,10 @@ pub(super) struct InMemory;
 
 flashloom_units::state! { InMemory {} }
 
-impl CollectionListener for InMemory {}
+impl CollectionListener for InMemory {
+    fn moved(&mut self, _plane: PlaneId, _lpn: Lpn, _map: &[Ppn]) {}
+    fn ended(&mut self, _plane: PlaneId) {}
+}
 
 impl Map for InMemory {
     type Params = ();
@@ -42,6 +46,14 @@ impl Map for InMemory {
     fn new((): (), _on: &Context<'_>, _store: &PageStore) -> Self {
         Self
     }
+
+    fn translate(&mut self, _store: &mut PageStore, _nand: &mut Nand, _lpn: Lpn) -> OpId {
+        OpId::DONE
+    }
+
+    fn changed(&mut self, _store: &PageStore, _lpn: Lpn) {}
+
+    fn write_back_due(&mut self, _store: &mut PageStore, _nand: &mut Nand) {}
 
     fn memory_bytes(&self, store: &PageStore) -> u64 {
         ADDRESS_BYTES * store.map().len() as u64

@@ -299,7 +299,9 @@ impl SuperblockFtl {
     fn copy(&mut self, nand: &mut Nand, area: AreaId, lpn: Lpn) -> bool {
         let open = self.areas.survivors_block(area);
         let to = open.unwrap_or_else(|| self.areas.open_for_survivors(area));
-        let page = self.areas.blocks.copy_page(nand, self.areas.pages.newest(lpn), to, self.urgency);
+        let from = self.areas.pages.newest(lpn);
+        debug_assert!(from.is_some(), "a survivor is mapped");
+        let page = self.areas.blocks.copy_page(nand, from, to, self.urgency);
         self.report.page_copies += 1;
         self.bind(lpn, page);
         open.is_none()

@@ -26,7 +26,7 @@
 //! during preconditioning) nothing can be saved, and spans do not change. O(1) a run.
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Capability, Component, Kind, Ns, PolicySpec, Value, params};
+use flashloom_units::{Capability, Kind, Ns, PolicySpec, Value, params};
 
 use super::{Ledger, Placement, PlacementSetup, Profile, Region, Run, Times};
 use crate::capability::{SINGLE_CHIP, WRITE_BUFFER};
@@ -84,9 +84,7 @@ impl Adaptive {
     }
 }
 
-impl Component for Adaptive {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { Adaptive }
 
 impl Placement for Adaptive {
     fn place(&mut self, lbn: Lbn, _home: Option<u32>) -> u32 {

@@ -11,7 +11,7 @@
 //! was filled in order, logical blocks are where [`super::static`] puts them. O(1).
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Capability, Component, PolicySpec};
+use flashloom_units::{Capability, PolicySpec};
 
 use super::{Placement, PlacementSetup};
 use crate::capability::{SINGLE_CHIP, WRITE_BUFFER};
@@ -43,9 +43,7 @@ impl FirstTouch {
     }
 }
 
-impl Component for FirstTouch {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { FirstTouch }
 
 impl Placement for FirstTouch {
     fn place(&mut self, _lbn: Lbn, home: Option<u32>) -> u32 {

@@ -5,7 +5,7 @@
 //! is counted and timed. Adding a placement is one file here and one line in the table below; or, from another crate,
 //! [`Slot::add`].
 
-use flashloom_units::{Parameters, Policy, PolicySpec, Slot};
+use flashloom_units::{Slot, policy};
 
 mod adaptive;
 mod first_touch;
@@ -21,18 +21,11 @@ pub fn builtin() -> Slot<dyn Placement> {
     Slot::new(
         &SLOT,
         [
-            policy(&r#static::SPEC, r#static::Static::new),
-            policy(&first_touch::SPEC, first_touch::FirstTouch::new),
-            policy(&round_robin::SPEC, round_robin::RoundRobin::new),
-            policy(&adaptive::SPEC, adaptive::Adaptive::new)
+            policy!(dyn Placement: r#static::Static),
+            policy!(dyn Placement: first_touch::FirstTouch),
+            policy!(dyn Placement: round_robin::RoundRobin),
+            policy!(dyn Placement: adaptive::Adaptive)
                 .with_profile(|params, on| Ok(adaptive::profile(&params, on.chips))),
         ],
     )
-}
-
-fn policy<T: Parameters, P: Placement + 'static>(
-    spec: &'static PolicySpec,
-    new: fn(T, &PlacementSetup) -> P,
-) -> Policy<dyn Placement> {
-    Policy::<dyn Placement>::new(spec, move |params, on| Ok(Box::new(new(params, on))))
 }

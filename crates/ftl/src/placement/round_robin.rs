@@ -11,7 +11,7 @@
 //! moves. O(1), and the moves.
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Capability, Component, PolicySpec};
+use flashloom_units::{Capability, PolicySpec};
 
 use super::{Placement, PlacementSetup};
 use crate::capability::{SINGLE_CHIP, WRITE_BUFFER};
@@ -43,9 +43,7 @@ impl RoundRobin {
     }
 }
 
-impl Component for RoundRobin {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { RoundRobin }
 
 impl Placement for RoundRobin {
     fn place(&mut self, _lbn: Lbn, _home: Option<u32>) -> u32 {

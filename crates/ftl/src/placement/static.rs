@@ -7,7 +7,7 @@
 //! Nothing is ever moved. Logical blocks that are evicted together may be on the same chip. O(1).
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Capability, Component, PolicySpec};
+use flashloom_units::{Capability, PolicySpec};
 
 use super::{Placement, PlacementSetup};
 use crate::capability::FIXED_HOMES;
@@ -36,9 +36,7 @@ impl Static {
     }
 }
 
-impl Component for Static {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { Static }
 
 impl Placement for Static {
     fn place(&mut self, lbn: Lbn, _home: Option<u32>) -> u32 {

@@ -111,7 +111,7 @@ mod tests {
 
     use crate::lab::Lab;
     use crate::scheduler::{kyber::Kyber, mq_deadline::MqDeadline};
-    use crate::{Admission, Decision, HostParams};
+    use crate::{Admission, Decision, HostParams, Linux};
 
     fn deadline(change: impl FnOnce(&mut HostParams)) -> Lab {
         Lab::of_blk_mq(MqDeadline::new, |_| {}, change)
@@ -220,5 +220,20 @@ mod tests {
         assert_eq!(lab.submit(Op::Read, 0, 0, 700, 8), Admission::Queued, "108 has joined 100");
         assert_eq!(lab.submit(Op::Read, 0, 0, 900, 8), Admission::Full);
         assert_eq!(sent_early(&mut lab), [100, 500, 700]);
+    }
+
+    #[test]
+    fn a_large_request_ends_a_plug_as_its_last_in_6_1_and_as_its_first_in_6_12() {
+        for (linux, early) in [(Linux::V6_1, vec![100, 9_000]), (Linux::V6_12, vec![])] {
+            let mut lab = deadline(|host| (host.plug, host.linux) = (true, linux));
+            lab.reads([100]);
+            lab.submit(Op::Read, 0, 0, 9_000, 256);
+            lab.reads([700]);
+            assert_eq!(sent_early(&mut lab), early, "{linux:?}");
+            lab.start();
+            lab.submit(Op::Read, 0, 0, 20_000, 256);
+            lab.reads([800]);
+            assert!(sent_early(&mut lab).contains(&20_000), "{linux:?}");
+        }
     }
 }

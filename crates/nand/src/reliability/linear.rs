@@ -9,7 +9,7 @@
 //! of the three causes (Cai et al., Proceedings of the IEEE 105(9), 2017). It shows how a drive behaves whose reads
 //! need retries; how many your drive needs has to be measured. O(1) a read.
 
-use flashloom_units::{Capability, Component, Kind, Ns, PolicySpec, S, Value, params};
+use flashloom_units::{Capability, Kind, Ns, PolicySpec, S, Value, params};
 
 use super::{PageCondition, Reading, Reliability};
 
@@ -57,9 +57,7 @@ impl Linear {
     }
 }
 
-impl Component for Linear {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { Linear }
 
 impl Reliability for Linear {
     fn read(&mut self, page: &PageCondition) -> Reading {

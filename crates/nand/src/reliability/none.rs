@@ -1,6 +1,6 @@
 //! None: every read succeeds at the first attempt, whatever the wear of its block.
 
-use flashloom_units::{Capability, Component, PolicySpec};
+use flashloom_units::{Capability, PolicySpec};
 
 use super::{PageCondition, Reading, Reliability};
 
@@ -22,9 +22,7 @@ pub(super) struct AlwaysReadable;
 
 flashloom_units::state! { AlwaysReadable { } }
 
-impl Component for AlwaysReadable {
-    flashloom_units::stateful!();
-}
+flashloom_units::component! { AlwaysReadable }
 
 impl Reliability for AlwaysReadable {
     fn read(&mut self, _page: &PageCondition) -> Reading {

@@ -310,8 +310,8 @@ mod tests {
         let columns = of(&["write p99", "usual"]).expect("they are columns");
         assert_eq!(columns[0].name, "write p99");
         let again = columns.iter().filter(|column| column.name == "write p99").count();
-        let usual = usual(&Catalog::builtin(), ["host.scheduler"].into_iter()).len();
-        assert_eq!((again, columns.len()), (1, usual));
+        let of_core = CORE_FIGURES.iter().filter(|figure| matches!(figure.place, Some(Place::Host | Place::Drive)));
+        assert_eq!((again, columns.len()), (1, of_core.count() + declared(&Catalog::builtin()).len()));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use flashloom_figures::formula::Run;
 use flashloom_figures::result::field;
-use flashloom_report::csv::{flatten, plain, table};
+use flashloom_report::csv::{cell, flatten, table};
 
 use super::published::Null;
 use super::row::Report;
@@ -23,9 +23,9 @@ pub(crate) fn runs<'a>(
             ("null".to_owned(), null),
             ("seed".to_owned(), seed.to_string()),
         ];
-        record.extend(run.vary.iter().map(|(key, value)| (key.clone(), plain(value))));
+        record.extend(run.vary.iter().map(|(key, value)| (key.clone(), cell(value))));
         for path in fields {
-            record.push(((*path).to_owned(), field(&run.result, path).map(plain).unwrap_or_default()));
+            record.push(((*path).to_owned(), field(&run.result, path).map(cell).unwrap_or_default()));
         }
         record
     }))

@@ -432,20 +432,20 @@ impl FioJob {
 
     fn set_rw(&mut self, value: &str) -> Result<(), Expected> {
         let (kind, modifier) = value.split_once(':').unwrap_or((value, ""));
-        let sequential = kind.strip_prefix("rand");
-        let mix = match sequential.unwrap_or(kind) {
+        let behind_rand = kind.strip_prefix("rand");
+        let mix = match behind_rand.unwrap_or(kind) {
             "read" => Mix::Only(READ),
             "write" => Mix::Only(WRITE),
             "trim" => Mix::Only(TRIM),
             "rw" => Mix::ReadWrite,
-            "readwrite" if sequential.is_none() => Mix::ReadWrite,
+            "readwrite" if behind_rand.is_none() => Mix::ReadWrite,
             "trimwrite" => Mix::TrimWrite,
             _ => {
                 let names = "read, write, trim, rw, randread, randwrite, randtrim, randrw, trimwrite, randtrimwrite";
                 return Err(format!("one of {names}"));
             }
         };
-        (self.mix, self.random) = (mix, sequential.is_some());
+        (self.mix, self.random) = (mix, behind_rand.is_some());
         (self.run_length, self.skip) = (1, 0);
         if modifier.is_empty() {
             return Ok(());

@@ -183,6 +183,7 @@ impl Superblocks {
 
     /// Programs a page of the host to the next page of a superblock, not before `found` has ended, which finds its old
     /// copy. Returns the page programmed.
+    #[inline]
     pub(in crate::mapping) fn write_page(
         &mut self,
         nand: &mut Nand,
@@ -200,6 +201,7 @@ impl Superblocks {
 
     /// Copies a page to the next page of a superblock, or programs a filler if there is none to copy. Returns the page
     /// programmed.
+    #[inline]
     pub(in crate::mapping) fn copy_page(
         &mut self,
         nand: &mut Nand,

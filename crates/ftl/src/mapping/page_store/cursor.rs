@@ -14,14 +14,17 @@ pub trait CollectionListener {
     fn begins(&mut self, _nand: &mut Nand, _store: &PageStore, _victim: BlockId) {}
 
     /// Called when the job of a plane has moved a page. `map` is the store's, in which the page is moved.
-    fn moved(&mut self, _plane: PlaneId, _lpn: Lpn, _map: &[Ppn]) {}
+    fn moved(&mut self, plane: PlaneId, lpn: Lpn, map: &[Ppn]);
 
     /// Called when the job of a plane that moved data pages has ended.
-    fn ended(&mut self, _plane: PlaneId) {}
+    fn ended(&mut self, plane: PlaneId);
 }
 
 /// No listener: for a map all in memory, which is the store's own.
-impl CollectionListener for () {}
+impl CollectionListener for () {
+    fn moved(&mut self, _plane: PlaneId, _lpn: Lpn, _map: &[Ppn]) {}
+    fn ended(&mut self, _plane: PlaneId) {}
+}
 
 /// Write access to a store: with its array, and the listener to its collections.
 pub struct Cursor<'a, L> {

@@ -20,6 +20,8 @@ impl CollectionListener for Moved {
     fn moved(&mut self, _plane: PlaneId, lpn: Lpn, _map: &[Ppn]) {
         self.0.push(lpn.0);
     }
+
+    fn ended(&mut self, _plane: PlaneId) {}
 }
 
 fn setup(allocation: &str, set: &[(&str, Value)]) -> FtlSetup {

@@ -65,6 +65,13 @@ fn a_batch_goes_on_after_a_time_without_requests() {
 }
 
 #[test]
+fn each_domain_has_its_tokens() {
+    for (op, tokens) in [(Op::Read, 256), (Op::Write, 128), (Op::Discard, 64)] {
+        assert_eq!(depth(&mut lab(|_| {}), op), tokens, "{op:?}");
+    }
+}
+
+#[test]
 fn a_request_merges_with_the_last_eight_of_its_software_queue_at_either_end() {
     let mut lab = lab(|_| {});
     lab.reads((0..9).map(|n| 1_000 + n * 100));
