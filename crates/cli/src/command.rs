@@ -46,7 +46,7 @@ fn lived(experiment: &Experiment, result: &RunResult) -> Result<(), Stop> {
     end.map_or(Ok(()), |end| Err(failed(end.words())))
 }
 
-/// Threads for runs in parallel; as many as there are processors if their number was left out.
+/// Makes the threads for parallel runs: `jobs` of them, or without a number one for each processor.
 fn pool(jobs: Option<u16>) -> Result<ThreadPool, Stop> {
     let pool = ThreadPoolBuilder::new().num_threads(jobs.map_or(0, usize::from)).build();
     pool.map_err(|error| failed(format_args!("the threads cannot be started: {error}")))

@@ -54,8 +54,8 @@ pub fn open_own(path: &Path) -> io::Result<File> {
     is_open_to_others(&metadata).map_or(Ok(file), |why| Err(io::Error::other(why)))
 }
 
-/// A file or folder of the user's and of this kind, locked, if the process that made it has ended. It stays locked
-/// until it is removed, so that no process that has just made it takes it for its own.
+/// The user's file or folder of this kind, locked, if the process that made it has ended. The lock is kept until the
+/// file is removed, so that no other process uses it meanwhile.
 pub(crate) fn left_behind(path: &Path, is_kind: fn(&Metadata) -> bool, writing: bool) -> Option<File> {
     fs::symlink_metadata(path).ok().filter(|metadata| is_kind(metadata) && is_own(metadata))?;
     let file = open_unfollowed(path, writing).ok()?;

@@ -422,8 +422,8 @@ fn dftl_neither_reads_nor_writes_the_map_while_its_cache_holds_the_pages_in_use(
     assert_eq!(counted(&ftl), [hits + 4_000, misses, reads, writes]);
 }
 
-/// A drive of two planes on two channels that was written in order four times and then read, with a cache of so many
-/// bytes that holds no map of pages; and lookups missed, pages of the map read and written.
+/// Writes a drive of two planes on two channels in order four times, and then reads it. Its map cache has `cache`
+/// bytes, too few for a map of pages. Returns the drive with the lookups missed, and the map pages read and written.
 fn mapped_in_order(mapping: &str, (blocks, pages): (u32, u32), cache: u64, set: &[(&str, Value)]) -> (Ftl, [u64; 3]) {
     let mut space = chips(2, 0, blocks, pages);
     space.logical_pages = u64::from(2 * blocks * pages) * 2 / 3;

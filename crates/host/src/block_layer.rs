@@ -447,8 +447,8 @@ impl BlockLayer {
         None
     }
 
-    /// A step of the run of a hardware queue, in which the scheduler is asked only if it `asks`. Returns a request to
-    /// be sent, or whether the run goes on without one.
+    /// Takes a step of a hardware queue's run; asks the scheduler only if `asks`. Returns the request to send; without
+    /// one, `Err(true)` if the run goes on and `Err(false)` if it ends.
     fn step(&mut self, now: Ns, hardware: &mut HardwareQueues, asks: bool) -> Result<RequestId, bool> {
         match hardware.step(now) {
             Step::Send(id) => return Ok(self.leave_queue(now, id)),

@@ -280,7 +280,7 @@ impl Fit {
             let own = &load.experiment.variants[0];
             let variant = |combination: &Combination| load.experiment.replaced(own, &combination.sets);
             let variants = self.combinations.iter().map(variant).collect::<Result<Vec<_>, _>>()?;
-            // A seed so many later than that of the load.
+            // The seed is that of the load plus `by`.
             let reseeded = |variant: &Variant, by: u64| variant.with_seed(variant.config.run.seed.wrapping_add(by));
             let of_seed = |by: u64| variants.iter().map(move |variant| reseeded(variant, by));
             let runs = (0..=SEEDS).flat_map(of_seed).collect();

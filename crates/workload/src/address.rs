@@ -99,7 +99,7 @@ pub fn fit<S: Source>(source: S, capacity: u64, addresses: Addresses, span: u64)
     Moved { source, first_sector: place }
 }
 
-/// The problem of a request that does not lie within a device of so many sectors.
+/// The problem of a request that lies beyond the end of a device of `sectors` sectors.
 fn too_far(source: &impl Source, request: &Request, sectors: u64) -> Problem {
     let capacity = format_size(sectors.saturating_mul(SECTOR_BYTES));
     let (first, last) = (request.lba, request.end() - 1);

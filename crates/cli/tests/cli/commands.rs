@@ -129,7 +129,7 @@ fn the_end_of_a_drives_life_is_told_with_the_result_until_then_and_fails() {
     has(&answer.ended(1, &["ended in 2 of 2 runs"]).stdout, &["life in pages"]);
 }
 
-/// A drive that wears out under a workload that goes on.
+/// Keys of a drive that wears out before its workload ends.
 const READ_ONLY: &str = "device.program_failures=0.001 workload.synthetic.requests=40000 run.end_of_life=read-only";
 
 #[test]

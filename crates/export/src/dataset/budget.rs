@@ -65,7 +65,7 @@ impl Budget {
         self.take(values.saturating_mul(JSON_VALUE_BYTES), || format!("a configuration of {values} values"))
     }
 
-    /// Takes memory for something, unless there is not so much left.
+    /// Takes `bytes` of the budget; an error that names `what` they are for if fewer are left.
     fn take(&self, bytes: u64, what: impl FnOnce() -> String) -> Result<(), String> {
         self.left.set(self.left.get().checked_sub(bytes).ok_or_else(|| self.exceeded(&what()))?);
         Ok(())

@@ -39,7 +39,7 @@ pub struct Evaluator<'a> {
     pub bench: &'a Bench,
     /// The cells.
     pub cells: &'a [Cell],
-    /// Whoever answers what the journal does not know.
+    /// The simulator, which runs what the journal does not have.
     pub simulator: &'a dyn Simulator,
     /// Known simulations.
     pub journal: Journal,

@@ -20,7 +20,7 @@ pub struct Own {
 }
 
 impl Own {
-    /// So many pages of a map on flash, in a lane of their own.
+    /// A map of `pages` pages on flash, in a lane of their own.
     pub(in crate::mapping) fn of_map(pages: u32) -> Self {
         const LANES: &[DeclaredLane] = &[DeclaredLane::written(Lane::MAP).surviving_in(Lane::MAP).of_map()];
         Self { pages: u64::from(pages), lanes: LANES }
