@@ -6,7 +6,6 @@
 //! the [`collection`] victim, and the [`placement`] of logical blocks on chips.
 
 pub mod allocation;
-mod blocks;
 mod capability;
 mod capacity;
 pub mod collection;
@@ -21,8 +20,8 @@ pub mod placement;
 mod report;
 mod setup;
 mod slots;
+mod store;
 mod streams;
-mod superblock;
 
 pub use allocation::{ObservedRead, WantedStreams};
 pub use capability::{FIXED_HOMES, PAGE_MAPPING, RANDOM_CHOICES, SINGLE_CHIP, TRANSLATION_PAGES, WRITE_BUFFER};

@@ -10,7 +10,8 @@ use crate::collection::Collection;
 use crate::mapping::{Mapping, Profile};
 use crate::params::FtlParams;
 use crate::placement::Placement;
-use crate::{mapping_unit, slots, superblock};
+use crate::store::superblocks;
+use crate::{mapping_unit, slots};
 
 /// An FTL to be built: the `[ftl]` section and the chosen policies.
 #[derive(Clone, Debug)]
@@ -63,7 +64,7 @@ impl FtlSetup {
             return unit as u32;
         }
         let has_superblocks = self.mapping.offers(PAGE_MAPPING);
-        if has_superblocks { superblock::superpage(geometry, self.params.superblock) } else { 1 }
+        if has_superblocks { superblocks::superpage(geometry, self.params.superblock) } else { 1 }
     }
 
     /// The demands of the allocation on the store.

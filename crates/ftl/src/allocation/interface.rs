@@ -7,7 +7,7 @@ use crate::capacity::Space;
 use crate::lane::{Demands, Lane};
 use crate::page_write::PageWrite;
 use crate::params::{FtlParams, StripeOrder};
-use crate::superblock::{superpage, units};
+use crate::store::superblocks::{superpage, units};
 
 /// The place that an allocation chooses for a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -45,11 +45,11 @@
 
 mod areas;
 
-use flashloom_nand::{DieId, Lbn, Lpn, Nand, OpId, Origin, Read, Urgency};
+use flashloom_nand::{BlockId, DieId, Lbn, Lpn, Nand, OpId, Origin, PlaneId, Read, Urgency};
 use flashloom_units::{Capability, Component, Figure, KIB, Kind, Latency, Ns, Policy, PolicySpec, Refusal, ensure};
 use flashloom_units::{Statistic, Value, Violation, params};
 
-use super::log_block::{Costs, SuperblockId, time_figures, times};
+use super::log_block::{Costs, time_figures, times};
 use super::{Mapping, MappingExtras, Profile};
 use crate::setup::{Context, Site};
 use crate::{ADDRESS_BYTES, FtlReport, PageWrite, Space};
@@ -206,7 +206,7 @@ impl JanusFtl {
     fn new(params: JanusFtlParams, on: &Context<'_>) -> Result<Self, Refusal> {
         let Context { space, ftl, .. } = *on;
         Ok(Self {
-            areas: Areas::new(&params.shape(space), ftl, space),
+            areas: Areas::new(&params.shape(space), on),
             sequential_pages: params.sequential_pages,
             costs: Costs::new(&space.nand, 1),
             urgency: ftl.params.preemption.urgency(),
@@ -244,7 +244,7 @@ impl JanusFtl {
         self.areas.touch(block);
         let to = self.choose(nand, block, offset, run);
         let old = (self.areas.pages.newest(write.lpn), OpId::DONE);
-        let page = self.areas.pool.write_page(nand, &mut self.report, write, old, to);
+        let page = self.areas.pool.write(nand, &mut self.report, write, old, to);
         self.areas.bind(write.lpn, page);
         self.areas.close_full(block);
         if let Some(old) = self.areas.finish_stream(block) {
@@ -262,7 +262,7 @@ impl JanusFtl {
     }
 
     /// The physical block for a page of the host.
-    fn choose(&mut self, nand: &mut Nand, block: Lbn, offset: u32, run: u32) -> SuperblockId {
+    fn choose(&mut self, nand: &mut Nand, block: Lbn, offset: u32, run: u32) -> BlockId {
         let areas = &mut self.areas;
         if let Some(to) = areas.taking(block).filter(|&to| areas.pool.written(to) == offset) {
             return to;
@@ -307,18 +307,17 @@ impl JanusFtl {
     }
 
     fn free(&mut self, nand: &mut Nand, chip: u32) {
-        while self.areas.pool.free_in(chip) < KEPT_FREE {
+        while self.areas.pool.free_in(PlaneId(chip)) < KEPT_FREE {
             self.collect(nand, chip);
         }
     }
 
     /// Does a job that begins with this block and returns how many pages it has programmed and blocks erased; counts
     /// its time.
-    fn job(&mut self, nand: &mut Nand, block: SuperblockId, job: impl FnOnce(&mut Self, &mut Nand) -> (u32, u32)) {
-        let first = self.areas.pool.block(block, 0);
-        nand.begin_job(Origin::Merge, first);
+    fn job(&mut self, nand: &mut Nand, block: BlockId, job: impl FnOnce(&mut Self, &mut Nand) -> (u32, u32)) {
+        self.areas.pool.begin_job(nand, Origin::Merge, block);
         let (programs, erases) = job(self, nand);
-        nand.end_job(Origin::Merge, first);
+        self.areas.pool.end_job(nand, Origin::Merge, block);
         let (time, bound) = (self.costs.of(programs, erases), self.blocking_bound_ns());
         assert!(time <= bound, "a job took {time} ns, not {bound} at most");
         self.counts.blocking_ns.record(time);
@@ -334,7 +333,7 @@ impl JanusFtl {
             while erases <= opened {
                 let victim = ftl.areas.victim(chip);
                 for index in 0..ftl.areas.pool.written(victim) {
-                    let lpn = ftl.areas.pages.logical(ftl.areas.pool.page(victim, index));
+                    let lpn = ftl.areas.pages.owner(ftl.areas.pool.page(victim, index));
                     if lpn.is_some() {
                         let (block, _) = ftl.areas.shape.place_of(lpn);
                         let (to, is_new) = ftl.areas.open_for_survivors(chip);
@@ -367,9 +366,9 @@ impl JanusFtl {
     }
 
     /// Copies a page to the next page of a block, or programs a filler if the page is not mapped.
-    fn copy_or_fill(&mut self, nand: &mut Nand, lpn: Lpn, to: SuperblockId) {
+    fn copy_or_fill(&mut self, nand: &mut Nand, lpn: Lpn, to: BlockId) {
         let from = self.areas.pages.newest(lpn);
-        let page = self.areas.pool.copy_page(nand, from, to, self.urgency);
+        let page = self.areas.pool.append(nand, from, to, (Origin::Merge, self.urgency));
         self.report.page_copies += 1;
         if from.is_some() {
             self.areas.bind(lpn, page);
@@ -378,24 +377,32 @@ impl JanusFtl {
         }
     }
 
-    fn erase(&mut self, nand: &mut Nand, block: SuperblockId) {
+    fn erase(&mut self, nand: &mut Nand, block: BlockId) {
         self.areas.erase(nand, block, self.urgency);
         self.report.block_erases += 1;
     }
 }
 
 impl MappingExtras for JanusFtl {
+    fn trust_loaded(&mut self) {
+        self.areas.pages.trust();
+    }
+
+    fn keep_for_rollback(&mut self) {
+        self.areas.pages.keep_for_rollback();
+    }
+
     fn looks_at_requests(&self) -> bool {
         true
     }
 
     fn die_of(&self, lpn: Lpn) -> Option<DieId> {
         let shape = &self.areas.shape;
-        self.areas.pool.lone_die(shape.chip_of(shape.block_of(lpn)))
+        self.areas.pool.lone_die(PlaneId(shape.chip_of(shape.block_of(lpn))))
     }
 
     fn prepare(&self, lpn: Lpn) {
-        self.areas.pages.prefetch(lpn);
+        self.areas.pages.prepare(lpn);
     }
 }
 
@@ -432,7 +439,7 @@ impl Mapping for JanusFtl {
         if !self.is_mapped(lpn) {
             return false;
         }
-        let page = self.areas.pool.physical(self.areas.pages.newest(lpn));
+        let page = self.areas.pool.in_array(self.areas.pages.newest(lpn));
         self.report.host_page_reads += 1;
         nand.read(Read { lpn, tag, ..Read::new(page, mask, Origin::Host) });
         true
@@ -462,7 +469,7 @@ impl Mapping for JanusFtl {
     }
 
     fn free_blocks(&self) -> u64 {
-        self.areas.pool.free_blocks()
+        self.areas.pool.free_in_array()
     }
 
     fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {

@@ -52,7 +52,6 @@ mod heat;
 mod loaded;
 mod map_block;
 mod pace;
-mod pages;
 mod plane;
 mod profile;
 mod rows;
@@ -65,7 +64,6 @@ mod strategy;
 mod tests;
 mod unit_writes;
 mod units;
-mod valid_pages;
 mod watermarks;
 mod wear;
 

@@ -48,11 +48,11 @@
 mod blocks;
 mod tables;
 
-use flashloom_nand::{DieId, Lpn, Nand, OpId, Origin, Read, Urgency};
+use flashloom_nand::{BlockId, DieId, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Read, Urgency};
 use flashloom_units::{Best, Capability, Component, Figure, Kind, Latency, Ns, Policy, PolicySpec, Refusal, ensure};
 use flashloom_units::{Statistic, Unit, Value, Violation, params};
 
-use super::log_block::{Costs, Spn, SuperblockId, merges, time_figures, times};
+use super::log_block::{Costs, merges, time_figures, times};
 use super::translation::MapReport;
 use super::{Mapping, MappingExtras, Profile};
 use crate::setup::{Context, Site};
@@ -200,7 +200,7 @@ impl SuperblockFtl {
         let shape = params.shape(space);
         let copies = (params.blocks + 1) * space.geometry().pages - 1;
         Ok(Self {
-            areas: Areas::new(&shape, ftl, space),
+            areas: Areas::new(&shape, on),
             tables: Tables::new(&shape, params.tables, space.geometry().total_dies()),
             costs: Costs::new(&space.nand, 1),
             most: Work { copies, erases: params.blocks + 1, spare_reads: LEVELS * copies },
@@ -228,11 +228,11 @@ impl SuperblockFtl {
             self.areas.open_for_host(area)
         });
         let old = self.areas.pages.newest(write.lpn);
-        let page = self.areas.blocks.write_page(nand, &mut self.report, write, (old, found), open);
+        let page = self.areas.blocks.write(nand, &mut self.report, write, (old, found), open);
         self.bind(write.lpn, page);
     }
 
-    fn bind(&mut self, lpn: Lpn, page: Spn) {
+    fn bind(&mut self, lpn: Lpn, page: Ppn) {
         self.areas.bind(lpn, page);
         self.tables.programmed(lpn, page);
     }
@@ -254,11 +254,10 @@ impl SuperblockFtl {
     }
 
     /// Does the work of a collection that begins with this block, and counts it.
-    fn nand_job(&mut self, nand: &mut Nand, block: SuperblockId, job: impl FnOnce(&mut Self, &mut Nand) -> Work) {
-        let first = self.areas.blocks.block(block, 0);
-        nand.begin_job(Origin::Merge, first);
+    fn nand_job(&mut self, nand: &mut Nand, block: BlockId, job: impl FnOnce(&mut Self, &mut Nand) -> Work) {
+        self.areas.blocks.begin_job(nand, Origin::Merge, block);
         let work = job(self, nand);
-        nand.end_job(Origin::Merge, first);
+        self.areas.blocks.end_job(nand, Origin::Merge, block);
         let (time, bound) = (self.time(work), self.time(self.most));
         assert!(time <= bound, "a collection took {time} ns, not {bound} at most");
         let kind = match work {
@@ -279,7 +278,7 @@ impl SuperblockFtl {
                 let victim = ftl.areas.victim(area);
                 for index in 0..ftl.areas.blocks.written(victim) {
                     let from = ftl.areas.blocks.page(victim, index);
-                    let lpn = ftl.areas.pages.logical(from);
+                    let lpn = ftl.areas.pages.owner(from);
                     if lpn.is_some() {
                         let reads = ftl.tables.report.reads;
                         ftl.look_up(nand, lpn);
@@ -301,13 +300,13 @@ impl SuperblockFtl {
         let to = open.unwrap_or_else(|| self.areas.open_for_survivors(area));
         let from = self.areas.pages.newest(lpn);
         debug_assert!(from.is_some(), "a survivor is mapped");
-        let page = self.areas.blocks.copy_page(nand, from, to, self.urgency);
+        let page = self.areas.blocks.append(nand, from, to, (Origin::Merge, self.urgency));
         self.report.page_copies += 1;
         self.bind(lpn, page);
         open.is_none()
     }
 
-    fn erase(&mut self, nand: &mut Nand, area: AreaId, block: SuperblockId) {
+    fn erase(&mut self, nand: &mut Nand, area: AreaId, block: BlockId) {
         self.tables.erased(&self.areas.blocks, area, block);
         self.areas.erase(nand, area, block, self.urgency);
         self.report.block_erases += 1;
@@ -315,13 +314,21 @@ impl SuperblockFtl {
 }
 
 impl MappingExtras for SuperblockFtl {
+    fn trust_loaded(&mut self) {
+        self.areas.pages.trust();
+    }
+
+    fn keep_for_rollback(&mut self) {
+        self.areas.pages.keep_for_rollback();
+    }
+
     fn die_of(&self, lpn: Lpn) -> Option<DieId> {
         let shape = &self.areas.shape;
-        self.areas.blocks.lone_die(shape.chip_of(shape.area_of(shape.placed(lpn))))
+        self.areas.blocks.lone_die(PlaneId(shape.chip_of(shape.area_of(shape.placed(lpn)))))
     }
 
     fn prepare(&self, lpn: Lpn) {
-        self.areas.pages.prefetch(self.areas.shape.placed(lpn));
+        self.areas.pages.prepare(self.areas.shape.placed(lpn));
     }
 
     fn rest(&mut self, nand: &mut Nand) {
@@ -359,7 +366,7 @@ impl Mapping for SuperblockFtl {
         }
         let placed = self.areas.shape.placed(lpn);
         let after = self.look_up(nand, placed);
-        let page = self.areas.blocks.physical(self.areas.pages.newest(placed));
+        let page = self.areas.blocks.in_array(self.areas.pages.newest(placed));
         self.report.host_page_reads += 1;
         nand.read(Read { lpn, tag, after, ..Read::new(page, mask, Origin::Host) });
         true
@@ -390,7 +397,7 @@ impl Mapping for SuperblockFtl {
     }
 
     fn free_blocks(&self) -> u64 {
-        self.areas.blocks.free_blocks()
+        self.areas.blocks.free_in_array()
     }
 
     fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {

@@ -4,11 +4,12 @@
 //! a new home that is being written in order. Every physical block in use is a home, a stream, or one of the page
 //! area: open for the host, open for survivors, or closed. Physical blocks are superblocks of one block.
 
-use flashloom_nand::{Lbn, Lpn, Nand, Urgency};
+use flashloom_nand::{BlockId, Lbn, Lpn, Nand, Origin, PlaneId, Ppn, Urgency};
 use flashloom_units::{Lists, Violation, ensure, violation};
 
-use crate::mapping::log_block::{PageMap, Spn, SuperblockId, Superblocks};
-use crate::{FtlSetup, Space};
+use crate::Space;
+use crate::mapping::Context;
+use crate::store::{Blocks, Pages};
 
 /// How many logical blocks there are, and their division among chips.
 #[derive(Clone, Copy)]
@@ -68,11 +69,11 @@ enum Use {
 /// The logical and physical blocks of both areas, and the pages in them.
 pub(super) struct Areas {
     pub(super) shape: Shape,
-    pub(super) pool: Superblocks,
-    pub(super) pages: PageMap,
+    pub(super) pool: Blocks,
+    pub(super) pages: Pages,
     /// The home of each logical block of the block area that has pages, and the stream of each that has one.
-    home: Vec<SuperblockId>,
-    stream: Vec<SuperblockId>,
+    home: Vec<BlockId>,
+    stream: Vec<BlockId>,
     /// The logical blocks of each chip with a stream, oldest first, and their number.
     streaming: Lists<Lbn>,
     streams: Vec<u32>,
@@ -85,10 +86,10 @@ pub(super) struct Areas {
     /// The logical blocks of each chip whose defusion is due, longest first.
     due: Lists<Lbn>,
     /// The open blocks of each chip's page area. `NONE` if there is none; never a full one.
-    open: Vec<SuperblockId>,
-    survivors: Vec<SuperblockId>,
+    open: Vec<BlockId>,
+    survivors: Vec<BlockId>,
     /// The closed blocks of each chip's page area by their valid pages.
-    closed: Lists<SuperblockId>,
+    closed: Lists<BlockId>,
 }
 
 flashloom_units::state! {
@@ -103,14 +104,15 @@ flashloom_units::state! {
 }
 
 impl Areas {
-    pub(super) fn new(shape: &Shape, setup: &FtlSetup, space: &Space) -> Self {
-        let pool = Superblocks::new(&space.geometry(), &setup.params, 1);
+    pub(super) fn new(shape: &Shape, on: &Context<'_>) -> Self {
+        let Context { space, ftl, nand } = *on;
+        let pool = Blocks::of_groups(nand, &ftl.params, 1);
         let (blocks, chips) = (shape.blocks as usize, shape.chips as usize);
         Self {
             shape: *shape,
-            pages: PageMap::new(space.logical_pages, &pool),
-            home: vec![SuperblockId::NONE; blocks],
-            stream: vec![SuperblockId::NONE; blocks],
+            pages: Pages::new(&pool.geometry, space.logical_pages, true),
+            home: vec![BlockId::NONE; blocks],
+            stream: vec![BlockId::NONE; blocks],
             streaming: Lists::new(shape.blocks, shape.chips),
             streams: vec![0; chips],
             paged: Lists::new(shape.blocks, shape.chips),
@@ -118,8 +120,8 @@ impl Areas {
             valid: vec![0; blocks],
             copied: vec![0; blocks],
             due: Lists::new(shape.blocks, shape.chips),
-            open: vec![SuperblockId::NONE; chips],
-            survivors: vec![SuperblockId::NONE; chips],
+            open: vec![BlockId::NONE; chips],
+            survivors: vec![BlockId::NONE; chips],
             closed: Lists::new(pool.total(), shape.chips * (shape.pages + 1)),
             pool,
         }
@@ -130,26 +132,30 @@ impl Areas {
     }
 
     /// Maps a page to a copy that was just programmed.
-    pub(super) fn bind(&mut self, lpn: Lpn, page: Spn) {
-        self.unbind(lpn);
-        self.pages.bind(lpn, page, &mut self.pool);
-        self.valid[self.shape.block_of(lpn).at()] += 1;
+    pub(super) fn bind(&mut self, lpn: Lpn, page: Ppn) {
+        let old = self.pages.bind(lpn, page, &mut self.pool);
+        self.valid[self.shape.block_of(lpn).at()] += u32::from(old.is_none());
+        self.relist(old);
     }
 
     /// Unmaps a page, if it is mapped.
     pub(super) fn unbind(&mut self, lpn: Lpn) {
-        if let Some(holds) = self.pages.unbind(lpn, &mut self.pool) {
-            self.valid[self.shape.block_of(lpn).at()] -= 1;
-            if self.closed.contains(holds) {
-                self.closed.remove(holds);
-                self.close(holds);
-            }
+        let old = self.pages.unbind(lpn, &mut self.pool);
+        self.valid[self.shape.block_of(lpn).at()] -= u32::from(old.is_some());
+        self.relist(old);
+    }
+
+    /// Lists a block anew in which a page has died, if it is a closed one.
+    fn relist(&mut self, died: Option<(BlockId, u32)>) {
+        if let Some((block, _)) = died.filter(|&(block, _)| self.closed.contains(block)) {
+            self.closed.remove(block);
+            self.close(block);
         }
     }
 
     /// Lists a block as a closed one of the page area.
-    fn close(&mut self, block: SuperblockId) {
-        self.closed.push_back(self.shape.list_of(self.pool.group_of(block), self.pool.valid(block)), block);
+    fn close(&mut self, block: BlockId) {
+        self.closed.push_back(self.shape.list_of(self.pool.plane_of(block).0, self.pool.valid_of(block)), block);
     }
 
     /// Closes the open blocks on the chip of a logical block that are full.
@@ -162,7 +168,7 @@ impl Areas {
         }
         for open in [&mut self.open[chip], &mut self.survivors[chip]] {
             if open.is_some() && self.pool.is_full(*open) {
-                *open = SuperblockId::NONE;
+                *open = BlockId::NONE;
             }
         }
     }
@@ -183,12 +189,12 @@ impl Areas {
     }
 
     /// The new home of a logical block that is being written, or `NONE`.
-    pub(super) fn stream(&self, block: Lbn) -> SuperblockId {
+    pub(super) fn stream(&self, block: Lbn) -> BlockId {
         self.stream[block.at()]
     }
 
     /// The block that takes a logical block's next page in order, if it has one with room.
-    pub(super) fn taking(&self, block: Lbn) -> Option<SuperblockId> {
+    pub(super) fn taking(&self, block: Lbn) -> Option<BlockId> {
         let stream = self.stream(block);
         let taking = if stream.is_some() { stream } else { self.home[block.at()] };
         Some(taking).filter(|&taking| taking.is_some() && !self.pool.is_full(taking))
@@ -234,8 +240,8 @@ impl Areas {
         self.due.front(chip as usize)
     }
 
-    pub(super) fn open_home(&mut self, block: Lbn) -> SuperblockId {
-        self.home[block.at()] = self.pool.allocate(self.shape.chip_of(block));
+    pub(super) fn open_home(&mut self, block: Lbn) -> BlockId {
+        self.home[block.at()] = self.pool.open(PlaneId(self.shape.chip_of(block)));
         self.home[block.at()]
     }
 
@@ -245,17 +251,17 @@ impl Areas {
         self.streaming.front(chip).filter(|_| self.streams[chip] == self.shape.streams)
     }
 
-    pub(super) fn open_stream(&mut self, block: Lbn) -> SuperblockId {
+    pub(super) fn open_stream(&mut self, block: Lbn) -> BlockId {
         let chip = self.chip(block);
-        self.stream[block.at()] = self.pool.allocate(chip as u32);
+        self.stream[block.at()] = self.pool.open(PlaneId(chip as u32));
         self.streaming.push_back(chip, block);
         self.streams[chip] += 1;
         self.stream[block.at()]
     }
 
     /// Ends the stream of a logical block, if it has one.
-    fn take_stream(&mut self, block: Lbn) -> Option<SuperblockId> {
-        let stream = std::mem::replace(&mut self.stream[block.at()], SuperblockId::NONE);
+    fn take_stream(&mut self, block: Lbn) -> Option<BlockId> {
+        let stream = std::mem::replace(&mut self.stream[block.at()], BlockId::NONE);
         stream.is_some().then(|| {
             self.streaming.remove(block);
             self.streams[self.shape.chip_of(block) as usize] -= 1;
@@ -265,7 +271,7 @@ impl Areas {
 
     /// Makes the stream of a logical block its home, if it is full. Returns the home that it had, now without a valid
     /// page, or `NONE`.
-    pub(super) fn finish_stream(&mut self, block: Lbn) -> Option<SuperblockId> {
+    pub(super) fn finish_stream(&mut self, block: Lbn) -> Option<BlockId> {
         let stream = self.stream(block);
         if stream.is_none() || !self.pool.is_full(stream) {
             return None;
@@ -293,7 +299,7 @@ impl Areas {
     pub(super) fn fuse(&mut self, block: Lbn) {
         let chip = self.chip(block);
         let stream = self.take_stream(block);
-        let home = std::mem::replace(&mut self.home[block.at()], SuperblockId::NONE);
+        let home = std::mem::replace(&mut self.home[block.at()], BlockId::NONE);
         if home.is_some() {
             self.close(home);
         }
@@ -305,26 +311,26 @@ impl Areas {
     }
 
     /// The block that takes the host's pages on the chip of a logical block.
-    pub(super) fn open_for_host(&mut self, block: Lbn) -> SuperblockId {
+    pub(super) fn open_for_host(&mut self, block: Lbn) -> BlockId {
         let chip = self.chip(block);
         if self.open[chip].is_none() {
-            self.open[chip] = self.pool.allocate(chip as u32);
+            self.open[chip] = self.pool.open(PlaneId(chip as u32));
         }
         self.open[chip]
     }
 
     /// The block that takes survivors on a chip, and whether it had to be opened.
-    pub(super) fn open_for_survivors(&mut self, chip: u32) -> (SuperblockId, bool) {
+    pub(super) fn open_for_survivors(&mut self, chip: u32) -> (BlockId, bool) {
         let open = &mut self.survivors[chip as usize];
         let is_new = open.is_none();
         if is_new {
-            *open = self.pool.allocate(chip);
+            *open = self.pool.open(PlaneId(chip));
         }
         (*open, is_new)
     }
 
     /// The closed block of a chip with the fewest valid pages.
-    pub(super) fn victim(&self, chip: u32) -> SuperblockId {
+    pub(super) fn victim(&self, chip: u32) -> BlockId {
         let with = |valid| self.closed.front(self.shape.list_of(chip, valid));
         // Beside the data, the streams, the open and the free blocks there is one.
         (0..self.shape.pages).find_map(with).expect("the page area has more blocks than its valid pages fill")
@@ -332,33 +338,34 @@ impl Areas {
 
     /// One past the offset of the last valid page of a logical block.
     pub(super) fn end(&self, block: Lbn) -> u32 {
-        let pages = self.pages.newest_from(self.shape.lpn(block, 0), self.shape.pages);
+        let (map, first) = (self.pages.map(), self.shape.lpn(block, 0).at());
+        let pages = &map[first..map.len().min(first + self.shape.pages as usize)];
         pages.iter().rposition(|page| page.is_some()).map_or(0, |last| last as u32 + 1)
     }
 
     /// Takes a logical block from the page area; returns the home in which its pages up to `end` are to be gathered.
     /// That is its stream, if it has one. `None` if it has neither that nor a valid page.
-    pub(super) fn begin_defusion(&mut self, block: Lbn, end: u32) -> Option<SuperblockId> {
+    pub(super) fn begin_defusion(&mut self, block: Lbn, end: u32) -> Option<BlockId> {
         self.leave_page_area(block);
         let chip = self.shape.chip_of(block);
-        let home = self.take_stream(block).or_else(|| (end > 0).then(|| self.pool.allocate(chip)))?;
+        let home = self.take_stream(block).or_else(|| (end > 0).then(|| self.pool.open(PlaneId(chip))))?;
         self.home[block.at()] = home;
         Some(home)
     }
 
     /// Erases a block without valid pages.
-    pub(super) fn erase(&mut self, nand: &mut Nand, block: SuperblockId, urgency: Urgency) {
+    pub(super) fn erase(&mut self, nand: &mut Nand, block: BlockId, urgency: Urgency) {
         if self.closed.contains(block) {
             self.closed.remove(block);
         }
-        self.pool.erase(nand, block, urgency);
+        self.pool.reclaim(nand, block, (Origin::Merge, urgency));
     }
 
     /// What each physical block is used for; an error if one is used twice, or on a wrong chip.
     fn uses(&self) -> Result<Vec<Option<Use>>, Violation> {
         let mut uses = vec![None; self.pool.total() as usize];
-        let mut note = |block: SuperblockId, chip: u32, is: Use| {
-            let is_free = self.pool.is_free(block) || self.pool.group_of(block) != chip;
+        let mut note = |block: BlockId, chip: u32, is: Use| {
+            let is_free = self.pool.is_free(block) || self.pool.plane_of(block).0 != chip;
             if is_free || uses[block.at()].replace(is).is_some() {
                 return Err(violation!("janus-ftl: block {} is free, used twice, or on another chip", block.0));
             }
@@ -382,14 +389,14 @@ impl Areas {
             for valid in 0..=self.shape.pages {
                 for block in self.closed.iter(self.shape.list_of(chip, valid)) {
                     note(block, chip, Use::Page)?;
-                    if self.pool.valid(block) != valid {
+                    if self.pool.valid_of(block) != valid {
                         return Err(violation!("janus-ftl: block {} has not {valid} valid pages", block.0));
                     }
                 }
             }
         }
-        let is_lost = |&block: &SuperblockId| uses[block.at()].is_none() && !self.pool.is_free(block);
-        match (0..self.pool.total()).map(SuperblockId).find(is_lost) {
+        let is_lost = |&block: &BlockId| uses[block.at()].is_none() && !self.pool.is_free(block);
+        match (0..self.pool.total()).map(BlockId).find(is_lost) {
             Some(block) => Err(violation!("janus-ftl: block {} is in use for nothing", block.0)),
             None => Ok(uses),
         }
@@ -410,8 +417,8 @@ impl Areas {
             if is_wrong || counted[0] > self.shape.streams || counted[1] > self.shape.tables {
                 return Err(violation!("janus-ftl: the lists of chip {chip} hold other logical blocks than they say"));
             }
-            let is_full = |open: SuperblockId| open.is_some() && self.pool.is_full(open);
-            if is_full(self.open[at]) || is_full(self.survivors[at]) || self.pool.free_in(chip) == 0 {
+            let is_full = |open: BlockId| open.is_some() && self.pool.is_full(open);
+            if is_full(self.open[at]) || is_full(self.survivors[at]) || self.pool.free_in(PlaneId(chip)) == 0 {
                 return Err(violation!("janus-ftl: an open block of chip {chip} is full, or no block is free"));
             }
             listed = [listed[0] + lengths[0], listed[1] + lengths[1]];
@@ -430,20 +437,26 @@ impl Areas {
         self.pool.check_loaded(nand)?;
         let uses = self.uses()?;
         self.check_lists()?;
-        self.pages.check_loaded(&self.pool, |holds, index, lpn| {
+        self.pages.check_loaded(&self.pool)?;
+        for (lpn, &page) in (0..).map(Lpn).zip(self.pages.map()).filter(|(_, page)| page.is_some()) {
             let (block, offset) = self.shape.place_of(lpn);
-            match uses[holds.at()] {
-                Some(Use::Home(of) | Use::Stream(of)) => of == block && index == offset,
-                Some(Use::Page) => self.is_paged(block) && self.pool.group_of(holds) == self.shape.chip_of(block),
+            let holds = self.pool.block_of(page);
+            let is_in_place = match uses[holds.at()] {
+                Some(Use::Home(of) | Use::Stream(of)) => of == block && page == self.pool.page(holds, offset),
+                Some(Use::Page) => self.is_paged(block) && self.pool.plane_of(holds).0 == self.shape.chip_of(block),
                 None => false,
-            }
-        })
+            };
+            ensure!(is_in_place, "janus-ftl: page {} is no copy of logical page {}", page.0, lpn.0);
+        }
+        Ok(())
     }
 
     /// Checks that map and reverse map agree, and that all counters agree with a recount.
     pub(super) fn check(&self) -> Result<(), Violation> {
-        let mut valid = vec![0; self.shape.blocks as usize];
-        self.pages.check(&self.pool, |lpn| valid[self.shape.block_of(lpn).at()] += 1)?;
+        self.pages.check()?;
+        self.pages.check_counts(&self.pool)?;
+        let of_block = self.pages.map().chunks(self.shape.pages as usize);
+        let valid: Vec<_> = of_block.map(|pages| pages.iter().filter(|page| page.is_some()).count() as u32).collect();
         ensure!(valid == self.valid, "janus-ftl: a logical block has not the valid pages that it counts");
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The log-block mapping: a scheme and its store, with one FTL for each group of chips.
 
-use flashloom_nand::{DieId, Lbn, Lpn, Nand, Origin, Read};
+use flashloom_nand::{BlockId, DieId, Lbn, Lpn, Nand, Origin, PlaneId, Read};
 use flashloom_units::{Component, Figure, Figures, Policy, PolicySpec, Refusal, Violation, ensure, violation};
 
 use super::batch::Batch;
@@ -11,7 +11,6 @@ use super::scheme::{Layout, Scheme};
 use super::spans::Spans;
 use super::store::{Chip, Limits, Store};
 use super::streams::Streams;
-use super::superblocks::SuperblockId;
 use crate::allocation::WantedStreams;
 use crate::mapping::{Mapping, MappingExtras, Profile};
 use crate::placement::{self, PlacementSetup};
@@ -116,20 +115,20 @@ flashloom_units::state! {
 
 impl<S: Scheme> Ftl<S> {
     pub(super) fn new(params: S::Params, on: &Context<'_>) -> Result<Self, Refusal> {
-        let Context { space, ftl: setup, .. } = *on;
+        let Context { space, ftl: setup, nand } = *on;
         let site = Site { space, ftl: setup };
         let layout = S::layout(&params, &site);
         let Layout { width, log_blocks, associativity: k, pages_a_log_block, besides: (copies, erases) } = layout;
         let pages = space.geometry().pages * width;
         let steps_a_page = ((k + 1) * (pages + 1) + 1).div_ceil(pages_a_log_block);
         let limits = Limits { associativity: k, steps_a_page };
-        let mut store = Store::new(setup, space, limits, width, log_blocks);
+        let mut store = Store::new(setup, space, nand, limits, (width, log_blocks));
         let blocking = store.costs.full_merge(pages, k);
         let (wait, reserved) = match setup.params.preemption {
             Preemption::None => (store.costs.of(pages * k + copies, k + 1 + erases), 0),
             Preemption::Page => (
                 store.costs.of_steps(steps_a_page, (pages, k), (copies, erases)),
-                u64::from(pages) * u64::from(store.blocks.groups()),
+                u64::from(pages) * u64::from(store.blocks.geometry.total_planes()),
             ),
         };
         let stream_pages = S::stream_pages(&params);
@@ -223,7 +222,7 @@ impl<S: Scheme> Ftl<S> {
 impl Chip<'_> {
     /// The data block that a page can be programmed to: its own, if the page is the next one there, or a new one for
     /// page 0 of a logical block without pages. `None` if the page goes to the log.
-    fn place_in_data_block(&mut self, lbn: Lbn, lpn: Lpn) -> Option<SuperblockId> {
+    fn place_in_data_block(&mut self, lbn: Lbn, lpn: Lpn) -> Option<BlockId> {
         if self.store.is_gathered(self.group, lbn) {
             return None;
         }
@@ -232,7 +231,7 @@ impl Chip<'_> {
             return (self.store.blocks.written(data) == offset).then_some(data);
         }
         (offset == 0 && !self.store.log.has_log_pages(lbn)).then(|| {
-            let data = self.store.blocks.allocate(self.group);
+            let data = self.store.blocks.open(PlaneId(self.group));
             self.store.set_data_block(lbn, data);
             data
         })
@@ -240,6 +239,14 @@ impl Chip<'_> {
 }
 
 impl<S: Scheme> MappingExtras for Ftl<S> {
+    fn trust_loaded(&mut self) {
+        self.store.pages.trust();
+    }
+
+    fn keep_for_rollback(&mut self) {
+        self.store.pages.keep_for_rollback();
+    }
+
     fn wanted_streams(&self) -> Option<WantedStreams> {
         let block_pages = Some(self.store.blocks.pages());
         self.streams.as_ref().map(|streams| WantedStreams {
@@ -258,7 +265,7 @@ impl<S: Scheme> MappingExtras for Ftl<S> {
     fn die_of(&self, lpn: Lpn) -> Option<DieId> {
         let lbn = self.store.lbn(self.placed(lpn));
         let group = self.homes.placement.chip_of(lbn, self.homes.of(lbn))?;
-        self.store.blocks.lone_die(group)
+        self.store.blocks.lone_die(PlaneId(group))
     }
 
     fn prepare(&self, lpn: Lpn) {
@@ -347,7 +354,7 @@ impl<S: Scheme> Mapping for Ftl<S> {
     }
 
     fn free_blocks(&self) -> u64 {
-        self.store.blocks.free_blocks()
+        self.store.blocks.free_in_array()
     }
 
     fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {

@@ -1,11 +1,10 @@
 //! The group of chips that each logical block is placed on, and moves to another group.
 
 use crate::PageWrite;
-use flashloom_nand::Lbn;
+use flashloom_nand::{BlockId, Lbn, PlaneId};
 use flashloom_units::{NO_INDEX, Violation, violation};
 
 use super::store::Chip;
-use super::superblocks::SuperblockId;
 use crate::placement::Placement;
 
 /// Groups of all logical blocks.
@@ -66,7 +65,7 @@ impl Chip<'_> {
     pub(super) fn move_in(&mut self, lbn: Lbn, from: u32, writes: &[PageWrite]) {
         // A merge that is gathering this logical block on the old group has to end before the block moves.
         Chip { store: self.store, nand: self.nand, group: from }.finish_before_move();
-        let to = self.store.blocks.allocate(self.group);
+        let to = self.store.blocks.open(PlaneId(self.group));
         let last_written = writes.iter().map(|write| self.store.offset(write.lpn) + 1).max().unwrap_or(0);
         for offset in 0..self.store.mapped_end(lbn).max(last_written) {
             match writes.iter().find(|write| self.store.offset(write.lpn) == offset) {
@@ -79,7 +78,7 @@ impl Chip<'_> {
             }
         }
         let old = self.store.set_data_block(lbn, to);
-        if old != SuperblockId::NONE {
+        if old != BlockId::NONE {
             Chip { store: self.store, nand: self.nand, group: from }.erase(old);
         }
     }

@@ -4,7 +4,6 @@ use flashloom_nand::{BlockId, Lbn};
 use serde::{Deserialize, Serialize};
 
 use super::log_blocks::LogSlot;
-use super::superblocks::SuperblockId;
 
 /// The three merges of log-block mappings (KAST, section II).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,14 +17,14 @@ pub(crate) enum MergeKind {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct MergeJob {
     pub(super) slot: LogSlot,
-    /// First block of the log block, which is a superblock with `width` above one.
+    /// The block of the log block, which is known here until it is erased.
     pub(super) log_block: BlockId,
     pub(super) kind: MergeKind,
     /// k(L), the associativity of the log block, when the merge began.
     pub(super) associativity: u32,
     /// The logical block being gathered, and the block that it is gathered in; `None` between two logical blocks.
     pub(super) lbn: Lbn,
-    pub(super) to: SuperblockId,
+    pub(super) to: BlockId,
     /// Number of pages that the gathered block will have at the end of the merge.
     pub(super) end: u32,
     pub(super) copies: u32,

@@ -6,10 +6,9 @@
 //!
 //! Memory: 8 bytes a page of the log, 2 bytes a logical block. A change costs O(k).
 
-use flashloom_nand::Lbn;
+use flashloom_nand::{BlockId, Lbn};
 use flashloom_units::{Violation, violation};
 
-use super::superblocks::SuperblockId;
 use serde::{Deserialize, Serialize};
 
 flashloom_units::ids! {
@@ -33,7 +32,7 @@ pub(crate) struct LogBlocks {
     per_group: u32,
     /// Maximum associations of a log block: its pages.
     capacity: usize,
-    superblocks: Vec<SuperblockId>,
+    superblocks: Vec<BlockId>,
     slots: Vec<LogSlot>,
     associations: Vec<Association>,
     associativity: Vec<u32>,
@@ -57,7 +56,7 @@ impl LogBlocks {
         Self {
             per_group,
             capacity: pages as usize,
-            superblocks: vec![SuperblockId::NONE; slots],
+            superblocks: vec![BlockId::NONE; slots],
             slots: vec![LogSlot::NONE; superblocks as usize],
             associations: vec![Association { lbn: Lbn::NONE, pages: 0 }; slots * pages as usize],
             associativity: vec![0; slots],
@@ -92,13 +91,13 @@ impl LogBlocks {
 
     /// The superblock of a log block, or none for a free slot.
     #[inline]
-    pub(crate) fn superblock(&self, slot: LogSlot) -> SuperblockId {
+    pub(crate) fn superblock(&self, slot: LogSlot) -> BlockId {
         self.superblocks[slot.at()]
     }
 
     /// The slot of a superblock; `NONE` if it is no log block.
     #[inline]
-    pub(crate) fn slot_of(&self, superblock: SuperblockId) -> LogSlot {
+    pub(crate) fn slot_of(&self, superblock: BlockId) -> LogSlot {
         self.slots[superblock.at()]
     }
 
@@ -125,7 +124,7 @@ impl LogBlocks {
         self.log_blocks_of[lbn.at()] > 0
     }
 
-    pub(super) fn open(&mut self, group: u32, superblock: SuperblockId) -> LogSlot {
+    pub(super) fn open(&mut self, group: u32, superblock: BlockId) -> LogSlot {
         let mut slots = self.of_group(group);
         let slot = slots.find(|&slot| self.superblock(slot).is_none()).expect("a free slot was made before");
         self.superblocks[slot.at()] = superblock;
@@ -135,7 +134,7 @@ impl LogBlocks {
     }
 
     /// Checks loaded tables: slots and superblocks refer to each other, and the counts agree with the associations.
-    pub(super) fn check(&self, group_of: impl Fn(SuperblockId) -> u32) -> Result<(), Violation> {
+    pub(super) fn check(&self, group_of: impl Fn(BlockId) -> u32) -> Result<(), Violation> {
         for slot in (0..self.slots() as u32).map(LogSlot) {
             let (superblock, k) = (self.superblock(slot), self.associativity(slot) as usize);
             let is_known = superblock.is_none() && k == 0
@@ -182,11 +181,11 @@ impl LogBlocks {
     }
 
     /// Frees a slot and its associations; returns its superblock, which may become a data block.
-    pub(super) fn close(&mut self, slot: LogSlot) -> SuperblockId {
+    pub(super) fn close(&mut self, slot: LogSlot) -> BlockId {
         while let Some(&Association { lbn, pages }) = self.associations(slot).last() {
             (0..pages).for_each(|_| self.forget(slot, lbn));
         }
-        let superblock = std::mem::replace(&mut self.superblocks[slot.at()], SuperblockId::NONE);
+        let superblock = std::mem::replace(&mut self.superblocks[slot.at()], BlockId::NONE);
         self.slots[superblock.at()] = LogSlot::NONE;
         self.in_use[(slot.0 / self.per_group) as usize] -= 1;
         superblock

@@ -10,14 +10,13 @@
 //! A step programs one page or erases one block. The host may write between steps. Such pages go to another log block
 //! and are newer than what the merge copies, at any point of the merge.
 
-use flashloom_nand::{Lbn, Origin};
+use flashloom_nand::{BlockId, Lbn, Origin, PlaneId};
 use flashloom_units::{Violation, violation};
 
 use super::job::{MergeJob, MergeKind};
 use super::log_blocks::LogSlot;
 use super::scheme::Scheme;
 use super::store::{Chip, Store};
-use super::superblocks::SuperblockId;
 use crate::{PageWrite, Preemption};
 
 impl Store {
@@ -35,7 +34,7 @@ impl Store {
             MergeKind::Full => gathers == to.is_some() && to != log,
             MergeKind::Switch | MergeKind::Partial => to == log && gathers && self.log.is_only_of(slot, lbn),
         };
-        if log_block != self.blocks.block(log, 0) || !is_target || end > self.blocks.pages() {
+        if log_block != log || !is_target || end > self.blocks.pages() {
             return cannot("that log block there");
         }
         // Pages of the log block or data block outside the range still to be copied would be lost; pages already
@@ -47,7 +46,7 @@ impl Store {
             }
             for offset in 0..self.blocks.pages() {
                 let page = self.newest(self.lpn(lbn, offset));
-                let holder = page.is_some().then(|| self.blocks.superblock_of(page));
+                let holder = page.is_some().then(|| self.blocks.block_of(page));
                 let is_gathered = holder == Some(to);
                 let is_left = holder == Some(self.data_block(lbn)) || (holder == Some(log) && to != log);
                 let is_in_place = !is_gathered || page == self.blocks.page(to, offset);
@@ -82,7 +81,7 @@ impl Store {
         let in_place = |offset| {
             let page = self.newest(self.lpn(lbn, offset));
             !page.is_some() || {
-                let superblock = self.blocks.superblock_of(page);
+                let superblock = self.blocks.block_of(page);
                 (superblock != log || page == self.blocks.page(log, offset))
                     && (superblock != data || offset >= self.blocks.written(log))
             }
@@ -101,7 +100,7 @@ impl Store {
         let data = self.data_block(lbn);
         let is_in_data = |&offset: &u32| {
             let page = self.newest(self.lpn(lbn, offset));
-            page.is_some() && self.blocks.superblock_of(page) == data
+            page.is_some() && self.blocks.block_of(page) == data
         };
         (0..self.blocks.pages()).rev().find(is_in_data).map_or(0, |last| last + 1)
     }
@@ -149,11 +148,11 @@ impl Chip<'_> {
         debug_assert!(self.store.jobs[self.group as usize].is_none(), "a group merges one log block at a time");
         let mut job = MergeJob {
             slot,
-            log_block: self.store.blocks.block(self.store.log.superblock(slot), 0),
+            log_block: self.store.log.superblock(slot),
             kind,
             associativity: self.store.log.associativity(slot),
             lbn: Lbn::NONE,
-            to: SuperblockId::NONE,
+            to: BlockId::NONE,
             end: 0,
             copies: 0,
             erases: 0,
@@ -164,7 +163,7 @@ impl Chip<'_> {
             job.end = if kind == MergeKind::Partial { self.store.end_of_data(job.lbn) } else { 0 };
         }
         self.store.jobs[self.group as usize] = Some(job);
-        self.nand.begin_job(Origin::Merge, job.log_block);
+        self.store.blocks.begin_job(self.nand, Origin::Merge, job.log_block);
     }
 
     /// Merges a sequential log block partially and writes a host page into it at its offset.
@@ -205,7 +204,7 @@ impl Chip<'_> {
         self.store.jobs[self.group as usize] = (!ended).then_some(job);
         if ended {
             self.store.merged(&job);
-            self.nand.end_job(Origin::Merge, job.log_block);
+            self.store.blocks.end_job(self.nand, Origin::Merge, job.log_block);
         }
         !ended
     }
@@ -215,7 +214,7 @@ impl Chip<'_> {
         let Some(association) = self.store.log.associations(job.slot).first() else { return false };
         job.lbn = association.lbn;
         job.end = self.store.mapped_end(job.lbn);
-        job.to = self.store.blocks.allocate(self.group);
+        job.to = self.store.blocks.open(PlaneId(self.group));
         true
     }
 
@@ -229,7 +228,7 @@ impl Chip<'_> {
             self.erase(old);
             job.erases += 1;
         }
-        (job.lbn, job.to) = (Lbn::NONE, SuperblockId::NONE);
+        (job.lbn, job.to) = (Lbn::NONE, BlockId::NONE);
         job.kind != MergeKind::Full
     }
 }

@@ -1,12 +1,10 @@
 //! The log-block family: block maps whose updates go to a few log blocks, which are then merged with the data blocks.
 //!
-//! - [`superblocks`]: blocks, or blocks of several chips that are used as one.
 //! - [`log_blocks`]: the log blocks and the data blocks that each is associated with.
 //! - [`runs`]: consecutive pages written together, for schemes that go by the size of a request.
 //! - [`streams`]: runs of consecutive pages written together, for schemes that treat them differently.
 //! - [`store`]: data blocks, log blocks and map; reads, writes and copies of pages.
 //! - [`merge`]: switch, partial and full merges, a step at a time.
-//! - [`page_map`]: the newest copy of each page, for mappings that page-map some blocks and have no such store.
 //!
 //! A [`Scheme`] chooses the log block for each page and the one to merge. Every scheme is one file beside this folder.
 //! Each group of chips has its own data and log blocks ("one FTL a chip"), and logical blocks are placed on groups.
@@ -33,22 +31,18 @@ mod job;
 pub(crate) mod lab;
 mod log_blocks;
 mod merge;
-mod page_map;
 mod report;
 mod runs;
 mod scheme;
 mod spans;
 mod store;
 mod streams;
-mod superblocks;
 
 pub(super) use ftl::policy;
 pub(crate) use job::MergeKind;
 pub(crate) use log_blocks::LogSlot;
 pub(super) use log_blocks::mistaken;
-pub(super) use page_map::PageMap;
 pub(super) use report::{MERGES, merges, time_figures, times};
 pub(super) use scheme::{LATEST, Layout, Scheme, check_associativity};
 pub(super) use store::Costs;
 pub(crate) use store::{Chip, Store};
-pub(super) use superblocks::{Spn, SuperblockId, Superblocks};

@@ -5,12 +5,11 @@
 //! permuted addresses. A change of span moves the whole region, in order, into new data blocks.
 
 use crate::PageWrite;
-use flashloom_nand::{Lbn, Lpn, Nand};
+use flashloom_nand::{BlockId, Lbn, Lpn, Nand, PlaneId, Ppn};
 use flashloom_units::{Violation, violation};
 use serde::{Deserialize, Serialize};
 
 use super::store::{Chip, Store};
-use super::superblocks::{Spn, SuperblockId};
 use crate::placement::{Ledger, Placement, Region, Run, Times};
 
 /// The spans of all regions.
@@ -172,7 +171,7 @@ impl Spans {
             Chip { store, nand, group }.finish_before_move();
         }
         let start = Lpn(first.0 * self.pages);
-        let mut copies = vec![Spn::NONE; (self.pages * self.widest) as usize];
+        let mut copies = vec![Ppn::NONE; (self.pages * self.widest) as usize];
         for lpn in (start.0..start.0 + self.pages * self.widest).map(Lpn) {
             copies[(self.permuted(lpn, new).0 - start.0) as usize] = store.newest(self.permuted(lpn, old));
         }
@@ -180,7 +179,7 @@ impl Spans {
             let group = group_of(lbn, store);
             Chip { store, nand, group }.gather(pages)
         });
-        let gathered: Vec<SuperblockId> = gathered.collect();
+        let gathered: Vec<BlockId> = gathered.collect();
         store.rebind(start, &copies);
         for (lbn, to) in blocks.zip(gathered) {
             let group = group_of(lbn, store);
@@ -195,9 +194,9 @@ impl Spans {
 impl Chip<'_> {
     /// Copies pages, in order, to a new block, and replaces them in `pages` by their copies. Returns `NONE` if none is
     /// mapped.
-    fn gather(&mut self, pages: &mut [Spn]) -> SuperblockId {
-        let Some(last) = pages.iter().rposition(|page| page.is_some()) else { return SuperblockId::NONE };
-        let to = self.store.blocks.allocate(self.group);
+    fn gather(&mut self, pages: &mut [Ppn]) -> BlockId {
+        let Some(last) = pages.iter().rposition(|page| page.is_some()) else { return BlockId::NONE };
+        let to = self.store.blocks.open(PlaneId(self.group));
         for page in &mut pages[..=last] {
             let copied = self.copy_page(*page, to);
             if page.is_some() {
@@ -222,7 +221,7 @@ mod tests {
         let (setup, space) = (setup("bast", &[]), space(4, 4, 16));
         let layout = Bast::with_width(&Site { space: &space, ftl: &setup }, 1, 16);
         let limits = Limits { associativity: layout.associativity, steps_a_page: 1 };
-        let spans = Spans::new(&mut Store::new(&setup, &space, limits, 1, 16), 4, 70);
+        let spans = Spans::new(&mut Store::new(&setup, &space, &Nand::new(&space.nand), limits, (1, 16)), 4, 70);
         for span in [1, 2, 4] {
             let mut placed: Vec<u32> = (16..32).map(|lpn| spans.permuted(Lpn(lpn), span).0).collect();
             let blocks: Vec<u32> = placed.iter().take(4).map(|lpn| lpn / 4 - 4).collect();

@@ -14,13 +14,13 @@
 
 use super::report::MergeReport;
 use crate::{ADDRESS_BYTES, FtlReport, FtlSetup, PageWrite, Preemption, Space};
-use flashloom_nand::{Lbn, Lpn, Nand, NandParams, OpId, Ppn};
-use flashloom_units::{Ns, Violation, ensure, prefetch, violation};
+use flashloom_nand::{BlockId, Lbn, Lpn, Nand, NandParams, OpId, Origin, PlaneId, Ppn, Urgency};
+use flashloom_units::{Ns, Violation, ensure, violation};
 
 use super::job::MergeJob;
 use super::log_blocks::{LogBlocks, LogSlot, mistaken};
-use super::superblocks::{Spn, SuperblockId, Superblocks};
 use crate::placement::Times;
+use crate::store::{Blocks, Pages};
 
 /// Latencies of merge operations on an idle chip.
 #[derive(Clone, Copy, Debug)]
@@ -91,17 +91,15 @@ pub(super) struct Limits {
 
 /// Data blocks, log blocks and page map of a drive.
 pub(crate) struct Store {
-    pub(crate) blocks: Superblocks,
+    pub(crate) blocks: Blocks,
     pub(crate) log: LogBlocks,
-    map: Vec<Spn>,
+    pub(super) pages: Pages,
     /// First page of the stream being written; `NONE` if there is none or the scheme does not look for streams.
     pub(super) stream: Lpn,
     /// Number of consecutive pages that are written together and that the page being written is one of. 0 if the scheme
     /// does not look at it.
     pub(crate) run: u32,
-    reverse: Vec<Lpn>,
-    mapped: u64,
-    data: Vec<SuperblockId>,
+    data: Vec<BlockId>,
     pub(super) jobs: Vec<Option<MergeJob>>,
     pub(super) limits: Limits,
     pub(super) preemption: Preemption,
@@ -117,33 +115,42 @@ pub(crate) struct Store {
 
 flashloom_units::state! {
     Store {
-        nested blocks, log;
-        ids map [blocks.total() * blocks.pages()], reverse [map.len()], data [blocks.total()];
+        nested blocks, pages, log;
+        ids data [blocks.total()];
         nested copies, report, merges;
         array jobs, since_host;
-        value stream, mapped;
+        value stream;
         fixed run, limits, preemption, costs;
     }
 }
 
 impl Store {
-    pub(super) fn new(setup: &FtlSetup, space: &Space, limits: Limits, width: u32, log_blocks: u32) -> Self {
-        let blocks = Superblocks::new(&space.geometry(), &setup.params, width);
-        let logical_pages = space.logical_pages as usize;
-        let logical_blocks = logical_pages.div_ceil(blocks.pages() as usize);
+    pub(super) fn new(
+        setup: &FtlSetup,
+        space: &Space,
+        nand: &Nand,
+        limits: Limits,
+        (width, log_blocks): (u32, u32),
+    ) -> Self {
+        let blocks = Blocks::of_groups(nand, &setup.params, width);
+        let logical_blocks = space.logical_pages.div_ceil(blocks.pages().into()) as usize;
         Self {
-            log: LogBlocks::new(log_blocks, blocks.groups(), blocks.pages(), blocks.total(), logical_blocks as u32),
-            map: vec![Spn::NONE; logical_pages],
+            log: LogBlocks::new(
+                log_blocks,
+                blocks.geometry.total_planes(),
+                blocks.pages(),
+                blocks.total(),
+                logical_blocks as u32,
+            ),
+            pages: Pages::new(&blocks.geometry, space.logical_pages, true),
             stream: Lpn::NONE,
             run: 0,
-            reverse: vec![Lpn::NONE; (blocks.total() * blocks.pages()) as usize],
-            mapped: 0,
-            data: vec![SuperblockId::NONE; logical_blocks],
-            jobs: vec![None; blocks.groups() as usize],
+            data: vec![BlockId::NONE; logical_blocks],
+            jobs: vec![None; blocks.geometry.total_planes() as usize],
             limits,
             preemption: setup.params.preemption,
             costs: Costs::new(&space.nand, width),
-            since_host: vec![(0, 0); blocks.groups() as usize],
+            since_host: vec![(0, 0); blocks.geometry.total_planes() as usize],
             copies: Vec::new(),
             report: FtlReport::default(),
             merges: Box::default(),
@@ -179,41 +186,41 @@ impl Store {
     }
 
     /// The newest copy of a page; `NONE` if it is not mapped or lies beyond the last logical block.
-    pub(crate) fn newest(&self, lpn: Lpn) -> Spn {
-        self.map.get(lpn.at()).copied().unwrap_or(Spn::NONE)
+    pub(crate) fn newest(&self, lpn: Lpn) -> Ppn {
+        self.pages.map().get(lpn.at()).copied().unwrap_or(Ppn::NONE)
     }
 
     /// The index of a page in its block.
-    pub(crate) fn index_of(&self, page: Spn) -> u32 {
+    pub(crate) fn index_of(&self, page: Ppn) -> u32 {
         page.0 % self.blocks.pages()
     }
 
     pub(super) fn physical(&self, lpn: Lpn) -> Option<Ppn> {
         let page = self.newest(lpn);
-        page.is_some().then(|| self.blocks.physical(page))
+        page.is_some().then(|| self.blocks.in_array(page))
     }
 
     pub(super) fn prefetch(&self, lpn: Lpn) {
-        prefetch(&self.map, lpn.at());
+        self.pages.prepare(lpn);
     }
 
     /// The data block of a logical block, or `NONE`.
-    pub(crate) fn data_block(&self, lbn: Lbn) -> SuperblockId {
+    pub(crate) fn data_block(&self, lbn: Lbn) -> BlockId {
         self.data[lbn.at()]
     }
 
-    pub(super) fn set_data_block(&mut self, lbn: Lbn, superblock: SuperblockId) -> SuperblockId {
+    pub(super) fn set_data_block(&mut self, lbn: Lbn, superblock: BlockId) -> BlockId {
         std::mem::replace(&mut self.data[lbn.at()], superblock)
     }
 
     /// The log block with the newest copy of a page; `NONE` if that is in a data block or the page is not mapped.
     pub(crate) fn log_block_of(&self, lpn: Lpn) -> LogSlot {
         let page = self.newest(lpn);
-        if page.is_some() { self.log.slot_of(self.blocks.superblock_of(page)) } else { LogSlot::NONE }
+        if page.is_some() { self.log.slot_of(self.blocks.block_of(page)) } else { LogSlot::NONE }
     }
 
     pub(crate) fn groups(&self) -> u32 {
-        self.blocks.groups()
+        self.blocks.geometry.total_planes()
     }
 
     pub(crate) fn logical_blocks(&self) -> u32 {
@@ -240,11 +247,11 @@ impl Store {
         pages.into_iter().find(|&offset| self.newest(self.lpn(lbn, offset)).is_some()).map_or(0, |last| last + 1)
     }
 
-    fn bind(&mut self, lpn: Lpn, page: Spn, to: SuperblockId) {
-        self.map[lpn.at()] = page;
-        self.reverse[page.at()] = lpn;
-        self.blocks.validated(to);
-        let slot = self.log.slot_of(to);
+    /// Maps a page to a copy just programmed. The old copy dies.
+    fn bind(&mut self, lpn: Lpn, page: Ppn) {
+        let old = self.pages.bind(lpn, page, &mut self.blocks);
+        self.leave(lpn, old);
+        let slot = self.log.slot_of(self.blocks.block_of(page));
         if slot.is_some() {
             self.log.associate(slot, self.lbn(lpn));
             let k = self.log.associativity(slot);
@@ -252,17 +259,29 @@ impl Store {
         }
     }
 
-    /// Maps pages of consecutive addresses, whose contents were permuted, to their new copies. The old copies die.
-    pub(super) fn rebind(&mut self, first: Lpn, copies: &[Spn]) {
-        let lpns = (first.0..).map(Lpn);
-        for lpn in lpns.clone().take(copies.len()) {
-            let page = std::mem::replace(&mut self.map[lpn.at()], Spn::NONE);
-            if page.is_some() {
-                self.kill(lpn, page);
-            }
+    /// Unmaps a page. Returns whether it was mapped.
+    fn unbind(&mut self, lpn: Lpn) -> bool {
+        let old = self.pages.unbind(lpn, &mut self.blocks);
+        self.leave(lpn, old);
+        old.is_some()
+    }
+
+    /// Notes that a page has died in a block, if it had a copy.
+    fn leave(&mut self, lpn: Lpn, old: Option<(BlockId, u32)>) {
+        let slot = old.map_or(LogSlot::NONE, |(block, _)| self.log.slot_of(block));
+        if slot.is_some() {
+            self.log.forget(slot, self.lbn(lpn));
         }
+    }
+
+    /// Maps pages of consecutive addresses, whose contents were permuted, to their new copies. The old copies die.
+    pub(super) fn rebind(&mut self, first: Lpn, copies: &[Ppn]) {
+        let lpns = (first.0..).map(Lpn);
+        lpns.clone().take(copies.len()).for_each(|lpn| {
+            self.unbind(lpn);
+        });
         for (lpn, &page) in lpns.zip(copies).filter(|(_, page)| page.is_some()) {
-            self.bind(lpn, page, self.blocks.superblock_of(page));
+            self.bind(lpn, page);
         }
     }
 
@@ -295,19 +314,14 @@ impl Store {
         self.log.in_use(group).find(|slot| !is_known[slot.at()]).map_or(Ok(()), |slot| Err(mistaken(slot)))
     }
 
+    /// The origin and urgency of merges.
+    fn by(&self) -> (Origin, Urgency) {
+        (Origin::Merge, self.preemption.urgency())
+    }
+
     /// Pages of a logical block copied by merges since the last call.
     pub(super) fn take_copies(&mut self, lbn: Lbn) -> u32 {
         std::mem::take(&mut self.copies[lbn.at()])
-    }
-
-    fn kill(&mut self, lpn: Lpn, page: Spn) {
-        let superblock = self.blocks.superblock_of(page);
-        self.reverse[page.at()] = Lpn::NONE;
-        self.blocks.invalidated(superblock);
-        let slot = self.log.slot_of(superblock);
-        if slot.is_some() {
-            self.log.forget(slot, self.lbn(lpn));
-        }
     }
 
     /// Resets the work that the next host page of a group waits for: the drive is idle, so all of it has completed.
@@ -322,19 +336,14 @@ impl Store {
     }
 
     pub(super) fn trim(&mut self, lpn: Lpn) {
-        let page = std::mem::replace(&mut self.map[lpn.at()], Spn::NONE);
-        if page.is_some() {
-            self.kill(lpn, page);
-            self.mapped -= 1;
-            self.report.trimmed_pages += 1;
-        }
+        self.report.trimmed_pages += u64::from(self.unbind(lpn));
     }
 
     /// Checks a loaded state against the loaded array. The map and its inverse agree, and each superblock in use is the
     /// data block of one logical block, the log block of one slot, or the target of one merge.
     pub(super) fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
         self.blocks.check_loaded(nand)?;
-        self.log.check(|superblock| self.blocks.group_of(superblock))?;
+        self.log.check(|superblock| self.blocks.plane_of(superblock).0)?;
         let mut is_used = vec![false; self.blocks.total() as usize];
         let targets = self.jobs.iter().flatten().filter(|job| job.gathers_apart()).map(|job| job.to);
         let logs = (0..self.groups()).flat_map(|group| self.log.in_use(group)).map(|slot| self.log.superblock(slot));
@@ -344,7 +353,7 @@ impl Store {
                 _ => return Err(violation!("log-block map: block {} is used twice, or is none", superblock.0)),
             }
         }
-        let is_free = |superblock: u32| self.blocks.is_free(SuperblockId(superblock));
+        let is_free = |superblock: u32| self.blocks.is_free(BlockId(superblock));
         if (0..).zip(&is_used).any(|(superblock, &is_used)| is_used == is_free(superblock)) {
             return Err(Violation::new("log-block map: a block is in use that is free, or the reverse"));
         }
@@ -360,33 +369,22 @@ impl Store {
         Ok(())
     }
 
-    /// Checks that every valid page is mapped, lies at its offset if it is in a data block, and is counted if it is in
-    /// a log block.
+    /// Checks that every valid page lies at its offset if it is in a data block, and is counted if it is in a log
+    /// block.
     fn check_pages(&self) -> Result<(), Violation> {
+        self.pages.check_loaded(&self.blocks)?;
         let mut of_slot = Vec::new();
-        for superblock in (0..self.blocks.total()).map(SuperblockId) {
-            let slot = self.log.slot_of(superblock);
-            let mut valid = 0;
+        for block in (0..self.blocks.total()).map(BlockId) {
+            let slot = self.log.slot_of(block);
             of_slot.clear();
-            for index in 0..self.blocks.pages() {
-                let page = self.blocks.page(superblock, index);
-                let lpn = self.reverse[page.at()];
-                if lpn.is_none() {
-                    continue;
-                }
+            for lpn in self.pages.of_block(&self.blocks.geometry, block) {
                 let lbn = self.lbn(lpn);
-                let is_data = self.data[lbn.at()] == superblock && self.offset(lpn) == index;
+                let is_data = || self.data[lbn.at()] == block && self.offset(lpn) == self.index_of(self.newest(lpn));
                 // The target of a merge is checked with that merge.
-                let is_gathered = || self.jobs.iter().flatten().any(|job| job.to == superblock && job.lbn == lbn);
-                let is_in_place = slot.is_some() || is_data || is_gathered();
-                if self.map[lpn.at()] != page || index >= self.blocks.written(superblock) || !is_in_place {
-                    return Err(violation!("log-block map: page {} is no copy of logical page {}", page.0, lpn.0));
-                }
-                valid += 1;
+                let is_gathered = || self.jobs.iter().flatten().any(|job| job.to == block && job.lbn == lbn);
+                let is_in_place = slot.is_some() || is_data() || is_gathered();
+                ensure!(is_in_place, "log-block map: logical page {} is out of place in block {}", lpn.0, block.0);
                 of_slot.push(lbn);
-            }
-            if valid != self.blocks.valid(superblock) {
-                return Err(violation!("log-block map: block {} has {valid} valid pages", superblock.0));
             }
             if slot.is_some() {
                 of_slot.sort_unstable();
@@ -402,22 +400,17 @@ impl Store {
                 }
             }
         }
-        let valid = self.reverse.iter().filter(|lpn| lpn.is_some()).count();
-        let mapped = self.map.iter().filter(|page| page.is_some()).count();
-        if valid == mapped {
-            Ok(())
-        } else {
-            Err(violation!("log-block map: {mapped} pages are mapped, {valid} valid"))
-        }
+        Ok(())
     }
 
     /// Whether all pages and blocks of a logical block are on this group.
     pub(super) fn is_on(&self, lbn: Lbn, group: u32) -> bool {
         let data = self.data_block(lbn);
         let first = self.lpn(lbn, 0).at();
-        let pages = &self.map[first..self.map.len().min(first + self.blocks.pages() as usize)];
-        let mut holders = pages.iter().filter(|page| page.is_some()).map(|&page| self.blocks.superblock_of(page));
-        let is_there = |superblock| self.blocks.group_of(superblock) == group;
+        let map = self.pages.map();
+        let pages = &map[first..map.len().min(first + self.blocks.pages() as usize)];
+        let mut holders = pages.iter().filter(|page| page.is_some()).map(|&page| self.blocks.block_of(page));
+        let is_there = |superblock| self.blocks.plane_of(superblock).0 == group;
         holders.all(is_there) && (data.is_none() || is_there(data)) && self.is_gathered_at_most_by(lbn, Some(group))
     }
 
@@ -431,36 +424,23 @@ impl Store {
         (0..self.groups()).all(|other| Some(other) == group || !self.is_gathered(other, lbn))
     }
 
-    /// Checks that valid pages equal mapped pages, and that all counters agree with a recount.
+    /// Checks that valid pages equal mapped pages, that all counters agree with a recount, and that every page is in
+    /// its data block or in the log.
     pub(super) fn check(&self) -> Result<(), Violation> {
-        let mut valid = vec![0; self.blocks.total() as usize];
-        let mut mapped = 0;
-        for (lpn, &page) in self.map.iter().enumerate().filter(|(_, page)| page.is_some()) {
-            mapped += 1;
-            let superblock = self.blocks.superblock_of(page);
-            valid[superblock.at()] += 1;
-            if self.reverse[page.at()].at() != lpn {
-                return Err(violation!(
-                    "log-block map: logical page {lpn} points at page {}, which is not its copy",
-                    page.0
-                ));
-            }
-            let lbn = self.lbn(Lpn(lpn as u32));
-            let slot = self.log.slot_of(superblock);
-            let gathered = self.jobs.iter().flatten().any(|job| job.to == superblock);
-            let known =
-                if slot.is_some() { self.log.is_associated(slot, lbn) } else { self.data[lbn.at()] == superblock };
-            ensure!(known || gathered, "log-block map: logical page {lpn} is neither in its data block nor in the log");
+        self.pages.check()?;
+        self.pages.check_counts(&self.blocks)?;
+        for (lpn, &page) in (0..).map(Lpn).zip(self.pages.map()).filter(|(_, page)| page.is_some()) {
+            let (block, lbn) = (self.blocks.block_of(page), self.lbn(lpn));
+            let slot = self.log.slot_of(block);
+            let gathered = self.jobs.iter().flatten().any(|job| job.to == block);
+            let known = if slot.is_some() { self.log.is_associated(slot, lbn) } else { self.data[lbn.at()] == block };
+            ensure!(
+                known || gathered,
+                "log-block map: logical page {} is neither in its data block nor in the log",
+                lpn.0
+            );
         }
-        ensure!(mapped == self.mapped, "log-block map: {mapped} entries, but {} counted", self.mapped);
-        let wrong = (0..self.blocks.total()).find(|&id| self.blocks.valid(SuperblockId(id)) != valid[id as usize]);
-        match wrong {
-            Some(id) => Err(violation!(
-                "log-block map: block {id} holds {} valid pages, not as many as counted",
-                valid[id as usize]
-            )),
-            None => Ok(()),
-        }
+        Ok(())
     }
 }
 
@@ -473,16 +453,11 @@ pub(crate) struct Chip<'a> {
 
 impl Chip<'_> {
     /// Programs a host page to the next page of a block.
-    pub(crate) fn append(&mut self, to: SuperblockId, write: &PageWrite) {
+    pub(crate) fn append(&mut self, to: BlockId, write: &PageWrite) {
         let store = &mut *self.store;
         let old = store.newest(write.lpn);
-        let page = store.blocks.write_page(self.nand, &mut store.report, write, (old, OpId::DONE), to);
-        if old.is_some() {
-            store.kill(write.lpn, old);
-        } else {
-            store.mapped += 1;
-        }
-        store.bind(write.lpn, page, to);
+        let page = store.blocks.write(self.nand, &mut store.report, write, (old, OpId::DONE), to);
+        store.bind(write.lpn, page);
         let (copies, erases) = std::mem::take(&mut store.since_host[self.group as usize]);
         let waited = store.costs.of(copies, erases);
         store.merges.longest_wait_ns = store.merges.longest_wait_ns.max(waited);
@@ -494,23 +469,22 @@ impl Chip<'_> {
     }
 
     /// Copies the newest copy of a page to the next page of a block, or programs a filler if the page is not mapped.
-    pub(super) fn copy_or_fill(&mut self, lpn: Lpn, to: SuperblockId) {
+    pub(super) fn copy_or_fill(&mut self, lpn: Lpn, to: BlockId) {
         let from = self.store.newest(lpn);
         let page = self.copy_page(from, to);
         if from.is_some() {
-            self.store.kill(lpn, from);
-            self.store.bind(lpn, page, to);
+            self.store.bind(lpn, page);
             self.store.note_copy(lpn);
         }
     }
 
     /// Copies a page to the next page of a block, or programs a filler if there is none to copy; returns the page
     /// programmed.
-    pub(super) fn copy_page(&mut self, from: Spn, to: SuperblockId) -> Spn {
+    pub(super) fn copy_page(&mut self, from: Ppn, to: BlockId) -> Ppn {
         let store = &mut *self.store;
         store.report.page_copies += 1;
         store.merges.filler_pages += u64::from(from.is_none());
-        store.blocks.copy_page(self.nand, from, to, store.preemption.urgency())
+        store.blocks.append(self.nand, from, to, store.by())
     }
 
     /// Pads a log block with the newest copies of a logical block's pages, up to an offset.
@@ -522,14 +496,14 @@ impl Chip<'_> {
         }
     }
 
-    pub(super) fn erase(&mut self, superblock: SuperblockId) {
-        self.store.blocks.erase(self.nand, superblock, self.store.preemption.urgency());
-        self.store.report.block_erases += u64::from(self.store.blocks.width());
+    pub(super) fn erase(&mut self, superblock: BlockId) {
+        self.store.blocks.reclaim(self.nand, superblock, self.store.by());
+        self.store.report.block_erases += u64::from(self.store.blocks.superblocks.width());
     }
 
     /// Opens a log block; the caller knows that one is free.
     pub(crate) fn take_log_block(&mut self) -> LogSlot {
-        let superblock = self.store.blocks.allocate(self.group);
+        let superblock = self.store.blocks.open(PlaneId(self.group));
         self.store.log.open(self.group, superblock)
     }
 

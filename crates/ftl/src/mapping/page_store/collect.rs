@@ -10,20 +10,20 @@ use super::rows::PREFETCH_PAGES;
 use super::store::PageStore;
 use super::strategy::{Copies, Progress};
 use crate::allocation::PagePlace;
-use crate::blocks::BlockState;
 use crate::lane::Lane;
-use crate::superblock::Superblocks;
+use crate::store::BlockState;
+use crate::store::superblocks::Superblocks;
 
 impl PageStore {
     /// Pages that the next step of a job copies: up to the end of the lane's superpage, or what is left of the victim.
     #[inline]
     fn next_pages(&self, job: &CollectionJob, plane: PlaneId) -> u32 {
         let left = self.blocks.valid_of(job.victim);
-        if self.superblocks.superpage() == 1 {
+        if self.blocks.superblocks.superpage() == 1 {
             return left.min(1);
         }
-        let to = self.plane(plane).open(job.lane).next;
-        left.min(self.superblocks.left_of_superpage(to))
+        let to = self.blocks.pages() - self.left(plane, job.lane);
+        left.min(self.blocks.superblocks.left_of_superpage(to))
     }
 
     /// True if a job runs to its end at once: by the strategy, or because it is on a map block.
@@ -40,13 +40,13 @@ impl PageStore {
     /// block; if the page's lane has no room then, the page goes to the other lane, and is judged again when it is next
     /// collected.
     fn survivor_lane(&self, heat: &Heat, job: &CollectionJob, lpn: Lpn) -> Lane {
-        let plane = self.geometry.plane_of(job.victim);
+        let plane = self.blocks.plane_of(job.victim);
         let is_of_map = self.lanes.map.has(self.opened_for[job.victim.at()]);
         if job.lane != self.lanes.survivors(Lane::HOST) || job.origin != Origin::Gc || is_of_map {
             return job.lane;
         }
         let hot = if job.lane == Lane::HOST { Lane::HOT } else { Lane::COLLECTED_HOT };
-        let is_open = self.plane(plane).open(hot).block.is_some();
+        let is_open = self.plane(plane).open(hot).is_some();
         let is_hot = heat.is_hot_survivor(lpn) && (is_open || self.has_room(plane, hot));
         let (lane, other) = if is_hot { (hot, job.lane) } else { (job.lane, hot) };
         let has_page = !self.is_full(plane, lane) || self.blocks.free_in(plane) > 0;
@@ -123,7 +123,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         let store = &mut *self.store;
         let Some(job) = &store.plane(plane).job else { return };
         let pace = job.pace.unwrap_or_else(|| store.pace_of(job, plane));
-        let superpage = store.superblocks.superpage();
+        let superpage = store.blocks.superblocks.superpage();
         if let Some(job) = &mut store.plane_mut(plane).job {
             job.pace = Some(pace);
             job.paid += pace.steps * superpage;
@@ -137,7 +137,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
             && !self.store.failures.is_worn_out
         {
             let is_whole = self.store.is_whole(job);
-            let is_single = self.store.superblocks.superpage() == 1;
+            let is_single = self.store.blocks.superblocks.superpage() == 1;
             let pages = if is_single { 1 } else { self.store.next_pages(job, plane).max(1) };
             let cost = pace.pages.saturating_mul(pages);
             if job.paid < cost && !is_whole {
@@ -181,7 +181,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
             let victim = store.collector.policy.victim(plane).or_else(|| store.victim_of_map(plane));
             let Some(victim) = victim else { return false };
             let lane = store.lanes.survivors(store.opened_for[victim.at()]);
-            let gain = store.geometry.pages - store.blocks.valid_of(victim);
+            let gain = store.blocks.pages() - store.blocks.valid_of(victim);
             self.begin_with(plane, CollectionJob::new(victim, lane, Origin::Gc, gain));
         }
         true
@@ -193,10 +193,10 @@ impl<L: CollectionListener> Cursor<'_, L> {
         debug_assert!(store.plane(plane).job.is_none(), "a plane has one job at a time");
         let CollectionJob { victim, mut lane, origin, .. } = job;
         listener.begins(nand, store, victim);
-        nand.begin_job(origin, store.superblocks.first(victim));
+        store.blocks.begin_job(nand, origin, victim);
         let is_read_hot = |block| store.collector.spreading.as_ref().is_some_and(|reads| reads.is_read_hot(block));
         let is_spread = store.lanes.streams.has(store.opened_for[victim.at()]) && is_read_hot(victim);
-        if lane.is_extra() && store.plane(plane).open(lane).block.is_none() {
+        if lane.is_extra() && store.plane(plane).open(lane).is_none() {
             // Open the survivors' lane at once, while there is room; without room use a lane that every plane has.
             if store.has_room(plane, lane) && store.blocks.free_in(plane) > 0 {
                 store.open(plane, lane);
@@ -239,9 +239,9 @@ impl<L: CollectionListener> Cursor<'_, L> {
         let Some(CollectionJob { victim, mut next, origin, .. }) = store.plane(plane).job else { return false };
         let mut reads = [OpId::DONE; Superblocks::MOST_PLANES];
         for read in &mut reads[..pages] {
-            let Some(index) = store.pages.valid.next(&store.geometry, victim, next) else { break };
-            let from = store.superblocks.ppn(store.geometry.page(victim, index));
-            *read = nand.read(Read { urgency, ..Read::new(from, store.geometry.full_mask(), origin) });
+            let Some(index) = store.pages.valid.next(&store.blocks.geometry, victim, next) else { break };
+            let from = store.blocks.in_array(store.blocks.page(victim, index));
+            *read = nand.read(Read { urgency, ..Read::new(from, store.blocks.geometry.full_mask(), origin) });
             next = index + 1;
         }
         reads[..pages].iter().all(|&read| self.move_next(plane, Some(read), urgency))
@@ -253,10 +253,10 @@ impl<L: CollectionListener> Cursor<'_, L> {
     fn move_next(&mut self, plane: PlaneId, read: Option<OpId>, urgency: Urgency) -> bool {
         let store = &mut *self.store;
         let Some(job) = &mut store.planes[plane.at()].job else { return false };
-        let Some(index) = store.pages.valid.next(&store.geometry, job.victim, job.next) else { return false };
+        let Some(index) = store.pages.valid.next(&store.blocks.geometry, job.victim, job.next) else { return false };
         job.next = index + 1;
         let CollectionJob { victim, mut lane, origin, is_spread, .. } = *job;
-        let from = store.geometry.page(victim, index);
+        let from = store.blocks.page(victim, index);
         let lpn = store.pages.reverse[from.at()];
         if let (Some(heat), Some(job)) = (&store.heat, &store.plane(plane).job) {
             lane = store.survivor_lane(heat, job, lpn);
@@ -275,8 +275,9 @@ impl<L: CollectionListener> Cursor<'_, L> {
         if origin == Origin::Fold {
             self.store.count_folded(1);
         }
-        self.store.invalidate(victim, from);
-        self.store.point(lpn, block, page);
+        let PageStore { pages, blocks, .. } = &mut *self.store;
+        pages.invalidate(from, blocks);
+        pages.point(lpn, blocks.page(block, page), blocks);
         self.listener.moved(plane, lpn, self.store.map());
         true
     }
@@ -284,12 +285,12 @@ impl<L: CollectionListener> Cursor<'_, L> {
     fn end(&mut self, plane: PlaneId, (victim, origin): (BlockId, Origin), urgency: Urgency) {
         let Self { store, nand, .. } = self;
         store.plane_mut(plane).job = None;
-        nand.end_job(origin, store.superblocks.first(victim));
+        store.blocks.end_job(nand, origin, victim);
         // A failed block is not erased; the erase of another one may fail.
         if store.blocks.state(victim) == BlockState::Bad {
             return;
         }
-        let (width, failures) = (store.superblocks.width(), store.superblocks.erase(nand, victim, origin, urgency));
+        let (width, failures) = (store.blocks.superblocks.width(), store.blocks.erase(nand, victim, (origin, urgency)));
         store.report.block_erases += u64::from(width - failures);
         if failures > 0 {
             return store.erase_failed(plane, victim, origin);
@@ -343,7 +344,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
                 self.step_in_background(plane);
                 return true;
             }
-            self.store.collector.turn = (plane.0 + 1) % self.store.geometry.total_planes();
+            self.store.collector.turn = (plane.0 + 1) % self.store.blocks.geometry.total_planes();
         }
         false
     }
@@ -352,7 +353,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
     /// a dead page.
     fn collect_all(&mut self) -> bool {
         let mut stepped = false;
-        for plane in (0..self.store.geometry.total_planes()).map(PlaneId) {
+        for plane in (0..self.store.blocks.geometry.total_planes()).map(PlaneId) {
             let has_begun = self.store.plane(plane).job.is_some();
             if self.store.failures.is_worn_out || !self.store.is_below_watermarks() || !self.begin(plane) {
                 continue;

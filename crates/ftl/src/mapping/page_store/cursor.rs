@@ -1,6 +1,6 @@
 //! Writing to a store: the cursor over store, array and listener, and the choice of a page's place.
 
-use flashloom_nand::{BlockId, Data, Lpn, Nand, OpId, Origin, PageCopy, PlaneId, Ppn, Program, Read, Status, Urgency};
+use flashloom_nand::{BlockId, Data, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Status};
 
 use super::store::PageStore;
 use crate::PageWrite;
@@ -56,14 +56,14 @@ impl<L: CollectionListener> Cursor<'_, L> {
         let place = self.store.place_of_host(write.lpn, place);
         let cached = if self.store.cache.is_some() { self.reserve_in_cache(place.plane) } else { None };
         let Some((mut block, mut page)) = cached.or_else(|| self.reserve(place)) else { return self.refuse(write) };
-        let beneath = self.store.geometry.full_mask() & !write.mask();
+        let beneath = self.store.blocks.geometry.full_mask() & !write.mask();
         let mut base = Ppn::NONE;
         loop {
             let Self { store, nand, .. } = self;
             if beneath != 0 {
                 // Looked up after room was made, because the collection may have moved the page.
                 let own = store.ppn(write.lpn);
-                let old = if own.is_some() { store.superblocks.ppn(own) } else { elsewhere };
+                let old = if own.is_some() { store.blocks.in_array(own) } else { elsewhere };
                 if old != base {
                     store.report.read_modify_writes += u64::from(base.is_none());
                     after = nand.read(Read { after, ..Read::new(old, beneath, Origin::Host) });
@@ -90,8 +90,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         let mut after = None;
         while let Some((block, page)) = reserved {
             let urgency = self.store.collector.strategy.urgency;
-            let (to, index) = self.store.superblocks.page(block, page);
-            match copy_to(self.nand, from, (to, index), (origin, urgency), after) {
+            match self.store.blocks.copy_in(self.nand, from, (block, page), (origin, urgency), after) {
                 Status::Passed => {
                     self.store.report.page_copies += 1;
                     self.store.bind(lpn, block, page);
@@ -189,24 +188,6 @@ impl<L: CollectionListener> Cursor<'_, L> {
             if !self.store.is_full(plane, lane) {
                 return true;
             }
-        }
-    }
-}
-
-/// Copies a page of the array; `read` is its read, if that was emitted already.
-#[inline(always)]
-pub(super) fn copy_to(
-    nand: &mut Nand,
-    from: Ppn,
-    (block, page): (BlockId, u32),
-    (origin, urgency): (Origin, Urgency),
-    read: Option<OpId>,
-) -> Status {
-    match read {
-        None => nand.copy(PageCopy { urgency, ..PageCopy::new(from, block, page, origin) }),
-        Some(after) => {
-            let program = Program::new(block, page, Data::Copy(from), origin);
-            nand.program(Program { urgency, after, ..program })
         }
     }
 }

@@ -16,24 +16,24 @@
 
 use flashloom_nand::{BlockId, OpId, Origin, PlaneId, Ppn, Status, Urgency};
 
-use super::cursor::{CollectionListener, Cursor, copy_to};
-use super::plane::{CollectionJob, Frontier};
+use super::cursor::{CollectionListener, Cursor};
+use super::plane::CollectionJob;
 use super::store::PageStore;
 use crate::allocation::PagePlace;
-use crate::blocks::BlockState;
+use crate::store::BlockState;
 
 impl PageStore {
     /// Called when a program in the open block of a lane fails.
     #[cold]
     pub(super) fn program_failed(&mut self, block: BlockId) {
-        let (plane, lane) = (self.geometry.plane_of(block), self.opened_for[block.at()]);
+        let (plane, lane) = (self.blocks.plane_of(block), self.opened_for[block.at()]);
         let is_cached = self.blocks.state(block) == BlockState::Cache;
         self.blocks.program_failed(block);
         self.failures.evacuations.push(block);
         if is_cached {
             return self.program_failed_in_cache(plane);
         }
-        self.planes[plane.at()].open[lane.at()] = Frontier::none(&self.geometry);
+        self.planes[plane.at()].open[lane.at()] = BlockId::NONE;
         // The room of an extra lane's block was taken when the lane was first opened, and is taken anew by its next.
         if !lane.is_extra() {
             self.lose_room(plane);
@@ -74,11 +74,11 @@ impl<L: CollectionListener> Cursor<'_, L> {
             && !self.store.failures.is_worn_out
         {
             let store = &mut *self.store;
-            let plane = store.geometry.plane_of(failed);
+            let plane = store.blocks.plane_of(failed);
             if store.plane(plane).job.is_none() {
                 store.failures.evacuations.pop();
                 let lane = store.lanes.survivors(store.opened_for[failed.at()]);
-                let job = CollectionJob::new(failed, lane, Origin::Gc, store.geometry.pages);
+                let job = CollectionJob::new(failed, lane, Origin::Gc, store.blocks.pages());
                 self.begin_with(plane, job);
             }
             self.finish(plane);
@@ -98,7 +98,6 @@ impl<L: CollectionListener> Cursor<'_, L> {
     ) -> Option<(BlockId, u32)> {
         let Self { store, nand, .. } = self;
         let PagePlace { mut plane, lane } = to;
-        let source = store.superblocks.ppn(from);
         let mut after = read;
         loop {
             if store.is_full(plane, lane) {
@@ -114,7 +113,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
                 self.copy_unit(from, (block, page), origin, urgency);
                 return Some((block, page));
             }
-            match copy_to(nand, source, store.superblocks.page(block, page), (origin, urgency), after) {
+            match store.blocks.relocate(nand, from, (block, page), (origin, urgency), after) {
                 Status::Passed => return Some((block, page)),
                 Status::Failed(operation) => after = Some(operation),
             }

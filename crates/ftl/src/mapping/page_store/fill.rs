@@ -74,11 +74,11 @@ impl PageStore {
         let strategy = &self.collector.strategy;
         let kept = strategy.threshold.max(strategy.free_to_open.saturating_sub(1));
         let fits = |(plane, &pages): (PlaneId, &u64)| {
-            let opened = pages.div_ceil(self.geometry.pages.into());
+            let opened = pages.div_ceil(self.blocks.pages().into());
             let kept = u64::from(kept) + opened;
             pages as i64 <= self.plane(plane).room && kept <= self.blocks.free_in(plane).into()
         };
-        let superpage = u64::from(self.superblocks.superpage());
+        let superpage = u64::from(self.blocks.superblocks.superpage());
         let is_aligned = layout.iter().rev().skip(1).all(|turns| turns.pages.is_multiple_of(superpage));
         is_new
             && has_no_effect
@@ -103,7 +103,7 @@ impl PageStore {
         for of_plane in round.chunk_by(PlaneId::eq) {
             let (plane, step) = (of_plane[0], of_plane.len() as u32);
             let open = self.plane(plane).open(Lane::HOST);
-            let ppn = self.geometry.page(open.block, open.next).0;
+            let ppn = self.blocks.page(open, self.blocks.written(open)).0;
             places.extend((ppn..ppn + step).map(|ppn| (Ppn(ppn), step)));
             rounds = rounds.min(self.left(plane, Lane::HOST) / step);
         }
@@ -116,23 +116,22 @@ impl PageStore {
 
     /// Counts pages that were filled into the open block of a plane.
     fn count_filled(&mut self, nand: &mut Nand, plane: PlaneId, pages: u32) {
-        let open = &mut self.plane_mut(plane).open[Lane::HOST.at()];
-        let (block, first) = (open.block, open.next);
-        open.next += pages;
-        self.pages.valid.insert_row(plane, self.geometry.page(block, first), pages);
+        let block = self.plane(plane).open(Lane::HOST);
+        let first = self.blocks.take(block, pages);
+        self.pages.valid.insert_row(plane, self.blocks.page(block, first), pages);
         self.blocks.gained_row(block, pages);
-        if self.superblocks.are_blocks() {
+        if self.blocks.superblocks.are_blocks() {
             return nand.count_programs(block, first, pages, Origin::Host);
         }
         for index in first..first + pages {
             for place in 0..self.unit_pages() {
-                let (member, page) = self.superblocks.place(block, index, place);
+                let (member, page) = self.blocks.superblocks.place(block, index, place);
                 nand.count_programs(member, page, 1, Origin::Host);
             }
         }
     }
 
     fn planes(&self) -> impl Iterator<Item = PlaneId> + use<> {
-        (0..self.geometry.total_planes()).map(PlaneId)
+        (0..self.blocks.geometry.total_planes()).map(PlaneId)
     }
 }

@@ -29,14 +29,14 @@
 //! or of folding. O(1) per page, and O(blocks of the cache in the plane) per block opened.
 
 use flashloom_nand::{BlockId, Nand, Origin, PlaneId};
-use flashloom_units::{Ns, Violation, violation};
+use flashloom_units::{Ns, Violation, ensure, violation};
 
 use super::cursor::{CollectionListener, Cursor};
-use super::plane::{CollectionJob, Frontier};
+use super::plane::CollectionJob;
 use super::slc_cache::{CachePlane, SlcCache};
 use super::store::PageStore;
-use crate::blocks::BlockState;
 use crate::lane::Lane;
+use crate::store::BlockState;
 
 impl PageStore {
     /// Idle time of the drive before the cache is folded; `None` without one.
@@ -76,7 +76,7 @@ impl PageStore {
         }
         let outside = i64::from(self.pages.valid.in_plane(plane)) - cached;
         let space = (self.plane(plane).room - outside).max(0) as f64 * cache.share;
-        let limit = (space / f64::from(self.geometry.pages)) as u64;
+        let limit = (space / f64::from(self.blocks.pages())) as u64;
         blocks < limit && self.blocks.free_in(plane) > self.collector.strategy.threshold
     }
 
@@ -88,24 +88,22 @@ impl PageStore {
 
     /// Closes the open block of a plane's cache, if it holds a page.
     fn close_in_cache(&mut self, plane: PlaneId) {
-        let none = Frontier::none(&self.geometry);
         let Some(cache) = &mut self.cache else { return };
         let state = &mut cache.planes[plane.at()];
-        if state.open.block.is_some() && state.open.next > 0 {
-            state.full.push_back(std::mem::replace(&mut state.open, none).block);
+        if state.open.is_some() && self.blocks.written(state.open) > 0 {
+            state.full.push_back(std::mem::replace(&mut state.open, BlockId::NONE));
         }
     }
 
     /// Called when a program in the open block of the cache fails.
     #[cold]
     pub(super) fn program_failed_in_cache(&mut self, plane: PlaneId) {
-        let none = Frontier::none(&self.geometry);
         let Some(cache) = &mut self.cache else { return };
         let is_static = cache.is_static();
         // The page goes beside the cache now.
         cache.report.cached_writes -= 1;
         let state = &mut cache.planes[plane.at()];
-        state.open = none;
+        state.open = BlockId::NONE;
         state.set_aside -= u32::from(is_static);
         if !is_static {
             self.lose_room(plane);
@@ -146,17 +144,15 @@ impl PageStore {
             return if counted == 0 { Ok(()) } else { Err(violation!("SLC cache: {counted} blocks, and no cache")) };
         };
         let mut listed: Vec<BlockId> = Vec::new();
-        for plane in (0..self.geometry.total_planes()).map(PlaneId) {
+        for plane in (0..self.blocks.geometry.total_planes()).map(PlaneId) {
             let CachePlane { erased, open, set_aside, .. } = &cache.planes[plane.at()];
             let in_use: Vec<_> = cache.in_use(plane).collect();
             let is_of = |block: &BlockId| self.is_of(plane, *block) && self.blocks.state(*block) == BlockState::Cache;
             if !in_use.iter().chain(erased).all(is_of) {
                 return Err(violation!("SLC cache: a block of plane {} that the pool does not know", plane.0));
             }
-            let is_open = open.block.is_some() && open.next <= cache.pages;
-            if !is_open && (open.block.is_some() || open.next != self.geometry.pages) {
-                return Err(violation!("SLC cache: plane {} is at page {} of a block", plane.0, open.next));
-            }
+            let written = if open.is_some() { self.blocks.written(*open) } else { 0 };
+            ensure!(written <= cache.pages, "SLC cache: plane {} is at page {written} of a block", plane.0);
             let folded = self.plane(plane).job.filter(|job| job.origin == Origin::Fold && job.victim.is_some());
             let folded = u32::from(folded.is_some());
             let all = (in_use.len() + erased.len()) as u32 + folded;
@@ -181,20 +177,17 @@ impl PageStore {
     pub(super) fn check_loaded_cache(&self, nand: &Nand) -> Result<(), Violation> {
         self.check_cache()?;
         let Some(cache) = &self.cache else { return Ok(()) };
-        for plane in (0..self.geometry.total_planes()).map(PlaneId) {
-            let CachePlane { open, erased, .. } = &cache.planes[plane.at()];
+        for plane in (0..self.blocks.geometry.total_planes()).map(PlaneId) {
+            let CachePlane { erased, .. } = &cache.planes[plane.at()];
             let folded = self.plane(plane).job.filter(|job| job.origin == Origin::Fold).map(|job| job.victim);
             let in_use: Vec<_> = cache.in_use(plane).chain(folded).collect();
             for block in self.blocks_of(plane).filter(|&block| self.blocks.state(block) != BlockState::Bad) {
-                if self.superblocks.has_other_cells(nand, block) != in_use.contains(&block) {
+                if self.blocks.superblocks.has_other_cells(nand, block) != in_use.contains(&block) {
                     return Err(violation!("SLC cache: block {} is not in the cell mode that it should be", block.0));
                 }
             }
-            let is_at = |block, next| self.superblocks.written(nand, block) == Some(next);
-            let is_sound = open.block.is_none() || is_at(open.block, open.next);
-            if !is_sound || !erased.iter().all(|&block| is_at(block, 0)) {
-                return Err(violation!("SLC cache: plane {} is at another page in the array", plane.0));
-            }
+            let are_erased = erased.iter().all(|&block| self.blocks.written(block) == 0);
+            ensure!(are_erased, "SLC cache: a block of plane {} that is set aside is not erased", plane.0);
         }
         Ok(())
     }
@@ -209,11 +202,10 @@ impl<L: CollectionListener> Cursor<'_, L> {
         }
         while self.store.has_room(plane, Lane::HOST) {
             let cache = self.store.cache.as_mut()?;
-            let open = &mut cache.planes[plane.at()].open;
-            if open.block.is_some() && open.next < cache.pages {
-                open.next += 1;
+            let open = cache.planes[plane.at()].open;
+            if open.is_some() && self.store.blocks.written(open) < cache.pages {
                 cache.report.cached_writes += 1;
-                return Some((open.block, open.next - 1));
+                return Some((open, self.store.blocks.take(open, 1)));
             }
             self.store.close_in_cache(plane);
             let cache = self.store.cache.as_ref()?;
@@ -239,9 +231,9 @@ impl<L: CollectionListener> Cursor<'_, L> {
             Some(block) if is_static => block,
             _ => store.blocks.open_for_cache(plane, last),
         };
-        state.open = Frontier { block, next: 0 };
+        state.open = block;
         store.opened_for[block.at()] = Lane::HOST;
-        store.superblocks.use_other_cells(nand, block);
+        store.blocks.superblocks.use_other_cells(nand, block);
         store.note_free_blocks();
     }
 
@@ -281,7 +273,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
     /// Begins to fold a block that is no longer in the list of full ones.
     pub(super) fn begin_fold_of(&mut self, plane: PlaneId, victim: BlockId) {
         let lane = self.store.lanes.survivors(Lane::HOST);
-        let gain = self.store.geometry.pages - self.store.blocks.valid_of(victim);
+        let gain = self.store.blocks.pages() - self.store.blocks.valid_of(victim);
         self.begin_with(plane, CollectionJob::new(victim, lane, Origin::Fold, gain));
     }
 
@@ -294,7 +286,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
             return false;
         }
         let mut stepped = false;
-        for plane in (0..self.store.geometry.total_planes()).map(PlaneId) {
+        for plane in (0..self.store.blocks.geometry.total_planes()).map(PlaneId) {
             self.store.close_in_cache(plane);
             let has_job = self.store.plane(plane).job.is_some();
             if !has_job && self.store.oldest(plane).is_none() {

@@ -2,16 +2,15 @@
 
 use flashloom_nand::{BlockId, PlaneId};
 
-use super::plane::Frontier;
 use super::store::PageStore;
-use crate::blocks::BlockState;
 use crate::lane::Lane;
+use crate::store::BlockState;
 
 impl PageStore {
     /// True if a lane has no open block, or its open block has no page left.
     #[inline]
     pub(super) fn is_full(&self, plane: PlaneId, lane: Lane) -> bool {
-        self.plane(plane).open(lane).next == self.geometry.pages
+        self.left(plane, lane) == 0
     }
 
     /// True if the next page of a lane pays for the collection of its plane.
@@ -26,8 +25,8 @@ impl PageStore {
     /// comes between the pages of a superpage.
     #[inline]
     pub(super) fn begins_superpage(&self, plane: PlaneId, lane: Lane) -> bool {
-        let next = self.plane(plane).open(lane).next;
-        self.superblocks.left_of_superpage(next) == self.superblocks.superpage()
+        let next = self.blocks.pages() - self.left(plane, lane);
+        self.blocks.superblocks.left_of_superpage(next) == self.blocks.superblocks.superpage()
     }
 
     /// True if a page can be placed in a plane: its valid pages leave room for the blocks that collection needs, and
@@ -35,13 +34,13 @@ impl PageStore {
     #[inline]
     pub(super) fn has_room(&self, plane: PlaneId, lane: Lane) -> bool {
         let state = self.plane(plane);
-        let first = lane.is_extra() && state.open(lane).block.is_none();
-        i64::from(self.pages.valid.in_plane(plane) + u32::from(first) * self.geometry.pages) < state.room
+        let first = lane.is_extra() && state.open(lane).is_none();
+        i64::from(self.pages.valid.in_plane(plane) + u32::from(first) * self.blocks.pages()) < state.room
     }
 
     /// Closes the open block of a lane, if there is one, and opens another.
     pub(super) fn open(&mut self, plane: PlaneId, lane: Lane) {
-        let full = self.plane(plane).open(lane).block;
+        let full = self.plane(plane).open(lane);
         if full.is_some() {
             self.blocks.set_state(full, BlockState::Closed);
             if !self.lanes.apart.has(lane) {
@@ -60,36 +59,32 @@ impl PageStore {
             self.blocks.open_worn(plane)
         } else {
             let last = self.plane(plane).erased;
-            self.blocks.open(plane, last)
+            self.blocks.open_another(plane, last)
         };
         self.opened_for[block.at()] = lane;
-        self.plane_mut(plane).open[lane.at()] = Frontier { block, next: 0 };
+        self.plane_mut(plane).open[lane.at()] = block;
         self.note_free_blocks();
         self.note_opening(plane, lane);
     }
 
     /// Reduces the room of a plane by a block.
     pub(super) fn lose_room(&mut self, plane: PlaneId) {
-        let pages = i64::from(self.geometry.pages);
+        let pages = i64::from(self.blocks.pages());
         self.plane_mut(plane).room -= pages;
     }
 
-    /// Pages left in the open block of a lane.
-    #[inline]
+    /// Pages left in the open block of a lane; 0 if it has none.
+    #[inline(always)]
     pub(super) fn left(&self, plane: PlaneId, lane: Lane) -> u32 {
-        self.geometry.pages - self.plane(plane).open(lane).next
+        let open = self.plane(plane).open(lane);
+        if open.is_none() { 0 } else { self.blocks.pages() - self.blocks.written(open) }
     }
 
     /// Takes the next page of the open block of a lane; `None` if the block is full.
     #[inline]
     pub(super) fn take_left(&mut self, plane: PlaneId, lane: Lane) -> Option<(BlockId, u32)> {
-        let pages = self.geometry.pages;
-        let open = &mut self.plane_mut(plane).open[lane.at()];
-        let page = open.next;
-        (page < pages).then(|| {
-            open.next = page + 1;
-            (open.block, page)
-        })
+        let open = self.plane(plane).open(lane);
+        (self.left(plane, lane) > 0).then(|| (open, self.blocks.take(open, 1)))
     }
 
     #[inline]

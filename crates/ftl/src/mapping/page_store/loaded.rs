@@ -15,10 +15,10 @@
 use flashloom_nand::{BlockId, Nand, PlaneId};
 use flashloom_units::{Violation, ensure, violation};
 
-use super::plane::{CollectionJob, Frontier, NO_ROOM, Pace, Plane};
+use super::plane::{CollectionJob, NO_ROOM, Pace, Plane};
 use super::store::PageStore;
-use crate::blocks::BlockState;
 use crate::lane::Lane;
+use crate::store::BlockState;
 
 /// Maximum of loaded steps and paid steps of a pace, so that their sums fit 32 bits.
 const MOST_STEPS: u32 = 1 << 26;
@@ -37,11 +37,11 @@ impl PageStore {
 
     /// Checks a loaded state against the loaded array.
     pub fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
-        self.blocks.check()?;
-        self.check_pages(nand)?;
+        self.blocks.check_loaded(nand)?;
+        self.pages.check_loaded(&self.blocks)?;
         let mut open = 0;
-        for plane in (0..self.geometry.total_planes()).map(PlaneId) {
-            open += self.check_lanes(nand, plane)?;
+        for plane in (0..self.blocks.geometry.total_planes()).map(PlaneId) {
+            open += self.check_lanes(plane)?;
         }
         if self.blocks.count(BlockState::Open) != open {
             return Err(violation!("page map: {open} lanes have open blocks, which not all open blocks are"));
@@ -49,7 +49,7 @@ impl PageStore {
         self.check_jobs()?;
         let mut candidates = vec![None; self.opened_for.len()];
         for block in (0..self.opened_for.len() as u32).map(BlockId) {
-            self.check_block(nand, block)?;
+            self.check_block(block)?;
             let is_candidate = self.blocks.state(block) == BlockState::Closed;
             if is_candidate && !self.is_apart(block) {
                 candidates[block.at()] = Some(self.blocks.valid_of(block));
@@ -60,7 +60,7 @@ impl PageStore {
         self.collector.policy.check_candidates(&candidates)?;
         self.allocator.policy.check()?;
         self.heat.as_ref().map_or(Ok(()), |heat| heat.check())?;
-        let is_outside = |plane: PlaneId| plane.0 >= self.geometry.total_planes();
+        let is_outside = |plane: PlaneId| plane.0 >= self.blocks.geometry.total_planes();
         match &self.collector.spreading {
             Some(spreading) if is_outside(spreading.last) => {
                 Err(violation!("page map: a stream was spread to plane {}, which is none", spreading.last.0))
@@ -69,63 +69,24 @@ impl PageStore {
         }
     }
 
-    /// Checks the map, its inverse, the valid bits and counts, and that mapped pages are programmed.
-    fn check_pages(&self, nand: &Nand) -> Result<(), Violation> {
-        let (mut in_block, mut mapped) = (vec![0; self.opened_for.len()], 0);
-        for (lpn, &ppn) in self.pages.map().iter().enumerate().filter(|(_, ppn)| ppn.is_some()) {
-            let block = self.geometry.block_of(ppn);
-            let last = self.unit_pages() - 1;
-            let (member, page) = self.superblocks.place(block, self.geometry.page_in_block(ppn), last);
-            if self.pages.reverse[ppn.at()].at() != lpn
-                || !self.pages.valid.contains(ppn)
-                || page >= nand.written(member)
-            {
-                return Err(violation!("page map: logical page {lpn} is at page {}, which is not its copy", ppn.0));
-            }
-            in_block[block.at()] += 1;
-            mapped += 1;
-        }
-        if self.pages.valid.total() != mapped {
-            return Err(violation!("page map: {} pages are valid, but {mapped} mapped", self.pages.valid.total()));
-        }
-        let wrong = (0..).zip(&in_block).find(|&(block, &pages)| self.blocks.valid_of(BlockId(block)) != pages);
-        if let Some((block, pages)) = wrong {
-            return Err(violation!(
-                "page map: block {block} has {pages} valid pages, which are not as many as counted"
-            ));
-        }
-        for (plane, pages) in in_block.chunks(self.geometry.blocks as usize).enumerate() {
-            let pages: u32 = pages.iter().sum();
-            if self.pages.valid.in_plane(PlaneId(plane as u32)) != pages {
-                return Err(violation!("page map: plane {plane} has {pages} valid pages, not as many as counted"));
-            }
-        }
-        Ok(())
-    }
-
     /// Checks the open blocks of a plane, its room, and its counters of pages and erases. Returns the number of open
     /// blocks.
-    fn check_lanes(&self, nand: &Nand, plane: PlaneId) -> Result<usize, Violation> {
+    fn check_lanes(&self, plane: PlaneId) -> Result<usize, Violation> {
         let (mut open, mut extra) = (0, 0);
-        for (lane, &Frontier { block, next }) in self.plane(plane).open.iter().enumerate() {
-            let is_sound = if block.is_none() {
-                next == self.geometry.pages
-            } else {
-                open += 1;
-                extra += u32::from(lane as u32 >= Lane::BASE);
-                self.is_of(plane, block)
-                    && self.opened_for[block.at()].at() == lane
-                    && self.blocks.state(block) == BlockState::Open
-                    && self.superblocks.written(nand, block) == Some(next)
-            };
-            ensure!(is_sound, "page map: lane {lane} of plane {} is not at page {next} of its block", plane.0);
+        for (lane, &block) in self.plane(plane).open.iter().enumerate().filter(|(_, block)| block.is_some()) {
+            open += 1;
+            extra += u32::from(lane as u32 >= Lane::BASE);
+            let is_sound = self.is_of(plane, block)
+                && self.opened_for[block.at()].at() == lane
+                && self.blocks.state(block) == BlockState::Open;
+            ensure!(is_sound, "page map: block {} is not open for lane {lane} of plane {}", block.0, plane.0);
         }
-        let pages = i64::from(self.geometry.pages);
+        let pages = i64::from(self.blocks.pages());
         let cached = self.cache.as_ref().map_or(0, |cache| cache.kept(plane));
         let kept = self.collector.strategy.threshold + Lane::BASE + cached;
         let usable = i64::from(self.blocks.usable_in(plane)) - i64::from(kept);
         let (room, counted) = (self.plane(plane).room, (usable - i64::from(extra)) * pages);
-        let worn_out = NO_ROOM - i64::from(self.geometry.blocks) * pages..=NO_ROOM;
+        let worn_out = NO_ROOM - i64::from(self.blocks.geometry.blocks) * pages..=NO_ROOM;
         let has_room = if self.failures.is_worn_out { worn_out.contains(&room) } else { room == counted };
         ensure!(has_room, "page map: plane {} has room for {room} pages, not for {counted}", plane.0);
         let erased = self.plane(plane).erased;
@@ -136,12 +97,12 @@ impl PageStore {
                 plane.0
             ));
         }
-        if !self.plane(plane).openings.are_within(u64::from(u32::MAX), self.geometry.pages) {
+        if !self.plane(plane).openings.are_within(u64::from(u32::MAX), self.blocks.pages()) {
             return Err(violation!("page map: plane {} has opened more blocks than it can have", plane.0));
         }
         let least = self.collector.levelling.as_ref().map_or(0, |levelling| levelling.least[plane.at()]);
-        let first = self.geometry.first_block(plane).at();
-        let erases = &self.blocks.erase_counts()[first..first + self.geometry.blocks as usize];
+        let first = self.blocks.geometry.first_block(plane).at();
+        let erases = &self.blocks.erase_counts()[first..first + self.blocks.geometry.blocks as usize];
         match erases.iter().position(|&erases| erases < least) {
             Some(block) => Err(violation!("page map: block {} was erased less than {least} times", first + block)),
             None => Ok(open),
@@ -149,35 +110,20 @@ impl PageStore {
     }
 
     pub(super) fn is_of(&self, plane: PlaneId, block: BlockId) -> bool {
-        u64::from(block.0) < self.geometry.total_blocks() && self.geometry.plane_of(block) == plane
+        u64::from(block.0) < self.blocks.geometry.total_blocks() && self.blocks.plane_of(block) == plane
     }
 
-    /// Checks a block against the array: its state fits its programmed pages, and it belongs to the lane that opened
-    /// it.
-    fn check_block(&self, nand: &Nand, block: BlockId) -> Result<(), Violation> {
-        let state = self.blocks.state(block);
-        let is_erased_as_counted =
-            || nand.erase_counts()[self.superblocks.first(block).at()] == self.blocks.erase_counts()[block.at()];
-        let is_sound = if state == BlockState::Bad {
-            let is_left = self.failures.evacuations.contains(&block) || self.is_victim(block);
-            self.superblocks.is_bad(nand, block) && (self.blocks.valid_of(block) == 0 || is_left)
-        } else {
-            let written = self.superblocks.written(nand, block);
-            let is_written = match state {
-                BlockState::Free => written == Some(0),
-                BlockState::Closed => written == Some(self.geometry.pages),
-                _ => written.is_some(),
-            };
-            is_written && is_erased_as_counted() && !self.superblocks.is_bad(nand, block)
-        };
-        if is_sound && self.lanes.known.has(self.opened_for[block.at()]) {
-            return Ok(());
-        }
-        Err(violation!("page map: block {} is {state:?}, which the array denies", block.0))
+    /// Checks that a block belongs to the lane that opened it, and will be emptied if it is bad.
+    fn check_block(&self, block: BlockId) -> Result<(), Violation> {
+        let is_left = || self.failures.evacuations.contains(&block) || self.is_victim(block);
+        let is_lost = self.blocks.state(block) == BlockState::Bad && self.blocks.valid_of(block) > 0 && !is_left();
+        let is_sound = !is_lost && self.lanes.known.has(self.opened_for[block.at()]);
+        ensure!(is_sound, "page map: block {} is bad with valid pages, or of no lane", block.0);
+        Ok(())
     }
 
     fn is_victim(&self, block: BlockId) -> bool {
-        let Plane { job, map_job, .. } = self.plane(self.geometry.plane_of(block));
+        let Plane { job, map_job, .. } = self.plane(self.blocks.plane_of(block));
         [job, map_job].into_iter().flatten().any(|job| job.victim == block)
     }
 
@@ -202,7 +148,7 @@ impl PageStore {
         waiting.sort_unstable();
         waiting.dedup();
         let is_bad = |block: &BlockId| {
-            u64::from(block.0) < self.geometry.total_blocks() && self.blocks.state(*block) == BlockState::Bad
+            u64::from(block.0) < self.blocks.geometry.total_blocks() && self.blocks.state(*block) == BlockState::Bad
         };
         if waiting.len() != self.failures.evacuations.len() || !waiting.iter().all(is_bad) {
             return Err(Violation::new("page map: a block that did not fail is to be moved out"));
@@ -212,11 +158,11 @@ impl PageStore {
 
     fn is_sound(&self, plane: PlaneId, job: &CollectionJob) -> bool {
         let CollectionJob { victim, next, valid, gain, pace, paid, lane, .. } = *job;
-        let pages = self.geometry.pages;
+        let pages = self.blocks.pages();
         if !self.is_of(plane, victim) || next > pages {
             return false;
         }
-        let is_ahead = self.pages.valid.next(&self.geometry, victim, 0).is_none_or(|first| first >= next);
+        let is_ahead = self.pages.valid.next(&self.blocks.geometry, victim, 0).is_none_or(|first| first >= next);
         let has_pace = pace.is_none_or(|Pace { steps, .. }| steps <= MOST_STEPS) && paid <= MOST_PAID;
         is_ahead
             && has_pace

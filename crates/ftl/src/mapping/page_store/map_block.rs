@@ -31,8 +31,8 @@ use super::plane::CollectionJob;
 use super::store::PageStore;
 use crate::GcPace;
 use crate::allocation::PagePlace;
-use crate::blocks::BlockState;
 use crate::lane::Lane;
+use crate::store::BlockState;
 
 impl PageStore {
     /// The full map block of a plane with the fewest valid pages, if map blocks are collected apart.
@@ -44,12 +44,12 @@ impl PageStore {
     /// A victim for a plane without a dead data page: a map block that is not all valid.
     pub(super) fn victim_of_map(&self, plane: PlaneId) -> Option<BlockId> {
         let victim = self.least_valid_of_map(plane);
-        victim.filter(|&block| self.blocks.valid_of(block) < self.geometry.pages)
+        victim.filter(|&block| self.blocks.valid_of(block) < self.blocks.pages())
     }
 
     fn is_its_own_victim(&self, plane: PlaneId) -> bool {
-        let block = self.plane(plane).open(Lane::MAP).block;
-        let few = (self.geometry.pages / 8).max(1).min(self.geometry.pages - 1);
+        let block = self.plane(plane).open(Lane::MAP);
+        let few = (self.blocks.pages() / 8).max(1).min(self.blocks.pages() - 1);
         block.is_some() && self.blocks.valid_of(block) <= few
     }
 }
@@ -58,7 +58,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
     /// [`Self::reserve`] for a page of the map.
     pub fn reserve_for_map(&mut self, plane: PlaneId) -> Option<(BlockId, u32)> {
         let store = &*self.store;
-        let is_nearly_full = store.left(plane, Lane::MAP) < store.geometry.pages / 8;
+        let is_nearly_full = store.left(plane, Lane::MAP) < store.blocks.pages() / 8;
         if store.plane(plane).map_job.is_some() {
             if store.begins_superpage(plane, Lane::MAP) {
                 self.pay_for_map(plane);
@@ -89,13 +89,13 @@ impl<L: CollectionListener> Cursor<'_, L> {
             return;
         }
         let Some(victim) = self.store.least_valid_of_map(plane) else { return };
-        if self.store.blocks.valid_of(victim) <= self.store.geometry.pages / 4 {
+        if self.store.blocks.valid_of(victim) <= self.store.blocks.pages() / 4 {
             self.with_map_job(plane, |cursor| cursor.begin_on_map(plane, victim));
         }
     }
 
     fn begin_on_map(&mut self, plane: PlaneId, victim: BlockId) {
-        let gain = self.store.geometry.pages - self.store.blocks.valid_of(victim);
+        let gain = self.store.blocks.pages() - self.store.blocks.valid_of(victim);
         self.begin_with(plane, CollectionJob::new(victim, Lane::MAP, Origin::Gc, gain));
     }
 
@@ -105,7 +105,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         let Some(job) = &store.plane(plane).map_job else { return };
         let copies = store.blocks.valid_of(job.victim);
         let pages = store.left(plane, Lane::MAP).saturating_sub(copies).max(1);
-        let share = (copies * store.superblocks.superpage()).div_ceil(pages);
+        let share = (copies * store.blocks.superblocks.superpage()).div_ceil(pages);
         self.step_for_map(plane, Some(share));
     }
 
@@ -128,7 +128,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         if strategy.pace == GcPace::Share || !has_block || !self.store.is_its_own_victim(plane) {
             return false;
         }
-        let block = self.store.plane(plane).open(Lane::MAP).block;
+        let block = self.store.plane(plane).open(Lane::MAP);
         self.with_map_job(plane, |cursor| {
             cursor.store.open_next(plane, Lane::MAP);
             cursor.begin_on_map(plane, block);

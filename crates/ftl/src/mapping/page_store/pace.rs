@@ -86,15 +86,15 @@ impl PageStore {
     fn written(&self, plane: PlaneId) -> u64 {
         let paying = self.lanes.written().filter(|&lane| !self.lanes.apart.has(lane));
         let left: u32 = paying.map(|lane| self.left(plane, lane)).sum();
-        (self.plane(plane).openings.blocks + Lane::ENTRIES as u64) * u64::from(self.geometry.pages) - u64::from(left)
+        (self.plane(plane).openings.blocks + Lane::ENTRIES as u64) * u64::from(self.blocks.pages()) - u64::from(left)
     }
 
     /// Estimated pages written to the plane until the open block of a lane is full.
     fn full_in(&self, plane: PlaneId, lane: Lane) -> u32 {
-        if self.lanes.apart.has(lane) || self.plane(plane).open(lane).block.is_none() {
+        if self.lanes.apart.has(lane) || self.plane(plane).open(lane).is_none() {
             return u32::MAX;
         }
-        let (b, left) = (u64::from(self.geometry.pages), u64::from(self.left(plane, lane)));
+        let (b, left) = (u64::from(self.blocks.pages()), u64::from(self.left(plane, lane)));
         let (before, last) = self.plane(plane).openings.last[lane.at()];
         let taken = b - left + if before.is_some() { b } else { 0 };
         let of = self.written(plane).saturating_sub(before.unwrap_or(last));
@@ -105,7 +105,7 @@ impl PageStore {
     /// Steps until `blocks` more blocks of a plane are free, if later victims are like this one. Their copies fill the
     /// open block for survivors, and open further ones.
     fn steps_to_gain(&self, job: &CollectionJob, plane: PlaneId, blocks: i64) -> u32 {
-        let b = i64::from(self.geometry.pages);
+        let b = i64::from(self.blocks.pages());
         let copies = self.blocks.valid_of(job.victim);
         let (mut steps, mut gained) = (copies + 1, 1);
         let mut room = i64::from(self.left(plane, job.lane)) - i64::from(copies);

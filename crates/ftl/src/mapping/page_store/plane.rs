@@ -1,23 +1,9 @@
 //! A plane of a store: its open blocks, its collection, and its room for pages.
 
-use flashloom_nand::{BlockId, Geometry, Origin, PlaneId};
+use flashloom_nand::{BlockId, Origin, PlaneId};
 use serde::{Deserialize, Serialize};
 
 use crate::lane::Lane;
-
-/// An open block, and the next page to be written in it.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Frontier {
-    pub(super) block: BlockId,
-    pub(super) next: u32,
-}
-
-impl Frontier {
-    /// No open block.
-    pub(super) const fn none(geometry: &Geometry) -> Self {
-        Self { block: BlockId::NONE, next: geometry.pages }
-    }
-}
 
 /// A pace: a number of steps of the collection per number of pages written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,8 +83,8 @@ pub(super) const NO_ROOM: i64 = i64::MIN / 2;
 
 /// Per-plane state of a store.
 pub(super) struct Plane {
-    /// The open block of each lane.
-    pub(super) open: [Frontier; Lane::ENTRIES],
+    /// The open block of each lane; `NONE` if it has none.
+    pub(super) open: [BlockId; Lane::ENTRIES],
     /// The current collection.
     pub(super) job: Option<CollectionJob>,
     /// The current collection of a map block.
@@ -115,9 +101,9 @@ pub(super) struct Plane {
 
 impl Plane {
     /// An erased plane.
-    pub(super) fn new(geometry: &Geometry, room: i64, after: PlaneId) -> Self {
+    pub(super) fn new(room: i64, after: PlaneId) -> Self {
         Self {
-            open: [Frontier::none(geometry); Lane::ENTRIES],
+            open: [BlockId::NONE; Lane::ENTRIES],
             job: None,
             map_job: None,
             room,
@@ -127,9 +113,9 @@ impl Plane {
         }
     }
 
-    /// The open block of a lane, or [`Frontier::none`].
+    /// The open block of a lane, or `NONE`.
     #[inline(always)]
-    pub(super) fn open(&self, lane: Lane) -> Frontier {
+    pub(super) fn open(&self, lane: Lane) -> BlockId {
         self.open[lane.at()]
     }
 

@@ -7,7 +7,7 @@ use super::{heat, slc_cache, watermarks, wear};
 use crate::collection::{self, CollectionSetup};
 use crate::lane::{DeclaredLane, Lane, Lanes};
 use crate::mapping::{Profile, Site};
-use crate::superblock::units;
+use crate::store::superblocks::units;
 use crate::{Demands, FtlParams, Superblock, params};
 
 /// Pages and lanes that a mapping keeps in the store for itself.

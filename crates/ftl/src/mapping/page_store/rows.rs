@@ -15,9 +15,10 @@ use flashloom_nand::{BlockId, Origin, PageCopy, PlaneId, Ppn, Urgency};
 use flashloom_units::prefetch;
 
 use super::cursor::{CollectionListener, Cursor};
-use super::plane::CollectionJob;
-use super::store::{PageStore, REVERSE_AHEAD};
+use super::plane::{CollectionJob, Plane};
+use super::store::PageStore;
 use super::strategy::Copies;
+use crate::store::REVERSE_AHEAD;
 
 /// Distance of prefetching, in pages: map entries are fetched this far ahead of the copies.
 pub(super) const PREFETCH_PAGES: usize = 12;
@@ -41,20 +42,21 @@ impl<L: CollectionListener> Cursor<'_, L> {
     /// the pages may go elsewhere, or if the next step is not a copy. Each copy uses up `price` of the paid steps.
     #[inline(always)]
     pub(super) fn copy_in_a_row(&mut self, plane: PlaneId, most: u32, price: u32, urgency: Urgency) -> u32 {
-        let PageStore { geometry, blocks, planes, collector, .. } = &mut *self.store;
+        let PageStore { blocks, planes, collector, .. } = &mut *self.store;
         if collector.strategy.copies == Copies::OneByOne {
             return 0;
         }
-        let state = &mut planes[plane.at()];
-        let Some(job) = &mut state.job else { return 0 };
+        let Plane { job: Some(job), open, .. } = &planes[plane.at()] else { return 0 };
         let CollectionJob { victim, origin, lane, .. } = *job;
-        let open = &mut state.open[lane.at()];
-        let (block, first) = (open.block, open.next);
-        let pages = most.min(blocks.valid_of(victim)).min(geometry.pages - first);
-        if pages == 0 || job.is_spread {
+        let block = open[lane.at()];
+        if block.is_none() || job.is_spread {
             return 0;
         }
-        open.next += pages;
+        let pages = most.min(blocks.valid_of(victim)).min(blocks.pages() - blocks.written(block));
+        if pages == 0 {
+            return 0;
+        }
+        let first = blocks.take(block, pages);
         let row = Row { victim, next: job.next, block, first, pages, origin, urgency };
         let next = if self.nand.count_copies(block, first, pages, origin) {
             self.copy_row::<false>(plane, row)
@@ -73,10 +75,10 @@ impl<L: CollectionListener> Cursor<'_, L> {
     #[inline(always)]
     fn copy_row<const EMITS: bool>(&mut self, plane: PlaneId, row: Row) -> u32 {
         let Row { victim, next, block, first, pages: count, origin, urgency } = row;
-        let PageStore { geometry, pages, blocks, report, .. } = &mut *self.store;
-        let of_victim = geometry.page(victim, 0).0;
+        let PageStore { pages, blocks, report, .. } = &mut *self.store;
+        let of_victim = blocks.page(victim, 0).0;
         let mut from = Ppn(of_victim + next);
-        let mut to = geometry.page(block, first);
+        let mut to = blocks.page(block, first);
         for page in first..first + count {
             from = pages.valid.take_next(from);
             pages.valid.put(to);

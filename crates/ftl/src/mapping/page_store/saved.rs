@@ -5,7 +5,6 @@ use flashloom_units::{Reader, State, StateError, Writer};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::pages::Pages;
 use super::plane::Plane;
 use super::store::{Allocator, Collector, Failures, PageStore};
 
@@ -39,8 +38,6 @@ fn within<T>(name: &str, loaded: Result<T, StateError>) -> Result<T, StateError>
 impl State for PageStore {
     fn save(&self, to: &mut Writer) {
         let Self {
-            geometry: _,
-            superblocks: _,
             lanes: _,
             pages,
             blocks,
@@ -54,13 +51,11 @@ impl State for PageStore {
             units,
             report,
         } = self;
-        let Pages { mapped, valid, .. } = pages;
         let Allocator { policy: allocation, places: _ } = allocator;
         let Collector { policy: collection, strategy: _, turn, spreading, levelling, watermarks } = collector;
         let Failures { can_fail: _, evacuations, is_worn_out } = failures;
         pages.save(to);
         blocks.save(to);
-        valid.save(to);
         to.words(&planes.iter().map(|plane| plane.room).collect::<Vec<_>>());
         heat.save(to);
         spreading.save(to);
@@ -72,7 +67,6 @@ impl State for PageStore {
         save_column(to, planes, |plane| &plane.job);
         save_column(to, planes, |plane| &plane.map_job);
         save_column(to, planes, |plane| &plane.openings);
-        to.value(mapped);
         to.value(is_worn_out);
         to.value(turn);
         to.value(evacuations);
@@ -84,12 +78,11 @@ impl State for PageStore {
     }
 
     fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
-        let Self { geometry, pages, blocks, planes, opened_for, allocator, collector, heat, failures, .. } = self;
+        let Self { pages, blocks, planes, opened_for, allocator, collector, heat, failures, .. } = self;
         let Self { cache, units, report, .. } = self;
-        pages.load(from, geometry.total_pages())?;
-        let Pages { mapped, valid, .. } = pages;
+        let geometry = blocks.geometry;
+        pages.load(from)?;
         within("blocks", blocks.load(from))?;
-        within("valid", valid.load(from))?;
         let mut room = vec![0; planes.len()];
         within("room", from.words(&mut room))?;
         planes.iter_mut().zip(room).for_each(|(plane, room)| plane.room = room);
@@ -103,7 +96,6 @@ impl State for PageStore {
         load_column(from, planes, "jobs", |plane| &mut plane.job)?;
         load_column(from, planes, "map_jobs", |plane| &mut plane.map_job)?;
         load_column(from, planes, "openings", |plane| &mut plane.openings)?;
-        *mapped = within("mapped", from.value())?;
         failures.is_worn_out = within("is_worn_out", from.value())?;
         collector.turn = within("background", from.below(geometry.total_planes().into()))?;
         failures.evacuations = within("evacuations", from.list(geometry.total_blocks()))?;

@@ -6,15 +6,15 @@ use flashloom_nand::{BlockId, CellMode, NandParams, PlaneId};
 use flashloom_units::{Ns, Refusal};
 use serde::{Deserialize, Serialize};
 
-use super::plane::Frontier;
-use crate::blocks::Blocks;
 use crate::report::SlcReport;
+use crate::store::Blocks;
 use crate::{Demands, FtlParams, HotCold, SlcCacheKind, WhenFull};
 
 /// The cache's part of a plane.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct CachePlane {
-    pub(super) open: Frontier,
+    /// The block that takes pages; `NONE` if there is none.
+    pub(super) open: BlockId,
     /// Blocks that are full, or were closed to be folded; the oldest first.
     pub(super) full: VecDeque<BlockId>,
     /// Erased blocks of those set aside, the one erased first at the front.
@@ -96,22 +96,16 @@ pub(super) fn cells(params: &FtlParams, nand: &NandParams, demands: Demands) -> 
 }
 
 impl SlcCache {
-    /// The cache of a store whose planes have so many blocks, of `width` blocks of the array each; `None` without one.
-    /// Takes the blocks of a static cache from the pool.
-    pub(super) fn new(
-        params: &FtlParams,
-        cells: Option<CellMode>,
-        (blocks, width): (&mut Blocks, u32),
-        (planes, blocks_a_plane): (u32, u32),
-        none: Frontier,
-    ) -> Option<Self> {
-        let pages = cells?.pages * width;
+    /// The cache of a store with these blocks; `None` without one. Takes those of a static cache from the pool.
+    pub(super) fn new(params: &FtlParams, cells: Option<CellMode>, blocks: &mut Blocks) -> Option<Self> {
+        let pages = cells?.pages * blocks.superblocks.width();
+        let blocks_a_plane = blocks.geometry.blocks;
         let set_aside = match params.slc_cache {
             SlcCacheKind::Static => params.slc_cache_blocks(blocks_a_plane),
             SlcCacheKind::None | SlcCacheKind::Dynamic => 0,
         };
-        let planes = (0..planes).map(PlaneId).map(|plane| CachePlane {
-            open: none,
+        let planes = (0..blocks.geometry.total_planes()).map(PlaneId).map(|plane| CachePlane {
+            open: BlockId::NONE,
             full: VecDeque::new(),
             erased: (0..set_aside).map(|_| blocks.open_for_cache(plane, BlockId::NONE)).collect(),
             set_aside,
@@ -150,6 +144,6 @@ impl SlcCache {
     /// The blocks of a plane that hold pages of the cache.
     pub(super) fn in_use(&self, plane: PlaneId) -> impl Iterator<Item = BlockId> + '_ {
         let CachePlane { open, full, .. } = &self.planes[plane.at()];
-        full.iter().copied().chain(Some(open.block).filter(|block| block.is_some()))
+        full.iter().copied().chain(Some(*open).filter(|block| block.is_some()))
     }
 }

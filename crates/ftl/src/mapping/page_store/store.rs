@@ -1,11 +1,10 @@
 //! The parts of a page store, and operations that move no page: reads, lookups, statistics.
 
 use flashloom_nand::{BlockId, DieId, Geometry, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Region, Status};
-use flashloom_units::{Figure, Figures, Refusal, Violation, ensure, prefetch};
+use flashloom_units::{Figure, Figures, Refusal, Violation, ensure};
 
 use super::heat::Heat;
-use super::pages::Pages;
-use super::plane::{Frontier, NO_ROOM, Plane};
+use super::plane::{NO_ROOM, Plane};
 use super::profile::{Own, of_collection};
 use super::slc_cache::{self, SlcCache};
 use super::spreading::Spreading;
@@ -14,16 +13,12 @@ use super::units::Units;
 use super::watermarks::Watermarks;
 use super::wear::Levelling;
 use crate::allocation::{self, Allocation, PagePlace, stripe};
-use crate::blocks::{BlockState, Blocks};
 use crate::collection::{self, Collection, CollectionSetup};
 use crate::lane::{Lane, Lanes};
 use crate::mapping::Context;
-use crate::superblock::{Superblocks, units};
+use crate::store::superblocks::{Superblocks, units};
+use crate::store::{BlockState, Blocks, Pages};
 use crate::{FtlReport, PageWrite, SlcReport, WearLevelling};
-
-/// How many entries before its program an entry of the reverse map is prefetched: one cache line. Each plane fills two
-/// blocks at a time, too many streams for the processor's own prefetcher.
-pub(super) const REVERSE_AHEAD: usize = 16;
 
 /// The allocation, and the places that it returned last.
 pub(super) struct Allocator {
@@ -53,9 +48,6 @@ pub(super) struct Failures {
 
 /// The page store: host pages on all planes, and the map that finds them. [`Self::on`] makes the cursor that writes.
 pub struct PageStore {
-    /// Planes, blocks and pages in the store's numbering, and their place in the array.
-    pub(super) geometry: Geometry,
-    pub(super) superblocks: Superblocks,
     pub(super) pages: Pages,
     pub(super) blocks: Blocks,
     pub(super) planes: Vec<Plane>,
@@ -90,7 +82,7 @@ impl PageStore {
         let Context { space, ftl, nand } = *on;
         let params = &ftl.params;
         let geometry = units(&space.geometry(), params.superblock);
-        let superblocks = Superblocks::new(nand, params.superblock, region, space.unit_pages);
+        let superblocks = Superblocks::of_dies(nand, params.superblock, region, space.unit_pages);
         let site = CollectionSetup { geometry: &geometry, prng: &ftl.prng };
         let allocation::Profile { demands, .. } = ftl.allocation_profile(space)?;
         let lanes = own.lanes(params, demands);
@@ -99,22 +91,19 @@ impl PageStore {
             let found = "an SLC cache over a region of the array, or on one without its cell mode";
             return Err(Refusal::new(found, "a cache over the whole array").at(["ftl.slc_cache"]));
         }
-        let mut blocks = Blocks::new(geometry, params.wear_levelling, |block| superblocks.is_bad(nand, block));
-        let strategy = Strategy::new(on, &lanes, &superblocks);
+        let mut blocks = Blocks::new(geometry, superblocks, params.wear_levelling, nand);
+        let strategy = Strategy::new(on, &lanes, &blocks.superblocks);
         let order = stripe(&geometry, params.stripe_order);
         let mut after = order.clone();
         order.iter().zip(order.iter().cycle().skip(1)).for_each(|(plane, &next)| after[plane.at()] = next);
         let kept = i64::from(strategy.threshold + Lane::BASE);
-        let in_planes = (geometry.total_planes(), geometry.blocks);
-        let of_pool = (&mut blocks, superblocks.width());
-        let cache = SlcCache::new(params, cells, of_pool, in_planes, Frontier::none(&geometry)).map(Box::new);
+        let cache = SlcCache::new(params, cells, &mut blocks).map(Box::new);
         let kept = |plane| kept + i64::from(cache.as_ref().map_or(0, |cache| cache.kept(plane)));
         let room = |plane| (i64::from(blocks.usable_in(plane)) - kept(plane)) * i64::from(geometry.pages);
-        let planes = (0..).map(PlaneId).zip(&after).map(|(plane, &after)| Plane::new(&geometry, room(plane), after));
+        let planes = (0..).map(PlaneId).zip(&after).map(|(plane, &after)| Plane::new(room(plane), after));
         let planes = planes.collect();
         let is_levelled = params.wear_levelling == WearLevelling::Static;
         Ok(Self {
-            geometry,
             // Who checks every operation of the array checks every page, too.
             pages: Pages::new(&geometry, space.logical_pages + own.pages, nand.is_watched() || cfg!(debug_assertions)),
             planes,
@@ -130,7 +119,6 @@ impl PageStore {
                 watermarks: Watermarks::new(params, geometry.total_blocks()),
             },
             lanes,
-            superblocks,
             heat: Heat::new(params, space.logical_pages),
             failures: Failures { can_fail: nand.can_fail(), evacuations: Vec::new(), is_worn_out: false },
             cache,
@@ -171,13 +159,13 @@ impl PageStore {
         if ppn.is_some() {
             self.report.host_page_reads += 1;
             if let Some(spreading) = &mut self.collector.spreading {
-                spreading.count(self.geometry.block_of(ppn));
+                spreading.count(self.blocks.block_of(ppn));
             }
             nand.read(Read {
                 lpn,
                 after,
                 tag,
-                ..Read::new(self.superblocks.ppn_of_place(ppn, place), mask, Origin::Host)
+                ..Read::new(self.blocks.superblocks.ppn_of_place(ppn, place), mask, Origin::Host)
             });
         }
         ppn.is_some()
@@ -186,30 +174,16 @@ impl PageStore {
     /// Programs a reserved page; block and page are in the store's numbering.
     #[inline]
     pub fn program(&self, nand: &mut Nand, program: Program) -> Status {
-        let (block, page) = self.superblocks.page(program.block, program.page);
-        nand.program(Program { block, page, ..program })
+        self.blocks.program(nand, program)
     }
 
     /// Maps an address to a page just programmed; the old copy dies.
     #[inline(always)] // Once for every page that is written.
     pub fn bind(&mut self, lpn: Lpn, block: BlockId, page: u32) {
-        let old = self.ppn(lpn);
-        if old.is_some() {
-            self.kill(old);
-        } else {
-            self.pages.mapped += 1;
+        let page = self.blocks.page(block, page);
+        if let Some(died) = self.pages.bind(lpn, page, &mut self.blocks) {
+            self.note_death(died);
         }
-        self.point(lpn, block, page);
-    }
-
-    #[inline(always)] // Once for every page that is written.
-    pub(super) fn point(&mut self, lpn: Lpn, block: BlockId, page: u32) {
-        let ppn = self.geometry.page(block, page);
-        self.pages.set(lpn, ppn);
-        prefetch(&self.pages.reverse, ppn.at() + REVERSE_AHEAD);
-        self.pages.reverse[ppn.at()] = lpn;
-        self.pages.valid.insert(self.geometry.plane_of(block), ppn);
-        self.blocks.gained(block);
     }
 
     /// The place of a page of the host, which may be hot.
@@ -224,18 +198,9 @@ impl PageStore {
         place
     }
 
-    /// Clears a page's valid bit; returns the number of valid pages left in its block.
-    #[inline]
-    pub(super) fn invalidate(&mut self, block: BlockId, ppn: Ppn) -> u32 {
-        self.pages.valid.remove(self.geometry.plane_of(block), ppn);
-        self.blocks.lost(block)
-    }
-
-    /// Handles a page that died: its block may become a better victim.
+    /// Handles a page that died: its block, which has so many valid pages left, may become a better victim.
     #[inline(always)] // As above.
-    fn kill(&mut self, ppn: Ppn) {
-        let block = self.geometry.block_of(ppn);
-        let left = self.invalidate(block, ppn);
+    fn note_death(&mut self, (block, left): (BlockId, u32)) {
         if self.blocks.state(block) == BlockState::Closed && !self.is_apart(block) {
             self.collector.policy.invalidated(block, left);
         }
@@ -259,13 +224,9 @@ impl PageStore {
     /// Unmaps a page that another store holds now. Returns whether it was mapped.
     #[inline]
     pub fn forget(&mut self, lpn: Lpn) -> bool {
-        let ppn = self.ppn(lpn);
-        if ppn.is_some() {
-            self.pages.set(lpn, Ppn::NONE);
-            self.kill(ppn);
-            self.pages.mapped -= 1;
-        }
-        ppn.is_some()
+        let died = self.pages.unbind(lpn, &mut self.blocks);
+        died.into_iter().for_each(|died| self.note_death(died));
+        died.is_some()
     }
 }
 
@@ -289,8 +250,8 @@ impl PageStore {
 
     /// The blocks of a plane.
     pub(super) fn blocks_of(&self, plane: PlaneId) -> impl Iterator<Item = BlockId> + Clone + use<> {
-        let first = self.geometry.first_block(plane).0;
-        (first..first + self.geometry.blocks).map(BlockId)
+        let first = self.blocks.geometry.first_block(plane).0;
+        (first..first + self.blocks.geometry.blocks).map(BlockId)
     }
 
     /// Ends all writing: no plane has room any more.
@@ -305,17 +266,17 @@ impl PageStore {
 impl PageStore {
     /// Planes, blocks and pages in the store's numbering.
     pub fn geometry(&self) -> &Geometry {
-        &self.geometry
+        &self.blocks.geometry
     }
 
     /// The page that holds a logical page, in the store's numbering.
     pub fn ppn(&self, lpn: Lpn) -> Ppn {
-        self.pages.map()[lpn.at()]
+        self.pages.newest(lpn)
     }
 
     /// The die that a page would be written to, if the allocation goes by addresses.
     pub fn die_of(&self, lpn: Lpn) -> Option<DieId> {
-        self.allocator.policy.plane_of(lpn).map(|plane| self.geometry.die_of(plane))
+        self.allocator.policy.plane_of(lpn).map(|plane| self.blocks.geometry.die_of(plane))
     }
 
     /// The whole map: the page that holds each logical page, in the store's numbering.
@@ -325,7 +286,7 @@ impl PageStore {
 
     /// The page that holds a logical page, in the array's numbering.
     pub fn array_ppn(&self, lpn: Lpn) -> Ppn {
-        self.superblocks.ppn(self.ppn(lpn))
+        self.blocks.in_array(self.ppn(lpn))
     }
 
     /// Number of valid pages of this space.
@@ -335,9 +296,7 @@ impl PageStore {
 
     /// The logical pages that are valid in a block.
     pub fn valid_pages(&self, block: BlockId) -> impl Iterator<Item = Lpn> {
-        let next = move |from| self.pages.valid.next(&self.geometry, block, from);
-        let indices = std::iter::successors(next(0), move |&index| next(index + 1));
-        indices.map(move |index| self.pages.reverse[self.geometry.page(block, index).at()])
+        self.pages.of_block(&self.blocks.geometry, block)
     }
 
     /// The pages that hold a range of logical pages, in the store's numbering.
@@ -347,7 +306,7 @@ impl PageStore {
 
     /// Prefetch hint: the map entry of a page will be looked up soon.
     pub fn prepare(&self, lpn: Lpn) {
-        prefetch(self.pages.map(), lpn.at());
+        self.pages.prepare(lpn);
     }
 
     /// Prefetch hint: a page whose map entry has been prefetched will be written soon. Fetches the state of its old
@@ -356,7 +315,7 @@ impl PageStore {
         let old = self.ppn(lpn);
         if old.is_some() {
             self.pages.valid.prepare(old);
-            self.blocks.prepare(self.geometry.block_of(old));
+            self.blocks.prepare(self.blocks.block_of(old));
         }
     }
 
@@ -367,7 +326,7 @@ impl PageStore {
 
     /// The counters, from the last reset.
     pub fn report(&self) -> FtlReport {
-        let retired = self.blocks.retired().times(self.superblocks.width());
+        let retired = self.blocks.retired().times(self.blocks.superblocks.width());
         FtlReport {
             hot_page_writes: self.heat.as_ref().map(|heat| heat.hot_writes),
             retired: (self.failures.can_fail || retired.factory > 0).then_some(retired),
@@ -391,7 +350,7 @@ impl PageStore {
 
     /// Free blocks of the whole drive.
     pub fn free_blocks(&self) -> u64 {
-        self.blocks.total_free() * u64::from(self.superblocks.width())
+        self.blocks.free_in_array()
     }
 
     /// Whether a page could not be stored because too many blocks have gone bad.

@@ -4,7 +4,7 @@ use flashloom_nand::Urgency;
 
 use crate::lane::{Lane, Lanes};
 use crate::mapping::Context;
-use crate::superblock::Superblocks;
+use crate::store::superblocks::Superblocks;
 use crate::{GcPace, HotCold, Preemption, params};
 
 /// How much of a collection is done at once while the host writes.

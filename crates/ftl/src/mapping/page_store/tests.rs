@@ -7,9 +7,9 @@ use flashloom_verify::Verifier;
 use super::strategy::Copies;
 use super::{CollectionListener, Own, PageStore};
 use crate::allocation;
-use crate::blocks::BlockState;
 use crate::lane::Lane;
 use crate::mapping::Context;
+use crate::store::BlockState;
 use crate::{CapacityParams, FtlSetup, GcBlocks, HotCold, PageWrite, Space, WearLevelling};
 
 /// A listener that records the pages moved by collections, in order.
@@ -75,11 +75,12 @@ impl Lab {
 
     /// Closes all full open blocks. In a run a full block is closed only when its lane opens the next one.
     fn close_full(&mut self) {
-        for plane in &mut self.store.planes {
-            for open in plane.open.iter_mut().filter(|open| open.block.is_some() && open.next == 4) {
-                self.store.blocks.set_state(open.block, BlockState::Closed);
-                self.store.collector.policy.closed(open.block, self.store.blocks.valid_of(open.block));
-                open.block = BlockId::NONE;
+        let PageStore { planes, blocks, collector, .. } = &mut self.store;
+        for open in planes.iter_mut().flat_map(|plane| &mut plane.open) {
+            if open.is_some() && blocks.is_full(*open) {
+                blocks.set_state(*open, BlockState::Closed);
+                collector.policy.closed(*open, blocks.valid_of(*open));
+                *open = BlockId::NONE;
             }
         }
     }

@@ -32,7 +32,7 @@ impl PageStore {
     /// Pages of a mapping unit: 1 if the store maps pages.
     #[inline(always)]
     pub fn unit_pages(&self) -> u32 {
-        self.superblocks.unit_pages()
+        self.blocks.superblocks.unit_pages()
     }
 
     /// The store's page that holds a page of the host: its unit, or itself.
@@ -74,14 +74,14 @@ impl PageStore {
     /// Programs a page of a reserved unit; block and page are in the store's numbering, that of the program's own page
     /// is taken from them and from its place in the unit.
     pub fn program_place(&self, nand: &mut Nand, (block, page): (BlockId, u32), place: u32, program: Program) {
-        let (block, page) = self.superblocks.place(block, page, place);
+        let (block, page) = self.blocks.superblocks.place(block, page, place);
         let status = nand.program(Program { block, page, ..program });
         debug_assert_eq!(status, flashloom_nand::Status::Passed, "units are on arrays whose programs do not fail");
     }
 
     /// The page of the array at a place of a unit; the unit's page is in the store's numbering.
     pub fn array_place(&self, unit: Ppn, place: u32) -> Ppn {
-        self.superblocks.ppn_of_place(unit, place)
+        self.blocks.superblocks.ppn_of_place(unit, place)
     }
 }
 
@@ -106,7 +106,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         for (at, base) in (0..pages).zip(&mut bases) {
             let beneath = full & !given[at as usize].map_or(0, |write| write.mask());
             if beneath != 0 && units.holds(Lpn(unit.0 * pages + at)) {
-                let from = store.superblocks.ppn_of_place(old, at);
+                let from = store.blocks.superblocks.ppn_of_place(old, at);
                 *base = (from, nand.read(Read { after, ..Read::new(from, beneath, Origin::Host) }));
                 is_read = true;
             }
@@ -135,7 +135,7 @@ impl<L: CollectionListener> Cursor<'_, L> {
         let mut reads = [(Ppn::NONE, OpId::DONE); MOST];
         let reads = &mut reads[..store.unit_pages() as usize];
         for (place, read) in (0..).zip(&mut *reads) {
-            let from = store.superblocks.ppn_of_place(from, place);
+            let from = store.blocks.superblocks.ppn_of_place(from, place);
             *read = (from, nand.read(Read { urgency, ..Read::new(from, full, origin) }));
         }
         for (place, &(from, after)) in (0..).zip(&*reads) {

@@ -14,8 +14,8 @@
 
 use flashloom_nand::{BlockId, PlaneId};
 
-use crate::blocks::Blocks;
 use crate::lane::{DeclaredLane, Lane};
+use crate::store::Blocks;
 use crate::{FtlParams, WearLevelling};
 
 /// The lane of moved data; `None` without static wear levelling.

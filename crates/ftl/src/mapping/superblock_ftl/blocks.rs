@@ -3,11 +3,12 @@
 //! A superblock of the paper is called an *area* here, because a superblock is a set of physical blocks elsewhere in
 //! this crate. Its physical blocks are superblocks of one block.
 
-use flashloom_nand::{Lpn, Nand, Urgency};
+use flashloom_nand::{BlockId, Lpn, Nand, Origin, PlaneId, Ppn, Urgency};
 use flashloom_units::{Lists, Violation, ensure, violation};
 
-use crate::mapping::log_block::{PageMap, Spn, SuperblockId, Superblocks};
-use crate::{FtlSetup, Space};
+use crate::Space;
+use crate::mapping::Context;
+use crate::store::{Blocks, Pages};
 
 flashloom_units::ids! {
     /// Logical blocks that share physical blocks: a superblock of the paper.
@@ -77,15 +78,15 @@ impl AreaShape {
 /// The pages and blocks of all areas.
 pub(super) struct Areas {
     pub(super) shape: AreaShape,
-    pub(super) blocks: Superblocks,
-    pub(super) pages: PageMap,
+    pub(super) blocks: Blocks,
+    pub(super) pages: Pages,
     /// The blocks of each area, in the order in which they were opened, and their number.
-    of_areas: Lists<SuperblockId>,
+    of_areas: Lists<BlockId>,
     held: Vec<u32>,
     valid: Vec<u32>,
     /// The blocks of each area that take pages: of the host, and survivors of collections. `NONE` if it is full.
-    open: Vec<SuperblockId>,
-    survivors: Vec<SuperblockId>,
+    open: Vec<BlockId>,
+    survivors: Vec<BlockId>,
     /// The areas of each chip that have U-blocks, in the order in which they got the first.
     updated: Lists<AreaId>,
     /// U-blocks of each chip in use.
@@ -102,17 +103,18 @@ flashloom_units::state! {
 }
 
 impl Areas {
-    pub(super) fn new(shape: &AreaShape, setup: &FtlSetup, space: &Space) -> Self {
-        let blocks = Superblocks::new(&space.geometry(), &setup.params, 1);
+    pub(super) fn new(shape: &AreaShape, on: &Context<'_>) -> Self {
+        let Context { space, ftl, nand } = *on;
+        let blocks = Blocks::of_groups(nand, &ftl.params, 1);
         let areas = shape.areas as usize;
         Self {
             shape: *shape,
-            pages: PageMap::new(shape.placed_pages(space), &blocks),
+            pages: Pages::new(&blocks.geometry, shape.placed_pages(space), true),
             of_areas: Lists::new(blocks.total(), shape.areas),
             held: vec![0; areas],
             valid: vec![0; areas],
-            open: vec![SuperblockId::NONE; areas],
-            survivors: vec![SuperblockId::NONE; areas],
+            open: vec![BlockId::NONE; areas],
+            survivors: vec![BlockId::NONE; areas],
             updated: Lists::new(shape.areas, shape.chips),
             in_use: vec![0; shape.chips as usize],
             blocks,
@@ -120,10 +122,9 @@ impl Areas {
     }
 
     /// Maps a page to a copy that was just programmed.
-    pub(super) fn bind(&mut self, lpn: Lpn, page: Spn) {
-        self.unbind(lpn);
-        self.pages.bind(lpn, page, &mut self.blocks);
-        self.valid[self.shape.area_of(lpn).at()] += 1;
+    pub(super) fn bind(&mut self, lpn: Lpn, page: Ppn) {
+        let old = self.pages.bind(lpn, page, &mut self.blocks);
+        self.valid[self.shape.area_of(lpn).at()] += u32::from(old.is_none());
     }
 
     /// Unmaps a page, if it is mapped.
@@ -138,33 +139,33 @@ impl Areas {
         self.held[area.at()]
     }
 
-    fn with_room(&self, block: SuperblockId) -> Option<SuperblockId> {
+    fn with_room(&self, block: BlockId) -> Option<BlockId> {
         Some(block).filter(|&block| block.is_some() && !self.blocks.is_full(block))
     }
 
     /// The block that takes the host's pages of an area, if it has room.
-    pub(super) fn open_block(&self, area: AreaId) -> Option<SuperblockId> {
+    pub(super) fn open_block(&self, area: AreaId) -> Option<BlockId> {
         self.with_room(self.open[area.at()])
     }
 
     /// The block that takes survivors of an area, if it has room.
-    pub(super) fn survivors_block(&self, area: AreaId) -> Option<SuperblockId> {
+    pub(super) fn survivors_block(&self, area: AreaId) -> Option<BlockId> {
         self.with_room(self.survivors[area.at()])
     }
 
-    pub(super) fn open_for_host(&mut self, area: AreaId) -> SuperblockId {
+    pub(super) fn open_for_host(&mut self, area: AreaId) -> BlockId {
         self.open[area.at()] = self.take_block(area);
         self.open[area.at()]
     }
 
-    pub(super) fn open_for_survivors(&mut self, area: AreaId) -> SuperblockId {
+    pub(super) fn open_for_survivors(&mut self, area: AreaId) -> BlockId {
         self.survivors[area.at()] = self.take_block(area);
         self.survivors[area.at()]
     }
 
-    fn take_block(&mut self, area: AreaId) -> SuperblockId {
+    fn take_block(&mut self, area: AreaId) -> BlockId {
         let chip = self.shape.chip_of(area);
-        let block = self.blocks.allocate(chip);
+        let block = self.blocks.open(PlaneId(chip));
         self.of_areas.push_back(area.at(), block);
         self.held[area.at()] += 1;
         if self.held(area) > self.shape.blocks {
@@ -177,8 +178,8 @@ impl Areas {
     }
 
     /// Erases a block of an area, which must have no valid pages.
-    pub(super) fn erase(&mut self, nand: &mut Nand, area: AreaId, block: SuperblockId, urgency: Urgency) {
-        self.blocks.erase(nand, block, urgency);
+    pub(super) fn erase(&mut self, nand: &mut Nand, area: AreaId, block: BlockId, urgency: Urgency) {
+        self.blocks.reclaim(nand, block, (Origin::Merge, urgency));
         self.of_areas.remove(block);
         if self.held(area) > self.shape.blocks {
             self.in_use[self.shape.chip_of(area) as usize] -= 1;
@@ -189,7 +190,7 @@ impl Areas {
         self.held[area.at()] -= 1;
         for taking in [&mut self.open[area.at()], &mut self.survivors[area.at()]] {
             if *taking == block {
-                *taking = SuperblockId::NONE;
+                *taking = BlockId::NONE;
             }
         }
     }
@@ -201,8 +202,8 @@ impl Areas {
     }
 
     /// A block of an area without valid pages.
-    pub(super) fn dead_block(&self, area: AreaId) -> Option<SuperblockId> {
-        self.of_areas.iter(area.at()).find(|&block| self.blocks.valid(block) == 0)
+    pub(super) fn dead_block(&self, area: AreaId) -> Option<BlockId> {
+        self.of_areas.iter(area.at()).find(|&block| self.blocks.valid_of(block) == 0)
     }
 
     /// Whether the valid pages of an area fit one block less than it has.
@@ -227,15 +228,15 @@ impl Areas {
 
     /// The block of an area to be emptied next: the one with the fewest valid pages. Not the one that takes survivors,
     /// unless it is full or has none.
-    pub(super) fn victim(&self, area: AreaId) -> SuperblockId {
+    pub(super) fn victim(&self, area: AreaId) -> BlockId {
         let takes = self.survivors_block(area);
-        let valid = |block: SuperblockId| self.blocks.valid(block);
+        let valid = |block: BlockId| self.blocks.valid_of(block);
         let candidates = self.of_areas.iter(area.at()).filter(|&block| Some(block) != takes || valid(block) == 0);
         candidates.min_by_key(|&block| valid(block)).expect("an area with a block to give has several")
     }
 
     /// Whether a page of an area's range may be in this block, which is in use.
-    pub(super) fn is_of(&self, block: SuperblockId, area: AreaId) -> bool {
+    pub(super) fn is_of(&self, block: BlockId, area: AreaId) -> bool {
         self.of_areas.iter(area.at()).any(|own| own == block)
     }
 
@@ -251,12 +252,12 @@ impl Areas {
             for block in self.of_areas.iter(area.at()) {
                 area_of[block.at()] = area;
                 blocks += 1;
-                if self.blocks.group_of(block) != chip || self.blocks.is_free(block) {
+                if self.blocks.plane_of(block).0 != chip || self.blocks.is_free(block) {
                     return Err(violation!("superblocks: block {} is free, or on another chip", block.0));
                 }
             }
             let (open, survivors) = (self.open[area.at()], self.survivors[area.at()]);
-            let is_own = |block: SuperblockId| block.is_none() || area_of[block.at()] == area;
+            let is_own = |block: BlockId| block.is_none() || area_of[block.at()] == area;
             let is_apart = open.is_none() || open != survivors;
             let most = self.shape.blocks + self.shape.update_blocks;
             if !is_own(open) || !is_own(survivors) || !is_apart || blocks != self.held(area) || blocks > most {
@@ -265,7 +266,7 @@ impl Areas {
             in_use[chip as usize] += blocks.saturating_sub(self.shape.blocks);
             updated[area.at()] = u32::from(blocks > self.shape.blocks);
         }
-        let is_free = |block: u32| self.blocks.is_free(SuperblockId(block));
+        let is_free = |block: u32| self.blocks.is_free(BlockId(block));
         if let Some((block, _)) = (0..).zip(&area_of).find(|&(block, area)| area.is_none() != is_free(block)) {
             return Err(violation!("superblocks: block {block} is in use without a superblock"));
         }
@@ -280,13 +281,20 @@ impl Areas {
         if in_use != self.in_use || in_use.iter().any(|&blocks| blocks > self.shape.of_chip) || updated.contains(&1) {
             return Err(Violation::new("superblocks: the U-blocks in use are not those counted"));
         }
-        self.pages.check_loaded(&self.blocks, |block, _, lpn| area_of[block.at()] == self.shape.area_of(lpn))
+        self.pages.check_loaded(&self.blocks)?;
+        for (lpn, &page) in (0..).map(Lpn).zip(self.pages.map()).filter(|(_, page)| page.is_some()) {
+            let is_own = area_of[self.blocks.block_of(page).at()] == self.shape.area_of(lpn);
+            ensure!(is_own, "superblocks: page {} is in a block of another superblock", lpn.0);
+        }
+        Ok(())
     }
 
     /// Checks that map and reverse map agree, and that all counters agree with a recount.
     pub(super) fn check(&self) -> Result<(), Violation> {
-        let mut valid = vec![0; self.shape.areas as usize];
-        self.pages.check(&self.blocks, |lpn| valid[self.shape.area_of(lpn).at()] += 1)?;
+        self.pages.check()?;
+        self.pages.check_counts(&self.blocks)?;
+        let of_area = self.pages.map().chunks(self.shape.pages as usize);
+        let valid: Vec<_> = of_area.map(|pages| pages.iter().filter(|page| page.is_some()).count() as u32).collect();
         ensure!(valid == self.valid, "superblocks: a superblock has not the valid pages that it counts");
         Ok(())
     }

@@ -3,14 +3,14 @@
 //! The pages of an area are numbered; the number is cut into three parts of equal length. The first names a table of
 //! the second level in the root, the second a page table in that, the third a page in the page table.
 
-use flashloom_nand::{Lpn, Nand, OpId, Origin, Read};
+use flashloom_nand::{BlockId, Lpn, Nand, OpId, Origin, Ppn, Read};
 use flashloom_units::{Lists, Violation, ensure, violation};
 use serde::{Deserialize, Serialize};
 
 use super::blocks::{AreaId, AreaShape, Areas};
 use crate::ADDRESS_BYTES;
-use crate::mapping::log_block::{Spn, SuperblockId, Superblocks};
 use crate::mapping::translation::{Frame, Loads};
+use crate::store::Blocks;
 
 /// Levels of the tree, which are as many spare areas to read at most.
 pub(super) const LEVELS: u32 = 3;
@@ -34,7 +34,7 @@ struct Level {
     shift: u32,
     /// The page whose spare area has the newest copy of each table; `NONE` if it was never programmed, or only in pages
     /// that were trimmed and erased.
-    newest: Vec<Spn>,
+    newest: Vec<Ppn>,
 }
 
 // Which pages there are is known to the areas, which check them.
@@ -43,7 +43,7 @@ flashloom_units::state! { Level { array newest; fixed tables, shift; } }
 impl Level {
     fn new(shape: &AreaShape, shift: u32) -> Self {
         let tables = ((shape.pages - 1) >> shift) + 1;
-        Self { tables, shift, newest: vec![Spn::NONE; (tables * shape.areas) as usize] }
+        Self { tables, shift, newest: vec![Ppn::NONE; (tables * shape.areas) as usize] }
     }
 
     fn table(&self, area: u32, page: u32) -> usize {
@@ -109,7 +109,7 @@ impl Tables {
     }
 
     /// Brings the page table of a page into memory; returns the read that has to end before it is there.
-    pub(super) fn look_up(&mut self, nand: &mut Nand, blocks: &Superblocks, chip: u32, lpn: Lpn) -> OpId {
+    pub(super) fn look_up(&mut self, nand: &mut Nand, blocks: &Blocks, chip: u32, lpn: Lpn) -> OpId {
         self.loads.follow(nand);
         let path = self.path(lpn);
         let (table, of_chip) = (path[2] as u32, chip as usize);
@@ -128,11 +128,11 @@ impl Tables {
             return awaited;
         }
         self.report.misses += 1;
-        let (mut read, mut last) = (OpId::DONE, Spn::NONE);
+        let (mut read, mut last) = (OpId::DONE, Ppn::NONE);
         for (level, table) in self.levels.iter().zip(path) {
             let page = level.newest[table];
-            if page.is_some() && page != last && nand.is_programmed(blocks.physical(page)) {
-                let from = Read::new(blocks.physical(page), SPARE_AREA, Origin::Map);
+            if page.is_some() && page != last && nand.is_programmed(blocks.in_array(page)) {
+                let from = Read::new(blocks.in_array(page), SPARE_AREA, Origin::Map);
                 read = nand.read(Read { after: read, ..from });
                 self.report.reads += 1;
                 last = page;
@@ -143,18 +143,18 @@ impl Tables {
     }
 
     /// Notes that a page was programmed with the tables on its path.
-    pub(super) fn programmed(&mut self, lpn: Lpn, page: Spn) {
+    pub(super) fn programmed(&mut self, lpn: Lpn, page: Ppn) {
         let path = self.path(lpn);
         self.levels.iter_mut().zip(path).for_each(|(level, table)| level.newest[table] = page);
     }
 
     /// Forgets the tables in a block that is erased: their pages were trimmed.
-    pub(super) fn erased(&mut self, blocks: &Superblocks, area: AreaId, block: SuperblockId) {
+    pub(super) fn erased(&mut self, blocks: &Blocks, area: AreaId, block: BlockId) {
         for level in &mut self.levels {
             let first = (area.0 * level.tables) as usize;
             let of_area = level.newest[first..first + level.tables as usize].iter_mut();
-            of_area.filter(|page| page.is_some() && blocks.superblock_of(**page) == block).for_each(|page| {
-                *page = Spn::NONE;
+            of_area.filter(|page| page.is_some() && blocks.block_of(**page) == block).for_each(|page| {
+                *page = Ppn::NONE;
             });
         }
     }
@@ -166,7 +166,7 @@ impl Tables {
         for level in &self.levels {
             for (table, &page) in (0..).zip(&level.newest).filter(|(_, page)| page.is_some()) {
                 let is_there = || {
-                    let block = areas.blocks.superblock_of(page);
+                    let block = areas.blocks.block_of(page);
                     let index = page.0 - areas.blocks.page(block, 0).0;
                     index < areas.blocks.written(block) && areas.is_of(block, AreaId(table / level.tables))
                 };

@@ -1,20 +1,24 @@
-//! Superblocks of a page-level mapping: a block of every plane of a die, allocated, written and collected as one.
+//! Superblocks: blocks of several planes or chips that are allocated, written and erased as one.
 //!
 //! ```text
-//! pages of a superblock of p planes:   page 0 of plane 0, .., page 0 of plane p - 1, page 1 of plane 0, ..
-//! superpage i:                         pages i p to i p + p - 1: page i of each plane, one aligned multi-plane program
-//! superblock s of a die:               the s-th block of each plane, not counting factory bad blocks
+//! of a die (page-level mappings):      a block of each plane
+//! of a group (log-block mappings):     a block of each of `width` chips, which follow one another in the stripe; every
+//!                                      block of a chip takes part, whatever its plane
+//! superblock s of either:              the s-th block of each, not counting factory bad blocks
+//! pages of a superblock of n blocks:   page 0 of block 0, .., page 0 of block n - 1, page 1 of block 0, ..
+//! superpage i of a die:                pages i n to i n + n - 1: page i of each block, one aligned multi-plane program
 //! ```
 //!
-//! A page store works on a *folded* geometry, in which each die has one plane, whose blocks are the superblocks. Its
-//! planes, blocks and physical pages are folded ones; [`Superblocks`] translates them to the array's when operations
-//! are emitted. Without superblocks the two are the same.
+//! A store works on a *folded* geometry, in which each die, or group, has one plane, whose blocks are the superblocks.
+//! Its planes, blocks and physical pages are folded ones; [`Superblocks`] translates them to the array's when
+//! operations are emitted. Without superblocks the two are the same. With a group of one chip a superblock is a block.
 //!
 //! A superblock is the unit in which drives allocate and erase (Software-Enabled Flash API, "Super Blocks"). In most
-//! drives it also spans dies; here it is of one die, so that dies work independently. Factory bad blocks cost only as
-//! many superblocks as the worst plane of the die has bad blocks, because good blocks are combined wherever they are,
-//! as in drives (patent application US 2026/0126924). The combination is fixed: a block that goes bad in use retires
-//! its whole superblock, where a drive may combine the remaining blocks anew (patent US 11,640,259).
+//! drives it also spans dies; under a page-level mapping here it is of one die, so that dies work independently.
+//! Factory bad blocks cost only as many superblocks as the worst plane of the die has bad blocks, because good blocks
+//! are combined wherever they are, as in drives (patent application US 2026/0126924). The combination is fixed: a block
+//! that goes bad in use retires its whole superblock, where a drive may combine the remaining blocks anew (patent US
+//! 11,640,259).
 //!
 //! The pages of a store may be mapping units (`crate::mapping_unit`): then its index of a page in a block counts units,
 //! each of as many pages of the superblock, and a step writes a whole unit, which is a number of superpages.
@@ -22,9 +26,9 @@
 //! A store may also be over a region of the array, blocks of every plane in a cell mode of their own: its numbers then
 //! begin at zero with the region's first block, and a block has as many pages as the mode gives it.
 //!
-//! O(1) per page. Memory: four bytes per block, none without superblocks and regions.
+//! O(1) per page. Memory: four bytes per block, none for single blocks of a whole array.
 
-use flashloom_nand::{BlockId, Erase, Geometry, Nand, Origin, PlaneId, Ppn, Region, Shape, Status, Urgency};
+use flashloom_nand::{BlockId, DieId, Erase, Geometry, Nand, Origin, PlaneId, Ppn, Region, Shape, Status, Urgency};
 use flashloom_units::Divisor;
 
 use crate::Superblock;
@@ -44,6 +48,13 @@ pub(crate) fn units(array: &Geometry, superblock: Superblock) -> Geometry {
     Geometry::new(Shape { channels, ways, dies, planes: planes / width, blocks, pages: pages * width, page_bytes })
 }
 
+/// The folded geometry of groups of `width` dies: each is a plane, whose blocks are the superblocks of the group.
+pub(crate) fn groups(array: &Geometry, width: u32) -> Geometry {
+    let Geometry { planes, blocks, pages, page_bytes, .. } = *array;
+    let (channels, blocks, pages) = (array.total_dies() / width, planes * blocks, pages * width);
+    Geometry::new(Shape { channels, ways: 1, dies: 1, planes: 1, blocks, pages, page_bytes })
+}
+
 /// The translation of folded blocks and pages to those of the array.
 pub(crate) struct Superblocks {
     array: Geometry,
@@ -53,8 +64,8 @@ pub(crate) struct Superblocks {
     unit_pages: u32,
     by_width: Divisor,
     by_pages: Divisor,
-    /// The array's blocks that form each superblock, sorted by plane; empty if superblocks are single blocks with the
-    /// array's numbers.
+    /// The array's blocks that form each superblock, in the order in which its pages are dealt to them; empty if
+    /// superblocks are single blocks with the array's numbers.
     members: Vec<BlockId>,
 }
 
@@ -65,29 +76,46 @@ impl Superblocks {
     /// The most planes that a die can have.
     pub(crate) const MOST_PLANES: usize = 32;
 
-    /// The superblocks of a region of an erased array: first of good blocks, as long as each plane of the die has one,
-    /// then of the remaining blocks. Their pages are counted in units of `unit_pages`, which divide a block.
-    pub(crate) fn new(nand: &Nand, superblock: Superblock, region: &Region, unit_pages: u32) -> Self {
+    /// The superblocks of dies, or single blocks, in a region of an erased array. Their pages are counted in units of
+    /// `unit_pages`, which divide a block.
+    pub(crate) fn of_dies(nand: &Nand, superblock: Superblock, region: &Region, unit_pages: u32) -> Self {
         let array = *nand.geometry();
         let width = superpage(&array, superblock);
-        let Geometry { blocks, pages, .. } = region.geometry(&array);
+        let planes = if width > 1 || *region != Region::whole(&array) { array.total_planes() } else { 0 };
+        let columns = (0..planes).map(|plane| region.blocks_of(&array, PlaneId(plane)));
+        Self::new(nand, (width, region.pages(&array) * width / unit_pages, unit_pages), columns)
+    }
+
+    /// The superblocks of groups of `width` dies, which are given in the order of their groups, and which `width`
+    /// divides. All blocks of a die take part, whatever their planes.
+    pub(crate) fn of_groups(nand: &Nand, dies: &[DieId], width: u32) -> Self {
+        let blocks = nand.geometry().planes * nand.geometry().blocks;
+        let columns = dies.iter().map(|die| (die.0 * blocks..(die.0 + 1) * blocks).map(BlockId));
+        Self::new(nand, (width, nand.geometry().pages * width, 1), columns)
+    }
+
+    /// Superblocks of a block of each of `width` columns: first of good blocks, as long as every column has one, then
+    /// of the remaining blocks. Without columns, single blocks of the whole array.
+    fn new<C: Iterator<Item = BlockId> + Clone>(
+        nand: &Nand,
+        (width, pages, unit_pages): (u32, u32, u32),
+        columns: impl Iterator<Item = C>,
+    ) -> Self {
+        let columns: Vec<C> = columns.collect();
+        let good_first = |blocks: &C| {
+            let good = blocks.clone().filter(|&block| !nand.is_bad(block));
+            good.chain(blocks.clone().filter(|&block| nand.is_bad(block)))
+        };
         let mut members = Vec::new();
-        if width > 1 || *region != Region::whole(&array) {
-            members = vec![BlockId::NONE; (array.total_planes() * blocks) as usize];
-            let ordered = |plane: u32| {
-                let of_plane = || region.blocks_of(&array, PlaneId(plane));
-                let good = of_plane().filter(|&block| !nand.is_bad(block));
-                good.chain(of_plane().filter(|&block| nand.is_bad(block)))
-            };
-            for plane in 0..array.total_planes() {
-                let (die, plane_in_die) = (plane / width, plane % width);
-                for (nth, block) in (0..).zip(ordered(plane)) {
-                    members[((die * blocks + nth) * width + plane_in_die) as usize] = block;
-                }
+        for set in columns.chunks(width as usize) {
+            let mut set: Vec<_> = set.iter().map(good_first).collect();
+            while let Some(block) = set[0].next() {
+                members.push(block);
+                members.extend(set[1..].iter_mut().filter_map(Iterator::next));
             }
         }
-        let by_pages = Divisor::new(pages * width / unit_pages);
-        Self { array, width, unit_pages, by_width: Divisor::new(width), by_pages, members }
+        let (by_width, by_pages) = (Divisor::new(width), Divisor::new(pages));
+        Self { array: *nand.geometry(), width, unit_pages, by_width, by_pages, members }
     }
 
     /// Blocks of a superblock.
@@ -122,10 +150,7 @@ impl Superblocks {
 
     /// True if a block of the superblock is bad.
     pub(crate) fn is_bad(&self, nand: &Nand, superblock: BlockId) -> bool {
-        match self.of(superblock) {
-            [] => nand.is_bad(superblock),
-            members => members.iter().any(|&block| nand.is_bad(block)),
-        }
+        self.of(&superblock).iter().any(|&block| nand.is_bad(block))
     }
 
     /// The block of the array, and the page in it, of a page of a superblock: of a unit, the first.
@@ -144,8 +169,8 @@ impl Superblocks {
         if self.members.is_empty() {
             return (superblock, index);
         }
-        let (page, plane) = (self.by_width.quotient(index), self.by_width.remainder(index));
-        (self.members[(superblock.0 * self.width + plane) as usize], page)
+        let (page, member) = (self.by_width.quotient(index), self.by_width.remainder(index));
+        (self.members[(superblock.0 * self.width + member) as usize], page)
     }
 
     /// The page of the array of a folded physical page, of a unit the first; [`Ppn::NONE`] stays that.
@@ -167,10 +192,7 @@ impl Superblocks {
 
     /// Uses the blocks of an erased superblock in the array's other cell mode until their next erase.
     pub(crate) fn use_other_cells(&self, nand: &mut Nand, superblock: BlockId) {
-        match self.of(superblock) {
-            [] => nand.use_other_cells(superblock),
-            members => members.iter().for_each(|&block| nand.use_other_cells(block)),
-        }
+        self.of(&superblock).iter().for_each(|&block| nand.use_other_cells(block));
     }
 
     /// Whether a superblock is in the array's other cell mode.
@@ -180,36 +202,53 @@ impl Superblocks {
 
     /// The first block of a superblock.
     pub(crate) fn first(&self, superblock: BlockId) -> BlockId {
-        self.of(superblock).first().copied().unwrap_or(superblock)
+        self.of(&superblock)[0]
     }
 
-    /// Erases all blocks of a superblock together; returns the number of erases that failed.
+    /// The die of a superblock; none if it has blocks of several.
+    pub(crate) fn lone_die(&self, superblock: BlockId) -> Option<DieId> {
+        let mut dies = self.of(&superblock).iter().map(|&block| self.die_of(block));
+        let die = dies.next()?;
+        dies.all(|other| other == die).then_some(die)
+    }
+
+    fn die_of(&self, block: BlockId) -> DieId {
+        self.array.die_of(self.array.plane_of(block))
+    }
+
+    /// Erases all blocks of a superblock, those of a die together; returns the number of erases that failed.
     pub(crate) fn erase(&self, nand: &mut Nand, superblock: BlockId, origin: Origin, urgency: Urgency) -> u32 {
-        match self.of(superblock) {
-            [] => u32::from(nand.erase(Erase { urgency, ..Erase::new(superblock, origin) }) != Status::Passed),
-            members => nand.erase_together(members, origin, urgency),
-        }
+        let of_dies = self.of(&superblock).chunk_by(|&one, &other| self.die_of(one) == self.die_of(other));
+        let erase = |blocks: &[BlockId]| match *blocks {
+            [block] => u32::from(nand.erase(Erase { urgency, ..Erase::new(block, origin) }) != Status::Passed),
+            _ => nand.erase_together(blocks, origin, urgency),
+        };
+        of_dies.map(erase).sum()
+    }
+
+    /// Number of pages or units of a superblock that are programmed, in whatever order.
+    pub(crate) fn programmed(&self, nand: &Nand, superblock: BlockId) -> u32 {
+        self.of(&superblock).iter().map(|&block| nand.written(block)).sum::<u32>() / self.unit_pages
     }
 
     /// Number of pages or units of a superblock that are programmed; `None` if its blocks were not programmed in turn,
     /// or not erased together, or if a unit is not whole.
     pub(crate) fn written(&self, nand: &Nand, superblock: BlockId) -> Option<u32> {
-        let single = [superblock];
-        let members = if self.members.is_empty() { &single[..] } else { self.of(superblock) };
+        let members = self.of(&superblock);
         let erases = nand.erase_counts()[members[0].at()];
         let written: u32 = members.iter().map(|&block| nand.written(block)).sum();
-        let of_member = |plane: u32| self.by_width.quotient(written + self.width - 1 - plane);
-        let in_step = (0..).zip(members).all(|(plane, &block)| {
-            nand.written(block) == of_member(plane) && nand.erase_counts()[block.at()] == erases
+        let of_member = |member: u32| self.by_width.quotient(written + self.width - 1 - member);
+        let in_step = (0..).zip(members).all(|(member, &block)| {
+            nand.written(block) == of_member(member) && nand.erase_counts()[block.at()] == erases
         });
         let is_whole = written.is_multiple_of(self.unit_pages);
         (in_step && is_whole).then_some(written / self.unit_pages)
     }
 
-    /// The blocks of a superblock; empty if folded numbers are those of the array.
-    fn of(&self, superblock: BlockId) -> &[BlockId] {
+    /// The blocks of a superblock.
+    fn of<'a>(&'a self, superblock: &'a BlockId) -> &'a [BlockId] {
         if self.members.is_empty() {
-            return &[];
+            return std::slice::from_ref(superblock);
         }
         let first = superblock.at() * self.width as usize;
         &self.members[first..first + self.width as usize]
@@ -219,6 +258,8 @@ impl Superblocks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::FtlParams;
+    use crate::store::Blocks;
     use flashloom_nand::{CellMode, NandParams};
     use flashloom_units::{ParamSet, Prng};
     use std::collections::BTreeSet;
@@ -230,7 +271,7 @@ mod tests {
     }
 
     fn of_array(nand: &Nand, superblock: Superblock) -> Superblocks {
-        Superblocks::new(nand, superblock, &Region::whole(nand.geometry()), 1)
+        Superblocks::of_dies(nand, superblock, &Region::whole(nand.geometry()), 1)
     }
 
     #[test]
@@ -265,6 +306,34 @@ mod tests {
         assert!((0..160).map(BlockId).all(|block| single.is_bad(&nand, block) == nand.is_bad(block)));
     }
 
+    /// The chips of a group are neighbours in the stripe, which goes over the channels first by default.
+    #[test]
+    fn every_page_of_the_array_is_one_page_of_a_group_and_its_pages_are_dealt_to_the_channels() {
+        let shape = NandParams { channels: 2, ways: 3, dies: 1, planes: 2, ..NandParams::defaults() };
+        let nand = Nand::new(&NandParams { blocks: 4, pages: 8, page_bytes: 512, ..shape });
+        let array = *nand.geometry();
+        for width in [1, 2, 3, 6] {
+            let mut blocks = Blocks::of_groups(&nand, &FtlParams::defaults(), width);
+            let mut next = vec![0; array.total_blocks() as usize];
+            for group in 0..6 / width {
+                for _ in 0..array.planes * array.blocks {
+                    let superblock = blocks.open(PlaneId(group));
+                    let mut channels = Vec::new();
+                    for index in 0..blocks.pages() {
+                        assert_eq!(blocks.take(superblock, 1), index);
+                        let page = blocks.in_array(blocks.page(superblock, index));
+                        let block = array.block_of(page);
+                        assert_eq!(array.page_in_block(page), next[block.at()], "blocks are programmed in order");
+                        next[block.at()] += 1;
+                        channels.push(array.channel_of(array.die_of(array.plane_of(block))));
+                    }
+                    assert!(channels.windows(2).all(|pair| width % 2 == 1 || pair[0] != pair[1]), "{channels:?}");
+                }
+            }
+            assert!(next.iter().all(|&pages| pages == array.pages));
+        }
+    }
+
     #[test]
     fn a_region_is_numbered_from_zero_and_has_the_pages_that_its_blocks_hold() {
         for superblock in [Superblock::None, Superblock::Die] {
@@ -273,7 +342,7 @@ mod tests {
             let cells = CellMode { pages: 2, read_ns: 1, program_ns: 1 };
             let region = Region::new(3, 4).with_cells(cells);
             let folded = units(&region.geometry(&array), superblock);
-            let superblocks = Superblocks::new(&nand, superblock, &region, 1);
+            let superblocks = Superblocks::of_dies(&nand, superblock, &region, 1);
             let pages: BTreeSet<_> = (0..folded.total_pages() as u32).map(|ppn| superblocks.ppn(Ppn(ppn))).collect();
             assert_eq!(pages.len() as u32, array.total_planes() * 4 * 2);
             let is_inside = |&page: &Ppn| {

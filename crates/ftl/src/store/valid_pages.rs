@@ -4,7 +4,7 @@ use flashloom_nand::{BlockId, Geometry, PlaneId, Ppn};
 use flashloom_units::prefetch;
 
 /// A bit for every page, set if it is valid, and the number of valid pages of each plane.
-pub(super) struct ValidPages {
+pub(crate) struct ValidPages {
     bits: Vec<u64>,
     in_plane: Vec<u32>,
 }
@@ -12,19 +12,19 @@ pub(super) struct ValidPages {
 flashloom_units::state! { ValidPages { nested bits, in_plane; } }
 
 impl ValidPages {
-    pub(super) fn new(geometry: &Geometry) -> Self {
+    pub(crate) fn new(geometry: &Geometry) -> Self {
         let words = geometry.total_pages().div_ceil(64) as usize;
         Self { bits: vec![0; words], in_plane: vec![0; geometry.total_planes() as usize] }
     }
 
     #[inline]
-    pub(super) fn insert(&mut self, plane: PlaneId, ppn: Ppn) {
+    pub(crate) fn insert(&mut self, plane: PlaneId, ppn: Ppn) {
         self.put(ppn);
         self.in_plane[plane.at()] += 1;
     }
 
     /// Sets consecutive pages of a plane, none of which is valid.
-    pub(super) fn insert_row(&mut self, plane: PlaneId, first: Ppn, pages: u32) {
+    pub(crate) fn insert_row(&mut self, plane: PlaneId, first: Ppn, pages: u32) {
         let (mut at, end) = (first.at(), first.at() + pages as usize);
         while at < end {
             let taken = (64 - at % 64).min(end - at);
@@ -35,7 +35,7 @@ impl ValidPages {
     }
 
     #[inline]
-    pub(super) fn remove(&mut self, plane: PlaneId, ppn: Ppn) {
+    pub(crate) fn remove(&mut self, plane: PlaneId, ppn: Ppn) {
         debug_assert!(self.contains(ppn), "a page dies once");
         self.bits[ppn.at() / 64] &= !(1 << (ppn.0 % 64));
         self.in_plane[plane.at()] -= 1;
@@ -44,7 +44,7 @@ impl ValidPages {
     /// Clears and returns the first valid page at or after a given one; its block must have one. The caller then sets
     /// another page of the same plane with [`Self::put`], so the plane's count does not change.
     #[inline(always)]
-    pub(super) fn take_next(&mut self, from: Ppn) -> Ppn {
+    pub(crate) fn take_next(&mut self, from: Ppn) -> Ppn {
         let mut at = from.at() / 64;
         let mut word = self.bits[at] & (u64::MAX << (from.0 % 64));
         while word == 0 {
@@ -57,32 +57,44 @@ impl ValidPages {
 
     /// Sets a page of a plane in exchange for the one cleared there.
     #[inline(always)]
-    pub(super) fn put(&mut self, ppn: Ppn) {
+    pub(crate) fn put(&mut self, ppn: Ppn) {
         self.bits[ppn.at() / 64] |= 1 << (ppn.0 % 64);
     }
 
     /// Prefetches the bit of a page into the processor's cache.
     #[inline]
-    pub(super) fn prepare(&self, ppn: Ppn) {
+    pub(crate) fn prepare(&self, ppn: Ppn) {
         prefetch(&self.bits, ppn.at() / 64);
     }
 
-    pub(super) fn contains(&self, ppn: Ppn) -> bool {
+    pub(crate) fn contains(&self, ppn: Ppn) -> bool {
         self.bits[ppn.at() / 64] >> (ppn.0 % 64) & 1 == 1
     }
 
     /// Number of valid pages of a plane.
-    pub(super) fn in_plane(&self, plane: PlaneId) -> u32 {
+    pub(crate) fn in_plane(&self, plane: PlaneId) -> u32 {
         self.in_plane[plane.at()]
     }
 
     /// The number of set bits. A check compares it with the planes' counts: no bit beyond the last page may be set.
-    pub(super) fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.bits.iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
+    /// The number of valid pages of a block.
+    pub(crate) fn count(&self, geometry: &Geometry, block: BlockId) -> u32 {
+        let (first, end) = (geometry.page(block, 0).at(), geometry.page(block, 0).at() + geometry.pages as usize);
+        let (mut at, mut pages) = (first, 0);
+        while at < end {
+            let taken = (64 - at % 64).min(end - at);
+            pages += (self.bits[at / 64] >> (at % 64) & (u64::MAX >> (64 - taken))).count_ones();
+            at += taken;
+        }
+        pages
+    }
+
     /// The index in a block of its first valid page at or after an index.
-    pub(super) fn next(&self, geometry: &Geometry, block: BlockId, from: u32) -> Option<u32> {
+    pub(crate) fn next(&self, geometry: &Geometry, block: BlockId, from: u32) -> Option<u32> {
         let first = geometry.page(block, 0).0;
         let (mut at, end) = (first + from, first + geometry.pages);
         while at < end {

@@ -1,17 +1,18 @@
-//! The block pool of every mapping: state, valid pages and erase count of each block.
+//! The blocks of every mapping: state, write pointer, valid pages and erase count of each, and the free ones.
 //!
-//! The pool counts in the units of the mapping. Under a page mapping with superblocks, its planes are dies and its
-//! blocks superblocks. Under a log-block mapping, its planes are groups of chips and its blocks the superblocks of a
-//! group; these mappings erase a block when they are done with it, so none of theirs is ever closed, a victim, or bad.
+//! Planes and blocks are those of the mapping's numbering ([`superblocks`](super::superblocks)). A log-block mapping
+//! erases a block when it is done with it, so none of its blocks is ever closed, a victim, or bad.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use flashloom_nand::{BlockId, Geometry, PlaneId};
+use flashloom_nand::{BlockId, Geometry, Nand, PlaneId, Ppn};
 use flashloom_units::{Violation, ensure, prefetch, violation};
 use serde::{Deserialize, Serialize};
 
-use crate::{RetiredBlocks, WearLevelling};
+use super::superblocks::{self, Superblocks};
+use crate::allocation::stripe;
+use crate::{FtlParams, RetiredBlocks, WearLevelling};
 
 /// State of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,11 +30,16 @@ pub(crate) enum BlockState {
     Cache,
 }
 
-/// State, valid pages and wear of every block; the free blocks of each plane.
+/// State, pages and wear of every block; the free blocks of each plane.
 pub(crate) struct Blocks {
-    geometry: Geometry,
+    /// Planes, blocks and pages in the mapping's numbering.
+    pub(crate) geometry: Geometry,
+    /// Their place in the array.
+    pub(crate) superblocks: Superblocks,
     levelling: WearLevelling,
     state: Vec<BlockState>,
+    /// Pages programmed since the last erase: the next one is programmed at this index.
+    written: Vec<u32>,
     valid: Vec<u32>,
     erases: Vec<u32>,
     /// Free blocks of each plane as a heap: the next to open on top, by erase count or by time of release.
@@ -47,20 +53,21 @@ pub(crate) struct Blocks {
 flashloom_units::state! {
     Blocks {
         array state, free;
-        nested valid, erases, bad_in_plane;
+        nested written, valid, erases, bad_in_plane;
         value freed, total_free, retired;
-        fixed geometry, levelling;
+        fixed geometry, superblocks, levelling;
     }
 }
 
 impl Blocks {
-    /// All blocks free, except factory bad blocks.
-    pub(crate) fn new(geometry: Geometry, levelling: WearLevelling, is_bad: impl Fn(BlockId) -> bool) -> Self {
+    /// All blocks of an erased array free, except factory bad blocks.
+    pub(crate) fn new(geometry: Geometry, superblocks: Superblocks, levelling: WearLevelling, nand: &Nand) -> Self {
         let blocks = geometry.total_blocks() as usize;
         let of_plane = |plane| {
             let first = geometry.first_block(PlaneId(plane)).0;
             (first..first + geometry.blocks).map(BlockId)
         };
+        let is_bad = |block| superblocks.is_bad(nand, block);
         let planes = 0..geometry.total_planes();
         let free = |plane| of_plane(plane).filter(|&block| !is_bad(block)).map(|block| Reverse((0, block))).collect();
         let state = |block| if is_bad(BlockId(block)) { BlockState::Bad } else { BlockState::Free };
@@ -71,6 +78,7 @@ impl Blocks {
             geometry,
             levelling,
             state: (0..blocks as u32).map(state).collect(),
+            written: vec![0; blocks],
             valid: vec![0; blocks],
             erases: vec![0; blocks],
             free: planes.map(free).collect(),
@@ -78,7 +86,69 @@ impl Blocks {
             total_free: geometry.total_blocks() - factory,
             bad_in_plane,
             retired: RetiredBlocks { factory, ..RetiredBlocks::default() },
+            superblocks,
         }
+    }
+
+    /// Superblocks of groups of `width` chips, which follow one another in the stripe.
+    pub(crate) fn of_groups(nand: &Nand, params: &FtlParams, width: u32) -> Self {
+        let array = nand.geometry();
+        let mut seen = vec![false; array.total_dies() as usize];
+        let dies = stripe(array, params.stripe_order).into_iter().map(|plane| array.die_of(plane));
+        let dies: Vec<_> = dies.filter(|die| !std::mem::replace(&mut seen[die.at()], true)).collect();
+        let superblocks = Superblocks::of_groups(nand, &dies, width);
+        Self::new(superblocks::groups(array, width), superblocks, params.wear_levelling, nand)
+    }
+
+    /// Number of blocks.
+    pub(crate) fn total(&self) -> u32 {
+        self.state.len() as u32
+    }
+
+    /// Pages of a block.
+    #[inline(always)]
+    pub(crate) fn pages(&self) -> u32 {
+        self.geometry.pages
+    }
+
+    /// The block of a page.
+    #[inline(always)]
+    pub(crate) fn block_of(&self, page: Ppn) -> BlockId {
+        self.geometry.block_of(page)
+    }
+
+    /// The page of a block at an index.
+    #[inline(always)]
+    pub(crate) fn page(&self, block: BlockId, index: u32) -> Ppn {
+        self.geometry.page(block, index)
+    }
+
+    /// The plane of a block.
+    #[inline(always)]
+    pub(crate) fn plane_of(&self, block: BlockId) -> PlaneId {
+        self.geometry.plane_of(block)
+    }
+
+    /// Write pointer: pages programmed since the last erase, and the index of the next.
+    #[inline(always)]
+    pub(crate) fn written(&self, block: BlockId) -> u32 {
+        self.written[block.at()]
+    }
+
+    /// Whether a block, in the array's own cell mode, has no page left.
+    #[inline(always)]
+    pub(crate) fn is_full(&self, block: BlockId) -> bool {
+        self.written(block) == self.pages()
+    }
+
+    /// Takes so many next pages of a block, which are about to be programmed; returns the index of the first.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, block: BlockId, pages: u32) -> u32 {
+        let written = &mut self.written[block.at()];
+        let first = *written;
+        *written += pages;
+        debug_assert!(*written <= self.geometry.pages, "a full block takes no page");
+        first
     }
 
     /// Blocks of a plane that are not bad.
@@ -100,6 +170,7 @@ impl Blocks {
     /// Marks a victim as bad after a failed erase.
     pub(crate) fn erase_failed(&mut self, block: BlockId) {
         debug_assert_eq!(self.valid[block.at()], 0, "no valid page is ever erased");
+        self.written[block.at()] = 0;
         self.retired.erase += 1;
         self.retire(block);
     }
@@ -114,9 +185,19 @@ impl Blocks {
         self.free[plane.at()].len() as u32
     }
 
-    /// Free blocks of the drive.
+    /// Free blocks.
     pub(crate) fn total_free(&self) -> u64 {
         self.total_free
+    }
+
+    /// Free blocks of the array.
+    pub(crate) fn free_in_array(&self) -> u64 {
+        self.total_free * u64::from(self.superblocks.width())
+    }
+
+    /// Whether a block is free.
+    pub(crate) fn is_free(&self, block: BlockId) -> bool {
+        self.state(block) == BlockState::Free
     }
 
     /// Valid pages of a block.
@@ -143,9 +224,13 @@ impl Blocks {
         &self.erases
     }
 
-    /// Opens a free block of a plane, chosen by wear levelling. Opens `last` only if no other is free; `last` may be
-    /// `NONE`.
-    pub(crate) fn open(&mut self, plane: PlaneId, last: BlockId) -> BlockId {
+    /// Opens a free block of a plane, chosen by wear levelling.
+    pub(crate) fn open(&mut self, plane: PlaneId) -> BlockId {
+        self.open_another(plane, BlockId::NONE)
+    }
+
+    /// [`Self::open`], but opens `last` only if no other is free; `last` may be `NONE`.
+    pub(crate) fn open_another(&mut self, plane: PlaneId, last: BlockId) -> BlockId {
         let free = &mut self.free[plane.at()];
         let first = free.pop().expect("a block is kept free in every plane");
         if first.0.1 != last {
@@ -157,9 +242,9 @@ impl Blocks {
         self.opened(block)
     }
 
-    /// [`Self::open`] for an SLC cache.
+    /// [`Self::open_another`] for an SLC cache.
     pub(crate) fn open_for_cache(&mut self, plane: PlaneId, last: BlockId) -> BlockId {
-        let block = self.open(plane, last);
+        let block = self.open_another(plane, last);
         self.set_state(block, BlockState::Cache);
         block
     }
@@ -174,7 +259,7 @@ impl Blocks {
     }
 
     fn opened(&mut self, block: BlockId) -> BlockId {
-        debug_assert_eq!(self.valid[block.at()], 0, "a free block holds nothing");
+        debug_assert_eq!((self.valid[block.at()], self.written(block)), (0, 0), "a free block is erased");
         self.state[block.at()] = BlockState::Open;
         self.total_free -= 1;
         block
@@ -200,6 +285,7 @@ impl Blocks {
 
     fn count_erase(&mut self, block: BlockId) {
         debug_assert_eq!(self.valid[block.at()], 0, "no valid page is ever erased");
+        self.written[block.at()] = 0;
         self.erases[block.at()] += 1;
         self.freed += 1;
     }
@@ -236,8 +322,8 @@ impl Blocks {
         prefetch(&self.state, block.at());
     }
 
-    /// Checks a loaded state: all tables agree about every block.
-    pub(crate) fn check(&self) -> Result<(), Violation> {
+    /// Checks a loaded state: all tables agree about every block, and with the loaded array.
+    pub(crate) fn check_loaded(&self, nand: &Nand) -> Result<(), Violation> {
         let blocks = self.state.len();
         let mut is_listed = vec![false; blocks];
         for (plane, free) in (0..).map(PlaneId).zip(&self.free) {
@@ -254,11 +340,9 @@ impl Blocks {
             if (state == BlockState::Free) != is_listed[block.at()] {
                 return Err(violation!("blocks: {} is free, and not listed as such", block.0));
             }
-            let most = if state == BlockState::Free { 0 } else { self.geometry.pages };
-            if self.valid_of(block) > most {
-                let valid = self.valid_of(block);
-                return Err(violation!("blocks: {} has {valid} valid pages, which is more than {most}", block.0));
-            }
+            ensure!(self.is_as_in(nand, block), "blocks: {} is {state:?}, which the array denies", block.0);
+            let (valid, written) = (self.valid_of(block), self.written(block));
+            ensure!(valid <= written, "blocks: {} has {valid} valid pages of {written}", block.0);
             bad[self.geometry.plane_of(block).at()] += u32::from(state == BlockState::Bad);
             erases += u64::from(self.erases[block.at()]);
         }
@@ -276,6 +360,21 @@ impl Blocks {
             return Err(violation!("blocks: {erases} erases, but {} counted", self.freed));
         }
         Ok(())
+    }
+
+    /// Whether a block is bad in the array, too, or was programmed and erased there as often as it is counted here.
+    fn is_as_in(&self, nand: &Nand, block: BlockId) -> bool {
+        let is_bad = self.superblocks.is_bad(nand, block);
+        let (state, written) = (self.state(block), self.written(block));
+        let is_written = match state {
+            BlockState::Bad => return is_bad && written == self.superblocks.programmed(nand, block),
+            BlockState::Free => written == 0,
+            BlockState::Closed => written == self.pages(),
+            BlockState::Open | BlockState::Victim | BlockState::Cache => true,
+        };
+        let erases = nand.erase_counts()[self.superblocks.first(block).at()];
+        let in_array = (self.superblocks.written(nand, block), erases);
+        !is_bad && is_written && in_array == (Some(written), self.erases[block.at()])
     }
 
     /// Number of blocks of the drive in a state.

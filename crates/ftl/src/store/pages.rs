@@ -18,10 +18,15 @@
 //!
 //! O(1) a page; a way back takes O(what was written), and there are at most [`MOST_CHUNKS`] marks.
 
-use flashloom_nand::{Geometry, Lpn, Ppn};
-use flashloom_units::{Reader, StateError, Violation, Writer, ensure, violation};
+use flashloom_nand::{BlockId, Geometry, Lpn, PlaneId, Ppn};
+use flashloom_units::{Reader, State, StateError, Violation, Writer, ensure, prefetch, violation};
 
+use super::Blocks;
 use super::valid_pages::ValidPages;
+
+/// How many entries before its program an entry of the inverse map is prefetched: one cache line. Each plane fills two
+/// blocks at a time, too many streams for the processor's own prefetcher.
+pub(crate) const REVERSE_AHEAD: usize = 16;
 
 /// Fewest entries of the map in a chunk, as a power of two: those of one line of the processor's cache.
 const LEAST_SHIFT: u32 = 4;
@@ -29,11 +34,11 @@ const LEAST_SHIFT: u32 = 4;
 const MOST_CHUNKS: u64 = 1 << 17;
 
 /// The map of a store, its inverse, and the valid bits.
-pub(super) struct Pages {
+pub(crate) struct Pages {
     map: Vec<Ppn>,
-    pub(super) reverse: Vec<Lpn>,
-    pub(super) mapped: u64,
-    pub(super) valid: ValidPages,
+    pub(crate) reverse: Vec<Lpn>,
+    pub(crate) mapped: u64,
+    pub(crate) valid: ValidPages,
     chunks: Chunks,
 }
 
@@ -83,9 +88,40 @@ impl Chunks {
     }
 }
 
+impl State for Pages {
+    fn save(&self, to: &mut Writer) {
+        let Self { map, reverse, mapped, valid, chunks: _ } = self;
+        to.rolled_back(map);
+        to.rolled_back(reverse);
+        valid.save(to);
+        to.value(mapped);
+    }
+
+    /// All chunks that are loaded count as written.
+    fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        let within = |name: &'static str| move |error: StateError| error.within(name);
+        if from.rolls_back() {
+            from.skip_rolled_back::<Ppn>(self.map.len()).map_err(within("map"))?;
+            from.skip_rolled_back::<Lpn>(self.reverse.len()).map_err(within("reverse"))?;
+            if !self.roll_back() {
+                return Err(from.error("a map that keeps what it was".to_owned(), "one that does not".to_owned()));
+            }
+        } else {
+            self.chunks.before = None;
+            self.chunks.unwritten = 0;
+            self.chunks.reset(true);
+            from.ids(&mut self.map, self.reverse.len() as u64).map_err(within("map"))?;
+            from.ids(&mut self.reverse, self.map.len() as u64).map_err(within("reverse"))?;
+        }
+        self.valid.load(from).map_err(within("valid"))?;
+        self.mapped = from.value().map_err(within("mapped"))?;
+        Ok(())
+    }
+}
+
 impl Pages {
     /// Nothing is mapped. `checks_all` is for a run that is verified.
-    pub(super) fn new(geometry: &Geometry, mapped_by: u64, checks_all: bool) -> Self {
+    pub(crate) fn new(geometry: &Geometry, mapped_by: u64, checks_all: bool) -> Self {
         Self {
             map: vec![Ppn::NONE; mapped_by as usize],
             reverse: vec![Lpn::NONE; geometry.total_pages() as usize],
@@ -97,18 +133,87 @@ impl Pages {
 
     /// The map.
     #[inline(always)]
-    pub(super) fn map(&self) -> &[Ppn] {
+    pub(crate) fn map(&self) -> &[Ppn] {
         &self.map
     }
 
+    /// The page that holds a logical page, or `NONE`.
+    #[inline(always)]
+    pub(crate) fn newest(&self, lpn: Lpn) -> Ppn {
+        self.map[lpn.at()]
+    }
+
+    /// The logical page that is valid in a page, or `NONE`.
+    pub(crate) fn owner(&self, page: Ppn) -> Lpn {
+        if self.valid.contains(page) { self.reverse[page.at()] } else { Lpn::NONE }
+    }
+
+    /// The logical pages that are valid in a block.
+    pub(crate) fn of_block(&self, geometry: &Geometry, block: BlockId) -> impl Iterator<Item = Lpn> {
+        let next = move |from| self.valid.next(geometry, block, from);
+        let indices = std::iter::successors(next(0), move |&index| next(index + 1));
+        indices.map(move |index| self.reverse[geometry.page(block, index).at()])
+    }
+
+    /// Prefetch hint: the entry of a page will be looked up soon.
+    #[inline(always)]
+    pub(crate) fn prepare(&self, lpn: Lpn) {
+        prefetch(&self.map, lpn.at());
+    }
+
+    /// Maps a logical page to a page just programmed. Returns the block whose page dies with it, if there is one, and
+    /// the valid pages that this has left.
+    #[inline(always)] // Once for every page that is written.
+    pub(crate) fn bind(&mut self, lpn: Lpn, page: Ppn, blocks: &mut Blocks) -> Option<(BlockId, u32)> {
+        let old = self.newest(lpn);
+        let died = if old.is_some() {
+            Some(self.invalidate(old, blocks))
+        } else {
+            self.mapped += 1;
+            None
+        };
+        self.point(lpn, page, blocks);
+        died
+    }
+
+    /// Unmaps a logical page. Returns the block that held it, if it was mapped, and the valid pages that this has left.
+    #[inline]
+    pub(crate) fn unbind(&mut self, lpn: Lpn, blocks: &mut Blocks) -> Option<(BlockId, u32)> {
+        let old = self.newest(lpn);
+        old.is_some().then(|| {
+            self.set(lpn, Ppn::NONE);
+            self.mapped -= 1;
+            self.invalidate(old, blocks)
+        })
+    }
+
+    /// Points a logical page to a page just programmed; the page that held it is invalid already.
+    #[inline(always)] // Once for every page that is written.
+    pub(crate) fn point(&mut self, lpn: Lpn, page: Ppn, blocks: &mut Blocks) {
+        let block = blocks.block_of(page);
+        self.set(lpn, page);
+        prefetch(&self.reverse, page.at() + REVERSE_AHEAD);
+        self.reverse[page.at()] = lpn;
+        self.valid.insert(blocks.plane_of(block), page);
+        blocks.gained(block);
+    }
+
+    /// Marks a page as invalid; returns its block, and the valid pages that this has left.
+    #[inline]
+    pub(crate) fn invalidate(&mut self, page: Ppn, blocks: &mut Blocks) -> (BlockId, u32) {
+        let block = blocks.block_of(page);
+        self.valid.remove(blocks.plane_of(block), page);
+        (block, blocks.lost(block))
+    }
+
     /// Whether every entry is checked, not only those that were written.
-    pub(super) fn checks_all(&self) -> bool {
+    pub(crate) fn checks_all(&self) -> bool {
         self.chunks.checks_all
     }
 
     /// Changes an entry of the map.
     #[inline(always)]
-    pub(super) fn set(&mut self, lpn: Lpn, ppn: Ppn) {
+    pub(crate) fn set(&mut self, lpn: Lpn, ppn: Ppn) {
         let chunk = lpn.at() >> self.chunks.shift;
         if !self.chunks.is_written(chunk) {
             self.write_first(chunk);
@@ -137,7 +242,7 @@ impl Pages {
 
     /// Changes entries of an empty map: consecutive ones from `first` on, in rounds. Each place of a round has its next
     /// page and the distance to the one of the next round.
-    pub(super) fn fill(&mut self, first: Lpn, rounds: u32, places: &mut [(Ppn, u32)]) {
+    pub(crate) fn fill(&mut self, first: Lpn, rounds: u32, places: &mut [(Ppn, u32)]) {
         let pages = rounds as usize * places.len();
         for (lpn, (ppn, step)) in (first.0..).zip(&*places) {
             let of_place = self.reverse[ppn.at()..].iter_mut().step_by(*step as usize);
@@ -160,31 +265,8 @@ impl Pages {
         self.mapped += pages as u64;
     }
 
-    /// Saves the map and its inverse.
-    pub(super) fn save(&self, to: &mut Writer) {
-        to.rolled_back(&self.map);
-        to.rolled_back(&self.reverse);
-    }
-
-    /// Loads the map and its inverse, or rolls them back. All chunks that are loaded count as written.
-    pub(super) fn load(&mut self, from: &mut Reader, pages: u64) -> Result<(), StateError> {
-        let within = |name: &'static str| move |error: StateError| error.within(name);
-        if from.rolls_back() {
-            from.skip_rolled_back::<Ppn>(self.map.len()).map_err(within("map"))?;
-            from.skip_rolled_back::<Lpn>(self.reverse.len()).map_err(within("reverse"))?;
-            let is_kept = self.roll_back();
-            let not_kept = || from.error("a map that keeps what it was".to_owned(), "one that does not".to_owned());
-            return if is_kept { Ok(()) } else { Err(not_kept()) };
-        }
-        self.chunks.before = None;
-        self.chunks.unwritten = 0;
-        self.chunks.reset(true);
-        from.ids(&mut self.map, pages).map_err(within("map"))?;
-        from.ids(&mut self.reverse, self.map.len() as u64).map_err(within("reverse"))
-    }
-
     /// Takes all chunks for unwritten, because what was loaded is known to be right.
-    pub(super) fn trust(&mut self) {
+    pub(crate) fn trust(&mut self) {
         self.chunks.reset(false);
         let Chunks { shift, mapped, unwritten, .. } = &mut self.chunks;
         for (mapped, entries) in mapped.iter_mut().zip(self.map.chunks(1 << *shift)) {
@@ -194,7 +276,7 @@ impl Pages {
     }
 
     /// Takes the map for right, as [`Self::trust`], and keeps from now on what is needed to roll it back.
-    pub(super) fn keep_for_rollback(&mut self) {
+    pub(crate) fn keep_for_rollback(&mut self) {
         self.trust();
         self.chunks.before = Some(Vec::new());
         self.forget_stale();
@@ -231,9 +313,39 @@ impl Pages {
         }
     }
 
+    /// Checks the map, its inverse, the valid bits and counts of a loaded state against the loaded blocks: mapped pages
+    /// are programmed.
+    pub(crate) fn check_loaded(&self, blocks: &Blocks) -> Result<(), Violation> {
+        let (mapped, valid) = (self.check_entries(0..self.map.len())?, self.valid.total());
+        ensure!(valid == mapped, "page map: {valid} pages are valid, but {mapped} mapped");
+        let is_erased =
+            |&&ppn: &&Ppn| ppn.is_some() && blocks.geometry.page_in_block(ppn) >= blocks.written(blocks.block_of(ppn));
+        if let Some(ppn) = self.map.iter().find(is_erased) {
+            return Err(violation!("page map: page {} is mapped, and erased", ppn.0));
+        }
+        self.check_counts(blocks)
+    }
+
+    /// Checks that blocks and planes count their valid pages.
+    pub(crate) fn check_counts(&self, blocks: &Blocks) -> Result<(), Violation> {
+        let geometry = &blocks.geometry;
+        for plane in (0..geometry.total_planes()).map(PlaneId) {
+            let first = geometry.first_block(plane).0;
+            let mut of_plane = 0;
+            for block in (first..first + geometry.blocks).map(BlockId) {
+                let (pages, counted) = (self.valid.count(geometry, block), blocks.valid_of(block));
+                ensure!(pages == counted, "page map: block {} has {pages} valid pages, not {counted}", block.0);
+                of_plane += pages;
+            }
+            let counted = self.valid.in_plane(plane);
+            ensure!(of_plane == counted, "page map: plane {} has {of_plane} valid pages, not {counted}", plane.0);
+        }
+        Ok(())
+    }
+
     /// Checks that every mapped page of the chunks that were written is the valid copy of its address, and the number
     /// of mapped pages.
-    pub(super) fn check(&self) -> Result<(), Violation> {
+    pub(crate) fn check(&self) -> Result<(), Violation> {
         let mut mapped = self.chunks.unwritten;
         if self.chunks.checks_all {
             mapped = self.check_entries(0..self.map.len())?;
@@ -318,11 +430,8 @@ mod tests {
         assert!(pages.check().is_err());
         let mut pages = filled();
         pages.map[CHUNK + 1] = Ppn(3);
-        let saved = save_with(|to| {
-            to.words(&pages.map);
-            to.words(&pages.reverse);
-        });
-        load_with(&saved.unwrap(), |from| pages.load(from, 1 << 20)).unwrap();
+        let saved = save_with(|to| pages.save(to));
+        load_with(&saved.unwrap(), |from| pages.load(from)).unwrap();
         assert!(pages.check().is_err(), "nobody has checked what was loaded");
     }
 
@@ -335,7 +444,7 @@ mod tests {
         pages.fill(Lpn(0), 3 * CHUNK as u32 + 7, &mut [(Ppn(0), 1)]);
         pages.keep_for_rollback();
         let (state, rest) = (save_with(|to| pages.save(to)).unwrap(), save_for_rollback(|to| pages.save(to)).unwrap());
-        assert_eq!(rest.len(), 2, "two empty arrays");
+        assert!(rest.len() < state.len() - 4 * pages.map.len(), "neither map nor inverse");
         let map = |pages: &Pages| (pages.map.clone(), pages.reverse.clone(), pages.check());
         let before = map(&pages);
         let last = 3 * CHUNK as u32;
@@ -356,18 +465,14 @@ mod tests {
                 assert_eq!(pages.check(), Ok(()));
                 assert_ne!(map(&pages), before);
             }
-            roll_back_with(state, |from| pages.load(from, 1 << 20)).unwrap();
-            // The store loads these two.
-            (pages.mapped, pages.valid) = (u64::from(last) + 7, filled().valid);
+            roll_back_with(state, |from| pages.load(from)).unwrap();
             assert_eq!(map(&pages), before, "round {round}");
         }
         // A state of another map, and a map that keeps nothing.
         let other = save_with(|to| to.rolled_back(&[Ppn(0)])).unwrap();
-        assert!(
-            roll_back_with(&other, |from| pages.load(from, 1 << 20)).unwrap_err().expected.contains("57 entries, or")
-        );
-        load_with(&state, |from| pages.load(from, 1 << 20)).unwrap();
-        assert!(roll_back_with(&state, |from| pages.load(from, 1 << 20)).is_err(), "what is loaded is not kept");
+        assert!(roll_back_with(&other, |from| pages.load(from)).unwrap_err().expected.contains("57 entries, or"));
+        load_with(&state, |from| pages.load(from)).unwrap();
+        assert!(roll_back_with(&state, |from| pages.load(from)).is_err(), "what is loaded is not kept");
     }
 
     #[test]
