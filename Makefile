@@ -60,12 +60,14 @@ TWICE = comm -13 <($(FEATURES),dev --workspace | sed 's/ (.*) / /; s/ (\*)//' | 
 # Followed by the folder of the program whose numbers the package has to have.
 TRY = $(PACKAGE)/try $(PYTHON)
 
-.PHONY: help check test tools format lint unit light outputs docs-outputs expectations reproduce which-scheduler kernel-when docs site kernel test-kernel test-kernel-source test-kernel-debug test-kernel-patches test-blktests test-policies live test-live bench-live judge acceptance-policies test-report requirements acceptance lifetimes figures replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
+.PHONY: help check test tools format lint unit light outputs docs-outputs expectations reproduce which-scheduler kernel-when docs site kernel test-kernel test-kernel-source test-kernel-debug test-kernel-patches test-blktests test-policies live test-live bench-live judge acceptance-policies test-report requirements acceptance lifetimes figures replicates test-fit fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python beside test-python notebooks supply
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-test: tools format lint unit light outputs expectations reproduce budget python docs live kernel test-policies ## Checks everything, as a change has to pass it.
+# Documents before anything is compiled for tests, and the live drive before the Python package: pyo3 is compiled anew
+# for every other interpreter that it is built for.
+test: tools format lint docs unit light outputs expectations reproduce budget beside kernel test-policies ## Checks everything, as a change has to pass it.
 	@echo "make test: format, lints, tests, benchmarks and documents are in order"
 
 # The library's tests are those of the documents, and of which file may know which.
@@ -100,9 +102,12 @@ lint: ## Runs clippy over every target; a warning is an error.
 unit: ## Runs all tests: unit, model, property, closed form, snapshot, golden, command line, short benchmarks.
 	INSTA_UPDATE=no cargo test --locked --workspace
 
-# It shares what it compiles of other crates with `unit`.
+# The tests are those that `unit` builds; the release build of `outputs` takes what it compiles of other crates.
+LIGHT := target/release/flashloom-light
 light: ## Tests the program that README's first command builds, without the default features.
-	cargo test --locked -p flashloom-cli --no-default-features --test light
+	cargo build --locked --release -p flashloom-cli --no-default-features
+	cp target/release/flashloom $(LIGHT)
+	FLASHLOOM_LIGHT=$(abspath $(LIGHT)) cargo test --locked --workspace --test light -- --ignored
 
 # The tests are those that `unit` builds, the program one with every feature.
 outputs: ## Runs the quick commands of README and docs/, and compares what they print with what is shown there.
@@ -164,6 +169,14 @@ notebooks: $(PYTHON)/full ## Runs the notebooks of docs/ with a release build, a
 
 $(PYTHON)/done: requirements/python.txt
 	$(call ENVIRONMENT,$(PYTHON),$<)
+
+# Either leaves a processor to the other for most of its time. First whatever both would install or compile at once.
+beside: $(PYTHON)/done ## Tests the live drive and the Python package at the same time.
+	@requirements/need python || true
+	@if requirements/need live; then $(LIVE_BUILD); fi
+	@$(MAKE) --no-print-directory live >target/live.log 2>&1 & live=$$!; python=0; failed=0; \
+	  $(MAKE) --no-print-directory python || python=$$?; \
+	  wait $$live || failed=$$?; cat target/live.log; exit $$((python | failed))
 
 # More in the same environment: the lock has the versions of the other.
 $(PYTHON)/full: requirements/python-full.txt $(PYTHON)/done
@@ -245,7 +258,8 @@ $(LINKCHECKER)/done: requirements/linkchecker.txt
 # The plugins are built beside the programs that they start, with a test so that cargo takes what `unit` compiled: for
 # other packages, and without tests, it compiles dependencies once more. Where nbdkit cannot be had the other checks go
 # on.
-LIVE := cargo build --locked --workspace --lib --bins --test live && \
+LIVE_BUILD := cargo build --locked --workspace --lib --bins --test live
+LIVE := $(LIVE_BUILD) && \
   cargo test --locked --workspace --test live -- --ignored
 LIVE_LAB := FLASHLOOM=$(abspath target/debug/flashloom) kernel/lab/flashloom-lab live
 live: ## Tests the live drive with nbdkit, real clients and a guest that has a file system on it, in short.
