@@ -4,6 +4,7 @@
 use crate::support::random::pick;
 use crate::support::{Run, filled_with, mapped, plain_nand, plain_with, request, unbuffered};
 use flashloom_device::{Ageing, DeviceParams, DriveSetup, EndOfLife, Outcome, Overwrite};
+use flashloom_ftl::mapping;
 use flashloom_nand::{ByOrigin, NandParams, Origin};
 use flashloom_units::{MS, Prng, US, Value};
 use flashloom_workload::{Op, Pace, Request};
@@ -134,10 +135,13 @@ fn blocks_that_are_bad_from_birth_are_never_erased() {
     let device = device_of(|nand| nand.bad_blocks = 0.1);
     let mut prng = Prng::new(4);
     let requests = requests(&mut prng, &device, 20_000);
-    let outcome = run(unbuffered(device), requests);
-    let retired = outcome.ftl.retired.unwrap();
-    assert_eq!((retired.factory, retired.program, retired.erase), (4 * 6, 0, 0));
-    assert!(outcome.ftl.block_erases > 10 * 256, "every block must have had its chance");
-    let never = outcome.erase_counts.iter().filter(|&&erases| erases == 0).count();
-    assert_eq!(never, 4 * 6, "all others are worn evenly enough to be used");
+    for mapping in mapping::builtin().policies() {
+        let (name, setup) = (mapping.spec.name, mapped(unbuffered(device.clone()), mapping.spec.name, &[]));
+        let outcome = run(setup, requests.clone());
+        let retired = outcome.ftl.retired.expect("some are bad");
+        assert_eq!((retired.factory, retired.program, retired.erase), (4 * 6, 0, 0), "{name}");
+        assert!(outcome.ftl.block_erases > 10 * 256, "{name}: every block must have had its chance");
+        let never = outcome.erase_counts.iter().filter(|&&erases| erases == 0).count();
+        assert_eq!(never, 4 * 6, "{name}: all others are worn evenly enough to be used");
+    }
 }

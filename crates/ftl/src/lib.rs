@@ -24,7 +24,9 @@ mod store;
 mod streams;
 
 pub use allocation::{ObservedRead, WantedStreams};
-pub use capability::{FIXED_HOMES, PAGE_MAPPING, RANDOM_CHOICES, SINGLE_CHIP, TRANSLATION_PAGES, WRITE_BUFFER};
+pub use capability::{
+    BAD_BLOCKS, FIXED_HOMES, PAGE_MAPPING, RANDOM_CHOICES, SINGLE_CHIP, TRANSLATION_PAGES, WRITE_BUFFER,
+};
 pub use capacity::{CapacityParams, Counts, Space};
 pub use lane::{DeclaredLane, Demands, Lane};
 pub use mapping::{Mapping, MappingExtras};

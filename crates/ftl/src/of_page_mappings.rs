@@ -28,8 +28,9 @@ pub const OF_PAGE_MAPPINGS: &[(&str, &str)] = &[
 
 /// True if a key has an effect only with page-level mappings, whatever its value.
 pub fn is_of_page_mappings(key: &str) -> bool {
-    // Log-block mappings support `dynamic`: they open the least worn blocks, too.
-    key != "ftl.wear_levelling" && OF_PAGE_MAPPINGS.iter().any(|(known, _)| *known == key)
+    // Log-block mappings support `dynamic`, as they open the least worn blocks, too, and do without bad blocks.
+    let is_of_all = ["ftl.wear_levelling", "device.bad_blocks"].contains(&key);
+    !is_of_all && OF_PAGE_MAPPINGS.iter().any(|(known, _)| *known == key)
 }
 
 impl FtlParams {

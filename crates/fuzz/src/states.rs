@@ -54,16 +54,16 @@ ftl.mapping=u-ftl ftl.u-ftl.cache=2200B device.page_size=1KiB device.blocks=120
 ftl.mapping=u-ftl ftl.u-ftl.cache=9KiB ftl.preemption=none ftl.gc_pace=share
 ftl.mapping=bast ftl.bast.log_blocks=6 ftl.preemption=none
 ftl.mapping=bast ftl.bast.log_blocks=6 ftl.placement=first-touch
-ftl.mapping=fast ftl.fast.log_blocks=6
+ftl.mapping=fast ftl.fast.log_blocks=6 device.bad_blocks=0.05
 ftl.mapping=fast ftl.fast.log_blocks=6 ftl.preemption=none ftl.placement=adaptive
 ftl.mapping=last ftl.last.log_blocks=6 ftl.last.sequential_log_blocks=2
 ftl.mapping=sast ftl.sast.log_blocks=6 ftl.sast.k=3
 ftl.mapping=kast ftl.kast.log_blocks=6 ftl.kast.k=3 ftl.placement=round-robin
 ftl.mapping=kast ftl.kast.log_blocks=6 ftl.kast.k=3 ftl.kast.stream_threshold=4 ftl.preemption=none
 ftl.mapping=mcsplit ftl.mcsplit.log_blocks=6
-ftl.mapping=superblock-ftl ftl.superblock-ftl.log_blocks=6 ftl.superblock-ftl.tables=2
+ftl.mapping=superblock-ftl ftl.superblock-ftl.log_blocks=6 ftl.superblock-ftl.tables=2 device.bad_blocks=0.05
 ftl.mapping=janus-ftl ftl.janus-ftl.map=576B ftl.janus-ftl.streams=2 ftl.preemption=none
-ftl.mapping=janus-ftl ftl.janus-ftl.patience=0.5 ftl.janus-ftl.sequential_pages=1
+ftl.mapping=janus-ftl ftl.janus-ftl.patience=0.5 ftl.janus-ftl.sequential_pages=1 device.bad_blocks=0.05
 ftl.allocation=slap ftl.slap.substreams=auto ftl.slap.delta_reads=16 ftl.slap.stream_threshold=4
 ftl.allocation=slap ftl.slap.search=window ftl.slap.window=10ms ftl.slap.stream_threshold=4
 ftl.mapping=dftl ftl.dftl.cache=512B device.reliability=linear device.linear.erases_a_retry=2

@@ -464,7 +464,14 @@ impl<F: Read + Seek> Opened<F> {
     /// first only to count and to hash it, without memory, as far as such a drive's can go.
     fn state(self, config: &Config) -> Result<AgedDrive, Refusal> {
         let Self { header: Header { origin, aged, served }, lines: [header, hash], mut rest } = self;
-        let damaged = |error: io::Error| unread(format!("the state is damaged: {error}"));
+        // What the decompressor says is of its own making.
+        let damaged = |error: io::Error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => unread("the state is cut off".to_owned()),
+            io::ErrorKind::InvalidData | io::ErrorKind::Other => {
+                unread("the state is damaged: what is compressed cannot be read".to_owned())
+            }
+            _ => unread(format!("the state cannot be read: {error}")),
+        };
         let limit = state_limit_bytes(config, origin.verified);
         let start = rest.stream_position().map_err(damaged)?;
         let mut sha256 = Sha256::new().chain_update(&header);

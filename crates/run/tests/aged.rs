@@ -213,7 +213,7 @@ fn a_file_that_does_not_fit_is_refused_by_name() {
     expect(refused(b"", &[]), &["no saved drive"]);
     let format = refused(b"flashloom-state 4\n{}\n", &[]);
     expect(format, &["a state of format 4", "this program reads `flashloom-state 7`"]);
-    expect(refused(&file[..file.len() - 9], &[]), &["the state is damaged"]);
+    expect(refused(&file[..file.len() - 9], &[]), &["the state is cut off"]);
     let header = file.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(1).expect("two lines").0;
     expect(refused(&file[..header / 2], &[]), &["damaged"]);
     let edited = String::from_utf8_lossy(&file[..header]).replacen("\"verified\":false", "\"verified\":true", 1);

@@ -50,7 +50,9 @@ fn in_per_cent(param: &Param, written: &DeValue<'_>, value: &Value) -> Option<St
         return (number > max).then(|| format!("the greatest value is {} %", max * 100.0));
     }
     let is_meant = number >= 1.0 && param.accepts(&Value::Ratio(number / 100.0));
-    is_meant.then(|| format!("{number} % is written {} or \"{number} %\"", number / 100.0))
+    // Without what a division by 100 leaves at the end of most numbers.
+    let share = (number * 1e12).round() / 1e14;
+    is_meant.then(|| format!("{number} % is written {share} or \"{number} %\""))
 }
 
 /// Checks a value of a command line option: as in a file, but a text needs no quotes.
@@ -261,6 +263,7 @@ mod tests {
     fn a_ratio_that_was_meant_in_per_cent_is_told_how_to_be_written() {
         let help = |written| check_option(&Catalog::builtin(), &param(RATIO), written).unwrap_err().help;
         assert_eq!(help("7").as_deref(), Some("7 % is written 0.07 or \"7 %\""));
+        assert_eq!(help("1.1").as_deref(), Some("1.1 % is written 0.011 or \"1.1 %\""));
         assert_eq!(help("12.5").as_deref(), Some("12.5 % is written 0.125 or \"12.5 %\""));
         assert_eq!(help("700"), None);
         assert_eq!(help("150%").as_deref(), Some("the greatest value is 100 %"), "it is in per cent already");

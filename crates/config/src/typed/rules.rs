@@ -1,6 +1,6 @@
 //! Checks across keys: combinations that cannot work are refused before anything runs, naming both sides.
 
-use flashloom_ftl::{OF_PAGE_MAPPINGS, PAGE_MAPPING, WRITE_BUFFER};
+use flashloom_ftl::{BAD_BLOCKS, OF_PAGE_MAPPINGS, PAGE_MAPPING, WRITE_BUFFER};
 use flashloom_host::{BlockLayer, HostParams, Linux, Throttling};
 use flashloom_units::{Capability, PolicySpec, Refusal, Value, format_size};
 use flashloom_workload::TASK_IDS;
@@ -173,7 +173,8 @@ fn log_blocks_have_no_collection(config: &Config) -> Vec<Refusal> {
     let is_asked = |key: &str| {
         // An allocation that needs a page-level mapping says so itself.
         let says_so = key == "ftl.allocation" && !config.policy(key).0.needs.is_empty();
-        !says_so && config.ftl.asks_of_page_mapping(key, config.settings.asks(key))
+        let does_without = key == "device.bad_blocks" && config.mapping_offers(BAD_BLOCKS);
+        !says_so && !does_without && config.ftl.asks_of_page_mapping(key, config.settings.asks(key))
     };
     let broken = |(key, why): &(&str, &str)| {
         let found = format!("`{key}` with `ftl.mapping` = \"{mapping}\", which {why}");

@@ -3,8 +3,8 @@
 use flashloom_buffer::{Admission, order, rate};
 use flashloom_device::{DeviceParams, DriveSetup, InterfaceParams, ReadCacheParams};
 use flashloom_ftl::{
-    CapacityParams, GcBlocks, HotCold, Preemption, SlcCacheKind, StripeOrder, Superblock, WearLevelling, WhenFull,
-    allocation, collection, mapping, placement,
+    CapacityParams, GcBlocks, HotCold, PAGE_MAPPING, Preemption, SlcCacheKind, StripeOrder, Superblock, WearLevelling,
+    WhenFull, allocation, collection, mapping, placement,
 };
 use flashloom_nand::{DieOrder, MultiPlane, NandParams, Suspend, reliability};
 use flashloom_units::{Chosen, Kind, MS, Ns, Param, ParamSet, Policy, Prng, Role, Slot, US, Value};
@@ -104,6 +104,13 @@ pub fn random_setup(prng: &mut Prng) -> DriveSetup {
         setup.device.nand.program_failures = pick(prng, &[0.0, 0.0003, 0.003, 0.03]);
         setup.device.nand.erase_failures = pick(prng, &[0.0, 0.01, 0.2]);
         setup.ftl.prng = prng.branch("failures");
+    }
+    let mut of_birth = prng.branch("bad at birth");
+    if !setup.ftl.mapping.offers(PAGE_MAPPING) && of_birth.chance(0.3) {
+        setup.device.nand.bad_blocks = pick(&mut of_birth, &[0.05, 0.13]);
+        if setup.ftl.profile(&setup.device.space()).is_err() {
+            setup.device.nand.bad_blocks = 0.0;
+        }
     }
     setup.ftl.params.gc_blocks = pick(prng, &[GcBlocks::Separate, GcBlocks::Shared]);
     setup.ftl.params.superblock = pick(prng, &[Superblock::None, Superblock::Die]);

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::Site;
 use super::log_block::{Chip, LATEST, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, mistaken};
 use crate::capability::SINGLE_CHIP;
-use crate::{PageWrite, Preemption};
+use crate::{BAD_BLOCKS, PageWrite, Preemption};
 
 params! {
     /// Parameters of BAST.
@@ -39,7 +39,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "Random writes over more blocks than there are log blocks merge one at nearly every write: `fast` and \
               `kast` share log blocks. With memory for a page map use `page` or `dftl`.",
     needs: &[],
-    offers: &[SINGLE_CHIP, Capability::SAVED_STATE],
+    offers: &[BAD_BLOCKS, SINGLE_CHIP, Capability::SAVED_STATE],
     params: BastParams::PARAMS,
     statistics: MERGES,
 };

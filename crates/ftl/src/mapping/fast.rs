@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Site;
 use super::log_block::{Chip, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, mistaken};
-use crate::PageWrite;
 use crate::capability::SINGLE_CHIP;
+use crate::{BAD_BLOCKS, PageWrite};
 
 params! {
     /// Parameters of FAST.
@@ -45,7 +45,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "One merge can involve as many data blocks as a log block has pages: where the longest wait counts, \
               `kast` bounds it by K. With memory for a page map use `page` or `dftl`.",
     needs: &[],
-    offers: &[SINGLE_CHIP, Capability::SAVED_STATE],
+    offers: &[BAD_BLOCKS, SINGLE_CHIP, Capability::SAVED_STATE],
     params: FastParams::PARAMS,
     statistics: MERGES,
 };

@@ -52,7 +52,7 @@ use flashloom_units::{Statistic, Value, Violation, params};
 use super::log_block::{Costs, time_figures, times};
 use super::{Mapping, MappingExtras, Profile};
 use crate::setup::{Context, Site};
-use crate::{ADDRESS_BYTES, FtlReport, PageWrite, Space};
+use crate::{ADDRESS_BYTES, BAD_BLOCKS, FtlReport, PageWrite, Space};
 use areas::{Areas, Shape};
 
 /// Free blocks of a chip before each page of the host: for a defusion, for the page, and for survivors.
@@ -109,7 +109,7 @@ static SPEC: PolicySpec = PolicySpec {
     instead: "With memory for a table of every logical block use `page`, which gathers free space from the whole \
               drive. Random writes to more logical blocks than there are tables for copy a whole one each: use `dftl`.",
     needs: &[],
-    offers: &[Capability::SAVED_STATE],
+    offers: &[BAD_BLOCKS, Capability::SAVED_STATE],
     params: JanusFtlParams::PARAMS,
     statistics: STATISTICS,
 };
@@ -148,7 +148,7 @@ fn profile(params: JanusFtlParams, site: &Site<'_>) -> Result<Profile, Refusal> 
         let refusal = refusal.at(["ftl.janus-ftl.map", "device.pages", "device.preset", "ftl.mapping"]);
         return Err(refusal.help("raise ftl.janus-ftl.map"));
     }
-    let has = u64::from(geometry.planes) * u64::from(geometry.blocks);
+    let (has, good) = (u64::from(site.space.nand.good_blocks_a_die()), site.space.nand.good());
     let data = u64::from(shape.blocks.div_ceil(shape.chips));
     // A collection begins with one free block less than are kept. Its survivors and the host have an open block each.
     // The page area then has a block more than its valid pages fill.
@@ -157,7 +157,7 @@ fn profile(params: JanusFtlParams, site: &Site<'_>) -> Result<Profile, Refusal> 
         return Ok(Profile::default());
     }
     let key = "ftl.janus-ftl.streams";
-    let found = format!("chips of {has} blocks, with data for {data} and {} new homes (`{key}`)", params.streams);
+    let found = format!("chips of {has} blocks{good}, with data for {data} and {} new homes (`{key}`)", params.streams);
     let refusal = Refusal::new(found, format!("{needs} blocks at least: five are open, free or hold dead pages"));
     let refusal = refusal.at(["device.over_provisioning", "device.blocks", "device.preset", "ftl.mapping", key]);
     Err(refusal.help("raise device.over_provisioning or device.blocks, or lower ftl.janus-ftl.streams"))
@@ -460,7 +460,8 @@ impl Mapping for JanusFtl {
         let Shape { blocks, chips, tables, streams, pages, .. } = self.areas.shape;
         let of_blocks = ADDRESS_BYTES * (u64::from(blocks) + u64::from(chips) * u64::from(streams));
         let of_tables = u64::from(chips) * u64::from(tables) * table_bytes(pages);
-        FtlReport { memory_bytes: Some(of_blocks + of_tables), ..self.report.clone() }
+        let retired = self.areas.pool.retired_in_array(false);
+        FtlReport { memory_bytes: Some(of_blocks + of_tables), retired, ..self.report.clone() }
     }
 
     fn reset_report(&mut self) {

@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 use super::Site;
 use super::log_block::{Chip, LATEST, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, mistaken};
 use crate::capability::SINGLE_CHIP;
-use crate::{PageWrite, Preemption};
+use crate::{BAD_BLOCKS, PageWrite, Preemption};
 
 params! {
     /// Parameters of LAST.
@@ -68,7 +68,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "A stream of small requests is taken for random writes: `kast` finds it. One merge can involve as many \
               data blocks as a log block has pages: `kast` bounds it by K. With memory for a page map use `page`.",
     needs: &[],
-    offers: &[SINGLE_CHIP, Capability::SAVED_STATE],
+    offers: &[BAD_BLOCKS, SINGLE_CHIP, Capability::SAVED_STATE],
     params: LastParams::PARAMS,
     statistics: MERGES,
 };

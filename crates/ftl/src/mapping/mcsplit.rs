@@ -18,7 +18,7 @@ use flashloom_units::{Capability, Kind, PolicySpec, Refusal, Value, Violation, p
 use super::Site;
 use super::bast::Bast;
 use super::log_block::{Chip, Layout, LogSlot, MERGES, MergeKind, Scheme, Store};
-use crate::PageWrite;
+use crate::{BAD_BLOCKS, PageWrite};
 
 params! {
     /// Parameters of MCSplit.
@@ -43,7 +43,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "A small random write makes a whole stripe merge: lower `width`, or use `bast` behind a buffer that \
               evicts to all chips at a time (`buffer.rate` = `cave`).",
     needs: &[],
-    offers: &[Capability::SAVED_STATE],
+    offers: &[BAD_BLOCKS, Capability::SAVED_STATE],
     params: McSplitParams::PARAMS,
     statistics: MERGES,
 };

@@ -22,7 +22,7 @@ use super::log_block::{
     Chip, LATEST, Layout, LogSlot, MERGES, MergeKind, Scheme, Store, check_associativity, mistaken,
 };
 use crate::capability::{FIXED_HOMES, SINGLE_CHIP};
-use crate::{PageWrite, Preemption};
+use crate::{BAD_BLOCKS, PageWrite, Preemption};
 
 params! {
     /// Parameters of SAST.
@@ -48,7 +48,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "Sets are fixed by address: where writes go to many sets, log blocks are merged before they are full. \
               `kast` has the same bound K and no sets.",
     needs: &[],
-    offers: &[SINGLE_CHIP, Capability::SAVED_STATE],
+    offers: &[BAD_BLOCKS, SINGLE_CHIP, Capability::SAVED_STATE],
     params: SastParams::PARAMS,
     statistics: MERGES,
 };

@@ -56,7 +56,7 @@ use super::log_block::{Costs, merges, time_figures, times};
 use super::translation::MapReport;
 use super::{Mapping, MappingExtras, Profile};
 use crate::setup::{Context, Site};
-use crate::{ADDRESS_BYTES, FtlReport, PageWrite, Space};
+use crate::{ADDRESS_BYTES, BAD_BLOCKS, FtlReport, PageWrite, Space};
 use blocks::{AreaId, AreaShape, Areas};
 use tables::{LEVELS, TableReport, Tables};
 
@@ -115,7 +115,7 @@ static SPEC: PolicySpec = PolicySpec {
     instead: "Where whole blocks are written in order `bast` does as well without a page map. With memory for a page \
               map use `page`, which gathers free space from the whole drive.",
     needs: &[],
-    offers: &[Capability::SAVED_STATE],
+    offers: &[BAD_BLOCKS, Capability::SAVED_STATE],
     params: SuperblockFtlParams::PARAMS,
     statistics: STATISTICS,
 };
@@ -135,7 +135,7 @@ pub(super) fn policy() -> Policy<dyn Mapping> {
 /// Refuses a drive whose chips have too few blocks for their superblocks, the U-blocks, and one to collect to.
 fn profile(params: SuperblockFtlParams, site: &Site<'_>) -> Result<Profile, Refusal> {
     let (geometry, shape) = (site.space.geometry(), params.shape(site.space));
-    let has = u64::from(geometry.planes) * u64::from(geometry.blocks);
+    let (has, good) = (u64::from(site.space.nand.good_blocks_a_die()), site.space.nand.good());
     let data = u64::from(shape.areas.div_ceil(geometry.total_dies())) * u64::from(params.blocks);
     let most = has.saturating_sub(data + 1);
     if u64::from(params.log_blocks) <= most {
@@ -144,7 +144,7 @@ fn profile(params: SuperblockFtlParams, site: &Site<'_>) -> Result<Profile, Refu
     let (key, blocks) = ("ftl.superblock-ftl.log_blocks", params.blocks);
     let device_keys = ["device.over_provisioning", "device.blocks", "device.preset", "ftl.mapping"];
     let found = format!(
-        "{} U-blocks (`{key}`) on chips of {has} blocks, of which superblocks of {blocks} take {data}",
+        "{} U-blocks (`{key}`) on chips of {has} blocks{good}, of which superblocks of {blocks} take {data}",
         params.log_blocks
     );
     if most > 0 {
@@ -387,7 +387,8 @@ impl Mapping for SuperblockFtl {
 
     fn report(&self) -> FtlReport {
         let of_blocks = ADDRESS_BYTES * u64::from(self.areas.blocks.total());
-        FtlReport { memory_bytes: Some(of_blocks + self.tables.memory_bytes()), ..self.report.clone() }
+        let memory_bytes = Some(of_blocks + self.tables.memory_bytes());
+        FtlReport { memory_bytes, retired: self.areas.blocks.retired_in_array(false), ..self.report.clone() }
     }
 
     fn reset_report(&mut self) {

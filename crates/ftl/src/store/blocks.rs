@@ -156,9 +156,10 @@ impl Blocks {
         self.geometry.blocks - self.bad_in_plane[plane.at()]
     }
 
-    /// Bad blocks by cause.
-    pub(crate) fn retired(&self) -> RetiredBlocks {
-        self.retired
+    /// Bad blocks of the array by cause; `None` if there are none and none can be.
+    pub(crate) fn retired_in_array(&self, can_fail: bool) -> Option<RetiredBlocks> {
+        let retired = self.retired.times(self.superblocks.width());
+        (can_fail || retired.factory > 0).then_some(retired)
     }
 
     /// Marks an open block as bad after a failed program; it takes no more pages.
@@ -193,11 +194,6 @@ impl Blocks {
     /// Free blocks of the array.
     pub(crate) fn free_in_array(&self) -> u64 {
         self.total_free * u64::from(self.superblocks.width())
-    }
-
-    /// Whether a block is free.
-    pub(crate) fn is_free(&self, block: BlockId) -> bool {
-        self.state(block) == BlockState::Free
     }
 
     /// Valid pages of a block.

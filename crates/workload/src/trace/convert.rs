@@ -107,7 +107,7 @@ pub fn convert_trace(
     if let Some((output, found)) = conflict(&prints.paths(), [output]) {
         return Err(Problem::file(output, found, "another file to write to").into());
     }
-    if !drop_unsupported && let Some(found) = unsupported(to, info.discards, info.flushes, info.columns) {
+    if !drop_unsupported && let Some(found) = unsupported(to, info.discards, info.flushes, info.used) {
         return Err(cannot_hold(input, found, to).into());
     }
     let mut trace = open_trace_of(input, options, &info.seen)?;

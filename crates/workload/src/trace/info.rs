@@ -93,6 +93,9 @@ pub struct TraceInfo {
     /// Optional columns of the requests, beside time, operation and address.
     #[serde(skip)]
     pub(crate) columns: Columns,
+    /// Those in which some request has a value.
+    #[serde(skip)]
+    pub(crate) used: Columns,
     /// Fingerprints of the recording's files.
     #[serde(skip)]
     pub files: Vec<Fingerprint>,
@@ -126,7 +129,7 @@ impl TraceInfo {
         self.requests += 1;
         self.span_bytes = self.span_bytes.max(request.end() * SECTOR_BYTES);
         self.duration_ns = request.arrival_ns;
-        self.columns.see(record);
+        self.used.see(record);
         match request.op {
             Op::Read => {
                 self.reads += 1;
@@ -209,6 +212,7 @@ fn scan_with(
     info.pairs = paired.and_then(|scan| scan.pairs);
     info.footprint_bytes = counts.then(|| touched.values().map(TouchedPages::bytes).sum());
     info.sequential_share = sequential as f64 / (info.reads + info.writes).saturating_sub(1).max(1) as f64;
+    info.columns = info.columns.with(info.used);
     info.has_task_ids = trace.has_task_ids();
     info.has_latencies = info.columns.has(Column::Latency) || info.pairs.is_some_and(|pairs| pairs.paired > 0);
     info.devices = trace.devices(&tally);

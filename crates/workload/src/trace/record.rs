@@ -236,6 +236,11 @@ impl Columns {
         self.0 >> column as u8 & 1 == 1
     }
 
+    /// The columns of both sets.
+    pub fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// Adds the columns that a record uses.
     #[inline]
     pub fn see(&mut self, record: &Record) {

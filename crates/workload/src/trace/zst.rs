@@ -19,6 +19,7 @@ pub fn decoder(source: impl Read + Send + 'static) -> io::Result<Box<dyn Read + 
 
 #[cfg(any(test, not(feature = "zst")))]
 mod frames {
+    use std::error::Error;
     use std::io::{self, BufRead, BufReader, Read};
 
     use ruzstd::decoding::errors::FrameDecoderError;
@@ -30,6 +31,9 @@ mod frames {
     const MOST_WINDOW_BYTES: u64 = 1 << 27;
     /// The end of the magic of a frame that is to be skipped, behind a byte from 0x50 to 0x5f.
     const SKIPPED: [u8; 3] = [0x2a, 0x4d, 0x18];
+
+    /// The magic of a frame that holds data.
+    const FRAME: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
     /// The content of all frames.
     pub struct Frames<R: Read> {
@@ -56,9 +60,12 @@ mod frames {
                 if magic[0] >> 4 == 5 && magic[1..] == SKIPPED {
                     let length = number(&self.take(4)?);
                     if io::copy(&mut self.source.by_ref().take(length), &mut io::sink())? < length {
-                        return Err(io::ErrorKind::UnexpectedEof.into());
+                        return Err(cut_off());
                     }
                     continue;
+                }
+                if magic != FRAME {
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "what follows its end is not compressed"));
                 }
                 let header = self.header(magic)?;
                 self.decoder = FrameDecoder::new();
@@ -90,7 +97,9 @@ mod frames {
         /// The next bytes of the source.
         fn take(&mut self, count: usize) -> io::Result<Vec<u8>> {
             let mut bytes = vec![0; count];
-            self.source.read_exact(&mut bytes)?;
+            self.source
+                .read_exact(&mut bytes)
+                .map_err(|error| if error.kind() == CUT_OFF { cut_off() } else { error })?;
             Ok(bytes)
         }
 
@@ -132,8 +141,17 @@ mod frames {
         bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
     }
 
+    /// What the decoder says is of its own making.
     fn damaged(error: &FrameDecoderError) -> io::Error {
-        io::Error::new(io::ErrorKind::InvalidData, error.to_string())
+        let causes = std::iter::successors(Some(error as &dyn Error), |&error| error.source());
+        let is_cut = causes.filter_map(|error| error.downcast_ref::<io::Error>()).any(|error| error.kind() == CUT_OFF);
+        if is_cut { cut_off() } else { io::Error::new(io::ErrorKind::InvalidData, "its compressed content is damaged") }
+    }
+
+    const CUT_OFF: io::ErrorKind = io::ErrorKind::UnexpectedEof;
+
+    fn cut_off() -> io::Error {
+        io::Error::new(CUT_OFF, "it is cut off")
     }
 
     #[cfg(test)]
@@ -178,6 +196,9 @@ mod frames {
                 assert!(read(&whole[..at]).is_err(), "cut at {at}");
             }
             assert!(read(b"no zstd").is_err());
+            let said = |bytes: &[u8]| read(bytes).expect_err("it is no whole file").to_string();
+            assert_eq!(said(&whole[..whole.len() / 2]), "it is cut off");
+            assert_eq!(said(&[&whole[..], b"and more"].concat()), "what follows its end is not compressed");
             assert!(read(&[0x50, 0x2a, 0x4d, 0x18, 9, 0, 0, 0, 1]).is_err(), "a frame to be skipped is cut off");
         }
 

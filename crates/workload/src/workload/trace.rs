@@ -156,7 +156,7 @@ impl Workload for Recorded {
     }
 
     fn has_priorities(&self) -> bool {
-        self.info.as_ref().is_some_and(|info| info.columns.has(Column::Ioprio))
+        self.info.as_ref().is_some_and(|info| info.used.has(Column::Ioprio))
     }
 
     fn undrawn(&self) -> Option<Refusal> {

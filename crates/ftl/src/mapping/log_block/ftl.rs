@@ -57,7 +57,7 @@ fn profile<S: Scheme>(params: S::Params, site: &Site<'_>) -> Result<Profile, Ref
     }
     let groups = geometry.total_dies() / width;
     let pages = u64::from(geometry.pages) * u64::from(width);
-    let blocks = u64::from(geometry.planes) * u64::from(geometry.blocks);
+    let (blocks, good) = (u64::from(space.nand.good_blocks_a_die()), space.nand.good());
     let share = space.logical_pages.div_ceil(pages).div_ceil(u64::from(groups));
     let free = blocks.saturating_sub(share);
     let kept = u64::from(spare(ftl.placement.profile(&PlacementSetup { chips: groups }).map_err(of_placement)?));
@@ -68,9 +68,8 @@ fn profile<S: Scheme>(params: S::Params, site: &Site<'_>) -> Result<Profile, Ref
     let least = if ftl.params.preemption == Preemption::Page { LEAST_PREEMPTED } else { LEAST };
     let device_keys = ["device.over_provisioning", "device.blocks", "device.preset", "ftl.mapping"];
     let found = format!(
-        "{log_blocks} log blocks (`{key}`) on chips with {free} spare blocks: {share} of a chip's {blocks} hold its \
-        share \
-         of the host's capacity"
+        "{log_blocks} log blocks (`{key}`) on chips with {free} spare blocks: {share} of a chip's {blocks}{good} hold \
+         its share of the host's capacity"
     );
     if most >= u64::from(least) {
         let expected = format!("at most {most} log blocks: merges and moves need {kept} blocks besides");
@@ -136,7 +135,8 @@ impl<S: Scheme> Ftl<S> {
         let chips = PlacementSetup { chips: store.groups() };
         let (profile, placement) = (setup.placement.profile(&chips), setup.placement.build(&chips));
         let (profile, placement) = (profile.map_err(of_placement)?, placement.map_err(of_placement)?);
-        let room = store.blocks.total() / store.groups() - log_blocks - spare(profile);
+        let usable = (0..store.groups()).map(|group| store.blocks.usable_in(PlaneId(group))).min();
+        let room = usable.map_or(0, |usable| usable - log_blocks - spare(profile));
         let widest = profile.widest;
         let spans = (widest > 1).then(|| Spans::new(&mut store, widest, space.logical_pages));
         let streams = stream_pages.filter(|&pages| pages > 1).map(Streams::new);
@@ -344,7 +344,8 @@ impl<S: Scheme> Mapping for Ftl<S> {
 
     fn report(&self) -> FtlReport {
         let memory = self.store.memory_bytes(S::BYTES_A_LOG_PAGE, self.scheme.in_place_log_blocks());
-        FtlReport { memory_bytes: Some(memory), ..self.store.report.clone() }
+        let retired = self.store.blocks.retired_in_array(false);
+        FtlReport { memory_bytes: Some(memory), retired, ..self.store.report.clone() }
     }
 
     fn reset_report(&mut self) {

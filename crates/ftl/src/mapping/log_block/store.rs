@@ -20,7 +20,7 @@ use flashloom_units::{Ns, Violation, ensure, violation};
 use super::job::MergeJob;
 use super::log_blocks::{LogBlocks, LogSlot, mistaken};
 use crate::placement::Times;
-use crate::store::{Blocks, Pages};
+use crate::store::{BlockState, Blocks, Pages};
 
 /// Latencies of merge operations on an idle chip.
 #[derive(Clone, Copy, Debug)]
@@ -353,9 +353,9 @@ impl Store {
                 _ => return Err(violation!("log-block map: block {} is used twice, or is none", superblock.0)),
             }
         }
-        let is_free = |superblock: u32| self.blocks.is_free(BlockId(superblock));
-        if (0..).zip(&is_used).any(|(superblock, &is_used)| is_used == is_free(superblock)) {
-            return Err(Violation::new("log-block map: a block is in use that is free, or the reverse"));
+        let is_open = |superblock: u32| self.blocks.state(BlockId(superblock)) == BlockState::Open;
+        if (0..).zip(&is_used).any(|(superblock, &is_used)| is_used != is_open(superblock)) {
+            return Err(Violation::new("log-block map: a block is in use that is free or bad, or the reverse"));
         }
         self.check_pages()?;
         for (group, job) in (0..).zip(&self.jobs) {

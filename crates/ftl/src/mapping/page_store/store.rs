@@ -326,10 +326,9 @@ impl PageStore {
 
     /// The counters, from the last reset.
     pub fn report(&self) -> FtlReport {
-        let retired = self.blocks.retired().times(self.blocks.superblocks.width());
         FtlReport {
             hot_page_writes: self.heat.as_ref().map(|heat| heat.hot_writes),
-            retired: (self.failures.can_fail || retired.factory > 0).then_some(retired),
+            retired: self.blocks.retired_in_array(self.failures.can_fail),
             wear_moves: self.collector.levelling.as_ref().map(|levelling| levelling.moves),
             unit_rewrites: self.units.as_ref().map(|units| units.rewritten),
             slc_cache: self.cache.as_ref().map(|cache| cache.report),

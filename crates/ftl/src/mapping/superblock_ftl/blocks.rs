@@ -8,7 +8,7 @@ use flashloom_units::{Lists, Violation, ensure, violation};
 
 use crate::Space;
 use crate::mapping::Context;
-use crate::store::{Blocks, Pages};
+use crate::store::{BlockState, Blocks, Pages};
 
 flashloom_units::ids! {
     /// Logical blocks that share physical blocks: a superblock of the paper.
@@ -252,8 +252,8 @@ impl Areas {
             for block in self.of_areas.iter(area.at()) {
                 area_of[block.at()] = area;
                 blocks += 1;
-                if self.blocks.plane_of(block).0 != chip || self.blocks.is_free(block) {
-                    return Err(violation!("superblocks: block {} is free, or on another chip", block.0));
+                if self.blocks.plane_of(block).0 != chip {
+                    return Err(violation!("superblocks: block {} is on another chip", block.0));
                 }
             }
             let (open, survivors) = (self.open[area.at()], self.survivors[area.at()]);
@@ -266,8 +266,8 @@ impl Areas {
             in_use[chip as usize] += blocks.saturating_sub(self.shape.blocks);
             updated[area.at()] = u32::from(blocks > self.shape.blocks);
         }
-        let is_free = |block: u32| self.blocks.is_free(BlockId(block));
-        if let Some((block, _)) = (0..).zip(&area_of).find(|&(block, area)| area.is_none() != is_free(block)) {
+        let is_open = |block: u32| self.blocks.state(BlockId(block)) == BlockState::Open;
+        if let Some((block, _)) = (0..).zip(&area_of).find(|&(block, area)| area.is_some() != is_open(block)) {
             return Err(violation!("superblocks: block {block} is in use without a superblock"));
         }
         for chip in 0..self.shape.chips {
