@@ -172,7 +172,7 @@ $(PYTHON)/done: requirements/python.txt
 
 # Either leaves a processor to the other for most of its time. First whatever both would install or compile at once.
 beside: $(PYTHON)/done ## Tests the live drive and the Python package at the same time.
-	@requirements/need python || true
+	@requirements/need python || echo "$(NO_NBDKIT)" >&2
 	@if requirements/need live; then $(LIVE_BUILD); fi
 	@$(MAKE) --no-print-directory live >target/live.log 2>&1 & live=$$!; python=0; failed=0; \
 	  $(MAKE) --no-print-directory python || python=$$?; \

@@ -447,8 +447,8 @@ impl BlockLayer {
         None
     }
 
-    /// Takes a step of a hardware queue's run; asks the scheduler only if `asks`. Returns the request to send; without
-    /// one, `Err(true)` if the run goes on and `Err(false)` if it ends.
+    /// Takes a step of a hardware queue's run; the step asks the scheduler only if `asks`. Returns the request to send,
+    /// `Err(true)` if the run continues without a request, or `Err(false)` if the run ends.
     fn step(&mut self, now: Ns, hardware: &mut HardwareQueues, asks: bool) -> Result<RequestId, bool> {
         match hardware.step(now) {
             Step::Send(id) => return Ok(self.leave_queue(now, id)),

@@ -104,7 +104,7 @@ fn a_queue_that_found_no_tag_of_late_is_given_one_request_at_a_time() {
         lab.reads_of(0, [500]);
         lab.reads_of(1, [600, 700, 800]);
         // A busy queue is given 500 alone, then 600 and 700; 700 finds no tag, and the run ends before 800 is given.
-        // One that is not busy is given all three at once, and goes on with 800.
+        // A queue that is not busy is given all three requests at once, so that 800 follows 700.
         assert_eq!(lab.start_all(), [500, 600]);
         lab.reads_of(1, [750]);
         for (first, next) in [(600, 700), (700, second)] {

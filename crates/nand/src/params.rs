@@ -332,16 +332,6 @@ impl NandParams {
         (f64::from(self.blocks) * self.bad_blocks).floor() as u32
     }
 
-    /// Blocks of each die that are not bad from the factory.
-    pub fn good_blocks_a_die(&self) -> u32 {
-        self.planes * (self.blocks - self.bad_blocks_a_plane())
-    }
-
-    /// What messages add to the number of those blocks, if they are not all.
-    pub fn good(&self) -> &'static str {
-        if self.bad_blocks_a_plane() > 0 { " that are not bad (device.bad_blocks)" } else { "" }
-    }
-
     /// Whether blocks can fail in use.
     pub fn can_fail(&self) -> bool {
         self.program_failures > 0.0 || self.erase_failures > 0.0

@@ -52,6 +52,7 @@ use flashloom_units::{Statistic, Value, Violation, params};
 use super::log_block::{Costs, time_figures, times};
 use super::{Mapping, MappingExtras, Profile};
 use crate::setup::{Context, Site};
+use crate::store::good_blocks;
 use crate::{ADDRESS_BYTES, BAD_BLOCKS, FtlReport, PageWrite, Space};
 use areas::{Areas, Shape};
 
@@ -148,7 +149,7 @@ fn profile(params: JanusFtlParams, site: &Site<'_>) -> Result<Profile, Refusal> 
         let refusal = refusal.at(["ftl.janus-ftl.map", "device.pages", "device.preset", "ftl.mapping"]);
         return Err(refusal.help("raise ftl.janus-ftl.map"));
     }
-    let (has, good) = (u64::from(site.space.nand.good_blocks_a_die()), site.space.nand.good());
+    let (has, good) = good_blocks(&site.space.nand);
     let data = u64::from(shape.blocks.div_ceil(shape.chips));
     // A collection begins with one free block less than are kept. Its survivors and the host have an open block each.
     // The page area then has a block more than its valid pages fill.

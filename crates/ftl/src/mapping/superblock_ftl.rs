@@ -56,6 +56,7 @@ use super::log_block::{Costs, merges, time_figures, times};
 use super::translation::MapReport;
 use super::{Mapping, MappingExtras, Profile};
 use crate::setup::{Context, Site};
+use crate::store::good_blocks;
 use crate::{ADDRESS_BYTES, BAD_BLOCKS, FtlReport, PageWrite, Space};
 use blocks::{AreaId, AreaShape, Areas};
 use tables::{LEVELS, TableReport, Tables};
@@ -135,7 +136,7 @@ pub(super) fn policy() -> Policy<dyn Mapping> {
 /// Refuses a drive whose chips have too few blocks for their superblocks, the U-blocks, and one to collect to.
 fn profile(params: SuperblockFtlParams, site: &Site<'_>) -> Result<Profile, Refusal> {
     let (geometry, shape) = (site.space.geometry(), params.shape(site.space));
-    let (has, good) = (u64::from(site.space.nand.good_blocks_a_die()), site.space.nand.good());
+    let (has, good) = good_blocks(&site.space.nand);
     let data = u64::from(shape.areas.div_ceil(geometry.total_dies())) * u64::from(params.blocks);
     let most = has.saturating_sub(data + 1);
     if u64::from(params.log_blocks) <= most {

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use flashloom_nand::{BlockId, Geometry, Nand, PlaneId, Ppn};
+use flashloom_nand::{BlockId, Geometry, Nand, NandParams, PlaneId, Ppn};
 use flashloom_units::{Violation, ensure, prefetch, violation};
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,13 @@ pub(crate) enum BlockState {
     Bad,
     /// Of an SLC cache, unless it is being folded: then it is a victim.
     Cache,
+}
+
+/// The blocks of each die that are not bad from the factory, and what a message adds to their number if some are.
+pub(crate) fn good_blocks(nand: &NandParams) -> (u64, &'static str) {
+    let bad = nand.bad_blocks_a_plane();
+    let which = if bad > 0 { " that are not bad (device.bad_blocks)" } else { "" };
+    (u64::from(nand.planes) * u64::from(nand.blocks - bad), which)
 }
 
 /// State, pages and wear of every block; the free blocks of each plane.
@@ -141,7 +148,7 @@ impl Blocks {
         self.written(block) == self.pages()
     }
 
-    /// Takes so many next pages of a block, which are about to be programmed; returns the index of the first.
+    /// Advances the write pointer of a block by pages that are about to be programmed; returns the index of the first.
     #[inline(always)]
     pub(crate) fn take(&mut self, block: BlockId, pages: u32) -> u32 {
         let written = &mut self.written[block.at()];
@@ -160,6 +167,11 @@ impl Blocks {
     pub(crate) fn retired_in_array(&self, can_fail: bool) -> Option<RetiredBlocks> {
         let retired = self.retired.times(self.superblocks.width());
         (can_fail || retired.factory > 0).then_some(retired)
+    }
+
+    /// Whether a block is neither free nor bad.
+    pub(crate) fn is_in_use(&self, block: BlockId) -> bool {
+        !matches!(self.state(block), BlockState::Free | BlockState::Bad)
     }
 
     /// Marks an open block as bad after a failed program; it takes no more pages.

@@ -9,5 +9,5 @@ mod pages;
 pub(crate) mod superblocks;
 mod valid_pages;
 
-pub(crate) use blocks::{BlockState, Blocks};
+pub(crate) use blocks::{BlockState, Blocks, good_blocks};
 pub(crate) use pages::{Pages, REVERSE_AHEAD};

@@ -9,7 +9,7 @@ use flashloom_units::{Lists, Violation, ensure, violation};
 
 use crate::Space;
 use crate::mapping::Context;
-use crate::store::{BlockState, Blocks, Pages};
+use crate::store::{Blocks, Pages};
 
 /// How many logical blocks there are, and their division among chips.
 #[derive(Clone, Copy)]
@@ -365,7 +365,7 @@ impl Areas {
     fn uses(&self) -> Result<Vec<Option<Use>>, Violation> {
         let mut uses = vec![None; self.pool.total() as usize];
         let mut note = |block: BlockId, chip: u32, is: Use| {
-            let is_free = self.pool.state(block) != BlockState::Open || self.pool.plane_of(block).0 != chip;
+            let is_free = !self.pool.is_in_use(block) || self.pool.plane_of(block).0 != chip;
             if is_free || uses[block.at()].replace(is).is_some() {
                 return Err(violation!("janus-ftl: block {} is free, used twice, or on another chip", block.0));
             }
@@ -395,8 +395,7 @@ impl Areas {
                 }
             }
         }
-        let is_open = |block: BlockId| self.pool.state(block) == BlockState::Open;
-        let is_lost = |&block: &BlockId| uses[block.at()].is_none() && is_open(block);
+        let is_lost = |&block: &BlockId| uses[block.at()].is_none() && self.pool.is_in_use(block);
         match (0..self.pool.total()).map(BlockId).find(is_lost) {
             Some(block) => Err(violation!("janus-ftl: block {} is in use for nothing", block.0)),
             None => Ok(uses),

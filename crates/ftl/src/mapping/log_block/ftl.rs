@@ -15,6 +15,7 @@ use crate::allocation::WantedStreams;
 use crate::mapping::{Mapping, MappingExtras, Profile};
 use crate::placement::{self, PlacementSetup};
 use crate::setup::{Context, Site};
+use crate::store::good_blocks;
 use crate::{FtlReport, PageWrite, Preemption, streams};
 
 /// Minimum number of log blocks for every scheme.
@@ -57,7 +58,7 @@ fn profile<S: Scheme>(params: S::Params, site: &Site<'_>) -> Result<Profile, Ref
     }
     let groups = geometry.total_dies() / width;
     let pages = u64::from(geometry.pages) * u64::from(width);
-    let (blocks, good) = (u64::from(space.nand.good_blocks_a_die()), space.nand.good());
+    let (blocks, good) = good_blocks(&space.nand);
     let share = space.logical_pages.div_ceil(pages).div_ceil(u64::from(groups));
     let free = blocks.saturating_sub(share);
     let kept = u64::from(spare(ftl.placement.profile(&PlacementSetup { chips: groups }).map_err(of_placement)?));

@@ -20,7 +20,7 @@ use flashloom_units::{Ns, Violation, ensure, violation};
 use super::job::MergeJob;
 use super::log_blocks::{LogBlocks, LogSlot, mistaken};
 use crate::placement::Times;
-use crate::store::{BlockState, Blocks, Pages};
+use crate::store::{Blocks, Pages};
 
 /// Latencies of merge operations on an idle chip.
 #[derive(Clone, Copy, Debug)]
@@ -353,8 +353,8 @@ impl Store {
                 _ => return Err(violation!("log-block map: block {} is used twice, or is none", superblock.0)),
             }
         }
-        let is_open = |superblock: u32| self.blocks.state(BlockId(superblock)) == BlockState::Open;
-        if (0..).zip(&is_used).any(|(superblock, &is_used)| is_used != is_open(superblock)) {
+        let is_in_use = |superblock: u32| self.blocks.is_in_use(BlockId(superblock));
+        if (0..).zip(&is_used).any(|(superblock, &is_used)| is_used != is_in_use(superblock)) {
             return Err(Violation::new("log-block map: a block is in use that is free or bad, or the reverse"));
         }
         self.check_pages()?;
@@ -540,7 +540,9 @@ mod tests {
     use flashloom_nand::NandParams;
     use flashloom_units::{MS, ParamSet};
 
+    use super::super::lab::{setup, space};
     use super::*;
+    use crate::store::BlockState;
 
     /// All mixes of the steps of a merge, with erases slower and faster than copies, on one chip and on four.
     #[test]
@@ -555,6 +557,21 @@ mod tests {
                 let longest = mixes.map(|(copies, erases)| costs.of(copies + besides.0, erases + besides.1)).max();
                 assert_eq!(longest, Some(costs.of_steps(steps, (pages, k), besides)), "{steps} steps of {width} chips");
             }
+        }
+    }
+
+    /// What nobody uses and what is not free would be lost to a drive of a stranger, which needs each of its blocks.
+    #[test]
+    fn a_block_that_nobody_uses_is_refused_whatever_it_is_said_to_be() {
+        let (setup, space) = (setup("bast", &[]), space(1, 4, 4));
+        let nand = Nand::new(&space.nand);
+        let limits = Limits { associativity: 1, steps_a_page: 1 };
+        for state in [BlockState::Open, BlockState::Victim, BlockState::Cache] {
+            let mut store = Store::new(&setup, &space, &nand, limits, (1, 4));
+            assert_eq!(store.check_loaded(&nand), Ok(()));
+            let block = store.blocks.open(PlaneId(0));
+            store.blocks.set_state(block, state);
+            assert!(store.check_loaded(&nand).is_err(), "{state:?}");
         }
     }
 

@@ -198,7 +198,7 @@ impl PageStore {
         place
     }
 
-    /// Handles a page that died: its block, which has so many valid pages left, may become a better victim.
+    /// Tells the collection policy that a page of a candidate has died, and how many valid pages the block has left.
     #[inline(always)] // As above.
     fn note_death(&mut self, (block, left): (BlockId, u32)) {
         if self.blocks.state(block) == BlockState::Closed && !self.is_apart(block) {

@@ -8,7 +8,7 @@ use flashloom_units::{Lists, Violation, ensure, violation};
 
 use crate::Space;
 use crate::mapping::Context;
-use crate::store::{BlockState, Blocks, Pages};
+use crate::store::{Blocks, Pages};
 
 flashloom_units::ids! {
     /// Logical blocks that share physical blocks: a superblock of the paper.
@@ -266,8 +266,8 @@ impl Areas {
             in_use[chip as usize] += blocks.saturating_sub(self.shape.blocks);
             updated[area.at()] = u32::from(blocks > self.shape.blocks);
         }
-        let is_open = |block: u32| self.blocks.state(BlockId(block)) == BlockState::Open;
-        if let Some((block, _)) = (0..).zip(&area_of).find(|&(block, area)| area.is_some() != is_open(block)) {
+        let is_in_use = |block: u32| self.blocks.is_in_use(BlockId(block));
+        if let Some((block, _)) = (0..).zip(&area_of).find(|&(block, area)| area.is_some() != is_in_use(block)) {
             return Err(violation!("superblocks: block {block} is in use without a superblock"));
         }
         for chip in 0..self.shape.chips {
